@@ -76,12 +76,12 @@ from .queries.rank_digests.job_skeleton import joined_job as joined_job
 from .queries.replay import Replay as Replay
 from .queries.replay import replay as replay
 from .queries.skeleton import Skeleton as Skeleton
-from .trace.argument_checks import check_arguments as check_arguments
-from .trace.reading.read import read_events as read_events
+from .trace.kineto.again import check_arguments as check_arguments
+from .trace.kineto.read import read_events as read_events
+from .trace.recording.files import trace_handler as trace_handler
 from .trace.recording.profile import profile as profile
-from .trace.recording.trace_handler import trace_handler as trace_handler
 from .whatif.opportunities import opportunities as opportunities
 from .whatif.outcome import Outcome as Outcome
 from .whatif.scenario import Scenario as Scenario
+from .whatif.scenario import what_if as what_if
 from .whatif.sweep import sweep as sweep
-from .whatif.what_if import what_if as what_if

@@ -328,23 +328,12 @@ SLOW: dict[str, frozenset[str]] = {
             "test_what_nothing_fits_is_one_line_that_names_what_would",
         }
     ),
-    "tests/cluster/engines/test_dask.py": frozenset(
+    "tests/cluster/test_engines.py": frozenset(
         {
             "test_a_job_on_workers_answers_as_one_graph",
             "test_a_killed_worker_and_a_file_that_cannot_be_read_cost_no_other_rank_its_answer",
-            "test_a_worker_that_dies_once_costs_nothing_and_one_that_always_does_its_item",
-            "test_workers_answer_and_say_what_failed",
-        }
-    ),
-    "tests/cluster/engines/test_processes.py": frozenset(
-        {
             "test_a_process_that_hangs_is_ended",
-        }
-    ),
-    "tests/cluster/engines/test_ray.py": frozenset(
-        {
-            "test_a_job_on_workers_answers_as_one_graph",
-            "test_workers_answer_and_workers_that_die_cost_nothing",
+            "test_a_worker_that_dies_once_costs_nothing_and_one_that_always_does_its_item",
         }
     ),
     "tests/cluster/test_job.py": frozenset(
@@ -357,14 +346,9 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_package_runs_where_nothing_but_the_temporary_folder_can_be_written",
         }
     ),
-    "tests/core/test_group_stats.py": frozenset(
+    "tests/core/test_statistics.py": frozenset(
         {
             "test_statistics_are_those_of_pandas",
-        }
-    ),
-    "tests/core/test_spelling.py": frozenset(
-        {
-            "test_only_known_words_are_offered_and_a_known_word_is_offered_first",
         }
     ),
     "tests/core/test_traverse.py": frozenset(
@@ -376,6 +360,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_latest_moment_is_the_end_less_the_longest_path_to_it",
             "test_the_longest_path_is_the_longest_of_all_paths",
             "test_the_redundant_edges_are_those_that_networkx_leaves_out",
+        }
+    ),
+    "tests/core/test_words.py": frozenset(
+        {
+            "test_only_known_words_are_offered_and_a_known_word_is_offered_first",
         }
     ),
     "tests/findings/test_interrupted.py": frozenset(
@@ -430,14 +419,10 @@ SLOW: dict[str, frozenset[str]] = {
             "test_no_lag_is_larger_than_what_was_recorded",
         }
     ),
-    "tests/graph/evidence/test_call_sites.py": frozenset(
-        {
-            "test_the_owner_is_the_first_place_on_the_way_up",
-        }
-    ),
     "tests/graph/evidence/test_calls.py": frozenset(
         {
             "test_the_last_and_first_work_around_a_call_are_what_a_search_finds",
+            "test_the_owner_is_the_first_place_on_the_way_up",
         }
     ),
     "tests/graph/evidence/test_job.py": frozenset(
@@ -445,14 +430,30 @@ SLOW: dict[str, frozenset[str]] = {
             "test_slices_tile_each_thread_and_name_the_innermost_activity_at_work",
         }
     ),
-    "tests/graph/evidence/test_wait_hypotheses.py": frozenset(
+    "tests/graph/evidence/test_stream_waits.py": frozenset(
+        {
+            "test_waits_without_calls_are_true_and_those_that_bind_are_found",
+        }
+    ),
+    "tests/graph/evidence/test_waits.py": frozenset(
         {
             "test_the_kth_record_back_is_what_a_search_finds",
         }
     ),
-    "tests/graph/evidence/test_waits_at_collectives.py": frozenset(
+    "tests/graph/measures/test_pauses.py": frozenset(
         {
-            "test_waits_without_calls_are_true_and_those_that_bind_are_found",
+            "test_pauses_are_those_of_walking_along_each_stream",
+            "test_pauses_sum_to_the_idle_time_of_any_job",
+        }
+    ),
+    "tests/graph/measures/test_steps.py": frozenset(
+        {
+            "test_summaries_and_predictions_give_the_same",
+        }
+    ),
+    "tests/graph/measures/test_waits.py": frozenset(
+        {
+            "test_wait_transfer_and_excess_are_the_duration",
         }
     ),
     "tests/graph/rules/test_autograd.py": frozenset(
@@ -523,15 +524,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_hand_overs_of_simulated_jobs_are_found",
         }
     ),
-    "tests/graph/storage/test_parts.py": frozenset(
-        {
-            "test_every_class_that_a_graph_holds_is_known",
-        }
-    ),
     "tests/graph/storage/test_saved.py": frozenset(
         {
             "test_an_opened_graph_gives_the_same_answers",
             "test_any_job_comes_back",
+            "test_every_class_that_a_graph_holds_is_known",
         }
     ),
     "tests/graph/test_activities.py": frozenset(
@@ -576,44 +573,25 @@ SLOW: dict[str, frozenset[str]] = {
             "test_a_function_of_a_node_gives_what_networkx_gives",
         }
     ),
-    "tests/graph/test_positions.py": frozenset(
+    "tests/graph/test_selection.py": frozenset(
         {
+            "test_a_group_stands_for_its_kinds",
             "test_a_regex_is_found_anywhere",
             "test_a_time_range_holds_what_begins_and_ends_in_it",
             "test_ancestors_and_descendants_are_each_others_inverse",
             "test_filters_leave_what_htas_leave",
+            "test_globs_match_names",
+            "test_kinds_are_alternatives",
+            "test_numbers_are_alternatives",
             "test_positions_are_those_of_a_search",
             "test_selections_are_sets",
             "test_steps_by_position",
         }
     ),
-    "tests/graph/test_selection.py": frozenset(
-        {
-            "test_a_group_stands_for_its_kinds",
-            "test_globs_match_names",
-            "test_kinds_are_alternatives",
-            "test_numbers_are_alternatives",
-        }
-    ),
-    "tests/hta/critical_path/test_analysis.py": frozenset(
+    "tests/hta/analyzers/test_critical_path_analysis.py": frozenset(
         {
             "test_a_path_spans_its_step_though_backward_runs_on_a_thread_of_its_own",
             "test_it_fails_on_no_trace",
-        }
-    ),
-    "tests/hta/critical_path/test_columns.py": frozenset(
-        {
-            "test_the_heaviest_path_is_networkxs_choice_among_equals",
-        }
-    ),
-    "tests/hta/critical_path/test_overlay.py": frozenset(
-        {
-            "test_perfetto_reads_all_of_it",
-        }
-    ),
-    "tests/hta/critical_path/test_view.py": frozenset(
-        {
-            "test_all_kernels_of_a_cuda_graph_are_nodes",
         }
     ),
     "tests/hta/shapes/test_breakdowns.py": frozenset(
@@ -630,16 +608,19 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/hta/shapes/test_launches.py": frozenset(
         {
             "test_graph_launches_which_hta_leaves_out_are_there",
-        }
-    ),
-    "tests/hta/shapes/test_patterns.py": frozenset(
-        {
+            "test_the_candidates_are_those_of_hta",
             "test_the_numbers_are_htas",
         }
     ),
-    "tests/hta/shapes/test_stragglers.py": frozenset(
+    "tests/hta/shapes/test_path_files.py": frozenset(
         {
-            "test_the_candidates_are_those_of_hta",
+            "test_perfetto_reads_all_of_it",
+        }
+    ),
+    "tests/hta/shapes/test_path_view.py": frozenset(
+        {
+            "test_all_kernels_of_a_cuda_graph_are_nodes",
+            "test_the_heaviest_path_is_networkxs_choice_among_equals",
         }
     ),
     "tests/hta/test_trace_analysis.py": frozenset(
@@ -813,10 +794,6 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/queries/rank_digests/test_digest.py": frozenset(
         {
             "test_a_digest_of_any_rank_is_some_kilobytes",
-        }
-    ),
-    "tests/queries/rank_digests/test_digest_bytes.py": frozenset(
-        {
             "test_every_digest_comes_back_from_its_bytes",
         }
     ),
@@ -856,11 +833,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_stack_of_an_activity_is_the_walk_up_the_tree",
         }
     ),
-    "tests/queries/test_collective_waits.py": frozenset(
-        {
-            "test_wait_transfer_and_excess_are_the_duration",
-        }
-    ),
     "tests/queries/test_counter_series.py": frozenset(
         {
             "test_a_distribution_is_that_of_each_groups_list",
@@ -876,11 +848,6 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/queries/test_device_annotations.py": frozenset(
         {
             "test_the_narrowest_is_what_trying_all_finds",
-        }
-    ),
-    "tests/queries/test_device_pauses.py": frozenset(
-        {
-            "test_pauses_sum_to_the_idle_time_of_any_job",
         }
     ),
     "tests/queries/test_durations.py": frozenset(
@@ -909,11 +876,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_a_sequence_is_the_work_below_an_operator_in_the_order_of_starts",
             "test_a_text_is_looked_for_in_the_names_of_operators_annotations_steps_and_frames",
             "test_work_belongs_to_the_innermost_of_some_activities_above_it",
-        }
-    ),
-    "tests/queries/test_mean_step.py": frozenset(
-        {
-            "test_summaries_and_predictions_give_the_same",
         }
     ),
     "tests/queries/test_near_critical.py": frozenset(
@@ -947,11 +909,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_without_unexplained_gaps_nothing_comes_later",
         }
     ),
-    "tests/queries/test_stream_idle.py": frozenset(
-        {
-            "test_pauses_are_those_of_walking_along_each_stream",
-        }
-    ),
     "tests/queries/test_time_by_owner.py": frozenset(
         {
             "test_all_time_has_one_owner_or_none",
@@ -976,12 +933,12 @@ SLOW: dict[str, frozenset[str]] = {
             "test_a_notebook_runs",
         }
     ),
-    "tests/trace/reading/test_decode.py": frozenset(
+    "tests/trace/kineto/test_decode.py": frozenset(
         {
             "test_columns_and_models_agree_on_every_trace_in_reach",
         }
     ),
-    "tests/trace/reading/test_split.py": frozenset(
+    "tests/trace/kineto/test_split.py": frozenset(
         {
             "test_every_serialisation_cut_into_any_pieces_reads_the_same",
         }
@@ -1033,13 +990,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_lags_of_each_activity_sum_to_it",
         }
     ),
-    "tests/whatif/test_change_options.py": frozenset(
-        {
-            "test_any_text_is_a_change_or_a_clear_refusal",
-            "test_criteria_that_are_written_are_read_as_they_were",
-            "test_numbers_and_ranges_are_read",
-        }
-    ),
     "tests/whatif/test_opportunities.py": frozenset(
         {
             "test_every_row_is_what_the_what_if_of_its_target_gives",
@@ -1048,6 +998,13 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_first_rows_are_those_of_the_whole_list",
             "test_what_gains_hardly_more_than_what_it_contains_is_left_out",
             "test_which_gains_count_as_the_same_decides_rows_but_no_gain",
+        }
+    ),
+    "tests/whatif/test_options.py": frozenset(
+        {
+            "test_any_text_is_a_change_or_a_clear_refusal",
+            "test_criteria_that_are_written_are_read_as_they_were",
+            "test_numbers_and_ranges_are_read",
         }
     ),
 }

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from htagraph.core.choices import check_choice
 from htagraph.core.kinds import ActivityKind
+from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import annotation_of, names_of
 from htagraph.queries.device_annotations import device_annotations, narrowest

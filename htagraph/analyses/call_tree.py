@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, ActivityKind
+from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.call_stack import tree_columns
 

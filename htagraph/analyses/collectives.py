@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.core.texts import texts_of
+from htagraph.core.arrays import texts_of
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.collective_waits import Waits, bus_factor, waits_of
+from htagraph.graph.measures.waits import Waits, bus_factor
 
 __all__ = ["collectives"]
 
@@ -53,7 +53,7 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
         >>> bool((abs(total - parts["duration_us"]) < 1e-6).all())
         True
     """
-    acts, waits, matches = graph.activities, waits_of(graph), graph.matches
+    acts, waits, matches = graph.activities, graph.waits, graph.matches
     known = waits.collective >= 0
     texts = {"op": (), "group": (), "key": ()} if matches is None else {
         "op": matches.op, "group": matches.group, "key": matches.key

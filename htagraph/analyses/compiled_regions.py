@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.core.naming import is_compiled_region, is_triton_kernel, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of

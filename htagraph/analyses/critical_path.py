@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import IntSelector
 from htagraph.queries.path_window import path_in_window
 from htagraph.queries.paths import CriticalPath
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.core.naming import flop_per_count
+from htagraph.core.flops import flop_per_count
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.cupti_ranges import counter_ranges, operators_around
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array
-from htagraph.core.choices import check_choice
+from htagraph.core.statistics import summed
+from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.idle_cause import CAUSES, KERNEL_PAUSE_US, binding_kind, pause_cause
+from htagraph.graph.measures.pauses import CAUSES, KERNEL_PAUSE_US
 from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["idle_breakdown"]
-
 
 _BY_STREAM = {
     "rank": "int64", "device": "int64", "stream": "int64", "cause": "str", "idle_us": "float64", "count": "int64",
@@ -71,53 +69,17 @@ def idle_breakdown(
     Source: HTA's idle time breakdown, whose ``host_wait`` asks only whether the launch began after the pause did.
     """
     check_choice("by", by, ("stream", "rank"))
-    binding = binding_kind(graph)
-    columns, groups = (_BY_STREAM, _streams(graph)) if by == "stream" else (_BY_RANK, _ranks(graph))
-    rows: list[tuple[object, ...]] = []
-    for keys, work in groups:
-        rows += _cause_rows(graph, keys, work, binding, kernel_pause_us)
-    return pd.DataFrame(rows, columns=list(columns)).astype(columns)
-
-
-def _streams(graph: DependencyGraph) -> Iterator[tuple[tuple[int, ...], Array]]:
-    """Yield ((rank, device, stream), the stream's device work by start)."""
-    acts = graph.activities
-    lanes = [(graph.lanes[acts.lane[work[0]]], work) for work in acts.by_stream()]
-    places = [((lane.rank, lane.device, lane.stream), work) for lane, work in lanes]
-    yield from sorted(places, key=lambda place: place[0])
-
-
-def _ranks(graph: DependencyGraph) -> Iterator[tuple[tuple[int, ...], Array]]:
-    """Yield ((rank,), the rank's device work by start), for ranks that have any."""
-    acts = graph.activities
-    for rank in graph.ranks:
-        of_rank = acts.of_rank(rank)
-        work = of_rank.start + np.flatnonzero(acts.on_device[of_rank])
-        if len(work):
-            yield (rank,), work[np.argsort(acts.start[work], kind="stable")]
-
-
-def _cause_rows(
-    graph: DependencyGraph, keys: tuple[int, ...], work: Array, binding: Array, kernel_pause_us: float
-) -> list[tuple[object, ...]]:
-    """Return a row per cause for device work that is in the order of its starts."""
-    acts = graph.activities
-    busy_until = np.maximum.accumulate(acts.end[work])
-    free, after = busy_until[:-1], work[1:]
-    pause = np.maximum(0, acts.start[after] - free)
-    cause = pause_cause(graph, binding, after, free, kernel_pause_us)
-    idle, window = int(pause.sum()), int(busy_until[-1] - acts.start[work[0]])
-    rows: list[tuple[object, ...]] = []
-    for word in CAUSES:
-        pauses = pause[(cause == word) & (pause > 0)]
-        total, count = int(pauses.sum()), len(pauses)
-        if len(keys) > 1:
-            mean, longest = total / count / 1000 if count else 0.0, int(pauses.max(initial=0)) / 1000
-            rows.append((*keys, word, total / 1000, count, mean, longest, _percent(total, idle)))
-        else:
-            rows.append((*keys, word, total / 1000, count, _percent(total, window)))
-    return rows
-
-
-def _percent(part: int, whole: int) -> float:
-    return 100 * part / whole if whole else float("nan")
+    columns, pauses = (_BY_STREAM, graph.pauses) if by == "stream" else (_BY_RANK, graph.device_pauses)
+    count = len(pauses.places)
+    some = np.flatnonzero(pauses.length)
+    group = pauses.place[some] * len(CAUSES) + pauses.causes(kernel_pause_us)[some]
+    idle = summed(pauses.length[some], group, count * len(CAUSES))
+    of_stream = np.bincount(pauses.place, pauses.length, count)  # exact: sums of ns below 2^53
+    whole = np.repeat(of_stream if by == "stream" else pauses.window, len(CAUSES))
+    keys = dict(zip(columns, np.repeat(pauses.places, len(CAUSES), axis=0).T, strict=False))
+    figures = {
+        "cause": np.tile(np.array(CAUSES, object), count), "idle_us": idle["sum"] / 1000, "count": idle["count"],
+        "mean_us": np.nan_to_num(idle["mean"]) / 1000, "max_us": np.nan_to_num(idle["max"]) / 1000,
+        "share_percent": 100 * idle["sum"] / np.where(whole > 0, whole, np.nan),
+    }  # fmt: skip
+    return pd.DataFrame({**keys, **figures})[list(columns)].astype(columns)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from htagraph.core.arrays import texts_of
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.pauses import CAUSES, KERNEL_PAUSE_US
 from htagraph.queries.attribution import names_of
-from htagraph.queries.idle_cause import KERNEL_PAUSE_US, binding_kind, pause_cause
-from htagraph.queries.stream_idle import stream_pauses
 
 __all__ = ["idle_intervals"]
 
@@ -40,19 +40,20 @@ def idle_intervals(graph: DependencyGraph, *, kernel_pause_us: float = KERNEL_PA
 
     Source: HTA's idle time breakdown, interval by interval.
     """
-    acts = graph.activities
-    pauses = stream_pauses(graph)
-    before, after, launch, free = (pauses[column].to_numpy() for column in ("before", "after", "launch", "free_ns"))
-    return pauses[["rank", "device", "stream"]].assign(
+    acts, pauses = graph.activities, graph.pauses
+    before, after = pauses.before, pauses.after
+    launch = acts.cause[after].astype(np.int64)
+    places = pd.DataFrame(pauses.places[pauses.place], columns=["rank", "device", "stream"])
+    return places.assign(
         step=acts.step[after].astype(np.int64),
         before=before,
         after=after,
         before_name=names_of(graph, before),
         after_name=names_of(graph, after),
-        start_us=(graph.time[2 * after] - (acts.start[after] - free) - graph.origin_ns) / 1000,
-        pause_us=pauses["pause_ns"] / 1000,
+        start_us=(pauses.begin - graph.origin_ns) / 1000,
+        pause_us=pauses.length / 1000,
         gap_us=(acts.start[after] - acts.end[before]) / 1000,
         launch=launch,
-        launch_late_us=np.where(launch >= 0, acts.start[launch] - free, np.nan) / 1000,
-        cause=pd.array(pause_cause(graph, binding_kind(graph), after, free, kernel_pause_us), dtype="str"),
+        launch_late_us=np.where(launch >= 0, acts.start[launch] - pauses.free, np.nan) / 1000,
+        cause=texts_of(CAUSES, pauses.causes(kernel_pause_us)),
     )

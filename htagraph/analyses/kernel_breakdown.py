@@ -6,12 +6,12 @@ from typing import Literal
 
 import pandas as pd
 
-from htagraph.core.choices import check_choice
 from htagraph.core.kinds import ActivityKind
+from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.durations import STATISTICS, statistics, timed_work
-from htagraph.queries.on_workers import or_summed
-from htagraph.queries.over_ranks import over_ranks
+from htagraph.graph.measures.own_time import timed_work
+from htagraph.queries.durations import STATISTICS, statistics
+from htagraph.queries.on_workers import or_summed, over_ranks
 
 __all__ = ["kernel_breakdown"]
 

@@ -6,7 +6,8 @@ import pandas as pd
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.durations import STATISTICS, statistics, timed_work
+from htagraph.graph.measures.own_time import timed_work
+from htagraph.queries.durations import STATISTICS, statistics
 
 __all__ = ["kernel_distribution"]
 

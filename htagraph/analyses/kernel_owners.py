@@ -7,10 +7,9 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from htagraph.core.choices import check_choice
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import DEVICE_WORK, ActivityKind
-from htagraph.core.texts import texts_of
+from htagraph.core.arrays import texts_of
+from htagraph.core.kinds import DEVICE_WORK, ActivityKind, of_kinds
+from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import module_of, operator_of
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from htagraph.core.kinds import DEVICE_WORK
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.busy_time import work_of
+from htagraph.graph.measures.own_time import work_of
 from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["kernel_types"]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import LAUNCHES, ActivityKind
-from htagraph.core.texts import texts_of
+from htagraph.core.arrays import texts_of
+from htagraph.core.kinds import LAUNCHES, ActivityKind, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["launch_stats"]

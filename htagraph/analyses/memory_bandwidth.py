@@ -6,7 +6,7 @@ from typing import Literal
 
 import pandas as pd
 
-from htagraph.core.choices import check_choice
+from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.counter_series import bandwidth_changes, distribution, lasting_us
 

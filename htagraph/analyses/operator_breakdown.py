@@ -8,14 +8,12 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from htagraph.core.choices import check_choice
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import OPERATORS, ActivityKind
+from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
+from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import arguments
 from htagraph.queries.attribution import names_of, operator_of
-from htagraph.queries.on_workers import or_summed
-from htagraph.queries.over_ranks import over_ranks
+from htagraph.queries.on_workers import or_summed, over_ranks
 from htagraph.queries.time_by_owner import OWNED, kind_words, time_by_owner
 
 __all__ = ["operator_breakdown"]

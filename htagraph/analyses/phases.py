@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import distinct, occurring
+from htagraph.core.arrays import Array, distinct, occurring
 from htagraph.core.intervals import group_lengths
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import FRAMES, ActivityKind
+from htagraph.core.kinds import FRAMES, ActivityKind, of_kinds
 from htagraph.core.naming import ANY_STEP, collective_op, inference_phase, names_that
-from htagraph.graph.criteria import named
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import named
 from htagraph.queries.launched_work import launched
 from htagraph.queries.on_workers import rank_by_rank
 

@@ -9,12 +9,9 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array
-from htagraph.core.device_peaks import peak_of
-from htagraph.core.distinct import occurring
-from htagraph.core.flops import cost_of
-from htagraph.core.kinds import ActivityKind
-from htagraph.core.naming import (
+from htagraph.core.arrays import Array, occurring
+from htagraph.core.flops import (
+    cost_of,
     element_bytes,
     flop_formula,
     flop_per_count,
@@ -22,9 +19,11 @@ from htagraph.core.naming import (
     is_dram_bytes,
     is_dram_part,
     is_tf32_kernel,
-    names_that,
     numbers_per_element,
+    peak_of,
 )
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.attribution import names_of

@@ -8,11 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import distinct
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, ActivityKind, EdgeKind
-from htagraph.core.texts import texts_of
+from htagraph.core.arrays import Array, distinct, texts_of
+from htagraph.core.kinds import ADDED, ActivityKind, EdgeKind, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.paths import path_to
 
@@ -132,12 +129,12 @@ def _drags(job: _Job, owned: Array, exact: int) -> tuple[Array, npt.NDArray[np.b
 
 def _edge_drags(job: _Job, path: Array, into: Array) -> npt.NDArray[np.int64]:
     """Return how much earlier the job would end if the lag of an edge of a longest path were 0, for each of them."""
-    from htagraph.core import beside_path
+    from htagraph.core import traverse
 
     graph = job.graph
     edges, order = graph.edges, graph.replay_order
-    label = beside_path.last_on_path(order, graph.in_offsets, edges.source[graph.in_edges], path)
-    best = beside_path.avoiding(
+    label = traverse.last_on_path(order, graph.in_offsets, edges.source[graph.in_edges], path)
+    best = traverse.avoiding(
         path, label, graph.out_offsets, edges.target, edges.lag, graph.gap, graph.time, job.late, job.end
     )
     return np.minimum(edges.lag[into], job.end - best[: len(into)])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
-from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.on_workers import of_moments
 
@@ -31,20 +29,9 @@ def step_times(graph: DependencyGraph) -> pd.DataFrame:
         >>> bool((hg.step_times(hg.load("data/demo"))["duration_us"] > 0).all())
         True
     """
-    acts = graph.activities
-    ends = np.flatnonzero(acts.kind == ActivityKind.BOUNDARY)
-    ends = ends[np.lexsort((acts.step[ends], acts.rank[ends]))]
-    marks = np.flatnonzero(acts.kind == ActivityKind.STEP)
-    began: dict[tuple[int, int], int] = {}
-    for mark in marks[::-1]:
-        began[int(acts.rank[mark]), int(acts.step[mark])] = int(graph.time[2 * mark])
-    start = np.array([began[int(acts.rank[end]), int(acts.step[end])] for end in ends], np.int64)
-    return pd.DataFrame(
-        {
-            "rank": acts.rank[ends].astype(np.int64),
-            "step": acts.step[ends].astype(np.int64),
-            "start_us": (start - graph.origin_ns) / 1000,
-            "end_us": (graph.time[2 * ends] - graph.origin_ns) / 1000,
-            "duration_us": (graph.time[2 * ends] - start) / 1000,
-        }
-    )
+    steps, time = graph.step_spans, graph.time
+    return pd.DataFrame({
+        "rank": steps.rank, "step": steps.step, "start_us": (time[steps.start] - graph.origin_ns) / 1000,
+        "end_us": (time[steps.end] - graph.origin_ns) / 1000,
+        "duration_us": (time[steps.end] - time[steps.start]) / 1000,
+    })  # fmt: skip

@@ -11,13 +11,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.arrays import Array
-from htagraph.core.group_stats import others_median
-from htagraph.core.time_text import time_text
+from htagraph.core.statistics import others_median
+from htagraph.core.words import time_text
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.waits import Waits
 from htagraph.queries.attribution import names_of
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
-from htagraph.queries.collective_waits import Waits, waits_of
 from htagraph.queries.rank_differences import Difference, alone_work, rank_differences
 from htagraph.queries.slow_ranks import SlowRanks, slow_ranks
 from htagraph.queries.slow_work import COMPARED, SlowWork, largest_upstream, slow_work
@@ -91,7 +91,7 @@ class Stragglers:
 
     def plot(self) -> Figure:
         """Return the figure of how much longer each rank takes for each step; see `htagraph.plot.stragglers`."""
-        from htagraph.output.plot.stragglers import stragglers as figure
+        from htagraph.output.plot.breakdowns import stragglers as figure
 
         return figure(self)
 
@@ -179,12 +179,12 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         >>> bool(abs(result.to_frame()["blamed_us"].sum() - result.total_wait_us) < 1e-6)
         True
     """
-    waits, chains = waits_of(graph), chains_of(graph)
-    blame = blame_of(graph, waits, chains)
+    waits, chains = graph.waits, chains_of(graph)
+    blame = blame_of(graph, chains)
     by_cause = charges_of(graph, blame)
     best = by_cause[:, 1:].argmax(axis=1) + 1 if len(by_cause) else np.zeros(0, np.int64)
     best[by_cause[:, 1:].sum(axis=1) == 0] = 0
-    slow = slow_ranks(graph, waits)
+    slow = slow_ranks(graph)
     works = slow_work(graph, chains, blame, best)
     table = _table(graph, waits, by_cause, best, works).assign(
         own_step_us=slow.own / 1000, step_excess_us=slow.excess / 1000, step_error_us=slow.error / 1000, slow=slow.slow,

@@ -8,7 +8,7 @@ import pandas as pd
 from htagraph.core.intervals import difference, length, union
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.busy_time import work_of
+from htagraph.graph.measures.own_time import work_of
 from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["temporal_breakdown"]

@@ -60,7 +60,7 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> R
 
 def _gain_by_host(graph: DependencyGraph) -> float:
     """Return how much shorter a job would be with an infinitely fast host, 0 to 1."""
-    from htagraph.whatif.what_if import what_if
+    from htagraph.whatif.scenario import what_if
 
     outcome = what_if(graph).infinite_host().run()
     return outcome.saved_ns / max(outcome.baseline_ns, 1)

@@ -56,7 +56,7 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, by: By = By.NAME, t
     """Return the report on a job's device time; `inputs` are the words that choose what is read."""
     from htagraph.findings.verbs import kernels as findings
     from htagraph.output.report import Wording, report_on
-    from htagraph.queries.over_ranks import by_class, over_ranks
+    from htagraph.queries.on_workers import by_class, over_ranks
 
     table = _table(graph, by)
     if by == By.RANK:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from htagraph.core.errors import HtagraphError
-from htagraph.core.spelling import nearest_words
+from htagraph.core.words import nearest_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.service.mcp_server import Answers
-    from htagraph.whatif.change_options import Change
+    from htagraph.whatif.options import Change
 
 __all__ = ["answers", "mcp", "read_change"]
 
@@ -71,7 +71,7 @@ def read_change(text: str) -> Change:
         >>> read_change("--network 0.5").options, read_change("network=0.5").options
         ({'factor': 0.5}, {'factor': 0.5})
     """
-    from htagraph.whatif.change_options import CHANGES
+    from htagraph.whatif.options import CHANGES
 
     match = _CHANGE.fullmatch(text.strip())
     option = match[1] if match else ""
@@ -148,7 +148,7 @@ def _kernels(graph: DependencyGraph, by: str, top: int) -> dict[str, Any]:
 
 def _what_if(graph: DependencyGraph, changes: list[str], top: int) -> dict[str, Any]:
     from htagraph.cli.what_if import report
-    from htagraph.whatif.what_if import what_if
+    from htagraph.whatif.scenario import what_if
 
     scenarios = [what_if(graph)]
     for change in [read_change(text) for text in changes]:

@@ -26,7 +26,7 @@ from htagraph.cli.writing import (
     write,
 )  # fmt: skip
 from htagraph.core.errors import printable
-from htagraph.whatif.change_options import duration_ns, numbers
+from htagraph.whatif.options import duration_ns, numbers
 
 if TYPE_CHECKING:
     from htagraph.cluster.job import DistributedJob
@@ -201,7 +201,7 @@ def read(paths: list[str], ranks: str | None, steps: str | None) -> DependencyGr
 
 def read_on(scheduler: str, paths: list[str], ranks: str | None, steps: str | None) -> DistributedJob:
     """Return the job of what the options chose, read by workers; a bar, warnings and missing ranks go to stderr."""
-    from htagraph.cluster.engines.choose import engine_of
+    from htagraph.cluster.engines import engine_of
 
     try:
         engine = engine_of(scheduler)

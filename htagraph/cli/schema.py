@@ -24,7 +24,7 @@ def schema(
 
     Also of `event`, `select` and `jobs`, which serve and mcp answer.
     """
-    from htagraph.core.spelling import nearest_words
+    from htagraph.core.words import nearest_words
     from htagraph.output.schema import COMMANDS, json_schema
 
     if command is not None and command not in COMMANDS:

@@ -23,7 +23,7 @@ def simulate(
     """Write the traces of a simulated training job, and the true answers about it in DIR/truth."""
     from pydantic import ValidationError
 
-    from htagraph.core.spelling import nearest_words
+    from htagraph.core.words import nearest_words
     from htagraph.simulate import REGIMES, Job, scale_job, write_stream
     from htagraph.simulate import simulate as simulated
 

@@ -10,9 +10,8 @@ from htagraph.output.wording import sweeps as wording
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.output.report import Report
-    from htagraph.whatif.change_options import Change
+    from htagraph.whatif.options import Change, Sweep
     from htagraph.whatif.scenario import Scenario
-    from htagraph.whatif.sweep_options import Sweep
 
 __all__ = ["sweep_report"]
 
@@ -30,8 +29,8 @@ def sweep_report(
     """
     from htagraph.findings.verbs import what_if as findings
     from htagraph.output.report import Wording, report_on
+    from htagraph.whatif.scenario import what_if
     from htagraph.whatif.sweep import sweep
-    from htagraph.whatif.what_if import what_if
 
     def scenario(job: Scenario, factor: float) -> Scenario:
         for change in changes:

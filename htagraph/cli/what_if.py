@@ -14,8 +14,7 @@ from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, read, refuse_in
 from htagraph.cli.targets import Counters, Drawn, Perfetto, need_perfetto
 from htagraph.cli.verbs import Verb
 from htagraph.output.wording import what_if as wording
-from htagraph.whatif.change_options import CHANGES, Change
-from htagraph.whatif.sweep_options import Sweep, read_sweep
+from htagraph.whatif.options import CHANGES, Change, Sweep, read_sweep
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,10 +67,9 @@ def _with_changes(command: Callable[..., None]) -> Callable[..., None]:
 
 def _parameter(name: str) -> inspect.Parameter:
     form = CHANGES[_OPTIONS[name]]
-    metavar = f"[={form.metavar}]" if form.value == "optional" else form.metavar
     settings: dict[str, Any] = {"help": form.help, "rich_help_panel": _PANEL, "show_default": False}
     is_flag = form.value == "none"
-    option = typer.Option(f"--{_OPTIONS[name]}", metavar=None if is_flag else metavar, **settings)
+    option = typer.Option(f"--{_OPTIONS[name]}", metavar=form.metavar or None, **settings)
     annotation: Any = Annotated[bool, option] if is_flag else Annotated[list[str] | None, option]
     default = False if is_flag else None
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
@@ -129,7 +127,7 @@ def what_if(  # noqa: PLR0913 - one argument per option
     refuse_input(perfetto, paths, "--perfetto")
     texts = [f"--{option} {text}".rstrip() for option, text in ctx.meta[_GIVEN]]
     graph = read(paths, ranks, steps)
-    from htagraph.whatif.what_if import what_if as scenario_of
+    from htagraph.whatif.scenario import what_if as scenario_of
 
     if asked is not None:
         from htagraph.cli.sweeps import sweep_report

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
-from htagraph.cluster.engines.engine import Engine
+from htagraph.cluster.engines import Engine
 from htagraph.cluster.on_worker import Reading, table_of
 from htagraph.cluster.run_each import Failed, Patience, run_each
 from htagraph.core.errors import SelectionError, TraceError
@@ -19,7 +19,7 @@ from htagraph.core.issues import Issue
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import load
 from htagraph.queries.rank_digests.job_skeleton import JobSkeleton
-from htagraph.trace.reading.discover import RankedFile
+from htagraph.trace.discover import RankedFile
 
 __all__ = ["DistributedJob", "MissingRank", "NotHereError"]
 

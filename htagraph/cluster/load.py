@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from htagraph.cluster.engines.choose import engine_of
-from htagraph.cluster.engines.engine import Engine
+from htagraph.cluster.engines import Engine, engine_of
 from htagraph.cluster.job import DistributedJob, MissingRank, reasons
 from htagraph.cluster.on_worker import Reading, digest_of, looks, release
 from htagraph.cluster.run_each import Failed, Patience, run_each
@@ -14,8 +13,7 @@ from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, Trace
 from htagraph.core.issues import Issue
 from htagraph.queries.rank_digests.digest import RankDigest
 from htagraph.queries.rank_digests.job_skeleton import joined_job
-from htagraph.trace.reading.discover import Looked, RankedFile, TracePaths, rank_files
-from htagraph.trace.reading.named_rank import rank_in_name
+from htagraph.trace.discover import Looked, RankedFile, TracePaths, rank_files, rank_in_name
 from htagraph.trace.remote import TracePath
 
 __all__ = ["load_on"]

@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from htagraph.cluster.engines.engine import Engine
+from htagraph.cluster.engines import Engine
 
 __all__ = ["Failed", "Patience", "run_each"]
 

@@ -1,13 +1,28 @@
-"""Types of arrays, as annotations name them."""
+"""Types of arrays, and what numpy does slowly: the order of whole numbers, which of them occur, texts by number."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array", "Ints", "Mask"]
+if TYPE_CHECKING:
+    from pandas.api.extensions import ExtensionArray
+
+__all__ = [
+    "Array",
+    "Ints",
+    "Mask",
+    "coded",
+    "distinct",
+    "is_any_of",
+    "occurring",
+    "stable_order",
+    "sums_by",
+    "texts_of",
+]
 
 Array: TypeAlias = npt.NDArray[Any]
 """An array of any type."""
@@ -15,3 +30,147 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 """An array of 64-bit integers."""
 Mask: TypeAlias = npt.NDArray[np.bool_]
 """An array of flags."""
+
+_BITS = 63
+"""Bits of a number that is not negative."""
+
+
+def stable_order(keys: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return the positions of the keys in ascending order of these, of equal ones in the order they have.
+
+    Key and position are put into one number if both fit, and those are sorted.
+
+    Args:
+        keys: whole numbers, none of them negative.
+
+    Example:
+        >>> stable_order(np.array([5, 2, 5, 1])).tolist()
+        [3, 1, 0, 2]
+    """
+    place = max(0, len(keys) - 1).bit_length()
+    if not len(keys) or int(keys.max()).bit_length() + place > _BITS:
+        return np.argsort(keys, kind="stable")
+    both = keys.astype(np.int64) << place
+    both |= np.arange(len(keys))
+    both.sort()
+    both &= (1 << place) - 1
+    return both
+
+
+_MAX_SPARSE = 4
+"""How many times as many numbers as rows a table of all possible ones may have. Chosen: it is faster than sorting then.
+Doubled, twice the memory; it changes times only."""
+
+
+def coded(*columns: Array) -> npt.NDArray[np.int64]:
+    """Return a number per row, 0 and up: two rows have the same one if and only if all their columns are equal.
+
+    The numbers are in the order of the columns' values, the first column first; none is left out.
+
+    Args:
+        *columns: integers, of equal length, at least one row.
+
+    Example:
+        >>> import numpy as np
+        >>> coded(np.array([5, 2, 5, 5]), np.array([1, 1, 0, 1])).tolist()
+        [2, 0, 1, 2]
+    """
+    code, dense = np.zeros(len(columns[0]), np.int64), True
+    for column in columns:
+        low = int(column.min())
+        wide = int(column.max()) - low + 1
+        if int(code.max()) >= np.iinfo(np.int64).max // wide:
+            code = np.unique(code, return_inverse=True)[1]
+        code, dense = _dense(code * wide + (column.astype(np.int64) - low))
+    return code if dense else np.unique(code, return_inverse=True)[1].astype(np.int64)
+
+
+def _dense(code: Array) -> tuple[Array, bool]:
+    """Return (codes without those between them that do not occur, True); if that needs sorting, (codes, False)."""
+    most = int(code.max()) + 1
+    if most > _MAX_SPARSE * len(code):
+        return code, False
+    occurs = np.zeros(most, np.bool_)
+    occurs[code] = True
+    return (np.cumsum(occurs) - 1)[code], True
+
+
+def distinct(numbers: Array, count: int) -> npt.NDArray[np.int64]:
+    """Return the distinct numbers, ascending, of numbers from 0 up to `count`, which itself does not occur.
+
+    Example:
+        >>> import numpy as np
+        >>> distinct(np.array([3, 1, 3]), 4).tolist()
+        [1, 3]
+    """
+    occurs = np.zeros(count, np.bool_)
+    occurs[numbers] = True
+    return np.flatnonzero(occurs)
+
+
+def is_any_of(column: Array, numbers: Array, count: int) -> npt.NDArray[np.bool_]:
+    """Return which entries of a column are among some numbers, by a table of all that may occur.
+
+    Args:
+        column: numbers from -1 up to `count` - 1, which itself does not occur.
+        numbers: those that are looked for, in the same range.
+        count: how many there may be.
+
+    Example:
+        >>> import numpy as np
+        >>> is_any_of(np.array([2, -1, 0]), np.array([2, -1, 2]), 4).tolist()
+        [True, True, False]
+    """
+    table = np.zeros(count, np.bool_)
+    table[numbers] = True
+    return np.asarray(table[column])
+
+
+def occurring(column: Array) -> list[int]:
+    """Return the distinct numbers of a column of integers, ascending; quickly where equal ones stand together.
+
+    Example:
+        >>> import numpy as np
+        >>> occurring(np.array([3, 3, -1, -1, 3]))
+        [-1, 3]
+    """
+    changes = np.flatnonzero(column[1:] != column[:-1]) + 1
+    return sorted(set(column[:1].tolist()) | set(column[changes].tolist()))
+
+
+def sums_by(key: Array, value: Array) -> tuple[Array, npt.NDArray[np.int64]]:
+    """Return (the distinct keys, ascending; the exact sum of the values of each), for integers.
+
+    Example:
+        >>> import numpy as np
+        >>> [column.tolist() for column in sums_by(np.array([7, 2, 7]), np.array([1, 5, 3]))]
+        [[2, 7], [5, 4]]
+    """
+    if not len(key):
+        return key, np.zeros(0, np.int64)
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    return ordered[first], np.add.reduceat(value[order].astype(np.int64, copy=False), first)
+
+
+def texts_of(texts: Sequence[str], numbers: npt.ArrayLike) -> ExtensionArray:
+    """Return the texts of some numbers as a pandas column of type ``str``; the empty text for -1.
+
+    Args:
+        texts: the texts.
+        numbers: positions in `texts`.
+
+    Example:
+        >>> texts_of(("a", "b"), [1, -1, 1]).tolist()
+        ['b', '', 'b']
+    """
+    import pandas as pd
+
+    wanted = np.asarray(numbers, np.int64)
+    wanted = np.where(wanted >= 0, wanted, len(texts))
+    used = distinct(wanted, len(texts) + 1)
+    place = np.zeros(len(texts) + 1, np.int64)
+    place[used] = np.arange(len(used))
+    few = pd.array([texts[number] if number < len(texts) else "" for number in used.tolist()], dtype="str")
+    return few.take(place[wanted])

@@ -1,13 +1,14 @@
-"""Where the entries of each key begin, for keys that are small numbers. Compiled by numba, cached on disk."""
+"""Equal keys: where the entries of each begin, a number for each, how often each came. Compiled, cached on disk."""
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
 
-__all__ = ["offsets_by_key"]
+__all__ = ["numbered", "occurrences", "offsets_by_key", "sum_in_common"]
 
 
 def offsets_by_key(keys: Array, count: int) -> Array:
@@ -41,3 +42,137 @@ def _count(keys: Array, offsets: Array) -> None:
         offsets[key + 1] += 1
     for number in range(1, len(offsets)):
         offsets[number] += offsets[number - 1]
+
+
+_MIX = 0x9E3779B97F4A7C15
+"""A multiplier that spreads numbers over the slots of a hash table: 2⁶⁴ over the golden ratio. Source: Knuth, The Art
+of Computer Programming, 6.4. Doubled, it would be even, and spread worse; it changes times only."""
+_FIRST_SLOTS = 1 << 12
+"""Slots of a hash table to begin with. Chosen: 64 kB lie in a cache of the processor. Doubled, tables of few keys take
+twice the memory."""
+
+
+def numbered(keys: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return (the distinct keys, ascending; the place of each row's key among them): `np.unique` with its inverse.
+
+    It sorts the distinct keys alone, and is several times as fast where keys repeat.
+
+    Args:
+        keys: integers.
+
+    Example:
+        >>> import numpy as np
+        >>> [column.tolist() for column in numbered(np.array([7, -2, 7]))]
+        [[-2, 7], [1, 0, 1]]
+    """
+    number = np.empty(len(keys), np.int64)
+    found = _number_keys(for_reading(keys, np.int64), number, _FIRST_SLOTS)
+    order = np.argsort(found, kind="stable")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return found[order], place[number]
+
+
+@njit(cache=True, nogil=True)
+def _number_keys(keys: Array, number: Array, size: int) -> Array:
+    """Write a number for the key of each row, and return the key of each number, in the order of first rows."""
+    slots, found, count = np.full(size, -1, np.int64), np.empty(size, np.int64), 0
+    for row in range(len(keys)):
+        key = keys[row]
+        slot = _slot(slots, found, key)
+        if slots[slot] < 0:
+            slots[slot] = count
+            found[count] = key
+            count += 1
+            if 2 * count > size:
+                size *= 4
+                more = np.empty(size, np.int64)
+                more[:count] = found[:count]
+                found, slots = more, np.full(size, -1, np.int64)
+                for each in range(count):
+                    slots[_slot(slots, found, found[each])] = each
+            number[row] = count - 1
+        else:
+            number[row] = slots[slot]
+    return found[:count].copy()
+
+
+@njit(nogil=True)
+def _slot(slots: Array, found: Array, key: int) -> np.int64:
+    """Return the slot that has a key, or the free one where it belongs; the number of slots is a power of two."""
+    mixed = np.uint64(key) * np.uint64(_MIX)
+    slot = np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(len(slots) - 1))
+    while slots[slot] >= 0 and found[slots[slot]] != key:
+        slot = (slot + 1) & (len(slots) - 1)
+    return slot
+
+
+def occurrences(code: Array, count: int, *time: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return how many rows with the same code come before each row, and how many rows each code has.
+
+    Rows come in the order of some moments, where these are equal in their own. Where the rows of each code are in that
+    order already, as those of a thread are, one pass finds both; else they are sorted.
+
+    Args:
+        code: numbers from 0 up to `count`, which itself does not occur.
+        count: how many codes there may be.
+        *time: moments of the rows, ns, the one that decides first; at least one.
+
+    Example:
+        >>> import numpy as np
+        >>> before, sizes = occurrences(np.array([1, 0, 1, 1]), 2, np.array([5, 0, 4, 5]))
+        >>> before.tolist(), sizes.tolist()
+        ([1, 0, 0, 2], [1, 3])
+    """
+    before, sizes = np.empty(len(code), np.int64), np.zeros(count, np.int64)
+    first, last = (for_reading(each, np.int64) for each in (time[0], time[-1]))
+    if not _count_in_order(for_reading(code, np.int64), first, last, before, sizes):
+        order = np.lexsort((*reversed(time), code))
+        begins = np.cumsum(sizes) - sizes
+        before[order] = np.arange(len(code)) - begins[code[order]]
+    return before, sizes
+
+
+@njit(cache=True, nogil=True)
+def _count_in_order(code: Array, first: Array, last: Array, before: Array, sizes: Array) -> bool:
+    """Write how many rows of its code precede each row, and each code's rows; return whether they are in order."""
+    latest = np.full(len(sizes), -1, np.int64)
+    in_order = True
+    for row in range(len(code)):
+        this = code[row]
+        other = latest[this]
+        if other >= 0 and (first[row] < first[other] or (first[row] == first[other] and last[row] < last[other])):
+            in_order = False
+        latest[this] = row
+        before[row] = sizes[this]
+        sizes[this] += 1
+    return in_order
+
+
+def sum_in_common(some: Array, values: Array, other: Array) -> int:
+    """Return the sum of the values of those numbers that are among others too.
+
+    Args:
+        some: distinct numbers, ascending.
+        values: the value of each.
+        other: distinct numbers, ascending.
+
+    Example:
+        >>> import numpy as np
+        >>> sum_in_common(np.array([2, 4, 7]), np.array([10, 20, 30]), np.array([1, 2, 7, 9]))
+        40
+    """
+    return int(_sum_in_common(*(for_reading(each, "int64") for each in (some, values, other))))
+
+
+@njit(cache=True, nogil=True)
+def _sum_in_common(some: Array, values: Array, other: Array) -> int:
+    at = total = 0
+    for i in range(len(some)):
+        while at < len(other) and other[at] < some[i]:
+            at += 1
+        if at == len(other):
+            break
+        if other[at] == some[i]:
+            total += values[i]
+    return total

@@ -1,4 +1,4 @@
-"""Floating-point operations and bytes of an operator, from the shapes of its inputs.
+"""Floating-point operations and bytes of an operator, from the shapes of its inputs; and the peak rates of devices.
 
 The formulas are those of `torch.utils.flop_counter`: two operations per multiply-add; attention's backward with the
 scores computed again. Two differ: under a causal mask or in a window, attention computes only the pairs that these
@@ -15,10 +15,24 @@ from functools import partial
 from math import prod
 from typing import Any, Literal, TypeAlias
 
-from htagraph.core.attention_pairs import attended_pairs
+from htagraph.core.naming import LINEAR, matches
 
-__all__ = ["Cost", "cost_of"]
-
+__all__ = [
+    "PEAKS",
+    "Cost",
+    "Peak",
+    "attended_pairs",
+    "cost_of",
+    "element_bytes",
+    "flop_formula",
+    "flop_per_count",
+    "is_complex",
+    "is_dram_bytes",
+    "is_dram_part",
+    "is_tf32_kernel",
+    "numbers_per_element",
+    "peak_of",
+]
 
 _Mask: TypeAlias = Literal["from start", "to end", "window", "computed"]
 """Where the diagonal of a causal mask lies if there are more keys than queries, or fewer: query 0 sees key 0 and no
@@ -232,3 +246,202 @@ _FORMULAS: dict[str, Callable[[list[list[int]], Sequence[str]], Cost]] = {
     "flash_attn": _flash_attn,
     "flash_attn_backward": _flash_attn_backward,
 }
+
+
+def attended_pairs(queries: int, keys: int, *, first: int | None = None, last: int | None = None) -> int:
+    """Return the number of pairs of a query and a key that are compared.
+
+    Query `i` sees the keys from ``i + first`` to ``i + last``, those of them that there are.
+
+    Args:
+        queries: how many queries there are.
+        keys: how many keys there are.
+        first: the first key that query 0 sees, also below 0; None for all that come before.
+        last: the last key that query 0 sees, at least `first` − 1; None for all that come after.
+
+    Example:
+        >>> attended_pairs(3, 3), attended_pairs(3, 3, last=0)  # without a mask; causal
+        (9, 6)
+    """
+    begun = queries * keys if last is None else _sum_of_ramp(queries, keys, last + 1)
+    return begun - (0 if first is None else _sum_of_ramp(queries, keys, first))
+
+
+def _sum_of_ramp(count: int, most: int, begin: int) -> int:
+    """Return the sum of `begin`, `begin` + 1, … (`count` numbers), each between 0 and `most` at least and at most."""
+    low = min(max(-begin, 0), count)
+    high = min(max(most - begin, low), count)
+    rising = (high - low) * (2 * begin + low + high - 1) // 2
+    return rising + (count - high) * most
+
+
+@dataclass(frozen=True)
+class Peak:
+    """A device's peak rates; 0 where its data sheet gives none."""
+
+    gb_s: float
+    """Memory bandwidth, 10⁹ B/s."""
+    bits_16: float
+    """16-bit floating point on matrix units (tensor cores), 10¹² operations/s."""
+    bits_32: float
+    """32-bit floating point on vector units, 10¹² operations/s."""
+    bits_64: float = 0.0
+    """64-bit floating point, on matrix units where there are some that can, 10¹² operations/s."""
+    bits_8: float = 0.0
+    """8-bit floating point on matrix units, 10¹² operations/s."""
+    tf32: float = 0.0
+    """32-bit floating point rounded to 19 bits (TF32), on matrix units, 10¹² operations/s."""
+
+    def tflop_s(self, element_bytes: int, *, tf32: bool = False) -> float:
+        """Return the peak throughput for elements of `element_bytes` bytes, 10¹² operations/s; 0 if unknown."""
+        if tf32:
+            return self.tf32
+        return {1: self.bits_8, 2: self.bits_16, 4: self.bits_32, 8: self.bits_64}.get(element_bytes, 0.0)
+
+
+PEAKS: dict[str, Peak] = {
+    "V100": Peak(900, 125, 15.7, 7.8),
+    "T4": Peak(320, 65, 8.1),
+    "A100.*80GB": Peak(2039, 312, 19.5, 19.5, 0, 156),
+    "A100": Peak(1555, 312, 19.5, 19.5, 0, 156),
+    "A10G?": Peak(600, 125, 31.2, 0, 0, 62.5),
+    "A30": Peak(933, 165, 10.3, 10.3, 0, 82),
+    "L4": Peak(300, 121, 30.3, 0, 242, 60),
+    "L40S": Peak(864, 362, 91.6, 0, 733, 183),
+    "H100 PCIe": Peak(2000, 756, 51, 51, 1513, 378),
+    "H100 NVL": Peak(3900, 835, 60, 60, 1671, 418),
+    "H100": Peak(3350, 989, 67, 67, 1979, 495),
+    "H200": Peak(4800, 989, 67, 67, 1979, 495),
+    "B200": Peak(8000, 2250, 80, 40, 4500, 1100),
+    "MI250X": Peak(1638, 191.5, 47.9, 47.9),  # one of its two dies: each is a device of its own
+    "MI250": Peak(1638, 181, 45.3, 45.3),
+    "MI300X": Peak(5300, 1307, 163.4, 163.4, 2615, 654),
+    "MI325X": Peak(6000, 1307, 163.4, 163.4, 2615, 654),
+}
+"""Peak rates by a pattern of words in the product name; the first pattern that matches counts.
+
+The figures are those of NVIDIA's and AMD's data sheets: dense (without sparsity), at boost clock. They are the roof of
+the roofline: with a figure twice as large, a kernel's share of the peak halves, and the ridge point moves.
+"""
+
+
+def peak_of(device_name: str) -> Peak | None:
+    """Return the peak rates of a device by its product name, or None if the name is unknown.
+
+    Example:
+        >>> peak_of("NVIDIA A100-SXM4-80GB").gb_s
+        2039
+    """
+    for words, peak in PEAKS.items():
+        if re.search(rf"(?<![A-Za-z0-9]){words}(?![A-Za-z0-9])", device_name):
+            return peak
+    return None
+
+
+_FLOP_FORMULAS = (
+    (re.compile(r"aten::(mm|_scaled_mm(_v2)?|_int_mm)"), "mm"),
+    (re.compile(r"aten::(addmm_?|_addmm_activation)"), "addmm"),
+    (re.compile(r"aten::bmm"), "bmm"),
+    (re.compile(r"aten::baddbmm_?"), "baddbmm"),
+    (re.compile(LINEAR), "linear"),
+    (re.compile(r"aten::_?convolution"), "convolution"),
+    (re.compile(r"aten::convolution_backward"), "convolution_backward"),
+    (re.compile(r"aten::(_scaled)?_?grouped_mm(_v2)?"), "grouped_mm"),
+    (re.compile(r"aten::_scaled_dot_product_attention_math\w*"), "attention_in_full"),
+    (re.compile(r"aten::_scaled_dot_product_flash_attention"), "attention_to_end"),
+    (re.compile(r"aten::_scaled_dot_product_flash_attention_backward"), "attention_to_end_backward"),
+    (re.compile(r"aten::_scaled_dot_product_\w*attention\w*_backward"), "attention_backward"),
+    (re.compile(r"aten::(_scaled_dot_product_\w*attention\w*|scaled_dot_product_attention)"), "attention"),
+    (re.compile(r"flash_?attn::_flash_attn_forward"), "flash_attn"),
+    (re.compile(r"flash_?attn::_flash_attn_backward"), "flash_attn_backward"),
+)
+
+
+def flop_formula(name: str) -> str:
+    """Return the name of the formula for an operator's floating-point operations, or ``""`` if there is none.
+
+    Example:
+        >>> flop_formula("aten::addmm"), flop_formula("aten::relu")
+        ('addmm', '')
+    """
+    return next((formula for pattern, formula in _FLOP_FORMULAS if pattern.fullmatch(name)), "")
+
+
+_ELEMENT_BYTES = {  # by the name that a trace has in "Input type", in lower case
+    "double": 8, "float": 4, "c10::half": 2, "c10::bfloat16": 2, "long int": 8, "long": 8, "int": 4, "short int": 2,
+    "signed char": 1, "unsigned char": 1, "bool": 1, "c10::complex<float>": 8, "c10::complex<double>": 16,
+}  # fmt: skip
+
+
+def element_bytes(type_name: str) -> int:
+    """Return the size of one tensor element, bytes, by the name of its type in the trace; 0 if it is unknown.
+
+    Example:
+        >>> element_bytes("c10::BFloat16"), element_bytes("float"), element_bytes("c10::Float8_e4m3fn")
+        (2, 4, 1)
+    """
+    return 1 if type_name.startswith("c10::Float8") else _ELEMENT_BYTES.get(type_name.lower(), 0)
+
+
+def is_complex(type_name: object) -> bool:
+    """Return True for the name of a type of complex numbers, of which products have formulas of their own.
+
+    Example:
+        >>> is_complex("c10::complex<float>"), is_complex("float")
+        (True, False)
+    """
+    return isinstance(type_name, str) and type_name.startswith("c10::complex<")
+
+
+def numbers_per_element(type_name: str) -> int:
+    """Return how many numbers an element of a tensor holds: 2 of those of 4 bits, which are packed in pairs.
+
+    Example:
+        >>> numbers_per_element("c10::Float4_e2m1fn_x2"), numbers_per_element("c10::Float8_e4m3fn")
+        (2, 1)
+    """
+    return 2 if type_name.startswith("c10::Float4") and type_name.endswith("_x2") else 1
+
+
+def is_tf32_kernel(name: str) -> bool:
+    """Return True if the name of a 32-bit matrix product's kernel says that it computes in TF32, on matrix units.
+
+    Example:
+        >>> is_tf32_kernel("cutlass_80_tensorop_s1688gemm_256x128"), is_tf32_kernel("ampere_sgemm_128x64_tn")
+        (True, False)
+    """
+    return matches(r"tf32|xf32|s1688|s16816gemm_f32", name)
+
+
+_FLOP_COUNTER = re.compile(r"smsp__sass_thread_inst_executed_op_([hfd])(fma|mul|add)_pred_on\.sum")
+
+
+def flop_per_count(counter: str) -> int:
+    """Return the floating-point operations that one count of a hardware counter stands for: 2, 1, or 0 (not FLOP).
+
+    Example:
+        >>> flop_per_count("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"), flop_per_count("dram__bytes.sum")
+        (2, 0)
+    """
+    match = _FLOP_COUNTER.fullmatch(counter)
+    return 0 if match is None else 2 if match[2] == "fma" else 1
+
+
+def is_dram_bytes(counter: str) -> bool:
+    """Return True for the hardware counter of all bytes that a kernel moved to or from device memory.
+
+    Example:
+        >>> is_dram_bytes("dram__bytes.sum"), is_dram_bytes("dram__bytes_read.sum"), is_dram_bytes("dram__cycles.sum")
+        (True, False, False)
+    """
+    return counter == "dram__bytes.sum"
+
+
+def is_dram_part(counter: str) -> bool:
+    """Return True for the hardware counters of the bytes that a kernel read from device memory, or wrote to it.
+
+    Example:
+        >>> is_dram_part("dram__bytes_read.sum"), is_dram_part("dram__bytes.sum")
+        (True, False)
+    """
+    return counter in ("dram__bytes_read.sum", "dram__bytes_write.sum")

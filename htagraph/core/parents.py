@@ -32,7 +32,7 @@ def nearest(above: Array, wanted: Array, rows: npt.ArrayLike) -> npt.NDArray[np.
     """
     ancestor = np.array(rows, np.int64)
     if ancestor.size >= _MANY_ROWS:
-        from htagraph.core.climb import climb  # numba takes a moment to load
+        from htagraph.core.traverse import climb  # numba takes a moment to load
 
         reached = climb(above, wanted, ancestor.ravel(), _LEVELS)
     else:

@@ -1,27 +1,42 @@
-"""Algorithms on a DAG given as arrays: order, times, paths, reachability. Compiled by numba, cached on disk.
+"""Algorithms on a DAG given as arrays: order, times, paths, reachability, slack. Compiled by numba, cached on disk.
 
 A graph is ``(offsets, neighbours)``: the neighbours of vertex v are ``neighbours[offsets[v]:offsets[v + 1]]``. This
 module knows arrays only, so that graph code and its checks can both use it. In the order of the file:
-- order: `counting_order`, `topological_order`, `levels`
-- times: `schedule` (earliest), `latest`
+- order: `counting_order`, `topological_order`, `chain_order`, `levels`
+- times: `schedule` (earliest), `latest`, `deciding` (the edge that decides when a vertex happens)
 - paths: `longest_path`, `path_to`, `walk_back`
 - reachability: `reach`, `redundant_edges`
-
-What lies beside a longest path is in `beside_path`.
+- beside a longest path: `last_on_path`, `avoiding`, `detours`
+- forests, given as an array of parents: `climb`
 """
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
 from htagraph.core.counting import offsets_by_key
 
 __all__ = [
-    "counting_order", "latest", "levels", "longest_path", "path_to", "reach", "redundant_edges", "schedule",
-    "topological_order", "walk_back",
-]  # fmt: skip
+    "avoiding",
+    "chain_order",
+    "climb",
+    "counting_order",
+    "deciding",
+    "detours",
+    "last_on_path",
+    "latest",
+    "levels",
+    "longest_path",
+    "path_to",
+    "reach",
+    "redundant_edges",
+    "schedule",
+    "topological_order",
+    "walk_back",
+]
 
 
 def counting_order(keys: Array, count: int) -> tuple[Array, Array]:
@@ -274,3 +289,235 @@ def _meet(  # noqa: PLR0913, PLR0917 - one vertex's part of the arrays above
                     return
                 stack[height] = target
                 height += 1
+
+
+def chain_order(offsets: Array, targets: Array) -> Array:
+    """Return the vertices in a topological order that follows one chain as far as it goes, then takes up the next.
+
+    Kahn's algorithm with a stack. A pass over the vertices in this order reads most moments right after it wrote them;
+    with a queue (`traverse.topological_order`) it takes turns between all threads and streams of all ranks, which takes
+    five times as long in a job of eight. If the graph has a cycle, the vertices on it and behind it are missing.
+
+    Args:
+        offsets: where the targets of each vertex begin.
+        targets: the vertices that wait for each vertex.
+    """
+    count = len(offsets) - 1
+    waiting = np.bincount(targets, minlength=count).astype(np.int32)
+    order, stack = np.empty(count, np.int32), np.empty(count, np.int32)
+    first = np.flatnonzero(waiting == 0)[::-1]
+    stack[: len(first)] = first
+    filled = _follow(for_reading(offsets, np.int64), for_reading(targets, np.int32), waiting, order, stack, len(first))
+    return order[:filled]
+
+
+@njit(cache=True, nogil=True)
+def _follow(offsets: Array, targets: Array, waiting: Array, order: Array, stack: Array, height: int) -> int:
+    """Write the vertices in order, and return how many; the first `height` of the stack wait for none."""
+    filled = 0
+    while height:
+        height -= 1
+        vertex = stack[height]
+        order[filled] = vertex
+        filled += 1
+        for i in range(offsets[vertex + 1] - 1, offsets[vertex] - 1, -1):
+            target = targets[i]
+            waiting[target] -= 1
+            if waiting[target] == 0:
+                stack[height] = target
+                height += 1
+    return filled
+
+
+def deciding(
+    in_offsets: Array, in_edges: Array, source: Array, lag: Array, preferred: Array, time: Array
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """Return, for each vertex, the edge that allows it last (-1 if none enters), and how much later it happens, ns.
+
+    On ties a preferred edge decides; among several, and where there is none, the one that stands first.
+
+    Args:
+        in_offsets: where the entries of each vertex begin in `in_edges`.
+        in_edges: the numbers of the edges that end in each vertex.
+        source: the vertex where each edge begins, by edge number.
+        lag: how long after its source each edge allows its target, by edge number.
+        preferred: which edges decide on ties, by edge number.
+        time: when each vertex happens.
+
+    Example:
+        >>> import numpy as np
+        >>> edges = np.array([0, 0]), np.array([5, 7]), np.array([False, False])
+        >>> at, later = deciding(np.array([0, 0, 2]), np.array([0, 1]), *edges, np.array([0, 10]))
+        >>> at.tolist(), later.tolist()
+        ([-1, 1], [0, 3])
+    """
+    edge, later = np.empty(len(time), np.int32), np.empty(len(time), np.int64)
+    edges, begins = for_reading(in_edges, np.int32), for_reading(source, np.int32)
+    first, lags, moments = (for_reading(each, np.int64) for each in (in_offsets, lag, time))
+    _decide(edge, later, first, edges, begins, lags, for_reading(preferred, np.bool_), moments)
+    return edge, later
+
+
+@njit(cache=True, nogil=True)
+def _decide(  # noqa: PLR0913, PLR0917 - as `deciding`
+    decides: Array, later: Array, in_offsets: Array, in_edges: Array, source: Array, lag: Array, preferred: Array,
+    time: Array,
+) -> None:  # fmt: skip
+    for vertex in range(len(time)):
+        first, last = in_offsets[vertex], in_offsets[vertex + 1]
+        if first == last:
+            decides[vertex], later[vertex] = -1, 0
+            continue
+        best = in_edges[first]
+        latest = time[source[best]] + lag[best]
+        for i in range(first + 1, last):
+            edge = in_edges[i]
+            allowed = time[source[edge]] + lag[edge]
+            if allowed > latest or (allowed == latest and preferred[edge] and not preferred[best]):
+                best, latest = edge, allowed
+        decides[vertex], later[vertex] = best, time[vertex] - latest
+
+
+@njit(cache=True)
+def last_on_path(order: Array, in_offsets: Array, in_sources: Array, path: Array) -> Array:
+    """Return for each vertex the largest j for which path[j] is the vertex or reaches it; -1 if there is none."""
+    label = np.full(len(order), -1, np.int64)
+    label[path] = np.arange(len(path))
+    for vertex in order:
+        for i in range(in_offsets[vertex], in_offsets[vertex + 1]):
+            label[vertex] = max(label[vertex], label[in_sources[i]])
+    return label
+
+
+@njit(cache=True)
+def avoiding(  # noqa: PLR0913, PLR0917 - a graph, its schedule, and a path
+    path: Array, label: Array, offsets: Array, targets: Array, lags: Array, gap: Array, time: Array, late: Array,
+    end: int,
+) -> Array:  # fmt: skip
+    """Return for each edge i of a longest path, path[i] → path[i + 1], when the job would end without that edge.
+
+    A path that avoids edge i either crosses, by another edge x → y with label(x) <= i < label(y), from the vertices
+    that path[i + 1] does not reach to those that it reaches, or it ends before. Its part up to x and its part from y
+    cannot use edge i, so the longest path to x and the longest from y bound it: ``time`` and ``late`` give both. Each
+    x → y is a candidate for a range of edges i; a segment tree of maxima combines them in O(log n) each.
+
+    Args:
+        path: the vertices of a longest path.
+        label: result of `last_on_path`.
+        offsets: where the edges that leave each vertex begin.
+        targets: the vertex where each edge ends.
+        lags: how long after its source each edge allows its target.
+        gap: how much later than its predecessors allow each vertex happens.
+        time: result of `schedule`.
+        late: result of `latest`.
+        end: the latest moment in `time`.
+    """
+    count = len(path) - 1
+    tree = np.full(2 * max(count, 1), np.iinfo(np.int64).min, np.int64)
+    # the latest moment among the vertices that path[i] reaches and path[i + 1] does not: they stay without edge i
+    ended = np.full(count, np.iinfo(np.int64).min, np.int64)
+    for x in range(len(time)):
+        low = max(label[x], 0)
+        if low >= count:
+            continue
+        ended[low] = max(ended[low], time[x])
+        for edge in range(offsets[x], offsets[x + 1]):
+            y = targets[edge]
+            on_path = path[low] == x and path[low + 1] == y
+            if label[y] > low and not on_path:
+                _raise(tree, count, low, label[y] - 1, time[x] + lags[edge] + gap[y] + end - late[y])
+    for node in range(1, count):
+        tree[2 * node] = max(tree[2 * node], tree[node])
+        tree[2 * node + 1] = max(tree[2 * node + 1], tree[node])
+    best = tree[count : 2 * count]
+    for i in range(count):
+        ended[i] = max(ended[i], ended[max(i - 1, 0)])
+        best[i] = max(best[i], ended[i])
+    return best
+
+
+@njit(cache=True)
+def _raise(tree: Array, count: int, low: int, high: int, value: int) -> None:
+    """Raise the leaves `low` to `high` (both included) of a segment tree of maxima to at least `value`."""
+    low += count
+    high += count + 1
+    while low < high:
+        if low & 1:
+            tree[low] = max(tree[low], value)
+            low += 1
+        if high & 1:
+            high -= 1
+            tree[high] = max(tree[high], value)
+        low >>= 1
+        high >>= 1
+
+
+@njit(cache=True)
+def detours(  # noqa: PLR0913, PLR0917 - a graph, a path, and what to look for
+    before: Array, sources: Array, weight: Array, on_path: Array, candidates: Array, own: Array, least: int,
+    count: int,
+) -> Array:  # fmt: skip
+    """Return which candidates (positions in `candidates`) begin a detour: a path of their own back to the longest path.
+
+    From each candidate, the edges `before` are followed back to the longest path. A candidate counts if the edges
+    followed, and its own, weigh at least `least`, and if they do not run into the detour of an earlier candidate. The
+    search ends after `count` detours.
+
+    Args:
+        before: the edge by which each vertex is reached, -1 for none.
+        sources: the vertex where each edge begins.
+        weight: the weight of the edge before each vertex.
+        on_path: mask of the vertices of the longest path.
+        candidates: vertices, the most wanted first.
+        own: the weight of the edge by which each candidate returns to the longest path.
+        least: the least weight of a detour.
+        count: the most detours to return.
+    """
+    detour_of = np.where(on_path, 0, -1).astype(np.int32)  # 0: the longest path, n: the n-th detour, -1: none yet
+    chosen, filled = np.empty(count, np.int64), 0
+    for i in range(len(candidates)):
+        if filled == count:
+            break
+        at, total, number, met = candidates[i], own[i], filled + 1, -1
+        while met < 0:
+            met = detour_of[at]
+            if met < 0:
+                detour_of[at] = number
+                total += weight[at]
+                if before[at] < 0:
+                    met = 0  # it begins at a vertex without predecessors, and so meets no other detour
+                else:
+                    at = sources[before[at]]
+        if total >= least and met == 0:
+            chosen[filled] = i
+            filled += 1
+            continue
+        at = candidates[i]
+        while detour_of[at] == number:  # give the vertices to the path or detour that the walk ran into
+            detour_of[at] = met
+            if before[at] >= 0:
+                at = sources[before[at]]
+    return chosen[:filled]
+
+
+@njit(cache=True, nogil=True)
+def climb(above: Array, wanted: Array, rows: Array, levels: int) -> Array:
+    """Return, for each row, the row itself or its nearest ancestor that is wanted; -1 if there is none.
+
+    Rows that are not there after `levels` levels have the ancestor that they came to.
+
+    Args:
+        above: the parent of each row, -1 for none; without cycles.
+        wanted: mask of the rows that are looked for.
+        rows: the rows to begin at; -1 gives -1.
+        levels: how far each row climbs.
+    """
+    nearest = np.empty(len(rows), np.int64)
+    for i in range(len(rows)):
+        at = rows[i]
+        for _ in range(levels):
+            if at < 0 or wanted[at]:
+                break
+            at = above[at]
+        nearest[i] = at
+    return nearest

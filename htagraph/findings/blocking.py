@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import DEVICE_WAITS
+from htagraph.core.kinds import DEVICE_WAITS, of_kinds
 from htagraph.findings.claim import MIN_SHARE, Claim
 from htagraph.findings.evidence import MOST_ROWS, Bar, Chart, Evidence, of_activities
 from htagraph.findings.finding import Finding, Trial, in_full, in_short
 from htagraph.findings.gain_words import interval_us, less_text, saves_text
 from htagraph.findings.phrases import time_text
 from htagraph.queries.blocking_calls import longest_blocking
-from htagraph.whatif.change_options import criteria, criteria_text
-from htagraph.whatif.what_if import what_if
+from htagraph.whatif.options import criteria, criteria_text
+from htagraph.whatif.scenario import what_if
 
 if TYPE_CHECKING:
     from htagraph.findings.results import Results
@@ -59,7 +58,7 @@ def _short(claim: Claim) -> str:
 
 
 def _evidence(results: Results, claim: Claim) -> Evidence:
-    from htagraph.whatif.changes import remove_sync
+    from htagraph.whatif.changes.remove_sync import remove_sync
 
     target, graph = claim.facts["target"], results.graph
     duration = graph.activities.duration

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION
+from htagraph.core.kinds import COMMUNICATION, of_kinds
 from htagraph.core.naming import short_name, step_number
 from htagraph.findings.claim import MIN_PERCENT, MOST, Claim, RestsOn
 from htagraph.findings.evidence import MOST_ROWS, Chart, Evidence, Part, Place, Rows, stretches
@@ -18,10 +17,10 @@ from htagraph.findings.finding import Finding
 from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
-from htagraph.queries.absent_members import lacks_members, ranks_not_read
+from htagraph.graph.measures.waits import lacks_members, ranks_not_read
 from htagraph.queries.bound import CATEGORIES, HOST_CATEGORIES
 from htagraph.queries.paths import CriticalPath
-from htagraph.whatif.what_if import what_if
+from htagraph.whatif.scenario import what_if
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

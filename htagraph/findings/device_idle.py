@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from htagraph.core.naming import is_graph_launch, names_that, short_name
 from htagraph.findings.claim import MIN_SHARE, MOST, Claim
 from htagraph.findings.evidence import MOST_ROWS, NO_CHART, Chart, Evidence, Part, Place, Rows
 from htagraph.findings.finding import Finding
+from htagraph.graph.measures.pauses import CAUSES
+from htagraph.graph.measures.waits import waiting_devices
 from htagraph.queries.late_launches import late_reason
-from htagraph.queries.waiting_devices import waiting_devices
 
 if TYPE_CHECKING:
     from htagraph.findings.results import Results
@@ -141,11 +143,9 @@ def _worst(claim: Claim) -> str:
 
 def _evidence(results: Results, claim: Claim) -> Evidence:
     from htagraph.analyses.idle_breakdown import idle_breakdown
-    from htagraph.queries.device_pauses import device_pauses  # a summary does without
 
     rank, host = claim.facts["rank"], claim.facts["host"]
-    table = device_pauses(results.graph, rank)
-    table = table[table["cause"] == claim.about].nlargest(MOST_ROWS, "pause_us")
+    table = _pauses(results.graph, rank, claim.about).nlargest(MOST_ROWS, "pause_us")
     places = [Place.lasting(row["start_us"], row["pause_us"], int(row["after"])) for row in table.to_dict("records")]
     names = {
         word: [short_name(name) for name in results.rows(table[side].to_numpy())["name"]]
@@ -158,6 +158,17 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
         place=places[0] if places else None, look=f"the longest pause of rank {rank}",
         command=command, trial=command[1:], meaning=idle_breakdown,
     )  # fmt: skip
+
+
+def _pauses(graph: DependencyGraph, rank: int, cause: str) -> pd.DataFrame:
+    """Return the pauses of a rank's device for one cause: begin and length, µs, the work before and after each."""
+    pauses = graph.device_pauses
+    of_rank = (pauses.places[pauses.place, 0] == rank) & (pauses.length > 0)
+    rows = np.flatnonzero(of_rank & (pauses.causes() == CAUSES.index(cause)))
+    return pd.DataFrame({
+        "before": pauses.last[rows], "after": pauses.after[rows],
+        "start_us": (pauses.begin[rows] - graph.origin_ns) / 1000, "pause_us": pauses.length[rows] / 1000,
+    })  # fmt: skip
 
 
 def idle_chart(rank_idle: pd.DataFrame) -> Chart:

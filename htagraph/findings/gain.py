@@ -23,10 +23,10 @@ from htagraph.queries.untraced import UNTRACED
 from htagraph.queries.weights import initial
 from htagraph.whatif.candidates import CLASSES
 from htagraph.whatif.candidates import INTERRUPTIONS as INTERRUPTIONS_ROW
-from htagraph.whatif.change_options import criteria
-from htagraph.whatif.link_sharing import shares_links
+from htagraph.whatif.links import shares_links
 from htagraph.whatif.opportunities import opportunities
-from htagraph.whatif.what_if import what_if
+from htagraph.whatif.options import criteria
+from htagraph.whatif.scenario import what_if
 
 if TYPE_CHECKING:
     from htagraph.findings.results import Results

@@ -77,9 +77,9 @@ def _of_graph(graph: DependencyGraph) -> list[Claim]:
     makespan = int(graph.time.max()) - graph.origin_ns if len(graph.time) else 0
     if not len(found) or int(found.length.sum()) < MIN_SHARE * makespan:
         return []
+    from htagraph.graph.measures.steps import whole_steps
     from htagraph.queries.interrupted_ranks import interrupted_ranks  # other commands do without what replays
-    from htagraph.queries.whole_steps import whole_steps
-    from htagraph.whatif.what_if import what_if
+    from htagraph.whatif.scenario import what_if
 
     outcome = what_if(graph).no_interruptions().run()
     if outcome.saved_ns < MIN_SHARE * makespan:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from htagraph.core.naming import exact_glob, is_source_frame, short_name
-from htagraph.core.time_text import time_text
+from htagraph.core.words import time_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.findings.claim import Claim
 from htagraph.findings.finding import Finding
 from htagraph.findings.results import Results

@@ -9,10 +9,9 @@ from htagraph.findings.finding import Finding, Trial
 from htagraph.findings.gain_words import gain_text, interval_us, less_text, likely, saves_text
 from htagraph.findings.phrases import MAX_RANKS, and_list, ranks_text, time_text
 from htagraph.findings.waiting import waits_evidence
-from htagraph.queries.collective_waits import waits_of
 from htagraph.queries.slow_stages import slow_stage
-from htagraph.whatif.change_options import criteria_text
-from htagraph.whatif.what_if import what_if
+from htagraph.whatif.options import criteria_text
+from htagraph.whatif.scenario import what_if
 
 if TYPE_CHECKING:
     from htagraph.findings.results import Results
@@ -33,7 +32,7 @@ def _when(results: Results) -> list[Claim]:
     A stage whose rank is the straggler of its peers is left to that finding.
     """
     graph, makespan, slow = results.graph, results.makespan_ns, results.slow
-    stage = slow_stage(graph, waits_of(graph))
+    stage = slow_stage(graph)
     if stage is None or slow.straggler in stage.ranks or not makespan:
         return []
     scenario, options = what_if(graph), []

@@ -6,7 +6,7 @@ from htagraph.findings.claim import Claim
 from htagraph.findings.finding import Finding, sentence_of
 from htagraph.findings.phrases import and_list, time_text
 from htagraph.findings.results import Results
-from htagraph.queries.uneven_steps import uneven_steps
+from htagraph.graph.measures.steps import uneven_steps
 
 __all__ = ["UNEVEN_STEPS"]
 

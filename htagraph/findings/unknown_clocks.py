@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION
+from htagraph.core.kinds import COMMUNICATION, of_kinds
 from htagraph.findings.claim import Claim
 from htagraph.findings.evidence import MOST_ROWS, Evidence, Rows
 from htagraph.findings.finding import Finding

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION
+from htagraph.core.kinds import COMMUNICATION, of_kinds
 from htagraph.findings.claim import Claim, RestsOn
 from htagraph.findings.evidence import Evidence, of_activities
 from htagraph.findings.finding import Finding

@@ -5,22 +5,36 @@ Times are arrays with a row per collective and a column per clock, ns, nan where
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = [
-    "MIN_FOR_DRIFT", "RESOLUTION_NS", "as_recorded_is_possible", "by_ends", "feasible_offsets", "fitted", "islands",
-    "least_ahead", "limits", "limits_of", "medians", "middle_of", "no_offset_is_possible", "residuals",
-]  # fmt: skip
+    "MIN_FOR_DRIFT",
+    "BarrierTimes",
+    "TimeTable",
+    "as_recorded_is_possible",
+    "by_ends",
+    "feasible_offsets",
+    "fitted",
+    "group_medians",
+    "islands",
+    "least_ahead",
+    "limits",
+    "limits_of",
+    "medians",
+    "middle_of",
+    "no_offset_is_possible",
+    "residuals",
+]
 
-
-RESOLUTION_NS: Final = 1_000
-"""ns: the smallest spread that is assumed. Files of whole µs are no more exact. Doubled, offsets of 1 to 2 µs are taken
-as 0."""
 _MAX_TURNS: Final = 25
 """Largest number of reweighting rounds. Chosen: it usually converges (no offset moves by 1 ns) after 5 to 10. Doubled,
 nothing changes."""
@@ -30,18 +44,12 @@ less than 0.3 µs."""
 MIN_FOR_DRIFT: Final = 30
 """Collectives that every rank needs before drift is estimated. Chosen: with fewer, drift cannot be distinguished from
 noise. Doubled, clocks of short traces get no drift."""
-_DRIFT_GAIN: Final = 0.8
-"""Drift is accepted only if it reduces the median residual to less than this share. Chosen. It cannot be doubled; at 1,
-noise would make clocks drift."""
 _MIN_DRIFT_SPREADS: Final = 4.0
 """Drift is accepted only if it moves clocks apart, over the window, by more than this many median residuals. Chosen.
 Doubled, slow drift of up to eight residuals stays uncorrected."""
 _MAX_SWEEPS: Final = 50
 """Largest number of moves to get every arrival before the ends that wait for it; if they do not suffice, only the ends
 count. Chosen. Doubled, only jobs with many skewed ranks change."""
-_MIN_ENDS: Final = 3
-"""Collectives whose ends say by how much they spread. Chosen: of fewer there is no spread. Doubled, clocks of short
-recordings are known as arrivals limit them only."""
 _DOUBT_SPREADS: Final = 3.0
 """Spreads of ends by which an offset may be wrong. Measured: ends of real ranks differ, all through a recording, by up
 to twice their spread; benchmarks/clocks.py counts how often the truth is within. Doubled, clocks seem less certain."""
@@ -56,9 +64,6 @@ longer chains are solved without one."""
 _MAX_COMPARED: Final = 1 << 28
 """Times of two clocks in one collective that are compared at most: of more, an even sample of the collectives. Chosen:
 4 s; all collectives of up to 115 clocks count. Doubled, larger jobs take twice as long, and limits are narrower."""
-_OUTLIERS: Final = 0.01
-"""Share of collectives whose arrivals do not count as limits. Chosen: damaged records. Doubled, limits are wider apart
-than they have to be in 2 % of collectives."""
 
 
 def feasible_offsets(end: Array, start: Array) -> npt.NDArray[np.float64]:
@@ -71,7 +76,7 @@ def feasible_offsets(end: Array, start: Array) -> npt.NDArray[np.float64]:
         start: when members arrived that others wait for, likewise.
     """
     low, high = limits(end, start, 0)
-    possible = np.isfinite(low) & np.isfinite(high) & (low <= high + 2 * RESOLUTION_NS)
+    possible = np.isfinite(low) & np.isfinite(high) & (low <= high + 2 * LIMITS.resolution_ns)
     return np.where(possible, (np.where(possible, low, 0) + np.where(possible, high, 0)) / 2, 0.0)
 
 
@@ -105,7 +110,7 @@ def as_recorded_is_possible(end: Array, start: Array) -> bool:
 
 def no_offset_is_possible(least: Array) -> bool:
     """Return whether no clock is ahead of another one, given what `least_ahead` returns."""
-    return bool((least <= 2 * RESOLUTION_NS).all())
+    return bool((least <= 2 * LIMITS.resolution_ns).all())
 
 
 def least_ahead(end: Array, start: Array) -> npt.NDArray[np.float64]:
@@ -128,7 +133,7 @@ def least_ahead(end: Array, start: Array) -> npt.NDArray[np.float64]:
 def _largest(values: Array) -> npt.NDArray[np.float64]:
     """Return the largest value of each column but for outliers; -inf for a column without any."""
     known = np.isfinite(values)
-    place = len(values) - 1 - (_OUTLIERS * known.sum(axis=0)).astype(np.int64)
+    place = len(values) - 1 - (LIMITS.damaged * known.sum(axis=0)).astype(np.int64)
     ordered = np.partition(np.where(known, values, -np.inf), np.unique(place), axis=0)
     return np.asarray(ordered[place, np.arange(values.shape[1])])
 
@@ -144,7 +149,7 @@ def islands(present: Array) -> list[list[int]]:
     return islands
 
 
-def _distinct_rows(present: Array) -> npt.NDArray[np.bool_]:
+def _distinct_rows(present: Array) -> Mask:
     """Return the different rows of a mask: collectives of one group of ranks count once."""
     packed = np.packbits(present, axis=1)
     first = {row.tobytes(): number for number, row in reversed(list(enumerate(packed)))}
@@ -177,13 +182,13 @@ def by_ends(end: Array, start: Array, time: Array) -> tuple[Array, Array, Array]
     if count.min() >= MIN_FOR_DRIFT:
         both = fitted(end, time, drifting=True)
         before, after = (middle_of(residuals(end, time, *fit)) for fit in ((offset, drift), both))
-        if after < _DRIFT_GAIN * before and np.ptp(both[1]) * 2 > _MIN_DRIFT_SPREADS * after:
+        if after < LIMITS.gain * before and np.ptp(both[1]) * 2 > _MIN_DRIFT_SPREADS * after:
             offset, drift = both
     offset = _feasible(end, start, time, offset, drift)
     spread = _spread(residuals(end, time, offset, drift))
     offset, drift = _snapped(end, start, time, (offset, drift), spread)
     hops = _hops(np.isfinite(end))
-    doubt = np.where(count >= _MIN_ENDS, _DOUBT_SPREADS * (1 + _MIN_ENDS / count) * spread * hops, np.inf)
+    doubt = np.where(count >= LIMITS.often, _DOUBT_SPREADS * (1 + LIMITS.often / count) * spread * hops, np.inf)
     return offset, drift, doubt
 
 
@@ -318,7 +323,7 @@ def middle_of(values: Array) -> float:
 def _spread(residual: Array) -> int:
     """Return how far apart the ends of a collective are, ns: the median range, but at least the resolution."""
     ranges = np.nanmax(residual, axis=1) - np.nanmin(residual, axis=1)
-    return max(RESOLUTION_NS, round(float(np.median(ranges))))
+    return max(LIMITS.resolution_ns, round(float(np.median(ranges))))
 
 
 def _excess(end: Array, start: Array, time: Array, offset: Array, drift: Array) -> npt.NDArray[np.float64]:
@@ -387,3 +392,143 @@ def _snapped(end: Array, start: Array, time: Array, fitted: tuple[Array, Array],
     broken = _latest(end, start, time, snapped, drift)
     allowed = max(0.0, _latest(end, start, time, offset, drift))
     return (snapped if broken <= allowed else offset), drift
+
+
+_BLOCK: Final = 1 << 22
+"""Cells of a table that are filled at once. Chosen: 32 MiB for each of its times. Doubled, they take twice as much."""
+
+
+class TimeTable(NamedTuple):
+    """Times in ns since an origin: a row per collective, a column per clock, nan where there is none."""
+
+    end: npt.NDArray[np.float64]
+    """When members on devices ended, which is together; nan for those on host threads, where ends prove nothing."""
+    start: npt.NDArray[np.float64]
+    """When members arrived that others wait for."""
+    waited: npt.NDArray[np.float64]
+    """When members ended that wait for others."""
+
+
+@dataclass(frozen=True, eq=False)
+class BarrierTimes:
+    """The members of collectives that some rank cannot end before another arrives, by collective.
+
+    Example:
+        >>> one = np.array([1.0, 2.0])
+        >>> times = BarrierTimes(np.array([0, 0]), np.array([0, 1]), one + 9, one, one + 9, ranks=2, origin=0)
+        >>> times.pair(0, 1).start.tolist()
+        [[1.0, 2.0]]
+    """
+
+    row: Ints
+    """Of each member: the number of its collective, ascending."""
+    column: Ints
+    """Of each member: the number of its rank."""
+    end: npt.NDArray[np.float64]
+    """As in `TimeTable`, by member; so are the next two."""
+    start: npt.NDArray[np.float64]
+    waited: npt.NDArray[np.float64]
+    ranks: int
+    origin: int
+    """ns: what times count from."""
+
+    @cached_property
+    def present(self) -> Mask:
+        """Which members tell anything about clocks."""
+        return np.asarray(np.isfinite(self.start) | np.isfinite(self.waited))
+
+    @cached_property
+    def _of_column(self) -> tuple[Ints, Ints]:
+        """Return (members ordered by rank, where those of each rank begin)."""
+        order = np.argsort(self.column, kind="stable")
+        return order, np.searchsorted(self.column[order], np.arange(self.ranks + 1))
+
+    def members(self, columns: Sequence[int]) -> Ints:
+        """Return the members on some ranks, by collective."""
+        order, first = self._of_column
+        return np.sort(np.concatenate([order[first[each] : first[each + 1]] for each in columns]))
+
+    def pair(self, a: int, b: int) -> TimeTable:
+        """Return the times of the collectives that two ranks share, a column for each."""
+        order, first = self._of_column
+        one, other = (order[first[each] : first[each + 1]] for each in (a, b))
+        _, left, right = np.intersect1d(self.row[one], self.row[other], assume_unique=True, return_indices=True)
+        both = np.stack([one[left], other[right]], axis=1)
+        return TimeTable(self.end[both], self.start[both], self.waited[both])
+
+    def shared_rows(self, columns: Sequence[int]) -> Ints:
+        """Return the collectives in which at least two of some ranks tell anything, ascending."""
+        some = self.members(columns)
+        rows, count = np.unique(self.row[some[self.present[some]]], return_counts=True)
+        return rows[count > 1]
+
+    def presence(self, units: Sequence[Sequence[int]]) -> Mask:
+        """Return which of some groups of ranks tell anything about which collectives, a row per collective."""
+        unit, some = self._units(units)
+        some = some[self.present[some]]
+        rows, line = np.unique(self.row[some], return_inverse=True)
+        out = np.zeros((len(rows), len(units)), np.bool_)
+        out[line.ravel(), unit[self.column[some]]] = True
+        return out
+
+    def of(self, units: Sequence[Sequence[int]], rows: Array) -> TimeTable:
+        """Return some collectives for groups of ranks with one clock: their middle end, last arrival, first end.
+
+        Args:
+            units: the ranks of each group, in a column each.
+            rows: the collectives, ascending.
+        """
+        unit, some = self._units(units)
+        some = some[np.isin(self.row[some], rows)]
+        line = np.searchsorted(rows, self.row[some])
+        cell = line * len(units) + unit[self.column[some]]
+        size = len(rows) * len(units)
+        if all(len(each) == 1 for each in units):
+            out = np.full((3, size), np.nan)
+            for table, times in zip(out, (self.end, self.start, self.waited), strict=True):
+                table[cell] = times[some]
+        else:
+            out = np.stack([
+                group_medians(self.end[some], cell, size), _largest_by_cell(self.start[some], cell, size),
+                -_largest_by_cell(-self.waited[some], cell, size),
+            ])  # fmt: skip
+        return TimeTable(*(table.reshape(len(rows), len(units)) for table in out))
+
+    def blocks(self, columns: Sequence[int], rows: Array) -> Iterator[tuple[slice, TimeTable]]:
+        """Yield some collectives, a column per rank, in blocks of a size that fits into memory."""
+        length = max(1, _BLOCK // max(len(columns), 1))
+        for first in range(0, len(rows), length):
+            block = slice(first, min(first + length, len(rows)))
+            yield block, self.of([[column] for column in columns], rows[block])
+
+    def _units(self, units: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+        """Return (the group of each rank, the members on ranks of any group)."""
+        unit = np.full(self.ranks, -1, np.int64)
+        for number, each in enumerate(units):
+            unit[list(each)] = number
+        return unit, np.flatnonzero(unit[self.column] >= 0)
+
+
+def group_medians(values: Array, group: Array, groups: int) -> npt.NDArray[np.float64]:
+    """Return the median of the values of each group, leaving out nan; nan for groups without any.
+
+    Example:
+        >>> group_medians(np.array([3.0, 1.0, np.nan]), np.array([0, 0, 1]), 2).tolist()
+        [2.0, nan]
+    """
+    known = np.flatnonzero(np.isfinite(values))
+    order = known[np.lexsort((values[known], group[known]))]
+    size = np.bincount(group[order], minlength=groups)
+    first, some = np.cumsum(size) - size, size > 0
+    ordered = values[order]
+    out = np.full(groups, np.nan)
+    out[some] = (ordered[(first + (size - 1) // 2)[some]] + ordered[(first + size // 2)[some]]) / 2
+    return out
+
+
+def _largest_by_cell(values: Array, cell: Array, size: int) -> npt.NDArray[np.float64]:
+    out = np.full(size, -np.inf)
+    known = np.isfinite(values)
+    np.maximum.at(out, cell[known], values[known])
+    out[np.isinf(out)] = np.nan
+    return out

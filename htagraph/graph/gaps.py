@@ -7,36 +7,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.distinct import occurring
-from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.arrays import Ints, occurring
+from htagraph.core.kinds import EDGES, ActivityKind, EdgeKind, GapKind
+from htagraph.graph.tolerances import LIMITS, Confidence
 
 if TYPE_CHECKING:
     from htagraph.graph.activities import Activities, Edges
 
 __all__ = ["binding_edges", "gap_kinds"]
 
-_MAX_BUSY_GAP_NS = 100_000
-"""ns: a worker thread that records nothing for longer is waiting for work; a shorter gap is untraced host work.
-Chosen, as in `rules.thread`: Python between two operators takes 5 to 50 µs. Doubled, gaps of 0.1 to 0.2 ms count as
-host work."""
-_MIN_CONFIDENCE = 50
-"""Percent: a THREAD edge of at least this confidence shows who handed a worker its work. Chosen: guesses have 30, edges
-around backward 85 and more (`rules.thread`). Doubled, no THREAD edge counts."""
-_MEANING = {
-    EdgeKind.HOST_ORDER: GapKind.HOST_UNTRACED, EdgeKind.AUTOGRAD: GapKind.HOST_UNTRACED,
-    EdgeKind.THREAD: GapKind.HOST_UNTRACED, EdgeKind.LAUNCH: GapKind.LAUNCH_EXCESS,
-    EdgeKind.GRAPH: GapKind.LAUNCH_EXCESS, EdgeKind.STREAM: GapKind.STREAM_IDLE,
-    EdgeKind.EVENT_WAIT: GapKind.STREAM_IDLE, EdgeKind.BODY: GapKind.SYNC_RETURN,
-    EdgeKind.HOST_SYNC: GapKind.SYNC_RETURN, EdgeKind.MEMCPY_SYNC: GapKind.SYNC_RETURN,
-    EdgeKind.QUEUE_FULL: GapKind.SYNC_RETURN, EdgeKind.COLLECTIVE: GapKind.COLLECTIVE_EXCESS,
-    EdgeKind.P2P: GapKind.COLLECTIVE_EXCESS, EdgeKind.DATALOADER: GapKind.DATA_WAIT, EdgeKind.STEP: GapKind.OTHER,
-    EdgeKind.USER: GapKind.OTHER,
-}  # fmt: skip
-
 
 def binding_edges(
-    edges: Edges, time: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64], in_edges: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    edges: Edges, time: Ints, offsets: Ints, in_edges: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.int32], Ints]:
     """Return (the binding edge of each vertex, its gap, ns): the incoming edge with the latest source time plus lag.
 
     Where no edge enters, that is -1, and the gap 0. On ties a LAUNCH edge is binding; among several, and where there is
@@ -48,17 +31,15 @@ def binding_edges(
         offsets: where the edges into each vertex begin in `in_edges`.
         in_edges: edge numbers, sorted by target.
     """
-    from htagraph.core.binding import deciding  # numba takes a moment to load
+    from htagraph.core.traverse import deciding  # numba takes a moment to load
 
     return deciding(offsets, in_edges, edges.source, edges.lag, edges.kind == EdgeKind.LAUNCH, time)
 
 
-def gap_kinds(
-    acts: Activities, edges: Edges, binding: npt.NDArray[np.int32], gap: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int8]:
+def gap_kinds(acts: Activities, edges: Edges, binding: npt.NDArray[np.int32], gap: Ints) -> npt.NDArray[np.int8]:
     """Return the GapKind of each vertex, which follows from the kind of its binding edge."""
     meaning = np.zeros(len(EdgeKind) + 1, np.int8)
-    meaning[list(_MEANING)] = list(_MEANING.values())
+    meaning[list(EDGES)] = [each.gap for each in EDGES.values()]
     meaning[-1] = GapKind.TRACE_HEAD
     kind = np.append(edges.kind, np.int8(-1))  # of no edge
     late = gap > 0
@@ -66,16 +47,16 @@ def gap_kinds(
     by_thread = np.flatnonzero(late & (kind[binding] == EdgeKind.THREAD))
     loaders = edges.activity[edges.kind == EdgeKind.DATALOADER]
     kinds[by_thread[np.isin(edges.activity[binding[by_thread]], loaders)]] = GapKind.DATA_WAIT
-    idle = np.flatnonzero((kinds == GapKind.HOST_UNTRACED) & (gap > _MAX_BUSY_GAP_NS))
+    idle = np.flatnonzero((kinds == GapKind.HOST_UNTRACED) & (gap > LIMITS.python_ns))
     idle = idle[(edges.activity[binding[idle]] < 0) & (edges.kind[binding[idle]] == EdgeKind.HOST_ORDER)]
-    served = (edges.kind == EdgeKind.THREAD) & (edges.confidence >= _MIN_CONFIDENCE)
+    served = (edges.kind == EdgeKind.THREAD) & (edges.confidence >= Confidence.EVEN)
     # a thread whose caller is known is idle when its caller is: its gaps are host time like those of the caller
     awake = np.concatenate((_main_lanes(acts), acts.lane[edges.target[served] // 2]))
     kinds[idle[~np.isin(acts.lane[idle // 2], awake)]] = GapKind.THREAD_IDLE
     return kinds
 
 
-def _main_lanes(acts: Activities) -> npt.NDArray[np.int64]:
+def _main_lanes(acts: Activities) -> Ints:
     """Return the threads of each rank that have step annotations; without any, the thread with the most activities."""
     lanes = set()
     for rank in occurring(acts.rank[: acts.ranked]):

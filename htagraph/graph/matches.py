@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities
 from htagraph.graph.clocks import Clock, corrected
+from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
     from htagraph.graph.construction.matching.match import Matching
@@ -24,10 +25,6 @@ __all__ = ["Matches", "with_joins"]
 _PAIR: Final = "send_recv"
 _FROM_ROOT: Final = ("broadcast", "scatter")
 _TO_ROOT: Final = ("reduce", "gather")
-_TRANSFER_SHARE: Final = 0.8
-"""An end that comes sooner after an arrival than this share of the usual transfer time did not wait for it. Chosen:
-transfers of one size vary by a few percent, 20 % leaves room. Doubled (1.6), most true waits of an all-to-all are
-lost."""
 _TRANSFER_PERCENTILE: Final = 10
 """Percentile of the transfer times of one size that is taken as usual: a low one, because contention only lengthens
 them. Chosen. Doubled, the usual transfer time grows by a few percent."""
@@ -35,22 +32,6 @@ _MAX_TRANSFER_RATIO: Final = 10.0
 """If a transfer would take more than this many times the least transfer time, that time is halved for its member.
 Chosen: no link slows down tenfold from one message to the next. Doubled, some ends are taken to wait for an earlier
 arrival than they did."""
-_MIN_MESSAGES: Final = 8
-"""Messages of one size that are needed for a transfer time of their own; rarer sizes use the least of all sizes.
-Chosen: the 10th percentile of fewer is their minimum. Doubled, more sizes use the least of all."""
-_ROOT_GAIN: Final = 0.8
-"""A rank is accepted as root if transfer times then vary by at most this share of their variation under the assumption
-that everybody waits for everybody. Chosen; see `_root_of`. It cannot be doubled; at 1, chance decides which rank is the
-root."""
-_TYPICAL_SHARE: Final = 0.8
-"""Quantile of the deviations from the median that is taken as the variation; the rest are outliers, such as the first
-call. Chosen. It cannot be doubled; at 1, a single outlier decides."""
-_MAX_VIOLATED_SHARE: Final = 0.01
-"""Share of ends that may come before the arrival that they should have waited for. Chosen: errors of the recording.
-Doubled, a wrong root is accepted with 2 % of contradictions."""
-_TOLERANCE_NS: Final = 2_000
-"""ns: an end may seem to come this much before the arrival that it waited for, because files of whole µs and corrected
-clocks are no more exact. As in `matching.sequence_alignment`. Doubled, fewer contradictions are noticed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +53,7 @@ class Matches:
     """Per member: the JOIN activity that its end waits for; -1 if it waits for no other member."""
     feeds: npt.NDArray[np.int32]
     """Per member: the first JOIN activity that waits for its arrival; -1 if none does."""
-    bytes: npt.NDArray[np.int64]
+    bytes: Ints
     """Per member: the size of the whole message; -1 if unknown."""
     op: tuple[str, ...]
     """Per collective: ``all_reduce``, ``all_gather``, ``reduce_scatter``, ``broadcast``, ``all_to_all``,
@@ -104,8 +85,8 @@ class _Meeting:
     """Rows of `Matching.members`."""
     collective: Array
     rank: Array
-    start: npt.NDArray[np.int64]
-    end: npt.NDArray[np.int64]
+    start: Ints
+    end: Ints
     first: Array
     """Where each collective begins."""
 
@@ -202,7 +183,7 @@ def _by_known_root(matching: Matching, meeting: _Meeting, op: Array, counts: Arr
     of_root = known & (meeting.rank == root)
     arrival[meeting.collective[of_root]] = meeting.start[of_root]
     from_root = known & np.isin(word, _FROM_ROOT)
-    early = from_root & (meeting.end < arrival[meeting.collective] - _TOLERANCE_NS)
+    early = from_root & (meeting.end < arrival[meeting.collective] - LIMITS.tick_ns)
     known &= ~np.isin(meeting.collective, meeting.collective[early])
     counts[known & np.isin(word, _FROM_ROOT)] = (meeting.rank == root)[known & np.isin(word, _FROM_ROOT)]
     waits[known & np.isin(word, _TO_ROOT)] = (meeting.rank == root)[known & np.isin(word, _TO_ROOT)]
@@ -218,8 +199,8 @@ def _waits_for_all(matching: Matching, meeting: _Meeting, which: Array) -> bool:
         return False
     last = np.full(len(matching), np.iinfo(np.int64).min)
     np.maximum.at(last, meeting.collective[which], meeting.start[which])
-    early = meeting.end[which] < last[meeting.collective[which]] - _TOLERANCE_NS
-    return bool(early.sum() <= _MAX_VIOLATED_SHARE * len(which))
+    early = meeting.end[which] < last[meeting.collective[which]] - LIMITS.tick_ns
+    return bool(early.sum() <= LIMITS.damaged * len(which))
 
 
 class _Pattern(Enum):
@@ -255,11 +236,11 @@ def _root_of(meeting: _Meeting, which: Array, word: str) -> tuple[_Pattern, int]
     else:
         by_root = [_variation(end, np.where(columns == root, last, start)) for root in columns]
     least = min(as_barrier, *by_root)
-    root = next((root for root, variation in enumerate(by_root) if variation <= least / _ROOT_GAIN), -1)
+    root = next((root for root, variation in enumerate(by_root) if variation <= least / LIMITS.gain), -1)
     variation = by_root[root] if root >= 0 else as_barrier
     if not np.isfinite(variation):
         return _Pattern.UNKNOWN, -1
-    if root >= 0 and variation <= _ROOT_GAIN * as_barrier and len(start) > 1:
+    if root >= 0 and variation <= LIMITS.gain * as_barrier and len(start) > 1:
         return (_Pattern.FROM_ROOT if word in _FROM_ROOT else _Pattern.TO_ROOT), int(ranks[root])
     return (_Pattern.BARRIER if np.isfinite(as_barrier) else _Pattern.UNKNOWN), -1
 
@@ -279,12 +260,12 @@ def _times_by_rank(meeting: _Meeting, which: Array) -> tuple[Array, Array, Array
 def _variation(end: Array, awaited: Array) -> float:
     """Return how much the time from the last awaited arrival to the end varies, ns; infinite if too often negative."""
     rest = end - awaited
-    if (rest < -_TOLERANCE_NS).sum() > _MAX_VIOLATED_SHARE * rest.size:
+    if (rest < -LIMITS.tick_ns).sum() > LIMITS.damaged * rest.size:
         return float("inf")
-    return float(np.quantile(np.abs(rest - np.median(rest, axis=0)), _TYPICAL_SHARE)) + 1.0
+    return float(np.quantile(np.abs(rest - np.median(rest, axis=0)), LIMITS.typical)) + 1.0
 
 
-def _least_transfer(matching: Matching, meeting: _Meeting, which: Array) -> npt.NDArray[np.int64]:
+def _least_transfer(matching: Matching, meeting: _Meeting, which: Array) -> Ints:
     """Return for each member the least time from an arrival to an end that waits for it, ns.
 
     It comes from the members that arrived last, which wait for nobody. Sizes with enough messages have their own; the
@@ -293,15 +274,15 @@ def _least_transfer(matching: Matching, meeting: _Meeting, which: Array) -> npt.
     size = matching.members.bytes[meeting.rows[which]]
     is_last = np.append(meeting.collective[which][1:] != meeting.collective[which][:-1], True)
     lasts = (meeting.end - meeting.start)[which]
-    out = np.full(len(which), int(_TRANSFER_SHARE * lasts[is_last].min()), np.int64)
+    out = np.full(len(which), int(LIMITS.typical * lasts[is_last].min()), np.int64)
     for message in np.unique(size[size >= 0]).tolist():
         usual = lasts[is_last & (size == message)]
-        if len(usual) >= _MIN_MESSAGES:
-            out[size == message] = int(_TRANSFER_SHARE * np.percentile(usual, _TRANSFER_PERCENTILE))
+        if len(usual) >= LIMITS.few:
+            out[size == message] = int(LIMITS.typical * np.percentile(usual, _TRANSFER_PERCENTILE))
     return out
 
 
-def _last_awaited(meeting: _Meeting, awaited: Array, slack: Array) -> npt.NDArray[np.int64]:
+def _last_awaited(meeting: _Meeting, awaited: Array, slack: Array) -> Ints:
     """Return for each member the last arrival of its collective that its end can have waited for.
 
     It is a position in `awaited`, -1 without any. A member's own arrival, if it is in `awaited`, always counts.

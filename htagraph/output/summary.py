@@ -17,11 +17,11 @@ from htagraph.findings.phrases import plural, time_text, untraced_before
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import claims_of, sentences
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.steps import mean_step_ns
 from htagraph.output.parts_of_time import with_shares
 from htagraph.output.report import SCHEMA_VERSION, envelope
 from htagraph.output.wording import opportunities as opportunities_wording
 from htagraph.queries.inputs import issues_of, window_us
-from htagraph.queries.mean_step import mean_step_ns
 from htagraph.queries.replay import replay
 from htagraph.whatif.opportunities import opportunities
 

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.analyses.critical_path import critical_path
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION, EdgeKind
+from htagraph.core.kinds import COMMUNICATION, EdgeKind, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import Progress, load
 from htagraph.output.recorded_settings import (
@@ -21,8 +20,8 @@ from htagraph.output.recorded_settings import (
     recorded_checks,
 )
 from htagraph.queries.bound import bound_of
-from htagraph.trace.argument_checks import check_arguments
-from htagraph.trace.reading.discover import TracePaths
+from htagraph.trace.discover import TracePaths
+from htagraph.trace.kineto.again import check_arguments
 
 __all__ = ["Validation", "validate"]
 

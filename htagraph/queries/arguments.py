@@ -16,14 +16,14 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.issues import IssueLog
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
-from htagraph.trace.events import canonical_category
-from htagraph.trace.reading.large import is_large
-from htagraph.trace.reading.source import iter_bytes
-from htagraph.trace.reading.split import split
+from htagraph.trace.kineto.events import canonical_category
+from htagraph.trace.kineto.source import iter_bytes
+from htagraph.trace.kineto.split import split
+from htagraph.trace.readers import is_large
 from htagraph.trace.remote import TracePath
 
 if TYPE_CHECKING:
-    from htagraph.trace.reading.scan.texts import EventTexts
+    from htagraph.trace.kineto.scan.scanner import EventTexts
 
 __all__ = ["argument_texts", "arguments", "event_arguments"]
 
@@ -177,7 +177,7 @@ def _scan(path: TracePath) -> Callable[[memoryview, int], EventTexts | None] | N
     """Return what finds the texts of events quickly; None for small files, for which it is not worth loading."""
     if not is_large(path):
         return None
-    from htagraph.trace.reading.scan.texts import EventTextScanner  # numba takes a moment to load
+    from htagraph.trace.kineto.scan.scanner import EventTextScanner  # numba takes a moment to load
 
     return EventTextScanner()
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, EdgeKind
+from htagraph.core.arrays import texts_of
+from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_data_loader, is_module_frame, names_that, short_name
 from htagraph.core.parents import nearest
-from htagraph.core.texts import texts_of
 from htagraph.graph.dependency_graph import DependencyGraph
 
 if TYPE_CHECKING:

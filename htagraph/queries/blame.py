@@ -14,15 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.group_stats import others_median
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, GapKind
-from htagraph.core.once import once
+from htagraph.core.computing import once
+from htagraph.core.kinds import COMMUNICATION, EDGES, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.core.statistics import others_median
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.recordings import recordings_of
 from htagraph.graph.gaps import binding_edges
-from htagraph.queries.collective_waits import Waits
+from htagraph.graph.measures.waits import Waits
 from htagraph.queries.peers import peers
 from htagraph.queries.rank_roles import rank_roles
 
@@ -33,10 +32,7 @@ CAUSES = ("none", "kernels", "host", "data_loading", "launch", "sync", "collecti
 recording begins later, so that what made it late is not known, and no rank is charged; ``clocks``: it is not known how
 its clock agrees with that of the rank that waits, so that who waited is not known either, and no rank is charged."""
 _NONE, _KERNELS, _HOST, _DATA, _LAUNCH, _SYNC, _COLLECTIVE, _NETWORK, _RECORDING, _CLOCKS = range(len(CAUSES))
-_POOLED = {
-    EdgeKind.LAUNCH: _LAUNCH, EdgeKind.GRAPH: _LAUNCH, EdgeKind.HOST_SYNC: _SYNC, EdgeKind.MEMCPY_SYNC: _SYNC,
-    EdgeKind.QUEUE_FULL: _SYNC, EdgeKind.THREAD: _HOST,
-}  # fmt: skip
+_POOLED = {kind: CAUSES.index(each.cause) for kind, each in EDGES.items() if each.cause}
 """Edges whose time belongs to no activity, by cause: latencies are compared by their mean on each rank."""
 _MAX_LAUNCH_LATENCY_NS = 20_000
 """The longest time from a launch to its kernel that counts as launch latency, ns.
@@ -213,11 +209,12 @@ def _pool_share(graph: DependencyGraph, pool: Array, cost: Array, vertex: Array)
     return share
 
 
-def blame_of(graph: DependencyGraph, waits: Waits, chains: Chains) -> Blame:
+def blame_of(graph: DependencyGraph, chains: Chains) -> Blame:
     """Return the ranks and causes that each wait is charged to.
 
     The part of a wait that no excess explains is charged to the rank that arrived last, cause ``none``.
     """
+    waits = graph.waits
     sums, root = _stretches(graph, chains, np.unique(waits.late[waits.late >= 0]))
     (row, rank, cause, excess, depth, arrival), begun = _walk(graph, waits, sums, root)
     key = np.stack([row, rank, cause], axis=1)

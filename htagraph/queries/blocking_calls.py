@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.distinct import distinct
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import DEVICE_WAITS, FRAMES, OPERATORS, EdgeKind
+from htagraph.core.arrays import distinct
+from htagraph.core.kinds import DEVICE_WAITS, FRAMES, OPERATORS, EdgeKind, of_kinds
 from htagraph.core.naming import exact_glob, is_poll, names_that
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import NothingMeetsError, SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind
-from htagraph.graph.criteria import Criteria, Mask, mask_of
+from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, of_kinds
+from htagraph.graph.selection import Criteria, Mask, mask_of
 from htagraph.queries.untraced import UNTRACED
 
 if TYPE_CHECKING:

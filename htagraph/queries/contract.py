@@ -14,16 +14,15 @@ from htagraph.core.arrays import Array
 from htagraph.core.contraction import contract as contraction
 from htagraph.core.contraction.vectors import Weights, sparse
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import TRANSFERS, ActivityKind
+from htagraph.core.kinds import TRANSFERS
 from htagraph.core.traverse import counting_order, topological_order
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.class_parts import Classes
-from htagraph.queries.skeleton import Members, Skeleton, Steps
-from htagraph.queries.time_classes import TimeClasses
-from htagraph.queries.weighted_paths import WeightedPaths, paths_of, state_of
+from htagraph.graph.measures.steps import Steps
+from htagraph.queries.skeleton import Members, Skeleton
+from htagraph.queries.time_classes import Classes, TimeClasses, WeightedPaths, paths_of, state_of
 from htagraph.queries.weights import State
 
-__all__ = ["contract", "joined", "members_of", "rank_parts", "skeleton_of", "steps_of", "terminal_skeleton"]
+__all__ = ["contract", "joined", "members_of", "rank_parts", "skeleton_of", "terminal_skeleton"]
 
 
 def contract(
@@ -66,7 +65,7 @@ def contract(
     """
     graph = state_of(job).graph
     return replace(
-        terminal_skeleton(job, classes, most=most, keep=keep), steps=steps_of(graph), members=members_of(graph)
+        terminal_skeleton(job, classes, most=most, keep=keep), steps=graph.step_spans, members=members_of(graph)
     )
 
 
@@ -94,7 +93,7 @@ def skeleton_of(paths: WeightedPaths, graph: DependencyGraph) -> Skeleton:
         paths: the dependencies, such as those of another reading of the recording.
         graph: the graph whose vertices they connect.
     """
-    return replace(_contracted(paths, _terminals(graph)), steps=steps_of(graph))
+    return replace(_contracted(paths, _terminals(graph)), steps=graph.step_spans)
 
 
 def rank_parts(
@@ -123,7 +122,7 @@ def rank_parts(
     order = np.argsort(own, kind="stable")
     bounds = np.searchsorted(own[order], [-1, *graph.ranks, np.iinfo(np.int32).max])
     chosen = [order[first:last] for first, last in pairwise(bounds.tolist())]
-    steps, members = steps_of(graph), members_of(graph)
+    steps, members = graph.step_spans, members_of(graph)
     parts = [_contracted(*_of_edges(paths, terminal, edges)) for edges in chosen]
     return [
         replace(part, steps=_where(steps, steps.rank == each), members=_where(members, members.rank == each))
@@ -220,21 +219,11 @@ def _terminals(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     """Return which vertices are moments that ranks share, starts or ends of steps, or `START`, `END`, `LAST`."""
     terminal = np.zeros(graph.vertex_count + 3, np.bool_)
     terminal[-3:] = True
-    edges, steps = graph.edges, steps_of(graph)
+    edges, steps = graph.edges, graph.step_spans
     meets = np.isin(edges.kind, TRANSFERS)
     for vertex in (edges.source[meets], edges.target[meets], steps.start, steps.end, 2 * members_of(graph).activity):
         terminal[vertex] = True
     return terminal
-
-
-def steps_of(graph: DependencyGraph) -> Steps:
-    """Return the steps of all ranks: where each starts, and where all work launched in it is over."""
-    acts = graph.activities
-    ends, marks = (np.flatnonzero(acts.kind == kind) for kind in (ActivityKind.BOUNDARY, ActivityKind.STEP))
-    ends, marks = (rows[np.lexsort((acts.step[rows], acts.rank[rows]))] for rows in (ends, marks))
-    of_end, of_mark = (acts.rank[rows].astype(np.int64) << 32 | acts.step[rows] for rows in (ends, marks))
-    start = marks[np.searchsorted(of_mark, of_end)]
-    return Steps(acts.rank[ends].astype(np.int64), acts.step[ends].astype(np.int64), 2 * start, 2 * ends)
 
 
 def members_of(graph: DependencyGraph) -> Members:

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import Array
-from htagraph.core.group_stats import described
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import copy_kind
+from htagraph.core.statistics import described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.launched_work import launched
 
@@ -91,7 +91,7 @@ def lasting_us(changes: pd.DataFrame, keys: list[str]) -> pd.Series[float]:
 
 
 def distribution(values: pd.Series[Any], keys: list[pd.Series[Any]]) -> pd.DataFrame:
-    """Return the `htagraph.core.group_stats.DISTRIBUTION` of each group of values, by the keys in ascending order.
+    """Return the `htagraph.core.statistics.DISTRIBUTION` of each group of values, by the keys in ascending order.
 
     Example:
         >>> distribution(pd.Series([1.0, 3.0]), [pd.Series([7, 7], name="stream")]).iloc[0].tolist()

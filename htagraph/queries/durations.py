@@ -4,39 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.distinct import occurring
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import OPERATORS
-from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.busy_time import self_time
-
-__all__ = ["STATISTICS", "statistics", "timed_work"]
+__all__ = ["STATISTICS", "statistics"]
 
 STATISTICS = {
     "count": "int64", "total_us": "float64", "mean_us": "float64", "min_us": "float64", "max_us": "float64",
     "std_us": "float64",
 }  # fmt: skip
 """The columns that `statistics` adds, and their types."""
-
-
-def timed_work(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return (the kernels and copies of all ranks, their durations in ns).
-
-    A rank without device work (CPU training) has its operators and the collectives on its threads, by self time.
-    """
-    acts = graph.activities
-    with_device = occurring(acts.rank[acts.on_device])
-    host = of_kinds(acts.kind, OPERATORS) & ~np.isin(acts.rank, with_device)
-    rows = np.flatnonzero(acts.on_device | host)
-    duration = acts.duration[rows]
-    on_host = host[rows]
-    if on_host.any():
-        duration = np.where(on_host, self_time(graph)[rows], duration)
-    return rows, duration
 
 
 def statistics(durations: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:

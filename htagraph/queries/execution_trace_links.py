@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import SelectionError, TraceError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.trace.profiler_files.execution_trace import LISTS
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ActivityKind, GapKind
+from htagraph.core.kinds import ActivityKind, GapKind, of_kinds
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import coded
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import OPERATORS, ActivityKind, GapKind
+from htagraph.core.arrays import Array, coded
+from htagraph.core.kinds import OPERATORS, ActivityKind, GapKind, of_kinds
 from htagraph.core.naming import is_source_frame, names_that
 
 if TYPE_CHECKING:

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import coded
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import BETWEEN, BLOCKING, ActivityKind, EdgeKind, GapKind
+from htagraph.core.arrays import Array, coded
+from htagraph.core.computing import once
+from htagraph.core.kinds import BETWEEN, BLOCKING, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.core.naming import is_compiling, is_data_loader, is_wait, names_that
-from htagraph.core.once import once
 from htagraph.queries.peers import alike
 
 if TYPE_CHECKING:

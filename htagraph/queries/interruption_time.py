@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import LAUNCHES, GapKind
-from htagraph.core.once import once
+from htagraph.core.computing import once
+from htagraph.core.kinds import LAUNCHES, GapKind, of_kinds
 from htagraph.queries.interrupted import Interruptions, interrupted
 from htagraph.queries.weights import OwnTime
 

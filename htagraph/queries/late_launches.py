@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.idle_cause import binding_kind, pause_cause
+from htagraph.graph.measures.pauses import CAUSES
 from htagraph.queries.paths import CATEGORIES, path_to
 
 __all__ = ["LATE_REASONS", "LONG_PAUSE_NS", "late_reason"]
@@ -65,17 +65,10 @@ def _waits(graph: DependencyGraph, rank: int) -> tuple[list[tuple[int, int]], fl
 
     A wait is (the kernel or copy that ends it, since when the device was idle, ns).
     """
-    acts = graph.activities
-    own = acts.of_rank(rank)
-    work = own.start + np.flatnonzero(acts.on_device[own])
-    work = work[np.argsort(acts.start[work], kind="stable")]
-    if len(work) < 2:
-        return [], 1.0, 0
-    free, after = np.maximum.accumulate(acts.end[work])[:-1], work[1:]
-    idle = acts.start[after] - free
-    waits = np.flatnonzero((idle > 0) & (pause_cause(graph, binding_kind(graph), after, free) == "host_wait"))
-    total, count = int(idle[waits].sum()), len(waits)
-    waits = waits[np.argsort(-idle[waits], kind="stable")][:_MAX_WAITS]
-    share = int(idle[waits].sum()) / max(1, total)
-    moment = graph.time[2 * after[waits]] - idle[waits]  # on the common clock
-    return list(zip(after[waits].tolist(), moment.tolist(), strict=True)), share, count
+    pauses = graph.device_pauses
+    of_rank = (pauses.places[pauses.place, 0] == rank) & (pauses.length > 0)
+    waits = np.flatnonzero(of_rank & (pauses.causes() == CAUSES.index("host_wait")))
+    total, count = int(pauses.length[waits].sum()), len(waits)
+    waits = waits[np.argsort(-pauses.length[waits], kind="stable")][:_MAX_WAITS]
+    share = int(pauses.length[waits].sum()) / max(1, total)
+    return list(zip(pauses.after[waits].tolist(), pauses.begin[waits].tolist(), strict=True)), share, count

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import LAUNCHES
+from htagraph.core.kinds import LAUNCHES, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["launched"]

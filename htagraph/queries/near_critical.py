@@ -42,7 +42,7 @@ def ways_beside(path: CriticalPath, count: int, least: int = 0) -> list[Way]:
         count: how many at most.
         least: the least work on a path that counts, ns; paths without any never do.
     """
-    from htagraph.core import beside_path, traverse
+    from htagraph.core import traverse
 
     graph, edges, (start, end) = path.graph, path.graph.edges, path.window
     time, before = graph.time, graph.binding.copy()
@@ -60,7 +60,7 @@ def ways_beside(path: CriticalPath, count: int, least: int = 0) -> list[Way]:
     edge = np.concatenate((merging, np.full(len(ending), _NO_EDGE)))[order]
     before[on_path | (time <= start)] = _NO_EDGE
     ways = []
-    for i in beside_path.detours(before, edges.source, weight, on_path, candidates, own, max(least, 1), count):
+    for i in traverse.detours(before, edges.source, weight, on_path, candidates, own, max(least, 1), count):
         vertices = traverse.walk_back(before, edges.source, time, int(candidates[i]), start)
         into = np.concatenate((before[vertices[1:]], edge[i : i + 1][edge[i : i + 1] >= 0]))
         returns = int(edges.target[edge[i]]) if edge[i] >= 0 else -1

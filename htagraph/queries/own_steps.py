@@ -13,10 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import TRANSFERS, ActivityKind, EdgeKind
+from htagraph.core.kinds import TRANSFERS, ActivityKind, EdgeKind, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.collective_waits import Waits
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER
 
@@ -38,7 +36,7 @@ class OwnSteps:
     """The same as recorded, others waited for, ns."""
 
 
-def own_steps(graph: DependencyGraph, waits: Waits) -> OwnSteps:
+def own_steps(graph: DependencyGraph) -> OwnSteps:
     """Return how long each rank takes for each step by itself, without waiting for others.
 
     A step ends for a rank when it arrives at its last collective there; the first one begins with the step itself. In a
@@ -50,10 +48,10 @@ def own_steps(graph: DependencyGraph, waits: Waits) -> OwnSteps:
 
     Args:
         graph: the job.
-        waits: its waits.
     """
+    waits = graph.waits
     recorded = graph.time - graph.origin_ns  # small numbers, which floats hold exactly
-    alone, working = times_alone(graph, waits)
+    alone, working = times_alone(graph)
     met = waits.collective >= 0
     activity = waits.activity[met]
     place = np.searchsorted(graph.ranks, waits.rank[met])
@@ -69,30 +67,29 @@ def own_steps(graph: DependencyGraph, waits: Waits) -> OwnSteps:
     return OwnSteps(steps, *(_progress(begin, _latest(time[2 * activity], cell, shape)) for time in times))
 
 
-def times_alone(graph: DependencyGraph, waits: Waits) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def times_alone(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the moment of each vertex if every rank is on its own, ns since the origin; the same without transfers.
 
     Args:
         graph: the job.
-        waits: its waits.
     """
+    waits = graph.waits
     transfer = np.zeros(len(graph.activities), np.int64)
     transfer[waits.activity] = np.where(waits.collective >= 0, _middle(waits.transfer, waits.collective), waits.pure)
     gap = graph.gap.copy()
     gap[_released(graph)[waits.activity]] = 0  # unexplained time at the end of a transfer is no work
     alone, working = (
-        predict(graph, lag=_lags_alone(graph, waits, each), gap=gap) - graph.origin_ns
+        predict(graph, lag=_lags_alone(graph, each), gap=gap) - graph.origin_ns
         for each in (transfer, np.zeros_like(transfer))
     )
     return alone, working
 
 
-def _lags_alone(graph: DependencyGraph, waits: Waits, transfer: Array) -> npt.NDArray[np.int64]:
+def _lags_alone(graph: DependencyGraph, transfer: Array) -> npt.NDArray[np.int64]:
     """Return the lags of all edges where no end waits for another rank, ns.
 
     Args:
         graph: the job.
-        waits: its waits.
         transfer: how long the transfer of each activity takes, ns.
     """
     edges = graph.edges
@@ -101,7 +98,7 @@ def _lags_alone(graph: DependencyGraph, waits: Waits, transfer: Array) -> npt.ND
     released = _released(graph)
     transfer = transfer - graph.time[2 * np.arange(len(transfer)) + 1] + graph.time[released]  # what follows takes time
     member = np.full(graph.vertex_count, -1, np.int64)
-    member[released[waits.activity]] = waits.activity
+    member[released[graph.waits.activity]] = graph.waits.activity
     last = np.flatnonzero(of_kinds(edges.kind, (EdgeKind.BODY, EdgeKind.HOST_ORDER)) & (member[edges.target] >= 0))
     owner = member[edges.target[last]]
     lag[last] = np.maximum(transfer[owner] - (graph.time[edges.source[last]] - graph.time[2 * owner]), 0)

@@ -6,8 +6,8 @@ import numpy as np
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
-from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import IntSelector
 from htagraph.queries.paths import CriticalPath, path_to
 
 __all__ = ["path_in_window"]

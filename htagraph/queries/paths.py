@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, texts_of
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
-from htagraph.core.texts import texts_of
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
 from htagraph.queries.attribution import label_of, module_of, names_of, operator_of
@@ -247,7 +246,7 @@ class CriticalPath:
 
     def plot(self) -> Figure:
         """Return the figure of what the path is spent on, and where it runs; see `htagraph.plot.critical_path`."""
-        from htagraph.output.plot.critical_path import critical_path
+        from htagraph.output.plot.timeline import critical_path
 
         return critical_path(self)
 

@@ -7,11 +7,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import coded
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, ActivityKind
-from htagraph.core.once import once
+from htagraph.core.arrays import Array, coded
+from htagraph.core.computing import once
+from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["alike", "lane_roles", "peers"]
@@ -179,7 +177,7 @@ def _parts(graph: DependencyGraph) -> tuple[Array, npt.NDArray[np.bool_]]:
 
 def _occurrence(what: Array, start: Array, from_end: Array) -> npt.NDArray[np.int64]:
     """Return, for each row, how many rows of the same `what` start before it, or after it where `from_end`."""
-    from htagraph.core.occurrences import occurrences  # numba takes a moment to load
+    from htagraph.core.counting import occurrences  # numba takes a moment to load
 
     place, sizes = occurrences(what, int(what.max()) + 1, start)
     return np.where(from_end, sizes[what] - 1 - place, place) if from_end.any() else place

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, GapKind
+from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, GapKind, of_kinds
 from htagraph.core.naming import BETWEEN_OPERATORS
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.peers import peers as peers_of

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.student import MAD_TO_DEVIATION
+from htagraph.core.statistics import MAD_TO_DEVIATION
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.work_times import work_times
+from htagraph.graph.measures.own_time import work_times
 
 __all__ = ["rank_pace"]
 

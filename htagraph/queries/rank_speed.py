@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.work_times import work_times
+from htagraph.graph.measures.own_time import work_times
 
 __all__ = ["MIN_SHARE_OF_NAME", "rank_speed", "speed_of_sums"]
 

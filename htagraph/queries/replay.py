@@ -10,16 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, UNEXPLAINED, GapKind
-from htagraph.core.wrong_types import check_type
+from htagraph.core.kinds import ADDED, UNEXPLAINED, GapKind, of_kinds
+from htagraph.core.words import check_type
 from htagraph.graph.activities import frozen
 from htagraph.graph.dependency_graph import DependencyGraph
 
 if TYPE_CHECKING:
     Times = npt.NDArray[np.int64]
 
-__all__ = ["Replay", "last_end", "predict", "replay", "without_unexplained"]
+__all__ = ["Replay", "predict", "replay", "without_unexplained"]
 
 
 def predict(
@@ -40,22 +39,6 @@ def predict(
         graph.edges.lag if lag is None else lag, graph.gap if gap is None else gap,
         graph.time if head is None else head,
     )  # fmt: skip
-
-
-def last_end(graph: DependencyGraph, time: Times) -> int | None:
-    """Return the last end of any activity on a thread or stream that takes part in the job, ns; None without any.
-
-    Args:
-        graph: the job.
-        time: the moment of each vertex, ns.
-    """
-    ends, awake = time[1::2], graph.awake
-    if not awake.any():
-        return None
-    last = int(ends.max())
-    if awake[np.argmax(ends)]:  # nearly always; to look at those that take part alone takes several times as long
-        return last
-    return int(ends.max(where=awake, initial=np.iinfo(np.int64).min))
 
 
 def without_unexplained(graph: DependencyGraph, gap: Times) -> Times:

@@ -31,7 +31,8 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.errors import HtagraphError
 from htagraph.core.inflated import inflated
-from htagraph.queries.skeleton import Members, Skeleton, Steps
+from htagraph.graph.measures.steps import Steps
+from htagraph.queries.skeleton import Members, Skeleton
 from htagraph.queries.time_classes import TimeClasses
 
 __all__ = ["from_bytes", "to_bytes"]

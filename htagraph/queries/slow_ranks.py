@@ -18,10 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.group_stats import others_median
-from htagraph.core.student import MAD_TO_DEVIATION, upper_quantile
+from htagraph.core.statistics import MAD_TO_DEVIATION, others_median, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.collective_waits import Waits
 from htagraph.queries.own_steps import OwnSteps, own_steps
 from htagraph.queries.peers import peers
 from htagraph.queries.rank_pace import rank_pace
@@ -142,12 +140,11 @@ class SlowRanks(Excess):
     """By rank and step: what the rank takes by itself, ns; NaN where unknown."""
 
 
-def slow_ranks(graph: DependencyGraph, waits: Waits) -> SlowRanks:
+def slow_ranks(graph: DependencyGraph) -> SlowRanks:
     """Return how much longer each rank takes for its steps than the ranks of its role do, and whether by chance.
 
     Args:
         graph: the job.
-        waits: its waits.
     """
     peer = peers(graph)
 
@@ -157,7 +154,7 @@ def slow_ranks(graph: DependencyGraph, waits: Waits) -> SlowRanks:
     def speed_of(rows: Array, steps: Array, device: bool) -> Array:  # noqa: FBT001 - a `SpeedOf`
         return rank_speed(graph, rows, steps, device=device)
 
-    return slow_among(own_steps(graph, waits), rank_roles(graph), paces, speed_of)
+    return slow_among(own_steps(graph), rank_roles(graph), paces, speed_of)
 
 
 def slow_among(times: OwnSteps, of_ranks: tuple[Array, Array], paces: Paces, speed_of: SpeedOf) -> SlowRanks:

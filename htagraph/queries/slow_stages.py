@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.collective_waits import Waits
 from htagraph.queries.own_steps import own_steps
 from htagraph.queries.rank_roles import rank_roles
 
@@ -38,7 +37,7 @@ class SlowStage:
     """Steps that were compared."""
 
 
-def slow_stage(graph: DependencyGraph, waits: Waits) -> SlowStage | None:
+def slow_stage(graph: DependencyGraph) -> SlowStage | None:
     """Return the stage that takes longer than every other one in most steps; None if there is none, or no pipeline.
 
     Ranks that send to each other one by one are stages (`rank_roles`). A job has a stage of each number in every
@@ -46,13 +45,11 @@ def slow_stage(graph: DependencyGraph, waits: Waits) -> SlowStage | None:
 
     Args:
         graph: the job.
-        waits: its waits.
 
     Example:
         >>> import htagraph as hg
-        >>> from htagraph.queries.collective_waits import waits_of
         >>> graph = hg.load("data/demo")
-        >>> slow_stage(graph, waits_of(graph)) is None  # its ranks are replicas
+        >>> slow_stage(graph) is None  # its ranks are replicas
         True
     """
     roles, pipeline = rank_roles(graph)
@@ -60,7 +57,7 @@ def slow_stage(graph: DependencyGraph, waits: Waits) -> SlowStage | None:
     stages, at = np.unique(roles[staged], return_inverse=True)
     if len(stages) < 2:
         return None
-    work = own_steps(graph, waits).work[staged]
+    work = own_steps(graph).work[staged]
     work = work[:, ~np.isnan(work).any(axis=0)]
     if not work.shape[1]:
         return None

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.student import upper_quantile
+from htagraph.core.statistics import upper_quantile
 
 __all__ = ["slow_steps"]
 

@@ -13,13 +13,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.group_stats import others_median
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind, of_kinds
+from htagraph.core.statistics import others_median
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES, Blame, blame_of, chains_of
-from htagraph.queries.busy_time import self_time
-from htagraph.queries.collective_waits import waits_of
 from htagraph.queries.peers import peers
 from htagraph.queries.replay import predict
 from htagraph.queries.slow_ranks import SlowRanks, slow_ranks
@@ -71,9 +68,8 @@ def straggler_of(graph: DependencyGraph, slow: SlowRanks | None = None) -> Strag
     """
     if len(graph.ranks) < 2:
         return Straggler(None)
-    waits = waits_of(graph)
-    blame = blame_of(graph, waits, chains_of(graph))
-    return straggler_among(graph, slow or slow_ranks(graph, waits), blame)
+    blame = blame_of(graph, chains_of(graph))
+    return straggler_among(graph, slow or slow_ranks(graph), blame)
 
 
 def charges_of(graph: DependencyGraph, blame: Blame) -> npt.NDArray[np.int64]:
@@ -142,7 +138,7 @@ def _saved_ns(graph: DependencyGraph, rank: int, factor: float, kinds: tuple[str
 
 def _is_waited_for(graph: DependencyGraph, rank: int) -> bool:
     """Return whether others wait for a rank mostly in operations by which it gives its result to them."""
-    waits, matches = waits_of(graph), graph.matches
+    waits, matches = graph.waits, graph.matches
     if matches is None:
         return False
     rows = np.flatnonzero((waits.collective >= 0) & (waits.late >= 0) & (waits.wait > 0))
@@ -158,7 +154,7 @@ def _alone_ns(graph: DependencyGraph, at: int, slow: SlowRanks) -> float:
     alone = of_kinds(acts.kind, (ActivityKind.OP, ActivityKind.COMPUTATION)) & (peers(graph) < 0)
     rows = np.flatnonzero(alone & (acts.rank == graph.ranks[at]))
     device = acts.kind[rows] == ActivityKind.COMPUTATION
-    own = np.where(device, acts.duration[rows], self_time(graph)[rows])
+    own = np.where(device, acts.duration[rows], graph.own_time[rows])
     steps = slow.steps[slow.when[at]]
     sums = [[own[(acts.step[rows] == step) & (device == side)].sum() for step in steps] for side in (True, False)]
     return float(np.median(sums, axis=1).max())

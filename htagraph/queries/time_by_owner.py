@@ -9,12 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import distinct
+from htagraph.core.arrays import Array, distinct
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.parents import deepest_first
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.busy_time import self_time
 
 __all__ = ["OWNED", "OwnerOf", "kind_words", "time_by_owner"]
 
@@ -46,7 +44,7 @@ def time_by_owner(graph: DependencyGraph, owner_of: OwnerOf, members: Array, gro
     ranks = np.array(graph.ranks, np.int64)
     nobody = len(acts) + np.searchsorted(ranks, acts.rank)  # a row per rank, after those of the activities
     size = len(acts) + len(ranks)
-    self_ns = np.where(acts.on_device, 0, self_time(graph))
+    self_ns = np.where(acts.on_device, 0, graph.own_time)
     device, host = np.flatnonzero(acts.on_device), np.flatnonzero(self_ns > 0)
     of_device, of_host = (_places(owner_of(graph, rows), nobody[rows]) for rows in (device, host))
     own = np.bincount(of_device, acts.duration[device], size).astype(np.int64)

@@ -1,21 +1,48 @@
-"""Classes of time and their factors, in whole numbers, so that sums along paths are exact."""
+"""The dependencies of a job as one DAG whose weights are divided into classes of time, each with a factor.
+
+A class is a selection, whose time its factor multiplies, or a change that a factor of 0 switches on. Factors are whole
+numbers of parts of a ns, so that sums along paths are exact. A vertex `START` precedes every moment without
+predecessors, `END` follows every end on a thread or stream that takes part in the job, and `LAST` follows every moment.
+The weight of an edge is its lag and the gap at its target.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Sized
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.contraction.vectors import UNBOUNDED
+from htagraph.core.arrays import Array
+from htagraph.core.contraction.vectors import UNBOUNDED, Weights
 from htagraph.core.errors import SelectionError
-from htagraph.queries.weights import ChangeError, checked
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.weights import NEVER, ChangeError, State, checked, initial, own_time
 
-__all__ = ["Factors", "TimeClasses", "as_nanoseconds"]
+__all__ = [
+    "END",
+    "LAST",
+    "START",
+    "SWITCHED_OFF",
+    "ClassParts",
+    "Classes",
+    "Factors",
+    "Parts",
+    "TimeClasses",
+    "WeightedPaths",
+    "amounts_of",
+    "as_nanoseconds",
+    "class_parts",
+    "paths_of",
+    "paths_of_parts",
+    "replay_with_factors",
+    "state_of",
+    "times_on_paths",
+]
 
 Factors: TypeAlias = Mapping[str, float]
 """By class, the factor that its time is multiplied by; 1 where a class is not named."""
@@ -91,3 +118,375 @@ class TimeClasses:
 def as_nanoseconds(time: npt.NDArray[np.int64], unit: int) -> npt.NDArray[np.int64]:
     """Return times in parts of a ns, `unit` of which make one, as ns: rounded to the nearest, halves up."""
     return time if unit == 1 else (2 * time + unit) // (2 * unit)
+
+
+Classes: TypeAlias = Mapping[str, "Mapping[str, Any] | State"]
+"""By name: the criteria of a selection, as `scale` takes them; or a state, to which a factor of 0 switches."""
+
+SWITCHED_OFF = 16_000_000_000_000
+"""By how much a switch shortens an edge that it takes away, ns. Chosen: 4.4 hours, longer than any path that goes
+around it, while the sum of a hundred thousand of them fits into int64; and whole seconds, so that weights of a
+recording in µs stay multiples of 1,000 ns, which take fewer bytes. It is a mark: no result depends on its size."""
+_ALONE = "contract the state with that change instead, or give the changes as one state"
+
+
+@dataclass(eq=False)
+class Parts:
+    """Some numbers, each divided into what belongs to no class and amounts that belong to classes."""
+
+    rest: npt.NDArray[np.int64]
+    """What belongs to no class, ns; `NEVER` for an edge that constrains nothing."""
+    mask: npt.NDArray[np.int64]
+    """The classes that multiply `amount`, a bit for each."""
+    amount: npt.NDArray[np.int64]
+    """ns."""
+    also: list[tuple[Array, int, Array]] = field(default_factory=list)
+    """Other amounts: (positions, mask, amounts)."""
+    divided: set[int] = field(default_factory=set)
+    """Positions of which a change takes more than other classes multiply."""
+
+    @staticmethod
+    def of(values: Array) -> Parts:
+        """Return numbers of which nothing belongs to a class yet."""
+        return Parts(values.astype(np.int64), np.zeros(len(values), np.int64), np.zeros(len(values), np.int64))
+
+    def multiply(self, rows: Array, amount: Array, number: int) -> None:
+        """Let the factor of a class multiply an amount of some numbers."""
+        new = self.mask[rows] == 0
+        self.amount[rows] = np.where(new, amount, self.amount[rows])
+        self.rest[rows] -= np.where(new, amount, 0)
+        self.mask[rows] |= np.int64(1) << number
+
+    def switch(self, before: Array, after: Array, number: int) -> None:
+        """Let some numbers be others where the factor of a class is 0.
+
+        Raises:
+            SelectionError: of a number that another class multiplies, something else than all or nothing would be left.
+        """
+        there, then = before > NEVER, after > NEVER
+        gone, come, other = (np.flatnonzero(rows) for rows in (there & ~then, ~there & then, there & then))
+        self.rest[gone] -= SWITCHED_OFF
+        self.also.append((gone, 1 << number, np.full(len(gone), SWITCHED_OFF)))
+        if (self.rest[come] > NEVER).any():
+            msg = f"two changes add the same dependency: {_ALONE}"
+            raise SelectionError(msg)
+        self.rest[come] = after[come]
+        self.also.append((come, 1 << number, np.full(len(come), -SWITCHED_OFF)))
+        self._let_fall(other, before[other] - after[other], number)
+
+    def _let_fall(self, rows: Array, fall: Array, number: int) -> None:
+        """Let numbers be less by `fall` where the factor of a class is 0."""
+        rows, fall = rows[fall != 0], fall[fall != 0]
+        new = self.amount[rows] == 0
+        first, taken = rows[new], fall[new]
+        self.amount[first], self.mask[first] = taken, 0
+        self.rest[first] -= taken
+        rows, more = rows[~new], fall[~new] - self.amount[rows[~new]]
+        if (more < 0).any() or self.divided.intersection(rows.tolist()):
+            msg = f"a change leaves some of the time that another class multiplies: {_ALONE}"
+            raise SelectionError(msg)
+        rest, more = rows[more > 0], more[more > 0]
+        self.rest[rest] -= more
+        self.also.append((rest, 1 << number, more))
+        self.divided.update(rest.tolist())
+        for each in (first, rows):
+            self.mask[each] |= np.int64(1) << number
+
+    def amounts(self) -> tuple[Array, Array, Array]:
+        """Return all amounts that are not 0 as (position, mask, amount)."""
+        rows = np.flatnonzero(self.amount)
+        every = [(rows, self.mask[rows], self.amount[rows])]
+        every += [(rows, np.full(len(rows), mask), amount) for rows, mask, amount in self.also]
+        position, masks, amount = (np.concatenate(column).astype(np.int64) for column in zip(*every, strict=True))
+        some = amount != 0
+        return position[some], masks[some], amount[some]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassParts:
+    """The weights of a job as parts."""
+
+    source: npt.NDArray[np.int32]
+    """Of the edges: those of the graph, then those that switches add."""
+    target: npt.NDArray[np.int32]
+    lag: Parts
+    """By edge."""
+    gap: Parts
+    """By vertex."""
+    head: Parts
+    """By vertex: its moment, ns since the origin; `NEVER` where predecessors decide it."""
+    switches: tuple[bool, ...]
+    """Of each class, whether it is a state."""
+
+
+def class_parts(state: State, classes: Classes) -> ClassParts:
+    """Return which part of a state's weights belongs to which classes.
+
+    Raises:
+        SelectionError: nothing meets the criteria of a class, or two classes cannot be combined.
+    """
+    states = {number: what for number, what in enumerate(classes.values()) if isinstance(what, State)}
+    graph = state.graph
+    if any(each.graph.vertex_count != graph.vertex_count for each in states.values()):
+        msg = "a class is the state of another graph: give states of the graph that is contracted"
+        raise SelectionError(msg)
+    keys = np.unique(np.concatenate([_keys(each) for each in (state, *states.values())])) if states else None
+    lag = Parts.of(np.maximum(state.lag, NEVER) if keys is None else _lags(state, keys))
+    gap, head = Parts.of(state.gap), Parts.of(_heads(state))
+    at = np.arange(len(state.lag)) if keys is None else np.searchsorted(keys, _keys(state))
+    for number, what in enumerate(classes.values()):
+        if isinstance(what, State):
+            continue
+        time = own_time(state, dict(what))
+        lag.multiply(at[time.edges], np.maximum(state.lag[time.edges] - time.fixed, 0), number)
+        gap.multiply(time.gaps, np.maximum(state.gap[time.gaps], 0), number)
+    source, target = graph.edges.source, graph.edges.target
+    if keys is not None:
+        width = np.int64(max(graph.vertex_count, 1))
+        source, target = (keys // width).astype(np.int32), (keys % width).astype(np.int32)
+        for number, changed in states.items():
+            lag.switch(_lags(state, keys), _lags(changed, keys), number)
+            gap.switch(state.gap, changed.gap, number)
+            head.switch(_heads(state), _heads(changed), number)
+        _refuse_orphans(state, states, keys)
+    return ClassParts(source, target, lag, gap, head, tuple(number in states for number in range(len(classes))))
+
+
+def _keys(state: State) -> npt.NDArray[np.int64]:
+    """Return a number for the two vertices of each edge; they ascend."""
+    edges = state.graph.edges
+    return edges.source * np.int64(max(state.graph.vertex_count, 1)) + edges.target
+
+
+def _lags(state: State, keys: Array) -> npt.NDArray[np.int64]:
+    lag = np.full(len(keys), NEVER, np.int64)
+    lag[np.searchsorted(keys, _keys(state))] = np.maximum(state.lag, NEVER)
+    return lag
+
+
+def _heads(state: State) -> npt.NDArray[np.int64]:
+    graph = state.graph
+    return np.where(np.diff(graph.in_offsets) == 0, state.head - graph.origin_ns, NEVER)
+
+
+def _refuse_orphans(state: State, states: Mapping[int, State], keys: Array) -> None:
+    """Raise an error if two changes together take all predecessors from a vertex, which neither does alone."""
+    if len(states) < 2:
+        return
+    target = keys % np.int64(max(state.graph.vertex_count, 1))
+    before = _lags(state, keys) > NEVER
+    gone = [before & (_lags(changed, keys) <= NEVER) for changed in states.values()]
+    left = np.zeros(state.graph.vertex_count, np.bool_)
+    left[target[before & ~np.any(gone, axis=0)]] = True
+    by = np.zeros(state.graph.vertex_count, np.int64)
+    for each in gone:
+        by[np.unique(target[each])] += 1
+    if ((by > 1) & ~left).any():
+        msg = f"two changes together leave a moment without anything that it follows: {_ALONE}"
+        raise SelectionError(msg)
+
+
+START, END, LAST = -1, -2, -3
+"""What stands for the vertices that are added, where others have their number in the graph."""
+_MAX_CLASSES = 62
+"""How many classes there may be at most: a bit of a mask each. With more than ten, skeletons are large anyway."""
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedPaths:
+    """A DAG with classed weights. Behind the vertices of the graph come `START`, `END` and `LAST`."""
+
+    origin_ns: int
+    """The moment of `START`, ns on the common clock."""
+    vertex: npt.NDArray[np.int64]
+    """The number of each vertex in the graph, or `START`, `END`, `LAST`."""
+    order: npt.NDArray[np.int32]
+    """All vertices, each after its predecessors."""
+    source: npt.NDArray[np.int32]
+    target: npt.NDArray[np.int32]
+    weights: Weights
+    classes: TimeClasses
+
+
+def state_of(job: DependencyGraph | State) -> State:
+    """Return the weights of a job: as recorded, or as a scenario changed them."""
+    return job if isinstance(job, State) else initial(job)
+
+
+def paths_of(job: DependencyGraph | State, classes: Classes | None = None, most: int | None = None) -> WeightedPaths:
+    """Return the dependencies of a job as one DAG with classed weights.
+
+    Args:
+        job: the graph, or a state of it.
+        classes: by name, whose time a factor multiplies.
+        most: the largest factor of each class; any if None.
+
+    Raises:
+        SelectionError: nothing meets the criteria of a class, or two classes cannot be combined.
+    """
+    state, classes = state_of(job), classes or {}
+    _refuse_many(classes)
+    return paths_of_parts(state, class_parts(state, classes), tuple(classes), most)
+
+
+def paths_of_parts(state: State, parts: ClassParts, names: tuple[str, ...], most: int | None = None) -> WeightedPaths:
+    """Return the dependencies of a job as one DAG, with weights that are already divided into classes.
+
+    Args:
+        state: the weights of the job.
+        parts: which part of them belongs to which classes; edges behind those of the state's graph are added ones.
+        names: those of the classes.
+        most: the largest factor of each class; any if None.
+
+    Raises:
+        SelectionError: there are too many classes, or the edges have a cycle.
+    """
+    _refuse_many(names)
+    limits = tuple(1 if switch else UNBOUNDED if most is None else int(most) for switch in parts.switches)
+    source, target, rest, amounts = _edges(parts, state.graph.vertex_count)
+    masks, component = np.unique(amounts[1], return_inverse=True)
+    each = tuple(tuple(number for number in range(len(names)) if mask >> number & 1) for mask in masks.tolist())
+    weights = _weights(rest, amounts[0], component.ravel() + 1, amounts[2])
+    made = TimeClasses(names, limits, parts.switches, each)
+    same_edges = len(parts.source) == len(state.graph.edges) and not any(parts.switches)
+    return _with_ends(state, source, target, weights, made, same_edges=same_edges)
+
+
+def _refuse_many(classes: Sized) -> None:
+    if len(classes) > _MAX_CLASSES:
+        msg = f"{len(classes)} classes: give at most {_MAX_CLASSES}"
+        raise SelectionError(msg)
+
+
+def _edges(parts: ClassParts, count: int) -> tuple[Array, Array, Array, tuple[Array, Array, Array]]:
+    """Return the edges of the graph and those from `START`: (sources, targets, rests, their amounts as a tuple)."""
+    from htagraph.core.traverse import counting_order
+
+    live = np.flatnonzero(parts.lag.rest > NEVER)
+    heads = np.flatnonzero(parts.head.rest > NEVER)
+    source = np.concatenate([parts.source[live], np.full(len(heads), count, np.int32)])
+    target = np.concatenate([parts.target[live], heads.astype(np.int32)])
+    rest = np.concatenate([parts.lag.rest[live] + parts.gap.rest[parts.target[live]], parts.head.rest[heads]])
+    edge, mask, amount = parts.lag.amounts()
+    at_head, head_mask, head_amount = parts.head.amounts()
+    vertex, gap_mask, gap_amount = parts.gap.amounts()
+    several, into = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    if len(vertex):
+        offsets, entering = counting_order(target[: len(live)], count)
+        several = np.diff(offsets)[vertex]
+        into = entering[np.repeat(offsets[vertex], several) + _ranges(several)]
+    return (
+        source,
+        target,
+        rest,
+        (
+            np.concatenate([np.searchsorted(live, edge), into, len(live) + np.searchsorted(heads, at_head)]),
+            np.concatenate([mask, np.repeat(gap_mask, several), head_mask]),
+            np.concatenate([amount, np.repeat(gap_amount, several), head_amount]),
+        ),
+    )
+
+
+def _ranges(count: Array) -> npt.NDArray[np.int64]:
+    """Return the concatenated ranges 0 … n - 1 for each n."""
+    return np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+
+
+def _weights(rest: Array, edge: Array, component: Array, amount: Array) -> Weights:
+    order = np.argsort(edge, kind="stable")
+    offsets = np.zeros(len(rest) + 1, np.int64)
+    np.cumsum(np.bincount(edge, minlength=len(rest)), out=offsets[1:])
+    return Weights(rest, offsets, component[order].astype(np.int16), amount[order])
+
+
+def _with_ends(
+    state: State, source: Array, target: Array, weights: Weights, classes: TimeClasses, *, same_edges: bool
+) -> WeightedPaths:
+    from htagraph.core.contraction.contract import relevant_ends
+    from htagraph.core.traverse import counting_order, topological_order
+
+    graph, count = state.graph, state.graph.vertex_count
+    offsets, leaving = counting_order(source, count + 1)
+    if same_edges:
+        order = np.concatenate([[count], graph.topological_order]).astype(np.int32)
+    else:  # an edge that is added may agree with no order of the others
+        order = topological_order(offsets, target[leaving])
+    if len(order) < count + 1:
+        msg = "the changes together make an activity wait for itself: give them one by one"
+        raise SelectionError(msg)
+    ends = np.zeros(count + 1, np.bool_)
+    ends[1:count:2] = graph.awake
+    ends[count] = True  # without any activity, the job ends as it starts
+    every = np.ones(count + 1, np.bool_)
+    last, final = (
+        np.flatnonzero(relevant_ends(order, offsets, leaving, target, weights, classes.bounds, each)).astype(np.int32)
+        for each in (ends, every)
+    )
+    more = len(last) + len(final)
+    return WeightedPaths(
+        graph.origin_ns,
+        np.concatenate([np.arange(count), [START, END, LAST]]),
+        np.concatenate([order, [count + 1, count + 2]]).astype(np.int32),
+        np.concatenate([source, last, final]),
+        np.concatenate([target, np.full(len(last), count + 1), np.full(len(final), count + 2)]).astype(np.int32),
+        Weights(
+            np.concatenate([weights.base, np.zeros(more, np.int64)]),
+            np.concatenate([weights.offsets, np.full(more, weights.offsets[-1])]),
+            weights.component, weights.amount,
+        ),
+        classes,
+    )  # fmt: skip
+
+
+def replay_with_factors(job: DependencyGraph | State, classes: Classes, factors: Factors) -> npt.NDArray[np.int64]:
+    """Return the moment of each vertex with the time of classes multiplied, ns on the common clock.
+
+    Sums are exact: times are added in parts of a ns and rounded once, at the end. `scale` rounds every edge instead, so
+    that the predicted graph is one in whole ns; its moments differ by up to half a ns for each edge of a path.
+
+    Args:
+        job: the graph, or a state of it.
+        classes: by name, the criteria of a selection or a state.
+        factors: by name, the factor; 1 where a class is not named.
+
+    Raises:
+        SelectionError: there is no such class, or nothing meets the criteria of one.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> time = replay_with_factors(graph, {"kernels": {"kind": "computation"}}, {"kernels": 1.0})
+        >>> bool((time == graph.time).all())
+        True
+    """
+    paths = paths_of(job, classes)
+    return times_on_paths(paths, factors)[: state_of(job).graph.vertex_count]
+
+
+def times_on_paths(paths: WeightedPaths, factors: Factors | None = None) -> npt.NDArray[np.int64]:
+    """Return the moment of each vertex, ns on the common clock."""
+    from htagraph.core import traverse
+
+    count = len(paths.vertex)
+    offsets, entering = traverse.counting_order(paths.target, count)
+    nothing = np.zeros(count, np.int64)
+    numerators, unit = paths.classes.numerators(factors)
+
+    def latest(weight: Array) -> npt.NDArray[np.int64]:
+        return traverse.schedule(paths.order, offsets, entering, paths.source, weight, nothing, nothing)
+
+    vectors = amounts_of(paths.weights)
+    if len(numerators) > 1:
+        longest = [int(latest(np.maximum(column, 0)).max(initial=0)) for column in vectors.T]
+        paths.classes.refuse_overflow(longest, numerators)
+    return paths.origin_ns + as_nanoseconds(latest(vectors @ numerators), unit)
+
+
+def amounts_of(weights: Weights) -> npt.NDArray[np.int64]:
+    """Return weights as vectors: one row per edge, one column per component."""
+    count = len(weights.base)
+    size = 1 + int(weights.component.max(initial=0))
+    out = np.zeros((count, size), np.int64)
+    out[:, 0] = weights.base
+    np.add.at(out, (np.repeat(np.arange(count), np.diff(weights.offsets)), weights.component), weights.amount)
+    return out

@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION, TRANSFERS, EdgeKind
-from htagraph.core.once import once
+from htagraph.core.computing import once
+from htagraph.core.kinds import COMMUNICATION, TRANSFERS, EdgeKind, of_kinds
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.distinct import distinct
+from htagraph.core.arrays import distinct
 from htagraph.core.errors import NothingMeetsError, SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import BETWEEN, ActivityKind, GapKind
-from htagraph.core.spelling import nearest_words
-from htagraph.graph.criteria import Mask, named
+from htagraph.core.kinds import BETWEEN, ActivityKind, GapKind, of_kinds
+from htagraph.core.words import nearest_words
+from htagraph.graph.selection import Mask, named
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

@@ -5,25 +5,23 @@ A change is a function from a state to a new state. It writes to nothing that it
 
 from __future__ import annotations
 
+import glob
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import distinct
+from htagraph.core.arrays import Array, distinct
+from htagraph.core.computing import once
 from htagraph.core.errors import SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ANNOTATIONS, BETWEEN, HOST_GAPS, ActivityKind, EdgeKind, GapKind
-from htagraph.core.once import once
+from htagraph.core.kinds import ANNOTATIONS, BETWEEN, HOST_GAPS, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
+from htagraph.core.naming import has_loader_workers
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.change_scope import activities_of, kinds_of
 from htagraph.queries.transfer_waits import waiting
 from htagraph.queries.untraced import UNTRACED, untraced_gaps
-
-if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
     "NEVER",
@@ -36,6 +34,8 @@ __all__ = [
     "edges_of",
     "here",
     "initial",
+    "is_hidden",
+    "loader_time",
     "of_kind",
     "own_time",
     "released",
@@ -44,7 +44,6 @@ __all__ = [
     "with_factor",
     "without_waits",
 ]
-
 
 NEVER = -(1 << 60)
 """The lag of an edge that no longer constrains anything, ns.
@@ -350,3 +349,50 @@ def of_kind(graph: DependencyGraph, *kinds: EdgeKind) -> npt.NDArray[np.bool_]:
     for kind in kinds[1:]:
         chosen |= graph.edges.kind == kind
     return chosen
+
+
+def loader_time(state: State, criteria: dict[str, Any]) -> OwnTime:
+    """Return the waits for the data loader, with the host work inside them where the loader has no workers.
+
+    Where workers limit the job, that includes the time that they take per batch, which is longer than the wait.
+
+    Args:
+        state: the weights so far.
+        criteria: ``rank`` and ``step``, as `DependencyGraph.select` takes them.
+
+    Raises:
+        SelectionError: a rank or step is not in the graph, another criterion is given, or there is no data loader.
+    """
+    graph = state.graph
+    edges = graph.edges
+    other = sorted(set(criteria) - {"rank", "step", "name", "op"})
+    if other:
+        msg = f"{other[0]}=: waits for the data loader are selected by rank and step only"
+        raise SelectionError(msg)
+    graph.select(**criteria)  # raises for ranks and steps that are not in the graph
+    selected = here(graph, criteria)
+    waits = of_kind(graph, EdgeKind.DATALOADER) & selected[edges.target >> 1]
+    names = np.unique(graph.activities.name[edges.activity[waits]])
+    inside = np.zeros(len(graph.activities) + 1, np.bool_)
+    for name in names:  # few: one per kind of loader
+        rows = graph.select(op=glob.escape(graph.names[name]), kind="host", **criteria).activities
+        inside[rows] = True
+    rows = np.flatnonzero(waits | (of_kind(graph, EdgeKind.BODY) & inside[edges.activity]))
+    gaps = np.flatnonzero((graph.gap_kind == GapKind.DATA_WAIT) & np.repeat(selected, 2))
+    if not len(rows) and not len(gaps):
+        msg = "no waits for a data loader in this graph: they are recognized by the name of the DataLoader's `__next__`"
+        raise SelectionError(msg)
+    return OwnTime(rows, np.zeros(len(rows), np.int64), gaps)
+
+
+def is_hidden(graph: DependencyGraph, time: OwnTime) -> bool:
+    """Return whether some time is that of a loader whose workers had each batch ready when it was asked for.
+
+    Args:
+        graph: the graph.
+        time: of its data loader.
+    """
+    edges = graph.edges
+    names = [graph.names[name] for name in np.unique(graph.activities.name[edges.activity[time.edges]])]
+    waited = (edges.kind[time.edges] == EdgeKind.DATALOADER) & (edges.provenance[time.edges] == Provenance.INFERRED)
+    return any(map(has_loader_workers, names)) and not waited.any()

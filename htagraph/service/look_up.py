@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from htagraph.core.arrays import texts_of
 from htagraph.core.errors import HtagraphError
 from htagraph.core.kinds import EdgeKind, GapKind, Provenance
-from htagraph.core.texts import texts_of
 from htagraph.output.report import Report, report_on
 from htagraph.queries.call_stack import call_stack
 from htagraph.queries.change_scope import no_match
 from htagraph.service.activity_edges import activity_edges
-from htagraph.whatif.change_options import criteria
+from htagraph.whatif.options import criteria
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

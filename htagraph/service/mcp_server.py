@@ -19,7 +19,7 @@ from htagraph.service.bounded import MAX_ROWS, Window, bounded
 from htagraph.service.folders import Folders
 from htagraph.service.graphs import Graphs
 from htagraph.service.look_up import event_report, selection_report
-from htagraph.whatif.change_options import numbers
+from htagraph.whatif.options import numbers
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer

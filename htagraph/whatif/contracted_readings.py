@@ -14,21 +14,25 @@ import numpy as np
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import UNEXPLAINED
+from htagraph.core.kinds import UNEXPLAINED, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.absent_members import lacks_members
-from htagraph.queries.class_parts import SWITCHED_OFF, ClassParts, Parts, class_parts
+from htagraph.graph.measures.waits import lacks_members
 from htagraph.queries.contract import skeleton_of
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.skeleton import Skeleton
-from htagraph.queries.weighted_paths import paths_of_parts
+from htagraph.queries.time_classes import SWITCHED_OFF, ClassParts, Parts, class_parts, paths_of_parts
 from htagraph.queries.weights import NEVER, State, initial
-from htagraph.whatif.doubts import after_communication, hidden_in_pauses, without_doubtful_waits
-from htagraph.whatif.hidden_times import SHARE, Waits, slow_loaders, slow_messages
 from htagraph.whatif.interval import DOUBTS, UNEXPLAINED_PAUSES, UNKNOWN_SHARING
-from htagraph.whatif.link_sharing import assumed, may_overlap
-from htagraph.whatif.link_transfers import Sharing
+from htagraph.whatif.links import Sharing, assumed, may_overlap
+from htagraph.whatif.readings import (
+    SHARE,
+    Waits,
+    after_communication,
+    hidden_in_pauses,
+    slow_loaders,
+    slow_messages,
+    without_doubtful_waits,
+)
 
 __all__ = ["BUILDERS", "Reading", "contracted_readings", "shares_links_differently"]
 
@@ -181,7 +185,7 @@ def _messages(state: State, parts: ClassParts) -> _Read | None:
 
 
 def _hidden(state: State, parts: ClassParts, waits: Waits) -> _Read | None:
-    """See `htagraph.whatif.hidden_times`: each time follows the change of the edge that it is like."""
+    """See `htagraph.whatif.readings`: each time follows the change of the edge that it is like."""
     kept = state.lag[waits.like] > NEVER
     if not kept.any():
         return None

@@ -10,18 +10,22 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.ahead import ahead, threads_for
 from htagraph.core.arrays import Array
+from htagraph.core.computing import ahead, threads_for
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
-from htagraph.whatif.doubts import with_possible_waits, with_waits_for_absent_ranks, without_doubtful_waits
-from htagraph.whatif.hidden_times import with_slow_loaders, with_slow_messages
-from htagraph.whatif.link_sharing import with_shared_link
+from htagraph.whatif.links import with_shared_link
+from htagraph.whatif.readings import (
+    with_possible_waits,
+    with_slow_loaders,
+    with_slow_messages,
+    with_waits_for_absent_ranks,
+    without_doubtful_waits,
+)
 
 if TYPE_CHECKING:
-    from htagraph.whatif.link_sharing import Assumed
-    from htagraph.whatif.link_transfers import Sharing
+    from htagraph.whatif.links import Assumed, Sharing
 
 __all__ = [
     "CONSTANTS", "DOUBTS", "UNEXPLAINED_PAUSES", "UNKNOWN_SHARING", "Interval", "changes_nothing", "interval", "spread",

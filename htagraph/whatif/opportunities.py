@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
-from functools import wraps
-from inspect import Parameter, signature
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
-from typing import NamedTuple, ParamSpec, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from htagraph.core.ahead import ahead, threads_for
 from htagraph.core.arrays import Array
+from htagraph.core.computing import ahead, threads_for
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.steps import whole_steps
+from htagraph.queries.straggler import straggler_of
 from htagraph.queries.weights import OwnTime, checked, initial
-from htagraph.queries.whole_steps import whole_steps
-from htagraph.whatif.candidates import Candidate, candidates, target_of, time_of
-from htagraph.whatif.change_options import criteria_text
-from htagraph.whatif.straggler_gain import straggler_gain
-from htagraph.whatif.trial import Trial
+from htagraph.whatif.candidates import Candidate, Trial, candidates, target_of, time_of
+from htagraph.whatif.changes.fix_straggler import fix_straggler
+from htagraph.whatif.options import criteria_text
 
-__all__ = ["opportunities"]
+__all__ = ["opportunities", "straggler_gain"]
 
-_P = ParamSpec("_P")
 _SAME_GAIN = 0.97
 """A candidate is left out if one with this share of its time inside it gains at least this share of its gain.
 
@@ -61,31 +58,6 @@ class _Tried(NamedTuple):
 _Within: TypeAlias = Callable[[_Tried, _Tried], bool]
 
 
-def _named_options(function: Callable[_P, pd.DataFrame]) -> Callable[_P, pd.DataFrame]:
-    """Let a function whose options are keyword-only take them by position too, as the last release did, with a warning.
-
-    Type checkers see only the keywords.
-    """
-    names = [name for name, one in signature(function).parameters.items() if one.kind is Parameter.KEYWORD_ONLY]
-
-    @wraps(function)
-    def call(*args: _P.args, **options: _P.kwargs) -> pd.DataFrame:
-        if not 1 < len(args) <= 1 + len(names):
-            return function(*args, **options)
-        given = dict(zip(names, args[1:], strict=False))
-        twice = sorted(given.keys() & options.keys())
-        if twice:
-            msg = f"{function.__name__}() got multiple values for argument {twice[0]!r}"
-            raise TypeError(msg)
-        texts = ", ".join(f"{name}={value!r}" for name, value in given.items())
-        what = f"options of {function.__name__}() by position are deprecated: write {texts}"
-        warnings.warn(what, DeprecationWarning, stacklevel=2)
-        return function(args[0], **given, **options)  # type: ignore[arg-type]
-
-    return call
-
-
-@_named_options
 def opportunities(
     graph: DependencyGraph, *, top: int = 10, curve: Sequence[float] = (0.75, 0.5, 0.25, 0.0)
 ) -> pd.DataFrame:
@@ -212,9 +184,45 @@ def _compared_once() -> _Within:
 
 def _within(some: _Tried, other: _Tried) -> bool:
     """Return True if nearly all of some time is part of other time."""
-    from htagraph.core.common import sum_in_common  # numba takes a moment to load
+    from htagraph.core.counting import sum_in_common  # numba takes a moment to load
 
     lags, gaps = some.counted
     least = _SAME_GAIN * some.total
     common = sum_in_common(some.time.edges, lags, other.time.edges)
     return common + sum_in_common(some.time.gaps, gaps, other.time.gaps) >= least
+
+
+def straggler_gain(trial: Trial, factors: Mapping[str, float], steps: int) -> list[dict[str, Any]]:
+    """Return the row of the straggler in `htagraph.opportunities`, if there is one whose fix gains.
+
+    Args:
+        trial: the job as recorded.
+        factors: what is left of the work beyond its peers', by column.
+        steps: how many steps the recording is; 0 for none.
+    """
+    state = trial.state
+    rank = straggler_of(state.graph).rank
+    if rank is None:
+        return []
+    fixed = fix_straggler(state, rank=rank)
+    lag, gap = state.lag - fixed.lag, state.gap - fixed.gap
+    gain = trial.gained(fixed)
+    if gain <= 0:
+        return []
+    vertices, edges = trial.path
+    gains = {}
+    for column, factor in factors.items():
+        part = replace(
+            state, lag=fixed.lag + np.rint(factor * lag).astype(np.int64),
+            gap=fixed.gap + np.rint(factor * gap).astype(np.int64),
+        )  # fmt: skip
+        gains[column] = trial.gained(part) / 1000
+    row = {
+        "what": "straggler", "name": f"rank {rank} beyond its peers'", "target": "",
+        "time_us": float(lag.sum() + gap.sum()) / 1000,
+        "critical_us": float(lag[edges].sum() + gap[vertices].sum()) / 1000,
+        "gain_us": gain / 1000, "gain_percent": 100 * gain / trial.makespan,
+        "gain_per_step_us": gain / 1000 / steps if steps else np.nan, **gains,
+        "note": f"work that takes longer than its peers'; to predict it: --fix-straggler {rank}", "inside": "",
+    }  # fmt: skip
+    return [row]

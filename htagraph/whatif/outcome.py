@@ -13,9 +13,9 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.graph.activities import frozen
-from htagraph.graph.criteria import IntSelector
-from htagraph.queries.mean_step import mean_step_ns, step_moments
-from htagraph.queries.replay import last_end, predict
+from htagraph.graph.measures.steps import last_end, mean_step_ns
+from htagraph.graph.selection import IntSelector
+from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, State
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.paths import CriticalPath
     from htagraph.whatif.interval import Interval
-    from htagraph.whatif.link_sharing import Assumed
+    from htagraph.whatif.links import Assumed
 
 __all__ = ["Outcome"]
 
@@ -168,16 +168,15 @@ class Outcome:
         import pandas as pd
 
         graph, origin = self.baseline, self.baseline.origin_ns
-        start, end = step_moments(graph)
-        new_start, new_end = step_moments(self.state.graph)
+        steps, predicted = graph.step_spans, self.state.graph.step_spans
         return pd.DataFrame(
             {
-                "step": graph.activities.step[end // 2].astype(np.int64),
-                "rank": graph.activities.rank[end // 2].astype(np.int64),
-                "start_us": (graph.time[start] - origin) / 1000,
-                "end_us": (graph.time[end] - origin) / 1000,
-                "predicted_start_us": (self.time[new_start] - origin) / 1000,
-                "predicted_end_us": (self.time[new_end] - origin) / 1000,
+                "step": steps.step,
+                "rank": steps.rank,
+                "start_us": (graph.time[steps.start] - origin) / 1000,
+                "end_us": (graph.time[steps.end] - origin) / 1000,
+                "predicted_start_us": (self.time[predicted.start] - origin) / 1000,
+                "predicted_end_us": (self.time[predicted.end] - origin) / 1000,
             }
         )
 
@@ -283,9 +282,8 @@ def _step_lengths(graph: DependencyGraph, time: Array) -> npt.NDArray[np.float64
 
     Not from start to start: hosts that run ahead of their devices begin the steps of a short recording faster.
     """
-    _, end = step_moments(graph)
-    rank, step = graph.activities.rank[end >> 1], graph.activities.step[end >> 1]
-    follows = np.flatnonzero(rank[1:] == rank[:-1])
-    _, number = np.unique(step[1:][follows], return_inverse=True)
-    length = np.diff(time[end])[follows].astype(np.float64)
+    steps = graph.step_spans
+    follows = np.flatnonzero(steps.rank[1:] == steps.rank[:-1])
+    _, number = np.unique(steps.step[1:][follows], return_inverse=True)
+    length = np.diff(time[steps.end])[follows].astype(np.float64)
     return np.bincount(number.ravel(), length) / np.bincount(number.ravel())

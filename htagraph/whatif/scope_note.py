@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.queries.change_scope import REGIONS, kinds_of
 from htagraph.queries.untraced import UNTRACED
 from htagraph.queries.weights import OwnTime, State, time_of

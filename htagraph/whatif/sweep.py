@@ -7,12 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from numbers import Real
 from typing import TYPE_CHECKING
 
+from htagraph.core.computing import processors
 from htagraph.core.errors import SelectionError, shown
-from htagraph.core.processors import processors
-from htagraph.core.wrong_types import check_type
+from htagraph.core.words import check_type
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.whatif.scenario import Scenario
-from htagraph.whatif.what_if import what_if
+from htagraph.whatif.scenario import Scenario, what_if
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from htagraph.analyses.collectives import collectives
+from tests.graph.measures.test_waits import MADE, made
 from tests.host_jobs import host_job
-from tests.queries.test_collective_waits import MADE, made
 from tests.reach import DATASETS, SHARED, graph_of, label
 from tests.strategies import COMMUNICATE, annotation, kernel, launch, load, op
 

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 
 import htagraph as hg
 from htagraph import ActivityKind, DependencyGraph
-from htagraph.queries.busy_time import self_time
 from tests.graph import slow_tree
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, Json, jobs, kernel, launch, load, op, step
@@ -80,7 +79,7 @@ def owners(graph: DependencyGraph, chain: list[int]) -> list[int]:
 @settings(max_examples=20)
 def test_the_times_are_those_of_a_slow_walk_upwards(job: dict[int, list[Json]]) -> None:
     graph = load(job)
-    acts, self_ns = graph.activities, self_time(graph)
+    acts, self_ns = graph.activities, graph.own_time
     own, total, host = Counter[object](), Counter[object](), Counter[object]()
     for activity, way in enumerate(slow_tree.ancestors(graph)):
         owned_by = owners(graph, [activity, *way])

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from htagraph import ActivityKind, DependencyGraph, EdgeKind
 from htagraph.analyses.critical_path import critical_path
 from htagraph.analyses.slack import slack
-from htagraph.core import beside_path, traverse
+from htagraph.core import traverse
 from tests.reach import DATASETS, graph_of
 from tests.strategies import COMPUTE, Frames, Job, Json, frames, jobs, kernel, launch, load, op, traces
 
@@ -78,8 +78,8 @@ def test_the_longest_path_without_an_edge_is_that_of_rescheduling(made: Frames) 
     end, order = int(graph.time.max()), graph.topological_order
     late = traverse.latest(order, graph.out_offsets, edges.target, edges.lag, graph.gap, end)
     into = graph.in_edges
-    reaching = beside_path.last_on_path(order, graph.in_offsets, edges.source[into], vertices)
-    best = beside_path.avoiding(
+    reaching = traverse.last_on_path(order, graph.in_offsets, edges.source[into], vertices)
+    best = traverse.avoiding(
         vertices, reaching, graph.out_offsets, edges.target, edges.lag, graph.gap, graph.time, late, end
     )
     assert best.tolist() == [max(ends(graph, edge=int(graph.binding[v]))) for v in vertices[1:]]

@@ -13,12 +13,12 @@ import pytest
 
 import htagraph as hg
 from htagraph.analyses.stragglers import Stragglers, _of_steps, _times, stragglers
-from htagraph.core.time_text import time_text
+from htagraph.core.words import time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES
 from htagraph.simulate import REGIMES, Job, SlowRank, simulate
 from htagraph.simulate.changes import ScaleKernels
-from tests.queries.test_collective_waits import MADE, made
+from tests.graph.measures.test_waits import MADE, made
 from tests.reach import DATA, DATASETS, SHARED, graph_of, label
 from tests.strategies import COMMUNICATE, COMPUTE, Json, kernel, launch, load, op, runtime, step
 

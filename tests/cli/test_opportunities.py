@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from htagraph.whatif.change_options import criteria
+from htagraph.whatif.options import criteria
 from tests.reach import REPOSITORY
 
 DEMO = str(REPOSITORY / "data" / "demo")

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from htagraph.cli.sweeps import sweep_report
-from htagraph.whatif.change_options import CHANGES
-from htagraph.whatif.sweep_options import read_sweep
+from htagraph.whatif.options import CHANGES, read_sweep
 from tests.reach import DATA, REPOSITORY, graph_of
 
 DEMO = str(REPOSITORY / "data" / "demo")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph.cli import main as cli
-from htagraph.whatif.change_options import CHANGES
+from htagraph.whatif.options import CHANGES
 from tests.command_line import one_line_of_error
 from tests.reach import REPOSITORY
 

@@ -13,36 +13,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from htagraph.cluster import run_each as module
-from htagraph.cluster.engines.executor import OfExecutor
+from htagraph.cluster.engines import Engine, engine_of
 from htagraph.cluster.run_each import Failed, Patience, run_each
 
 
-class AtOnce:
-    """An engine that calls a function as soon as it is given."""
+def at_once(function: Callable[..., Any], /, *given: Any) -> Future[Any]:
+    """Call a function as soon as it is given."""
+    future: Future[Any] = Future()
+    try:
+        future.set_result(function(*given))
+    except Exception as error:  # noqa: BLE001 - the future's
+        future.set_exception(error)
+    return future
 
-    deaths: tuple[type[BaseException], ...] = (BrokenExecutor,)
-    hopeless: tuple[type[BaseException], ...] = (KeyError,)
 
-    def submit(self, function: Callable[..., Any], /, *given: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(function(*given))
-        except Exception as error:  # noqa: BLE001 - the future's
-            future.set_exception(error)
-        return future
-
-    def slots(self) -> int:
-        return 2
-
-    def renew(self) -> None:
-        """Nothing hangs."""
+AT_ONCE = Engine(at_once, lambda: 2, deaths=(BrokenExecutor,), hopeless=(KeyError,))
 
 
 @pytest.fixture
-def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[OfExecutor]:
+def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     monkeypatch.setattr(module, "_LOOK_S", 0.01)
     pool = ThreadPoolExecutor(4)
-    yield OfExecutor(pool)
+    yield engine_of(pool)
     pool.shutdown()
 
 
@@ -65,7 +57,7 @@ def test_every_item_is_answered_once_and_tried_no_more_than_allowed(plans: list[
             raise KeyError
         return {"answer": number, "mend": Failed("later", may_mend=True), "fail": Failed("never")}[end]
 
-    answers = list(run_each(AtOnce(), call, range(len(plans)), patience=Patience(tries=tries)))
+    answers = list(run_each(AT_ONCE, call, range(len(plans)), patience=Patience(tries=tries)))
     assert sorted(number for number, _ in answers) == list(range(len(plans)))
     for number, answer in answers:
         ends = (plans[number] + plans[number][-1:] * tries)[:tries]
@@ -82,10 +74,10 @@ def test_what_an_error_says_is_why_there_is_no_answer() -> None:
         msg = f"no {number}"
         raise ValueError(msg)
 
-    assert dict(run_each(AtOnce(), call, [3])) == {3: Failed("ValueError: no 3", may_mend=True)}
+    assert dict(run_each(AT_ONCE, call, [3])) == {3: Failed("ValueError: no 3", may_mend=True)}
 
 
-def test_a_call_that_hangs_is_answered_by_its_copy(threads: OfExecutor) -> None:
+def test_a_call_that_hangs_is_answered_by_its_copy(threads: Engine) -> None:
     let_go, calls = threading.Event(), Counter[int]()
 
     def call(number: int) -> int:
@@ -101,7 +93,7 @@ def test_a_call_that_hangs_is_answered_by_its_copy(threads: OfExecutor) -> None:
     assert calls[1] == 2
 
 
-def test_calls_that_never_end_are_given_up(threads: OfExecutor) -> None:
+def test_calls_that_never_end_are_given_up(threads: Engine) -> None:
     let_go = threading.Event()
 
     def call(number: int) -> int:
@@ -117,7 +109,7 @@ def test_calls_that_never_end_are_given_up(threads: OfExecutor) -> None:
     assert answers[1].why.startswith("no worker answered within")
 
 
-def test_no_worker_at_all_is_said_of_every_item(threads: OfExecutor) -> None:
+def test_no_worker_at_all_is_said_of_every_item(threads: Engine) -> None:
     let_go = threading.Event()
     answers = list(run_each(threads, lambda _: let_go.wait(30), range(40), patience=Patience(slow_s=0.05)))
     let_go.set()

@@ -9,7 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.core.flops import Cost, cost_of
+from htagraph.core.flops import (
+    PEAKS,
+    Cost,
+    Peak,
+    attended_pairs,
+    cost_of,
+    element_bytes,
+    flop_formula,
+    flop_per_count,
+    is_dram_bytes,
+    is_dram_part,
+    is_tf32_kernel,
+    peak_of,
+)
 
 _sizes = st.integers(1, 5)
 
@@ -166,3 +179,98 @@ def test_shapes_that_do_not_fit_have_no_cost(formula: str, shapes: list[list[int
 
 def test_a_list_longer_than_any_shape_is_none_and_takes_no_time() -> None:
     assert cost_of("mm", [[2**62] * 300_000, [2, 3]]) is None
+
+
+@pytest.mark.parametrize(("queries", "keys"), [*product(range(5), range(5))])
+def test_the_pairs_are_those_that_a_walk_over_all_of_them_finds(queries: int, keys: int) -> None:
+    for first, last in product([None, *range(-6, 6)], repeat=2):
+        if first is not None and last is not None and last < first - 1:
+            continue
+        found = sum(
+            (first is None or key >= query + first) and (last is None or key <= query + last)
+            for query, key in product(range(queries), range(keys))
+        )
+        assert attended_pairs(queries, keys, first=first, last=last) == found
+
+
+def test_a_long_text_takes_no_longer() -> None:
+    assert attended_pairs(10**15, 10**15, last=0) == 10**15 * (10**15 + 1) // 2
+
+
+@pytest.mark.parametrize(
+    ("name", "bandwidth"),
+    [("NVIDIA A100-PG509-200", 1555), ("NVIDIA A100-SXM4-80GB", 2039), ("NVIDIA H100 80GB HBM3", 3350),
+     ("NVIDIA L40S", 864), ("AMD Instinct MI300X", 5300), ("Tesla V100-SXM2-16GB", 900), ("NVIDIA H100 PCIe", 2000)],
+)  # fmt: skip
+def test_a_device_is_known_by_words_in_its_name(name: str, bandwidth: float) -> None:
+    peak = peak_of(name)
+    assert peak is not None
+    assert peak.gb_s == bandwidth
+
+
+def test_other_devices_have_no_known_peak() -> None:
+    assert peak_of("") is None
+    assert peak_of("NVIDIA Z9000") is None
+    assert all(peak.tflop_s(3) == 0 for peak in PEAKS.values())
+
+
+@pytest.mark.parametrize("name", PEAKS)
+def test_smaller_elements_are_never_slower(name: str) -> None:
+    peak = PEAKS[name]
+    known = [rate for rate in (peak.bits_64, peak.bits_32, peak.tf32, peak.bits_16, peak.bits_8) if rate]
+    assert known == sorted(known)
+    assert peak.gb_s > 0
+
+
+def test_throughput_is_chosen_by_the_size_of_an_element() -> None:
+    peak = Peak(1000, bits_16=16, bits_32=32, bits_64=64, bits_8=8, tf32=19)
+    assert [peak.tflop_s(size) for size in (1, 2, 4, 8, 16)] == [8, 16, 32, 64, 0]
+    assert peak.tflop_s(4, tf32=True) == 19
+
+
+def test_a_word_within_another_word_is_no_device() -> None:
+    assert peak_of("NVIDIA XA100") is None
+    assert peak_of("NVIDIA A1000") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "formula"),
+    [("aten::mm", "mm"), ("aten::matmul", ""), ("aten::_convolution", "convolution"), ("aten::cudnn_convolution", ""),
+     ("aten::_scaled_dot_product_flash_attention", "attention_to_end"), ("aten::_flash_attention_forward", ""),
+     ("aten::_scaled_dot_product_efficient_attention_backward", "attention_backward"), ("aten::addmm_extra", ""),
+     ("aten::_scaled_dot_product_flash_attention_for_cpu", "attention"), ("aten::addmm_", "addmm"),
+     ("aten::_scaled_dot_product_flash_attention_for_cpu_backward", "attention_backward"),
+     ("aten::_scaled_dot_product_flash_attention_backward", "attention_to_end_backward"),
+     ("aten::_scaled_dot_product_attention_math", "attention_in_full"), ("aten::_grouped_mm", "grouped_mm"),
+     ("aten::_scaled_grouped_mm_v2", "grouped_mm"), ("flash_attn::_flash_attn_forward", "flash_attn"),
+     ("flash_attn::_flash_attn_backward", "flash_attn_backward"), ("flash_attn::_flash_attn_varlen_forward", "")],
+)  # fmt: skip
+def test_each_operator_has_its_formula(name: str, formula: str) -> None:
+    assert flop_formula(name) == formula
+
+
+def test_types_have_the_size_of_their_elements() -> None:
+    assert [element_bytes(name) for name in ("c10::Half", "double", "bool", "Scalar", "")] == [2, 8, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "tf32"),
+    [
+        ("ampere_sgemm_128x64_tn", False), ("cutlass_80_tensorop_s1688gemm_256x128_16x4_nn_align4", True),
+        ("sm80_xmma_gemm_f32f32_tf32f32_f32_nn", True), ("Cijk_Ailk_Bljk_S_MX_B_xf32", True),
+    ],
+)  # fmt: skip
+def test_tf32_kernels_say_so_in_their_names(name: str, tf32: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    assert is_tf32_kernel(name) == tf32
+
+
+@pytest.mark.parametrize("width", "hfd")
+def test_a_multiply_add_counts_as_two_operations(width: str) -> None:
+    counter = f"smsp__sass_thread_inst_executed_op_{width}{{}}_pred_on.sum"
+    assert [flop_per_count(counter.format(op)) for op in ("fma", "mul", "add", "shift")] == [2, 1, 1, 0]
+
+
+def test_bytes_of_memory_are_counted_whole_or_in_two_parts() -> None:
+    counters = ["dram__bytes.sum", "dram__bytes_read.sum", "dram__bytes_write.sum", "lts__t_bytes.sum"]
+    assert [is_dram_bytes(counter) for counter in counters] == [True, False, False, False]
+    assert [is_dram_part(counter) for counter in counters] == [False, True, True, False]

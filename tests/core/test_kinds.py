@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind, Provenance
+from htagraph.core.kinds import BLOCKING, DEVICE, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
 
 
 @pytest.mark.parametrize("kind", ["COMPUTATION", "COMMUNICATION", "MEMORY", "DEVICE_OTHER"])
@@ -26,3 +27,9 @@ def test_members_fit_int8_columns_and_have_words_of_their_own(vocabulary: type[A
     assert all(0 <= member <= 127 for member in vocabulary)
     assert len({member.label for member in vocabulary}) == len(vocabulary)
     assert all(member.label == member.name.lower() for member in vocabulary)
+
+
+@pytest.mark.parametrize(("vocabulary", "kinds"), [(ActivityKind, DEVICE), (EdgeKind, BLOCKING), (EdgeKind, ())])
+def test_a_table_says_what_a_search_says(vocabulary: type[ActivityKind], kinds: tuple[ActivityKind, ...]) -> None:
+    column = np.random.default_rng(1).integers(0, len(vocabulary), 500).astype(np.int8)
+    assert of_kinds(column, kinds).tolist() == np.isin(column, kinds).tolist()

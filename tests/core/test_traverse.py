@@ -1,3 +1,5 @@
+"""Small DAGs whose answers can be read off; `tests/analyses/test_slack.py` compares random ones with rescheduling."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -10,6 +12,8 @@ from hypothesis import strategies as st
 
 from htagraph import DependencyGraph
 from htagraph.core import traverse
+from htagraph.core.parents import nearest
+from htagraph.core.traverse import chain_order, climb, deciding
 from tests import oracles
 from tests.strategies import Frames, frames
 
@@ -142,3 +146,80 @@ def test_times_are_compiled_once_whatever_types_the_arrays_have() -> None:
     compiled: Any = traverse._set_times
     assert len(compiled.signatures) == 1
     assert traverse.schedule(none, np.zeros(1, np.int64), none, none, none, none, none).tolist() == []
+
+
+@given(frames())
+@settings(max_examples=60)
+def test_every_vertex_comes_after_its_predecessors_chain_order(made: Frames) -> None:
+    graph = made.graph
+    place = {vertex: i for i, vertex in enumerate(chain_order(graph.out_offsets, graph.edges.target).tolist())}
+    assert sorted(place) == list(range(graph.vertex_count))
+    assert all(place[source] < place[target] for source, target, _ in oracles.edges_of(graph))
+
+
+def test_a_chain_is_followed_to_its_end_before_the_next_begins() -> None:
+    offsets, targets = np.array([0, 1, 2, 3, 4, 4, 4]), np.array([2, 3, 4, 5], np.int32)
+    assert chain_order(offsets, targets).tolist() == [0, 2, 4, 1, 3, 5]
+
+
+def test_a_cycle_shortens_the_order() -> None:
+    offsets, targets = np.array([0, 1, 2, 3]), np.array([1, 2, 1], np.int32)
+    assert chain_order(offsets, targets).tolist() == [0]
+
+
+@given(frames(), st.data())
+@settings(max_examples=60)
+def test_the_edge_that_allows_last_decides(made: Frames, data: st.DataObject) -> None:
+    graph = made.graph
+    count = len(graph.edges)
+    preferred = np.array(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)), np.bool_)
+    columns = graph.in_offsets, graph.in_edges, graph.edges.source, graph.edges.lag
+    edge, later = deciding(*columns, preferred, graph.time)
+    rows = oracles.edges_of(graph)
+    for vertex in range(graph.vertex_count):
+        into = [
+            (graph.time[source] + lag, preferred[row], -row)
+            for row, (source, target, lag) in enumerate(rows)
+            if target == vertex
+        ]
+        if not into:
+            assert (edge[vertex], later[vertex]) == (-1, 0)
+            continue
+        latest = max(into)
+        assert (edge[vertex], later[vertex]) == (-latest[2], graph.time[vertex] - latest[0])
+
+
+OFFSETS, TARGETS = np.array([0, 2, 3, 4, 4]), np.array([1, 2, 3, 3], np.int32)
+"""0 → 1 → 3 and 0 → 2 → 3."""
+IN_OFFSETS, IN_SOURCES = np.array([0, 0, 1, 2, 4]), np.array([0, 0, 1, 2], np.int32)
+ORDER, NO_GAP = np.arange(4, dtype=np.int32), np.zeros(4, np.int64)
+PATH = np.array([0, 1, 3])
+"""The longest, with lags of 10 and 5; the other way takes 4 and 7."""
+LAGS = np.array([10, 4, 5, 7])
+
+
+def test_each_vertex_knows_the_last_of_the_path_that_reaches_it() -> None:
+    assert traverse.last_on_path(ORDER, IN_OFFSETS, IN_SOURCES, PATH).tolist() == [0, 1, 0, 2]
+
+
+def test_without_an_edge_of_the_path_the_job_ends_when_the_other_way_does() -> None:
+    label, time, late = np.array([0, 1, 0, 2]), np.array([0, 10, 4, 15]), np.array([0, 10, 8, 15])
+    best = traverse.avoiding(PATH, label, OFFSETS, TARGETS, LAGS, NO_GAP, time, late, 15)
+    assert best.tolist() == [11, 11]
+
+
+def test_a_detour_leaves_the_path_and_returns_with_enough_work() -> None:
+    before, sources, weight = np.array([-1, 0, 1, 2]), np.array([0, 0, 1, 2]), np.array([0, 10, 4, 5])
+    on_path = np.array([True, True, False, True])
+    for least, expected in ((11, [0]), (12, [])):
+        chosen = traverse.detours(before, sources, weight, on_path, np.array([2]), np.array([7]), least, 5)
+        assert chosen.tolist() == expected
+
+
+@given(st.lists(st.tuples(st.integers(-1, 30), st.booleans()), min_size=1, max_size=30), st.data())
+@settings(max_examples=60)
+def test_climbing_compiled_and_level_by_level_are_the_same(forest: list[tuple[int, bool]], data: st.DataObject) -> None:
+    above = np.array([min(parent, i - 1) for i, (parent, _) in enumerate(forest)], np.int64)
+    wanted = np.array([each for _, each in forest], np.bool_)
+    rows = np.array(data.draw(st.lists(st.integers(-1, len(forest) - 1), max_size=10)), np.int64)
+    assert climb(above, wanted, rows, len(above)).tolist() == nearest(above, wanted, rows).tolist()

@@ -9,7 +9,7 @@ import htagraph as hg
 from htagraph.findings.claim import Claim
 from htagraph.findings.device_idle import DEVICE_IDLE, idle_chart
 from htagraph.findings.evidence import NO_CHART
-from htagraph.queries.waiting_devices import waiting_devices
+from htagraph.graph.measures.waits import waiting_devices
 from tests.reach import DATA, graph_of
 from tests.strategies import Json, kernel, load, runtime
 

@@ -9,7 +9,7 @@ import pytest
 import htagraph as hg
 from htagraph.findings.recorded import RECORDED
 from htagraph.findings.results import Results
-from htagraph.queries.mean_step import mean_step_ns
+from htagraph.graph.measures.steps import mean_step_ns
 from tests.reach import DATA, graph_of
 
 TRUTH = json.loads((DATA / "gpu_demo" / "truth.json").read_text())

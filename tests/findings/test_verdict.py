@@ -14,7 +14,7 @@ import htagraph as hg
 from htagraph.findings.claim import Claim, contradictions
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import FINDINGS, OF_PATH, claims_of, consistent, in_brief, sentences, stated, trial_of
-from htagraph.whatif.change_options import criteria
+from htagraph.whatif.options import criteria
 from tests.findings.claims_by_hand import blocking, bound, gain
 from tests.reach import DATASETS, REAL, REPOSITORY, graph_of
 from tests.strategies import COMPUTE, kernel, launch, load, op

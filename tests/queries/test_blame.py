@@ -12,10 +12,9 @@ import htagraph as hg
 import htagraph.queries.blame as module
 from htagraph.core.kinds import EdgeKind
 from htagraph.queries.blame import CAUSES, _split, blame_of, chains_of
-from htagraph.queries.collective_waits import waits_of
 from htagraph.simulate import Job, SlowRank
+from tests.graph.measures.test_waits import MADE, made
 from tests.host_jobs import host_job, tensor_args
-from tests.queries.test_collective_waits import MADE, made
 from tests.strategies import COMMUNICATE, COMPUTE, OTHER, Json, annotation, kernel, launch, load, op
 
 KERNELS = CAUSES.index("kernels")
@@ -47,9 +46,9 @@ def test_the_slow_rank_is_blamed_for_its_kernels_whatever_the_thresholds(
 ) -> None:
     """Halved and doubled: the rank and the cause stay, and so does the sum; only shares of it move."""
     _, graph = made("slow in one of four groups")
-    waits = waits_of(graph)
+    waits = graph.waits
     monkeypatch.setattr(module, threshold, int(factor * getattr(module, threshold)))
-    blame = blame_of(graph, waits, chains_of(graph))
+    blame = blame_of(graph, chains_of(graph))
     assert blame.charged.sum() == waits.wait[waits.collective >= 0].sum()
     assert blame.charged[(blame.rank == 5) & (blame.cause == KERNELS)].sum() > 0.95 * waits.wait.sum()
 
@@ -77,8 +76,8 @@ def test_a_launch_latency_is_capped_at_the_threshold_and_not_below(
 @pytest.mark.parametrize("name", list(MADE))
 def test_every_wait_is_charged_in_full(name: str) -> None:
     _, graph = made(name)
-    waits = waits_of(graph)
-    blame = blame_of(graph, waits, chains_of(graph))
+    waits = graph.waits
+    blame = blame_of(graph, chains_of(graph))
     charged = np.zeros(len(waits), np.int64)
     np.add.at(charged, blame.row, blame.charged)
     assert np.array_equal(charged, np.where(waits.collective >= 0, waits.wait, 0))
@@ -89,8 +88,8 @@ def test_every_wait_is_charged_in_full(name: str) -> None:
 def test_lateness_is_charged_to_where_it_arose() -> None:
     """Rank 5's partner is late for collectives of rank 5's making, in a group to which rank 5 does not belong."""
     _, graph = made("slow in one of four groups")
-    waits = waits_of(graph)
-    blame = blame_of(graph, waits, chains_of(graph))
+    waits = graph.waits
+    blame = blame_of(graph, chains_of(graph))
     late = graph.activities.rank[waits.late[blame.row]]
     passed_on = (late != 5) & (blame.rank == 5)
     assert blame.charged[passed_on].sum() > 0
@@ -110,8 +109,8 @@ def _rank(first: float, second: float, end: float) -> list[Json]:
 
 def test_the_excess_over_the_peers_is_charged_and_the_rest_to_nothing() -> None:
     graph = load({0: _rank(100, 50, 300), 1: _rank(100, 50, 300), 2: _rank(100, 90, 300)})
-    waits, chains = waits_of(graph), chains_of(graph)
-    blame = blame_of(graph, waits, chains)
+    waits, chains = graph.waits, chains_of(graph)
+    blame = blame_of(graph, chains)
     assert waits.wait.tolist() == [40_000, 40_000, 0]
     table = pd.DataFrame({"rank": blame.rank, "cause": blame.cause, "charged": blame.charged})
     assert table["rank"].tolist() == [2, 2]
@@ -126,7 +125,7 @@ def test_the_excess_over_the_peers_is_charged_and_the_rest_to_nothing() -> None:
 def test_a_rank_that_began_late_is_late_for_no_cause_of_its_work() -> None:
     late = [event | {"ts": event["ts"] + 60} for event in _rank(100, 50, 240)]
     graph = load({0: _rank(100, 50, 300), 1: _rank(100, 50, 300), 2: late})
-    blame = blame_of(graph, waits_of(graph), chains_of(graph))
+    blame = blame_of(graph, chains_of(graph))
     assert {(int(rank), CAUSES[cause]) for rank, cause in zip(blame.rank, blame.cause, strict=True)} == {(2, "none")}
 
 
@@ -143,9 +142,9 @@ def test_nobody_is_charged_for_what_a_late_recording_does_not_hold() -> None:
         return made
 
     graph = host_job({0: rank(0.0), 1: rank(30_000.0)})
-    waits, chains = waits_of(graph), chains_of(graph)
+    waits, chains = graph.waits, chains_of(graph)
     assert waits.wait.max() == pytest.approx(30_000_000, rel=1e-3)
-    blame = blame_of(graph, waits, chains)
+    blame = blame_of(graph, chains)
     first = blame.row == int(waits.wait.argmax())
     assert [CAUSES[cause] for cause in blame.cause[first]] == ["recording"]
     assert blame.rank[first].tolist() == [-1]
@@ -159,8 +158,8 @@ def test_nobody_is_charged_for_what_a_late_recording_does_not_hold() -> None:
 def test_nobody_is_charged_by_clocks_whose_agreement_is_unknown() -> None:
     _, graph = made("slow in one of four groups")
     alone = graph.replace(clocks=tuple(replace(each, gauge=each.rank, uncertainty_ns=-1) for each in graph.clocks))
-    known, waits = blame_of(graph, waits_of(graph), chains_of(graph)), waits_of(alone)
-    unknown = blame_of(alone, waits, chains_of(alone))
+    known, waits = blame_of(graph, chains_of(graph)), alone.waits
+    unknown = blame_of(alone, chains_of(alone))
     assert known.charged.sum() == unknown.charged.sum() == waits.wait.sum() > 0
     assert set(unknown.rank.tolist()) == {-1}
     assert {CAUSES[cause] for cause in unknown.cause} == {"clocks"}

@@ -16,7 +16,7 @@ from htagraph import DependencyGraph, SelectionError, Skeleton
 from htagraph.core import traverse
 from htagraph.queries.contract import joined, rank_parts
 from htagraph.queries.replay import predict
-from htagraph.queries.weighted_paths import END, replay_with_factors
+from htagraph.queries.time_classes import END, replay_with_factors
 from htagraph.queries.weights import State, without_waits
 from tests.reach import DATASETS, JOBS, graph_of, label
 from tests.strategies import Frames, Job, frames, jobs, load

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from htagraph.core.group_stats import DISTRIBUTION
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import copy_kind
+from htagraph.core.statistics import DISTRIBUTION
 from htagraph.queries.counter_series import bandwidth_changes, distribution, lasting_us, queue_changes
 from tests.strategies import COMPUTE, COPY, Job, Json, jobs, kernel, launch, load
 

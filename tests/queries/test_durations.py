@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities
-from htagraph.queries.durations import STATISTICS, statistics, timed_work
+from htagraph.graph.measures.own_time import timed_work
+from htagraph.queries.durations import STATISTICS, statistics
 from tests.strategies import COMPUTE, Job, jobs, kernel, load, op
 
 

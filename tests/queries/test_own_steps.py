@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from htagraph.queries.collective_waits import waits_of
 from htagraph.queries.own_steps import OwnSteps, own_steps
 from htagraph.simulate import Job, SlowRank
 from tests.analyses.test_stragglers import run
@@ -16,7 +15,7 @@ JOB = Job(ranks=4, steps=3, layers=2, jitter=0.01, seed=2)
 
 def of(job: Job) -> OwnSteps:
     graph = run(job)
-    return own_steps(graph, waits_of(graph))
+    return own_steps(graph)
 
 
 def rank_that_computes(us: int, period: int) -> list[Json]:
@@ -33,7 +32,7 @@ def rank_that_computes(us: int, period: int) -> list[Json]:
 def test_waiting_is_no_own_time() -> None:
     """Both steps last 105 µs on both ranks; rank 0 computes for 20 µs, rank 1 for 100."""
     graph = load({0: rank_that_computes(20, 105), 1: rank_that_computes(100, 105)})
-    found = own_steps(graph, waits_of(graph))
+    found = own_steps(graph)
     assert found.steps.tolist() == [0, 1]
     assert found.lasted.tolist() == [[40_000, 105_000], [120_000, 105_000]]
     assert found.own.tolist() == [[40_000, 25_000], [120_000, 105_000]]
@@ -54,13 +53,13 @@ def test_clocks_change_nothing() -> None:
 
 def test_a_rank_without_collectives_has_no_steps() -> None:
     alone = load({0: rank_that_computes(20, 120)})
-    assert np.isnan(own_steps(alone, waits_of(alone)).own).all()
+    assert np.isnan(own_steps(alone).own).all()
 
 
 def test_a_job_without_steps_counts_as_one() -> None:
     graph = load({rank: [each for each in rank_that_computes(us, 120) if "Profiler" not in each["name"]]
                   for rank, us in ((0, 20), (1, 100))})  # fmt: skip
-    found = own_steps(graph, waits_of(graph))
+    found = own_steps(graph)
     assert found.steps.tolist() == [-1]
     assert found.own.shape == (2, 1)
     assert found.own[0, 0] < found.own[1, 0]
@@ -70,6 +69,6 @@ def test_a_rank_that_recorded_no_steps_has_those_of_its_collectives() -> None:
     """One rank's profiler had no schedule: what it does until the same collective is the same step."""
     slow = [each for each in rank_that_computes(100, 105) if "Profiler" not in each["name"]]
     graph = load({0: rank_that_computes(20, 105), 1: slow})
-    found = own_steps(graph, waits_of(graph))
+    found = own_steps(graph)
     assert found.steps.tolist() == [0, 1]
     assert found.own[:, 1].tolist() == [25_000, 105_000]

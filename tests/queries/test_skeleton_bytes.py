@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import HtagraphError, Skeleton
-from htagraph.queries.class_parts import Classes
+from htagraph.queries.time_classes import Classes
 from tests.reach import DATASETS, graph_of, label
 from tests.strategies import Job, jobs, load
 

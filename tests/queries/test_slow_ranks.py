@@ -7,7 +7,6 @@ import numpy.typing as npt
 import pytest
 
 import htagraph.queries.slow_ranks as module
-from htagraph.queries.collective_waits import waits_of
 from htagraph.queries.slow_ranks import excess_of, slow_ranks
 from htagraph.simulate import Job, SlowRank
 from tests.analyses.test_stragglers import run
@@ -125,7 +124,7 @@ def test_the_ranks_of_a_job_are_compared_with_their_role() -> None:
     """Two stages, two replicas: stage 1 does more by design, and rank 1 is slower than rank 0 does its like."""
     slow = SlowRank(rank=1, factor=1.2)
     graph = run(Job(ranks=4, pp=2, steps=4, layers=3, kernel_us=80.0, seed=3, slow_ranks=(slow,)))
-    found = slow_ranks(graph, waits_of(graph))
+    found = slow_ranks(graph)
     assert np.flatnonzero(found.slow).tolist() == [1]
     assert found.steps.tolist() == [5, 6, 7, 8]
     assert found.when.sum(axis=1).tolist() == [0, 4, 0, 0]

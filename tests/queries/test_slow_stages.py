@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.collective_waits import waits_of
 from htagraph.queries.slow_stages import slow_stage
 from tests.host_jobs import host_job, transfer
 from tests.strategies import Json, op, step
@@ -49,7 +48,7 @@ def pipeline(*takes: float, steps: int = 3, pipelines: int = 1) -> DependencyGra
 
 def test_the_stage_that_takes_longest_is_found_and_what_equal_stages_take() -> None:
     graph = pipeline(100, 300, 100)
-    found = slow_stage(graph, waits_of(graph))
+    found = slow_stage(graph)
     assert found is not None
     assert (found.ranks, found.others, found.steps) == ((1,), (0, 2), 3)
     assert found.own_ns / 1000 == pytest.approx(BATCHES * 300, rel=0.05)
@@ -60,13 +59,13 @@ def test_the_stage_that_takes_longest_is_found_and_what_equal_stages_take() -> N
 
 def test_the_same_stage_of_several_pipelines_is_one() -> None:
     graph = pipeline(100, 300, 100, pipelines=2)
-    found = slow_stage(graph, waits_of(graph))
+    found = slow_stage(graph)
     assert found is not None
     assert (found.ranks, found.others) == ((1, 4), (0, 2, 3, 5))
 
 
 def test_of_equal_stages_and_in_jobs_without_stages_none_is_slow() -> None:
-    found = slow_stage(graph := pipeline(100, 100, 100), waits_of(graph))
+    found = slow_stage(pipeline(100, 100, 100))
     assert found is None or found.own_ns < 1.1 * found.least_ns
     replicas = host_job({rank: [step(1, 0, 100), op("work", 1, 50)] for rank in range(2)})
-    assert slow_stage(replicas, waits_of(replicas)) is None
+    assert slow_stage(replicas) is None

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from htagraph.queries.blame import CAUSES, blame_of, chains_of
-from htagraph.queries.collective_waits import waits_of
 from htagraph.queries.slow_work import largest_upstream, slow_work
 from htagraph.simulate import Job, SlowRank
 from tests.analyses.test_stragglers import run
@@ -16,7 +15,7 @@ def test_a_slow_kernel_is_compared_alone_and_is_upstream_of_the_charges() -> Non
     job = Job(ranks=4, steps=3, layers=3, seed=11, slow_ranks=(SlowRank(rank=0, factor=1.3, name="*gemm*"),))
     graph = run(job)
     chains = chains_of(graph)
-    blame = blame_of(graph, waits_of(graph), chains)
+    blame = blame_of(graph, chains)
     kernels = CAUSES.index("kernels")
     works = slow_work(graph, chains, blame, np.array([kernels, 0, 0, 0]))
     assert "gemm" in works[0].name

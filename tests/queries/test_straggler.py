@@ -10,7 +10,6 @@ import pytest
 import htagraph.queries.straggler as module
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import blame_of, chains_of
-from htagraph.queries.collective_waits import waits_of
 from htagraph.queries.slow_ranks import slow_ranks
 from htagraph.queries.straggler import charges_of, straggler_among, straggler_of
 from htagraph.simulate import SlowRank
@@ -50,7 +49,7 @@ def test_which_conclusions_the_least_effect_decides(case: str, monkeypatch: pyte
 
 def test_a_rank_that_is_charged_less_than_another_is_not_named() -> None:
     graph = clear("kernels")
-    slow, blame = slow_ranks(graph, waits_of(graph)), blame_of(graph, waits_of(graph), chains_of(graph))
+    slow, blame = slow_ranks(graph), blame_of(graph, chains_of(graph))
     assert straggler_among(graph, slow, blame).rank == 2
     other = replace(blame, rank=np.where(blame.rank == 2, 0, blame.rank))
     who = straggler_among(graph, slow, other)
@@ -66,9 +65,9 @@ def _stages(factor: float, jitter: float) -> DependencyGraph:
 def test_a_slow_stage_is_named_if_its_speed_gains_whoever_is_charged_by_design() -> None:
     """The last stage of a pipeline is waited for less than the others, however slow it is."""
     graph = _stages(1.15, 0.01)
-    blame = blame_of(graph, waits_of(graph), chains_of(graph))
+    blame = blame_of(graph, chains_of(graph))
     assert charges_of(graph, blame).sum(axis=1).argmax() != 3
     assert straggler_of(graph).rank == 3
-    speed = slow_ranks(graph, waits_of(graph)).stage
+    speed = slow_ranks(graph).stage
     assert speed is not None
     assert speed.ratio == pytest.approx(1.15, abs=0.02)

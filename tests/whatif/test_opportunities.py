@@ -18,15 +18,14 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import initial
 from htagraph.simulate import Change, Job, ScaleKernels, ScaleLoader, ScaleNetwork, ScaleOptimizer, simulate
-from htagraph.whatif.change_options import criteria
-from htagraph.whatif.link_sharing import likely_sharing
-from htagraph.whatif.link_transfers import Sharing
-from htagraph.whatif.opportunities import opportunities
-from htagraph.whatif.trial import Trial
+from htagraph.whatif.candidates import Trial
+from htagraph.whatif.links import Sharing, likely_sharing
+from htagraph.whatif.opportunities import opportunities, straggler_gain
+from htagraph.whatif.options import criteria
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, complete, kernel, launch, load, op, runtime
 from tests.whatif.changes.made import Piece, jobs, made
-from tests.whatif.test_link_sharing import in_rows
+from tests.whatif.test_links import in_rows
 
 EVERYTHING = 10_000
 module = sys.modules["htagraph.whatif.opportunities"]
@@ -157,20 +156,6 @@ def test_negative_numbers_are_refused(options: dict[str, object]) -> None:
         opportunities(graph_of(DATA / "demo"), **options)  # type: ignore[arg-type]
 
 
-def test_options_by_position_work_as_before_with_a_warning() -> None:
-    graph = graph_of(DATA / "demo")
-    by_position: Any = opportunities
-    with pytest.warns(DeprecationWarning, match=r"write top=2, curve=\(0\.5,\)"):
-        old = by_position(graph, 2, (0.5,))
-    pd.testing.assert_frame_equal(old, opportunities(graph, top=2, curve=(0.5,)))
-    with pytest.warns(DeprecationWarning, match="write top=2"):
-        pd.testing.assert_frame_equal(by_position(graph, 2, curve=(0.5,)), old)
-    with pytest.raises(TypeError, match="multiple values for argument 'top'"):
-        by_position(graph, 2, top=3)
-    with pytest.raises(TypeError, match="positional argument"):
-        by_position(graph, 2, (0.5,), 7)
-
-
 def test_a_job_of_nothing_has_no_opportunities() -> None:
     nothing = pd.DataFrame({"source": [], "target": []})
     none = DependencyGraph.from_frames(pd.DataFrame({"duration_ns": []}, dtype=int), nothing)
@@ -247,3 +232,17 @@ def _check_first_rows(job: Job, table: pd.DataFrame, base: float) -> None:
         assert row["gain_us"] * 1000 / job.steps == pytest.approx(again, abs=0.01 * base), row
         checked += 1
     assert checked
+
+
+def test_the_straggler_gains_what_fixing_it_gains() -> None:
+    graph = graph_of(DATA / "demo")
+    (row,) = straggler_gain(Trial(initial(graph)), {"gain_at_50_us": 0.5, "gain_at_0_us": 0.0}, 3)
+    fixed = hg.what_if(graph).fix_straggler(rank=2).run()
+    assert row["name"] == "rank 2 beyond its peers'"
+    assert round(1000 * row["gain_us"]) == round(1000 * row["gain_at_0_us"]) == fixed.saved_ns
+    assert 0 < row["gain_at_50_us"] < row["gain_us"] <= row["critical_us"] <= row["time_us"]
+    assert row["gain_per_step_us"] == row["gain_us"] / 3
+
+
+def test_a_job_without_a_straggler_has_no_such_row() -> None:
+    assert straggler_gain(Trial(initial(hg.load(DATA / "demo", ranks=[0]))), {}, 3) == []

@@ -10,11 +10,13 @@ import pytest
 from hypothesis import assume, given, settings
 
 import htagraph as hg
-from htagraph.core.kinds import EdgeKind, Provenance
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, initial
-from htagraph.whatif.rewire import launch_order, rewired, with_waits
+from htagraph.whatif.rewire import asked_at, first_gradient, launch_order, next_moment, rewired, waits_for, with_waits
+from tests.whatif.changes.gloo import job
 from tests.whatif.changes.made import Piece, jobs, made, places
 
 
@@ -134,3 +136,31 @@ def test_waits_that_exclude_each_other_are_none() -> None:
     waits = Edges.of(np.array([last]), np.array([first]), 0, EdgeKind.THREAD, Provenance.INFERRED)
     both = Edges.concatenate([waits, Edges.of(waits.target, waits.source, 0, EdgeKind.THREAD, Provenance.INFERRED)])
     assert with_waits(state, both, np.zeros(2, np.int64), "waits") is None
+
+
+@pytest.fixture(scope="module")
+def graph() -> DependencyGraph:
+    return job()
+
+
+def test_the_operator_that_asked_is_known(graph: DependencyGraph) -> None:
+    work = np.flatnonzero(graph.activities.kind == ActivityKind.HOST_COMMUNICATION)
+    call = graph.edges.source[asked_at(graph, work)] >> 1
+    assert {graph.names[name] for name in graph.activities.name[call]} == {"c10d::allreduce_"}
+    after = next_moment(graph, call)
+    assert (graph.time[after] >= graph.time[2 * call + 1]).all()
+
+
+def test_the_first_gradient_since_the_last_communication(graph: DependencyGraph) -> None:
+    work = np.flatnonzero(graph.activities.kind == ActivityKind.HOST_COMMUNICATION)
+    gradient = first_gradient(graph, work, graph.time[graph.edges.source[asked_at(graph, work)]])
+    assert (gradient >= 0).all()
+    start = (graph.time[2 * gradient] - graph.origin_ns) // 1000
+    assert sorted(set(start.tolist())) == [1100, 6100, 11100]
+
+
+def test_the_thread_that_asked_waits_for_the_end(graph: DependencyGraph) -> None:
+    work = np.flatnonzero(graph.activities.kind == ActivityKind.HOST_COMMUNICATION)
+    waits = waits_for(graph, work)
+    names = {graph.names[graph.activities.name[target >> 1]] for target in graph.edges.target[waits].tolist()}
+    assert names == {"optimize"}

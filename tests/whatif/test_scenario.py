@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import inspect
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import State
 from htagraph.whatif import changes
 from htagraph.whatif.scenario import Scenario
-from tests.reach import DATA, graph_of
+from tests.reach import DATA, JOBS, LARGE_BYTES, graph_of, label
 
 
 @pytest.fixture(scope="module")
@@ -21,15 +22,15 @@ def graph() -> DependencyGraph:
     return graph_of(DATA / "demo")
 
 
-CHANGES = sorted(changes.__all__)
+CHANGES = sorted(path.stem for path in Path(changes.__path__[0]).glob("[!_]*.py"))
 
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_is_a_function_of_its_modules_name_and_a_method(name: str) -> None:
-    function = getattr(changes, name)
-    assert function.__module__ == f"htagraph.whatif.changes.{name}"
+    function = getattr(importlib.import_module(f"htagraph.whatif.changes.{name}"), name)
     method = getattr(Scenario, name)
-    assert inspect.getdoc(method)
+    assert "scenario" in (inspect.getdoc(method) or "")
+    assert "state:" not in (inspect.getdoc(method) or "")
     parameters = list(inspect.signature(function).parameters.values())[1:]
     offered = inspect.signature(method).parameters
     for parameter in parameters:
@@ -93,3 +94,25 @@ def test_a_change_of_ones_own(graph: DependencyGraph) -> None:
 def test_errors_come_at_the_call(graph: DependencyGraph, method: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(SelectionError, match=message):
         getattr(hg.what_if(graph), method)(**options)
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in JOBS if path.is_dir() or path.stat().st_size < LARGE_BYTES], ids=label
+)
+def test_nothing_changed_is_exact_and_extremes_are_bounds(path: Path) -> None:
+    graph = graph_of(path)
+    start = hg.what_if(graph)
+    assert np.array_equal(start.run().time, graph.time)
+    if not len(graph.activities):
+        return
+    quick, none = start.scale(factor=0.5).run(), start.scale(factor=0).run()
+    assert none.makespan_ns <= quick.makespan_ns <= quick.baseline_ns
+    assert (start.infinite_host().run().time <= graph.time).all()
+    assert (none.time <= quick.time).all()
+
+
+def test_a_bound_is_found_by_halving_each_resource() -> None:
+    graph = graph_of(next(path for path in JOBS if path.name == "demo"))
+    gain = {kind: hg.what_if(graph).scale(factor=0.5, kind=kind).run().saved_ns for kind in ("host", "device")}
+    assert max(gain.values()) > 0
+    assert hg.what_if(graph).scale(factor=0.5).run().saved_ns >= max(gain.values())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.collective_waits import bus_factor
+from htagraph.graph.measures.waits import bus_factor
 from htagraph.queries.weights import initial
 from htagraph.whatif.transfers import fitted, link_share, transfers
 from tests.strategies import load, op

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import OPERATORS, ActivityKind
+from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
 from htagraph.core.naming import is_module_frame, names_that, short_name, stable_name
 from htagraph.core.parents import depths, nearest
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -179,7 +178,7 @@ def _numbered(rows: _Rows, label: Array) -> tuple[Array, Array, Array]:
     """Return (path of each row, place of each row, parent of each path); levels are numbered from the top."""
     size = len(label)
     path, place, parents = np.full(size, -1, np.int64), np.full(size, -1, np.int64), [np.zeros(0, np.int64)]
-    from htagraph.core.occurrences import numbered, occurrences  # numba takes a moment to load
+    from htagraph.core.counting import numbered, occurrences  # numba takes a moment to load
 
     siblings, alike = numbered((rows.owner - rows.owner.min(initial=0)) * (int(label.max(initial=0)) + 1) + label)
     nth = occurrences(alike, len(siblings), rows.begin, rows.start)[0]  # among equal siblings

@@ -10,12 +10,11 @@ import pandas as pd
 
 from htagraph.analyses.differences.alignment import align
 from htagraph.analyses.differences.compared_parts import Part, parts_of
-from htagraph.core.arrays import Array
-from htagraph.core.choices import check_choice
-from htagraph.core.distinct import distinct
+from htagraph.core.arrays import Array, distinct
 from htagraph.core.naming import short_name, stable_name, step_number
-from htagraph.graph.criteria import IntSelector
+from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import IntSelector
 
 __all__ = ["CHANGES", "change_words", "compare"]
 

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import occurring
+from htagraph.core.arrays import Array, occurring
 from htagraph.core.errors import SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, ActivityKind
-from htagraph.core.student import upper_quantile
-from htagraph.graph.criteria import IntSelector
+from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
+from htagraph.core.statistics import upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.steps import StepWindow, step_window
+from htagraph.graph.selection import IntSelector
 from htagraph.queries.path_window import path_in_window
 from htagraph.queries.paths import CriticalPath, path_to
-from htagraph.queries.step_window import StepWindow, step_window
 
 __all__ = ["Part", "chance_us", "parts_of", "step_times_ns"]
 

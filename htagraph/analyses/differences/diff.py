@@ -16,11 +16,10 @@ from htagraph.analyses.differences.compare import change_words
 from htagraph.analyses.differences.compared_parts import Part, chance_us, parts_of
 from htagraph.analyses.differences.effects import Effects, effects
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, ActivityKind
+from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.core.naming import short_name, stable_name
-from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import IntSelector
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
 if TYPE_CHECKING:
@@ -260,7 +259,7 @@ class Diff:
 
     def plot(self) -> Figure:
         """Return the figure of the difference, a waterfall; see `htagraph.plot.diff`."""
-        from htagraph.output.plot.diff import diff as figure
+        from htagraph.output.plot.what_if import diff as figure
 
         return figure(self)
 

@@ -10,8 +10,7 @@ import pandas as pd
 from htagraph.analyses.differences.compared_parts import Part
 from htagraph.analyses.differences.waits import awaited, polled
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION, EdgeKind, GapKind
+from htagraph.core.kinds import COMMUNICATION, EdgeKind, GapKind, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import OwnTime, State, initial, own_time
 

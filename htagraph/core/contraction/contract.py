@@ -1,21 +1,23 @@
-"""A small DAG whose longest paths between terminals are those of a large one, to the ns, whatever the factors are."""
+"""A small DAG whose longest paths between terminals are those of a large one, to the ns, whatever the factors are.
+
+`collapse` leaves out every vertex that a single other vertex decides, in one pass. Compiled by numba.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.contraction.collapse import Collapsed, collapse
-from htagraph.core.contraction.eliminate import shrink
-from htagraph.core.contraction.net import SOURCE, TARGET, Net, net_of
-from htagraph.core.contraction.prune import prune
-from htagraph.core.contraction.vectors import Weights, sparse
+from htagraph.core.compiled import for_reading, njit
+from htagraph.core.contraction.net import SOURCE, TARGET, Net, net_of, prune, shrink
+from htagraph.core.contraction.vectors import UNBOUNDED, Weights, copy, covers, sparse
 from htagraph.core.traverse import counting_order
 
-__all__ = ["Contracted", "contract"]
+__all__ = ["Collapsed", "Contracted", "collapse", "contract", "relevant_ends", "segment"]
 
 _MAX_ROUNDS = 8
 """How often vertices leave and edges are pruned by turns, at most. Chosen: after three rounds nothing changes on the
@@ -105,3 +107,275 @@ def _reduce(net: Net, terminal: Array, bounds: Array) -> int:
         if before - left <= _LEAST_CHANGE * before:
             break
     return work
+
+
+_FIRST_EDGES = 1024
+"""Edges for which memory is taken at first; it doubles when it is full. Chosen; it changes speed only."""
+
+
+class Collapsed(NamedTuple):
+    """The edges that are left. A vertex is left if it is a terminal or an end of one of them."""
+
+    source: Array
+    target: Array
+    weight: Array
+    """One row per edge, one column per component."""
+    work: int
+    """How many edges, and pairs of parallel edges, were looked at."""
+
+
+def relevant_ends(  # noqa: PLR0913, PLR0917 - a graph as arrays
+    order: Array, offsets: Array, edges: Array, target: Array, weights: Weights, bounds: Array, ends: Array
+) -> Array:  # fmt: skip
+    """Return which of the vertices `ends` may happen last: no other of them always follows at the same time or later.
+
+    Args:
+        order: the vertices in topological order.
+        offsets: where the entries of each vertex begin in `edges`.
+        edges: the numbers of the edges that leave each vertex.
+        target: the vertex where each edge ends, by edge number.
+        weights: of the edges.
+        bounds: of each component, the largest factor or `UNBOUNDED`.
+        ends: a mask of vertices.
+    """
+    followed = np.zeros(len(order), np.bool_)
+    order, edges, target = (for_reading(each, np.int32) for each in (order, edges, target))
+    offsets, bounds, mask = for_reading(offsets, np.int64), for_reading(bounds, np.int64), for_reading(ends, np.bool_)
+    _find_followed(followed, order, offsets, edges, target, _to_read(weights), bounds, mask)
+    return mask & ~followed
+
+
+def _to_read(weights: Weights) -> Weights:
+    base, offsets, amount = (for_reading(each, np.int64) for each in (weights.base, weights.offsets, weights.amount))
+    return Weights(base, offsets, for_reading(weights.component, np.int16), amount)
+
+
+@njit(cache=True)
+def _find_followed(  # noqa: PLR0913, PLR0917 - a graph as arrays
+    followed: Array, order: Array, offsets: Array, edges: Array, target: Array, weights: Weights, bounds: Array,
+    ends: Array,
+) -> None:  # fmt: skip
+    """Mark the vertices after which one of the ends surely happens."""
+    for i in range(len(order) - 1, -1, -1):
+        vertex = order[i]
+        for j in range(offsets[vertex], offsets[vertex + 1]):
+            edge = edges[j]
+            if (ends[target[edge]] or followed[target[edge]]) and _never_negative(weights, edge, bounds):
+                followed[vertex] = True
+                break
+
+
+@njit(no_cpython_wrapper=True)
+def _never_negative(weights: Weights, edge: int, bounds: Array) -> bool:
+    least = weights.base[edge]
+    for i in range(weights.offsets[edge], weights.offsets[edge + 1]):
+        if weights.amount[i] < 0:
+            if bounds[weights.component[i]] == UNBOUNDED:
+                return False
+            least += bounds[weights.component[i]] * weights.amount[i]
+    return bool(least >= 0)
+
+
+def collapse(  # noqa: PLR0913, PLR0917 - a graph as arrays
+    order: Array, offsets: Array, edges: Array, source: Array, weights: Weights, terminal: Array, bounds: Array
+) -> Collapsed:
+    """Return the edges between vertices that more than one path decides, and terminals.
+
+    A vertex is left out if all edges that enter it come, over vertices left out, from one vertex, and one of the paths
+    covers all others. What leaves it then leaves that vertex, longer by that path. The same pass goes backwards if
+    `order` is reversed, `edges` are those that leave each vertex, and `source` is the vertex where an edge ends: then
+    `source` and `target` of the result are exchanged too.
+
+    Args:
+        order: the vertices in topological order.
+        offsets: where the entries of each vertex begin in `edges`.
+        edges: the numbers of the edges that enter each vertex.
+        source: the vertex where each edge begins, by edge number.
+        weights: of the edges.
+        terminal: a mask of vertices that stay.
+        bounds: of each component, the largest factor or `UNBOUNDED`; that of the first one is not read.
+    """
+    order, offsets, bounds = (for_reading(each, np.int64) for each in (order, offsets, bounds))
+    edges, source, mask = for_reading(edges, np.int32), for_reading(source, np.int32), for_reading(terminal, np.bool_)
+    count, size = len(order), len(bounds)
+    reached = _Reached(np.full(count, -1, np.int32), np.zeros((count, size), np.int64), np.full(count, -1, np.int64))
+    made = _Made(np.empty((_FIRST_EDGES, 3), np.int64), np.empty((_FIRST_EDGES, size), np.int64), np.zeros(3, np.int64))
+    graph = (order, offsets, edges, source, _to_read(weights), mask, bounds)
+    while not _collapse(*graph, reached, made):
+        needed = made.done[1] + np.diff(offsets).max()  # so that the next vertex finds room
+        made = made._replace(ends=_longer(made.ends, needed), weight=_longer(made.weight, needed))
+    ends, weight = made.ends[: made.done[1]], made.weight[: made.done[1]]
+    return Collapsed(ends[:, 0].astype(np.int32), ends[:, 1].astype(np.int32), weight, int(made.done[2]))
+
+
+def _longer(rows: Array, needed: int) -> Array:
+    longer = np.empty((max(2 * len(rows), needed), rows.shape[1]), rows.dtype)
+    longer[: len(rows)] = rows
+    return longer
+
+
+class _Reached(NamedTuple):
+    """What is known of each vertex."""
+
+    anchor: Array
+    """The vertex that decides when this one happens; -1 if nothing does."""
+    beyond: Array
+    """How long after its anchor it happens."""
+    latest: Array
+    """The last edge that was made from it; -1 for none."""
+
+
+class _Made(NamedTuple):
+    """The edges that are made, and room for more."""
+
+    ends: Array
+    """Of each edge: its source, or -1 if another one covers it; its target; and the edge made before it from its
+    source."""
+    weight: Array
+    done: Array
+    """How many vertices were looked at, how many edges are made, and how much was looked at for it."""
+
+
+@njit(cache=True)
+def _collapse(  # noqa: PLR0913, PLR0917 - a graph as arrays
+    order: Array, offsets: Array, edges: Array, source: Array, weights: Weights, terminal: Array, bounds: Array,
+    reached: _Reached, made: _Made,
+) -> bool:  # fmt: skip
+    """Go on where the last call ended; return whether all vertices are done: if not, there is no room for the next."""
+    anchor, beyond = reached.anchor, reached.beyond
+    count, work = made.done[1], made.done[2]
+    for at in range(made.done[0], len(order)):
+        vertex = order[at]
+        begin = count
+        first, last = offsets[vertex], offsets[vertex + 1]
+        if last == first + 1 and not terminal[vertex]:  # most vertices: nothing to compare
+            work += 1
+            anchor[vertex] = anchor[source[edges[first]]]
+            _extend(beyond, vertex, beyond, source[edges[first]], weights, edges[first])
+            continue
+        if count + last - first > len(made.ends):
+            made.done[0], made.done[1], made.done[2] = at, count, work
+            return False
+        for i in range(first, last):
+            edge = edges[i]
+            root = anchor[source[edge]]
+            work += 1
+            if root < 0:
+                continue
+            _extend(made.weight, count, beyond, source[edge], weights, edge)
+            work += _offer(count, begin, root, reached.latest, made, bounds)
+            count += 1
+        count = _compact(begin, count, made, reached.latest)
+        if count == begin + 1 and not terminal[vertex]:
+            anchor[vertex] = made.ends[begin, 0]
+            copy(beyond, vertex, made.weight, begin)
+            count = begin
+        elif count > begin or terminal[vertex]:
+            anchor[vertex] = vertex
+            for i in range(begin, count):
+                made.ends[i, 1] = vertex
+    made.done[0], made.done[1], made.done[2] = len(order), count, work
+    return True
+
+
+@njit(no_cpython_wrapper=True)
+def _extend(
+    result: Array, row: int, paths: Array, path: int, weights: Weights, edge: int
+) -> None:  # fmt: skip
+    """Set a row of `result` to the weight of a path and the edge behind it."""
+    for i in range(result.shape[1]):
+        result[row, i] = paths[path, i]
+    result[row, 0] += weights.base[edge]
+    for i in range(weights.offsets[edge], weights.offsets[edge + 1]):
+        result[row, weights.component[i]] += weights.amount[i]
+
+
+@njit(no_cpython_wrapper=True)
+def _offer(new: int, begin: int, root: int, latest: Array, made: _Made, bounds: Array) -> int:
+    """Mark the edges from `root` that another one covers, given a new one; return how many it was compared with.
+
+    Edges from `begin` on enter the vertex at hand. A marked one has the source -1.
+    """
+    ends, at, compared = made.ends, latest[root], 0
+    ends[new, 0], ends[new, 2] = root, at
+    latest[root] = new
+    while at >= begin:
+        if ends[at, 0] >= 0:
+            compared += 1
+            if covers(made.weight, at, made.weight, new, bounds):
+                ends[new, 0] = -1
+                return compared
+            if covers(made.weight, new, made.weight, at, bounds):
+                ends[at, 0] = -1
+        at = ends[at, 2]
+    return compared
+
+
+@njit(no_cpython_wrapper=True)
+def _compact(begin: int, count: int, made: _Made, latest: Array) -> int:
+    """Close the gaps that marked edges leave from `begin` on; return how many edges there are then."""
+    kept = begin
+    for at in range(begin, count):
+        source = made.ends[at, 0]
+        if source >= 0:
+            latest[source] = -1  # numbers below belong to the next vertex now
+            if kept < at:
+                made.ends[kept, 0] = source
+                copy(made.weight, kept, made.weight, at)
+            kept += 1
+    return kept
+
+
+@njit(cache=True)
+def segment(  # noqa: PLR0913, PLR0917 - a graph as arrays, and two of its vertices
+    first: int, last: int, place: Array, offsets: Array, edges: Array, source: Array, weight: Array, kept: Array
+) -> Array:
+    """Return the edges of a longest path from one vertex to a later one that meets no kept vertex between; else none.
+
+    Only vertices that are between the two are looked at.
+
+    Args:
+        first: where the path begins.
+        last: where it ends.
+        place: of each vertex, its place in a topological order.
+        offsets: where the entries of each vertex begin in `edges`.
+        edges: the numbers of the edges that enter each vertex.
+        source: the vertex where each edge begins, by edge number.
+        weight: by edge number.
+        kept: a mask of vertices.
+    """
+    between = _between(first, last, place, offsets, edges, source, kept)
+    number = {first: -1}  # of a vertex that the path may meet, the edge by which it does
+    length = {first: 0}
+    for at_place in np.argsort(place[between]):
+        vertex = int(between[at_place])
+        for i in range(offsets[vertex], offsets[vertex + 1]):
+            edge = edges[i]
+            before = int(source[edge])
+            if before in length and (before == first or not kept[before]):
+                via = length[before] + int(weight[edge])
+                if vertex not in length or via > length[vertex]:
+                    length[vertex], number[vertex] = via, int(edge)
+    path, count, at = np.empty(len(between), np.int64), 0, last
+    while at != first and at in number:
+        path[count] = number[at]
+        count += 1
+        at = int(source[number[at]])
+    return path[:count][::-1]
+
+
+@njit(no_cpython_wrapper=True)
+def _between(  # noqa: PLR0913, PLR0917 - as above
+    first: int, last: int, place: Array, offsets: Array, edges: Array, source: Array, kept: Array
+) -> Array:
+    """Return the vertices, `last` among them, from which `last` follows over vertices that are not kept."""
+    stack, seen, found = [last], {last}, [last]
+    while len(stack):
+        vertex = stack.pop()
+        for i in range(offsets[vertex], offsets[vertex + 1]):
+            before = int(source[edges[i]])
+            if before not in seen and not kept[before] and place[before] > place[first]:
+                seen.add(before)
+                stack.append(before)
+                found.append(before)
+    return np.array(found)

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from htagraph.core.naming import short_name
-from htagraph.core.spelling import nearest_words
+from htagraph.core.words import nearest_words
 from htagraph.findings.phrases import and_list, command_line, plural, time_text
 
 if TYPE_CHECKING:

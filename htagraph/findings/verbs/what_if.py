@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from htagraph.findings.phrases import cause_words, plural, time_text
-from htagraph.queries.whole_steps import whole_steps
+from htagraph.graph.measures.steps import whole_steps
 
 if TYPE_CHECKING:
     import pandas as pd

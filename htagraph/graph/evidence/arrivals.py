@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
-from htagraph.graph.activities import Edges
+from htagraph.graph.activities import Edges, blocked_since, worked_until
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.pending import blocked_since, worked_until
+from htagraph.graph.tolerances import LIMITS
+
+if TYPE_CHECKING:
+    pass
 
 __all__ = ["meetings"]
 
@@ -19,10 +23,6 @@ _CONFIDENCE = {"comms_id": 100, "pg+seq": 100, "pg+order": 95, "lane+order": 90}
 stream are only tested by time. Chosen. It is shown, and `acyclic` drops the least confident edge of a cycle. They
 cannot be doubled."""
 _NEVER = np.iinfo(np.int64).max
-_MIN_WAITED = 0.05
-"""Share of a transfer from which on its thread waited for it. Chosen: a thread needs some 0.05 ms from its last call
-to the end of a wait that did not block, so only what takes below 1 ms is mistaken for a wait. Doubled, transfers
-that were nearly hidden are taken to be as usual instead of as recorded."""
 
 
 def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
@@ -166,7 +166,7 @@ def _without_other_work(job: Job, rows: np.ndarray, lag: np.ndarray) -> np.ndarr
     collective, size = matches.collective[rows], matches.bytes[rows]
     busy = on_host & (worked_until(acts, member) > acts.start[member])
     waited = acts.end[member] - blocked_since(acts, member)
-    shown = on_host & (~busy | (waited >= _MIN_WAITED * lag))
+    shown = on_host & (~busy | (waited >= LIMITS.small * lag))
     of_pair = np.full(matches.count, _NEVER)  # over at the first end that was waited for, else at the first end
     np.minimum.at(of_pair, collective[shown], lag[shown])
     measured = (of_pair < _NEVER)[collective]

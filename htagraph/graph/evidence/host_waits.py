@@ -14,32 +14,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array, Mask
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import collective_op, is_wait, names_that
-from htagraph.graph.evidence.call_sites import grouped, mixed, owners
-from htagraph.graph.evidence.host_threads import HostThread
+from htagraph.graph.evidence.calls import grouped, mixed, owners
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.threads import HostThread
+from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["HostWaits", "enqueued_works", "host_waits"]
-
-Array = npt.NDArray[np.int64]
-
-_MIN_POSSIBLE = 0.9
-"""Share of a call site's instances in which a place must be possible, that is, after the end of the collective. Chosen:
-below 1, so that one recorded step that went another way does not hide the place. It cannot be doubled."""
-_BLOCKED = 80
-"""Percent: confidence that a thread waits where it was idle until shortly after the collective's end. Chosen: idle time
-may end there by chance. Used by `acyclic`, and shown. It cannot be doubled."""
-_SAME_SITE = 75
-"""Percent: the same where other instances of the call site blocked there, or a Python frame is named as a wait. Chosen
-below `_BLOCKED`. Used likewise. It cannot be doubled."""
-_AFTER_BACKWARD = 65
-"""Percent: the same for a collective enqueued during backward whose wait never blocked. Chosen:
-DistributedDataParallel waits for its buckets at the end of backward; other code may wait later. Used likewise."""
-_FIRST_POSSIBLE = 55
-"""Percent: the same for any other collective whose wait never blocked, at the first place that is possible in each
-instance. Chosen: little more than a guess, since the wait may also be later. Used likewise. Doubled (100 at most), the
-edge would count as certain."""
 
 
 class HostWaits(NamedTuple):
@@ -104,12 +87,12 @@ class _Timeline:
     frames: Array
     """Which moments of the thread are ends of Python frames that wait, by their names."""
     times: Array
-    free: npt.NDArray[np.bool_]
+    free: Mask
     """Whether the thread may wait in the stretch after each moment: no operator runs there, or one that enqueued a
     collective, runs hooks, or waits by its name."""
-    named: npt.NDArray[np.bool_]
+    named: Mask
     """Whether a Python frame that waits, by its name, ends in the stretch after each moment."""
-    after_backward: npt.NDArray[np.bool_]
+    after_backward: Mask
     """Whether no backward operator lies around each moment."""
     key: npt.NDArray[np.uint64]
     """Equal for moments of one place in the program."""
@@ -127,7 +110,7 @@ class _Timeline:
         order = np.argsort(vertices)
         return order[np.searchsorted(vertices, vertex, sorter=order)]
 
-    def first(self, wanted: npt.NDArray[np.bool_], since: Array, moment: Array) -> Array:
+    def first(self, wanted: Mask, since: Array, moment: Array) -> Array:
         """Return the first position behind a wanted stretch, after a position and not before a moment (ns), or -1."""
         behind = np.flatnonzero(wanted[:-1]) + 1
         not_before = np.maximum(since + 1, np.searchsorted(self.times, moment))
@@ -161,7 +144,7 @@ def _timeline(job: Job, thread: HostThread, calls: Array) -> _Timeline:
     return _Timeline(thread, shown, frames, thread.times[shown], free, named, outside, key, by_key)
 
 
-def _in_backward(job: Job, rows: Array) -> npt.NDArray[np.bool_]:
+def _in_backward(job: Job, rows: Array) -> Mask:
     """Return which activities are backward operators or inside one."""
     acts = job.activities
     is_one = job.backward_names[acts.name] | (job.forward_thread > 0)
@@ -183,7 +166,7 @@ class _Issued:
     """When its collective ended, ns."""
     blocked: Array
     """Position of the moment after the stretch in which the thread was idle when the collective ended, else -1."""
-    in_backward: npt.NDArray[np.bool_]
+    in_backward: Mask
     """Whether each call is made during backward and sums gradients."""
 
     @staticmethod
@@ -223,21 +206,21 @@ def _places(timeline: _Timeline, issued: _Issued, rows: Array) -> tuple[Array, A
     place = _common(timeline, since, end, blocked)
     if (place >= 0).any():
         place = np.where(place >= 0, place, blocked)
-        return place, np.where(blocked == place, _BLOCKED, _SAME_SITE)
+        return place, np.where(blocked == place, Confidence.LIKELY, Confidence.ELSEWHERE)
     if issued.in_backward[rows].any():
         returns = timeline.free & np.append(timeline.after_backward[1:], True)
         place = timeline.first(returns, since, timeline.times[since])
         if _possible(timeline, end, place):
-            return place, np.full(len(rows), _AFTER_BACKWARD)
+            return place, np.full(len(rows), Confidence.COUNTED)
     is_named = bool(timeline.named.any())
     place = _common(timeline, since, end, timeline.first(timeline.named if is_named else timeline.free, since, end))
-    return place, np.full(len(rows), _SAME_SITE if is_named else _FIRST_POSSIBLE)
+    return place, np.full(len(rows), Confidence.ELSEWHERE if is_named else Confidence.FIRST_POSSIBLE)
 
 
 def _possible(timeline: _Timeline, end: Array, place: Array) -> bool:
     """Return whether the collectives of nearly all instances end before the moments at some positions (-1: none)."""
     known = place >= 0
-    return bool(known.any() and (timeline.times[place] >= end)[known].mean() >= _MIN_POSSIBLE)
+    return bool(known.any() and (timeline.times[place] >= end)[known].mean() >= LIMITS.nearly_all)
 
 
 def _common(timeline: _Timeline, since: Array, end: Array, seen: Array) -> Array:
@@ -279,9 +262,9 @@ def _batches(timeline: _Timeline, issued: _Issued, place: Array, confidence: Arr
             last = i
             continue
         at_once = issued.since[i] + 1 < place[i] <= begins[last]  # it blocked for a moment between two calls, by chance
-        is_guess = confidence[i] <= _FIRST_POSSIBLE or place[i] < 0 or at_once
+        is_guess = confidence[i] <= Confidence.FIRST_POSSIBLE or place[i] < 0 or at_once
         if is_guess and place[last] >= 0 and timeline.times[place[last]] >= issued.end[i]:
-            place[i], confidence[i] = place[last], min(confidence[last], _AFTER_BACKWARD)
+            place[i], confidence[i] = place[last], min(confidence[last], Confidence.COUNTED)
 
 
 def _resumes(timeline: _Timeline, issued: _Issued, place: Array) -> Array:

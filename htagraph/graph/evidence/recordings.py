@@ -4,29 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["Recordings", "recordings_of", "uneven_recordings"]
-
-
-_LEAST_NS: Final = 1_000_000
-"""ns: recordings that begin or end within this of each other are taken as simultaneous. Chosen: profilers of the ranks
-start and stop within 1 ms after a common barrier. Doubled, differences of 1 to 2 ms are not reported."""
-_STEP_SHARE: Final = 0.05
-"""Share of a step by which they may differ as well. Chosen: ranks of one job enter a step that far apart by chance, and
-what it hides is small beside a step. Doubled, only differences of a tenth of a step are reported."""
-
-_END_STEP_SHARE: Final = 0.5
-"""The same share for their ends. Chosen: a profiler that stops may keep a rank from its next step, while others go on.
-Doubled, only recordings that end a whole step earlier are reported."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,21 +27,21 @@ class Recordings:
         [0, 1, 2, 3]
     """
 
-    rank: npt.NDArray[np.int64]
-    begin: npt.NDArray[np.int64]
+    rank: Ints
+    begin: Ints
     """The start of its first activity, ns on the common clock."""
-    end: npt.NDArray[np.int64]
+    end: Ints
     """The end of its last activity, ns on the common clock."""
-    first_step: npt.NDArray[np.int64]
+    first_step: Ints
     """Number of its first step; -1 without steps."""
-    last_step: npt.NDArray[np.int64]
-    step_ns: npt.NDArray[np.int64]
+    last_step: Ints
+    step_ns: Ints
     """The median duration of its steps, ns; without steps, that of the recording."""
 
     @property
     def usual_ns(self) -> int:
         """By how much recordings of one job begin and end apart as a rule, at most, ns."""
-        return max(_LEAST_NS, int(_STEP_SHARE * np.median(self.step_ns))) if len(self.step_ns) else _LEAST_NS
+        return max(LIMITS.turn_ns, int(LIMITS.small * np.median(self.step_ns))) if len(self.step_ns) else LIMITS.turn_ns
 
 
 def recordings_of(acts: Activities, time: Array) -> Recordings:
@@ -92,7 +79,7 @@ def uneven_recordings(acts: Activities, time: Array, files: Mapping[int, str]) -
     if len(spans.rank) < 2:
         return ()
     usual = spans.usual_ns
-    usual_end = max(usual, int(_END_STEP_SHARE * np.median(spans.step_ns)))
+    usual_end = max(usual, int(LIMITS.most * np.median(spans.step_ns)))
     first, last = int(spans.begin.argmin()), int(spans.end.argmax())
     issues = []
     for row, rank in enumerate(spans.rank.tolist()):

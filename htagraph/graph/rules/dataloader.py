@@ -8,24 +8,17 @@ waits, which is longer than the wait itself.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array, Mask
 from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.core.naming import has_loader_workers, names_that
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.call_sites import grouped, mixed
+from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["dataloader"]
 
-Array = npt.NDArray[np.int64]
-
-_FETCH_NS = 1_000_000
-"""ns: what a process needs to fetch a batch that a worker has ready, where no recorded batch was ready. Measured: 0.9
-to 1.4 ms with PyTorch 2.13 and small batches. Doubled, a what-if with a faster loader keeps 1 ms more of each wait."""
-_MIN_WAIT_NS = 2_000_000
-"""ns: a thread that gets its batch sooner did not wait for it. Chosen: above all fetches measured as above. Doubled,
-waits of 2 to 4 ms per batch are taken for work of the thread."""
 _STEADY = 2.0
 """The thread works for its batches, and does not wait, if the times between batches vary more than this many times as
 much as the times that the thread takes for them: what limits the job varies less than what waits for it. Chosen.
@@ -33,22 +26,9 @@ Doubled, loaders whose time varies by chance less than the steps do are taken fo
 _MIN_STEADY = 4
 """How many waits that comparison needs. Chosen: of fewer, no spread is known. Doubled, it is not made in short
 traces."""
-_MAX_WORKERS = 16
-"""The largest number of workers that irregular waits are tried to be explained by. Chosen: recordings of 20 steps show
-no more. Doubled, only long recordings of many workers change."""
-_CLEARLY = 0.5
-"""A number of workers explains irregular waits if the times between batches that many apart vary by less than this
-share of how much the times between successive ones do. Chosen against chance among a few waits. Doubled (1), the number
-that fits best by chance is taken."""
 _AHEAD = 2
 """How many batches a worker prepares before the thread takes the first of them: PyTorch's default `prefetch_factor`.
 Doubled, a wait after a long time without any is charged to production over a longer time."""
-_MIN_REGULAR = 0.8
-"""Share of waits that must be equally many batches apart if workers are said to work in step. Chosen: the first waits
-of a recording differ. It cannot be doubled; at 1, one odd wait hides the number of workers."""
-_CHAIN_CONFIDENCE = 85
-"""Percent: confidence that workers limit the times between batches. Chosen: times and names say so, no id does. It is
-shown, and `acyclic` drops the least confident edge of a cycle. It cannot be doubled."""
 
 
 def dataloader(job: Job) -> Edges:
@@ -71,14 +51,14 @@ def dataloader(job: Job) -> Edges:
     lag, parts = lasts.copy(), []
     for rows in _longest(job, region, lasts, of_workers):
         waited, edges = _workers_edges(job, target[rows], lasts[rows], region[rows])
-        ready = lasts[rows][lasts[rows] < _MIN_WAIT_NS]
-        lag[rows[waited]] = int(np.median(ready)) if len(ready) else _FETCH_NS
+        ready = lasts[rows][lasts[rows] < 2 * LIMITS.turn_ns]
+        lag[rows[waited]] = int(np.median(ready)) if len(ready) else LIMITS.turn_ns
         parts.append(edges)
     stretches = Edges.of(source, target, lag, EdgeKind.DATALOADER, Provenance.OBSERVED, activity=region)
     return Edges.concatenate([stretches, *parts])
 
 
-def _longest(job: Job, region: Array, lasts: Array, eligible: npt.NDArray[np.bool_]) -> list[Array]:
+def _longest(job: Job, region: Array, lasts: Array, eligible: Mask) -> list[Array]:
     """Return for each loader the longest stretch of each of its batches, in order of time.
 
     A loader is known by its thread and its name.
@@ -97,7 +77,7 @@ def _longest(job: Job, region: Array, lasts: Array, eligible: npt.NDArray[np.boo
     return [rows[of_loader] for of_loader in grouped(mixed(acts.lane[region[rows]], acts.name[region[rows]]))]
 
 
-def _workers_edges(job: Job, resumes: Array, lasts: Array, region: Array) -> tuple[npt.NDArray[np.bool_], Edges]:
+def _workers_edges(job: Job, resumes: Array, lasts: Array, region: Array) -> tuple[Mask, Edges]:
     """Return (for which batches of a loader its workers were waited for, an edge to the end of each of these waits).
 
     Args:
@@ -107,7 +87,7 @@ def _workers_edges(job: Job, resumes: Array, lasts: Array, region: Array) -> tup
         region: the annotation or operator of each batch.
     """
     ends = job.moment(resumes)
-    waited = np.flatnonzero(lasts >= _MIN_WAIT_NS)
+    waited = np.flatnonzero(lasts >= 2 * LIMITS.turn_ns)
     workers = _workers(ends, waited)
     apart = np.diff(waited, prepend=waited[:1] - workers)
     before = waited - np.clip(apart, workers, _AHEAD * workers)
@@ -117,7 +97,7 @@ def _workers_edges(job: Job, resumes: Array, lasts: Array, region: Array) -> tup
         waited, before, lag = waited[:0], before[:0], lag[:0]
     edges = Edges.of(
         resumes[before], resumes[waited], lag, EdgeKind.DATALOADER, Provenance.INFERRED,
-        confidence=_CHAIN_CONFIDENCE, activity=region[waited],
+        confidence=Confidence.NAMED, activity=region[waited],
     )  # fmt: skip
     return np.isin(np.arange(len(ends)), waited), edges
 
@@ -133,16 +113,16 @@ def _workers(ends: Array, waited: Array) -> int:
     """
     apart = np.diff(waited)  # batches between one wait and the next
     usual = int(np.median(apart)) if len(apart) else 1
-    if np.count_nonzero(apart == usual) >= _MIN_REGULAR * len(apart):
+    if np.count_nonzero(apart == usual) >= LIMITS.typical * len(apart):
         return usual  # one wait for a batch of each worker
     spreads = {}
-    for count in range(1, _MAX_WORKERS + 1):
+    for count in range(1, LIMITS.in_a_row + 1):
         own = waited[waited >= waited[0] + count]
         if len(own) < _MIN_STEADY - 1:
             break
         spreads[count] = _spread(ends[own] - ends[own - count])
     best = min(spreads, key=lambda count: spreads[count], default=1)
-    return best if spreads and spreads[best] < _CLEARLY * spreads[1] else 1
+    return best if spreads and spreads[best] < LIMITS.most * spreads[1] else 1
 
 
 def _spread(values: Array) -> float:

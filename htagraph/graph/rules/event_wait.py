@@ -12,25 +12,15 @@ import numpy as np
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.call_sites import mixed
-from htagraph.graph.evidence.calls import Calls, spread
-from htagraph.graph.evidence.graph_branches import graph_branches
-from htagraph.graph.evidence.idle_ends import idle_ends
+from htagraph.graph.evidence.calls import Calls, mixed, spread
+from htagraph.graph.evidence.cuda_graphs import graph_branches
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.stream_joins import joined
-from htagraph.graph.evidence.stream_waits import StreamWaits, stream_waits
-from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS, unresolved_waits
-from htagraph.graph.evidence.waits_at_collectives import boundary_waits
+from htagraph.graph.evidence.stream_waits import StreamWaits, boundary_waits, idle_ends, joined, stream_waits
+from htagraph.graph.evidence.waits import unresolved_waits
+from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["event_wait", "event_waits"]
 
-_MAX_CHAIN = 8
-"""Streams that a chain of waits is followed through (A waits for B, which waits for C). Chosen: jobs have few streams.
-Doubled, only longer chains change."""
-_STREAM_KNOWN = 95
-"""Percent: confidence of a wait whose cuda_sync row names the stream of the record but not the record itself. Chosen:
-like the surest inferred waits. It is shown, and `acyclic` drops the least confident edge of a cycle. It cannot be
-doubled."""
 _UNRESOLVED = "waits of streams for events: the trace does not say which, and the recorded times refute every guess"
 
 
@@ -89,7 +79,7 @@ def _by_ids(calls: Calls, counts: Counter[str]) -> tuple[StreamWaits, set[int]]:
     record = np.where(named, rows.record[waits], rows.position[waits])
     return StreamWaits(
         rows.lane[waits], rows.position[waits], rows.record_lane[waits], record,
-        np.where(named, Provenance.OBSERVED, Provenance.INFERRED), np.where(named, 100, _STREAM_KNOWN),
+        np.where(named, Provenance.OBSERVED, Provenance.INFERRED), np.where(named, 100, Confidence.SURE),
     ), set(rows.rank.tolist())  # fmt: skip
 
 
@@ -106,7 +96,7 @@ def _edges(calls: Calls, waits: StreamWaits) -> Edges:
     order = np.lexsort((waits.position, waits.lane))
     key = waits.lane[order] * enqueued.stride + waits.position[order]
     via = wait
-    for _ in range(_MAX_CHAIN):
+    for _ in range(LIMITS.few):
         via_wait, via = _pending(calls, waits, order, key, via)
         wait = wait[via_wait]
         if not len(wait):
@@ -129,7 +119,7 @@ def _edges(calls: Calls, waits: StreamWaits) -> Edges:
 def _never_refuted(calls: Calls, source: Array, target: Array, known: Array) -> Array:
     """Return which (source, target) pairs are of two streams for which every source ended before its target started."""
     acts = calls.job.activities
-    late = known & (acts.end[source] > acts.start[target] + TOLERANCE_NS)
+    late = known & (acts.end[source] > acts.start[target] + LIMITS.tick_ns)
     streams = mixed(acts.lane[source], acts.lane[target])
     return ~np.isin(streams, streams[late])
 

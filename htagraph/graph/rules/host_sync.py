@@ -17,14 +17,10 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import names_like
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.call_sites import grouped
-from htagraph.graph.evidence.calls import Calls
-from htagraph.graph.evidence.implicit_syncs import implicit_syncs
+from htagraph.graph.evidence.calls import Calls, grouped, last_ends, work_before
+from htagraph.graph.evidence.device_waits import implicit_syncs
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.polling import POLLED
-from htagraph.graph.evidence.wait_hypotheses import (
-    TOLERANCE_NS,
-    TWO_CLOCKS_NS,
+from htagraph.graph.evidence.waits import (
     Answer,
     Hypothesis,
     Plausible,
@@ -36,19 +32,10 @@ from htagraph.graph.evidence.wait_hypotheses import (
     returns,
     unresolved_waits,
 )
-from htagraph.graph.evidence.work_before import last_ends, work_before
+from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["host_sync", "host_syncs"]
 
-_OWN_NS = 10_000
-"""ns: a blocking call that takes no longer may not have waited at all. Chosen: three times what such a call takes
-without waiting (`construction.settle`). Doubled, waits of 10 to 20 µs support no hypothesis."""
-_MAX_PLACES = 64
-"""Call sites and streams of a rank that are tried as what a call waits for, besides those of launches around it. Chosen
-for time: most ranks have fewer. Doubled, rare sites and streams are tried too, and ranks of hundreds of streams take
-twice the time."""
-_SURE, _LIKELY, _POSSIBLE = 95, 80, 60
-"""Percent: confidence of an inferred wait, as in `evidence.stream_waits`. They cannot be doubled."""
 _Resolved: TypeAlias = tuple[Edges, Counter[str], dict[int, int]]
 _UNRESOLVED = (
     "calls that wait for a stream or an event: the trace does not say which, and the recorded times refute all"
@@ -106,7 +93,7 @@ def _linked(
     call: Array,
     provenance: Provenance,
     confidence: int | Array,
-    tolerance: int = TOLERANCE_NS,
+    tolerance: int = LIMITS.tick_ns,
 ) -> Edges:
     """Return the edges from kernels and copies to the calls at some positions, without those that ended after the call.
 
@@ -143,7 +130,7 @@ def _by_ids(calls: Calls, syncs: Array, counts: Counter[str]) -> tuple[list[Edge
     by_argument = calls.enqueued.last_before(lane[has_argument], syncs[has_argument])
     counts["observed"] += int(event.sum() + stream.sum() + has_argument.sum())
     edges = [
-        _linked(calls, source, call, Provenance.OBSERVED, 100, TWO_CLOCKS_NS)
+        _linked(calls, source, call, Provenance.OBSERVED, 100, LIMITS.two_clocks_ns)
         for source, call in ((of_event, at[event]), (of_stream, at[stream]), (by_argument, syncs[has_argument]))
     ]
     # a row without a record means an event recorded before the trace began: the call waits for nothing in the trace
@@ -169,7 +156,7 @@ def _of_devices(calls: Calls, syncs: Array, counts: Counter[str]) -> Edges:
         sources.append(source)
         calls_of.append(of_rank[number])
     source, call = np.concatenate(sources), np.concatenate(calls_of)
-    return _linked(calls, source, call, Provenance.ORDER, 100, TWO_CLOCKS_NS)
+    return _linked(calls, source, call, Provenance.ORDER, 100, LIMITS.two_clocks_ns)
 
 
 def _implicit(calls: Calls, counts: Counter[str]) -> Edges:
@@ -197,7 +184,7 @@ def _polled(job: Job, counts: Counter[str]) -> list[Edges]:
     lag = job.moment(waits.vertex) - job.moment(source)
     single = 2 * waits.over + 1, 2 * waits.call + 1, np.zeros(len(waits.over), np.int64)
     return [
-        Edges.of(start, end, time, EdgeKind.HOST_SYNC, Provenance.INFERRED, confidence=POLLED)
+        Edges.of(start, end, time, EdgeKind.HOST_SYNC, Provenance.INFERRED, confidence=Confidence.SEEN)
         for start, end, time in ((source, waits.vertex, lag), single)
     ]
 
@@ -223,7 +210,7 @@ def _inferred(calls: Calls, syncs: Array, of_event: Array, refused: list[Array])
             continue
         confidence = np.full(len(site.position), _confidence(answer))
         if not event:
-            confidence[_own_copy(calls, site.position, answer.source)] = _SURE
+            confidence[_own_copy(calls, site.position, answer.source)] = Confidence.SURE
         yield _linked(calls, answer.source, site.position, Provenance.INFERRED, confidence, site.tolerance)
 
 
@@ -241,7 +228,7 @@ def _own_copy(calls: Calls, position: Array, source: Array) -> Array:
 
 def _site(calls: Calls, position: Array, clock: Returns) -> Site:
     acts, row = calls.job.activities, calls.row[position]
-    return Site(position, acts.end[row], acts.start[row] + _OWN_NS, clock.window, clock.tolerance)
+    return Site(position, acts.end[row], acts.start[row] + LIMITS.jitter_ns, clock.window, clock.tolerance)
 
 
 def _guesses(calls: Calls, site: Site, *, of_event: bool) -> Iterator[Hypothesis]:
@@ -255,7 +242,7 @@ def _clear(calls: Calls, sites: list[Site], answers: list[Answer | None]) -> dic
     """
     explained: dict[int, Counter[int]] = {}
     for site, answer in zip(sites, answers, strict=True):
-        if answer is not None and answer.explained and _confidence(answer) == _SURE:
+        if answer is not None and answer.explained and _confidence(answer) == Confidence.SURE:
             place = explained.setdefault(int(calls.place[site.position[0]]), Counter())
             place[answer.number] += answer.explained
     return {place: numbers.most_common(1)[0][0] for place, numbers in explained.items()}
@@ -269,8 +256,8 @@ def _as_elsewhere(calls: Calls, site: Site, guesses: Iterator[Hypothesis], numbe
 
 def _confidence(answer: Answer) -> int:
     if answer.explained >= max(3, 2 * answer.unexplained):
-        return _SURE
-    return _LIKELY if answer.explained else _POSSIBLE
+        return Confidence.SURE
+    return Confidence.LIKELY if answer.explained else Confidence.POSSIBLE
 
 
 def _of_stream(calls: Calls, position: Array) -> Iterator[Hypothesis]:
@@ -283,7 +270,7 @@ def _of_stream(calls: Calls, position: Array) -> Iterator[Hypothesis]:
     yield calls.lane_at(asked), np.maximum(asked, 0) + 1, Plausible.YES
     yield calls.lane_at(calls.before[position]), position, Plausible.YES
     yield calls.lane_at(calls.before_on_rank[position]), position, Plausible.NO
-    for lane in calls.lanes[int(calls.rank[position[0]])][:_MAX_PLACES]:
+    for lane in calls.lanes[int(calls.rank[position[0]])][: LIMITS.tried]:
         yield np.full(len(position), lane), position, Plausible.NO
 
 
@@ -331,13 +318,13 @@ def _of_event(calls: Calls, position: Array) -> Iterator[Hypothesis]:
     lanes = calls.lanes[rank]
     for back, (record, own) in enumerate(records_back(calls, position)):
         yield own, record, Plausible.NO if back else Plausible.YES
-        for lane in lanes[:_MAX_PLACES]:
+        for lane in lanes[: LIMITS.tried]:
             yield np.where(record >= 0, lane, -1), record, Plausible.NO
     records = np.sort(calls.records[calls.rank[calls.records] == rank])
     step = calls.step
-    for rows in sorted(grouped(calls.site[records]), key=len, reverse=True)[:_MAX_PLACES]:
+    for rows in sorted(grouped(calls.site[records]), key=len, reverse=True)[: LIMITS.tried]:
         match, _ = in_order(step[position], position, records[rows], step[records[rows]])
         yield np.where(match >= 0, calls.lane_at(calls.before[np.maximum(match, 0)]), -1), match, Plausible.NO
     if not len(records):
-        for lane in lanes[:_MAX_PLACES]:
+        for lane in lanes[: LIMITS.tried]:
             yield np.full(len(position), lane), position, Plausible.NO

@@ -13,32 +13,17 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import names_like
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.call_sites import mixed
+from htagraph.graph.evidence.calls import mixed
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.wait_hypotheses import TWO_CLOCKS_NS, returns
+from htagraph.graph.evidence.waits import returns
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["memcpy_sync"]
 
-_MAX_RETURN_NS = 50_000
-"""ns: a call that returns later than this after its copy was busy with something else. Chosen: 4 to 20 µs are usual.
-Doubled, where only some calls of a class wait, more calls that ended after their copy by chance are linked."""
-_MIN_FEASIBLE = 0.99
-"""A whole class (call name, copy name) is taken as blocking if this share of its calls return after their copy.
-Chosen: a few records are damaged. It cannot be doubled; at 1, a single record decides."""
-_SOONER_NS = 10_000
-"""ns: a blocking copy's call may return this much sooner after the end of the copy than stream syncs do, by which host
-and device clocks are compared. Chosen. Doubled, copies that no call waited for pass as blocking."""
-_LONG_NS = 200_000
-"""ns from the start of a call to the end of its copy: in a call this long, clock errors (at most 20 µs) cannot make a
-copy look awaited. Chosen. Doubled, fewer copies are exempt from the test of `_SOONER_NS`."""
 _MAX_STAGED_BYTES = 65_536
 """bytes: a copy of pageable memory to the device of at most this size is staged, and its call returns at once; a larger
 one waits for the stream first ("API synchronization behavior" of the CUDA Runtime API; in real traces, calls for
 16,640 bytes take 25 µs on a stream that is busy for 30 ms). Doubled, copies of 64 to 128 KiB seem not to wait."""
-_MIN_SEEN = 3
-"""Calls of a class that must be seen to wait long for their copies before a class is taken as blocking whose names do
-not say so. Chosen: two may agree by chance. Doubled, rare copies on AMD devices, whose names do not tell pageable
-memory, get no edges."""
 
 
 def memcpy_sync(job: Job) -> Edges:
@@ -81,12 +66,12 @@ def _return_after(job: Job, copy: Array, named: Array, small: Array) -> Array:
         soonest[of_rank], tolerance[of_rank] = clock.soonest, clock.tolerance
     after = acts.end[call] - acts.end[copy]
     # if the device's clock is early, even copies that no call waited for seem to end in time; not so in long calls
-    long = acts.end[copy] - acts.start[call] > _LONG_NS
-    feasible = (after >= -tolerance) & (long | (after >= soonest - _SOONER_NS))
+    long = acts.end[copy] - acts.start[call] > LIMITS.long_call_ns
+    feasible = (after >= -tolerance) & (long | (after >= soonest - LIMITS.jitter_ns))
     group = np.unique(mixed(acts.rank[copy], acts.name[copy], acts.name[call], small), return_inverse=True)[1].ravel()
-    always = np.bincount(group, feasible)[group] >= _MIN_FEASIBLE * np.bincount(group)[group]
-    right_behind = (after >= soonest) & (after <= soonest + _MAX_RETURN_NS)
-    seen = np.bincount(group, long & right_behind)[group] >= _MIN_SEEN
+    always = np.bincount(group, feasible)[group] >= (1 - LIMITS.damaged) * np.bincount(group)[group]
+    right_behind = (after >= soonest) & (after <= soonest + LIMITS.slow_return_ns)
+    seen = np.bincount(group, long & right_behind)[group] >= LIMITS.often
     blocks = np.where(named & ~small, always | right_behind, always & seen) | (named & small & long & right_behind)
     return np.asarray(feasible & blocks)
 
@@ -94,4 +79,4 @@ def _return_after(job: Job, copy: Array, named: Array, small: Array) -> Array:
 def _returned_during(job: Job, copy: Array) -> Array:
     """Return which calls ended while their copy ran, by the clocks' errors at most; earlier ones cannot have waited."""
     acts, call = job.activities, job.activities.cause[copy]
-    return np.asarray(acts.end[call] >= acts.start[copy] - TWO_CLOCKS_NS)
+    return np.asarray(acts.end[call] >= acts.start[copy] - LIMITS.two_clocks_ns)

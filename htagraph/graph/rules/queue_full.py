@@ -9,34 +9,15 @@ import numpy as np
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.call_sites import mixed
-from htagraph.graph.evidence.calls import Calls
+from htagraph.graph.evidence.calls import Calls, mixed
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS
+from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["queue_full"]
 
-_LONG_RATIO = 4
-"""A launch was visibly blocked if it took more than this many times its usual duration. Chosen: launches vary by less.
-Doubled, short blocks go unnoticed."""
-_LONG_NS = 10_000
-"""ns: and if it took at least this much longer than usual. Chosen: above the jitter of a host. Doubled, blocks of 10 to
-20 µs go unnoticed."""
 _MIN_DEPTH = 16
 """Smallest queue length, in kernels and copies, that is believed: a launch that was slow with fewer outstanding had
 another reason. Chosen: queues of CUDA and ROCm hold 1024 and more. Doubled, nothing changes on real devices."""
-_MAX_RETURN_NS = 50_000
-"""ns: a blocked launch returns this soon after a place in the queue is free. Measured: 8 to 38 µs on an H100 in a
-virtual machine. Doubled, slow launches agree on a queue length by chance more often."""
-_MIN_BLOCKED = 3
-"""Blocked launches of a stream that are needed to tell its queue length. Chosen: two may agree by chance. Doubled,
-streams that blocked 3 to 5 times get no edges."""
-_MIN_AGREEING = 0.8
-"""Share of the time of a stream's blocked launches that must agree on the queue length. Chosen. It cannot be doubled;
-at 1, one launch that was slow for another reason hides a full queue."""
-_CONFIDENCE = 90
-"""Percent: confidence of the edges. Chosen: several launches agree, but no id proves it. It is shown, and `acyclic`
-drops the least confident edge of a cycle. It cannot be doubled."""
 
 
 def queue_full(job: Job) -> Edges:
@@ -49,7 +30,8 @@ def queue_full(job: Job) -> Edges:
     enqueued = calls.enqueued
     sources, targets = [], []
     own = _own_cost(calls)
-    extra = np.where(acts.duration > np.maximum(_LONG_RATIO * own, own + _LONG_NS), acts.duration - own, 0)
+    long = acts.duration > np.maximum(LIMITS.times_usual * own, own + LIMITS.jitter_ns)
+    extra = np.where(long, acts.duration - own, 0)
     cuts = np.flatnonzero(np.diff(enqueued.lane)) + 1
     for part in np.split(np.arange(len(enqueued.work)), cuts) if len(enqueued.work) else []:
         work = enqueued.work[part]
@@ -60,12 +42,15 @@ def queue_full(job: Job) -> Edges:
         depth = _depth(end, acts.start[call[at]], acts.end[call[at]], at, extra[call[at]])
         at = at[at >= depth] if depth else at[:0]
         source, blocked = at - depth, call[at]
-        waited = (end[source] > acts.start[blocked] + own[blocked]) & (end[source] <= acts.end[blocked] + TOLERANCE_NS)
+        waited = end[source] > acts.start[blocked] + own[blocked]
+        waited &= end[source] <= acts.end[blocked] + LIMITS.tick_ns
         sources.append(work[source[waited]])
         targets.append(blocked[waited])
     none = np.zeros(0, np.int64)
     source, target = np.concatenate([none, *sources]), np.concatenate([none, *targets])
-    return Edges.of(2 * source + 1, 2 * target + 1, 0, EdgeKind.QUEUE_FULL, Provenance.INFERRED, confidence=_CONFIDENCE)
+    return Edges.of(
+        2 * source + 1, 2 * target + 1, 0, EdgeKind.QUEUE_FULL, Provenance.INFERRED, confidence=Confidence.SEEN
+    )
 
 
 def _own_cost(calls: Calls) -> np.ndarray:
@@ -75,7 +60,7 @@ def _own_cost(calls: Calls) -> np.ndarray:
     """
     acts = calls.job.activities
     rows = np.flatnonzero(acts.kind == ActivityKind.LAUNCH)
-    out = np.full(len(acts), np.iinfo(np.int64).max // (2 * _LONG_RATIO))
+    out = np.full(len(acts), np.iinfo(np.int64).max // (2 * LIMITS.times_usual))
     if len(rows):
         group = np.unique(mixed(acts.rank[rows], acts.name[rows]), return_inverse=True)[1].ravel()
         order = np.lexsort((acts.duration[rows], group))
@@ -98,8 +83,8 @@ def _depth(end: np.ndarray, began: np.ndarray, returned: np.ndarray, at: np.ndar
         at: position on the stream of what each launch enqueued.
         extra: by how much each launch took visibly longer than usual, ns; 0 for the others.
     """
-    last = np.searchsorted(end, returned + TOLERANCE_NS, side="right") - 1  # the last that had ended when it returned
-    first = np.searchsorted(end, np.maximum(began, returned - _MAX_RETURN_NS), side="right")
+    last = np.searchsorted(end, returned + LIMITS.tick_ns, side="right") - 1  # the last that had ended when it returned
+    first = np.searchsorted(end, np.maximum(began, returned - LIMITS.slow_return_ns), side="right")
     some = np.flatnonzero((extra > 0) & (last >= 0) & (at - last >= _MIN_DEPTH) & (end[np.maximum(last, 0)] > began))
     if not len(some):
         return 0
@@ -113,5 +98,5 @@ def _depth(end: np.ndarray, began: np.ndarray, returned: np.ndarray, at: np.ndar
     if not ends.any():
         return 0
     best = int(np.flatnonzero(ends)[weight[ends].argmax()])
-    agree = number[best] >= _MIN_BLOCKED and weight[best] >= _MIN_AGREEING * extra[some].sum()
+    agree = number[best] >= LIMITS.often and weight[best] >= LIMITS.typical * extra[some].sum()
     return int(edges[best + 1]) - 1 if agree else 0

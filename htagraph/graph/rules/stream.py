@@ -7,21 +7,9 @@ import numpy as np
 from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["stream"]
-
-_AHEAD_NS = 30_000
-"""ns: a kernel launched this long before its predecessor on the stream ended was certainly queued by then. Chosen:
-several launch latencies. Doubled, fewer pauses are measured, and streams of short kernels have none."""
-_MAX_PAUSE_NS = 20_000
-"""ns: a longer pause between queued kernels has another reason and is not measured. Chosen: devices pause 0.5 to 3 µs.
-Doubled, hardly anything changes, because the median decides."""
-_MIN_PAUSES = 8
-"""Pauses that a stream needs for a median of its own. Chosen. Doubled, streams with few kernels use the median of the
-other streams."""
-_USUAL_PAUSE_NS = 1_000
-"""ns: the pause where no stream has enough pauses for a median. Chosen: CUDA devices need about this long. Doubled, a
-kernel queued behind another starts 1 µs later in a what-if."""
 
 
 def stream(job: Job) -> Edges:
@@ -51,8 +39,8 @@ def _usual_pauses(job: Job) -> dict[int, int]:
     """Return the usual pause, ns, by stream; a stream with too few pauses gets the median of the other streams."""
     acts = job.activities
     by_stream = {int(acts.lane[lane[0]]): _pauses(job, lane) for lane in acts.by_stream()}
-    known = {lane: int(np.median(pauses)) for lane, pauses in by_stream.items() if len(pauses) >= _MIN_PAUSES}
-    others = int(np.median(list(known.values()))) if known else _USUAL_PAUSE_NS
+    known = {lane: int(np.median(pauses)) for lane, pauses in by_stream.items() if len(pauses) >= LIMITS.few}
+    others = int(np.median(list(known.values()))) if known else LIMITS.pause_ns
     return {lane: known.get(lane, others) for lane in by_stream}
 
 
@@ -61,8 +49,8 @@ def _pauses(job: Job, lane: np.ndarray) -> np.ndarray:
     acts = job.activities
     pause = acts.start[lane[1:]] - acts.end[lane[:-1]]
     call = acts.cause[lane[1:]]
-    queued = (call >= 0) & (acts.start[call] + _AHEAD_NS < acts.end[lane[:-1]])
-    return pause[queued & (pause >= 0) & (pause < _MAX_PAUSE_NS)]
+    queued = (call >= 0) & (acts.start[call] + LIMITS.queued_ns < acts.end[lane[:-1]])
+    return pause[queued & (pause >= 0) & (pause < LIMITS.long_pause_ns)]
 
 
 def _last_over(

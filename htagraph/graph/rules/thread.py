@@ -13,45 +13,20 @@ import numpy as np
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import is_collective_call, names_that, transfer_direction
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.hand_overs import hand_overs
-from htagraph.graph.evidence.host_threads import HostThread, host_threads
 from htagraph.graph.evidence.host_waits import enqueued_works, host_waits
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.loaders import waited_loaders
+from htagraph.graph.evidence.threads import HostThread, hand_overs, host_threads, waited_loaders
+from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["thread"]
 
-_MAX_BUSY_GAP_NS = 100_000
-"""ns: a thread that recorded nothing for longer was waiting for something; as in `graph.gaps`. Chosen: Python between
-two operators takes 5 to 50 µs. Doubled, fewer wake-ups get a guessed edge."""
-_MAX_TIMES_USUAL = 4
-"""A pause of up to this many times the lower quartile of a thread's pauses is its own. Chosen: with several threads of
-Python, one that takes its next task waits 0.1 to 0.3 ms for the others. Doubled, fewer wake-ups get a guessed edge."""
-_MAX_TURN_NS = 1_000_000
-"""ns: and never more than this is taken for such a pause, for threads that pause for long each time. Chosen: a few
-turns of other threads. Doubled, fewer wake-ups get a guessed edge."""
 _MIN_PAUSES = 4
 """How many pauses a thread must have for that. Chosen: of fewer, no usual length is known. Doubled, threads with few
 activities get more guessed edges."""
-_GUESS = 30
-"""Percent: confidence of the edge to a thread when it is unknown who woke it. Chosen: below every edge that is inferred
-from evidence. It is shown, and `acyclic` drops the least confident edge of a cycle. Doubled, `graph.gaps` takes such
-edges for evidence of who hands a worker its work."""
-_COLLECTIVE_CONFIDENCE = 80
-"""Percent: confidence of the edges to gloo's collectives, matched by order with the operators that enqueue them.
-Chosen: below the edges around backward, of which the recording shows more. Used like `_GUESS`. It cannot be doubled."""
 _BACKWARD_DOUBT = 5
 """Percentage points that the confidence of edges around backward is below the share of the worker's activities that
 run while the caller is blocked: the times fit, but no id proves it. Chosen. Doubled, these edges have 80 to 90 % in
 place of 85 to 95 %, with no other effect."""
-_MIN_INSIDE = 0.9
-"""Share of a worker's activities that must run while its caller records nothing: nearly all, because the caller may run
-backward operators of the host itself. Chosen. It cannot be doubled; at 1, one such operator hides the caller."""
-
-
-_MAX_OTHER_WORK = 0.5
-"""A thread of gloo runs collectives in more than this share of its activities that no other one encloses: nearly all.
-Chosen. It cannot be doubled."""
 
 
 def thread(job: Job) -> Edges:
@@ -64,7 +39,7 @@ def thread(job: Job) -> Edges:
     that enqueued it waits for its end, whether or not that wait blocked (`evidence.host_waits`).
 
     Producers and consumers, futures: a thread that regularly goes on right after an operator of another thread ends
-    waits for it (`evidence.hand_overs`).
+    waits for it (`evidence.threads`).
 
     Any other thread: what woke it is unknown. Its first activity, and the first after each long pause, waits for the
     latest moment on the rank's busiest thread or device, so that it moves with the job in a what-if. If it wakes while
@@ -128,7 +103,7 @@ def _around_backward(job: Job, worker: HostThread, callers: list[HostThread]) ->
 
 def _fits(stretch: np.ndarray) -> bool:
     """Return whether nearly all of a worker's activities run between two moments of a thread."""
-    return bool((stretch >= 0).mean() >= _MIN_INSIDE)
+    return bool((stretch >= 0).mean() >= LIMITS.nearly_all)
 
 
 def _stretch_around(caller: HostThread, start: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -151,7 +126,7 @@ def _around_collectives(job: Job, rank: int, threads: list[HostThread]) -> list[
     if not len(works) or not len(calls):
         return []
     calls, works = enqueued_works(job, calls, works)
-    parts = [_edges([2 * calls], [2 * works], _COLLECTIVE_CONFIDENCE)]
+    parts = [_edges([2 * calls], [2 * works], Confidence.LIKELY)]
     callers = (thread for thread in threads if not thread.is_worker and not _runs_collectives(job, thread))
     caller = next(callers, None)
     for thread in threads:
@@ -165,7 +140,7 @@ def _around_collectives(job: Job, rank: int, threads: list[HostThread]) -> list[
 
 def _runs_collectives(job: Job, thread: HostThread) -> bool:
     """Return whether a thread is one of gloo's."""
-    return bool((job.activities.kind[thread.tops] == ActivityKind.HOST_COMMUNICATION).mean() > _MAX_OTHER_WORK)
+    return bool((job.activities.kind[thread.tops] == ActivityKind.HOST_COMMUNICATION).mean() > LIMITS.most)
 
 
 def _pulse(job: Job, rank: int, main: HostThread | None) -> tuple[np.ndarray, np.ndarray]:
@@ -195,7 +170,7 @@ def _awakened(job: Job, thread: HostThread, clock: tuple[np.ndarray, np.ndarray]
     usual = (
         np.quantile(pause, 0.25) if len(pause) >= _MIN_PAUSES else 0.0
     )  # threads of Python that take turns pause for longer
-    awoken[1:] = pause > max(_MAX_BUSY_GAP_NS, min(_MAX_TIMES_USUAL * usual, _MAX_TURN_NS))
+    awoken[1:] = pause > max(LIMITS.python_ns, min(LIMITS.times_usual * usual, LIMITS.turn_ns))
     target = 2 * thread.tops[awoken]
     at = np.searchsorted(times, thread.starts[awoken]) - 1
     source, target = vertices[at[at >= 0]], target[at >= 0]
@@ -203,7 +178,7 @@ def _awakened(job: Job, thread: HostThread, clock: tuple[np.ndarray, np.ndarray]
     keep = ~np.isin(target, known.target)
     for row in np.flatnonzero(~keep & (loader >= 0)).tolist():  # one per batch at most
         keep[row] = not (job.moment(known.source[known.target == target[row]]) >= job.moment(source[row])).any()
-    return _edges([source[keep]], [target[keep]], _GUESS, [loader[keep]])
+    return _edges([source[keep]], [target[keep]], Confidence.GUESS, [loader[keep]])
 
 
 def _which(fits: Callable[[str], bool], names: Sequence[str], codes: np.ndarray) -> np.ndarray:

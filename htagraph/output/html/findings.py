@@ -14,8 +14,7 @@ from htagraph.findings.phrases import command_line
 from htagraph.findings.verdict import stated
 from htagraph.output.html.charts import Bar, Part, bars, stacked
 from htagraph.output.html.definitions import definition
-from htagraph.output.html.markup import NOTHING, Html, element
-from htagraph.output.html.page import Section
+from htagraph.output.html.page import NOTHING, Html, Section, element
 from htagraph.output.html.results import PageResults
 from htagraph.output.html.tables import table_of
 

@@ -15,25 +15,21 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming
-from htagraph.core.wrong_types import check_type
+from htagraph.core.words import check_type
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.rank_digests.class_weights import skeleton_of
 from htagraph.queries.rank_digests.digest import RankDigest
-from htagraph.queries.rank_digests.factors import with_classes_of_ranks
-from htagraph.queries.rank_digests.joined import joined_graph
-from htagraph.queries.rank_digests.missing import missing_ranks
-from htagraph.queries.rank_digests.work_sums import WorkSums
+from htagraph.queries.rank_digests.joined import joined_graph, missing_ranks, skeleton_of
+from htagraph.queries.rank_digests.kept import WorkSums
 from htagraph.queries.skeleton import Skeleton
-from htagraph.queries.time_classes import Factors
-from htagraph.queries.weighted_paths import END, START
+from htagraph.queries.time_classes import END, START, Factors
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
 
-__all__ = ["JobSkeleton", "joined_job"]
+__all__ = ["JobSkeleton", "joined_job", "with_classes_of_ranks"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,3 +326,31 @@ def joined_job(digests: Iterable[RankDigest], *, naming: Naming = DEFAULT_NAMING
         joined.graph, skeleton, tuple(ordered[0].criteria), missing_ranks(joined.graph),
         tuple(each.sums for each in ordered),
     )  # fmt: skip
+
+
+def with_classes_of_ranks(skeleton: Skeleton, edges: Array, names: Sequence[str]) -> tuple[Skeleton, dict[str, str]]:
+    """Return (the skeleton with classes of its own for the time of some edges, the new name of each class).
+
+    That time then belongs to the new class too: both factors multiply it.
+
+    Args:
+        skeleton: a skeleton.
+        edges: a mask of its edges.
+        names: the classes whose time on these edges gets a class of its own.
+    """
+    classes = skeleton.classes
+    new = {name: f"{name}@{len(classes.names)}" for name in names}
+    numbers = {classes.names.index(name): len(classes.names) + at for at, name in enumerate(names)}
+    parts, columns = list(classes.parts), [column.copy() for column in skeleton.weight.T]
+    for at, part in enumerate(classes.parts, start=1):
+        more = [numbers[number] for number in part if number in numbers]
+        if more and columns[at][edges].any():
+            parts.append((*part, *more))
+            columns.append(np.where(edges, columns[at], 0))
+            columns[at][edges] = 0
+    limits = tuple(classes.limits[classes.names.index(name)] for name in names)
+    classes = replace(
+        classes, names=(*classes.names, *new.values()), limits=(*classes.limits, *limits),
+        switches=(*classes.switches, *(False,) * len(names)), parts=tuple(parts),
+    )  # fmt: skip
+    return replace(skeleton, classes=classes, weight=np.stack(columns, axis=1)), new

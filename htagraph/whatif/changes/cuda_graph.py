@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import DEVICE_WAITS, ActivityKind, EdgeKind, GapKind
-from htagraph.graph.criteria import IntSelector
+from htagraph.core.kinds import DEVICE_WAITS, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.graph.selection import IntSelector
 from htagraph.queries.weights import NEVER, ChangeError, State, checked, of_kind, released
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ _MAX_CALLS_LISTED = 3
 
 def cuda_graph(
     state: State,
+    /,
     *,
     step: IntSelector = None,
     start_us: float | None = None,

@@ -10,11 +10,9 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
-from htagraph.core.group_stats import others_median
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind, edges_with, of_kinds
+from htagraph.core.statistics import others_median
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.collective_waits import waits_of
 from htagraph.queries.peers import alike, peers
 from htagraph.queries.replay import predict
 from htagraph.queries.slow_ranks import SlowRanks, slow_ranks
@@ -23,7 +21,7 @@ from htagraph.queries.weights import State
 
 __all__ = ["fix_straggler"]
 
-_OWN_EDGES = (EdgeKind.BODY, EdgeKind.DATALOADER)
+_OWN_EDGES = edges_with("own")
 _MAX_RANKS_TRIED = 8
 """How many ranks ``rank="auto"`` tries: those with the most work beyond their peers'.
 
@@ -52,7 +50,7 @@ less than 1 µs is fixed a little less."""
 
 
 def fix_straggler(
-    state: State, *, rank: int | Literal["auto"] = "auto", to: Literal["median", "mean", "min"] = "median"
+    state: State, /, *, rank: int | Literal["auto"] = "auto", to: Literal["median", "mean", "min"] = "median"
 ) -> State:
     """Return the state where one rank's own work takes no longer than the same work of the others.
 
@@ -83,7 +81,7 @@ def fix_straggler(
     if rank != "auto" and rank not in graph.ranks:
         msg = f"fix_straggler: rank {rank} is not in this graph; its ranks: {', '.join(map(str, graph.ranks[:32]))}"
         raise SelectionError(msg)
-    slow = slow_ranks(graph, waits_of(graph)) if len(graph.ranks) > 1 else None
+    slow = slow_ranks(graph) if len(graph.ranks) > 1 else None
     work = _own_work(state, slow)
     aim = _typical(work, to)
     units_by_rank = {one: work.rank == one for one in (graph.ranks if rank == "auto" else (rank,))}

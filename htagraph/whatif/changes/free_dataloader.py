@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from htagraph.queries.weights import State, with_factor
-from htagraph.whatif.loader_time import loader_time
+from htagraph.queries.weights import State, loader_time, with_factor
 
 __all__ = ["free_dataloader"]
 
 
-def free_dataloader(state: State, **criteria: Any) -> State:  # noqa: ANN401 - rank and step
+def free_dataloader(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - rank and step
     """Return the state in which no rank waits for the data loader.
 
     Args:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from htagraph.core.kinds import ActivityKind
-from htagraph.queries.weights import ChangeError, State, checked, own_time, with_factor
-from htagraph.whatif.loader_time import is_hidden, loader_time
+from htagraph.queries.weights import ChangeError, State, checked, is_hidden, loader_time, own_time, with_factor
 from htagraph.whatif.scope_note import with_scope_note
 
 __all__ = ["inject"]
@@ -20,6 +19,7 @@ _KINDS = {"kernels": ActivityKind.COMPUTATION.label, "host": "host"}
 
 def inject(
     state: State,
+    /,
     *,
     rank: int,
     factor: float,

@@ -35,7 +35,7 @@ Chosen: enough for a 99th percentile that is the second largest. Doubled, it tak
 between seeds by a factor of 1.4 less."""
 
 
-def jitter(state: State, *, sigma: float, runs: int = _RUNS, seed: int = 0, **criteria: Any) -> State:  # noqa: ANN401
+def jitter(state: State, /, *, sigma: float, runs: int = _RUNS, seed: int = 0, **criteria: Any) -> State:  # noqa: ANN401
     """Return the state that draws the time of the selected activities anew in each of `runs` runs.
 
     The time of every activity is multiplied by a log-normal factor of mean 1; the members of a collective share a

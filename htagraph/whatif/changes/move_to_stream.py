@@ -18,7 +18,7 @@ from htagraph.whatif.rewire import launch_order, rewired
 __all__ = ["move_to_stream"]
 
 
-def move_to_stream(state: State, *, stream: int, **criteria: Any) -> State:  # noqa: ANN401 - those of `select`
+def move_to_stream(state: State, /, *, stream: int, **criteria: Any) -> State:  # noqa: ANN401 - those of `select`
     """Return the state where the selected device work runs on another stream of its rank and device.
 
     On the streams that it leaves and joins, work runs in launch order; a new neighbour follows without a pause. All

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["network"]
 
 
-def network(state: State, *, latency_us: float | None = None, bandwidth_gb_s: float | None = None) -> State:
+def network(state: State, /, *, latency_us: float | None = None, bandwidth_gb_s: float | None = None) -> State:
     """Return the state in which transfers take ``latency + bytes on the link / bandwidth``.
 
     A number that is not given is fitted to the transfers of each (process group, operation), or to all transfers where

@@ -13,7 +13,7 @@ from htagraph.queries.weights import State, of_kind, weighed
 __all__ = ["no_launch_overhead"]
 
 
-def no_launch_overhead(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
+def no_launch_overhead(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
     """Return the state in which launch calls take no time and the latency of their work is 0.
 
     The operators around the calls keep their time, and a blocking copy still waits.

@@ -11,13 +11,12 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import State
-from htagraph.whatif.host_communication import asked_at, next_moment
-from htagraph.whatif.rewire import collective_members, launch_order, rewired
+from htagraph.whatif.rewire import asked_at, collective_members, launch_order, next_moment, rewired
 
 __all__ = ["no_overlap"]
 
 
-def no_overlap(state: State, *, group: str | None = None) -> State:
+def no_overlap(state: State, /, *, group: str | None = None) -> State:
     """Return the state where the collectives of some process groups run in line with their rank's computation.
 
     A collective starts when all computation launched before it, on any stream of its rank, has ended, and computation

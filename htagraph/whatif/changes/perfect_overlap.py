@@ -7,21 +7,19 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance, edges_with, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import State
-from htagraph.whatif.host_communication import asked_at, first_gradient, waits_for
-from htagraph.whatif.rewire import collective_members, rewired
+from htagraph.whatif.rewire import asked_at, collective_members, first_gradient, rewired, waits_for
 
 __all__ = ["perfect_overlap"]
 
-_WAIT_EDGES = (EdgeKind.STREAM, EdgeKind.EVENT_WAIT, EdgeKind.HOST_SYNC, EdgeKind.USER)
+_WAIT_EDGES = edges_with("work")
 _COMMUNICATION = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION, ActivityKind.JOIN)
 
 
-def perfect_overlap(state: State, *, group: str | None = None) -> State:
+def perfect_overlap(state: State, /, *, group: str | None = None) -> State:
     """Return the state where communication of some process groups runs beside other work as far as it can.
 
     On devices, streams, waiting kernels and blocking calls no longer wait for the collectives. The collectives

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, TRANSFERS, ActivityKind, EdgeKind, GapKind
-from htagraph.graph.backward import backward_of
+from htagraph.core.kinds import ADDED, TRANSFERS, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.graph.selection import backward_of
 from htagraph.queries.blocking_calls import device_waits
 from htagraph.queries.change_scope import activities_of
 from htagraph.queries.weights import State, of_kind, own_time, released, time_of, weighed, with_factor, without_waits
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["remove"]
 
 
-def remove(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
+def remove(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
     """Return the state without the selected activities.
 
     They take no time. For kernels and copies, this includes the call that launched only them, the pause before them

@@ -16,7 +16,7 @@ from htagraph.queries.weights import NEVER, State, of_kind, without_waits
 __all__ = ["remove_sync"]
 
 
-def remove_sync(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
+def remove_sync(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
     """Return the state in which the selected calls do not wait for the device; their own cost stays.
 
     Args:

@@ -10,7 +10,7 @@ from htagraph.whatif.scope_note import with_scope_note
 __all__ = ["scale"]
 
 
-def scale(state: State, *, factor: float, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
+def scale(state: State, /, *, factor: float, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
     """Return the state in which the selected activities take `factor` times as long.
 
     The time of an operator is its self time, with the Python in it that no inner operator covers; ``op=``, or the name

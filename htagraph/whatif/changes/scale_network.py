@@ -12,7 +12,7 @@ __all__ = ["scale_network"]
 _COMMUNICATION = (ActivityKind.COMMUNICATION.label, ActivityKind.HOST_COMMUNICATION.label)
 
 
-def scale_network(state: State, *, factor: float, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
+def scale_network(state: State, /, *, factor: float, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
     """Return the state in which transfers take `factor` times as long; waits between ranks are derived.
 
     The spread of the ends of a collective's members, up to 5 µs, stays: it does not depend on the network. Where the

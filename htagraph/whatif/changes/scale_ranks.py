@@ -23,7 +23,7 @@ _SYMMETRIC = ("all_reduce", "all_gather", "reduce_scatter", "barrier")
 """Operations in which every member waits for the last to arrive."""
 
 
-def scale_ranks(state: State, *, n: int, groups: str = "*") -> State:
+def scale_ranks(state: State, n: int, *, groups: str = "*") -> State:
     """Return the state of the job on `n` ranks that all do what the recorded ones do: an extrapolation, noted as such.
 
     A process group of p ranks becomes one of ``p n / R``, R being the ranks recorded. Of each transfer the part that

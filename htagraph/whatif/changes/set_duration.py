@@ -20,7 +20,7 @@ Chosen: an hour is longer than any activity, and thousands of them still fit int
 error for a slip of units comes later."""
 
 
-def set_duration(state: State, *, ns: float, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
+def set_duration(state: State, /, *, ns: float, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
     """Return the state in which each selected activity takes `ns`.
 
     The self time of an operator becomes `ns`, shared over its slices in proportion. The transfer of a collective

@@ -9,7 +9,7 @@ from htagraph.queries.weights import State
 __all__ = ["shared_link"]
 
 
-def shared_link(state: State, *, on: bool = True) -> State:
+def shared_link(state: State, /, *, on: bool = True) -> State:
     """Return the state in which transfers that overlap share a link, or do not.
 
     How long each transfer takes alone stays; how long it takes follows from what else is under way at the same time.

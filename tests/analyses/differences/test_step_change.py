@@ -8,7 +8,7 @@ import pytest
 import htagraph as hg
 from htagraph.analyses.differences.step_change import change_of_runs, change_of_times, step_change, typical
 from htagraph.core.errors import HtagraphError, SelectionError
-from htagraph.core.student import upper_quantile
+from htagraph.core.statistics import upper_quantile
 from tests.reach import REPOSITORY, graph_of
 
 DEMO = REPOSITORY / "data" / "demo"

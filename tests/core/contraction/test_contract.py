@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from htagraph.core.contraction.contract import Contracted, contract
+from htagraph.core.contraction.contract import Contracted, collapse, contract, relevant_ends, segment
 from htagraph.core.contraction.vectors import sparse
+from htagraph.core.traverse import counting_order
 from tests.core.contraction.drawn import Dag, dags, distances, factors_of
 
 
@@ -106,3 +108,68 @@ def test_a_hub_with_many_edges_takes_linear_work() -> None:
         terminal = [i in {0, count} or not i % 3 for i in range(count + 1)]
         per_edge.append(contracted(Dag(list(range(count + 1)), edges, terminal, [1])).work / len(edges))
     assert per_edge[1] < 1.15 * per_edge[0]
+
+
+@given(st.data(), dags())
+@settings(max_examples=100)
+def test_one_pass_keeps_longest_paths_between_terminals(data: st.DataObject, dag: Dag) -> None:
+    backward = data.draw(st.booleans())
+    near, far = (dag.target, dag.source) if backward else (dag.source, dag.target)
+    order: npt.NDArray[np.int32] = np.array(dag.order[::-1] if backward else dag.order, np.int32)
+    made = collapse(
+        order, *counting_order(far, len(order)), near, sparse(dag.weight), np.array(dag.terminal), np.array(dag.bounds)
+    )
+    begin, end = (made.target, made.source) if backward else (made.source, made.target)
+    edges = list(zip(begin.tolist(), end.tolist(), map(tuple, made.weight.tolist()), strict=True))
+    factors = data.draw(factors_of(dag))
+    ends = [vertex for vertex in dag.order if dag.terminal[vertex]]
+    assert distances(edges, dag.order, ends, factors) == distances(dag.edges, dag.order, ends, factors)
+    assert made.work >= len(dag.edges)
+
+
+@given(st.data(), dags())
+@settings(max_examples=100)
+def test_one_of_the_relevant_ends_happens_last(data: st.DataObject, dag: Dag) -> None:
+    ends = np.array(dag.terminal)
+    order = np.array(dag.order, np.int32)
+    leaving = counting_order(dag.source, len(order))
+    chosen = relevant_ends(order, *leaving, dag.target, sparse(dag.weight), np.array(dag.bounds), ends)
+    assert not (chosen & ~ends).any()
+    factors = data.draw(factors_of(dag))
+    begin = data.draw(st.sampled_from(dag.order))
+    length = distances(dag.edges, dag.order, dag.order, factors)
+    reached = {end: at for (first, end), at in length.items() if first == begin and ends[end]}
+    if reached:
+        assert max(at for end, at in reached.items() if chosen[end]) == max(reached.values())
+
+
+def test_a_vertex_with_one_predecessor_leaves() -> None:
+    dag = Dag([0, 1, 2], [(0, 1, (4,)), (1, 2, (5,)), (0, 2, (3,))], [True, False, True], [1])
+    made = collapse(
+        np.arange(3), *counting_order(dag.target, 3), dag.source, sparse(dag.weight), np.array(dag.terminal), np.ones(1)
+    )
+    assert len(made.source) == 1
+    assert (made.source[0], made.target[0], made.weight[0].tolist()) == (0, 2, [9])
+
+
+@given(st.data(), dags(components=1))
+@settings(max_examples=100)
+def test_a_segment_is_a_longest_path_beside_kept_vertices(data: st.DataObject, dag: Dag) -> None:
+    place = np.empty(len(dag.order), np.int64)
+    place[dag.order] = np.arange(len(dag.order))
+    first, last = sorted(data.draw(st.permutations(dag.order))[:2], key=lambda vertex: int(place[vertex]))
+    kept = np.array(dag.terminal)
+    free = {vertex for vertex in dag.order if not kept[vertex] or vertex in {first, last}}
+    inside = [edge for edge in dag.edges if {edge[0], edge[1]} <= free]
+    expected = distances(inside, dag.order, [first, last], [1]).get((first, last))
+    weight = dag.weight[:, 0] if dag.edges else np.zeros(0, np.int64)
+    path = segment(
+        first, last, place, *counting_order(dag.target, len(place)), dag.source, np.ascontiguousarray(weight), kept
+    )
+    if expected is None:
+        assert not len(path)
+        return
+    vertices = [first, *dag.target[path].tolist()]
+    assert dag.source[path].tolist() == vertices[:-1]
+    assert vertices[-1] == last
+    assert weight[path].sum() == expected

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 
 from htagraph import EdgeKind
 from htagraph.core.intervals import length, union
-from htagraph.queries.busy_time import self_time
 from tests.oracles import edges_by_name
 from tests.strategies import COMPUTE, Json, annotation, kernel, load, op, traces
 
@@ -21,12 +20,12 @@ def test_an_operator_works_before_between_and_after_its_children() -> None:
         ("in1.end", "in2.start", 3), ("in1.start", "in1.end", 4), ("in2.end", "outer.end", 10),
         ("in2.start", "in2.end", 1), ("outer.start", "in1.start", 2),
     ]  # fmt: skip
-    assert self_time(graph).tolist() == [15000, 4000, 1000]
+    assert graph.own_time.tolist() == [15000, 4000, 1000]
 
 
 def test_work_inside_an_annotation_belongs_to_the_operator_around_both() -> None:
     graph = load([op("outer", 0, 20), annotation("region", 5, 10)])
-    assert self_time(graph).tolist() == [20000, 0]
+    assert graph.own_time.tolist() == [20000, 0]
 
 
 def test_device_work_takes_its_duration() -> None:
@@ -37,7 +36,7 @@ def test_device_work_takes_its_duration() -> None:
 @settings(max_examples=20)
 def test_the_lags_of_an_activity_sum_to_its_duration_without_its_childrens(events: list[Json]) -> None:
     graph = load(events)
-    acts, own = graph.activities, self_time(graph)
+    acts, own = graph.activities, graph.own_time
     is_work = {row: row in set(graph.select(kind=["op", "python", "launch", "sync", "record", "wait", "runtime"]))
                for row in range(len(acts))}  # fmt: skip
     inside: Counter[int] = Counter()
@@ -55,7 +54,7 @@ def test_the_lags_of_an_activity_sum_to_its_duration_without_its_childrens(event
 @settings(max_examples=20)
 def test_a_threads_work_covers_the_union_of_its_activities(events: list[Json]) -> None:
     graph = load(events)
-    acts, own = graph.activities, self_time(graph)
+    acts, own = graph.activities, graph.own_time
     work = ["op", "python", "launch", "sync", "record", "wait", "runtime"]
     for number in range(len(graph.lanes)):
         rows = [row for row in graph.select(kind=work) if acts.lane[row] == number]

@@ -4,7 +4,6 @@ import pytest
 
 import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind, GapKind
-from htagraph.queries.busy_time import self_time
 from tests.oracles import edges_by_name
 from tests.strategies import annotation, complete, load, op
 
@@ -118,7 +117,7 @@ def test_a_fetch_of_constant_length_before_steps_that_vary_is_work() -> None:
 def test_the_self_time_of_the_loader_is_the_wait_and_not_the_production() -> None:
     graph = batches(40, 40, 40)
     loaders = graph.select(name=LOADER).activities
-    assert (self_time(graph)[loaders] / 1e6).round(1).tolist() == [40.2, 40.2, 40.2]
+    assert (graph.own_time[loaders] / 1e6).round(1).tolist() == [40.2, 40.2, 40.2]
 
 
 def test_a_loader_without_workers_works_on_the_thread() -> None:

@@ -13,7 +13,7 @@ from htagraph.findings.evidence import NO_CHART, Evidence
 from htagraph.findings.ranks_missing import RANKS_MISSING
 from htagraph.findings.verdict import stated
 from htagraph.output.html.findings import drawn, evidence_of, findings_section
-from htagraph.output.html.markup import text
+from htagraph.output.html.page import text
 from htagraph.output.html.results import PageResults
 from tests.reach import DATASETS, graph_of, label
 

@@ -13,8 +13,8 @@ import pytest
 
 import htagraph as hg
 from htagraph.output.html.page import Section, page, script_of
-from htagraph.output.html.what_if_panel import SCRIPTS, what_if_section
-from htagraph.whatif.change_options import CHANGES
+from htagraph.output.html.what_if_panel import SCRIPTS, sliders, starts, what_if_section
+from htagraph.whatif.options import CHANGES
 from htagraph.whatif.outcome import Outcome
 from tests.output.html.browsed import CHROMIUM
 from tests.reach import DATA, graph_of
@@ -146,3 +146,38 @@ def test_odd_jobs_have_a_panel_or_say_why_not(job: str) -> None:
     section = section_of(ODD_JOBS[job]())
     assert ("critical path" in section.body) or section.payload
     assert bool(section.payload) == ('data-key="what-if"' in section.body)
+
+
+def test_the_option_of_a_slider_selects_its_time() -> None:
+    graph = graph_of(DATA / "demo")
+    found = sliders(graph, hg.opportunities(graph))
+    assert [each.name for each in found][:2] == ["All kernels", "GEMM kernels"]
+    for slider in found:
+        option, which = slider.option
+        by_option = CHANGES[option.removeprefix("--")].read(f"{which}0.5").apply(hg.what_if(graph)).run()
+        assert by_option.makespan_ns == hg.what_if(graph).scale(factor=0.5, **slider.criteria).run().makespan_ns
+
+
+def test_no_two_sliders_are_the_same_time() -> None:
+    graph = graph_of(DATA / "demo")
+    names = [each.name for each in sliders(graph, hg.opportunities(graph, top=20))]
+    assert len(names) == len(set(names))
+    assert not any(name.startswith("group") for name in names)  # all transfers are one group
+
+
+def test_a_start_is_what_its_option_makes() -> None:
+    graph = graph_of(DATA / "demo")
+    first, *others = starts(graph)
+    assert first.option == ()
+    assert others
+    assert ("--free-dataloader",) in [each.option for each in others]
+    assert ("--remove-sync", "op=aten::item") in [each.option for each in others]  # where the host waits longest
+    for start in others:
+        option, value = (*start.option, "")[:2]
+        expected = CHANGES[option.removeprefix("--")].read(value).apply(hg.what_if(graph))
+        assert (start.state.lag == expected.state.lag).all()
+
+
+def test_a_job_without_work_has_no_slider() -> None:
+    graph = load([])
+    assert sliders(graph, hg.opportunities(graph)) == []

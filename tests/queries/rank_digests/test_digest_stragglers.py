@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 import htagraph as hg
+from htagraph.queries.rank_digests.digest_stragglers import alone_ns, counts_of, excess_by_side, speed_among
+from htagraph.queries.rank_digests.kept import ALL_NAMES, WorkSums, work_sums
+from htagraph.queries.rank_roles import rank_roles, roles_among
+from htagraph.queries.rank_speed import rank_speed
 from htagraph.simulate import Job, SlowRank, simulate
-from tests.digests import job_of
+from tests.digests import digests_of, job_of
 from tests.reach import DATASETS, graph_of, label
 
 SAME = ("waits_us", "late_count", "own_step_us", "step_excess_us", "step_error_us", "slow", "slow_steps")
@@ -45,3 +49,47 @@ def test_one_rank_has_no_straggler() -> None:
     found = hg.joined_job([hg.digest(hg.load(DATASETS[0], ranks=[2]))]).stragglers()
     assert found.straggler is None
     assert found.total_wait_us == 0
+
+
+def sums(*rows: tuple[int, int, int, int, int], program: dict[int, int] | None = None) -> WorkSums:
+    names = program or {1: 10}
+    table = np.array(rows or np.zeros((0, 5)), np.int64).reshape(-1, 5)
+    return WorkSums(np.array(list(names)), np.array(list(names.values())), 1, *table.T)
+
+
+@pytest.mark.parametrize("device", [True, False])
+def test_the_speed_of_stages_is_that_of_single_activities(device: bool) -> None:  # noqa: FBT001 - a case
+    graph = graph_of(DATASETS[0])
+    steps = np.array(graph.steps)
+    own = speed_among([each.sums for each in digests_of(DATASETS[0])], np.arange(4), steps, device)
+    assert np.allclose(own, rank_speed(graph, np.arange(4), steps, device=device), equal_nan=True)
+
+
+def test_roles_are_those_of_the_whole_graph() -> None:
+    for folder in DATASETS:
+        graph, every = graph_of(folder), [each.sums for each in digests_of(folder)]
+        own = roles_among(graph, lambda places, every=every: counts_of(every, places))  # type: ignore[misc]
+        assert own[0].tolist() == rank_roles(graph)[0].tolist()
+
+
+def test_counts_are_those_in_a_step() -> None:
+    one, other = sums(program={5: 4, 7: 2}), sums(program={7: 6, 9: 1})
+    assert counts_of([one, other], np.array([0, 1])).tolist() == [[4, 2, 0], [0, 6, 1]]
+
+
+def test_calls_beyond_those_of_every_other_rank_are_its_own() -> None:
+    busy = sums((1, 8, 3, 4, 400), (1, 9, 3, 1, 70), (1, ALL_NAMES, 3, 5, 470))
+    usual = sums((1, 8, 3, 3, 300), (1, ALL_NAMES, 3, 3, 300))
+    assert alone_ns([usual, busy, usual], 1, np.array([3])) == 100 + 70
+    assert alone_ns([usual, busy, usual], 0, np.array([3])) == 0
+    assert alone_ns([usual, busy], 1, np.array([], np.int64)) == 0
+
+
+def test_a_side_exceeds_the_median_of_the_peers() -> None:
+    ranks = [sums((1, ALL_NAMES, 3, 5, time), (0, ALL_NAMES, 3, 5, 50)) for time in (100, 140, 104, 102)]
+    assert excess_by_side(ranks, 1, np.array([0, 2, 3]), np.array([3])) == (38.0, 0.0)
+    assert excess_by_side(ranks, 1, np.array([], np.int64), np.array([3])) == (0.0, 0.0)
+
+
+def test_sums_of_the_demo_are_those_of_digests() -> None:
+    assert len(work_sums(graph_of(DATASETS[0])).name) > 0

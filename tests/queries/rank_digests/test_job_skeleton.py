@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph import RankDigest, SelectionError
 from htagraph.queries.rank_digests.digest import DIGEST_CLASSES
+from htagraph.queries.rank_digests.job_skeleton import with_classes_of_ranks
 from htagraph.queries.weights import ChangeError
 from tests.digests import digests_of, digests_of_events, job_of
 from tests.reach import DATASETS, graph_of, label
@@ -132,3 +133,22 @@ def test_issues_and_clocks_are_those_of_the_whole_graph() -> None:
 def test_what_holds_no_digests_is_no_job(given: object, what: str) -> None:
     with pytest.raises(TypeError, match=rf"joined_job takes digests, .*\({what}\)"):
         hg.joined_job(given)  # type: ignore[arg-type]
+
+
+def test_time_keeps_its_classes_and_gets_new_ones() -> None:
+    skeleton = job_of(DATASETS[0]).skeleton
+    half = np.arange(len(skeleton.source)) % 2 == 0
+    split, names = with_classes_of_ranks(skeleton, half, ("host", "computation"))
+    assert (split.weight.sum(axis=1) == skeleton.weight.sum(axis=1)).all()
+    assert (split.times() == skeleton.times()).all()
+    assert (split.times({"host": 0.5}) == skeleton.times({"host": 0.5})).all()
+    every, _ = with_classes_of_ranks(skeleton, np.ones(len(half), np.bool_), ("host",))
+    new = every.classes.names[-1]
+    assert (every.times({new: 0.5}) == skeleton.times({"host": 0.5})).all()
+    assert set(names) == {"host", "computation"}
+
+
+def test_no_edges_have_no_time_of_their_own() -> None:
+    skeleton = job_of(DATASETS[0]).skeleton
+    split, names = with_classes_of_ranks(skeleton, np.zeros(len(skeleton.source), np.bool_), ("host",))
+    assert (split.times({names["host"]: 0.0}) == skeleton.times()).all()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ import htagraph as hg
 from htagraph import RankError, SelectionError
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import COMMUNICATION
-from htagraph.queries.collective_waits import waits_of
-from htagraph.queries.rank_digests.joined import _of_files, joined_graph
+from htagraph.queries.rank_digests.joined import _of_files, joined_graph, missing_ranks, skeleton_of
+from htagraph.queries.time_classes import END, LAST
 from tests.digests import digests_of, digests_of_events, moved
 from tests.host_jobs import host_job, transfer
 from tests.reach import DATASETS, SHARED, graph_of, label
@@ -34,7 +35,7 @@ def test_collectives_clocks_waits_and_steps_are_those_of_the_whole_graph(folder:
     assert whole.matches is not None
     for name in ("op", "group", "key"):
         assert getattr(graph.matches, name) == getattr(whole.matches, name)
-    one, other = waits_of(graph), waits_of(whole)
+    one, other = graph.waits, whole.waits
     for name in ("collective", "rank", "arrival", "beside", "wait", "pure", "excess", "bytes", "size"):
         assert np.array_equal(getattr(one, name), getattr(other, name))
     assert np.array_equal(graph.activities.rank[one.late], whole.activities.rank[other.late])
@@ -92,7 +93,7 @@ def test_sends_and_receives_of_hosts_are_matched_as_in_the_whole_graph() -> None
     assert whole.matches is not None
     assert graph.matches.group == whole.matches.group
     assert graph.matches.count == 4
-    one, other = waits_of(graph), waits_of(whole)
+    one, other = graph.waits, whole.waits
     assert one.beside.any()
     for name in ("arrival", "beside", "wait", "pure", "excess"):
         assert np.array_equal(getattr(one, name), getattr(other, name))
@@ -136,3 +137,47 @@ def test_guesses_inside_ranks_are_one_issue() -> None:
     assert kept == of_file
     assert (folded.what, folded.count) == ("edges_uncertain", 7)
     assert "also run without" not in folded.detail  # which what-ifs of a joined job are not
+
+
+@pytest.mark.parametrize("folder", DATASETS, ids=label)
+def test_the_skeleton_has_every_moment_of_the_graph_as_recorded(folder: Path) -> None:
+    digests = digests_of(folder)
+    joined = joined_graph(digests)
+    skeleton = skeleton_of(joined, digests[0].criteria, digests[0].classes.limits)
+    graph = joined.graph
+    known = skeleton.vertex >= 0
+    assert np.array_equal(np.sort(skeleton.vertex[known]), np.arange(graph.vertex_count))
+    assert (skeleton.times()[known] == graph.time[skeleton.vertex[known]]).all()
+    assert (skeleton.source < skeleton.target).all()
+    end, last = skeleton.times()[skeleton.positions(np.array([END, LAST]))]
+    assert end == graph.time[1::2][graph.awake].max()
+    assert last == graph.time.max()
+
+
+def test_transfers_are_time_of_the_class_of_communication() -> None:
+    digests = digests_of(DATASETS[0])
+    skeleton = skeleton_of(joined_graph(digests), digests[0].criteria, digests[0].classes.limits)
+    number = skeleton.classes.names.index("communication")
+    columns = [1 + at for at, part in enumerate(skeleton.classes.parts) if number in part]
+    assert skeleton.weight[:, columns].sum() > 0
+
+
+def test_a_whole_job_lacks_no_rank() -> None:
+    assert missing_ranks(graph_of(DATASETS[0])) == ()
+
+
+def test_a_job_without_any_word_about_its_size_lacks_no_rank(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"traceEvents": [op("aten::mm", 0, 5)]}))
+    assert missing_ranks(hg.load({4: tmp_path / "a.json"})) == ()
+
+
+def test_members_of_process_groups_are_ranks(tmp_path: Path) -> None:
+    info = {"rank": 1, "pg_config": [{"pg_name": "0", "pg_size": 3, "ranks": [1, 5, 9]}]}
+    (tmp_path / "a.json").write_text(json.dumps({"distributedInfo": info, "traceEvents": [op("aten::mm", 0, 5)]}))
+    assert missing_ranks(hg.load(tmp_path / "a.json")) == (5, 9)
+
+
+def test_a_damaged_number_of_ranks_takes_no_memory(tmp_path: Path) -> None:
+    info = {"rank": 0, "world_size": 10**15}
+    (tmp_path / "a.json").write_text(json.dumps({"distributedInfo": info, "traceEvents": [op("aten::mm", 0, 5)]}))
+    assert len(missing_ranks(hg.load(tmp_path / "a.json"))) < 1 << 21

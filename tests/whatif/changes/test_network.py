@@ -80,20 +80,6 @@ def test_a_network_that_makes_no_sense_is_refused(latency: float | None, bandwid
         hg.what_if(_job((150, 300, 150))).network(latency_us=latency, bandwidth_gb_s=bandwidth)
 
 
-def test_the_former_name_of_the_bandwidth_warns_and_means_the_same() -> None:
-    graph = _job((150, 300, 150))
-    with pytest.warns(DeprecationWarning, match="bandwidth_gb_s"):
-        former = hg.what_if(graph).network(bandwidth_gbps=100)
-    now = hg.what_if(graph).network(bandwidth_gb_s=100)
-    assert former.changes == now.changes
-    assert former.state.lag.tolist() == now.state.lag.tolist()
-
-
-def test_the_bandwidth_under_both_names_is_refused() -> None:
-    with pytest.raises(ValueError, match="former name"):
-        hg.what_if(_job((150, 300, 150))).network(bandwidth_gb_s=100, bandwidth_gbps=100)
-
-
 def test_a_ring_carries_its_share() -> None:
     assert float(link_share("all_reduce", 4)) == 1.5
     assert float(link_share("all_gather", 4)) == 0.75

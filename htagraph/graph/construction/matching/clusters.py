@@ -7,48 +7,29 @@ other choice is left.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import product
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.graph.construction.matching.pairs import pairs
-from htagraph.graph.construction.matching.sequence_alignment import (
-    FLOOR_NS,
-    MAX_VIOLATED,
-    MIN_PROOF,
-    PRIOR_NS,
-    TOLERANCE_NS,
-    Cluster,
-    Fit,
-    Track,
-    fit_pair,
-    medians,
-    slope,
-)
+from htagraph.graph.construction.matching.alignment import Cluster, Fit, Track, fit_pair, medians, pairs, slope
+from htagraph.graph.tolerances import LIMITS
 
-__all__ = ["cluster"]
+__all__ = ["cluster", "partners"]
 
 _Fitted: TypeAlias = Callable[[Track, Track, float | None], Fit | None]
 """`fit_pair`, which remembers what it was asked."""
 
-_MAX_SLOPE: Final = 0.5
-"""How much ends may follow arrivals: 0 for members of one collective, 1 for strangers. Chosen: the middle. Doubled,
-strangers are linked."""
 _CLEAR: Final = 2
 """What `_State._evidence` returns where times say clearly that two clusters are one; a code, no threshold."""
 _COMPRESSED: Final = 0.25
 """Ends that lie so much closer together than arrivals were brought together by a collective. Chosen. Doubled, chance
 brings them together more often."""
-_MAX_OFFSET_ERROR_NS: Final = 100_000.0
-"""ns: by which two estimates of one clock offset may differ, beside their spreads. Chosen: drift within a window.
-Doubled, more groups of doubtful fits are united."""
-_MUCH_BETTER: Final = 5.0
-"""Times closer together that ends lie under a clock offset, if ranks of one host are not to share a clock. Chosen: ends
-on one host lie apart by up to twice their spread in real jobs. Doubled, offsets between the clocks of one host must be
-larger to be seen."""
 
 
 def cluster(tracks: Sequence[Track], island: Mapping[int, int] | None = None, *, lone: bool = True) -> list[Cluster]:
@@ -68,13 +49,13 @@ def cluster(tracks: Sequence[Track], island: Mapping[int, int] | None = None, *,
         options = [(a, b) for a, b in pairs(tracks) if a.certain == certain]
         fits = [fit for a, b in options if (fit := fitted(a, b, state.between(a.rank, b.rank))) is not None]
         state.learn(fits)
-        weak = [fit for fit in fits if fit.count < MIN_PROOF]
+        weak = [fit for fit in fits if fit.count < LIMITS.proof]
         for doubtful in (False, True):
-            for strong in sorted((fit for fit in fits if fit.count >= MIN_PROOF), key=_weakness):
+            for strong in sorted((fit for fit in fits if fit.count >= LIMITS.proof), key=_weakness):
                 a, b = state.tracks[strong.first], state.tracks[strong.second]
                 if certain or lone or state.between(a.rank, b.rank) is not None:
                     state.join(strong, doubtful=doubtful)
-                elif strong.spread <= 3 * state.usual[a.pool] + 2 * FLOOR_NS:  # any closeness may be chance
+                elif strong.spread <= 3 * state.usual[a.pool] + 2 * LIMITS.resolution_ns:  # any closeness may be chance
                     state.join(strong, doubtful=False)
         again = [(state.tracks[fit.first], state.tracks[fit.second]) for fit in weak]
         fits = [fit for a, b in again if (fit := fitted(a, b, state.between(a.rank, b.rank))) is not None]
@@ -91,7 +72,8 @@ def cluster(tracks: Sequence[Track], island: Mapping[int, int] | None = None, *,
 
 def _weakness(fit: Fit) -> float:
     """Return how little a fit proves: much spread, few collectives, a clock far off."""
-    return (fit.spread + FLOOR_NS) * (1 + 30 / fit.count) * (1 + min(3.0, abs(fit.offset) / PRIOR_NS))
+    unlikely = min(3.0, abs(fit.offset) / LIMITS.host_clocks_ns)
+    return (fit.spread + LIMITS.resolution_ns) * (1 + 30 / fit.count) * (1 + unlikely)
 
 
 def _shared_clocks(tracks: Sequence[Track], fitted: _Fitted) -> dict[int, int]:
@@ -120,7 +102,7 @@ def _one_clock(a: Track, b: Track, fitted: _Fitted) -> bool | None:
     plain, free = fitted(a, b, 0.0), fitted(a, b, None)
     if free is None:
         return True if plain is not None and a.certain else None
-    if plain is not None and (a.on_host or plain.spread <= _MUCH_BETTER * (free.spread + FLOOR_NS)):
+    if plain is not None and (a.on_host or plain.spread <= LIMITS.spreads * (free.spread + LIMITS.resolution_ns)):
         return True
     return False if (a.certain and plain is None) or _proven(a, b, free) else None
 
@@ -130,10 +112,10 @@ def _proven(a: Track, b: Track, fit: Fit) -> bool:
     low, high = max(0, fit.shift), min(len(a), len(b) + fit.shift)
     ends = b.end[low - fit.shift : high - fit.shift] - a.end[low:high]
     arrivals = b.start[low - fit.shift : high - fit.shift] - a.start[low:high]
-    if len(ends) < MIN_PROOF:
+    if len(ends) < LIMITS.proof:
         return False
     steepness, doubt, spread, reach = slope(ends, arrivals, a.end[low:high])
-    return steepness + 2 * doubt < _MAX_SLOPE and spread < _COMPRESSED * reach
+    return steepness + 2 * doubt < LIMITS.slope and spread < _COMPRESSED * reach
 
 
 class _State:
@@ -172,7 +154,7 @@ class _State:
         if x is y or len(set(ranks)) < len(ranks) or (a.pairwise and len(ranks) > 2):
             return
         known = self.between(a.rank, b.rank)
-        if known is not None and abs(known - fit.offset) > _MAX_OFFSET_ERROR_NS + 10 * fit.spread:
+        if known is not None and abs(known - fit.offset) > LIMITS.clock_estimates_ns + 10 * fit.spread:
             return
         move = x.shift[a.number] + fit.shift - y.shift[b.number]
         usual = max(x.spread, y.spread, -1.0 if x.spread >= 0 or y.spread >= 0 else self.usual.get(a.pool, 0.0))
@@ -203,7 +185,7 @@ class _State:
         for pair, options in between.items():
             best, count, rival = _agreed(options, self.root)
             a, b = (self.tracks[number].rank for number in (best.first, best.second))
-            if count >= MIN_PROOF and 2 * rival <= count and {self.island[a], self.island[b]} == set(pair):
+            if count >= LIMITS.proof and 2 * rival <= count and {self.island[a], self.island[b]} == set(pair):
                 self._tie(a, b, best.offset)
 
     def _tie(self, a: int, b: int, offset: float) -> None:
@@ -246,8 +228,8 @@ class _State:
         arrivals = (arrive_y - arrive_x)[known] - offset
         middle = 0.0 if a.on_host and self.island[a.rank] == self.island[b.rank] else np.median(ends)
         early, late = arrive_y - end_x - offset, end_y - arrive_x - offset
-        broken = ((middle < early - TOLERANCE_NS) | (middle > late + TOLERANCE_NS))[known]
-        if broken.sum() > MAX_VIOLATED * len(broken):
+        broken = ((middle < early - LIMITS.tick_ns) | (middle > late + LIMITS.tick_ns))[known]
+        if broken.sum() > LIMITS.damaged * len(broken):
             return 0
         if a.certain:
             return _CLEAR
@@ -283,12 +265,13 @@ def _agreed(options: Sequence[tuple[float, Fit]], root: Mapping[int, int]) -> tu
         count = 0
         for at, other in options:
             ends = {root[other.first], root[other.second]}
-            if abs(at - offset) <= 2 * FLOOR_NS + fit.spread + other.spread and not used & ends:
+            if abs(at - offset) <= 2 * LIMITS.resolution_ns + fit.spread + other.spread and not used & ends:
                 used |= ends
                 count += other.count
         counts.append((count, -fit.spread, offset, fit))
     count, _, offset, best = max(counts, key=lambda each: each[:2])
-    rivals = [own for own, _, at, fit in counts if abs(at - offset) > 2 * FLOOR_NS + fit.spread + best.spread]
+    near = 2 * LIMITS.resolution_ns + best.spread
+    rivals = [own for own, _, at, fit in counts if abs(at - offset) > near + fit.spread]
     return best, count, max(rivals, default=0)
 
 
@@ -299,10 +282,172 @@ def _end_together(ends: Array, arrivals: Array, when: Array, usual: float, pairw
     somebody else, the ends also lie about as close as those of members usually do, or far closer than the arrivals.
     """
     steepness, doubt, spread, reach = slope(ends, arrivals, when)
-    if steepness >= _MAX_SLOPE:
+    if steepness >= LIMITS.slope:
         return 0
-    close = spread <= 3 * usual + 2 * FLOOR_NS
+    close = spread <= 3 * usual + 2 * LIMITS.resolution_ns
     if pairwise:
         return _CLEAR * close
-    clear = steepness + 2 * doubt < _MAX_SLOPE and (close or spread < _COMPRESSED * reach)
-    return _CLEAR if clear and len(ends) >= MIN_PROOF else int(clear or spread <= 2 * usual + FLOOR_NS / 2)
+    clear = steepness + 2 * doubt < LIMITS.slope and (close or spread < _COMPRESSED * reach)
+    if clear and len(ends) >= LIMITS.proof:
+        return _CLEAR
+    return int(clear or spread <= 2 * usual + LIMITS.resolution_ns / 2)
+
+
+_MIN_TIMES_WORSE: Final = 2.0
+"""Times worse that any other partner must be. Chosen. Doubled, fewer pairs are clear, and more are left unlinked."""
+_RESOLUTION_NS: Final = 500.0
+"""ns: differences of spreads below this say nothing: half a µs of files of whole µs. Doubled, fewer pairs are
+clear."""
+_MIN_COVERED: Final = 0.75
+"""Share of the shorter sequence that must have partners. Chosen: less is another step. It cannot be doubled; at 1 cut
+recordings are not linked."""
+
+
+@dataclass(eq=False)
+class _Pairing:
+    """What is known so far: what still lacks a partner, the clocks, and who goes with whom."""
+
+    free: dict[int, Track]
+    island: dict[int, int]
+    """By rank: equal for ranks whose clocks are known against each other."""
+    offset: dict[int, float]
+    """By rank: what its clock shows more than that of its island, ns."""
+    pairs: list[Cluster] = field(default_factory=list)
+    """The sequences that were united."""
+
+    def between(self, a: int, b: int) -> float:
+        """Return the clock of rank b less that of rank a, ns; 0 where nothing is known."""
+        return self.offset[b] - self.offset[a] if self.island[a] == self.island[b] else 0.0
+
+    def take(self, fit: Fit) -> None:
+        """Note two sequences as partners."""
+        self.pairs.append(Cluster({fit.first: 0, fit.second: fit.shift}, fit.spread))
+        del self.free[fit.first], self.free[fit.second]
+
+    def tie(self, a: int, b: int, offset: float) -> None:
+        """Note by how much the clock of rank b is ahead of that of rank a."""
+        moved, move = self.island[b], self.offset[a] + offset - self.offset[b]
+        if self.island[a] == moved:
+            return
+        for rank in [rank for rank, island in self.island.items() if island == moved]:
+            self.offset[rank] += move
+            self.island[rank] = self.island[a]
+
+
+def partners(tracks: Sequence[Track], island: Mapping[int, int]) -> list[Cluster]:
+    """Return which sequences of sends pair with which sequences of receives, and how they are aligned.
+
+    Args:
+        tracks: sequences of sends or of receives (or of what may be either), corrected for what is known of clocks.
+        island: by rank: equal for ranks whose clocks are known against each other.
+
+    Returns:
+        Pairs that time leaves no doubt about; the other sequences are left out.
+    """
+    ranks = sorted({track.rank for track in tracks})
+    state = _Pairing(
+        {track.number: track for track in tracks}, {r: island[r] for r in ranks}, dict.fromkeys(ranks, 0.0)
+    )
+    options = [(a, b) for a, b in pairs(tracks) if a.way == -b.way]
+    unhinted: dict[tuple[int, int], Fit | None] = {}
+    more = True
+    while more:
+        _take_coinciding(state, options)
+        options = _open(state, options)
+        more = _take_earned(state, options, unhinted)
+        options = _open(state, options)
+    return state.pairs
+
+
+def _open(state: _Pairing, options: Sequence[tuple[Track, Track]]) -> list[tuple[Track, Track]]:
+    return [(a, b) for a, b in options if a.number in state.free and b.number in state.free]
+
+
+def _take_coinciding(state: _Pairing, options: Sequence[tuple[Track, Track]]) -> None:
+    """Unite what ends together on the clocks as they are known, or else as they are."""
+    fits: list[tuple[float, Fit]] = []
+    for a, b in options:
+        clock = state.between(a.rank, b.rank)
+        fit = fit_pair(a, b, clock)
+        spread = _spread(a, b, fit, clock)
+        if fit is not None and abs(fit.offset - clock) <= min(LIMITS.ends_ns, 4 * _RESOLUTION_NS + 2 * spread):
+            fits.append((fit.spread, fit))
+    for (fit,) in _clear([(cost, (fit,)) for cost, fit in fits]):
+        a, b = state.free[fit.first], state.free[fit.second]
+        state.tie(a.rank, b.rank, 0.0)
+        state.take(fit)
+
+
+def _take_earned(
+    state: _Pairing, options: Sequence[tuple[Track, Track]], unhinted: dict[tuple[int, int], Fit | None]
+) -> bool:
+    """Unite two ranks of unknown clocks where their sends and receives agree on an offset; return whether any did."""
+    way: dict[tuple[int, int], list[Fit]] = {}
+    for a, b in options:
+        if state.island[a.rank] == state.island[b.rank] or not a.way:
+            continue
+        key = (a.number, b.number)
+        if key not in unhinted:
+            unhinted[key] = fit_pair(a, b)
+        fit = unhinted[key]
+        if fit is not None and _spread(a, b, fit, fit.offset) >= 0:
+            sends = (a.rank, b.rank) if a.way > 0 else (b.rank, a.rank)
+            way.setdefault(sends, []).append(fit if a.way > 0 else _turned(fit))
+    taken = _clear(_agreeing(way))
+    for there, back in taken[:1]:  # then others may coincide
+        a, b = state.free[there.first], state.free[there.second]
+        state.tie(a.rank, b.rank, (there.offset - back.offset) / 2)
+        state.take(there)
+        state.take(back)
+    return bool(taken)
+
+
+def _agreeing(way: Mapping[tuple[int, int], list[Fit]]) -> list[tuple[float, tuple[Fit, ...]]]:
+    """Return (cost, fits there and back) of what two ranks may send each other, if both imply the same clock offset."""
+    agreeing: list[tuple[float, tuple[Fit, ...]]] = []
+    for (a, b), fits in way.items():
+        for there, back in product(fits, way.get((b, a), []) if a < b else []):
+            spread, apart = there.spread + back.spread, abs(there.offset + back.offset)
+            if apart <= _RESOLUTION_NS + 2 * spread and there.count + back.count >= LIMITS.proof:
+                agreeing.append((spread + apart, (there, back)))
+    return agreeing
+
+
+def _turned(fit: Fit) -> Fit:
+    return replace(fit, first=fit.second, second=fit.first, shift=-fit.shift, offset=-fit.offset)
+
+
+def _clear(options: Sequence[tuple[float, tuple[Fit, ...]]]) -> list[tuple[Fit, ...]]:
+    """Return the options that are much better than any other for one of their sequences, the best first."""
+    ordered = sorted(options, key=lambda option: option[0])
+    taken: set[int] = set()
+    clear = []
+    for cost, fits in ordered:
+        own = {number for fit in fits for number in (fit.first, fit.second)}
+        if own & taken:
+            continue
+        rivals = [
+            other
+            for other, others in ordered
+            if others is not fits
+            and (theirs := {number for fit in others for number in (fit.first, fit.second)}) & own
+            and not theirs & taken
+        ]
+        if all(other + _RESOLUTION_NS >= _MIN_TIMES_WORSE * (cost + _RESOLUTION_NS) for other in rivals):
+            clear.append(fits)
+        taken |= own  # if it is not clear, none of them is linked
+    return clear
+
+
+def _spread(a: Track, b: Track, fit: Fit | None, clock: float) -> float:
+    """Return how the differences of ends vary, ns; -inf where they follow the arrivals, or vary too much."""
+    if fit is None:
+        return -math.inf
+    low, high = max(0, fit.shift), min(len(a), len(b) + fit.shift)
+    if high - low < _MIN_COVERED * min(len(a), len(b)):
+        return -math.inf  # side by side with another step
+    at, place = slice(low, high), slice(low - fit.shift, high - fit.shift)
+    apart, late = b.end[place] - a.end[at] - clock, b.start[place] - a.start[at] - clock
+    steepness, _, spread, _ = slope(apart, late, a.end[at])
+    regular = spread <= 2 * LIMITS.ends_ns and (steepness < LIMITS.slope or spread <= _RESOLUTION_NS)
+    return spread if regular else -math.inf

@@ -1,0 +1,98 @@
+"""How results are computed: once per object, a few ahead in threads, on as many processors as there are to use."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import wraps
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
+__all__ = ["ahead", "once", "processors", "threads_for"]
+
+
+def processors() -> int:
+    """Return how many processors this process may use: in a container or a batch job, fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+_MAX_THREADS = 8
+"""How many results are computed at once, at most. Chosen: each holds columns of all vertices or edges, some 100 bytes
+per vertex, and more threads wait for memory. Doubled, twice the memory."""
+_FEW = 200_000
+"""Rows below which threads are not worth it. Chosen: numpy then leaves one operation after some 0.1 ms, and the threads
+wait for each other between them. Doubled, a graph of 0.3 million events is replayed one change at a time."""
+
+
+def threads_for(rows: int) -> int:
+    """Return how many results are computed at once where each passes over so many rows.
+
+    Example:
+        >>> threads_for(1000)
+        1
+    """
+    return min(processors(), _MAX_THREADS) if rows >= _FEW else 1
+
+
+def ahead(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[tuple[Item, Result]]:
+    """Yield each item with its result, in their order; an error comes where its item's result would.
+
+    Whoever stops early has had some results computed that nobody reads, one per thread at most.
+
+    Args:
+        function: called in several threads at once. It should spend its time where other threads can run, as in numpy.
+        items: read in this thread.
+        threads: how many results are computed at once; see `threads_for`. With 1, each is computed when it is asked
+            for.
+
+    Example:
+        >>> list(ahead(abs, [3, -1], 2))
+        [(3, 3), (-1, 1)]
+    """
+    if threads == 1:
+        for item in items:
+            yield item, function(item)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        running: deque[tuple[Item, Future[Result]]] = deque()
+        try:
+            for item in items:
+                running.append((item, pool.submit(function, item)))
+                if len(running) == threads:
+                    first, result = running.popleft()
+                    yield first, result.result()
+            for first, result in running:
+                yield first, result.result()
+        finally:
+            for _, result in running:
+                result.cancel()
+
+
+Subject = TypeVar("Subject")
+
+
+def once(function: Callable[[Subject], Result]) -> Callable[[Subject], Result]:
+    """Return the function of an object that never changes, as one that computes each result once.
+
+    What it returns is shared: no caller may write to it. It must not hold the object, which would then be kept forever.
+
+    Example:
+        >>> class Job: pass
+        >>> job, calls = Job(), []
+        >>> count = once(lambda job: calls.append(job) or len(calls))
+        >>> count(job), count(job), count(Job())
+        (1, 1, 2)
+    """
+    known: WeakKeyDictionary[Subject, Result] = WeakKeyDictionary()
+
+    @wraps(function)
+    def call(subject: Subject) -> Result:
+        if subject not in known:
+            known[subject] = function(subject)
+        return known[subject]
+
+    return call

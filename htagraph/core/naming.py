@@ -1,0 +1,449 @@
+r"""What the names of events mean. The only place with literal names and patterns of events.
+
+`Naming` holds the patterns that decide an event's kind; extend them for in-house kernels with `Naming.extend`:
+
+    graph = hg.load("traces/", naming=DEFAULT_NAMING.extend(communication=r"acme_ring_\w+"))
+
+In the order of the file: patterns in general, categories of events, kinds, collectives, predicates of names, steps and
+phases, and names as they are shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.kinds import ActivityKind
+
+__all__ = [
+    "ANY_STEP",
+    "BETWEEN_OPERATORS",
+    "COUNTER_RANGE",
+    "DEFAULT_NAMING",
+    "DEVICE_ANNOTATION",
+    "DEVICE_CATEGORIES",
+    "FRAME",
+    "HOST_CATEGORIES",
+    "LINEAR",
+    "RUNTIME_CATEGORIES",
+    "Naming",
+    "activity_kind",
+    "collective_op",
+    "copy_kind",
+    "exact_glob",
+    "has_loader_workers",
+    "inference_phase",
+    "is_autograd_node",
+    "is_backward",
+    "is_collective_call",
+    "is_compiled_region",
+    "is_compiling",
+    "is_data_loader",
+    "is_gradient_ready",
+    "is_graph_launch",
+    "is_kernel_launch",
+    "is_memory_call",
+    "is_module_frame",
+    "is_poll",
+    "is_source_frame",
+    "is_triton_kernel",
+    "is_wait",
+    "matches",
+    "names_like",
+    "names_that",
+    "operator_of_frame",
+    "short_name",
+    "stable_name",
+    "step_number",
+    "transfer_direction",
+]
+
+_MAGIC = re.compile(r"[*?[]")
+"""What means something in a glob."""
+
+
+def exact_glob(name: str) -> str:
+    r"""Return a glob that fits a name, in a single line: what cannot be printed is any character.
+
+    Example:
+        >>> exact_glob("copy[2]"), exact_glob("two\nlines")
+        ('copy[[]2]', 'two?lines')
+    """
+    exact = _MAGIC.sub(r"[\g<0>]", name)
+    return exact if exact.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in exact)
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Return True if a pattern matches anywhere in a name; case is ignored."""
+    return _found(pattern, name)
+
+
+def names_like(pattern: str, names: Sequence[str], codes: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return a mask of the codes (indices into `names`) whose name a pattern matches."""
+    return np.isin(codes, [code for code in np.unique(codes).tolist() if matches(pattern, names[code])])
+
+
+def names_that(fits: Callable[[str], bool], names: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Return a mask of the names for which a predicate is true.
+
+    Example:
+        >>> names_that(str.isupper, ("a", "B")).tolist()
+        [False, True]
+    """
+    return np.fromiter(map(fits, names), np.bool_, len(names))
+
+
+@lru_cache(maxsize=1 << 15)  # ranks of a job share their names: a few thousand, and some 20 patterns that ask for few
+def _found(pattern: str, name: str) -> bool:
+    return _compiled(pattern).search(name) is not None
+
+
+@lru_cache(maxsize=64)  # patterns: there are about 20, and those of users; twice as many would save nothing
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events"})
+"""Categories whose events are work on a device stream."""
+RUNTIME_CATEGORIES = frozenset({
+    "cuda_runtime", "cuda_driver", "mtia_runtime", "xpu_runtime", "xpu_driver",
+    "privateuse1_runtime", "privateuse1_driver", "glow_runtime",
+})  # fmt: skip
+"""Categories whose events are runtime or driver calls on a host thread."""
+FRAME = "python_function"
+"""The category of calls of Python functions."""
+HOST_CATEGORIES = RUNTIME_CATEGORIES | {"cpu_op", "user_annotation", "hpu_op", FRAME}
+"""Categories whose events run on host threads and nest."""
+COUNTER_RANGE = "cuda_profiler_range"
+"""The category of CUPTI's profiler ranges: one per kernel, with the kernel's hardware counters as arguments."""
+DEVICE_ANNOTATION = "gpu_user_annotation"
+"""The category of user annotations on a stream: each covers the device work launched under the annotation."""
+
+
+@dataclass(frozen=True)
+class Naming:
+    """Patterns (regular expressions, searched anywhere in the name, case-insensitive) that decide an event's kind."""
+
+    communication: str = (
+        r"nccl|rccl|hccl|xccl|oneccl|msccl|nvshmem|rocshmem|deep_?ep::|cross_device_reduce"
+        r"|all_?reduce|all_?gather|reduce_?scatter_?(kernel|tensor|v\b|base)|all_?to_?all|all2all"
+    )
+    memory: str = r"^(hip|cuda)?mem(cpy|set)|^__amd_rocclr_(copy|fill)Buffer|^dma"
+    host_communication: str = r"^(gloo|mpi|ucc):"
+    launch: str = r"launch|mem(cpy|set)|^runFunction|enqueue(Command|Kernel|Mem|Usm)|^ur_?enqueue"
+    sync: str = r"synchronize"
+    record: str = r"EventRecord|recordEvent"
+    wait: str = r"StreamWaitEvent|waitOnEvent"
+    device_sync: str = r"(device|ctx|context)Synchronize|^synchronize$"
+    event_sync: str = r"event_?Synchronize|^(event sync|stream wait event)$"
+    # calls documented to wait for the device: to free what its work may still use (CUDA's and HIP's memory management)
+    implicit_sync: str = (
+        r"^(cuda|hip)Free(Host|Array|MipmappedArray)?$|^hipHostFree$|^cuMemFree(Host)?(_v2)?$|^cuArrayDestroy$"
+        r"|^(cuda|hip)DeviceReset$|^(cu|hip)(ModuleUnload|CtxDestroy)(_v2)?$"
+    )
+    # copies that block the host until they are done, pinned memory or not
+    blocking_copy: str = r"^(cuda|hip)Memcpy(2D|3D|(To|From)(Array|Symbol))?(_ptds)?$|^(cuda|hip)MemcpyWithStream$"
+    pageable: str = r"^memcpy.*pageable"
+    to_host: str = r"DtoH|DeviceToHost"
+    to_device: str = r"HtoD|HostToDevice"
+    # MTIA events that enclose device work or wait for it, and XPU events that copy a kernel's metrics
+    not_work: str = r"^event_(record|wait)$|^(job_exe|packet|pe_exe|cpum_exe_subgraph)|^metrics: "
+
+    def __repr__(self) -> str:
+        pairs = ((field, getattr(self, field.name)) for field in fields(self))
+        changed = {field.name: pattern for field, pattern in pairs if pattern != field.default}
+        return f"Naming({', '.join(f'{name}={pattern!r}' for name, pattern in changed.items())})"
+
+    def extend(self, **patterns: str) -> Naming:
+        r"""Return patterns where each given one matches in addition to the present one of the same name.
+
+        Example:
+            >>> rules = DEFAULT_NAMING.extend(communication=r"acme_ring_\w+")
+            >>> activity_kind("kernel", "acme_ring_push", rules).label
+            'communication'
+        """
+        return replace(self, **{name: f"{getattr(self, name)}|{more}" for name, more in patterns.items()})
+
+
+DEFAULT_NAMING = Naming()
+
+_FIXED = {"cpu_op": ActivityKind.OP, "hpu_op": ActivityKind.OP, "python_function": ActivityKind.PYTHON}
+
+
+def activity_kind(category: str, name: str, naming: Naming = DEFAULT_NAMING) -> ActivityKind:
+    """Return the kind of an event, from its canonical category and its name.
+
+    Example:
+        >>> activity_kind("kernel", "ncclDevKernel_AllReduce_Sum_f16_RING_LL").label
+        'communication'
+        >>> activity_kind("cuda_runtime", "cudaLaunchKernel").label
+        'launch'
+    """
+    if category in ("gpu_memcpy", "gpu_memset"):
+        return ActivityKind.MEMORY
+    if category in DEVICE_CATEGORIES:
+        return _device_kind(name, naming)
+    if category in RUNTIME_CATEGORIES:
+        return _runtime_kind(name, naming)
+    if matches(naming.host_communication, name):
+        return ActivityKind.HOST_COMMUNICATION
+    if category in ("user_annotation", "cpu_op") and step_number(name) is not None:
+        return ActivityKind.STEP  # profilers of 2020 wrote steps as cpu_op
+    return _FIXED.get(category, ActivityKind.ANNOTATION)
+
+
+def _device_kind(name: str, naming: Naming) -> ActivityKind:
+    if matches(naming.not_work, name):
+        return ActivityKind.DEVICE_OTHER
+    if matches(naming.communication, name):
+        return ActivityKind.COMMUNICATION
+    return ActivityKind.MEMORY if matches(naming.memory, name) else ActivityKind.COMPUTATION
+
+
+def _runtime_kind(name: str, naming: Naming) -> ActivityKind:
+    for pattern, kind in (
+        (naming.wait, ActivityKind.WAIT),
+        (naming.record, ActivityKind.RECORD),
+        (naming.sync, ActivityKind.SYNC),
+        (naming.launch, ActivityKind.LAUNCH),
+    ):
+        if matches(pattern, name):
+            return kind
+    return ActivityKind.RUNTIME
+
+
+_COLLECTIVE_OPS = (
+    (r"reduce_?scatter", "reduce_scatter"),
+    (r"all_?reduce|cross_device_reduce", "all_reduce"),
+    (r"all_?gather", "all_gather"),
+    (r"all_?to_?all|all2all|deep_?ep::", "all_to_all"),
+    (r"broadcast|bcast", "broadcast"),
+    (r"send_?recv|(^|[:_])i?(send|recv(_?any_?source)?)(?![a-z])", "send_recv"),
+    (r"barrier", "barrier"),
+    (r"gather", "gather"),
+    (r"scatter", "scatter"),
+    (r"reduce", "reduce"),
+)
+"""The collective that a name stands for: that of the first pattern which the name matches."""
+_LIBRARY = r"^(\w*ccl|gloo|mpi|c10d|symm_mem):"
+_SEND_OR_RECV = re.compile(r"(?:^|[:_])i?(send|recv)(?:_?any_?source)?(?!_?recv|[a-z])", re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
+def collective_op(name: str, naming: Naming = DEFAULT_NAMING, *, host: bool = False) -> str:
+    """Return the collective that a name stands for, such as ``"all_reduce"``, or ``""`` if it names none.
+
+    Args:
+        name: the name of a communication kernel, operator or annotation, or a ``Collective name`` argument.
+        naming: the patterns that decide kinds; its `host_communication` counts as a library's prefix.
+        host: True for operators and annotations: they name a collective only behind a library's prefix (``nccl:``,
+            ``c10d::``), since ``aten::scatter`` and others communicate nothing.
+
+    Example:
+        >>> collective_op("ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevComm*)")
+        'all_reduce'
+        >>> collective_op("c10d::alltoall_base_", host=True), collective_op("aten::scatter", host=True)
+        ('all_to_all', '')
+    """
+    if host and not matches(_LIBRARY, name) and not matches(naming.host_communication, name):
+        return ""
+    return next((word for pattern, word in _COLLECTIVE_OPS if matches(pattern, name)), "")
+
+
+def transfer_direction(name: str) -> int:
+    """Return 1 for the name of a send, -1 for a receive, 0 for anything else.
+
+    Example:
+        >>> transfer_direction("nccl:send 0->1"), transfer_direction("c10d::recv_"), transfer_direction("nccl:barrier")
+        (1, -1, 0)
+    """
+    match = _SEND_OR_RECV.search(name)
+    return 0 if match is None else 1 if match[1].lower() == "send" else -1
+
+
+def _named(pattern: str, of: str) -> Callable[[str], bool]:
+    """Return a function that says whether a name matches a pattern; `of` says what such names belong to."""
+
+    def fits(name: str) -> bool:
+        return _compiled(pattern).search(name) is not None
+
+    fits.__doc__ = f"Return True for the name of {of}."
+    return fits
+
+
+# operators and annotations; (?-i:…) is a part in which case counts
+is_autograd_node = _named(
+    r"^[A-Za-z_]+Backward\d*$",
+    "the operator of an autograd node: what the engine runs for a forward operator. Old versions of PyTorch record it "
+    "without the engine's operator around it",
+)
+is_backward = _named(r"^(?-i:autograd::engine::)", "the autograd engine's operator around a backward operator")
+is_gradient_ready = _named(
+    r"(?-i:AccumulateGrad)\Z", "the operator after which the gradient of a parameter is complete"
+)
+is_collective_call = _named(r"^(?-i:c10d::)", "an operator that enqueues a collective")
+is_data_loader = _named(
+    r"^enumerate\(DataLoader\)|DataLoaderIter\.__next__",
+    "the annotation or operator in which a process waits for the data loader's next batch",
+)
+has_loader_workers = _named(
+    r"MultiProcessingDataLoaderIter", "a data loader's annotation or operator, if worker processes make its batches"
+)
+is_compiled_region = _named(
+    r"^Torch-Compiled Region|^CompiledFunction|\bCompiledFxGraph\b",
+    "an operator or annotation that runs code compiled by torch.compile",
+)
+is_compiling = _named(
+    r"\(dynamo_timed\)$|torch/_dynamo/convert_frame\.py\(|triton/compiler/compiler\.py\(|"
+    r"^(cu|cuda|hip)(Module|Library)Load",
+    "an operator, annotation or Python frame that compiles code, such as torch.compile or Triton do",
+)
+is_wait = _named(
+    r"::wait_tensor$|^<built-in method (wait|synchronize) of (PyCapsule|torch\._C\._distributed)",
+    "an operator or Python frame that waits for a collective",
+)
+
+# Python frames
+is_module_frame = _named(r"^(?-i:nn\.Module: )", "the Python frame of a module's forward")
+is_source_frame = _named(
+    r"\(\d+\): ", "the Python frame of a function in a source file, as opposed to a built-in one or a module"
+)
+
+# runtime and driver calls, and kernels
+is_graph_launch = _named(r"GraphLaunch", "a runtime call that launches a whole CUDA graph")
+is_kernel_launch = _named(
+    r"^(?-i:(cuda|hip|cu)(Ext)?(Module)?(Cooperative)?LaunchKernel|(cuda|cu)LaunchCooperativeKernel)",
+    "a runtime or driver call that launches one kernel",
+)
+is_memory_call = _named(r"^(cuda|hip|cu)Mem(cpy|set)", "a runtime or driver call that copies or sets memory")
+is_poll = _named(
+    r"^(cuda|hip|cu)(Event|Stream)Query$",
+    "a runtime or driver call that only asks whether work is over, and never waits or starts any",
+)
+is_triton_kernel = _named(r"^(?-i:triton_)", "a Triton kernel that inductor generated")
+
+
+ANY_STEP = "ProfilerStep#*"
+"""Glob of the names of steps."""
+LINEAR = "aten::linear"
+"""The operator of linear layers."""
+_STEP = re.compile(r"^ProfilerStep#(\d{1,9})(?!\d)")  # up to nine digits: step numbers are int32
+_BATCH = re.compile(r"^execute_(?:\d+_)?context_(\d+)\((?:sq)?(\d*)[^)]*\)_generation_(\d+)\((?:sq)?(\d*)[^)]*\)")
+_TOKENS = re.compile(r"\b(?:num_)?tok(?:en)?s?[=:] ?(\d{1,15})", re.IGNORECASE)
+_OPERATOR_FRAME = re.compile(r"^at::_ops::(\w+)::(?:call|redispatch)\b")
+
+
+def step_number(name: str) -> int | None:
+    """Return the number N of a step annotation ``ProfilerStep#N``, or None for any other name.
+
+    Example:
+        >>> step_number("ProfilerStep#12")
+        12
+    """
+    match = _STEP.match(name)
+    return int(match[1]) if match else None
+
+
+def inference_phase(name: str) -> tuple[str, int]:
+    """Return (inference phase that an annotation names, number of tokens processed, -1 if the name does not say).
+
+    vLLM's batches are ``prefill``, ``decode`` or ``mixed``. In other names, numbers after ``=`` or ``:`` become ``*``,
+    so that batches of different sizes count as one phase.
+
+    Example:
+        >>> inference_phase("execute_context_1(512)_generation_31(31)")
+        ('mixed', 543)
+        >>> inference_phase("execute_32_context_0(sq0sk0)_generation_32(sq32sk55086)")
+        ('decode', 32)
+        >>> inference_phase("step[EXTEND bs=2 toks=96]"), inference_phase("forward")
+        (('step[EXTEND bs=* toks=*]', 96), ('forward', -1))
+    """
+    batch = _BATCH.match(name)
+    if batch:
+        prefills, decodes = int(batch[1]) > 0, int(batch[3]) > 0
+        word = "mixed" if prefills and decodes else "prefill" if prefills else "decode"
+        return word, int(batch[2] or 0) + int(batch[4] or 0)
+    tokens = _TOKENS.search(name)
+    return re.sub(r"([=:] ?)\d+", r"\1*", name), int(tokens[1]) if tokens else -1
+
+
+def operator_of_frame(name: str) -> str:
+    """Return the operator (with overload) that a C++ frame dispatches, or ``""`` for any other frame.
+
+    Example:
+        >>> operator_of_frame("at::_ops::mul_Tensor::call(at::Tensor const&, at::Tensor const&)")
+        'mul_Tensor'
+        >>> operator_of_frame("torch::unwind::unwind()")
+        ''
+    """
+    match = _OPERATOR_FRAME.match(name)
+    return match[1] if match else ""
+
+
+def copy_kind(name: str) -> str:
+    """Return the direction of a copy, such as ``Memcpy HtoD``, or ``Memset``; ``other`` for any other activity.
+
+    Example:
+        >>> copy_kind("Memcpy HtoD (Pinned -> Device)"), copy_kind("Memset (Device)")
+        ('Memcpy HtoD', 'Memset')
+    """
+    match = re.match(r"Memset|Memcpy \w+", name)
+    return match[0] if match else "other"
+
+
+BETWEEN_OPERATORS = "Python between operators"
+"""What the host's time is called that no event covers, or only a step."""
+_SIGNATURE = re.compile(r"^void |[(<]")
+_CALL, _CALL_KEPT = "operator()", "operator\0"  # these parentheses belong to the name, not to parameters
+_UNSTABLE = re.compile(r"(?<=\.py)\(\d+\)| at 0x[0-9a-f]+")
+
+
+def short_name(name: str) -> str:
+    """Return a kernel's name without template arguments, parameters and return type, for tables.
+
+    A name that is not a C++ signature is returned unchanged.
+
+    Example:
+        >>> short_name("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<int>>(int, int)")
+        'at::native::vectorized_elementwise_kernel'
+        >>> short_name("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
+        'enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__'
+        >>> short_name("train step (epoch 3)")
+        'train step (epoch 3)'
+    """
+    if name.startswith(("Memcpy", "Memset")) or not _SIGNATURE.search(name) or is_data_loader(name):
+        return name
+    plain: list[str] = []
+    depth = 0
+    signature = name.replace("(anonymous namespace)::", "").replace("->", "").removesuffix(" const")
+    for letter in signature.replace(_CALL, _CALL_KEPT):
+        if letter in "<(":
+            if not depth and plain and plain[-1].isspace():
+                return name  # no bracket of a signature follows a space: "train step (epoch 3)"
+            depth += 1
+        if not depth:
+            plain.append(letter)
+        if letter in ">)":
+            depth = max(0, depth - 1)
+    words = "".join(plain).replace(_CALL_KEPT, _CALL).split()
+    return words[-1] if words else name
+
+
+def stable_name(name: str) -> str:
+    """Return a name without the parts that change between runs: step number, line numbers, addresses.
+
+    Example:
+        >>> stable_name("ProfilerStep#12"), stable_name("model.py(37): forward")
+        ('ProfilerStep', 'model.py: forward')
+        >>> stable_name("<built-in method mm of Tensor object at 0x7f2a>")
+        '<built-in method mm of Tensor object>'
+    """
+    if step_number(name) is not None:
+        return name.partition("#")[0]
+    return _UNSTABLE.sub("", name) if "(" in name or " at 0x" in name else name

@@ -1,0 +1,120 @@
+"""`graph.own_time`, the time of each activity without what it encloses, and when each rank is busy by kind of work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.arrays import Array, occurring
+from htagraph.core.intervals import Intervals, union
+from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind, EdgeKind, Provenance, of_kinds
+from htagraph.graph.activities import blocked_since
+
+if TYPE_CHECKING:
+    from htagraph.graph.activities import Activities, Edges
+    from htagraph.graph.dependency_graph import DependencyGraph
+
+__all__ = ["Work", "own_time_of", "timed_work", "work_of", "work_times"]
+
+
+def own_time_of(acts: Activities, edges: Edges, time: Array) -> npt.NDArray[np.int64]:
+    """Return what `graph.own_time` is: the time on the edges that run inside each activity, ns."""
+    produced = (edges.kind == EdgeKind.DATALOADER) & (edges.provenance == Provenance.INFERRED)  # by processes elsewhere
+    own = of_kinds(edges.kind, (EdgeKind.BODY, EdgeKind.DATALOADER)) & (edges.activity >= 0) & ~produced
+    own = np.flatnonzero(own)
+    total = np.zeros(len(acts), np.int64)
+    np.add.at(total, edges.activity[own], time[edges.target[own]] - time[edges.source[own]])
+    return total
+
+
+def timed_work(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return (the kernels and copies of all ranks, their durations in ns).
+
+    A rank without device work (CPU training) has its operators and the collectives on its threads, by own time.
+    """
+    acts = graph.activities
+    with_device = occurring(acts.rank[acts.on_device])
+    host = of_kinds(acts.kind, OPERATORS) & ~np.isin(acts.rank, with_device)
+    rows = np.flatnonzero(acts.on_device | host)
+    on_host = host[rows]
+    return rows, np.where(on_host, graph.own_time[rows], acts.duration[rows]) if on_host.any() else acts.duration[rows]
+
+
+def work_times(
+    graph: DependencyGraph, ranks: Array, *, device: bool
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return (the kernels or operators of some ranks, the place of each one's rank in `ranks`, their times in ns).
+
+    Args:
+        graph: the job.
+        ranks: the ranks, as positions in `graph.ranks`.
+        device: True for kernels and their durations, False for operators and their own times.
+    """
+    acts = graph.activities
+    place = np.full(int(max(graph.ranks)) + 2, -1)
+    place[np.array(graph.ranks)[ranks]] = np.arange(len(ranks))
+    kind = ActivityKind.COMPUTATION if device else ActivityKind.OP
+    rows = np.flatnonzero((acts.kind == kind) & (place[acts.rank] >= 0))
+    time = (acts.duration if device else graph.own_time)[rows].astype(np.float64)
+    return rows, place[acts.rank[rows]], time
+
+
+@dataclass(frozen=True)
+class Work:
+    """When one rank is busy, by kind of work, and the window from its first to its last work."""
+
+    executor: str
+    """``"device"``, or ``"host"`` for a rank without device work, whose operators are its computation.
+
+    What such a rank sends or receives beside other work of the thread counts while the thread does nothing but wait.
+    """
+    by_kind: dict[ActivityKind, Intervals]
+    """Keys COMPUTATION, COMMUNICATION, MEMORY, DEVICE_OTHER; normal interval sets, ns."""
+    start: int
+    """Start of the first work, ns."""
+    end: int
+    """End of the last work, ns."""
+    beside: Intervals
+    """When threads ran other work beside what they sent or received and waited for later; a normal interval set, ns."""
+
+
+def work_of(graph: DependencyGraph, rank: int) -> Work:
+    """Return the work of a rank: on its device streams, or on its threads if it uses no device."""
+    acts = graph.activities
+    of_rank = acts.of_rank(rank)
+    kinds = acts.kind[of_rank]
+    if acts.on_device[of_rank].any():
+        rows = {kind: of_rank.start + np.flatnonzero(kinds == kind) for kind in DEVICE}
+        return _work("device", graph, rows)
+    talks = of_rank.start + np.flatnonzero(kinds == ActivityKind.HOST_COMMUNICATION)
+    rows = dict.fromkeys(DEVICE, np.zeros(0, np.int64)) | {
+        ActivityKind.COMPUTATION: of_rank.start
+        + np.flatnonzero((kinds == ActivityKind.OP) & _outermost_op(graph, of_rank)),
+        ActivityKind.COMMUNICATION: talks,
+    }
+    work = _work("host", graph, rows)
+    since = blocked_since(acts, talks)
+    waited = union(since, acts.end[talks])
+    beside = union(acts.start[talks], since)
+    return replace(work, by_kind=work.by_kind | {ActivityKind.COMMUNICATION: waited}, beside=beside)
+
+
+def _work(executor: str, graph: DependencyGraph, rows: dict[ActivityKind, npt.NDArray[np.int64]]) -> Work:
+    acts = graph.activities
+    every = np.concatenate(list(rows.values()))
+    start = int(acts.start[every].min()) if len(every) else 0
+    end = int(acts.end[every].max()) if len(every) else 0
+    by_kind = {kind: union(acts.start[row], acts.end[row]) for kind, row in rows.items()}
+    nothing = np.zeros(0, np.int64)
+    return Work(executor, by_kind, start, end, beside=(nothing, nothing))
+
+
+def _outermost_op(graph: DependencyGraph, some: slice) -> npt.NDArray[np.bool_]:
+    """Return True where an activity is in no operator: directly in an annotation, a Python frame or its thread."""
+    acts = graph.activities
+    parent = acts.parent[some]
+    parent_kind = np.where(parent >= 0, acts.kind[parent], -1)
+    return ~of_kinds(parent_kind, OPERATORS)

@@ -1,0 +1,303 @@
+"""`graph.step_spans`, when each step starts and ends, and what follows from it: mean, odd and comparable steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.arrays import Array
+from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
+from htagraph.core.naming import names_that
+
+if TYPE_CHECKING:
+    from htagraph.graph.dependency_graph import DependencyGraph
+    from htagraph.graph.selection import IntSelector
+
+__all__ = [
+    "StepWindow",
+    "Steps",
+    "UnevenSteps",
+    "last_end",
+    "mean_step_ns",
+    "step_window",
+    "steps_of",
+    "uneven_steps",
+    "whole_steps",
+]
+
+_MIN_COVERED = 0.9
+"""Share of the recording, from the first moment to the last, that its steps must cover. Chosen: in the rest there are
+the profiler's start and end; where it is larger, a total divided by the steps is no time of a step. It cannot be
+doubled; at 1, no total of a real recording is given per step."""
+_TIMES = 2.0
+"""How many times as long as the others, or they as it, a step is uneven. Chosen: steps of one job vary by tens of
+percent. Doubled, a first step of three times the length passes as one of many."""
+_ALIKE_SHARE = 0.05
+"""Share of a step; chosen: ranks of one job enter a step that far apart by chance. Ranks whose usual step is that much
+shorter than the slowest one's do not say how long a step takes, and ranks whose first and last steps are alike within
+it are equally good. Doubled, a rank that is 10 % faster than another, which nobody waits for, may say how long it is.
+"""
+_COMMON_SHARE = 0.5
+"""Share of a rank's steps that all ranks recorded, from which on only these are taken. Chosen: a rank that recorded few
+steps does not hide those of the others. Doubled, steps in which a rank did not record yet are always taken.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """The steps of all ranks, by (rank, step)."""
+
+    rank: npt.NDArray[np.int64]
+    step: npt.NDArray[np.int64]
+    start: npt.NDArray[np.int64]
+    """The vertex at which the step's annotation starts."""
+    end: npt.NDArray[np.int64]
+    """The vertex at which the annotation and all work launched in it are over."""
+
+    def __len__(self) -> int:
+        return len(self.rank)
+
+
+def steps_of(graph: DependencyGraph) -> Steps:
+    """Return what `graph.step_spans` is. Of several annotations with the same number, the one that starts first counts.
+
+    Example:
+        >>> import htagraph as hg
+        >>> steps = hg.load("data/demo").step_spans
+        >>> steps.rank[:4].tolist(), steps.step[:4].tolist()
+        ([0, 0, 0, 1], [5, 6, 7, 5])
+    """
+    acts = graph.activities
+    ends, marks = (np.flatnonzero(acts.kind == kind) for kind in (ActivityKind.BOUNDARY, ActivityKind.STEP))
+    ends = ends[np.lexsort((acts.step[ends], acts.rank[ends]))]
+    marks = marks[np.lexsort((acts.start[marks], acts.step[marks], acts.rank[marks]))]
+    start = marks[np.searchsorted(_keys(graph, marks), _keys(graph, ends))]
+    return Steps(acts.rank[ends].astype(np.int64), acts.step[ends].astype(np.int64), 2 * start, 2 * ends)
+
+
+def last_end(graph: DependencyGraph, time: Array) -> int | None:
+    """Return the last end of any activity on a thread or stream that takes part in the job, ns; None without any.
+
+    Args:
+        graph: the job.
+        time: the moment of each vertex, ns.
+    """
+    ends, awake = time[1::2], graph.awake
+    if not awake.any():
+        return None
+    last = int(ends.max())
+    if awake[np.argmax(ends)]:  # nearly always; to look at those that take part alone takes several times as long
+        return last
+    return int(ends.max(where=awake, initial=np.iinfo(np.int64).min))
+
+
+def mean_step_ns(graph: DependencyGraph, time: Array) -> float:
+    """Return the time from the first step's start on any rank to the last one's end over the number of steps, ns.
+
+    Without steps, it is the time from the first moment to the last of any thread that does something.
+
+    Args:
+        graph: the job.
+        time: the moment of each vertex, ns, as recorded or as predicted.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> round(mean_step_ns(graph, graph.time) / 1e6, 2)
+        8.72
+    """
+    steps = graph.step_spans
+    if not len(steps):
+        last = last_end(graph, time)  # no moment is later
+        return 0.0 if last is None else float(last - graph.origin_ns)
+    return float(time[steps.end].max() - time[steps.start].min()) / len(np.unique(steps.step))
+
+
+def whole_steps(graph: DependencyGraph) -> int:
+    """Return how many steps a recording consists of; 0 if it has none, or they cover less than 90 % of it.
+
+    Example:
+        >>> import htagraph as hg
+        >>> whole_steps(hg.load("data/demo"))
+        3
+    """
+    steps = graph.step_spans
+    if not len(steps):
+        return 0
+    covered = int(graph.time[steps.end].max() - graph.time[steps.start].min())
+    whole = int(graph.time[1::2][graph.awake].max()) - graph.origin_ns
+    most = int(np.bincount(steps.rank).max())  # ranks may number the same steps differently
+    return most if covered >= _MIN_COVERED * whole else 0
+
+
+class UnevenSteps(NamedTuple):
+    """Which steps differ from the others, and how long each kind takes."""
+
+    odd: tuple[int, ...]
+    """Numbers of the steps; empty where they are so uneven that none is usual."""
+    odd_ns: tuple[int, int]
+    """The shortest and the longest of them; of all steps where none is usual."""
+    usual_ns: int
+    """Median of the others; 0 where none is usual."""
+
+
+def uneven_steps(graph: DependencyGraph) -> UnevenSteps | None:
+    """Return which steps take more than twice or less than half as long as the others; None for none.
+
+    A step takes from the end of the one before to its own end, work on devices included, the first from its start: of
+    a host that runs ahead, the time from start to end holds waiting for the steps before. The rank with most steps is
+    looked at.
+
+    Example:
+        >>> import htagraph as hg
+        >>> uneven_steps(hg.load("data/demo")) is None
+        True
+    """
+    steps = graph.step_spans
+    if len(steps) < 2:
+        return None
+    of_rank = np.flatnonzero(steps.rank == np.bincount(steps.rank).argmax())
+    lasted = np.diff(graph.time[steps.end[of_rank]], prepend=graph.time[steps.start[of_rank[0]]])
+    if lasted.max() <= _TIMES * lasted.min():
+        return None
+    usual = np.median(lasted)
+    odd = (lasted > _TIMES * usual) | (_TIMES * lasted < usual)
+    if len(lasted) < 3 or 2 * odd.sum() >= len(lasted):
+        return UnevenSteps((), (int(lasted.min()), int(lasted.max())), 0)
+    if not odd.any():
+        return None
+    some, numbers = lasted[odd], steps.step[of_rank[odd]]
+    return UnevenSteps(tuple(numbers.tolist()), (int(some.min()), int(some.max())), int(np.median(lasted[~odd])))
+
+
+@dataclass(frozen=True, eq=False)
+class StepWindow:
+    """Successive steps of one rank, and where they begin and end."""
+
+    rank: int
+    steps: npt.NDArray[np.int64]
+    """Numbers of the steps that the rank recorded, ascending."""
+    begins: npt.NDArray[np.int64]
+    """The vertex at which each begins: the start of its annotation."""
+    end: int
+    """The vertex at which the last one ends: where the annotation and all its work are over, or where its work is over
+    if the annotation goes on longer than that of any other step did."""
+
+    @property
+    def count(self) -> int:
+        """How many steps passed from the first to the last, those that were not recorded among them."""
+        return int(self.steps[-1] - self.steps[0]) + 1
+
+    def lengths(self, time: Array) -> npt.NDArray[np.int64]:
+        """Return how long each step takes, ns: to the start of the next one, the last one to its end.
+
+        Args:
+            time: when each vertex happens, ns.
+        """
+        return np.diff(np.append(time[self.begins], time[self.end]))
+
+    def mean(self, time: Array) -> float:
+        """Return the mean step time, ns.
+
+        Args:
+            time: when each vertex happens, ns.
+        """
+        return float(time[self.end] - time[self.begins[0]]) / self.count
+
+
+def step_window(graph: DependencyGraph, steps: IntSelector = None, ranks: IntSelector = None) -> StepWindow | None:
+    """Return the steps of the rank that says how long a step takes; None for a job without steps.
+
+    Of the ranks with most steps and no shorter ones than others, it is the one whose first and last steps are most like
+    its others; of those that are equally good, the one on which all steps together last longest. Steps in which some
+    rank did not record are left out where most were recorded by all.
+
+    Args:
+        graph: the job.
+        steps: only these steps.
+        ranks: only these ranks.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> window = step_window(graph)
+        >>> bool(window.mean(graph.time) == window.lengths(graph.time).mean())
+        True
+    """
+    windows = _windows(graph, _in_common(graph.step_spans, graph.select(step=steps, rank=ranks).activities))
+    if not windows:
+        return None
+    most = max(len(each.steps) for each in windows)
+    lengths = {each: each.lengths(graph.time).astype(np.float64) for each in windows if len(each.steps) == most}
+    usual = {each: float(np.median(every[: max(1, most - 1)])) for each, every in lengths.items()}
+    slowest = max(usual.values())
+    unlike = {
+        each: float(np.abs(lengths[each][[0, -1]] - np.median(lengths[each])).sum())
+        for each in lengths if usual[each] >= (1 - _ALIKE_SHARE) * slowest
+    }  # fmt: skip
+    limit = min(unlike.values()) + _ALIKE_SHARE * slowest
+    return max((each for each in unlike if unlike[each] <= limit), key=lambda each: each.mean(graph.time))
+
+
+def _in_common(steps: Steps, chosen: Array) -> Array:
+    """Return which of the steps are chosen and recorded by all ranks; all the chosen ones where those are few."""
+    rows = np.flatnonzero(np.isin(steps.end >> 1, chosen))
+    number, count = np.unique(steps.step[rows], return_counts=True)
+    common = number[count == len(np.unique(steps.rank[rows]))]
+    return rows[np.isin(steps.step[rows], common)] if len(common) >= _COMMON_SHARE * len(number) else rows
+
+
+def _windows(graph: DependencyGraph, chosen: Array) -> list[StepWindow]:
+    """Return the window of each rank, given which steps are chosen."""
+    steps = graph.step_spans
+    work = _last_work(graph, steps)
+    windows = []
+    for rank in np.unique(steps.rank[chosen]).tolist():
+        rows, of_rank = chosen[steps.rank[chosen] == rank], np.flatnonzero(steps.rank == rank)
+        end = int(steps.end[rows[-1]]) + 1
+        if rows[-1] == of_rank[-1]:  # the recording ends with it
+            end = _end_of_work(graph, steps.start[of_rank] >> 1, work[of_rank], end)
+        windows.append(StepWindow(rank, steps.step[rows], steps.start[rows], end))
+    return windows
+
+
+def _last_work(graph: DependencyGraph, steps: Steps) -> npt.NDArray[np.int64]:
+    """Return the host activity of each step that ends last, -1 for none; the profiler's own functions are no work."""
+    acts = graph.activities
+    profilers = names_that(_is_profiler, graph.names)[acts.name] & (acts.kind == ActivityKind.PYTHON)
+    rows = np.flatnonzero((acts.step >= 0) & ~acts.on_device & ~of_kinds(acts.kind, (ActivityKind.STEP, *ADDED)))
+    rows = rows[~profilers[rows]]
+    of_step = np.searchsorted(_keys(graph, steps.end >> 1), _keys(graph, rows))
+    rows, of_step = (each[np.argsort(graph.time[2 * rows + 1], kind="stable")] for each in (rows, of_step))
+    last = np.full(len(steps), -1, np.int64)
+    last[of_step] = rows  # the latest is written last
+    return last
+
+
+def _keys(graph: DependencyGraph, rows: Array) -> npt.NDArray[np.int64]:
+    """Return a number for the rank and step of each activity."""
+    return graph.activities.rank[rows].astype(np.int64) << 32 | graph.activities.step[rows].astype(np.int64)
+
+
+def _is_profiler(name: str) -> bool:
+    return "torch/profiler/" in name or "torch/autograd/profiler" in name
+
+
+def _end_of_work(graph: DependencyGraph, marks: Array, work: Array, boundary: int) -> int:
+    """Return the vertex at which the work of a rank's last step ends.
+
+    Args:
+        graph: the job.
+        marks: the annotations of all steps of the rank.
+        work: the host activity that ends last in each; -1 for none.
+        boundary: the end of the last step with its annotation.
+    """
+    if len(marks) < 2 or (work < 0).any():
+        return boundary
+    pause = graph.time[2 * marks + 1] - graph.time[2 * work + 1]
+    if graph.time[boundary] > graph.time[2 * marks[-1] + 1] or pause[-1] <= pause[:-1].max():
+        return boundary
+    return 2 * int(work[-1]) + 1

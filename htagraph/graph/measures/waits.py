@@ -1,0 +1,254 @@
+"""`graph.waits`: who waits for whom in each collective, and how long the transfer takes: exact, in ns.
+
+Each member of a collective is one activity: a kernel on a stream, or a collective on a host thread. Its duration is
+split into the time in which its thread still ran other work (of asynchronous sends and receives on hosts), wait (until
+the last arrival that its end depends on), pure transfer (the shortest transfer of any member of its class) and excess
+(the rest).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.arrays import Array
+from htagraph.core.computing import once
+from htagraph.core.intervals import difference, length, union
+from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind, of_kinds
+from htagraph.graph.activities import blocked_since
+
+if TYPE_CHECKING:
+    from htagraph.graph.dependency_graph import DependencyGraph
+
+__all__ = ["Waits", "bus_factor", "lacks_members", "ranks_not_read", "waiting_devices", "waits_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Waits:
+    """One row per member of a collective: matched ones first, by (collective, rank), then all others."""
+
+    activity: npt.NDArray[np.int64]
+    collective: npt.NDArray[np.int64]
+    """Index into the columns of `DependencyGraph.matches`; -1 where unmatched."""
+    rank: npt.NDArray[np.int64]
+    arrival: npt.NDArray[np.int64]
+    """Start of the member, ns on the common clock."""
+    beside: npt.NDArray[np.int64]
+    """Time in which its thread ran other work before it waited, ns; meanwhile the transfer may have been under way or
+    over. 0 on streams and on a backend's own threads."""
+    wait: npt.NDArray[np.int64]
+    """Time until the last arrival that its end depends on, without the time beside other work, ns."""
+    pure: npt.NDArray[np.int64]
+    """The shortest transfer of its class (group, operation, bytes), ns."""
+    excess: npt.NDArray[np.int64]
+    """ns; beside + wait + pure + excess is the activity's duration."""
+    late: npt.NDArray[np.int64]
+    """The member that arrived last of those it waits for: itself if it was the last; -1 if unmatched."""
+    bytes: npt.NDArray[np.int64]
+    """Size of the message; -1 where unknown."""
+    size: npt.NDArray[np.int64]
+    """Members of the collective that are in the graph."""
+
+    def __len__(self) -> int:
+        return len(self.activity)
+
+    @property
+    def transfer(self) -> npt.NDArray[np.int64]:
+        """The duration without the wait and the time beside other work, ns."""
+        return self.pure + self.excess
+
+    @property
+    def shows_transfer(self) -> npt.NDArray[np.bool_]:
+        """Whether no part of the transfer may lie beside other work, so that `transfer` is all of it."""
+        return (self.beside == 0) | (self.wait > 0)
+
+
+def waits_of(graph: DependencyGraph) -> Waits:
+    """Return what `graph.waits` is: the wait, transfer and excess of every member of a collective in the graph.
+
+    A member waits for the JOIN that its end depends on. Of an unmatched one no wait is known: its duration is transfer
+    and excess, by the shortest of its name and bytes on any rank.
+    """
+    acts, matches = graph.activities, graph.matches
+    none = np.zeros(0, np.int64)
+    matched, collective, bytes_ = none, none, none
+    if matches is not None:
+        order = np.lexsort((acts.rank[matches.activity], matches.collective))
+        matched = matches.activity[order].astype(np.int64)
+        collective, bytes_ = matches.collective[order].astype(np.int64), matches.bytes[order].astype(np.int64)
+    alone = np.setdiff1d(np.flatnonzero(of_kinds(acts.kind, COMMUNICATION)), matched)
+    alone = _without_nested(graph, alone)
+    activity = np.concatenate([matched, alone])
+    collective = np.concatenate([collective, np.full(len(alone), -1)])
+    bytes_ = np.concatenate([bytes_, np.full(len(alone), -1)])
+    arrival = graph.time[2 * activity]
+    beside = blocked_since(acts, activity) - acts.start[activity]
+    blocked = graph.time[2 * activity + 1] - arrival - beside
+    join, late = _joins(graph, activity)
+    wait = np.where(late >= 0, np.clip(join - arrival - beside, 0, blocked), 0)
+    late = np.where((wait == 0) & (collective >= 0), activity, late)
+    transfer = blocked - wait
+    whole = (beside == 0) | (wait > 0)
+    pure = np.minimum(transfer, _least(_classes(graph, activity, collective, bytes_), transfer, whole))
+    size = np.ones(len(activity), np.int64)
+    if len(matched):
+        size[: len(matched)] = np.bincount(collective[: len(matched)])[collective[: len(matched)]]
+    return Waits(
+        activity, collective, acts.rank[activity].astype(np.int64), arrival, beside, wait, pure, transfer - pure, late,
+        bytes_, size,
+    )  # fmt: skip
+
+
+def bus_factor(op: str, size: int) -> float:
+    """Return the factor from algorithm bandwidth to bus bandwidth, as in NCCL's tests (PERFORMANCE.md of nccl-tests).
+
+    Example:
+        >>> bus_factor("all_reduce", 4), bus_factor("all_gather", 4), bus_factor("broadcast", 4)
+        (1.5, 0.75, 1.0)
+    """
+    if size < 2:
+        return 1.0
+    share = (size - 1) / size
+    shares = {"all_reduce": 2 * share, "all_gather": share, "reduce_scatter": share, "all_to_all": share}
+    return shares.get(op, 1.0)
+
+
+def _without_nested(graph: DependencyGraph, activity: Array) -> Array:
+    """Return the activities that are not inside another collective of their thread."""
+    acts = graph.activities
+    parent = acts.parent[activity]
+    inside = (parent >= 0) & of_kinds(acts.kind[np.maximum(parent, 0)], COMMUNICATION)
+    return activity[~inside]
+
+
+def _joins(graph: DependencyGraph, activity: Array) -> tuple[Array, Array]:
+    """Return (the moment of the JOIN that each end depends on, the activity that arrived last there or -1)."""
+    edges, time = graph.edges, graph.time
+    meets = np.flatnonzero(of_kinds(edges.kind, TRANSFERS))
+    last = _last_arrivals(graph, meets)
+    moment = np.full(len(graph.activities), np.iinfo(np.int64).min)
+    late = np.full(len(graph.activities), -1, np.int64)
+    leaving = meets[edges.activity[meets] >= 0]
+    leaving = leaving[
+        np.argsort(time[edges.source[leaving]], kind="stable")
+    ]  # where there are several JOINs, the last one counts
+    moment[edges.activity[leaving]] = time[edges.source[leaving]]
+    late[edges.activity[leaving]] = last[edges.source[leaving]]
+    return moment[activity], late[activity]
+
+
+def _last_arrivals(graph: DependencyGraph, meets: Array) -> Array:
+    """Return, for each vertex of a JOIN, the activity that arrived last, through chains of JOINs; else -1."""
+    edges, time, kind = graph.edges, graph.time, graph.activities.kind
+    source, target = edges.source[meets], edges.target[meets]
+    arriving = kind[target // 2] == ActivityKind.JOIN
+    source, target = source[arriving], target[arriving]
+    order = np.lexsort((-source, time[source], target))  # on ties the first activity
+    before = np.arange(graph.vertex_count)
+    before[target[order]] = source[order]
+    joins = np.unique(target)
+    at = before[joins]
+    while True:
+        further = before[at]
+        if np.array_equal(further, at):
+            break
+        at = further
+    last = np.full(graph.vertex_count, -1, np.int64)
+    last[joins] = at // 2
+    return last
+
+
+def _classes(graph: DependencyGraph, activity: Array, collective: Array, bytes_: Array) -> Array:
+    """Return the class of each member: its (group, operation, bytes), or where unmatched its name and bytes."""
+    matches = graph.matches
+    name = graph.activities.name[activity].astype(np.int64)
+    label = -1 - name
+    known = collective >= 0
+    if matches is not None and known.any():
+        numbers: dict[tuple[str, str], int] = {}
+        kinds = [numbers.setdefault(key, len(numbers)) for key in zip(matches.group, matches.op, strict=True)]
+        label[known] = np.array(kinds, np.int64)[collective[known]]
+    size = np.where(
+        bytes_ >= 0, bytes_, -1 - name
+    )  # where no size is known, the kernel's name at least has the data type
+    return np.unique(np.stack([label, size], axis=1), axis=0, return_inverse=True)[1].ravel()
+
+
+def _least(number: Array, values: Array, counts: Array) -> npt.NDArray[np.int64]:
+    """Return, for each row, the least value of its class among those that count; of all where none does."""
+    some = np.bincount(number, counts, int(number.max()) + 1 if len(number) else 0) > 0
+    least = np.full(len(some), np.iinfo(np.int64).max)
+    counts = counts | ~some[number]
+    np.minimum.at(least, number[counts], values[counts])
+    return least[number]
+
+
+def ranks_not_read(graph: DependencyGraph) -> tuple[int, ...]:
+    """Return the ranks of the job that are not in the graph, as far as the traces say how many it has.
+
+    Example:
+        >>> import htagraph as hg
+        >>> ranks_not_read(hg.load("data/demo"))
+        ()
+    """
+    infos = [trace.header.distributed_info for trace in graph.traces.values()]
+    size = max((info.world_size or 0 for info in infos if info is not None), default=0)
+    return tuple(sorted(set(range(size)) - set(graph.ranks))) if len(graph.ranks) < size else ()
+
+
+@once
+def lacks_members(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
+    """Return which activities are communication whose group is not in the graph on all its ranks.
+
+    What such a one takes after the last recorded arrival is its transfer, or waiting for a rank that was not recorded.
+    Where ranks of the job were not read, communication that was not matched counts, too.
+
+    Args:
+        graph: the job.
+
+    Example:
+        >>> import htagraph as hg
+        >>> bool(lacks_members(hg.load("data/demo")).any())
+        False
+    """
+    acts, matches = graph.activities, graph.matches
+    out = np.zeros(len(acts), np.bool_)
+    if ranks_not_read(graph):
+        out |= of_kinds(acts.kind, COMMUNICATION)
+    if matches is not None and len(matches.size):
+        present = np.bincount(matches.collective, minlength=matches.count)
+        out[matches.activity] = (np.asarray(matches.size) > present)[matches.collective]
+    return out
+
+
+_WORK = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
+
+
+def waiting_devices(graph: DependencyGraph) -> dict[int, int]:
+    """Return, for each rank, how long its device ran only collective kernels that waited for other ranks, ns.
+
+    A collective kernel spins until the last rank arrives; time in which it does and no computation and no copy runs is
+    idle time of the device that no device time shows.
+
+    Args:
+        graph: the job.
+
+    Example:
+        >>> import htagraph as hg
+        >>> waiting_devices(hg.load("data/demo"))[0] > 0
+        True
+    """
+    acts, waits = graph.activities, graph.waits
+    at = np.flatnonzero(acts.on_device[waits.activity] & (waits.wait > 0))
+    waited = {}
+    for rank in graph.ranks:
+        mine = at[waits.rank[at] == rank]
+        begin = acts.start[waits.activity[mine]] + waits.beside[mine]
+        rows = acts.of_rank(rank)
+        work = rows.start + np.flatnonzero(of_kinds(acts.kind[rows], _WORK))
+        waiting = difference(union(begin, begin + waits.wait[mine]), union(acts.start[work], acts.end[work]))
+        waited[rank] = length(waiting)
+    return waited

@@ -1,0 +1,143 @@
+"""What counts as simultaneous, long, regular or proven in a recording, and how sure each kind of evidence is.
+
+Everything that estimates clocks, matches collectives and infers waits compares times with these. No conclusion hangs on
+one of them: `tests/laws/test_sensitivity.py` halves and doubles them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+__all__ = ["LIMITS", "Confidence", "Tolerances"]
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """Times in ns, shares of a whole, and counts. Where no source is given, the value was chosen.
+
+    Example:
+        >>> LIMITS.tick_ns, LIMITS.damaged
+        (2000, 0.01)
+    """
+
+    resolution_ns: int = 1_000
+    """The smallest spread that is assumed: files of whole µs are no more exact."""
+    tick_ns: int = 2_000
+    """Error of times on one clock, and between clocks that were compared: two ticks of a file of whole µs."""
+    two_clocks_ns: int = 20_000
+    """Error between the clocks of a host and its device (up to 12 µs in real traces), or between a call on a host and
+    its record, before which the thread may be put aside."""
+    proven_by_id_ns: int = 10_000_000
+    """Error that refutes a dependency proven by ids: an absurd time only."""
+    host_clocks_ns: int = 1_000_000
+    """The clocks of hosts differ by less, as NTP sets them; fits that need more cost more and are taken later."""
+    clock_estimates_ns: int = 100_000
+    """Two estimates of one clock offset may differ by this much beside their spreads: drift within a window."""
+    ends_ns: int = 10_000
+    """The ends of a collective's members lie within this on devices."""
+
+    window_ns: int = 10_000
+    """Waiting work of a device starts this soon after the awaited work ended (simulated 0.8 µs, real 1 to 6 µs, AMD 10
+    to 18 µs); up to four times as much is believed where a rank's collectives show it."""
+    started_ns: int = 15_000
+    """Work that starts this soon after its launch waited for nothing else: twice the usual launch latency."""
+    launch_ns: int = 10_000
+    """The largest launch latency of a rank whose launches never met a free stream; 4 to 8 µs are usual on CUDA."""
+    idle_start_ns: int = 100_000
+    """An idle device starts work sooner after its launch returned (1 to 30 µs); work that starts later waited."""
+    queued_ns: int = 30_000
+    """Several launch latencies: work launched this long before was queued, and a device pauses for no longer."""
+    pause_ns: int = 1_000
+    """Pause of a CUDA device between two queued kernels, where too few were recorded for a median."""
+    long_pause_ns: int = 20_000
+    """A longer pause between queued kernels has another reason (devices pause 0.5 to 3 µs)."""
+
+    own_call_ns: int = 3_000
+    """What a blocking call takes without waiting: cudaStreamSynchronize with nothing pending takes 2 to 4 µs."""
+    jitter_ns: int = 10_000
+    """By how much the times of calls on a host vary."""
+    usual_return_ns: int = 20_000
+    """A blocked call returns this soon after the awaited work, where a rank shows too few returns; 4 to 15 µs are
+    usual."""
+    slow_return_ns: int = 50_000
+    """The same for copies and full queues at most. Measured: 8 to 38 µs on an H100 in a virtual machine."""
+    longest_return_ns: int = 200_000
+    """A call that returned later was busy with something else: 130 µs occur in real traces."""
+    long_call_ns: int = 200_000
+    """A call that takes longer waited: runtime calls take 1 to 20 µs, and clocks cannot be that wrong."""
+    python_ns: int = 100_000
+    """A thread that records nothing for longer waits: Python between two operators takes 5 to 50 µs."""
+    turn_ns: int = 1_000_000
+    """Threads of a busy host wake, take turns, leave a barrier and fetch a batch that is ready within this. Measured:
+    0.1 to 0.25 ms for queues and futures of Python, 0.9 to 1.4 ms to fetch a small batch with PyTorch 2.13."""
+
+    damaged: float = 0.01
+    """Share of records that may contradict what is true: damaged ones. A wrong inference contradicts far more."""
+    nearly_all: float = 0.9
+    """Share of the occurrences that must agree: the first and the last one of a recording may differ."""
+    typical: float = 0.8
+    """Share of values that count as usual; the rest are outliers."""
+    most: float = 0.5
+    """More than this share of the occurrences are most of them; a share of 1 would let one odd record decide."""
+    lost: float = 0.1
+    """Share of a rank's records that a writer may have dropped."""
+    small: float = 0.05
+    """Share of a whole that does not matter."""
+    gain: float = 0.8
+    """A more special explanation must leave at most this share of what the plain one leaves."""
+    chance: float = 1e-3
+    """How likely it may be that times agree by chance, before they count as evidence."""
+    clearer: float = 1.1
+    """A later, less natural hypothesis must explain this many times more."""
+    slope: float = 0.5
+    """How much ends may follow arrivals: 0 for members of one collective, 1 for strangers."""
+    spreads: float = 5.0
+    """Times the usual spread beyond which values differ. Measured: ends within a host lie up to twice as far apart."""
+    times_usual: int = 4
+    """Times the usual duration up to which one is no exception."""
+    times_window: int = 10
+    """A wait must be this many times as long as the window behind an end, so that 1 in 10 agrees by chance."""
+
+    often: int = 3
+    """Occurrences that must agree: two may do so by chance."""
+    returns: int = 5
+    """Returns that a rank must show before the 5th percentile of them means anything."""
+    proof: int = 6
+    """Collectives from which on a fit proves something by itself."""
+    few: int = 8
+    """A few: recordings of ranks start within so many collectives, and of fewer pauses or messages no percentile is
+    known."""
+    in_a_row: int = 16
+    """Calls, workers or sequences of one kind that occur together at most: libraries and loaders use fewer."""
+    depth: int = 64
+    """Enclosing activities that are looked at: real stacks of operators are below 20 deep."""
+    tried: int = 64
+    """Candidates (streams, places, shifts) that are tried, the likeliest first; for time."""
+    compared: int = 4_096
+    """Alternatives of a search that are compared at most: 0.1 s."""
+
+
+LIMITS: Final = Tolerances()
+
+
+class Confidence(IntEnum):
+    """How sure an edge is, percent: the rungs of a ladder, each rarer wrong than the next.
+
+    It is shown, and `acyclic` drops the least confident edge of a cycle. On simulated jobs more than 98 % of the waits
+    of streams are true. Below `core.kinds.UNCERTAIN` (70), predictions are also made without the edge.
+    """
+
+    PROVEN = 100  # an id says so
+    SURE = 95  # explains much more than it leaves unexplained; or an id names a part of it
+    SEEN = 90  # seen in several occurrences, or a law that the times fit
+    NAMED = 85  # names and times say so
+    LIKELY = 80  # explains something; or order and kind say so
+    ELSEWHERE = 75  # other occurrences of the site show it
+    NOT_RECORDED = 70  # the times show it, though no call was recorded
+    COUNTED = 65  # no occurrence shows it, but counting, or what programs usually do
+    POSSIBLE = 60  # not refuted, and natural
+    FIRST_POSSIBLE = 55  # little more than a guess
+    EVEN = 50  # as likely as chance; a THREAD edge from here on shows who handed a worker its work
+    GUESS = 30  # unknown: the latest moment that could have been the cause

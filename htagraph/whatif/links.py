@@ -1,0 +1,428 @@
+"""Transfers that share a link: those that overlap slow each other down, as recorded and as predicted.
+
+The work of a transfer, which is how long it takes alone, stays; how long it takes is derived anew from what overlaps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.arrays import Array
+from htagraph.core.kinds import TRANSFERS, ActivityKind
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.replay import predict
+from htagraph.queries.weights import State, of_kind
+
+if TYPE_CHECKING:
+    from htagraph.graph.matches import Matches
+
+__all__ = [
+    "KINDS",
+    "Assumed",
+    "LinkTransfers",
+    "Sharing",
+    "assumed",
+    "likely_sharing",
+    "link_transfers",
+    "may_overlap",
+    "places_of_links",
+    "shares_links",
+    "time_from_sharing",
+    "with_shared_link",
+]
+
+_MIN_OVERLAP = 0.05
+"""Share of a transfer during which others run, from which it says something about sharing. Chosen: what is shared for
+less time differs by less than transfers vary. Doubled, fewer transfers are evidence."""
+_MIN_EVIDENCE = 6
+"""How many such transfers are needed. Chosen: a few of two or three steps. Doubled, short recordings say nothing."""
+_MAX_TIMES_SMALLER = 4
+"""Transfers of one operation are compared by their time per byte if they are at most this many times smaller than its
+largest. Chosen: the time that does not depend on the size is then a small part. Doubled, smaller ones count, whose time
+per byte is longer for other reasons."""
+_LARGE_BYTES = 1e6
+"""bytes: times per byte are compared as times for this many. Chosen for numerical reasons; no result depends on it."""
+_BETTER = 0.7
+"""One way to share is taken to be the true one if work varies by at most this share of its variation under another.
+Chosen: chance alone makes two medians of deviations of a few transfers differ by a third. It cannot be doubled; at 1,
+chance decides."""
+_CONTRADICTS = 1.1
+"""Where the medians of deviations do not show a way, their means do, unless the median under that way is this many
+times another one's. Chosen: of three classes, one of which is overlapped in another way, the median sees two. Doubled,
+the means decide against the medians."""
+_MIN_NOTE_SHARE = 0.005
+"""Share of all transfer time by which sharing must change it to be noted. Chosen: less changes no prediction
+visibly. Doubled, differences of up to 1 % are not mentioned."""
+
+
+@dataclass(frozen=True, eq=False)
+class Assumed:
+    """What a prediction takes for granted about links."""
+
+    state: State
+    """The weights before transfers share links."""
+    sharing: Sharing
+    others: tuple[Sharing, ...]
+    """Ways to share that the recording does not rule out."""
+
+    @property
+    def may_share(self) -> bool:
+        """Whether transfers may slow each other down: two or more of a kind have known partners."""
+        known = (link_transfers(self.state.graph, kind) for kind in KINDS)
+        return self.sharing is not Sharing.NONE and any(each is not None for each in known)
+
+    @property
+    def shared(self) -> State:
+        """The weights with the transfer times that follow, and a note where these differ."""
+        shared = with_shared_link(self.state, self.sharing, certain=not self.others)
+        if shared is self.state:
+            return shared
+        longer = int((shared.lag - self.state.lag).sum())
+        if abs(longer) < _MIN_NOTE_SHARE * max(_transfer_time(self.state), 1):
+            return shared
+        why = "the recording does not tell; the interval covers both" if self.others else "as recorded"
+        change = f"{abs(longer) / 1e6:,.3g} ms {'more' if longer > 0 else 'less'} transfer time"
+        return shared.with_note(
+            f"transfers that overlap share a link ({why}): {change}; "
+            "shared_link(on=False) or --shared-link off lets them run independently"
+        )
+
+
+def assumed(state: State) -> Assumed:
+    """Return what to assume about links: as the scenario says, else as the recording shows, else as is usual."""
+    if state.shared_link is not None:
+        return Assumed(state, Sharing.EQUAL if state.shared_link else Sharing.NONE, ())
+    sharing, shown = likely_sharing(state.graph)
+    other = Sharing.EQUAL if sharing is Sharing.NONE else Sharing.NONE
+    return Assumed(state, sharing, () if shown else (other,))
+
+
+def shares_links(graph: DependencyGraph) -> bool:
+    """Return whether transfers of a job overlap on links that they are taken to share.
+
+    Then a gain need not grow with the speedup: what is faster may let transfers overlap more.
+    """
+    return bool(time_from_sharing(graph, likely_sharing(graph)[0]).any())
+
+
+def _transfer_time(state: State) -> int:
+    return int(state.lag[of_kind(state.graph, *TRANSFERS)].clip(0).sum())
+
+
+def with_shared_link(state: State, sharing: Sharing, *, certain: bool = True) -> State:
+    """Return the state with the transfer times that follow from what overlaps in the predicted schedule.
+
+    Args:
+        state: the weights after all changes.
+        sharing: how transfers share a link.
+        certain: False if this is not known: then transfers that overlap more than recorded take longer, but those that
+            overlap less are not taken to be faster.
+    """
+    if sharing is Sharing.NONE:
+        return state
+    for kind in KINDS:
+        transfers = link_transfers(state.graph, kind)
+        if transfers is not None and _overlap(state, transfers):
+            state = replace(state, lag=_lags(state, transfers, sharing, certain=certain))
+    return state
+
+
+def may_overlap(graph: DependencyGraph) -> bool:
+    """Return whether transfers of a job overlap on a link, or could: they run on several lanes of one place.
+
+    Where each place has one lane of transfers, its order keeps them apart in any prediction.
+    """
+    for kind in KINDS:
+        transfers = link_transfers(graph, kind)
+        if transfers is None:
+            continue
+        owner = graph.edges.activity[transfers.edges]
+        place = places_of_links(graph, kind)[graph.activities.rank[owner]]
+        lanes = np.unique(np.stack([place, graph.activities.lane[owner]]), axis=1)
+        if transfers.overlapped or len(np.unique(lanes[0])) < lanes.shape[1]:
+            return True
+    return False
+
+
+def _overlap(state: State, transfers: LinkTransfers) -> bool:
+    """Return whether transfers on one link overlap, in the recording or if they take as long as in `state`."""
+    if transfers.overlapped:
+        return True
+    graph, edges = state.graph, transfers.edges
+    time = predict(graph, state.lag, state.gap, state.head)
+    return transfers.overlap(time[graph.edges.source[edges]] - graph.origin_ns, state.lag[edges])
+
+
+def _lags(state: State, transfers: LinkTransfers, sharing: Sharing, *, certain: bool) -> npt.NDArray[np.int64]:
+    from htagraph.core import shared_links
+
+    graph = state.graph
+    recorded, alone = transfers.lag, transfers.alone(sharing)
+    works = (state.lag[transfers.edges] > 0) & (recorded > 0) & (alone > 0)
+    transfer, work = np.full(len(graph.edges), -1, np.int64), np.zeros(len(graph.edges), np.float64)
+    rows = transfers.edges[works]
+    transfer[rows] = transfers.transfer[works]
+    work[rows] = alone[works] * state.lag[rows] / recorded[works]
+    least = np.zeros_like(state.lag) if certain else state.lag
+    origin = int(state.head.min())
+    return shared_links.shared_lags(
+        graph.in_offsets, graph.out_offsets, graph.edges.target, state.lag, state.gap, state.head - origin, transfer,
+        work, least, transfers.link_offsets, transfers.link_ids, int(sharing is Sharing.IN_TURN),
+    )  # fmt: skip
+
+
+def time_from_sharing(graph: DependencyGraph, sharing: Sharing) -> npt.NDArray[np.int64]:
+    """Return how much longer the lag of each edge is because its transfer shared links with others, ns.
+
+    Args:
+        graph: the job as recorded.
+        sharing: how transfers share a link.
+    """
+    longer = np.zeros(len(graph.edges), np.int64)
+    for kind in KINDS:
+        transfers = None if sharing is Sharing.NONE else link_transfers(graph, kind)
+        if transfers is not None:
+            longer[transfers.edges] = np.maximum(transfers.lag - transfers.alone(sharing), 0)
+    return longer
+
+
+def likely_sharing(graph: DependencyGraph) -> tuple[Sharing, bool]:
+    """Return (how transfers of a job share links, whether the recording shows it).
+
+    Under the true way, transfers of one class have the same work whatever overlapped them. Where nothing overlaps
+    enough to tell, transfers of host threads are taken to share their host's network equally, because they do go
+    through one interface; for devices, which have links of their own, nothing is assumed.
+    """
+    matches = graph.matches
+    if matches is None or not matches.count:
+        return Sharing.NONE, True
+    by_kind = {}
+    for kind in KINDS:
+        transfers = link_transfers(graph, kind)
+        if transfers is not None:
+            by_kind[kind] = _shown(graph, transfers)
+    if not by_kind:
+        return Sharing.NONE, True
+    on_host = ActivityKind.HOST_COMMUNICATION in by_kind
+    shown = by_kind[ActivityKind.HOST_COMMUNICATION if on_host else ActivityKind.COMMUNICATION]
+    if shown is not None:
+        return shown, True
+    return (Sharing.EQUAL if on_host else Sharing.NONE), False
+
+
+def _shown(graph: DependencyGraph, transfers: LinkTransfers) -> Sharing | None:
+    """Return how transfers share links as far as the recording shows it, None if it does not.
+
+    Transfers that were over before their ends, because their threads did other work meanwhile, show nothing. Where each
+    class always overlaps the same others, large transfers of one operation are compared by their time per byte.
+    """
+    if not transfers.overlapped:
+        return None
+    equal = transfers.alone(Sharing.EQUAL)
+    lag = np.maximum(transfers.lag, 1)
+    edges = graph.edges
+    unbound = graph.time[edges.target] - graph.time[edges.source] - edges.lag
+    shows = unbound[transfers.edges] <= _MIN_OVERLAP * lag
+    overlapped = shows & (equal < (1 - _MIN_OVERLAP) * lag)
+    if overlapped.sum() < _MIN_EVIDENCE:
+        return None
+    operation, size = transfers.operation[transfers.transfer], transfers.size[transfers.transfer]
+    large = shows & (size > 0) & (size * _MAX_TIMES_SMALLER >= _largest(operation, size)[operation])
+    by_class = _least_varied(transfers, transfers.key[transfers.transfer], np.ones(len(size)), shows, overlapped)
+    return by_class or _least_varied(transfers, operation, np.maximum(size, 1) / _LARGE_BYTES, large, overlapped)
+
+
+def _largest(group: Array, value: Array) -> Array:
+    """Return the largest value of each group."""
+    out = np.zeros(int(group.max(initial=-1)) + 1, np.int64)
+    np.maximum.at(out, group, value)
+    return out
+
+
+def _least_varied(
+    transfers: LinkTransfers, key: Array, share: Array, shows: npt.NDArray[np.bool_], overlapped: npt.NDArray[np.bool_]
+) -> Sharing | None:
+    """Return how transfers share links if their work, over their share of it, varies clearly least then; else None.
+
+    Args:
+        transfers: the transfers.
+        key: of each edge: edges of one key are compared.
+        share: of each edge: its work in proportion to that of others of its key.
+        shows: the edges that are compared.
+        overlapped: those of them that others overlapped.
+    """
+    varies = {
+        sharing: _variation(key[shows], transfers.alone(sharing)[shows] / share[shows], overlapped[shows])
+        for sharing in Sharing
+    }
+    usual, by_mean = (_clearest({sharing: each[n] for sharing, each in varies.items()}) for n in (0, 1))
+    if usual[1] < _BETTER:
+        return usual[0]
+    contradicted = varies[by_mean[0]][0] > _CONTRADICTS * varies[usual[0]][0]
+    return by_mean[0] if by_mean[1] < _BETTER and not contradicted else None
+
+
+def _clearest(varies: dict[Sharing, float]) -> tuple[Sharing, float]:
+    """Return (how to share for the least variation, its share of the variation if it were shared or not instead)."""
+    best = min(varies, key=lambda sharing: varies[sharing])
+    others = min(value for sharing, value in varies.items() if (sharing is Sharing.NONE) != (best is Sharing.NONE))
+    return best, varies[best] / others if 0 < others < np.inf else 1.0
+
+
+def _variation(key: Array, work: Array, overlapped: Array) -> tuple[float, float]:
+    """Return (median, mean) of how much the work of overlapped transfers deviates from the median of their class.
+
+    Deviations are those of logarithms. Both are infinite if there are too few.
+    """
+    logs = np.log(np.maximum(work, 1.0))
+    order = np.lexsort((logs, key))
+    classes, first, count = np.unique(key[order], return_index=True, return_counts=True)
+    median = (logs[order][first + (count - 1) // 2] + logs[order][first + count // 2]) / 2
+    deviation = np.abs(logs - median[np.searchsorted(classes, key)])
+    several = count[np.searchsorted(classes, key)] > 2
+    chosen = deviation[overlapped & several]
+    return (float(np.median(chosen)), float(np.mean(chosen))) if len(chosen) >= _MIN_EVIDENCE else (np.inf, np.inf)
+
+
+KINDS = (ActivityKind.HOST_COMMUNICATION, ActivityKind.COMMUNICATION)
+
+
+class Sharing(Enum):
+    """How transfers that overlap on a link share it."""
+
+    NONE = "transfers do not slow each other down"
+    EQUAL = "transfers get equal shares of the link"
+    IN_TURN = "the link serves one transfer after the other"
+
+
+@dataclass(frozen=True, eq=False)
+class LinkTransfers:
+    """The transfers of one kind of communication that have known partners."""
+
+    edges: npt.NDArray[np.int64]
+    """The edges whose lags they are."""
+    start: Array
+    """Of each edge: when it began, ns since the job did."""
+    lag: npt.NDArray[np.int64]
+    """Of each edge: how long it took, ns."""
+    transfer: npt.NDArray[np.int64]
+    """Of each edge: the transfer."""
+    key: Array
+    """Of each transfer: its class; those of one class move as much."""
+    operation: Array
+    """Of each transfer: the number of its group and operation."""
+    size: Array
+    """Of each transfer: how much it moves, bytes; -1 if unknown."""
+    link_offsets: npt.NDArray[np.int64]
+    link_ids: npt.NDArray[np.int64]
+
+    def alone(self, sharing: Sharing) -> Array:
+        """Return how long each edge would have taken alone in the recording, ns."""
+        return self._alone_equal if sharing is Sharing.EQUAL else self._alone(sharing)
+
+    @cached_property
+    def _alone_equal(self) -> Array:
+        return self._alone(Sharing.EQUAL)
+
+    def _alone(self, sharing: Sharing) -> Array:
+        lag = np.maximum(self.lag, 0).astype(np.float64)
+        if sharing is Sharing.NONE:
+            return lag
+        from htagraph.core import shared_links  # numba takes a moment to load
+
+        start = self.start.astype(np.float64)
+        links = self.link_offsets, self.link_ids, int(sharing is Sharing.IN_TURN)
+        return np.asarray(shared_links.work_alone(start, start + lag, self.transfer, *links))
+
+    @cached_property
+    def overlapped(self) -> bool:
+        """Whether some of them overlapped on one link in the recording."""
+        return self.overlap(self.start, self.lag)
+
+    def overlap(self, start: Array, lag: Array) -> bool:
+        """Return whether some overlap on one link, given the start of each edge since the job's and its lag, ns."""
+        count = len(self.link_offsets) - 1
+        first, last = np.full(count, np.iinfo(np.int64).max), np.zeros(count, np.int64)
+        np.minimum.at(first, self.transfer, start)
+        np.maximum.at(last, self.transfer, start + np.maximum(lag, 0))
+        of_link = np.repeat(np.arange(count), np.diff(self.link_offsets))
+        start, end = first[of_link], last[of_link]
+        order = np.lexsort((start, self.link_ids))
+        apart = self.link_ids[order] * (int(end.max(initial=0)) + 1)  # links lie one behind the other
+        return bool((np.maximum.accumulate(end[order] + apart)[:-1] > (start[order] + apart)[1:]).any())
+
+
+_KNOWN: WeakKeyDictionary[DependencyGraph, dict[ActivityKind, LinkTransfers | None]] = WeakKeyDictionary()
+"""The transfers of graphs that are in use: many predictions are made from one graph."""
+
+
+def link_transfers(graph: DependencyGraph, kind: ActivityKind) -> LinkTransfers | None:
+    """Return the transfers of one kind of communication; None if there are fewer than two."""
+    known = _KNOWN.setdefault(graph, {})
+    if kind not in known:
+        known[kind] = _anew(graph, kind)
+    return known[kind]
+
+
+def _anew(graph: DependencyGraph, kind: ActivityKind) -> LinkTransfers | None:
+    matches, edges = graph.matches, graph.edges
+    if matches is None or not matches.count:
+        return None
+    collective = np.full(len(graph.activities) + 1, -1, np.int64)
+    collective[matches.activity] = matches.collective
+    rows = np.flatnonzero(of_kind(graph, *TRANSFERS) & (collective[edges.activity] >= 0))
+    rows = rows[graph.activities.kind[edges.activity[rows]] == kind]
+    number, transfer = np.unique(collective[edges.activity[rows]], return_inverse=True)
+    if len(number) < 2:
+        return None
+    place = places_of_links(graph, kind)[graph.activities.rank[matches.activity]]
+    pairs = np.unique(np.stack([matches.collective, place]), axis=1)
+    pairs = pairs[:, np.isin(pairs[0], number)]
+    offsets = np.concatenate((np.searchsorted(pairs[0], number), [pairs.shape[1]]))
+    start = graph.time[edges.source[rows]] - graph.origin_ns
+    classes, operation, size = (column[number] for column in _classes(graph, matches))
+    return LinkTransfers(rows, start, edges.lag[rows], transfer.ravel(), classes, operation, size, offsets, pairs[1])
+
+
+def _classes(graph: DependencyGraph, matches: Matches) -> tuple[Array, Array, Array]:
+    """Return (class, group and operation, size in bytes or -1) of each collective; those of a class move as much.
+
+    Where sizes are unknown, those at one place in the sequence of a step count as one size.
+    """
+    size = np.full(matches.count, -1, np.int64)
+    np.maximum.at(size, matches.collective, matches.bytes)
+    start = np.full(matches.count, np.iinfo(np.int64).max)
+    step = np.full(matches.count, -1, np.int64)
+    np.minimum.at(start, matches.collective, graph.time[2 * matches.activity])
+    np.maximum.at(step, matches.collective, graph.activities.step[matches.activity])
+    label = {key: n for n, key in enumerate(dict.fromkeys(zip(matches.group, matches.op, strict=True)))}
+    name = np.array([label[key] for key in zip(matches.group, matches.op, strict=True)], np.int64)
+    order = np.lexsort((start, step, name))
+    opens = np.ones(len(order), np.bool_)
+    opens[1:] = (np.diff(step[order]) != 0) | (np.diff(name[order]) != 0)
+    position = np.empty(len(order), np.int64)
+    position[order] = np.arange(len(order)) - np.maximum.accumulate(np.where(opens, np.arange(len(order)), 0))
+    _, number = np.unique(np.stack([name, np.where(size >= 0, size, -1 - position)]), axis=1, return_inverse=True)
+    return number.ravel(), name, size
+
+
+def places_of_links(graph: DependencyGraph, kind: ActivityKind) -> npt.NDArray[np.int64]:
+    """Return for each rank, by its number, the number of its link.
+
+    Devices have a link each; threads share that of their host, or of their rank where hosts are not known.
+    """
+    ranks = graph.ranks
+    names = [getattr(getattr(graph.traces.get(rank), "header", None), "host_name", None) for rank in ranks]
+    place = np.arange(max(ranks, default=0) + 2)
+    if all(names) and kind == ActivityKind.HOST_COMMUNICATION:
+        hosts = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        for rank, name in zip(ranks, names, strict=True):
+            place[rank] = hosts[name]
+    return place

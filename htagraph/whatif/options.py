@@ -1,0 +1,501 @@
+"""Changes, criteria and sweeps as options of the command line, such as ``--scale 'name=*gemm*:0.5'``: read and written.
+
+Criteria are ``key=value`` pairs separated by commas; the number of a change follows the last colon. A value may contain
+colons, and commas, because a new criterion begins only where a key and ``=`` follow. A value that contains even that
+goes into double quotes, with ``""`` for a quote.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from htagraph.core.words import nearest_words
+
+if TYPE_CHECKING:
+    from htagraph.whatif.scenario import Scenario
+
+__all__ = [
+    "CHANGES",
+    "KEYS",
+    "Change",
+    "ChangeForm",
+    "Sweep",
+    "amount",
+    "bandwidth",
+    "criteria",
+    "criteria_text",
+    "duration_ns",
+    "numbers",
+    "read_sweep",
+]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of a scenario, as asked for."""
+
+    method: str
+    """Name of the method of `Scenario`."""
+    options: dict[str, Any]
+    """Keywords of the method."""
+
+    def apply(self, scenario: Scenario) -> Scenario:
+        """Return the scenario with this change added."""
+        changed: Scenario = getattr(scenario, self.method)(**self.options)
+        return changed
+
+
+@dataclass(frozen=True)
+class ChangeForm:
+    """The command-line option of a change."""
+
+    option: str
+    """Without its dashes; with ``_`` for ``-`` the name of the method of `Scenario`, unless `reader` says another."""
+    metavar: str
+    """The value, as the help shows it; empty if the option takes none, in brackets if it may be left out."""
+    help: str
+    """What the change does, as the help says it."""
+    reader: Callable[[str], dict[str, Any] | Change]
+    """The function from the option's value to the method's keywords; raises ValueError for what it cannot read."""
+
+    @property
+    def value(self) -> Literal["required", "optional", "none"]:
+        """Whether the option takes a value; an optional one is given after ``=`` only."""
+        return "none" if not self.metavar else "optional" if self.metavar.startswith("[") else "required"
+
+    def read(self, text: str) -> Change:
+        """Return the change that the option's value means.
+
+        Raises:
+            ValueError: it means none.
+        """
+        given = self.reader(text)
+        return given if isinstance(given, Change) else Change(self.option.replace("-", "_"), given)
+
+
+def _nothing(_: str) -> dict[str, Any]:
+    return {}
+
+
+def _selection(text: str) -> dict[str, Any]:
+    return criteria(text) if text else {}
+
+
+def _group(text: str) -> dict[str, Any]:
+    return {"group": text or None}
+
+
+def _scale(text: str) -> dict[str, Any]:
+    which, factor = _split(text, "FACTOR")
+    return {"factor": _number(factor, "a factor such as 0.5"), **criteria(which)}
+
+
+def _set(text: str) -> Change:
+    which, duration = _split(text, "DURATION")
+    return Change("set_duration", {"ns": duration_ns(duration), **criteria(which)})
+
+
+def _network(text: str) -> Change:
+    if "=" not in text:
+        factor = _number(text, "a factor such as 0.5 or latency=10us,bandwidth=100GB/s")
+        return Change("scale_network", {"factor": factor})
+    options: dict[str, Any] = {}
+    for part in text.split(","):
+        key, _, value = part.strip().partition("=")
+        if key not in ("latency", "bandwidth"):
+            msg = f"{text!r}: {key!r} is neither latency nor bandwidth"
+            raise ValueError(msg)
+        if key == "latency":
+            options["latency_us"] = duration_ns(value) / 1000
+        else:
+            options["bandwidth_gb_s"] = bandwidth(value)
+    return Change("network", options)
+
+
+def _straggler(text: str) -> dict[str, Any]:
+    return {"rank": text if text == "auto" else _whole(text, "auto or the number of a rank")}
+
+
+def _steps(text: str) -> dict[str, Any]:
+    given = criteria(text)
+    if "step" not in given or not given.keys() <= {"step", "rank"}:
+        msg = f"{text!r}: give step=N or step=N-M, and rank= unless all ranks are meant"
+        raise ValueError(msg)
+    return given
+
+
+def _slower_rank(text: str) -> dict[str, Any]:
+    which, factor = _split(text, "FACTOR")
+    given = criteria(which)
+    if not isinstance(given.get("rank"), int):
+        msg = f"{text!r}: give the one rank that is to be slower, such as rank=2:1.3"
+        raise ValueError(msg)
+    return {"factor": _number(factor, "a factor such as 1.3"), **given}
+
+
+def _noise(text: str) -> dict[str, Any]:
+    sigma, _, runs = text.partition(":")
+    given: dict[str, Any] = {"sigma": _number(sigma, "a relative deviation such as 0.05")}
+    return given | ({"runs": _whole(runs, "a number of runs")} if runs else {})
+
+
+def _stream(text: str) -> dict[str, Any]:
+    which, stream = _split(text, "STREAM")
+    given = criteria(which)
+    if "stream" in given:
+        msg = f"{text!r}: stream= cannot be a criterion here; select the work by other criteria"
+        raise ValueError(msg)
+    return {**given, "stream": _whole(stream, "the number of a stream")}
+
+
+def _on_or_off(text: str) -> dict[str, Any]:
+    if text not in ("on", "off"):
+        msg = f"{text!r} is neither on nor off"
+        raise ValueError(msg)
+    return {"on": text == "on"}
+
+
+def _ranks(text: str) -> dict[str, Any]:
+    return {"n": _whole(text, "a number of ranks")}
+
+
+_FORMS = (
+    ("scale", "CRITERIA:FACTOR", "Selected work takes FACTOR times as long.", _scale),
+    ("set", "CRITERIA:DURATION", "Each selected activity takes DURATION, such as 12us.", _set),
+    ("remove", "CRITERIA", "Selected work and its launches are left out.", _selection),
+    ("network", "FACTOR|NETWORK", "Transfers take FACTOR times as long, or as long as on this NETWORK, such as "
+     "latency=10us,bandwidth=100GB/s; waits are replayed.", _network),
+    ("fix-straggler", "auto|RANK", "The rank's own work is as fast as the same work on other ranks.", _straggler),
+    ("no-launch-overhead", "[=CRITERIA]", "Launch calls and launch latency take no time.", _selection),
+    ("no-interruptions", "", "Host code that was interrupted takes as long as it usually does.", _nothing),
+    ("infinite-host", "", "Host work takes no time.", _nothing),
+    ("infinite-gpu", "", "Kernels and copies take no time; transfers between ranks still do.", _nothing),
+    ("cuda-graph", "step=N[,rank=R]", "Each step's kernels are launched at once, as one CUDA graph.", _steps),
+    ("inject", "rank=R[,kind=KIND]:FACTOR", "One rank's kernels, host or loader (KIND) take FACTOR times as long.",
+     _slower_rank),
+    ("jitter", "SIGMA[:RUNS]", "Durations vary at random (relative deviation SIGMA, RUNS times); shows p50 and p99.",
+     _noise),
+    ("free-dataloader", "[=CRITERIA]", "The data loader always has the next batch ready.", _selection),
+    ("remove-sync", "CRITERIA", "Blocking calls do not wait for the device.", _selection),
+    ("perfect-overlap", "[=GROUP]", "No other work waits for collectives (of this process group): an upper bound.",
+     _group),
+    ("no-overlap", "[=GROUP]", "Collectives (of this process group) do not overlap with computation.", _group),
+    ("shared-link", "on|off", "Transfers that overlap slow each other down, or do not; by default as recorded.",
+     _on_or_off),
+    ("fuse", "CRITERIA", "Selected kernels that follow each other on a stream become one.", _selection),
+    ("move-to-stream", "CRITERIA:STREAM", "Selected kernels and copies run on this stream.", _stream),
+    ("scale-ranks", "N", "The job has N ranks that work like the recorded ones: an extrapolation.", _ranks),
+)  # fmt: skip
+CHANGES: dict[str, ChangeForm] = {row[0]: ChangeForm(*row) for row in _FORMS}
+"""The options of ``htagraph what-if`` by name; they apply in their order on the command line."""
+
+
+def _split(text: str, what: str) -> tuple[str, str]:
+    """Return the text before and after the last colon."""
+    before, colon, after = text.rpartition(":")
+    if not colon:
+        msg = f"{text!r} lacks :{what} at its end"
+        raise ValueError(msg)
+    return before, after
+
+
+def _number(text: str, what: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        msg = f"{text!r} is not {what}"
+        raise ValueError(msg) from None
+
+
+def _whole(text: str, what: str) -> int:
+    if not re.fullmatch(r"\d{1,9}", text.strip()):
+        msg = f"{text!r} is not {what}"
+        raise ValueError(msg)
+    return int(text)
+
+
+_TEXTS = ("kind", "name", "op", "backward_of", "category", "regex", "after", "before")
+_NUMBERED = ("rank", "stream", "step", "depth", "activity")
+_DURATIONS = ("min_us", "max_us")
+_FROM_END = "step_index"
+KEYS = (
+    *_TEXTS[:4],
+    "rank",
+    "stream",
+    "step",
+    _FROM_END,
+    "time",
+    *_DURATIONS,
+    *_TEXTS[4:6],
+    "depth",
+    "activity",
+    *_TEXTS[6:],
+)
+"""Every criterion of `DependencyGraph.select`, and the two that Python between operators has besides."""
+_KEY = re.compile(r"(\w+)=")
+_NEXT = re.compile(r",(\w+)=")
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"(?=,|$)', re.DOTALL)
+_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
+_POSITION = re.compile(r"-?\d{1,9}")
+_PLAIN = re.compile(r"\d+(\.\d*)?|\.\d+")
+_MAX_RANGE = 1_000_000
+"""The longest range of numbers, such as 0-7, that an option may have.
+
+Chosen: more ranks, streams and steps than any trace has, and short enough as a list. Doubled, no range of those
+changes."""
+_AMOUNT = re.compile(r"(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+)\s*([^\d\s].*)")
+_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9}
+"""ns per unit of time."""
+_GB_PER_S = {
+    f"{prefix}{unit}/s": scale / share
+    for prefix, scale in (("K", 1e-6), ("k", 1e-6), ("M", 1e-3), ("G", 1.0), ("T", 1e3))
+    for unit, share in (("B", 1), ("b", 8), ("bit", 8))
+}
+"""GB/s (10^9 bytes/s) per unit of bandwidth."""
+
+
+def criteria(text: str) -> dict[str, Any]:
+    """Return ``name=*gemm*,rank=0,2-3`` as keywords of `DependencyGraph.select`.
+
+    Raises:
+        ValueError: a key is unknown or given twice, or a value is empty or no number.
+
+    Example:
+        >>> criteria("name=void gemm<float, 4>(int, int),rank=0,2-3")
+        {'name': 'void gemm<float, 4>(int, int)', 'rank': [0, 2, 3]}
+    """
+    given: dict[str, Any] = {}
+    at = 0
+    while at < len(text) or not given:
+        key = _KEY.match(text, at)
+        if key is None or key[1] not in KEYS or key[1] in given:
+            raise ValueError(_unreadable(text, key[1] if key else text[at:], given))
+        value, at = _value(text, key.end())
+        if not value and not text.startswith('"', key.end()):  # in quotes it is a name: that of events without one
+            msg = f"{text!r}: nothing after {key[0]}"
+            raise ValueError(msg)
+        given[key[1]] = _typed(key[1], value)
+    return given
+
+
+def _unreadable(text: str, part: str, given: dict[str, Any]) -> str:
+    if part in given:
+        return f"{text!r}: {part}= is given twice"
+    keys = ", ".join(f"{key}=" for key in KEYS)
+    nearest = nearest_words(part, KEYS)
+    return f"{text!r}: {part!r} is no criterion; choose from {keys}, and quote values that hold a comma and ={nearest}"
+
+
+def _value(text: str, at: int) -> tuple[str, int]:
+    """Return (the value that begins at a position, the position of the next criterion)."""
+    quoted = _QUOTED.match(text, at)
+    if quoted:
+        return quoted[1].replace('""', '"'), quoted.end() + 1
+    following = _NEXT.search(text, at)
+    end = following.start() if following else len(text)
+    return text[at:end], end + 1
+
+
+def _typed(key: str, value: str) -> Any:  # noqa: ANN401 - what select takes for that key
+    if key in _NUMBERED or key == _FROM_END:
+        several = numbers(value) if key != _FROM_END else _positions(value)
+        return several[0] if len(several) == 1 else several
+    if key in _DURATIONS:
+        return _us(value)
+    if key == "time":
+        return _window(value)
+    if key == "kind" and "," in value:
+        return value.split(",")
+    return value
+
+
+def criteria_text(given: dict[str, Any]) -> str:
+    """Return keywords of `DependencyGraph.select` as text that `criteria` reads; None is left out.
+
+    Example:
+        >>> criteria_text({"op": "aten::mm", "rank": [0, 2]})
+        'op=aten::mm,rank=0,2'
+    """
+    parts = []
+    for key, value in given.items():
+        if value is None:
+            continue
+        between = ".." if key == "time" else ","
+        text = between.join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        if key in _TEXTS and (not text or _NEXT.search(text) or text.startswith('"')):
+            text = '"' + text.replace('"', '""') + '"'
+        parts.append(f"{key}={text}")
+    return ",".join(parts)
+
+
+def numbers(text: str) -> list[int]:
+    """Return ``0,3-7`` as a list of numbers.
+
+    Raises:
+        ValueError: the text is no list of numbers, or a range is longer than a million.
+
+    Example:
+        >>> numbers("0,3-5")
+        [0, 3, 4, 5]
+    """
+    chosen: list[int] = []
+    for part in text.split(","):
+        ends = _RANGE.fullmatch(part.strip())
+        first = int(ends[1]) if ends else 0
+        last = int(ends[2] or ends[1]) if ends else -1
+        if not first <= last <= first + _MAX_RANGE:
+            msg = f"{text!r} is not a list of numbers such as 0,3-7"
+            raise ValueError(msg)
+        chosen += range(first, last + 1)
+    return chosen
+
+
+def duration_ns(text: str) -> float:
+    """Return a duration such as ``12us`` or ``1.5ms`` in ns.
+
+    Raises:
+        ValueError: the number or the unit of time is missing.
+
+    Example:
+        >>> duration_ns("1.5ms")
+        1500000.0
+    """
+    return amount(text, _NS, "a duration such as 300ns, 12us, 1.5ms or 2s")
+
+
+def amount(text: str, units: dict[str, float], what: str) -> float:
+    """Return a number with a unit, in the unit that counts as 1.
+
+    Args:
+        text: such as ``12us``.
+        units: how much each unit is.
+        what: what it is to be, for the error.
+
+    Raises:
+        ValueError: the number or the unit is missing.
+
+    Example:
+        >>> amount("2ms", {"ms": 1e6}, "a duration")
+        2000000.0
+    """
+    found = _AMOUNT.fullmatch(text.strip())
+    if found is None or found[2] not in units:
+        msg = f"{text!r} is not {what}"
+        raise ValueError(msg)
+    return float(found[1]) * units[found[2]]
+
+
+def bandwidth(text: str) -> float:
+    """Return a bandwidth such as ``100GB/s`` or ``400Gbit/s`` in GB/s (10^9 bytes/s).
+
+    Raises:
+        ValueError: the number or the unit of bandwidth is missing.
+
+    Example:
+        >>> bandwidth("400Gbit/s")
+        50.0
+    """
+    return amount(text, _GB_PER_S, "a bandwidth such as 100GB/s or 400Gbit/s")
+
+
+def _positions(text: str) -> list[int]:
+    """Return ``0,-1`` or ``0-2`` as a list of positions; -1 is the last."""
+    parts = [part.strip() for part in text.split(",")]
+    return [int(part) for part in parts] if all(map(_POSITION.fullmatch, parts)) else numbers(text)
+
+
+def _us(text: str) -> float:
+    """Return a number of µs, or a duration with a unit, in µs."""
+    return float(text) if _PLAIN.fullmatch(text.strip()) else duration_ns(text) / 1000
+
+
+def _window(text: str) -> tuple[float, float]:
+    """Return ``1ms..2ms`` as two moments in µs since the job's first activity."""
+    first, dots, last = text.partition("..")
+    if not dots:
+        msg = f"{text!r} is not a window FROM..TO such as 1.5ms..2ms"
+        raise ValueError(msg)
+    return _us(first), _us(last)
+
+
+_FROM_TO = re.compile(r"(?P<first>[^:]+)\.\.(?P<last>[^:]+?)(:(?P<points>\d{1,4}))?")
+_PER_OCTAVE = 2
+"""Points between a factor and twice of it. Chosen: a curve of step times has no corner that is missed by much. Doubled,
+it takes twice as long."""
+_LINEAR_POINTS = 5
+"""Points of a range that begins at 0, which has no octaves. Chosen: every quarter of it. Doubled, twice as long."""
+_MAX_POINTS = 100
+"""Points that may be asked for. Chosen: more is a mistake, and each takes eleven replays. Doubled, 200."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What takes a multiple of its time, and which multiples."""
+
+    what: str
+    """``network``, or criteria as `criteria` reads them."""
+    factors: tuple[float, ...]
+
+    def apply(self, scenario: Scenario, factor: float) -> Scenario:
+        """Return the scenario in which it takes `factor` times as long."""
+        if self.what == "network":
+            return scenario.scale_network(factor=factor)
+        return scenario.scale(factor=factor, **self._criteria())
+
+    def _criteria(self) -> dict[str, Any]:
+        return criteria(self.what)
+
+
+def read_sweep(text: str) -> Sweep:
+    """Return the sweep that a text asks for.
+
+    Args:
+        text: ``WHAT=FROM..TO``, ``WHAT=FROM..TO:POINTS`` or ``WHAT=F1,F2,F3``; WHAT is ``network`` or criteria. A range
+            has points at equal ratios (every half octave if not said), or at equal distances if it begins at 0.
+
+    Raises:
+        ValueError: it is none.
+
+    Example:
+        >>> read_sweep("network=0.5..2").factors, read_sweep("kind=computation=0..1:3").factors
+        ((0.5, 0.7071, 1.0, 1.414, 2.0), (0.0, 0.5, 1.0))
+    """
+    what, _, values = text.rpartition("=")
+    found = _FROM_TO.fullmatch(values)
+    try:
+        if found:
+            points = int(found["points"]) if found["points"] else None
+            factors = _between(float(found["first"]), float(found["last"]), points)
+        else:
+            factors = tuple(float(each) for each in values.split(","))
+    except ValueError:
+        factors = ()
+    if not what or not factors or len(factors) > _MAX_POINTS or not all(0 <= each < math.inf for each in factors):
+        msg = (
+            f"{text!r} is no sweep: write network=FROM..TO or CRITERIA=FROM..TO, such as network=0.25..2, "
+            f"name=*gemm*=0.5..1:6 (6 points) or kind=computation=0.5,1,2; at most {_MAX_POINTS} points"
+        )
+        raise ValueError(msg)
+    sweep = Sweep(what, factors)
+    if what != "network":
+        sweep._criteria()  # refuses what it cannot read
+    return sweep
+
+
+def _between(first: float, last: float, points: int | None) -> tuple[float, ...]:
+    """Return factors from the first to the last, rounded to four digits."""
+    if not 0 <= first < last < math.inf or points == 1:
+        return ()
+    if not first:
+        count = points or _LINEAR_POINTS
+        return tuple(_rounded(last * i / (count - 1)) for i in range(count))
+    count = points or 1 + max(1, round(_PER_OCTAVE * math.log2(last / first)))
+    return tuple(_rounded(first * (last / first) ** (i / (count - 1))) for i in range(count))
+
+
+def _rounded(factor: float) -> float:
+    return float(f"{factor:.4g}")

@@ -1,0 +1,314 @@
+"""Other ways to read a recording: waits that may not exist, waits that it does not show, and times that it hides.
+
+Each gives a state in which the recording itself is reproduced as exactly as before, so that the same changes can be
+replayed on it: how far the predictions differ is how much the doubt matters. A data loader whose workers had each batch
+ready, and a message that was there before its receiver asked, took some time that the recording does not show. It shows
+how long they took at most, because they were over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.arrays import Array, distinct
+from htagraph.core.computing import once
+from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
+from htagraph.core.naming import has_loader_workers, names_that, transfer_direction
+from htagraph.graph.activities import Edges
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.waits import lacks_members
+from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
+from htagraph.whatif.rewire import with_waits
+
+__all__ = [
+    "SHARE",
+    "Waits",
+    "after_communication",
+    "hidden_in_pauses",
+    "slow_loaders",
+    "slow_messages",
+    "with_possible_waits",
+    "with_slow_loaders",
+    "with_slow_messages",
+    "with_waits_for_absent_ranks",
+    "without_doubtful_waits",
+]
+
+_MIN_PAUSE_NS = 100_000
+"""ns: a shorter pause of a thread is not taken for a possible wait. Chosen, as in `graph.gaps`: Python between two
+operators takes 5 to 50 µs. Doubled, waits of 0.1 to 0.2 ms do not widen an interval."""
+_MAX_WAKE_NS = 300_000
+"""ns: a pause that ends within this time after other work of the rank ended may have been a wait for it. Chosen: a
+thread that waits in Python wakes up within 0.1 to 0.2 ms. Doubled, more pauses are taken for possible waits by
+chance."""
+
+
+def without_doubtful_waits(state: State) -> State | None:
+    """Return the state in which uncertain dependencies do not exist; None if there are none.
+
+    What they explained in the recording stays as a pause of the same length.
+    """
+    graph, edges = state.graph, state.graph.edges
+    rows = _uncertain(graph)
+    rows = rows[state.lag[rows] > NEVER]
+    if not len(rows):
+        return None
+    doubtful = np.zeros(len(edges), np.bool_)
+    doubtful[rows] = True
+    vertices = distinct(edges.target[rows], graph.vertex_count)
+    into = edges_into(graph, vertices)
+    into = into[state.lag[into] > NEVER]
+    target, allowed = np.searchsorted(vertices, edges.target[into]), graph.time[edges.source[into]] + edges.lag[into]
+    with_all, without = np.full((2, len(vertices)), NEVER)
+    for latest, keep in ((with_all, slice(None)), (without, ~doubtful[into])):
+        np.maximum.at(latest, target[keep], allowed[keep])
+    left = without > NEVER
+    gap = state.gap.copy()
+    gap[vertices[left]] += np.maximum(with_all - without, 0)[left]
+    doubtful[into] &= left[target]
+    return replace(released(state, doubtful), gap=gap)
+
+
+@once
+def _uncertain(graph: DependencyGraph) -> Array:
+    """Return the uncertain edges."""
+    return np.flatnonzero(graph.edges.confidence < UNCERTAIN)
+
+
+def with_waits_for_absent_ranks(state: State) -> State | None:
+    """Return the state in which all that looks like transfer is waiting for ranks that were not recorded.
+
+    Where members of a group were not recorded, nothing tells which of the two it is. None if there is no such group, or
+    if no transfer of one was changed.
+    """
+    recorded, (rows, ends) = state.graph, _at_absent_members(state.graph)
+    was = recorded.edges.lag[rows]
+    changed = (state.lag[rows] > NEVER) & (state.lag[rows] != was)
+    rows, was, ends = rows[changed], was[changed], ends[state.gap[ends] != recorded.gap[ends]]
+    if not len(rows) and not len(ends):
+        return None
+    lag, gap = state.lag.copy(), state.gap.copy()
+    lag[rows], gap[ends] = was, recorded.gap[ends]
+    return replace(state, lag=lag, gap=gap)
+
+
+@once
+def _at_absent_members(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return the edges and the vertices of communication whose group is not in the graph on all its ranks."""
+    lacks = np.append(lacks_members(graph), [False])
+    rows = np.flatnonzero(lacks)
+    return np.flatnonzero(lacks[graph.edges.activity]), np.concatenate((2 * rows, 2 * rows + 1))
+
+
+def with_possible_waits(state: State) -> State | None:
+    """Return the state with waits that the recording may not show; None if there are none.
+
+    - Communication whose end no other work waits for: the caller's next moment may wait for it. In the recording it
+      was over in time.
+    - A pause of a host thread that ends right after other work of its rank ended: it may have been a wait for that.
+    """
+    graph = state.graph
+    (source, target), (ends, nexts) = hidden_in_pauses(graph), after_communication(graph)
+    still = state.gap[target] == graph.gap[target]  # where a change took the pause, nothing is left to explain
+    if not still.any() and not len(ends):
+        return None
+    waits = graph.time[target] - graph.time[source]
+    new = Edges.of(
+        np.concatenate((source, ends)), np.concatenate((target, nexts)),
+        np.concatenate((waits, np.zeros(len(ends), np.int64))), EdgeKind.THREAD, Provenance.INFERRED, confidence=1,
+    )  # fmt: skip
+    gap = state.gap.copy()
+    gap[target[still]] = 0
+    lag = new.lag.copy()
+    lag[: len(still)][~still] = NEVER  # in the graph all the same, which is kept for the next change
+    return with_waits(replace(state, gap=gap), new, lag, "possible waits")  # None: two exclude each other
+
+
+@once
+def hidden_in_pauses(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return (what may have been waited for, the vertices that then waited): ends and moments after a pause."""
+    acts, time = graph.activities, graph.time
+    kinds = (GapKind.HOST_UNTRACED, GapKind.THREAD_IDLE)
+    paused = np.flatnonzero((graph.gap >= _MIN_PAUSE_NS) & of_kinds(graph.gap_kind, kinds))
+    sources, targets = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    work = of_kinds(acts.kind, (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)) | acts.on_device
+    for rank in np.unique(acts.rank[paused >> 1]).tolist():
+        of_rank = acts.of_rank(rank)
+        rows = of_rank.start + np.flatnonzero(work[of_rank])
+        rows = rows[np.argsort(time[2 * rows + 1], kind="stable")]
+        wanted = paused[acts.rank[paused >> 1] == rank]
+        if not len(rows):
+            continue
+        ends = time[2 * rows + 1]
+        at = np.searchsorted(ends, time[wanted], side="right") - 1
+        row, end = rows[np.maximum(at, 0)], ends[np.maximum(at, 0)]
+        near = (at >= 0) & (time[wanted] - end <= _MAX_WAKE_NS) & (end > time[wanted] - graph.gap[wanted])
+        near &= acts.lane[row] != acts.lane[wanted >> 1]
+        sources.append(2 * row[near] + 1)
+        targets.append(wanted[near])
+    return np.concatenate(sources), np.concatenate(targets)
+
+
+@once
+def after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return (ends of communication that nothing waits for, the next moment on the thread that called for it)."""
+    acts, edges, time = graph.activities, graph.edges, graph.time
+    ends = 2 * np.flatnonzero(of_kinds(acts.kind, COMMUNICATION)) + 1
+    leaves = ~of_kind(graph, EdgeKind.STEP, EdgeKind.HOST_ORDER, EdgeKind.STREAM)
+    leaves |= acts.lane[edges.source >> 1] != acts.lane[edges.target >> 1]
+    leaves &= edges.kind != EdgeKind.STEP
+    awaited = np.zeros(graph.vertex_count, np.bool_)
+    awaited[edges.source[leaves]] = True
+    ends = ends[~awaited[ends]]
+    sources, targets = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for rank in np.unique(acts.rank[ends >> 1]).tolist():
+        wanted = ends[acts.rank[ends >> 1] == rank]
+        later = _moments_of_caller(graph, rank)
+        at = np.searchsorted(time[later], time[wanted])
+        known = at < len(later)
+        sources.append(wanted[known])
+        targets.append(later[at[known]])
+    return np.concatenate(sources), np.concatenate(targets)
+
+
+def _moments_of_caller(graph: DependencyGraph, rank: int) -> npt.NDArray[np.int64]:
+    """Return the moments at which the computation of a rank may go on, by time.
+
+    With computation on a device, the starts of kernels on its busiest stream; else the moments of the thread with
+    steps.
+    """
+    acts = graph.activities
+    of_rank = acts.of_rank(rank)
+    kind, lane = acts.kind[of_rank], acts.lane[of_rank]
+    busy = kind == ActivityKind.COMPUTATION
+    on_host = not busy.any()
+    if on_host:
+        with_steps = np.unique(lane[kind == ActivityKind.STEP])
+        busy = (kind == ActivityKind.OP) & (np.isin(lane, with_steps) | (not len(with_steps)))
+    if not busy.any():
+        return np.zeros(0, np.int64)
+    on_lane = of_rank.start + np.flatnonzero(busy & (lane == np.argmax(np.bincount(lane[busy]))))
+    vertices = np.concatenate((2 * on_lane, 2 * on_lane + 1)) if on_host else 2 * on_lane
+    return vertices[np.argsort(graph.time[vertices], kind="stable")]
+
+
+SHARE = 0.9
+"""What took an unknown part of a time is taken to have taken this share of it. Source: nine of ten values that are
+evenly spread from 0 to 1 are less. It cannot be doubled; at 1, each change of a job whose loader has workers might
+gain nothing."""
+_CONFIDENCE = 1
+"""Percent: confidence of a wait that was not seen. Chosen: it is in no graph that is shown, and no result depends on
+it. Doubled, nothing changes."""
+
+
+class Waits(NamedTuple):
+    """Waits that the recording does not show."""
+
+    source: Array
+    """The vertex from which each is counted."""
+    target: Array
+    """The vertex that waits."""
+    took: Array
+    """The longest that each may last, ns."""
+    like: Array
+    """The edge whose change each follows."""
+
+
+_NONE = Waits(*(np.zeros(0, np.int64) for _ in range(4)))
+
+
+def with_slow_loaders(state: State) -> State | None:
+    """Return the state in which data loaders that were never waited for need nearly the time of a step per batch.
+
+    None if there are none: the loader has no workers, or it was waited for, so that its time is known.
+    """
+    return _with(state, slow_loaders(state.graph))
+
+
+@once
+def slow_loaders(graph: DependencyGraph) -> Waits:
+    """Return the batches of loaders that were never waited for, each from where the loader was free for it."""
+    edges = graph.edges
+    acts = graph.activities
+    loads = np.flatnonzero(of_kind(graph, EdgeKind.DATALOADER) & (edges.activity >= 0))
+    loads = loads[names_that(has_loader_workers, graph.names)[acts.name[edges.activity[loads]]]]
+    produced = edges.provenance[loads] == Provenance.INFERRED
+    lane, name = acts.lane[edges.activity[loads]], acts.name[edges.activity[loads]]
+    loader = lane.astype(np.int64) * max(len(graph.names), 1) + name
+    own = ~produced & ~np.isin(loader, loader[produced])
+    fetches, loader = loads[own], loader[own]
+    order = np.lexsort((-edges.lag[fetches], edges.activity[fetches]))
+    order = order[np.unique(edges.activity[fetches[order]], return_index=True)[1]]  # the longest stretch of each batch
+    order = order[np.lexsort((graph.time[edges.target[fetches[order]]], loader[order]))]
+    fetches, loader = fetches[order], loader[order]
+    follows = np.flatnonzero(np.diff(loader) == 0)
+    batch, before = fetches[follows + 1], edges.target[fetches[follows]]
+    took = graph.time[edges.target[batch]] - graph.time[before]
+    took = np.minimum(took, _of_group(np.median, loader[follows + 1], took))
+    return Waits(before, edges.target[batch], took, batch)
+
+
+def with_slow_messages(state: State) -> State | None:
+    """Return the state in which messages between hosts took nearly as long as their receivers left them; None if none.
+
+    Messages of one size to one receiver take equally long: the one that had least time limits them all, so that nothing
+    changes for those of which one was waited for.
+    """
+    return _with(state, slow_messages(state.graph))
+
+
+@once
+def slow_messages(graph: DependencyGraph) -> Waits:
+    """Return the messages between hosts, each from the begin of its send."""
+    acts, edges, matches = graph.activities, graph.edges, graph.matches
+    on_host = acts.kind == ActivityKind.HOST_COMMUNICATION
+    if matches is None or not on_host.any():
+        return _NONE
+    receives = names_that(lambda name: transfer_direction(name) < 0, graph.names)[acts.name]
+    pair = np.full(len(acts), -1, np.int64)
+    pair[matches.activity] = matches.collective
+    sender, size = np.full(matches.count + 1, -1, np.int64), np.full(matches.count + 1, -1, np.int64)
+    sends = on_host & ~receives & (pair >= 0)
+    sender[pair[sends]] = np.flatnonzero(sends)
+    size[matches.collective] = matches.bytes
+    owner = edges.activity
+    rows = np.flatnonzero(of_kind(graph, EdgeKind.P2P) & (owner >= 0))
+    rows = rows[(edges.target[rows] == 2 * owner[rows] + 1) & (on_host & receives)[owner[rows]]]
+    rows = rows[sender[pair[owner[rows]]] >= 0]
+    start = 2 * sender[pair[owner[rows]]]
+    took = graph.time[edges.target[rows]] - graph.time[start]
+    alike = np.stack([acts.rank[owner[rows]], acts.rank[start >> 1], size[pair[owner[rows]]]])
+    _, number = np.unique(alike, axis=1, return_inverse=True)
+    took = np.minimum(took, _of_group(np.min, number.ravel(), took))
+    return Waits(start[took > 0], edges.target[rows][took > 0], took[took > 0], rows[took > 0])
+
+
+def _of_group(statistic: Callable[[Array], Any], number: Array, values: Array) -> npt.NDArray[np.int64]:
+    """Return for each value the statistic of all values with its number."""
+    out = np.zeros(len(values), np.int64)
+    for each in np.unique(number):
+        out[number == each] = statistic(values[number == each])
+    return out
+
+
+def _with(state: State, waits: Waits) -> State | None:
+    """Return the state with more waits; None if there are none, or if they exclude what was recorded."""
+    source, target, took, like = waits
+    now, recorded = state.lag[like], state.graph.edges.lag[like]
+    kept = now > NEVER
+    if not kept.any():
+        return None
+    source, target, took = source[kept], target[kept], (SHARE * took[kept]).astype(np.int64)
+    factor = np.divide(now, recorded, out=np.ones(len(now)), where=recorded > 0)[kept]
+    new = Edges.of(
+        source, target, took, EdgeKind.THREAD, Provenance.INFERRED, confidence=_CONFIDENCE,
+        activity=state.graph.edges.activity[like][kept],
+    )  # fmt: skip
+    return with_waits(
+        state, new, np.rint(took * factor).astype(np.int64), "hidden time"
+    )  # None: two exclude each other

@@ -1,0 +1,140 @@
+"""What users give as an engine, and what each engine does as its workers die: an executor, processes, Dask, Ray."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import htagraph as hg
+from htagraph.cluster.engines import engine_of
+from htagraph.cluster.run_each import Failed, Patience, run_each
+from htagraph.core.errors import HtagraphError
+from tests.cluster.calls import doubled, dying, dying_once, hanging_once
+from tests.reach import DATA, REPOSITORY
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of the libraries
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """Yield a real Dask cluster of two processes."""
+    dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
+    settings = {"distributed.scheduler.allowed-failures": 0, "distributed.admin.log-format": "%(message)s"}
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50, host="127.0.0.1"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def ray() -> Iterator[Any]:
+    """Yield a real Ray of two workers."""
+    module: Any = pytest.importorskip("ray")
+    module.init(
+        num_cpus=2, include_dashboard=False, object_store_memory=100 << 20, log_to_driver=False,
+        runtime_env={"env_vars": {"PYTHONPATH": str(REPOSITORY)}},
+    )  # fmt: skip
+    yield module
+    module.shutdown()
+
+
+def test_words_numbers_executors_and_engines_are_engines() -> None:
+    processes = engine_of(3)
+    assert processes.slots() == 3
+    assert engine_of("processes").slots() >= 1
+    assert engine_of(processes) is processes
+    with ThreadPoolExecutor(3) as pool:
+        engine = engine_of(pool)
+        assert engine.slots() == 3
+        assert dict(run_each(engine, doubled, [0, 1])) == {0: 0, 1: Failed("odd")}
+
+
+@pytest.mark.parametrize("engine", ["threads", 0, -1, True, 1.5, object()])
+def test_all_else_is_refused_with_what_is_taken(engine: Any) -> None:
+    with pytest.raises(TypeError, match=r"concurrent\.futures executor"):
+        engine_of(engine)
+
+
+def test_an_executor_that_breaks_is_said_of_what_it_did_not_answer() -> None:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        answers = dict(run_each(engine_of(pool), dying, range(5), 0))
+    assert set(answers) == set(range(5))
+    assert isinstance(answers[4], Failed)
+    assert "BrokenProcessPool" in answers[4].why
+
+
+@pytest.mark.parametrize("given", [2, "client", "ray"])
+def test_a_worker_that_dies_once_costs_nothing_and_one_that_always_does_its_item(
+    given: Any, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    engine = engine_of(request.getfixturevalue(given) if isinstance(given, str) else given)
+    assert engine.slots() == 2
+    assert dict(run_each(engine, doubled, range(4))) == {0: 0, 1: Failed("odd"), 2: 4, 3: Failed("odd")}
+    answers = dict(run_each(engine, dying_once, range(6), 2, str(tmp_path / "died")))
+    assert answers == {number: number for number in range(6)}
+    answers = dict(run_each(engine, dying, range(4), 1, patience=Patience(tries=3 if given == "client" else 2)))
+    failed = answers.pop(1)
+    assert isinstance(failed, Failed)
+    assert given != "client" or "KilledWorker" in failed.why
+    assert answers == {0: 0, 2: 2, 3: 3}
+
+
+def test_a_process_that_hangs_is_ended(tmp_path: Path) -> None:
+    engine = engine_of(1)
+    assert dict(run_each(engine, doubled, [0])) == {0: 0}  # which starts it
+    patience = Patience(tries=3, slow_s=0.5)
+    answers = dict(run_each(engine, hanging_once, range(2), 0, str(tmp_path / "hung"), patience=patience))
+    assert set(answers) == {0, 1}
+    assert dict(run_each(engine, doubled, [2])) == {2: 4}
+
+
+@pytest.mark.parametrize("given", ["client", "ray"])
+def test_a_job_on_workers_answers_as_one_graph(given: str, request: pytest.FixtureRequest) -> None:
+    job, local = hg.load(DATA / "demo", engine=request.getfixturevalue(given)), hg.load(DATA / "demo")
+    assert job.ranks == local.ranks
+    assert not job.missing
+    pd.testing.assert_frame_equal(hg.temporal_breakdown(job), hg.temporal_breakdown(local))
+    pd.testing.assert_frame_equal(hg.step_times(job), hg.step_times(local))
+    assert job.moments.makespan_ns() == hg.replay(local).makespan_ns
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_a_killed_worker_and_a_file_that_cannot_be_read_cost_no_other_rank_its_answer(
+    client: Any, tmp_path: Path
+) -> None:
+    for path in (DATA / "demo").glob("*.json.gz"):
+        shutil.copy(path, tmp_path)
+    (tmp_path / "rank-1.json.gz").write_bytes(b"\x1f\x8b\x08 no gzip")
+    victim = next(iter(client.run(os.getpid).values()))
+    threading.Timer(0.05, os.kill, (victim, signal.SIGKILL)).start()
+    job = hg.load(tmp_path, engine=client)
+    assert job.ranks == (0, 2, 3)
+    [lacking] = job.missing
+    assert (lacking.rank, Path(lacking.file).name) == (1, "rank-1.json.gz")
+    expected = hg.load({rank: tmp_path / f"rank-{rank}.json.gz" for rank in (0, 2, 3)})
+    pd.testing.assert_frame_equal(hg.overlap(job), hg.overlap(expected))
+    assert hg.overlap(job).attrs["missing"] == [1]
+
+
+def test_no_scheduler_at_an_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    dask: Any = pytest.importorskip("dask")
+    pytest.importorskip("distributed")
+    monkeypatch.setitem(dask.config.config["distributed"]["comm"]["timeouts"], "connect", "0.2s")
+    for address in ("tcp://127.0.0.1:1", "none://here"):
+        with pytest.raises(HtagraphError, match="no Dask scheduler answers"):
+            engine_of(address)

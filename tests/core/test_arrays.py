@@ -1,0 +1,54 @@
+"""The stable order of whole numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from htagraph.core.arrays import distinct, is_any_of, occurring, stable_order, sums_by, texts_of
+
+
+@given(st.lists(st.one_of(st.integers(0, 3), st.integers(0, 2**63 - 1))))
+def test_it_is_that_of_a_stable_sort_however_large_the_keys(keys: list[int]) -> None:
+    column = np.array(keys, np.int64)
+    assert stable_order(column).tolist() == np.argsort(column, kind="stable").tolist()
+
+
+@given(st.lists(st.integers(0, 9), max_size=30))
+@settings(max_examples=50)
+def test_distinct_numbers_are_those_of_a_set(numbers: list[int]) -> None:
+    assert distinct(np.array(numbers, np.int64), 10).tolist() == sorted(set(numbers))
+
+
+@given(st.lists(st.tuples(st.integers(-5, 5), st.integers(-(2**55), 2**55)), max_size=30))
+@settings(max_examples=50)
+def test_sums_are_exact_beyond_the_precision_of_floats(pairs: list[tuple[int, int]]) -> None:
+    key, value = (np.array([pair[at] for pair in pairs], np.int64) for at in (0, 1))
+    keys, sums = sums_by(key, value)
+    assert keys.tolist() == sorted({each for each, _ in pairs})
+    assert sums.tolist() == [sum(ns for other, ns in pairs if other == each) for each in keys.tolist()]
+
+
+@given(st.lists(st.integers(-1, 9), max_size=30), st.lists(st.integers(-1, 9), max_size=5))
+@settings(max_examples=50)
+def test_what_is_among_some_numbers_is_what_numpy_finds(column: list[int], numbers: list[int]) -> None:
+    found = is_any_of(np.array(column, np.int32), np.array(numbers, np.int32), 11)
+    assert found.tolist() == np.isin(column, numbers).tolist()
+
+
+@given(st.lists(st.integers(-3, 9), max_size=30))
+@settings(max_examples=50)
+def test_numbers_that_occur_are_those_of_a_set(column: list[int]) -> None:
+    assert occurring(np.array(column, np.int32)) == sorted(set(column))
+
+
+@given(st.lists(st.text(max_size=3), max_size=5), st.data())
+@settings(max_examples=50)
+def test_a_column_of_numbers_of_texts_is_the_column_of_the_texts(texts: list[str], data: st.DataObject) -> None:
+    numbers = data.draw(st.lists(st.integers(-1, len(texts) - 1), max_size=10))
+    column = texts_of(texts, numbers)
+    plain = pd.array([texts[number] if number >= 0 else "" for number in numbers], dtype="str")
+    assert column.dtype == plain.dtype
+    assert column.tolist() == plain.tolist()

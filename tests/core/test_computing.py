@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import gc
+import os
+import weakref
+from threading import Barrier, get_ident
+
+import pytest
+
+from htagraph.core.computing import ahead, once, processors, threads_for
+
+
+def test_processors_that_this_process_may_not_use_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 5}, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    assert processors() == 2
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert processors() == 8
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_results_come_in_the_order_of_the_items(threads: int) -> None:
+    assert list(ahead(lambda number: number * number, range(20), threads)) == [(i, i * i) for i in range(20)]
+    assert list(ahead(abs, [], threads)) == []
+
+
+def test_as_many_results_are_computed_at_once_as_there_are_threads() -> None:
+    together = Barrier(3)
+    assert len(list(ahead(lambda _: together.wait(timeout=30), range(6), 3))) == 6
+
+
+def test_who_stops_early_has_one_result_per_thread_too_many_at_most() -> None:
+    computed: list[int] = []
+    for number, _ in ahead(computed.append, range(1000), 3):
+        if number == 4:
+            break
+    assert set(range(5)) <= set(computed) <= set(range(8))
+
+
+def test_one_thread_computes_what_is_asked_for_and_nothing_more() -> None:
+    computed: list[tuple[int, int]] = []
+    results = ahead(lambda number: computed.append((number, get_ident())), range(9), 1)
+    next(results)
+    assert computed == [(0, get_ident())]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_error_comes_where_its_result_would(threads: int) -> None:
+    results = ahead(lambda number: 1 // number, [1, 0], threads)
+    assert next(results) == (1, 1)
+    with pytest.raises(ZeroDivisionError):
+        next(results)
+
+
+def test_small_work_gets_no_threads_and_large_work_not_more_than_there_are_processors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("htagraph.core.computing.processors", lambda: 3)
+    assert (threads_for(100), threads_for(10_000_000)) == (1, 3)
+
+
+class Subject:
+    """Something that results are about."""
+
+
+def test_a_result_is_computed_once_per_subject() -> None:
+    calls: list[Subject] = []
+
+    def result_of(subject: Subject) -> object:
+        calls.append(subject)
+        return object()
+
+    count = once(result_of)
+    one, other = Subject(), Subject()
+    assert count(one) is count(one)
+    assert count(one) is not count(other)
+    assert calls == [one, other]
+
+
+def test_a_result_goes_with_its_subject() -> None:
+    subject = Subject()
+    kept = once(lambda _: Subject())(subject)
+    result = weakref.ref(kept)
+    del kept, subject
+    gc.collect()
+    assert result() is None

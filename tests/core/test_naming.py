@@ -1,0 +1,380 @@
+from __future__ import annotations
+
+import fnmatch
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from htagraph.core import naming
+from htagraph.core.naming import (
+    COUNTER_RANGE,
+    DEFAULT_NAMING,
+    DEVICE_ANNOTATION,
+    DEVICE_CATEGORIES,
+    HOST_CATEGORIES,
+    RUNTIME_CATEGORIES,
+    activity_kind,
+    collective_op,
+    copy_kind,
+    exact_glob,
+    inference_phase,
+    is_backward,
+    is_compiled_region,
+    is_data_loader,
+    is_graph_launch,
+    is_kernel_launch,
+    is_memory_call,
+    is_module_frame,
+    matches,
+    names_like,
+    names_that,
+    operator_of_frame,
+    short_name,
+    stable_name,
+    step_number,
+    transfer_direction,
+)
+from htagraph.trace.kineto.events import MODELS
+
+names = st.lists(st.text(alphabet="abAB_", max_size=4), min_size=1, max_size=5)
+patterns = st.sampled_from(["a", "^b", "A_", "b$", "ab|ba", ""])
+
+
+@given(patterns, st.text(alphabet="abAB_", max_size=4))
+def test_a_pattern_matches_anywhere_whatever_the_case(pattern: str, name: str) -> None:
+    assert matches(pattern, name) == (re.search(pattern.lower(), name.lower()) is not None)
+    assert matches(pattern, name) == matches(pattern, name.swapcase())
+
+
+@given(names, patterns, st.data())
+def test_codes_are_chosen_by_their_names(known: list[str], pattern: str, data: st.DataObject) -> None:
+    codes = data.draw(st.lists(st.integers(0, len(known) - 1), max_size=8))
+    mask = names_like(pattern, known, np.array(codes, np.int32))
+    assert mask.tolist() == [matches(pattern, known[code]) for code in codes]
+
+
+@given(names)
+def test_names_are_chosen_by_a_predicate(known: list[str]) -> None:
+    assert names_that(str.isupper, known).tolist() == [name.isupper() for name in known]
+
+
+def test_no_names_give_an_empty_mask() -> None:
+    assert names_that(str.isupper, ()).tolist() == []
+
+
+@given(st.text(max_size=8), st.text(max_size=8))
+def test_an_exact_glob_is_one_line_that_fits_its_name_and_no_printable_other(name: str, other: str) -> None:
+    pattern = exact_glob(name)
+    assert pattern.isprintable()
+    assert fnmatch.fnmatchcase(name, pattern)
+    if name.isprintable() and name != other:
+        assert not fnmatch.fnmatchcase(other, pattern)
+
+
+def test_every_category_is_one_of_the_schema() -> None:
+    assert {COUNTER_RANGE, DEVICE_ANNOTATION} | DEVICE_CATEGORIES | HOST_CATEGORIES <= set(MODELS)
+
+
+def test_no_category_is_on_host_and_device() -> None:
+    assert not DEVICE_CATEGORIES & HOST_CATEGORIES
+    assert not {COUNTER_RANGE, DEVICE_ANNOTATION} & (DEVICE_CATEGORIES | HOST_CATEGORIES)
+
+
+def test_calls_run_on_the_host() -> None:
+    assert RUNTIME_CATEGORIES < HOST_CATEGORIES
+
+
+def test_every_runtime_and_driver_category_of_the_schema_is_a_call() -> None:
+    assert {name for name in MODELS if name.endswith(("_runtime", "_driver"))} == RUNTIME_CATEGORIES
+
+
+@pytest.mark.parametrize(
+    ("category", "name", "kind"),
+    [
+        ("kernel", "ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "communication"),
+        ("kernel", "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclWorkElem)", "communication"),
+        ("kernel", "rcclGenericKernel<1, false>", "communication"),
+        ("kernel", "void vllm::cross_device_reduce_1stage<c10::Half, 2>", "communication"),
+        ("kernel", "mscclpp::allreduce6", "communication"),
+        ("kernel", "void deep_ep::intranode::dispatch<4>", "communication"),
+        ("kernel", "ampere_sgemm_128x64_nn", "computation"),
+        ("kernel", "batch_norm_collect_statistics_SyncBN", "computation"),
+        ("kernel", "my_dma_like_gemm", "computation"),
+        ("kernel", "__amd_rocclr_copyBuffer", "memory"),
+        ("kernel", "Memset (Device)", "memory"),
+        ("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", "memory"),
+        ("gpu_memset", "hipMemset", "memory"),
+        ("gpu_memcpy", "CopyDeviceToDevice", "memory"),
+        ("mtia_ccp_events", "event_wait", "device_other"),
+        ("cuda_runtime", "cudaLaunchKernel", "launch"),
+        ("cuda_runtime", "cudaLaunchKernelExC", "launch"),
+        ("cuda_driver", "cuLaunchKernelEx", "launch"),
+        ("cuda_runtime", "cudaGraphLaunch", "launch"),
+        ("cuda_runtime", "cudaMemcpyAsync", "launch"),
+        ("cuda_runtime", "cudaMemsetAsync", "launch"),
+        ("cuda_runtime", "hipModuleLaunchKernel", "launch"),
+        ("mtia_runtime", "runFunction - job_prep_and_submit_for_execution", "launch"),
+        ("cuda_runtime", "cudaDeviceSynchronize", "sync"),
+        ("cuda_runtime", "hipStreamSynchronize", "sync"),
+        ("cuda_runtime", "cudaEventRecord", "record"),
+        ("cuda_runtime", "cudaEventRecordWithFlags", "record"),
+        ("cuda_runtime", "cudaStreamWaitEvent", "wait"),
+        ("cuda_runtime", "cudaMalloc", "runtime"),
+        ("cuda_runtime", "cudaEventQuery", "runtime"),
+        ("cpu_op", "aten::mm", "op"),
+        ("cpu_op", "nccl:all_reduce", "op"),
+        ("cpu_op", "gloo:all_reduce", "host_communication"),
+        ("user_annotation", "gloo:all_reduce", "host_communication"),
+        ("user_annotation", "ProfilerStep#12", "step"),
+        ("cpu_op", "ProfilerStep#12", "step"),
+        ("cpu_op", "ProfilerStep", "op"),
+        ("user_annotation", "## forward ##", "annotation"),
+        ("python_function", "nn.Module: Linear_0", "python"),
+    ],
+)
+def test_a_name_and_its_category_decide_the_kind(category: str, name: str, kind: str) -> None:
+    assert activity_kind(category, name).label == kind
+
+
+def test_own_patterns_add_to_the_default_ones() -> None:
+    naming = DEFAULT_NAMING.extend(communication=r"acme_ring_\w+")
+    assert activity_kind("kernel", "acme_ring_push", naming).label == "communication"
+    assert activity_kind("kernel", "ncclDevKernel_Broadcast", naming).label == "communication"
+    assert activity_kind("kernel", "acme_ring_push").label == "computation"
+
+
+def test_rules_show_only_what_differs_from_the_default_ones() -> None:
+    assert repr(DEFAULT_NAMING) == "Naming()"
+    assert repr(DEFAULT_NAMING.extend(sync="join")) == "Naming(sync='synchronize|join')"
+
+
+def test_an_unknown_pattern_is_refused() -> None:
+    with pytest.raises(AttributeError, match="comunication"):
+        DEFAULT_NAMING.extend(comunication="x")
+
+
+@pytest.mark.parametrize(
+    ("name", "op"),
+    [
+        ("ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevComm*)", "all_reduce"),
+        ("ncclKernel_ReduceScatter_RING_LL_Sum_bf16", "reduce_scatter"),
+        ("ncclDevKernel_AllGather_RING_LL", "all_gather"),
+        ("ncclDevKernel_Broadcast_RING_LL", "broadcast"),
+        ("ncclDevKernel_SendRecv", "send_recv"),
+        ("ncclKernel_Reduce_RING_LL_Sum_float", "reduce"),
+        ("void deep_ep::intranode::dispatch<4>", "all_to_all"),
+        ("rcclGenericKernel<1, false>", ""),
+        ("_reduce_scatter_base", "reduce_scatter"),
+        ("all_to_allv", "all_to_all"),
+        ("wait", ""),
+    ],
+)
+def test_a_kernel_or_argument_names_its_collective(name: str, op: str) -> None:
+    assert collective_op(name) == op
+
+
+@pytest.mark.parametrize("name", ["aten::gather", "aten::scatter", "aten::broadcast_tensors", "sum_reduce"])
+def test_operators_without_a_librarys_prefix_communicate_nothing(name: str) -> None:
+    assert collective_op(name)
+    assert not collective_op(name, host=True)
+
+
+@pytest.mark.parametrize("prefix", ["nccl:", "rccl:", "gloo:", "c10d::"])
+def test_operators_behind_a_librarys_prefix_communicate(prefix: str) -> None:
+    assert collective_op(f"{prefix}all_reduce", host=True) == "all_reduce"
+
+
+def test_users_may_add_the_prefix_of_their_library() -> None:
+    naming = DEFAULT_NAMING.extend(host_communication="^acme:")
+    assert collective_op("acme:all_reduce", naming, host=True) == "all_reduce"
+    assert not collective_op("acme:all_reduce", host=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "direction"),
+    [("nccl:send 0->1", 1), ("nccl:recv 0<-1", -1), ("c10d::send", 1), ("c10d::recv_", -1), ("isend", 1), ("irecv", -1),
+     ("ncclDevKernel_SendRecv", 0), ("nccl:all_reduce", 0), ("sender", 0)],
+)  # fmt: skip
+def test_a_send_and_a_receive_have_opposite_directions(name: str, direction: int) -> None:
+    assert transfer_direction(name) == direction
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("ProfilerStep#0", 0), ("ProfilerStep#551", 551), ("ProfilerStep#7 (train)", 7), ("ProfilerStep", None),
+        ("ProfilerStep#", None), ("my ProfilerStep#3", None), ("ProfilerStep#12345678901234567890", None),
+    ],
+)  # fmt: skip
+def test_a_step_has_the_number_in_its_name(name: str, number: int | None) -> None:
+    assert step_number(name) == number
+
+
+NAMES = {
+    "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__": is_data_loader,
+    "autograd::engine::evaluate_function: MmBackward0": is_backward,
+    "nn.Module: Linear_0": is_module_frame,
+    "Torch-Compiled Region: 0/0": is_compiled_region,
+    "## Call CompiledFxGraph fab ##": is_compiled_region,
+    "aten::mm": None,
+    "MmBackward0": None,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_region_is_of_one_kind_at_most(name: str) -> None:
+    kinds = (is_data_loader, is_backward, is_module_frame, is_compiled_region)
+    assert [kind for kind in kinds if kind(name)] == [NAMES[name]] * (NAMES[name] is not None)
+
+
+@pytest.mark.parametrize(
+    ("name", "phase", "tokens"),
+    [
+        ("execute_context_1(512)_generation_0(0)", "prefill", 512),
+        ("execute_context_0(0)_generation_31(31)", "decode", 31),
+        ("execute_context_1(512)_generation_31(31)", "mixed", 543),
+        ("step[DECODE bs=8 toks=8]", "step[DECODE bs=* toks=*]", 8),
+        ("forward", "forward", -1),
+    ],
+)
+def test_an_inference_annotation_names_its_phase_and_tokens(name: str, phase: str, tokens: int) -> None:
+    assert inference_phase(name) == (phase, tokens)
+
+
+@pytest.mark.parametrize(
+    ("frame", "operator"),
+    [
+        ("at::_ops::mm::call(at::Tensor const&, at::Tensor const&)", "mm"),
+        ("at::_ops::add__Tensor::redispatch(c10::DispatchKeySet)", "add__Tensor"),
+        ("at::native::mm(at::Tensor const&)", ""),
+        ("forward", ""),
+    ],
+)
+def test_only_dispatch_frames_name_an_operator(frame: str, operator: str) -> None:
+    assert operator_of_frame(frame) == operator
+
+
+CALLS = {
+    "cudaLaunchKernel": is_kernel_launch,
+    "cudaLaunchKernelExC": is_kernel_launch,
+    "cudaLaunchCooperativeKernel": is_kernel_launch,
+    "cuLaunchKernel": is_kernel_launch,
+    "hipExtModuleLaunchKernel": is_kernel_launch,
+    "cudaGraphLaunch": is_graph_launch,
+    "hipGraphLaunch": is_graph_launch,
+    "cudaMemcpyAsync": is_memory_call,
+    "cuMemsetD32Async": is_memory_call,
+    "hipMemcpyWithStream": is_memory_call,
+    "cudaMalloc": None,
+    "cudaStreamSynchronize": None,
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_enqueues_one_kind_of_work_at_most(name: str) -> None:
+    kinds = (is_kernel_launch, is_graph_launch, is_memory_call)
+    assert [kind for kind in kinds if kind(name)] == [CALLS[name]] * (CALLS[name] is not None)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("Memcpy HtoD (Pinned -> Device)", "Memcpy HtoD"),
+        ("Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD"),
+        ("Memcpy PtoP (Device -> Device)", "Memcpy PtoP"),
+        ("Memset (Device)", "Memset"),
+        ("CopyDeviceToDevice", "other"),
+    ],
+)
+def test_copies_are_told_apart_by_direction_only(name: str, kind: str) -> None:
+    assert copy_kind(name) == kind
+
+
+YES_AND_NO: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "is_autograd_node": (("AddmmBackward", "MmBackward0"), ("aten::relu_backward",)),
+    "is_backward": (("autograd::engine::evaluate_function: MmBackward0",), ("AUTOGRAD::engine::f", "MmBackward0")),
+    "is_gradient_ready": (("torch::autograd::AccumulateGrad",), ("AccumulateGrad: hook", "accumulategrad")),
+    "is_collective_call": (("c10d::allreduce_",), ("nccl:all_reduce", "C10D::allreduce_", "aten::mm")),
+    "is_data_loader": (("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",), ("DataLoader",)),
+    "has_loader_workers": (
+        ("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",),
+        ("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",),
+    ),
+    "is_compiled_region": (("Torch-Compiled Region: 0/0", "CompiledFunctionBackward"), ("compile_fx_inner",)),
+    "is_compiling": (
+        ("compile_fx_inner (dynamo_timed)", "torch/_dynamo/convert_frame.py(94): g", "cuModuleLoadData"),
+        ("Torch-Compiled Region: 0/0", "TorchDynamo Cache Lookup"),
+    ),
+    "is_wait": (
+        ("_c10d_functional::wait_tensor", "<built-in method wait of PyCapsule object at 0x7f01>"),
+        ("threading.py(323): wait",),
+    ),
+    "is_module_frame": (("nn.Module: Linear_0",), ("NN.Module: Linear_0", "my nn.Module: Linear_0")),
+    "is_source_frame": (("train.py(42): augment",), ("<built-in function sleep>",)),
+    "is_graph_launch": (("cudaGraphLaunch",), ("cudaLaunchKernel",)),
+    "is_kernel_launch": (("cudaLaunchKernelExC",), ("CudaLaunchKernel", "my cudaLaunchKernel", "cudaMemcpyAsync")),
+    "is_memory_call": (("cudaMemcpyAsync",), ("cudaLaunchKernel",)),
+    "is_poll": (("cudaEventQuery", "hipStreamQuery"), ("cudaEventSynchronize",)),
+    "is_triton_kernel": (
+        ("triton_poi_fused_add_cos_sin_0", "triton_red_fused_sum_1"),
+        ("ampere_sgemm_128x64_nn", "my_triton_kernel"),
+    ),
+}
+
+
+@pytest.mark.parametrize("predicate", YES_AND_NO)
+def test_a_predicate_tells_names_apart(predicate: str) -> None:
+    fits, (yes, no) = getattr(naming, predicate), YES_AND_NO[predicate]
+    assert [name for name in (*yes, *no) if fits(name)] == list(yes)
+    assert (fits.__doc__ or "").startswith("Return True for the name of ")
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("void at::native::vectorized_elementwise_kernel<4, at::A<int>>(int, at::A<int>)",
+         "at::native::vectorized_elementwise_kernel"),
+        ("void (anonymous namespace)::softmax<float>(float*)", "softmax"),
+        ("ampere_sgemm_128x64_nn", "ampere_sgemm_128x64_nn"),
+        ("Memcpy DtoH (Device -> Pinned)", "Memcpy DtoH (Device -> Pinned)"),
+        ("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", "ncclKernel_AllReduce_RING_LL_Sum_float"),
+        ("triton_poi_fused_add_0", "triton_poi_fused_add_0"),
+        ("<unknown>", "<unknown>"),
+        ("## forward ##", "## forward ##"),
+        ("Torch-Compiled Region: 0/1", "Torch-Compiled Region: 0/1"),
+        ("void plain", "plain"),
+        ("operator()(int) const", "operator()"),
+        ("void at::(anonymous namespace)::Add::operator()<float>(float*) const", "at::Add::operator()"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_a_short_name_has_no_arguments_and_no_return_type(name: str, short: str) -> None:
+    assert short_name(name) == short
+
+
+@given(st.text(alphabet="ab:<>(), *"))
+def test_a_short_name_is_made_of_letters_of_the_name_and_stays_short(name: str) -> None:
+    short = short_name(name)
+    assert set(short) <= set(name)
+    assert len(short) <= len(name)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("ProfilerStep#1", "ProfilerStep#2"),
+        ("model.py(37): forward", "model.py(41): forward"),
+        ("<built-in method mm of Tensor object at 0x7f2a>", "<built-in method mm of Tensor object at 0xbe00>"),
+    ],
+)
+def test_a_stable_name_is_that_of_the_same_thing_in_another_run(one: str, other: str) -> None:
+    assert stable_name(one) == stable_name(other)
+    assert stable_name(stable_name(one)) == stable_name(one)
+
+
+@pytest.mark.parametrize("name", ["aten::mm", "model(37)", "void f<4>(int)", "ProfilerStep"])
+def test_names_without_numbers_of_a_run_are_stable_already(name: str) -> None:
+    assert stable_name(name) == name

@@ -1,0 +1,142 @@
+"""How transfers share links: what the recording shows, and what follows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from htagraph.core.kinds import ActivityKind
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.replay import predict
+from htagraph.queries.weights import initial
+from htagraph.whatif.links import (
+    Sharing,
+    _least_varied,
+    assumed,
+    likely_sharing,
+    link_transfers,
+    places_of_links,
+    with_shared_link,
+)
+from tests.whatif.changes.made import Piece, jobs, made
+
+
+def in_rows(lengths: list[tuple[int, int, int]]) -> DependencyGraph:
+    """Return a job with rows of two collectives; per row: when the second begins, and the lengths of both."""
+    pieces: list[Piece] = []
+    for rank in (0, 1):
+        before: tuple[int, ...] = ()
+        for row, (later, first, second) in enumerate(lengths):
+            at = len(pieces)
+            pieces += [
+                Piece("nccl", 7, first, waits=before, rank=rank, collective=4 * row),
+                Piece("gemm", 9, later, waits=before, rank=rank),
+                Piece("nccl", 8, second, waits=(at + 1,), rank=rank, collective=4 * row + 2),
+            ]
+            before = (at, at + 2)
+    graph = made(pieces)
+    assert graph.matches is not None
+    sized = replace(graph.matches, bytes=np.full(len(graph.matches.activity), 1 << 20))
+    return graph.replace(matches=sized)
+
+
+@pytest.mark.parametrize("sharing", list(Sharing))
+@given(jobs(2).map(made))
+@settings(max_examples=10)
+def test_a_job_as_recorded_stays_as_it_is(sharing: Sharing, graph: DependencyGraph) -> None:
+    state = with_shared_link(initial(graph), sharing)
+    assert np.array_equal(predict(graph, state.lag), graph.time)
+
+
+WORK = 10_000
+LATER = [2000 + 500 * n for n in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([(later, 2 * WORK - later, 2 * WORK - later) for later in LATER], Sharing.EQUAL),
+        ([(later, WORK, 2 * WORK - later) for later in LATER], Sharing.IN_TURN),
+        ([(later, WORK, WORK) for later in LATER], Sharing.NONE),
+    ],
+)
+def test_the_recording_shows_how_transfers_share_a_link(rows: list[tuple[int, int, int]], expected: Sharing) -> None:
+    graph = in_rows(rows)
+    assert likely_sharing(graph) == (expected, True)
+    assert assumed(initial(graph)).others == ()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"), [(2 * WORK, WORK, Sharing.NONE), (3 * WORK, 2 * WORK, Sharing.EQUAL)]
+)
+def test_where_all_overlap_alike_the_time_per_byte_of_two_sizes_shows_it(
+    first: int, second: int, expected: Sharing
+) -> None:
+    graph = in_rows([(1000, first, second)] * 6)
+    assert graph.matches is not None
+    unknown = np.full(len(graph.matches.activity), -1)
+    assert likely_sharing(graph.replace(matches=replace(graph.matches, bytes=unknown))) == (Sharing.NONE, False)
+    size = np.where(np.isin(graph.activities.duration[graph.matches.activity], [first]), 2 << 20, 1 << 20)
+    assert likely_sharing(graph.replace(matches=replace(graph.matches, bytes=size))) == (expected, True)
+
+
+@pytest.mark.parametrize(("smaller", "expected"), [(1.0, Sharing.EQUAL), (1.2, None)])
+def test_where_the_medians_of_deviations_are_alike_their_means_show_it(
+    smaller: float, expected: Sharing | None
+) -> None:
+    alone = np.array([-0.5, -0.14, -0.14, 0, 0.14, 0.14, 0.5])
+    logs = {Sharing.NONE: alone, Sharing.EQUAL: smaller * np.clip(alone, -0.14, 0.14), Sharing.IN_TURN: 3 * alone}
+    transfers = SimpleNamespace(alone=lambda sharing: WORK * np.exp(logs[sharing]))
+    every = np.ones(len(alone), np.bool_)
+    shown = _least_varied(cast("Any", transfers), np.zeros(len(alone)), np.ones(len(alone)), every, every)
+    assert shown is expected, "unless the medians say otherwise"
+
+
+def test_where_nothing_overlaps_both_ways_are_possible() -> None:
+    graph = made([Piece("nccl", 7, 100, rank=rank, collective=number) for rank in (0, 1) for number in (0, 1, 2)])
+    assert likely_sharing(graph) == (Sharing.NONE, False)
+    links = assumed(initial(graph))
+    assert (links.sharing, links.others) == (Sharing.NONE, (Sharing.EQUAL,))
+    assert links.shared is links.state
+    assert assumed(replace(initial(graph), shared_link=True)).sharing is Sharing.EQUAL
+
+
+def test_where_it_is_not_known_no_transfer_is_taken_to_be_faster() -> None:
+    graph = in_rows([(2000, WORK, WORK)] * 2)
+    apart = initial(graph).lag.copy()
+    apart[graph.edges.activity == graph.select(name="gemm").activities[0]] = 10 * WORK
+    state = replace(initial(graph), lag=apart)
+    assert (with_shared_link(state, Sharing.EQUAL, certain=False).lag >= state.lag).all()
+    assert (with_shared_link(state, Sharing.EQUAL).lag < state.lag).any()
+
+
+def test_a_job_without_collectives_shares_nothing() -> None:
+    assert likely_sharing(made([Piece("gemm", 7, 10)])) == (Sharing.NONE, True)
+
+
+def test_of_two_transfers_that_share_a_link_equally_each_would_take_less_alone() -> None:
+    graph = in_rows([(2000, 18_000, 18_000)])
+    transfers = link_transfers(graph, ActivityKind.COMMUNICATION)
+    assert transfers is not None
+    assert transfers.overlapped
+    assert transfers.alone(Sharing.NONE).tolist() == transfers.lag.tolist()
+    # 2 µs alone, 16 µs with half of the link, and the other one the same the other way round
+    assert transfers.alone(Sharing.EQUAL) == pytest.approx([10_000] * 4, rel=1e-3)
+    later = transfers.start + np.where(transfers.transfer == transfers.transfer[0], 0, 50_000)
+    assert not transfers.overlap(later, transfers.lag)
+
+
+def test_fewer_than_two_transfers_share_nothing() -> None:
+    one = made([Piece("nccl", 7, 100, rank=rank, collective=0) for rank in (0, 1)])
+    assert link_transfers(one, ActivityKind.COMMUNICATION) is None
+    assert link_transfers(made([Piece("gemm", 7, 10)]), ActivityKind.COMMUNICATION) is None
+
+
+def test_devices_have_a_link_each() -> None:
+    graph = in_rows([(2000, 9_000, 9_000)])
+    assert places_of_links(graph, ActivityKind.COMMUNICATION)[:2].tolist() == [0, 1]

@@ -1,0 +1,153 @@
+"""Other readings of a recording reproduce it, and predict otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+
+import htagraph as hg
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.replay import predict
+from htagraph.queries.weights import State, initial
+from htagraph.whatif.readings import with_possible_waits, with_slow_loaders, with_slow_messages, without_doubtful_waits
+from tests.host_jobs import host_job, transfer
+from tests.strategies import OTHER, annotation, complete, jobs, load, op, step
+from tests.whatif.changes.made import Piece, made
+
+
+def _moments(state: State) -> np.ndarray:
+    return predict(state.graph, state.lag, state.gap, state.head)
+
+
+def _with_doubt(graph: DependencyGraph) -> DependencyGraph:
+    """Return the graph in which each third edge is a guess."""
+    confidence = graph.edges.confidence.copy()
+    confidence[::3] = 30
+    return graph.replace(edges=replace(graph.edges, confidence=confidence))
+
+
+@given(jobs(tidy=True).map(load))
+@settings(max_examples=15)
+def test_every_reading_gives_back_the_recording(graph: DependencyGraph) -> None:
+    for doubtful in (graph, _with_doubt(graph)):
+        for reading in (without_doubtful_waits, with_possible_waits):
+            other = reading(initial(doubtful))
+            assert other is None or np.array_equal(_moments(other), doubtful.time)
+
+
+def test_without_a_doubtful_wait_what_was_waited_for_does_not_matter() -> None:
+    graph = made([Piece("a", 7, 100), Piece("b", 8, 50, waits=(0,))])
+    wait = graph.edges.confidence.copy()
+    wait[graph.edges.kind == 7] = 50
+    doubtful = graph.replace(edges=replace(graph.edges, confidence=wait))
+    state = hg.what_if(doubtful).scale(name="a", factor=0).state
+    other = without_doubtful_waits(state)
+    assert other is not None
+    assert _moments(state).max() < graph.time.max() == _moments(other).max()
+    assert without_doubtful_waits(initial(graph)) is None
+
+
+def test_a_pause_that_ends_when_another_thread_is_done_may_be_a_wait() -> None:
+    events = [step(1, 0, 2000), op("before", 0, 100), op("after", 1010, 900)]
+    events += [complete("cpu_op", "made", 200, 800, tid=OTHER)]
+    graph = load(events)
+    state = hg.what_if(graph).scale(name="made", factor=0).state
+    other = with_possible_waits(state)
+    assert other is not None
+    assert _moments(state)[graph.select(name="after").activities * 2] == graph.time.min() + 1_010_000
+    assert _moments(other)[graph.select(name="after").activities * 2] < graph.time.min() + 400_000
+
+
+def test_communication_that_nothing_waits_for_may_be_waited_for() -> None:
+    pieces = [
+        piece for rank in (0, 1)
+        for piece in (Piece("nccl", 8, 300, rank=rank, collective=0), Piece("a", 7, 500, rank=rank),
+                      Piece("b", 7, 100, rank=rank))
+    ]  # fmt: skip
+    graph = made(pieces)
+    state = hg.what_if(graph).scale(kind="communication", factor=10).state
+    other = with_possible_waits(state)
+    assert other is not None
+    last = 2 * graph.select(name="b").activities
+    assert (_moments(state)[last] == graph.time[last]).all()
+    assert (_moments(other)[last] >= graph.time[last] + 2000).all()
+
+
+LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+
+
+def moments(state: State) -> np.ndarray:
+    return predict(state.graph, state.lag, state.gap, state.head)
+
+
+def makespan_ms(state: State) -> float:
+    time = moments(state)
+    return float(time.max() - time.min()) / 1e6
+
+
+def looped(*fetch_ms: float, name: str = LOADER) -> DependencyGraph:
+    """Return the graph of a loop that fetches batches, and computes for 50 ms on each."""
+    events, at = [], 0.0
+    for fetch in fetch_ms:
+        events += [annotation(name, at, 1000 * fetch), op("compute", at + 1000 * fetch, 50_000)]
+        at += 1000 * fetch + 50_000
+    return load(events)
+
+
+def message(asks_ms: float, comes_ms: float) -> DependencyGraph:
+    """Return the graph of two ranks: one sends at once, the other asks later, and has it at a moment."""
+    sends = [*transfer("send", 1, 100, 300), op("a", 400, 1000 * comes_ms)]
+    receives = [op("b", 0, 1000 * asks_ms - 1), *transfer("recv", 0, 1000 * asks_ms, 1000 * comes_ms)]
+    return host_job({0: sends, 1: [*receives, op("c", 1000 * comes_ms + 1, 5_000)]})
+
+
+@given(jobs(tidy=True).map(load))
+@settings(max_examples=10)
+def test_readings_of_any_job_give_back_the_recording(graph: DependencyGraph) -> None:
+    for reading in (with_slow_loaders, with_slow_messages):
+        other = reading(initial(graph))
+        assert other is None or np.array_equal(moments(other), graph.time)
+
+
+def test_a_loader_that_kept_up_may_not_keep_up_with_faster_steps() -> None:
+    graph = looped(1, 1, 1, 1)
+    fast = hg.what_if(graph).scale(name="compute", factor=0.1)
+    other = with_slow_loaders(fast.state)
+    assert other is not None
+    assert round(makespan_ms(fast.state)) == 4 * (1 + 5)
+    assert round(makespan_ms(other)) == round(1 + 3 * 0.9 * 51 + 5)
+    assert np.array_equal(moments(with_slow_loaders(initial(graph)) or fast.state), graph.time)
+    outcome = fast.run()
+    assert outcome.low < 204 / 144 < outcome.high
+
+
+def test_a_slower_loader_that_was_hidden_may_bind() -> None:
+    outcome = hg.what_if(looped(1, 1, 1, 1)).inject(rank=0, kind="loader", factor=2).run()
+    assert outcome.low < 0.7 < 0.9 < outcome.speedup
+    note = next(note for note in outcome.notes if "the data loader may not keep up" in note)
+    assert note.endswith("the prediction is nearly the best case")
+
+
+def test_loaders_that_were_waited_for_or_have_no_workers_leave_no_doubt() -> None:
+    assert with_slow_loaders(initial(looped(40, 40, 40, 40))) is None
+    inline = LOADER.replace("MultiProcessing", "SingleProcess")
+    assert with_slow_loaders(initial(looped(1, 1, 1, 1, name=inline))) is None
+
+
+def test_a_message_that_was_there_before_it_was_asked_for_may_have_taken_long() -> None:
+    graph = message(asks_ms=80, comes_ms=80.2)
+    assert with_slow_messages(initial(graph)) is not None
+    slow = hg.what_if(graph).scale_network(factor=4)
+    other = with_slow_messages(slow.state)
+    assert other is not None
+    assert makespan_ms(slow.state) < 100 < 250 < makespan_ms(other) < 4 * 80 + 10
+    assert np.array_equal(moments(with_slow_messages(initial(graph)) or slow.state), graph.time)
+
+
+def test_a_message_that_was_waited_for_is_as_slow_as_recorded() -> None:
+    slow = hg.what_if(message(asks_ms=1, comes_ms=80.2)).scale_network(factor=4)
+    other = with_slow_messages(slow.state)
+    assert other is not None
+    assert makespan_ms(other) == makespan_ms(slow.state)
