@@ -66,7 +66,7 @@ from .output.summary import summarize as summarize
 from .output.validation import Validation as Validation
 from .output.validation import validate as validate
 from .queries.arguments import arguments as arguments
-from .queries.call_stack import call_stack as call_stack
+from .queries.attribution import call_stack as call_stack
 from .queries.contract import contract as contract
 from .queries.paths import CriticalPath as CriticalPath
 from .queries.rank_digests.digest import RankDigest as RankDigest
@@ -76,7 +76,7 @@ from .queries.rank_digests.job_skeleton import joined_job as joined_job
 from .queries.replay import Replay as Replay
 from .queries.replay import replay as replay
 from .queries.skeleton import Skeleton as Skeleton
-from .trace.kineto.again import check_arguments as check_arguments
+from .trace.kineto.arguments import check_arguments as check_arguments
 from .trace.kineto.read import read_events as read_events
 from .trace.recording.files import trace_handler as trace_handler
 from .trace.recording.profile import profile as profile

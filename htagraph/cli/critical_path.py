@@ -85,7 +85,7 @@ def report(path: CriticalPath, inputs: Sequence[str], *, top: int = 10, segments
     from htagraph.findings.verbs import critical_path as findings
     from htagraph.findings.verdict import OF_PATH, claims_of
     from htagraph.output.report import Wording, report_on
-    from htagraph.queries.host_pauses import host_pauses
+    from htagraph.queries.host_time import host_pauses
 
     whole = path.summary()
     claims = claims_of(Results(path.graph, path=path), OF_PATH)

@@ -18,13 +18,13 @@ from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.measures.waits import lacks_members, ranks_not_read
-from htagraph.queries.bound import CATEGORIES, HOST_CATEGORIES
+from htagraph.queries.path_segments import CATEGORIES, HOST_CATEGORIES
 from htagraph.queries.paths import CriticalPath
 from htagraph.whatif.scenario import what_if
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.queries.bound import Bound
+    from htagraph.queries.path_segments import Bound
 
 __all__ = ["BOUND"]
 

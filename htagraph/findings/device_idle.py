@@ -13,7 +13,7 @@ from htagraph.findings.evidence import MOST_ROWS, NO_CHART, Chart, Evidence, Par
 from htagraph.findings.finding import Finding
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.measures.waits import waiting_devices
-from htagraph.queries.late_launches import late_reason
+from htagraph.queries.host_time import late_reason
 
 if TYPE_CHECKING:
     from htagraph.findings.results import Results

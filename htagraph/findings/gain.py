@@ -18,8 +18,7 @@ from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.phrases import command_line, distinct, group_words, shortened, time_text
 from htagraph.findings.start_up import START_UP, is_start_up
 from htagraph.findings.unmatched import doubts_of
-from htagraph.queries.change_scope import activities_of
-from htagraph.queries.untraced import UNTRACED
+from htagraph.queries.change_scope import UNTRACED, activities_of
 from htagraph.queries.weights import initial
 from htagraph.whatif.candidates import CLASSES
 from htagraph.whatif.candidates import INTERRUPTIONS as INTERRUPTIONS_ROW

@@ -11,8 +11,7 @@ from htagraph.findings.finding import Finding, in_full, in_short
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
-from htagraph.queries.host_pauses import host_pauses
-from htagraph.queries.late_launches import LONG_PAUSE_NS
+from htagraph.queries.host_time import LONG_PAUSE_NS, host_pauses
 from htagraph.queries.paths import CriticalPath
 
 __all__ = ["HOST_PAUSE"]

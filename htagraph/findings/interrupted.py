@@ -13,7 +13,7 @@ from htagraph.findings.evidence import MOST_ROWS, Bar, Chart, Evidence, Place, R
 from htagraph.findings.finding import Finding, Trial
 from htagraph.findings.gain_words import interval_us, less_text, saves_text
 from htagraph.findings.phrases import command_line, plural, time_text
-from htagraph.queries.interrupted import interrupted, places_of
+from htagraph.queries.interruptions import interrupted, places_of
 
 if TYPE_CHECKING:
     from htagraph.findings.results import Results
@@ -78,7 +78,7 @@ def _of_graph(graph: DependencyGraph) -> list[Claim]:
     if not len(found) or int(found.length.sum()) < MIN_SHARE * makespan:
         return []
     from htagraph.graph.measures.steps import whole_steps
-    from htagraph.queries.interrupted_ranks import interrupted_ranks  # other commands do without what replays
+    from htagraph.queries.interruptions import interrupted_ranks  # other commands do without what replays
     from htagraph.whatif.scenario import what_if
 
     outcome = what_if(graph).no_interruptions().run()

@@ -16,8 +16,8 @@ from htagraph.analyses.launch_stats import launch_stats
 from htagraph.analyses.stragglers import Stragglers, stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.graph.measures.steps import whole_steps
-from htagraph.queries.bound import Bound, bound_of
 from htagraph.queries.inputs import inputs_of
+from htagraph.queries.path_segments import Bound, bound_of
 from htagraph.whatif.opportunities import opportunities
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from htagraph.findings.evidence import Evidence, of_activities
 from htagraph.findings.finding import Finding
 from htagraph.findings.phrases import and_list, share_text, time_text
 from htagraph.findings.results import Results
-from htagraph.queries.first_calls import first_calls
+from htagraph.queries.host_time import first_calls
 
 __all__ = ["START_UP", "is_start_up"]
 

@@ -9,7 +9,7 @@ import pytest
 import htagraph as hg
 from htagraph.findings.bound import BOUND
 from htagraph.findings.results import Results
-from htagraph.queries.bound import HOST_CATEGORIES
+from htagraph.queries.path_segments import HOST_CATEGORIES
 from tests.findings.claims_by_hand import bound
 from tests.reach import DATASETS, graph_of
 

@@ -15,7 +15,7 @@ from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.interrupted import INTERRUPTED, interruption_note
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import in_brief, trial_of
-from tests.queries.test_interrupted import MANY, host_job
+from tests.queries.test_interruptions import MANY, host_job
 from tests.reach import DATA, graph_of
 from tests.strategies import load
 
