@@ -11,9 +11,9 @@ import numpy as np
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import COMMUNICATION, of_kinds
 from htagraph.core.naming import short_name, step_number
-from htagraph.findings.claim import MIN_PERCENT, MOST, Claim, RestsOn
+from htagraph.findings.claim import MIN_PERCENT, MIN_SHARE, MOST, Claim, RestsOn
 from htagraph.findings.evidence import MOST_ROWS, Chart, Evidence, Part, Place, Rows, stretches
-from htagraph.findings.finding import Finding
+from htagraph.findings.finding import SHORT_LIST, Finding
 from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
@@ -28,12 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BOUND"]
 
-_MIN_WITHOUT_RANK_PERCENT = 5.0
-"""Percent that a job must be shorter without the work of a rank for that rank to be why the path is long. Chosen as for
-other shares; where ranks do the same work, it was 0 to 4 %, and with a straggler 9 % and more. Doubled, ranks that are
-slower by 5 to 10 % are not distinguished from the others."""
-_SHORT_LIST = 2
-"""Other categories that the short words name; chosen: they fit on a line. Doubled, two lines."""
 _LEAST_PERCENT = 0.5
 """Percent of the critical path below which a category is a part of the others in its chart; chosen: less is not seen.
 Doubled, parts of a pixel or two have no name."""
@@ -109,7 +103,7 @@ def _short(claim: Claim) -> str:
     others = [f"{_SHORT_WORDS.get(each, CATEGORY_WORDS[each])} {share:.0f} %" for each, share in _shares(claim)[1]]
     word = _SHORT_WORDS["host"] if claim.about == "host" else cause_words(claim.about, claim.facts["shares"])
     text = f"Bound by {word}: {claim.figure:.0f} % of the critical path{_rank_in_short(claim)}"
-    text += f"; then {', '.join(others[:_SHORT_LIST])}" if others else ""
+    text += f"; then {', '.join(others[:SHORT_LIST])}" if others else ""
     if claim.facts.get("absent"):
         words = CATEGORY_WORDS["communication"]
         text = text.replace(words, f"{words}, or waiting for ranks not {claim.facts['absent']}")
@@ -144,7 +138,7 @@ def _rank_in_full(claim: Claim) -> str:
     alone = share >= 100 - MIN_PERCENT
     text = f"; {'the path' if alone else f'{share:.0f} % of the path'} is on rank {rank}"
     percent = claim.facts.get("without_rank_percent", 100.0)
-    if several and percent < _MIN_WITHOUT_RANK_PERCENT:
+    if several and percent < 100 * MIN_SHARE:
         less = f"{percent:.0f} %" if percent >= 1 else "less than 1 %"
         return f"{text}, but others are nearly as late: without all its work, the job would be {less} shorter"
     return text if several or rank or not alone else ""
@@ -154,7 +148,7 @@ def _rank_in_short(claim: Claim) -> str:
     ranks = claim.facts["ranks"]
     if not ranks or not claim.facts["several"]:
         return ""
-    if claim.facts.get("without_rank_percent", 100.0) < _MIN_WITHOUT_RANK_PERCENT:
+    if claim.facts.get("without_rank_percent", 100.0) < 100 * MIN_SHARE:
         return " (other ranks' paths are nearly as long)"
     rank, share = next(iter(ranks.items()))
     return f", on rank {rank}" if share >= 100 - MIN_PERCENT else f", {share:.0f} % of which is on rank {rank}"

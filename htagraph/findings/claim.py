@@ -14,8 +14,9 @@ MIN_PERCENT = 2.0
 """Percent of the critical path, or of the makespan, from which something is named. Chosen: less is not worth naming.
 Doubled, what takes 2 to 4 % is not named."""
 MIN_SHARE = 0.05
-"""Share of the job's time from which something has a sentence. Chosen: less is not worth one. Doubled, waits, idle time
-and gains of 5 to 10 % have none."""
+"""Share of the whole (of the job's time, of a change, of waiting) from which something has a sentence. Chosen: less is
+not worth one; without one of several ranks that do the same work, jobs were 0 to 4 % shorter, without a straggler 9 %
+and more. Doubled, waits, idle time, gains and causes of 5 to 10 % are not named."""
 MOST = 0.5
 """Share above which a part is the larger one. It cannot be doubled."""
 

@@ -69,9 +69,6 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
 """What to run where devices wait for the host, by why it is late."""
 _CAUSES = {"host_wait": ("host wait", "host"), "kernel_wait": ("kernel wait", "waiting"), "other": ("other", "other")}
 """Causes of idle time in words, and their colors."""
-_MIN_WAITING_PERCENT = 5.0
-"""Percent of device time that only waits in collectives, from which it is named beside idle time; chosen as for that.
-Doubled, 5 to 10 % are not named."""
 
 
 def device_window_us(results: Results) -> float:
@@ -117,7 +114,7 @@ def _long(claim: Claim) -> str:
         share=f"{claim.figure:.0f} %", at=_worst(claim), host=_HOST_IN_FULL.get(facts["host"], "")
     )
     waits = facts.get("in_collectives_percent", 0.0)
-    if claim.about != "host_wait" or waits < _MIN_WAITING_PERCENT:
+    if claim.about != "host_wait" or waits < 100 * MIN_SHARE:
         return text
     return (
         f"{text} Another {waits:.0f} % of the time their collective kernels, which look busy, only wait for ranks that "
@@ -130,7 +127,7 @@ def _short(claim: Claim) -> str:
     if claim.about != "host_wait":
         return _SHORT[claim.about].format(share=share, at=at)
     text = f"devices wait for the host {share} of the time{at}"
-    if waits >= _MIN_WAITING_PERCENT:  # in kernels that spin, so that the device looks busy
+    if waits >= 100 * MIN_SHARE:  # in kernels that spin, so that the device looks busy
         text = f"devices wait {waits:.0f} % in collectives for late ranks and {share} for the host{at}"
     return f"From first to last device work, {text}{_HOST_IN_SHORT.get(claim.facts['host'], '')}."
 

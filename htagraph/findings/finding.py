@@ -13,11 +13,22 @@ from htagraph.findings.phrases import command_line, name_text
 if TYPE_CHECKING:
     from htagraph.findings.results import Results
 
-__all__ = ["LETTERS_IN_FULL", "LETTERS_IN_SHORT", "Finding", "Trial", "in_full", "in_short", "sentence_of"]
+__all__ = [
+    "LETTERS_IN_FULL",
+    "LETTERS_IN_SHORT",
+    "SHORT_LIST",
+    "Finding",
+    "Trial",
+    "in_full",
+    "in_short",
+    "sentence_of",
+]
 
 LETTERS_IN_FULL, LETTERS_IN_SHORT = 60, 32
 """Letters of a name in a sentence, and in a line or two; chosen: half a line, and less. Doubled, the name of a kernel
 may fill a line."""
+SHORT_LIST = 2
+"""Parts of a list, such as gains, that the words in brief name. Chosen: they fit on two lines. Doubled, four lines."""
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import GapKind
 from htagraph.findings.claim import MIN_PERCENT, Claim, RestsOn
 from htagraph.findings.evidence import Bar, Chart, Evidence, Place, Rows, stretches
-from htagraph.findings.finding import LETTERS_IN_FULL, LETTERS_IN_SHORT, Finding, Trial, in_full
+from htagraph.findings.finding import LETTERS_IN_FULL, LETTERS_IN_SHORT, SHORT_LIST, Finding, Trial, in_full
 from htagraph.findings.gain_words import interval_us, likely, per_step, saves_text
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.phrases import command_line, distinct, group_words, shortened, time_text
+from htagraph.findings.phrases import MAX_LISTED, command_line, distinct, group_words, shortened, time_text
 from htagraph.findings.start_up import START_UP, is_start_up
 from htagraph.findings.unmatched import doubts_of
 from htagraph.queries.change_scope import UNTRACED, activities_of
@@ -32,10 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GAIN", "gain_name", "half_sentence"]
 
-_MAX_GAINS = 4
-"""Opportunities that are named; chosen: they fit on three lines. Doubled, up to eight are."""
-_SHORT_LIST = 2
-"""Gains that the short words name; chosen: they fit on two lines. Doubled, four lines."""
 _MAX_WRAPPED = 0.6
 """Share of the makespan; what gains more and contains other rows only wraps the job, such as an annotation around a
 step. Chosen. Doubled, they are named before what they contain."""
@@ -59,7 +55,7 @@ def _when(results: Results) -> list[Claim]:
         if bound.by_workers and not _is_loader(row):
             continue
         claims += _replayed(results, row, ceiling)
-        if len(claims) == _MAX_GAINS:
+        if len(claims) == MAX_LISTED:
             break
     return claims
 
@@ -155,7 +151,7 @@ def _long(*claims: Claim) -> str:
 def _short(*claims: Claim) -> str:
     steps, parts = claims[0].facts["steps"], []
     ceiling = claims[0].facts.get("ceiling")
-    for claim in claims[: _SHORT_LIST - bool(ceiling)]:
+    for claim in claims[: SHORT_LIST - bool(ceiling)]:
         saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)})"
         parts.append(f"{shortened(gain_name(claim), LETTERS_IN_SHORT)}, {saved}")
     if ceiling:

@@ -7,7 +7,7 @@ import pandas as pd
 from htagraph.core.naming import short_name
 from htagraph.findings.claim import MIN_PERCENT, Claim
 from htagraph.findings.evidence import Bar, Chart, Evidence, Place, Rows
-from htagraph.findings.finding import Finding, in_full, in_short
+from htagraph.findings.finding import SHORT_LIST, Finding, in_full, in_short
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
@@ -18,8 +18,6 @@ __all__ = ["HOST_PAUSE"]
 
 _MAX_PAUSES = 3
 """Pauses that are named; chosen: they fit on two lines. Doubled, up to six are."""
-_SHORT_LIST = 2
-"""Pauses that the short words name; chosen: they fit on two lines. Doubled, four lines."""
 _LARGE_PERCENT = 20.0
 """Percent of the path from which a pause of the host is named though something else bounds the job. Chosen: it is
 worth knowing then. Doubled, pauses of a fifth to two fifths of the path are left to `htagraph critical-path`."""
@@ -61,7 +59,7 @@ def _long(*claims: Claim) -> str:
 
 def _short(*claims: Claim) -> str:
     parts = []
-    for claim in claims[:_SHORT_LIST]:
+    for claim in claims[:SHORT_LIST]:
         facts = claim.facts
         what = in_short(claim.about) if claim.about else "untraced code"
         where = f" in {in_short(facts['inside'])}" if facts["inside"] else ""

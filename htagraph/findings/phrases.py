@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from htagraph.findings.claim import MIN_PERCENT
 from htagraph.core.naming import exact_glob, is_source_frame, short_name
 from htagraph.core.words import time_text
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "CATEGORY_WORDS", "MAX_RANKS", "NO_OPERATOR", "and_list", "cause_words", "command_line", "distinct", "glob_of",
+    "CATEGORY_WORDS", "MAX_LISTED", "NO_OPERATOR", "and_list", "cause_words", "command_line", "distinct", "glob_of",
     "group_words", "name_text", "plural", "ranks_text", "share_text", "short_number", "shortened", "size_text",
     "time_text", "untraced_before",
 ]  # fmt: skip
@@ -29,12 +30,9 @@ CATEGORY_WORDS = {
 
 NO_OPERATOR = "in no operator"
 """What the time of steps outside all operators is called."""
-MAX_RANKS = 4
-"""Ranks that are listed, and options of a command that is suggested. Chosen: a few letters, or two lines. Doubled, half
-a line, or four."""
-_MIN_LAUNCH_PERCENT = 2.0
-"""Percent of the path from which launch calls are named beside host code; chosen: less is not worth naming. Doubled, 2
-to 4 % are not."""
+MAX_LISTED = 4
+"""Ranks, steps, names and options that a sentence lists; a list of numbers at length has twice as many. Chosen: they
+fit on two lines. Doubled, four lines."""
 _GROUP = re.compile(r"(\S+) (.*?) ?\[([\d, ]+)\]")
 _PAIR = re.compile(r"\d+→\d+")
 _NO_PURPOSE = "undefined"
@@ -106,7 +104,7 @@ def cause_words(cause: str, shares: Mapping[str, float]) -> str:
         >>> cause_words("host", {"host": 38.0, "launch": 20.0}), cause_words("gap", {"gap": 100.0})
         ('host code and launch calls', 'unexplained pauses')
     """
-    if cause == "host" and shares.get("launch", 0.0) >= _MIN_LAUNCH_PERCENT:
+    if cause == "host" and shares.get("launch", 0.0) >= MIN_PERCENT:
         return "host code and launch calls"
     return CATEGORY_WORDS.get(cause, cause)
 
@@ -214,7 +212,7 @@ def ranks_text(ranks: Sequence[int]) -> str:
         >>> ranks_text([3]), ranks_text([0, 2]), ranks_text(range(6))
         ('rank 3', 'ranks 0 and 2', 'ranks 0, 1, 2, 3 and 2 more')
     """
-    names, more = [str(rank) for rank in ranks[:MAX_RANKS]], len(ranks) - MAX_RANKS
+    names, more = [str(rank) for rank in ranks[:MAX_LISTED]], len(ranks) - MAX_LISTED
     shown = f"{', '.join(names)} and {more} more" if more > 0 else and_list(names)
     return f"rank{'s' if len(ranks) > 1 else ''} {shown}"
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from htagraph.findings.claim import Claim, RestsOn
 from htagraph.findings.finding import Finding
-from htagraph.findings.phrases import and_list
+from htagraph.findings.phrases import MAX_LISTED, and_list
 from htagraph.findings.results import Results
 
 __all__ = ["RANKS_MISSING"]
-
-_MAX_NAMED = 8
-"""Missing ranks that the sentence lists; chosen: half a line. Doubled, a line."""
 
 
 def _when(results: Results) -> list[Claim]:
@@ -31,7 +28,7 @@ def _long(claim: Claim) -> str:
             "communication. Read all ranks to tell them apart."
         )
     missing = claim.facts["missing"]
-    names = f" (not {and_list(map(str, missing))})" if len(missing) <= _MAX_NAMED else ""
+    names = f" (not {and_list(map(str, missing))})" if len(missing) <= 2 * MAX_LISTED else ""
     return (
         f"{claim.facts['read']:,} of {claim.figure:,.0f} ranks were read{names}: waiting for one that was not read "
         "looks like transfer, and nothing names it as late. Read all ranks to tell them apart."

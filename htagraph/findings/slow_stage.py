@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from htagraph.findings.claim import MIN_SHARE, Claim
 from htagraph.findings.finding import Finding, Trial
 from htagraph.findings.gain_words import gain_text, interval_us, less_text, likely, saves_text
-from htagraph.findings.phrases import MAX_RANKS, and_list, ranks_text, time_text
+from htagraph.findings.phrases import MAX_LISTED, and_list, ranks_text, time_text
 from htagraph.findings.waiting import waits_evidence
 from htagraph.queries.slow_stages import slow_stage
 from htagraph.whatif.options import criteria_text
@@ -22,8 +22,6 @@ _OWN_WORK = ["host", "computation", "memory"]
 """Kinds of what a rank does by itself."""
 _DIGITS = 3
 """Decimals of a factor that is shown and replayed; chosen: 0.1 %. Doubled, only the command gets longer."""
-_MAX_NAMED_RANKS = 8
-"""Ranks that the sentence lists; chosen: half a line. Doubled, a line."""
 
 
 def _when(results: Results) -> list[Claim]:
@@ -58,7 +56,7 @@ def _when(results: Results) -> list[Claim]:
 def _long(claim: Claim) -> str:
     facts = claim.facts
     several = "s" if len(facts["ranks"]) > 1 else ""
-    shown = facts["ranks"][:_MAX_NAMED_RANKS]
+    shown = facts["ranks"][: 2 * MAX_LISTED]
     names = and_list(map(str, shown)) + (" …" if len(shown) < len(facts["ranks"]) else "")
     least, most = time_text(facts["least_us"]), time_text(facts["most_us"])
     others = (
@@ -90,7 +88,7 @@ def _short(claim: Claim) -> str:
 def scale_options(claim: Claim) -> tuple[str, ...]:
     """Return the options that make the stages equal; none where these are too many for a command."""
     options = claim.facts["options"]
-    return () if len(options) > MAX_RANKS else tuple(word for each in options for word in ("--scale", each))
+    return () if len(options) > MAX_LISTED else tuple(word for each in options for word in ("--scale", each))
 
 
 def _trial(claim: Claim) -> Trial | None:

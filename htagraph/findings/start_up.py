@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from htagraph.findings.claim import MOST, Claim
+from htagraph.findings.claim import MIN_SHARE, MOST, Claim
 from htagraph.findings.evidence import Evidence, of_activities
-from htagraph.findings.finding import Finding
+from htagraph.findings.finding import SHORT_LIST, Finding
 from htagraph.findings.phrases import and_list, share_text, time_text
 from htagraph.findings.results import Results
 from htagraph.queries.host_time import first_calls
 
 __all__ = ["START_UP", "is_start_up"]
-
-_MIN_PATH_PERCENT = 5.0
-"""Percent of the path; chosen: less changes no verdict. Doubled, first calls of 5 to 10 % are not named."""
-_NAMED = 2
-"""First calls that are named; chosen: they fit on a line. Doubled, two lines."""
 
 
 def is_start_up(gain: Claim) -> bool:
@@ -26,7 +21,7 @@ def _when(results: Results) -> list[Claim]:
     path = results.path
     calls = first_calls(path)
     share = 100 * sum(calls.values()) / max(path.makespan_ns, 1)
-    if share < _MIN_PATH_PERCENT:
+    if share < 100 * MIN_SHARE:
         return []
     acts, names = path.graph.activities, path.graph.names
     longest = sorted(calls, key=lambda call: -calls[call])
@@ -39,8 +34,8 @@ def _when(results: Results) -> list[Claim]:
 
 def _words(claim: Claim) -> str:
     calls = claim.facts["calls"]
-    named = [f"{name} ({time_text(us)})" for name, us in calls[:_NAMED]]
-    named += [f"{len(calls) - _NAMED} more"] if len(calls) > _NAMED else []
+    named = [f"{name} ({time_text(us)})" for name, us in calls[:SHORT_LIST]]
+    named += [f"{len(calls) - SHORT_LIST} more"] if len(calls) > SHORT_LIST else []
     return (
         f"Start-up is {share_text(claim.figure)} of the critical path: first calls, as when contexts are made and code "
         f"is loaded, of {and_list(named)}. To see the steady job, record after a warm-up."

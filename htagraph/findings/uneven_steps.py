@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from htagraph.findings.claim import Claim
 from htagraph.findings.finding import Finding, sentence_of
-from htagraph.findings.phrases import and_list, time_text
+from htagraph.findings.phrases import MAX_LISTED, and_list, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.measures.steps import uneven_steps
 
 __all__ = ["UNEVEN_STEPS"]
-
-_MAX_STEPS = 4
-"""Steps that are listed; chosen: a few letters. Doubled, half a line."""
 
 
 def _when(results: Results) -> list[Claim]:
@@ -36,7 +33,7 @@ def _short(claim: Claim) -> str:
     if len(steps) == 1:
         which = f"step {steps[0]} takes"
     else:
-        which = f"steps {and_list(map(str, steps))} take" if len(steps) <= _MAX_STEPS else f"{len(steps)} steps take"
+        which = f"steps {and_list(map(str, steps))} take" if len(steps) <= MAX_LISTED else f"{len(steps)} steps take"
     return f"{which} {lasted}, the others about {time_text(facts['usual_us'])}, so means per step fit neither"
 
 

@@ -10,16 +10,11 @@ from htagraph.findings.phrases import and_list, command_line, plural, time_text
 
 if TYPE_CHECKING:
     from htagraph.analyses.stragglers import Stragglers
-    from htagraph.findings.claim import Claim
+    from htagraph.findings.claim import MIN_SHARE, MOST, Claim
     from htagraph.queries.straggler import Difference
 
 __all__ = ["sentences", "shares_command"]
 
-_MIN_PART = 0.05
-"""Share of the waiting charged to a rank, from which what takes longer on it is listed. Chosen: less is no reason for
-it. Doubled, 5 to 10 % are not listed."""
-_ONE_PAUSE = 0.5
-"""Share of a difference that lies in one activity, from which that is said. Chosen: the larger part. Doubled, never."""
 _CLOCKS = "because the clocks of the ranks were not compared or their recordings begin at different times"
 
 
@@ -99,7 +94,7 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
 
 def _known(stragglers: Stragglers, rank: int, wait_us: float) -> list[str]:
     """Return what a rank takes longer for than its peers, and what it alone does; `wait_us`: wait of another for it."""
-    parts = [_difference(each) for each in stragglers.differences if each.more_us >= _MIN_PART * wait_us]
+    parts = [_difference(each) for each in stragglers.differences if each.more_us >= MIN_SHARE * wait_us]
     others = "any other rank" if stragglers.ranks["step_excess_us"].isna().all() else "any of its peers"
     lines = [f"What takes longer on rank {rank} than on {others}, without what it calls: {'; '.join(parts)}."]
     lines = lines if parts else []
@@ -118,7 +113,7 @@ def _serving(stragglers: Stragglers) -> str:
 
 def _how_often(each: Difference) -> str:
     """Return how long something takes in how many activities, and whether that is a single pause."""
-    if each.count > 1 and each.longest_us > _ONE_PAUSE * each.more_us:
+    if each.count > 1 and each.longest_us > MOST * each.more_us:
         return f"{time_text(each.own_us)}, {time_text(each.longest_us)} of it at once"
     return f"{plural(each.count, 'time')}, {time_text(each.own_us)}"
 
