@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.findings.claim import MIN_PERCENT
 from htagraph.core.naming import exact_glob, is_source_frame, short_name
 from htagraph.core.words import time_text
+from htagraph.findings.claim import MIN_PERCENT
 
 if TYPE_CHECKING:
     import pandas as pd

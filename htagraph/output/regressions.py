@@ -1,19 +1,22 @@
-"""comment: a difference as a comment on a pull request: the verdict, a small table, a figure of text, the causes."""
+"""Whether a job became slower: the comment on a pull request, and the check for tests of users."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from htagraph.analyses.differences.step_change import StepChange, step_change
 from htagraph.core.errors import printable
 from htagraph.findings.phrases import time_text
+from htagraph.graph.load import load
+from htagraph.trace.discover import runs_of
 
 if TYPE_CHECKING:
     from htagraph.analyses.differences.diff import Diff
-    from htagraph.analyses.differences.step_change import StepChange
 
-__all__ = ["comment", "plain"]
+__all__ = ["assert_no_slower", "comment", "plain"]
 
 _BAR = 24
 """Characters of the longest bar. Chosen: a line of the figure fits beside a name on a telephone. Doubled, no."""
@@ -90,3 +93,43 @@ def _signed(us: float) -> str:
 
 def _bar(share: float) -> str:
     return ("█" if share > 0 else "░") * max(1, round(abs(share) * _BAR))
+
+
+def assert_no_slower(
+    before: str | os.PathLike[str],
+    after: str | os.PathLike[str],
+    *,
+    percent: float = 0.0,
+    steps: Sequence[int] | None = None,
+    ranks: Sequence[int] | None = None,
+    strict: bool = False,
+) -> StepChange:
+    """Fail if the steps of a job take longer than before, by more than a limit and by more than noise.
+
+    Args:
+        before: a folder with the traces of a job, or a folder of such folders: several runs of it.
+        after: likewise, recorded now.
+        percent: how much longer the mean step may take, percent of the step before.
+        steps: only from the first to the last of these steps, of both.
+        ranks: only these ranks.
+        strict: also fail where there are too few steps to tell a change from noise.
+
+    Returns:
+        The change of the mean step and its 99 % interval.
+
+    Raises:
+        AssertionError: the job is slower, or nothing was recorded of one of them; the message says by how much, and
+            what to run to see why.
+        HtagraphError: the traces cannot be read.
+
+    Example:
+        >>> import htagraph as hg
+        >>> hg.assert_no_slower("data/demo", "data/demo").text()
+        '+0.0 % ± ... %, within noise'
+    """
+    sides = [[load(run) for run in runs_of(os.fspath(path))] for path in (before, after)]
+    change = step_change(sides[0], sides[1], steps=steps, ranks=ranks)
+    if change.fails(longer=change.percent > percent, strict=strict):
+        msg = f"step time: {change.text()} (limit +{percent:g} %); why: htagraph diff {before} {after}"
+        raise AssertionError(msg)
+    return change
