@@ -56,11 +56,11 @@ from .graph.selection import Selection as Selection
 from .graph.storage.saved import open as open
 from .graph.storage.saved import save as save
 from .output import plot as plot
-from .output.assert_no_slower import assert_no_slower as assert_no_slower
 from .output.export.graphviz import to_graphviz as to_graphviz
 from .output.export.parquet import to_parquet as to_parquet
 from .output.export.perfetto import to_perfetto as to_perfetto
 from .output.html.report import report as report
+from .output.regressions import assert_no_slower as assert_no_slower
 from .output.summary import Summary as Summary
 from .output.summary import summarize as summarize
 from .output.validation import Validation as Validation

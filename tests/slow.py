@@ -301,7 +301,7 @@ SLOW: dict[str, frozenset[str]] = {
             "test_only_known_words_are_offered_and_a_known_word_is_offered_first",
         }
     ),
-    "tests/findings/conclusions/test_interruption_claims.py": frozenset(
+    "tests/findings/test_interrupted.py": frozenset(
         {
             "test_of_interruptions_that_cost_little_nothing_is_said",
         }
@@ -673,14 +673,9 @@ SLOW: dict[str, frozenset[str]] = {
             "test_sentences_are_those_of_the_diff",
         }
     ),
-    "tests/output/html/test_evidence.py": frozenset(
-        {
-            "test_addresses_are_of_activities_and_times_of_the_job",
-        }
-    ),
     "tests/output/html/test_findings.py": frozenset(
         {
-            "test_findings_are_the_verdict",
+            "test_findings_are_the_verdict_with_commands_and_addresses",
         }
     ),
     "tests/output/html/test_report.py": frozenset(

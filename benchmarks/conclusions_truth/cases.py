@@ -62,11 +62,11 @@ def _job(job: Job) -> list[Finding]:
     rank, effect, what = simulated_straggler(job)
     findings += straggler_findings(said.straggler, rank, effect=effect)
     if rank is not None and said.straggler == rank:
-        findings += [each for claim in said.of("STRAGGLER") for each in cause_findings(claim.facts["cause"], what)]
+        findings += [each for claim in said.of("straggler") for each in cause_findings(claim.facts["cause"], what)]
     findings += bound_findings(*said.bound, simulated_shares(job))
     true = true_gains(job, groups=said.groups)
     findings += gain_findings(said.opportunities, true)
-    for claim in said.of("GAIN"):
+    for claim in said.of("gain"):
         key = key_of(Row(claim.facts["what"], claim.about, claim.facts["percent"]))
         if key in true:
             findings += ceiling_findings(claim.about, claim.facts["percent"], _stated_interval(claim), true[key])
@@ -83,7 +83,7 @@ def _stated_interval(claim: Claim) -> tuple[float, float] | None:
 def _raw_findings(said: Said, ranks: Sequence[RawRank]) -> list[Finding]:
     """Return what raw JSON settles about any job."""
     on_device = any(each.events["cat"].isin(DEVICE).any() for each in ranks)
-    findings = single_rank_findings(ranks, said=bool(said.of("ONE_RANK")))
+    findings = single_rank_findings(ranks, said=any(claim.about for claim in said.of("ranks_missing")))
     findings += idle_findings(said.idle, ranks) if on_device else []
     return findings + pause_findings(said.pauses, ranks, host_bound=said.bound[0] in _HOST)
 
@@ -256,7 +256,7 @@ def _ceilings(said: Said, truth: dict[str, Any], gained_us: float) -> list[Findi
         return []
     name = truth["ask"][0][1].get("name", "")
     findings = []
-    for claim in said.of("GAIN"):
+    for claim in said.of("gain"):
         if claim.about == name:
             steps = len(said.graph.steps) - 1  # in the first and the last one, others may be in the way
             most = max((claim.interval or (0, claim.figure))[1], claim.figure) / steps

@@ -23,8 +23,8 @@ class Said:
     opportunities: list[Row]
 
     def of(self, kind: str) -> list[Claim]:
-        """Return the claims of a kind, by its name in `Says`."""
-        return [claim for claim in self.claims if claim.says.name == kind]
+        """Return the claims of a kind, by the name of its finding."""
+        return [claim for claim in self.claims if claim.says == kind]
 
     @property
     def straggler(self) -> int | None:
@@ -41,18 +41,18 @@ class Said:
         """The host's longest pauses that are named."""
         return [
             Pause(c.about, c.facts["inside"], c.facts["rank"], c.facts["total_us"], c.facts["longest_us"])
-            for c in self.of("HOST_PAUSE")
+            for c in self.of("host_pause")
         ]
 
     @property
     def idle(self) -> dict[str, float]:
         """Percent of the time from first to last device work by cause of idleness."""
-        return {claim.about: claim.figure for claim in self.of("DEVICE_IDLE")}
+        return {claim.about: claim.figure for claim in self.of("device_idle")}
 
     @property
     def bound(self) -> tuple[str, float]:
         """What bounds the job, and its share, percent."""
-        claims = self.of("BOUND")
+        claims = self.of("bound")
         return (claims[0].about, claims[0].figure) if claims else ("", 0.0)
 
 

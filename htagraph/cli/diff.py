@@ -108,7 +108,7 @@ def diff(  # noqa: PLR0913 - one argument per option
     change = change_of_runs(result, *runs, ranks=some)
     shown = diff_report(result, names, (before, after), limits=limits, change=change, strict=strict, top=top)
     if comment is not None:
-        from htagraph.output.comment import comment as comment_on
+        from htagraph.output.regressions import comment as comment_on
 
         emit(comment_on(result, change, shown.figures["exceeded"], limits=fail_on or []), comment, [before, after])
     show(shown, form, output, [before, after])

@@ -5,13 +5,19 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from htagraph.core.naming import exact_glob, is_source_frame, short_name
 from htagraph.core.words import time_text
+from htagraph.findings.claim import MIN_PERCENT
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
-    "CATEGORY_WORDS", "and_list", "cause_words", "command_line", "distinct", "glob_of", "group_words",
-    "name_text", "plural", "share_text", "short_number", "shortened", "size_text", "time_text",
+    "CATEGORY_WORDS", "MAX_LISTED", "NO_OPERATOR", "and_list", "cause_words", "command_line", "distinct", "glob_of",
+    "group_words", "name_text", "plural", "ranks_text", "share_text", "short_number", "shortened", "size_text",
+    "time_text", "untraced_before",
 ]  # fmt: skip
 
 CATEGORY_WORDS = {
@@ -22,9 +28,11 @@ CATEGORY_WORDS = {
 }  # fmt: skip
 """What the time of a segment of a critical path was spent on, by its category."""
 
-_MIN_LAUNCH_PERCENT = 2.0
-"""Percent of the path from which launch calls are named beside host code; chosen: less is not worth naming. Doubled, 2
-to 4 % are not."""
+NO_OPERATOR = "in no operator"
+"""What the time of steps outside all operators is called."""
+MAX_LISTED = 4
+"""Ranks, steps, names and options that a sentence lists; a list of numbers at length has twice as many. Chosen: they
+fit on two lines. Doubled, four lines."""
 _GROUP = re.compile(r"(\S+) (.*?) ?\[([\d, ]+)\]")
 _PAIR = re.compile(r"\d+→\d+")
 _NO_PURPOSE = "undefined"
@@ -96,7 +104,7 @@ def cause_words(cause: str, shares: Mapping[str, float]) -> str:
         >>> cause_words("host", {"host": 38.0, "launch": 20.0}), cause_words("gap", {"gap": 100.0})
         ('host code and launch calls', 'unexplained pauses')
     """
-    if cause == "host" and shares.get("launch", 0.0) >= _MIN_LAUNCH_PERCENT:
+    if cause == "host" and shares.get("launch", 0.0) >= MIN_PERCENT:
         return "host code and launch calls"
     return CATEGORY_WORDS.get(cause, cause)
 
@@ -195,6 +203,29 @@ def plural(count: int, word: str) -> str:
         ('1 hop', '2,000 hops')
     """
     return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def ranks_text(ranks: Sequence[int]) -> str:
+    """Return some ranks, the first of them by number.
+
+    Example:
+        >>> ranks_text([3]), ranks_text([0, 2]), ranks_text(range(6))
+        ('rank 3', 'ranks 0 and 2', 'ranks 0, 1, 2, 3 and 2 more')
+    """
+    names, more = [str(rank) for rank in ranks[:MAX_LISTED]], len(ranks) - MAX_LISTED
+    shown = f"{', '.join(names)} and {more} more" if more > 0 else and_list(names)
+    return f"rank{'s' if len(ranks) > 1 else ''} {shown}"
+
+
+def untraced_before(names: pd.Series[str]) -> pd.Series[str]:
+    """Return what host code that no event covers is called, by the names of what comes next; empty for nothing.
+
+    Example:
+        >>> import pandas as pd
+        >>> untraced_before(pd.Series(["aten::mm", ""])).tolist()
+        ['untraced before aten::mm', 'untraced']
+    """
+    return ("untraced before " + names).where(names != "", "untraced")
 
 
 def glob_of(name: str) -> str:

@@ -17,9 +17,9 @@ from rich.table import Table
 from rich.text import Text
 
 from htagraph.core.errors import printable
-from htagraph.findings.conclusions.findings import findings, trial_of
 from htagraph.findings.phrases import command_line, plural
 from htagraph.findings.verbs.files import validation_sentences
+from htagraph.findings.verdict import in_brief, trial_of
 from htagraph.output.columns import Column, columns_of, cut_all, fitted
 from htagraph.output.report import Report, Wording, wording_of
 from htagraph.output.summary import Summary
@@ -98,11 +98,11 @@ def render_summary(
         return to_json(summary.to_dict())
     if form == "csv":
         return _csv(frames_of(summary))
-    trial = trial_of(summary.claims, inputs)
-    sentences, more = findings(summary.claims)
+    trial = trial_of(summary.claims)
+    sentences, more = in_brief(summary.claims)
     if full:
         sentences, more = summary.verdict, 0
-    last = [f"{trial.sentence[:-1]}: {trial.command}"] if trial else []
+    last = [f"{trial.sentence[:-1]}: {trial.command(inputs)}"] if trial else []
     if not full:
         also = f"{plural(more, 'more finding')} and all tables" if more else "All tables, and the verdict in full"
         last.append(f"{also}: {command_line('summary', inputs, '--full')}")

@@ -8,33 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from htagraph.analyses.critical_path import critical_path
 from htagraph.analyses.idle_breakdown import idle_breakdown
-from htagraph.analyses.interruptions import interruptions
 from htagraph.analyses.kernel_breakdown import kernel_breakdown
-from htagraph.analyses.launch_stats import launch_stats
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.step_times import step_times
-from htagraph.analyses.stragglers import stragglers
-from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.tables import Col, Table
 from htagraph.findings.claim import Claim
-from htagraph.findings.conclusions.claim_sentences import sentences
-from htagraph.findings.conclusions.claims import claims_of
-from htagraph.findings.phrases import plural, time_text
-from htagraph.findings.verbs.critical_path import untraced_before
+from htagraph.findings.phrases import plural, time_text, untraced_before
+from htagraph.findings.results import CLOCKS, LAUNCHES, Results
+from htagraph.findings.verdict import claims_of, sentences
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import mean_step_ns
 from htagraph.output.columns import with_shares
 from htagraph.output.report import SCHEMA_VERSION, envelope, gives
-from htagraph.queries.inputs import INPUTS, ISSUES, inputs_of, issues_of, window_us
+from htagraph.queries.inputs import INPUTS, ISSUES, issues_of, window_us
 from htagraph.queries.replay import replay
 from htagraph.whatif.opportunities import opportunities
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["SCHEMA_VERSION", "Summary", "summarize"]
+__all__ = ["SCHEMA_VERSION", "Summary", "summarize", "summary_of"]
 
 _STEPS = Table(
     "Step times (a step ends when all work launched in it has finished)",
@@ -47,21 +41,6 @@ _KERNELS = Table(
     Col("kind name", "str"),
     Col("ranks count", "int64"),
     Col("total_us min_us max_us mean_us share_percent"),
-)
-_LAUNCHES = Table(
-    "Launches",
-    Col("rank launches", "int64"),
-    Col("works", "int64", heading="kernels and copies"),
-    Col("median_launch_us median_delay_us"),
-    Col("short", "int64", heading="calls longer than their work"),
-    Col("excessive_runtime", "int64", heading="calls > 50 µs"),
-    Col("excessive_delay", "int64", heading="delays > 100 µs"),
-)
-_CLOCKS = Table(
-    "Clock offsets between ranks, estimated from the ends of collectives",
-    Col("rank gauge", "int64"),
-    Col("offset_us drift_ppm uncertainty_us residual_us"),
-    Col("collectives", "int64"),
 )
 _OPPORTUNITIES_PER_KERNEL = 2
 """Opportunities for each kernel that is named; chosen: some only wrap others. Doubled, more replays run."""
@@ -208,10 +187,10 @@ class Summary:
     {
         "steps": _STEPS, "temporal_breakdown": "analyses.temporal_breakdown.TABLE",
         "overlap": "analyses.overlap.TABLE", "rank_idle": "analyses.idle_breakdown.RANKS",
-        "idle_breakdown": "analyses.idle_breakdown.TABLE", "kernels": _KERNELS, "launches": _LAUNCHES,
+        "idle_breakdown": "analyses.idle_breakdown.TABLE", "kernels": _KERNELS, "launches": LAUNCHES,
         "critical_path": "queries.paths.SHARES", "opportunities": "whatif.opportunities.TABLE",
         "stragglers": "analyses.stragglers.TABLE", "interruptions": "analyses.interruptions.TABLE",
-        "gaps": "queries.replay.GAPS", "clocks": _CLOCKS,
+        "gaps": "queries.replay.GAPS", "clocks": CLOCKS,
     },
     titles={
         "inputs": INPUTS.title, "issues": ISSUES.title,
@@ -240,26 +219,33 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
         >>> sorted(summary.tables)[:3]
         ['clocks', 'critical_path', 'gaps']
     """
-    temporal, hidden, idle = temporal_breakdown(graph), overlap(graph), idle_breakdown(graph, by="rank")
-    launches, inputs, slow, path = _launches(graph), inputs_of(graph), stragglers(graph), critical_path(graph)
+    gains = opportunities(graph, top=_OPPORTUNITIES_PER_KERNEL * top)
+    return summary_of(Results(graph, opportunities=gains), top=top)
+
+
+def summary_of(results: Results, *, top: int = 5) -> Summary:
+    """Return the summary that `summarize` returns, of a job's results."""
+    graph = results.graph
     tables = {
         "steps": _steps(graph),
-        "temporal_breakdown": temporal,
-        "overlap": hidden,
-        "rank_idle": idle,
+        "temporal_breakdown": results.temporal,
+        "overlap": overlap(graph),
+        "rank_idle": results.rank_idle,
         "idle_breakdown": idle_breakdown(graph),
         "kernels": _top(kernel_breakdown(graph), top),
-        "launches": launches,
-        "critical_path": path.summary(),
-        "opportunities": opportunities(graph, top=_OPPORTUNITIES_PER_KERNEL * top),
-        "stragglers": slow.to_frame(),
-        "interruptions": interruptions(graph),
+        "launches": results.launches,
+        "critical_path": results.path.summary(),
+        "opportunities": results.opportunities,
+        "stragglers": results.slow.to_frame(),
+        "interruptions": results.interruptions,
         "gaps": replay(graph).gap_shares(),
-        "clocks": _clocks(graph),
+        "clocks": results.clocks,
     }
-    claims = claims_of(graph, path, tables, inputs, slow)
+    claims = claims_of(results)
     step_us = mean_step_ns(graph, graph.time) / 1000 if len(tables["steps"]) else float("nan")
-    return Summary(inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims), step_us)
+    return Summary(
+        results.inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims), step_us
+    )
 
 
 def _extremes(times: pd.DataFrame) -> pd.DataFrame:
@@ -294,19 +280,6 @@ def _steps(graph: DependencyGraph) -> pd.DataFrame:
     return table.reset_index()
 
 
-def _clocks(graph: DependencyGraph) -> pd.DataFrame:
-    """Return how far each rank's clock is from that of its gauge, and how well that is known."""
-    rows = [
-        (
-            clock.rank, clock.gauge, clock.offset_ns / 1000, clock.drift_ppm,
-            clock.uncertainty_ns / 1000 if clock.uncertainty_ns >= 0 else float("nan"), clock.residual_ns / 1000,
-            clock.collectives,
-        )
-        for clock in graph.clocks
-    ]  # fmt: skip
-    return _CLOCKS.frame(rows)
-
-
 def _top(kernels: pd.DataFrame, top: int) -> pd.DataFrame:
     """Return the largest kernels of each kind over all ranks."""
     sums = kernels.groupby(["kind", "name"], sort=False).agg(
@@ -324,15 +297,3 @@ def _top(kernels: pd.DataFrame, top: int) -> pd.DataFrame:
         .drop(columns="order")
         .reset_index(drop=True)
     )
-
-
-def _launches(graph: DependencyGraph) -> pd.DataFrame:
-    stats = launch_stats(graph)
-    calls = stats.drop_duplicates("launch").groupby("rank").agg(
-        launches=("launch", "size"), median_launch_us=("launch_us", "median"), short=("short", "sum"),
-        excessive_runtime=("excessive_runtime", "sum"),
-    )  # fmt: skip
-    works = stats.groupby("rank").agg(
-        works=("work", "size"), median_delay_us=("delay_us", "median"), excessive_delay=("excessive_delay", "sum")
-    )
-    return calls.join(works).reset_index()[list(_LAUNCHES.types)]

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from htagraph.findings.claim import Claim, RestsOn, Says, contradictions
+from htagraph.findings.claim import Claim, RestsOn, contradictions
 
 
 def bound(**facts: Any) -> Claim:
-    return Claim(Says.BOUND, "host", 70.0, "percent", facts={"unexplained_percent": 8.0, **facts})
+    return Claim("bound", "host", 70.0, "percent", facts={"unexplained_percent": 8.0, **facts})
 
 
 def gain(figure: float = 10.0, interval: tuple[float, float] | None = (8.0, 12.0), **facts: Any) -> Claim:
-    return Claim(Says.GAIN, "aten::mm", figure, "us", interval=interval, facts={"makespan_us": 100.0, **facts})
+    return Claim("gain", "aten::mm", figure, "us", interval=interval, facts={"makespan_us": 100.0, **facts})
 
 
 def test_claims_that_agree_contradict_nothing() -> None:
-    unexplained = Claim(Says.UNEXPLAINED, "path", 8.0, "percent")
+    unexplained = Claim("unexplained", "path", 8.0, "percent")
     assert contradictions([bound(), gain(half_us=5.0), unexplained]) == []
     assert contradictions([]) == []
 
@@ -26,16 +26,16 @@ def test_claims_that_agree_contradict_nothing() -> None:
 @pytest.mark.parametrize(
     ("claims", "words"),
     [
-        ([Claim(Says.DEVICE_IDLE, "other", 101.0, "percent")], "no share"),
-        ([Claim(Says.DEVICE_IDLE, "other", -1.0, "percent")], "no share"),
+        ([Claim("device_idle", "other", 101.0, "percent")], "no share"),
+        ([Claim("device_idle", "other", -1.0, "percent")], "no share"),
         ([bound(), bound()], "bound by host and by host"),
         ([gain(20.0)], "not between"),
         ([gain(120.0, None)], "more than the job takes"),
         ([gain(half_us=11.0)], "half of it gains more"),
-        ([bound(), Claim(Says.UNEXPLAINED, "path", 67.0, "percent")], "unexplained 67 % and 8 %"),
+        ([bound(), Claim("unexplained", "path", 67.0, "percent")], "unexplained 67 % and 8 %"),
         ([bound(by_workers=True), gain()], "the loader's workers set the pace"),
-        ([Claim(Says.STRAGGLER, "1", 90.0, "percent"), Claim(Says.WAITING, "", 9.0, "us")], "a straggler, and none"),
-        ([Claim(Says.STRAGGLER, rank, 50.0, "percent") for rank in "12"], "several stragglers"),
+        ([Claim("straggler", "1", 90.0, "percent"), Claim("waiting", "", 9.0, "us")], "a straggler, and none"),
+        ([Claim("straggler", rank, 50.0, "percent") for rank in "12"], "several stragglers"),
     ],
 )
 def test_a_contradiction_is_named(claims: list[Claim], words: str) -> None:
@@ -47,5 +47,5 @@ def test_a_faster_loader_is_no_contradiction_to_being_bound_by_it() -> None:
 
 
 def test_a_claim_that_rests_on_clocks_is_not_certain() -> None:
-    claim = Claim(Says.STRAGGLER, "1", 90.0, "percent", rests_on=frozenset({RestsOn.CLOCKS}))
+    claim = Claim("straggler", "1", 90.0, "percent", rests_on=frozenset({RestsOn.CLOCKS}))
     assert not claim.is_certain

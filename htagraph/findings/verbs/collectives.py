@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from htagraph.findings.claim import MIN_SHARE, MOST
 from htagraph.findings.phrases import command_line, group_words, plural, share_text, time_text
 
 if TYPE_CHECKING:
@@ -23,14 +24,6 @@ _FIRST = ("wait", "transfer", "excess")
 _MIN_WAIT_SHARE = 0.25
 """Share of the time in collectives; chosen: from a quarter on, waiting is what to look at first. Doubled, the command
 names the last rank only where more than half of the time is waiting."""
-_MIN_EXCESS_SHARE = 0.05
-"""Share of the time in collectives from which the time beyond the fastest transfer is explained, and share of that time
-below which the fastest transfers are no measure. Chosen: less is hardly anything. Doubled, 5 to 10 % are not explained.
-"""
-_MOST = 0.5
-"""Share; above it, a part is the larger one. It cannot be doubled."""
-_MIN_TRANSFER_SHARE = 0.5
-"""Share of the time in collectives; chosen: from half on, a faster network is what to try. Doubled, it never is."""
 
 
 def group_text(group: str) -> str:
@@ -70,12 +63,12 @@ def sentences(parts: pd.DataFrame, late: pd.DataFrame, inputs: Sequence[str]) ->
 
 def _baseline(parts: pd.DataFrame, share: dict[str, float]) -> str:
     """Say where the fastest transfer of a kind is no measure of how long one has to take."""
-    if share["excess"] < _MIN_EXCESS_SHARE:
+    if share["excess"] < MIN_SHARE:
         return ""
-    unknown = parts.loc[parts["bytes"].isna(), "excess_us"].sum() > _MOST * parts["excess_us"].sum()
+    unknown = parts.loc[parts["bytes"].isna(), "excess_us"].sum() > MOST * parts["excess_us"].sum()
     if unknown:
         return " Sizes were not recorded: what is beyond the fastest may be larger messages."
-    if share["transfer"] < _MIN_EXCESS_SHARE * share["excess"]:
+    if share["transfer"] < MIN_SHARE * share["excess"]:
         return " The fastest took next to no time; how much of the rest a transfer needs is not known."
     return ""
 
@@ -95,7 +88,7 @@ def _next_command(share: dict[str, float], late: pd.DataFrame, inputs: Sequence[
         count = plural(int(late.iloc[0]["collectives"]), "collective")
         why = command_line("stragglers", inputs)
         return [f"Rank {rank} came last in {count}; the others waited {time_text(us)} for it. To see why: {why}"]
-    if share["transfer"] >= _MIN_TRANSFER_SHARE:
+    if share["transfer"] >= MOST:
         line = command_line("what-if", inputs, "--network", "0.5")
         return [f"Most of the time is transfer. To predict the job on a network twice as fast: {line}"]
     return []

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from htagraph.analyses.differences.effects import PYTHON_BETWEEN
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import is_data_loader, short_name
-from htagraph.findings.phrases import CATEGORY_WORDS, and_list, command_line, plural, time_text
+from htagraph.findings.claim import MIN_SHARE
+from htagraph.findings.phrases import CATEGORY_WORDS, MAX_LISTED, and_list, command_line, plural, time_text
 from htagraph.queries.inputs import inputs_of
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ __all__ = ["cut", "diff_sentences", "gate", "next_command", "structure", "too_lo
 _HOST = "host"
 _HOST_CODE = frozenset((PYTHON_BETWEEN[1], *(kind.label for kind in ActivityKind if kind.is_host_code)))
 _TRANSFERS = frozenset(kind.label for kind in COMMUNICATION)
-_MIN_SHARE = 0.05
-"""Share of the change; chosen: less is not worth a sentence. Doubled, causes of 5 to 10 % of it are not named."""
 _ROUNDING = 0.005
 """Share of the change by which shares in whole percent that are printed add up to more than 100; half of one percent.
 Doubled, shares that add up to 101 % pass without a word."""
@@ -38,8 +37,6 @@ _MIN_EXPLAINED_SHARE = 0.7
 """Share of the change that durations explain; below it, a sentence says where the rest is. Chosen; doubled, always."""
 _ONE_RANK_SHARE = 0.8
 """Share of a change of own time that is one rank's, for it to be called that rank's. Chosen; doubled, none is."""
-_MAX_NAMES = 4
-"""Names in a sentence; chosen: more do not fit on two lines. Doubled, eight."""
 _MAX_FACTOR_DIFFERENCE = 0.1
 """How much relative changes of own time that have one cause differ, as a share of the larger. Chosen: operators that
 one change halves are recorded as 49.5 to 50.5 % shorter. Doubled, -20 % and -24 % are called one cause."""
@@ -118,7 +115,7 @@ def _causes(diff: Diff, effects: Effects) -> list[str]:
         return _beside(rows[0], effects, diff) if rows else []
     bullets: dict[tuple[str, Any], list[dict[Any, Any]]] = {}
     for row in rows:
-        if (row["effect_us"] / diff.change_us + effects.likely_us(row) / abs(diff.change_us)) >= _MIN_SHARE:
+        if (row["effect_us"] / diff.change_us + effects.likely_us(row) / abs(diff.change_us)) >= MIN_SHARE:
             origin = _origin(row, diff)
             alike = [each for each, (first, *_) in bullets.items() if each[0] == origin[0] and _in_step(first, row)]
             bullets.setdefault(alike[0] if alike and origin[0] == row["kind"] else origin, []).append(row)
@@ -153,7 +150,7 @@ def _named(
         alone = float(rows[0]["effect_us"]) if len(own) == 1 else effects.replayed(own)
         together = effects.replayed([*keys, *own]) if keys else alone
         adds = together - before
-        is_inside = any(each[2] for each in keys) and adds / diff.change_us < _MIN_SHARE <= alone / diff.change_us
+        is_inside = any(each[2] for each in keys) and adds / diff.change_us < MIN_SHARE <= alone / diff.change_us
         if is_inside:
             continue
         keys, before = [*keys, *own], together
@@ -166,13 +163,13 @@ def _named(
 def _rest(named: Sequence[_Named], effects: Effects, diff: Diff) -> list[str]:
     """Say what the named causes leave of the change, or what takes a part of their effect back."""
     together = sum(each.effect_us for each in named)
-    if together / diff.change_us > 1 + (_MIN_SHARE if len(named) == 1 else _ROUNDING):
+    if together / diff.change_us > 1 + (MIN_SHARE if len(named) == 1 else _ROUNDING):
         back = f"{time_text(abs(together - diff.change_us))} of this is made up for"
         parts = _largest_parts(diff, effects, against=True)
         return [f"{'Together' if len(named) > 1 else 'Alone'}, that would be {_effect(together, diff)}; {back}{parts}."]
     share = max(effects.explained_us / diff.change_us, together / diff.change_us)  # those of one side may counteract
     if share >= _MIN_EXPLAINED_SHARE:
-        return _others(together, effects, diff) if named and together / diff.change_us <= 1 - _MIN_SHARE else []
+        return _others(together, effects, diff) if named and together / diff.change_us <= 1 - MIN_SHARE else []
     return [
         f"Longer or shorter work explains only {max(0.0, 100 * share):.0f} % of the change; the rest is in what "
         f"waits for what, and in pauses{_largest_parts(diff, effects)}."
@@ -187,7 +184,7 @@ def _others(together: float, effects: Effects, diff: Diff) -> list[str]:
     ]
     parts = [
         f"{what} {_effect(us, diff) if us * diff.change_us > 0 else f'{time_text(abs(us))} {_longer(us)}'}"
-        for what, us in rest if abs(us / diff.change_us) >= _MIN_SHARE
+        for what, us in rest if abs(us / diff.change_us) >= MIN_SHARE
     ]  # fmt: skip
     return [f"Beyond that, {'; '.join(parts)}."] if parts else []
 
@@ -196,7 +193,7 @@ def _effect(us: float, diff: Diff) -> str:
     """Return an effect on the step time in words, with its share of the change where it is a part of that."""
     share = us / diff.change_us
     part = f" ({100 * share:.0f} % of the change)" if share < 1 else " (the whole change)"
-    return f"{time_text(abs(us))} {_longer(us)}{part if share <= 1 + _MIN_SHARE else ''}"
+    return f"{time_text(abs(us))} {_longer(us)}{part if share <= 1 + MIN_SHARE else ''}"
 
 
 def _origin(row: dict[Any, Any], diff: Diff) -> tuple[str, Any]:
@@ -225,7 +222,7 @@ def _in_step(first: dict[Any, Any], row: dict[Any, Any]) -> bool:
 def _beside(row: dict[Any, Any], effects: Effects, diff: Diff) -> list[str]:
     """Say what changed most although the step time did not, or not beyond chance."""
     origin = _origin(row, diff)
-    if abs(row[_CHANGE.get(origin[0], "change_us")]) < _MIN_SHARE * diff.before_us:
+    if abs(row[_CHANGE.get(origin[0], "change_us")]) < MIN_SHARE * diff.before_us:
         return []
     if diff.is_same:
         return [f"{_own(origin, [row], effects, diff)}, which does not change how long the {diff.unit} takes."]
@@ -235,7 +232,7 @@ def _beside(row: dict[Any, Any], effects: Effects, diff: Diff) -> list[str]:
 def _largest_parts(diff: Diff, effects: Effects, *, against: bool = False) -> str:
     """Say where on the critical path that is; with `against`, where the path changed the other way."""
     table = diff.to_frame()
-    table = table[table["change_us"] / diff.change_us * (-1 if against else 1) >= _MIN_SHARE]
+    table = table[table["change_us"] / diff.change_us * (-1 if against else 1) >= MIN_SHARE]
     rows = table.head(_MAX_SENTENCES).to_dict("records")
     if not rows and against:
         return " by many small changes"
@@ -268,7 +265,7 @@ def _cause(named: _Named, effects: Effects, diff: Diff) -> str:
             f"{own}, which is likely why the {unit} is {_longer(diff.change_us)}: "
             "what waits for it was not recorded, and no replay can tell."
         )
-    if effect / diff.change_us < _MIN_SHARE <= named.alone_us / diff.change_us:
+    if effect / diff.change_us < MIN_SHARE <= named.alone_us / diff.change_us:
         return (
             f"{own}, which alone would make the {unit} {_effect(named.alone_us, diff)}, but adds nothing to the above."
         )
@@ -327,9 +324,9 @@ def _names(rows: list[dict[Any, Any]], diff: Diff) -> str:
 
 def _few(names: list[str]) -> list[str]:
     """Return names, and how many others there are if they are many."""
-    if len(names) <= _MAX_NAMES:
+    if len(names) <= MAX_LISTED:
         return names
-    return [*names[: _MAX_NAMES - 1], f"{len(names) - _MAX_NAMES + 1} others"]
+    return [*names[: MAX_LISTED - 1], f"{len(names) - MAX_LISTED + 1} others"]
 
 
 def _longer(us: float) -> str:
@@ -344,7 +341,7 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
     """Say how the time on the critical path shifted between categories."""
     table = diff.summary()
     by_category = table[table["group"] == "category"]
-    smallest = max(_MIN_SHARE * abs(diff.change_us), _MIN_PATH_SHARE * diff.before_us)
+    smallest = max(MIN_SHARE * abs(diff.change_us), _MIN_PATH_SHARE * diff.before_us)
     by_category = by_category[by_category["change_us"].abs() > smallest].head(2 * _MAX_SENTENCES)
     if not len(by_category):
         return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from htagraph.findings.claim import MIN_PERCENT
 from htagraph.findings.phrases import command_line, share_text, time_text
 
 if TYPE_CHECKING:
@@ -12,9 +13,6 @@ if TYPE_CHECKING:
 
 __all__ = ["sentences"]
 
-_MIN_GAIN = 0.02
-"""Share of the job's time; chosen: less is hardly worth the work. Doubled, a faster host that gains 2 to 4 % is not
-advised."""
 _MEANING = {
     "host_wait": "the host launched the next kernel or copy too late",
     "kernel_wait": "the device's own delay between two kernels",
@@ -59,7 +57,7 @@ def sentences(
         lines.append(
             f"With an infinitely fast host the job would be {share_text(100 * gain)} shorter. To see what bounds it "
             f"then: {command_line('what-if', inputs, '--infinite-host')}"
-            if gain >= _MIN_GAIN
+            if gain >= MIN_PERCENT / 100
             else "Even an infinitely fast host would hardly make the job shorter: something else bounds it. To see "
             f"what: {command_line('critical-path', inputs)}"
         )

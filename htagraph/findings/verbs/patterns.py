@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from htagraph.core.naming import short_name
 from htagraph.core.words import nearest_words
+from htagraph.findings.claim import MOST
 from htagraph.findings.phrases import and_list, command_line, plural, time_text
 
 if TYPE_CHECKING:
@@ -17,9 +18,6 @@ __all__ = ["other_occurrences", "pattern_text", "sentences", "unknown_operator"]
 
 _MAX_KERNELS = 12
 """Kernels of a pattern that are listed, the same in a row as one; chosen: about three lines. Doubled, about six."""
-_MAX_KERNEL_SHARE = 0.5
-"""Share of an operator's time; below it a sentence says that its kernels take less time than launching them. Chosen.
-Doubled, it says so of every pattern whose kernels take less time than the operator."""
 
 
 def pattern_text(pattern: str) -> str:
@@ -84,7 +82,7 @@ def sentences(
         f"{time_text(table['kernel_us'].sum())}; the most frequent, of {plural(int(most['kernels']), 'kernel')}, "
         f"occurred {plural(int(most['count']), 'time')} on rank {int(most['rank'])}."
     )
-    if most["kernel_us"] < _MAX_KERNEL_SHARE * most["operator_us"]:
+    if most["kernel_us"] < MOST * most["operator_us"]:
         line = command_line("opportunities", inputs)
         return [summary, f"Its kernels take less time than launching them; fusing them into one kernel helps: {line}"]
     return [summary]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from htagraph.findings.claim import MOST
 from htagraph.findings.phrases import command_line, plural, share_text, time_text
 
 if TYPE_CHECKING:
@@ -12,9 +13,6 @@ if TYPE_CHECKING:
 
 __all__ = ["sentences"]
 
-_MOST = 0.5
-"""Share of the wall time; where the host and the kernels take less, what a phase launched mostly waits. Chosen: the
-larger part. It cannot be doubled."""
 _RECORDED = (
     "Without a profiler there are more: on an H100, decoding kernel by kernel took 1.6 times as long recorded as "
     "unrecorded, and decoding by CUDA graphs 1.3 times."
@@ -40,7 +38,7 @@ def sentences(table: pd.DataFrame, inputs: Sequence[str], annotation: str | None
     most, name = sums.iloc[int(sums["wall_us"].argmax())], str(sums.index[int(sums["wall_us"].argmax())])
     share = 100 * most["busy_us"] / most["wall_us"] if most["wall_us"] else 0.0
     runs = f"; its kernels run {share_text(share)} of that" if most["kernels"] else ""
-    queued = most["kernels"] and most["host_us"] + most["busy_us"] < _MOST * most["wall_us"]
+    queued = most["kernels"] and most["host_us"] + most["busy_us"] < MOST * most["wall_us"]
     where = f", its host {time_text(most['host_us'])}; else its work waits on the device" if queued else ""
     ranks = f"over {plural(table['rank'].nunique(), 'rank')} " if table["rank"].nunique() > 1 else ""
     lines = [

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from htagraph.findings.claim import MOST
 from htagraph.findings.phrases import command_line, plural, share_text, time_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["sentences"]
-
-_MIN_PERCENT = 50.0
-"""Percent of the device's time; below half, the table leaves out most of it, and a sentence says so. Chosen. Doubled,
-the sentence is always there."""
 
 
 def sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bool]) -> list[str]:
@@ -83,7 +80,7 @@ def _roof(table: pd.DataFrame) -> list[str]:
 
 def _share(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
     share = table.groupby("rank")["share_percent"].sum(min_count=1).mean()
-    if not share < _MIN_PERCENT:  # also where it is unknown
+    if not share < 100 * MOST:  # also where it is unknown
         return []
     return [
         f"These operators are {share_text(share)} of the device's time. For the rest, whose FLOPs cannot be counted: "

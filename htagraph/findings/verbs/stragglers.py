@@ -10,18 +10,11 @@ from htagraph.findings.phrases import and_list, command_line, plural, time_text
 
 if TYPE_CHECKING:
     from htagraph.analyses.stragglers import Stragglers
-    from htagraph.findings.claim import Claim
+    from htagraph.findings.claim import MIN_SHARE, MOST, Claim
     from htagraph.queries.straggler import Difference
 
 __all__ = ["sentences", "shares_command"]
 
-_MIN_PART = 0.05
-"""Share of the waiting charged to a rank, from which what takes longer on it is listed. Chosen: less is no reason for
-it. Doubled, 5 to 10 % are not listed."""
-_ONE_PAUSE = 0.5
-"""Share of a difference that lies in one activity, from which that is said. Chosen: the larger part. Doubled, never."""
-_MAX_OPTIONS = 4
-"""Options of a command that is given; chosen: two lines. Doubled, four lines."""
 _CLOCKS = "because the clocks of the ranks were not compared or their recordings begin at different times"
 
 
@@ -56,13 +49,16 @@ def sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) ->
 
 
 def shares_command(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
-    """Return the command that predicts other shares of the work between the stages of a pipeline, if it is short."""
-    return [
-        "To predict other shares: "
-        + command_line("what-if", inputs, *(word for each in claim.facts["options"] for word in ("--scale", each)))
-        for claim in claims
-        if len(claim.facts["options"]) <= _MAX_OPTIONS
-    ]
+    """Return the command that predicts other shares of the work between the stages of a pipeline, if it is short.
+
+    Args:
+        claims: those of the finding on a slow stage.
+        inputs: the words of the command line that choose what is read.
+    """
+    from htagraph.findings.slow_stage import scale_options  # a figure does without what replays
+
+    commands = [command_line("what-if", inputs, *scale_options(each)) for each in claims if scale_options(each)]
+    return [f"To predict other shares: {command}" for command in commands]
 
 
 def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[str]:
@@ -98,7 +94,7 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
 
 def _known(stragglers: Stragglers, rank: int, wait_us: float) -> list[str]:
     """Return what a rank takes longer for than its peers, and what it alone does; `wait_us`: wait of another for it."""
-    parts = [_difference(each) for each in stragglers.differences if each.more_us >= _MIN_PART * wait_us]
+    parts = [_difference(each) for each in stragglers.differences if each.more_us >= MIN_SHARE * wait_us]
     others = "any other rank" if stragglers.ranks["step_excess_us"].isna().all() else "any of its peers"
     lines = [f"What takes longer on rank {rank} than on {others}, without what it calls: {'; '.join(parts)}."]
     lines = lines if parts else []
@@ -117,7 +113,7 @@ def _serving(stragglers: Stragglers) -> str:
 
 def _how_often(each: Difference) -> str:
     """Return how long something takes in how many activities, and whether that is a single pause."""
-    if each.count > 1 and each.longest_us > _ONE_PAUSE * each.more_us:
+    if each.count > 1 and each.longest_us > MOST * each.more_us:
         return f"{time_text(each.own_us)}, {time_text(each.longest_us)} of it at once"
     return f"{plural(each.count, 'time')}, {time_text(each.own_us)}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from htagraph.findings.claim import MOST
 from htagraph.findings.phrases import cause_words, plural, time_text
 from htagraph.graph.measures.steps import whole_steps
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["sentences", "sweep_sentences"]
 
-_MIN_RANK_PERCENT = 50
-"""Percent of the path from which its rank is named: more than half. Doubled, no rank is."""
 _MIN_SPEEDUP_CHANGE = 0.005
 """Distance of a speedup from 1; chosen: a speedup is shown with two digits, and less would show as 1.00. Doubled, 0.9 %
 of change is called none."""
@@ -71,7 +70,7 @@ def _bound(before: Bound, now: Bound) -> list[str]:
     if not now.cause:
         return []
     rank, most = next(iter(now.ranks.items()))
-    where = f", mostly on rank {rank}" if len({*before.ranks, *now.ranks}) > 1 and most > _MIN_RANK_PERCENT else ""
+    where = f", mostly on rank {rank}" if len({*before.ranks, *now.ranks}) > 1 and most > 100 * MOST else ""
     share = f"{now.causes[now.cause]:.0f} % of the critical path{where}"
     name, name_before = (cause_words(bound.cause, bound.shares) for bound in (now, before))
     if now.cause == before.cause:

@@ -11,7 +11,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.comparison import comparison_bytes
 from htagraph.output.html.findings import findings_section
 from htagraph.output.html.page import Section, element, page
-from htagraph.output.html.results import Results
+from htagraph.output.html.results import PageResults
 from htagraph.output.html.sections import (
     breakdown_section,
     collective_section,
@@ -59,11 +59,11 @@ def report(job: DependencyGraph | Diff, target: str | Path, *, inputs: Sequence[
 
 def report_bytes(graph: DependencyGraph, inputs: Sequence[str] = (), *, events: str = "") -> bytes:
     """Return the page of `report`; `events` is where its server tells all about an event, empty without a server."""
-    results = Results(graph, inputs or _folder(graph))
+    results = PageResults(graph, inputs or _folder(graph))
     first = findings_section(results), glance_section(results)
     timeline = timeline_section({results.key: ("", timeline_of(results.path))}, events=events)
     last = breakdown_section(results), collective_section(results), memory_section(results)
-    panel = what_if_section(graph, results.inputs, results.summary.tables["opportunities"])
+    panel = what_if_section(graph, results.words, results.summary.tables["opportunities"])
     sections: list[Section] = [*first, timeline, panel, *(each for each in last if each is not None)]
     return page(_title(results), sections, lead=element("p", _lead(results), class_="lead"))
 
@@ -77,11 +77,11 @@ def _folder(graph: DependencyGraph) -> list[str]:
     return [str(parents.pop())] if len(parents) == 1 else ["PATHS"]
 
 
-def _title(results: Results) -> str:
-    return f"{' '.join(results.inputs[:1])} · htagraph"
+def _title(results: PageResults) -> str:
+    return f"{' '.join(results.words[:1])} · htagraph"
 
 
-def _lead(results: Results) -> str:
+def _lead(results: PageResults) -> str:
     inputs = results.summary.inputs
     recorded = next((moment for moment in inputs["start_utc"] if moment), "")
     when = f", recorded {recorded} UTC" if recorded else ""

@@ -14,14 +14,15 @@ from htagraph.analyses.step_times import step_times
 from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.naming import collective_op, short_name
+from htagraph.findings.device_idle import idle_chart
 from htagraph.findings.phrases import plural, size_text, time_text
 from htagraph.output.html.charts import Part, curve, stacked
 from htagraph.output.html.definitions import definition
+from htagraph.output.html.findings import drawn
 from htagraph.output.html.page import Html, Section, element, join, json_bytes
-from htagraph.output.html.results import Results
+from htagraph.output.html.results import PageResults
 from htagraph.output.html.tables import table_of
 from htagraph.output.html.timeline import Timeline
-from htagraph.output.html.waits import idle_chart
 from htagraph.output.report import wording_of
 from htagraph.output.summary import Summary
 
@@ -76,7 +77,7 @@ _COLORS = (
 )
 
 
-def glance_section(results: Results) -> Section:
+def glance_section(results: PageResults) -> Section:
     """Return what was read: ranks, devices, steps, files, problems."""
     summary = results.summary
     cards = [
@@ -122,7 +123,7 @@ def _facts(summary: Summary) -> list[tuple[str, str]]:
     return facts
 
 
-def breakdown_section(results: Results) -> Section:
+def breakdown_section(results: PageResults) -> Section:
     """Return where the time of each rank went: by kind, by cause of idle time, by kernel, by operator."""
     tables = results.summary.tables
     temporal = tables["temporal_breakdown"]
@@ -132,7 +133,7 @@ def breakdown_section(results: Results) -> Section:
     parts = [
         element("h3", "Time by rank"), _time_by_rank(temporal), _folded(temporal), definition(temporal_breakdown),
         *_titled("Communication overlapped with computation", _some(hidden, "communication_us"), definition(overlap)),
-        *_titled("Idle device time by cause", idle_chart(tables["rank_idle"]), definition(idle_breakdown)),
+        *_titled("Idle device time by cause", drawn(idle_chart(tables["rank_idle"])), definition(idle_breakdown)),
         *_titled("Kernels, all ranks", table_of(tables["kernels"]), definition(kernel_breakdown)),
         *_titled("Operators, all ranks", table_of(operators), definition(operator_breakdown)),
     ]  # fmt: skip
@@ -171,7 +172,7 @@ def _some(frame: pd.DataFrame, by: str, *, caption: str = "", headings: dict[str
     return join((shown, element("p", note, class_="note")))
 
 
-def collective_section(results: Results) -> Section | None:
+def collective_section(results: PageResults) -> Section | None:
     """Return how long ranks wait and transfer in collectives, and who makes others wait; None without any."""
     parts = results.collectives
     if not len(parts):
@@ -205,7 +206,7 @@ def _by_operation(parts: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values("total_us", ascending=False, kind="stable").head(_ROWS)
 
 
-def memory_section(results: Results) -> Section | None:
+def memory_section(results: PageResults) -> Section | None:
     """Return how much memory was in use, and what ran at the peak; None where it was not recorded."""
     most = peaks(results.graph)
     if not len(most):

@@ -10,9 +10,9 @@ import numpy as np
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import DEVICE_WORK, ActivityKind, of_kinds
 from htagraph.core.naming import short_name
-from htagraph.findings.conclusions.claim_sentences import sentences
-from htagraph.findings.conclusions.claims import bound_claims, doubts_of
+from htagraph.findings.bound import BOUND
 from htagraph.findings.phrases import plural, time_text
+from htagraph.findings.results import Results
 from htagraph.output.plot.raster import columns_of, covered, longest, running
 from htagraph.output.plot.style import (
     EMPTY,
@@ -30,7 +30,6 @@ from htagraph.output.plot.style import (
     row_pixels,
     time_unit,
 )
-from htagraph.queries.path_segments import bound_of
 from htagraph.queries.paths import CATEGORIES
 
 if TYPE_CHECKING:
@@ -200,8 +199,8 @@ def critical_path(path: CriticalPath) -> Figure:
 
 def _finding(path: CriticalPath) -> str:
     """Return what bounds the window, in the words of the reports."""
-    claims = bound_claims(path, bound_of(path), doubts_of(path.graph))
-    first = sentences(claims[:1])[0] if claims else f"The critical path takes {time_text(path.makespan_ns / 1000)}"
+    claims = BOUND.when(Results(path.graph, path=path))
+    first = BOUND.long(*claims) if claims else f"The critical path takes {time_text(path.makespan_ns / 1000)}"
     return first.partition(". ")[0].rstrip(".")
 
 

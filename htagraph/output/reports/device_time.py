@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from htagraph.core.naming import LINEAR, short_name
@@ -19,9 +20,15 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
-    "FULL_QUEUE", "counters_report", "idle_report", "kernels_report", "launches_report", "patterns_report",
-    "phases_report", "roofline_report",
-]  # fmt: skip
+    "FULL_QUEUE",
+    "counters_report",
+    "idle_report",
+    "kernels_report",
+    "launches_report",
+    "patterns_report",
+    "phases_report",
+    "roofline_report",
+]
 
 FULL_QUEUE = 1024
 """Kernels and copies in a queue that counts as full: HTA's default for `max_queue_length`, about the depth at which a
@@ -65,7 +72,7 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
     """Return the report on the idle time of a job's streams; `inputs` are the words that choose what is read."""
     from htagraph.analyses.idle_breakdown import idle_breakdown
     from htagraph.analyses.idle_intervals import idle_intervals
-    from htagraph.findings.conclusions.interruption_note import interruption_note
+    from htagraph.findings.interrupted import interruption_note
     from htagraph.findings.verbs import idle as findings
 
     streams = idle_breakdown(graph)
@@ -192,7 +199,7 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
     from htagraph.analyses.launch_stats import launch_stats
     from htagraph.analyses.operator_kernels import operator_kernels
     from htagraph.analyses.phases import phases
-    from htagraph.findings.conclusions.interruption_note import interruption_note
+    from htagraph.findings.interrupted import interruption_note
     from htagraph.findings.verbs import launches as findings
 
     stats = launch_stats(graph)
@@ -336,7 +343,6 @@ def patterns_report(
 def _on_patterns(
     graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], operator: str, min_length: int
 ) -> list[str]:
-    import numpy as np
 
     from htagraph.core.kinds import FRAMES
     from htagraph.findings.verbs import patterns as findings

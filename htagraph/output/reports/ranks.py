@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.paths import CriticalPath
 
-__all__ = [
-     "collectives_report", "critical_path_report", "opportunities_report", "per_step", "stragglers_report",
-]  # fmt: skip
+__all__ = ["collectives_report", "critical_path_report", "opportunities_report", "per_step", "stragglers_report"]
 
 BY_OPERATION = Table(
     "Collectives, times summed over all ranks",
@@ -42,7 +40,7 @@ _LAST = Table("Last arrivals by rank", Col("last_rank collectives", "int64"), Co
 def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 20, each: bool = False) -> Report:
     """Return the report on a job's collectives; `inputs` are the words that choose what is read."""
     from htagraph.analyses.collectives import collectives
-    from htagraph.findings.conclusions.interruption_note import interruption_note
+    from htagraph.findings.interrupted import interruption_note
     from htagraph.findings.verbs import collectives as findings
 
     parts = collectives(graph)
@@ -109,12 +107,12 @@ def _last(parts: pd.DataFrame) -> pd.DataFrame:
 def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on a job's stragglers; `inputs` are the words that choose what is read."""
     from htagraph.analyses.stragglers import stragglers
-    from htagraph.findings.conclusions.claim_sentences import sentences
-    from htagraph.findings.conclusions.claims import not_read_claims
-    from htagraph.findings.conclusions.interruption_note import interruption_note
-    from htagraph.findings.conclusions.stage_claims import stage_claims
+    from htagraph.findings.interrupted import interruption_note
+    from htagraph.findings.ranks_missing import RANKS_MISSING
+    from htagraph.findings.results import Results
+    from htagraph.findings.slow_stage import SLOW_STAGE
     from htagraph.findings.verbs import stragglers as findings
-    from htagraph.queries.inputs import inputs_of
+    from htagraph.findings.verdict import claims_of, sentences
 
     result = stragglers(graph)
     table = result.to_frame().sort_values("blamed_us", ascending=False, kind="stable").head(top)
@@ -125,8 +123,9 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
     tables = {"stragglers": table.reset_index(drop=True), "causes": causes}
     columns = ["rank", "blamed_us", "share_percent", "waits_us", "lateness_us", "late_count", "cause", "cause_name"]
     brief = {"stragglers": tables["stragglers"][columns].rename(columns={"cause_name": "name"}), "causes": causes}
-    stages = stage_claims(graph, result)
-    missing = not_read_claims(inputs_of(graph)) if len(graph.ranks) > 1 else []
+    results = Results(graph, slow=result)
+    stages = claims_of(results, [SLOW_STAGE])
+    missing = claims_of(results, [RANKS_MISSING]) if len(graph.ranks) > 1 else []
     conclusions = [
         *findings.sentences(result, len(graph.ranks), inputs),
         *sentences(stages),
@@ -141,7 +140,7 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
 @gives(
     "critical-path",
     {
-        "shares": "queries.paths.SHARES", "host": "queries.host_pauses.TABLE", "hops": "queries.paths.HOPS",
+        "shares": "queries.paths.SHARES", "host": "queries.host_time.TABLE", "hops": "queries.paths.HOPS",
         "near": "queries.paths.NEAR", "segments": "queries.paths.SEGMENTS",
     },
     maybe=("segments",),
@@ -154,12 +153,13 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
 )  # fmt: skip
 def critical_path_report(path: CriticalPath, inputs: Sequence[str], *, top: int = 10, segments: bool = False) -> Report:
     """Return the report on a path; `inputs` are the words that choose what is read."""
-    from htagraph.findings.conclusions.claims import path_claims
+    from htagraph.findings.results import Results
     from htagraph.findings.verbs import critical_path as findings
+    from htagraph.findings.verdict import OF_PATH, claims_of
     from htagraph.queries.host_time import host_pauses
 
     whole = path.summary()
-    claims = path_claims(path)
+    claims = claims_of(Results(path.graph, path=path), OF_PATH)
     shares = whole.groupby("group", sort=False).head(top).reset_index(drop=True)
     tables = {"shares": shares, "host": host_pauses(path, top), "hops": path.hops(), "near": path.near(top)}
     if segments:
@@ -196,7 +196,7 @@ def _brief_path(path: CriticalPath, tables: dict[str, pd.DataFrame], top: int) -
 
 def _host(table: pd.DataFrame) -> pd.DataFrame:
     """Return what the host did on a path with one column that says what ran, or what untraced code came before."""
-    from htagraph.findings.verbs.critical_path import untraced_before
+    from htagraph.findings.phrases import untraced_before
 
     what = table["what"].where(table["what"] != "", untraced_before(table["before"]))
     return table.drop(columns=["before", "after", "activity"]).assign(what=what).replace("", "-")
@@ -204,7 +204,7 @@ def _host(table: pd.DataFrame) -> pd.DataFrame:
 
 def _steps_as_one(shares: pd.DataFrame) -> pd.DataFrame:
     """Return shares of a path with one row for the time in steps but in no operator, in place of one per step."""
-    from htagraph.findings.verbs.critical_path import NO_OPERATOR
+    from htagraph.findings.phrases import NO_OPERATOR
 
     in_step = (shares["group"] == "operator") & shares["key"].map(step_number).notna()
     named = shares.assign(key=shares["key"].mask(in_step, NO_OPERATOR))
@@ -215,25 +215,18 @@ def _steps_as_one(shares: pd.DataFrame) -> pd.DataFrame:
 @gives("opportunities", {"opportunities": "whatif.opportunities.TABLE"})
 def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on what is worth improving; `inputs` are the words that choose what is read."""
-    from htagraph.analyses.critical_path import critical_path
-    from htagraph.findings.claim import Says
-    from htagraph.findings.conclusions.claims import bound_claims, consistent, doubts_of, gain_claims, is_interrupted
-    from htagraph.findings.conclusions.warm_up_claims import start_up_claims, with_start_up
+    from htagraph.findings.results import Results
     from htagraph.findings.verbs import opportunities as findings
-    from htagraph.graph.measures.steps import whole_steps
-    from htagraph.queries.path_segments import bound_of
+    from htagraph.findings.verdict import claims_of
     from htagraph.whatif.opportunities import TABLE, opportunities
 
-    table, path = opportunities(graph, top=top), critical_path(graph)
-    bound, doubts = bound_of(path), doubts_of(graph)
-    above = [claim for claim in bound_claims(path, bound, doubts) if claim.says in (Says.BOUND, Says.INTERRUPTED)]
-    gains = gain_claims(graph, table, bound=bound, doubts=doubts, interrupted=is_interrupted(above))
-    started = start_up_claims(path)
-    claims = [*above, *started, *with_start_up(graph, gains, started)]
-    steps = whole_steps(graph)
+    table = opportunities(graph, top=top)
+    results = Results(graph, opportunities=table)
+    sentences = findings.sentences(claims_of(results, findings.CONCLUSIONS), inputs)
+    steps = results.steps
     title = f"{TABLE.title} (times per step of {steps:,})" if steps > 1 else TABLE.title
     return report_on(
-        graph, "opportunities", {"opportunities": table}, findings.sentences(consistent(claims), inputs),
+        graph, "opportunities", {"opportunities": table}, sentences,
         brief={"opportunities": per_step(table, steps)}, titles={"opportunities": title},
     )  # fmt: skip
 

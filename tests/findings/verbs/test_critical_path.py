@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import htagraph as hg
-from htagraph.findings.conclusions.claims import path_claims
+from htagraph.findings.results import Results
 from htagraph.findings.verbs.critical_path import sentences
+from htagraph.findings.verdict import OF_PATH, claims_of
 from tests.reach import DATA, graph_of
 from tests.strategies import load
 
 
 def lines(graph: hg.DependencyGraph) -> list[str]:
     path = hg.critical_path(graph)
-    return sentences(path, path_claims(path), path.hops(), ["x"])
+    return sentences(path, claims_of(Results(graph, path=path), OF_PATH), path.hops(), ["x"])
 
 
 def test_the_demos_path_has_five_sentences() -> None:

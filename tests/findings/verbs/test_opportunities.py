@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from htagraph.findings.claim import Claim, Says
 from htagraph.findings.verbs.opportunities import sentences
+from tests.findings.claims_by_hand import gain
 
 
 def test_a_gain_is_named_with_its_note_and_a_command() -> None:
-    facts = {"what": "operator", "percent": 2.0, "target": "op=aten::mm", "half_us": 300.0, "note": "all inside it"}
-    facts |= {"steps": 10, "shared": False}
-    first, second = sentences([Claim(Says.GAIN, "aten::mm", 5000.0, "us", facts=facts)], ["x"])
+    claim = gain(
+        "aten::mm", 5000.0, 2.0, "operator", target="op=aten::mm", half_us=300.0, note="all inside it", steps=10
+    )
+    first, second = sentences([claim], ["x"])
     assert "operator aten::mm, 500.0 µs (2 %)" in first
     assert first.startswith("Largest gains per step (of 10)")
     assert first.endswith("The first one counts all inside it. Gains overlap and do not add up.")

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 
-from htagraph.output.html.findings import findings, findings_section
+from htagraph.findings.claim import Claim
+from htagraph.findings.evidence import NO_CHART, Evidence
+from htagraph.findings.ranks_missing import RANKS_MISSING
+from htagraph.findings.verdict import stated
+from htagraph.output.html.findings import drawn, evidence_of, findings_section
 from htagraph.output.html.page import text
-from htagraph.output.html.results import Results
+from htagraph.output.html.results import PageResults
 from tests.reach import DATASETS, graph_of, label
 
 
 @pytest.mark.parametrize("path", DATASETS, ids=label)
-def test_findings_are_the_verdict(path: Path) -> None:
-    results = Results(graph_of(path), [str(path)])
-    verdict = results.summary.verdict
-    assert [sentence for sentence, _ in findings(results.summary.claims)] == verdict
+def test_findings_are_the_verdict_with_commands_and_addresses(path: Path) -> None:
+    results = PageResults(graph_of(path), [str(path)])
     body = findings_section(results).body
-    places = [body.index(f"<p>{text(sentence)}</p>") for sentence in verdict]
+    places = [body.index(f"<p>{text(sentence)}</p>") for sentence in results.summary.verdict]
     assert places == sorted(places)
+    assert all(shlex.split(command)[0] == "htagraph" for command in re.findall(r"<code>([^<]*)</code>", body))
+    for address in re.findall(r'href="(#on=[^"]*)"', body):
+        numbers = {key: int(number) for key, number in re.findall(r"(event|from|to)=(-?\d+)", address)}
+        assert 0 <= numbers.get("event", 0) < len(results.graph.activities)
+        assert -1 <= numbers.get("from", 0) <= numbers.get("to", 0) <= 1000 * results.summary.window_us + 1
 
 
-def test_each_claim_is_worded_once() -> None:
-    results = Results(graph_of(DATASETS[0]), ["job"])
-    assert [claim for _, claims in findings(results.summary.claims) for claim in claims] == list(results.summary.claims)
+def test_what_has_only_activities_leads_to_the_first_of_them() -> None:
+    results = PageResults(graph_of(DATASETS[0]), ["job"])
+    for finding, claims in stated(results.summary.claims):
+        evidence = evidence_of(results, finding, claims)
+        assert bool(evidence.place) == bool(evidence.look and results.address(evidence.place))
+    none = Claim("ranks_missing", "", 1.0, "count")
+    assert evidence_of(results, RANKS_MISSING, [none]) == Evidence()
+    assert evidence_of(results, RANKS_MISSING, [Claim("ranks_missing", "", 1.0, "count", rows=(7,))]).place == (
+        7,
+        None,
+        0,
+    )
+    assert drawn(NO_CHART) == ""

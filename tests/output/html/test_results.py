@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from htagraph.output.html.results import Results
+from htagraph.findings.evidence import Place
+from htagraph.output.html.results import PageResults
 from tests.reach import DATA, graph_of
 
 
-def test_results_are_computed_once() -> None:
-    results = Results(graph_of(DATA / "demo"), ["data/demo"])
-    assert results.path is results.path
-    assert results.collectives is results.collectives
+def test_the_summary_is_made_of_the_same_results() -> None:
+    results = PageResults(graph_of(DATA / "demo"), ["data/demo"])
+    assert results.summary is results.summary
+    assert results.summary.tables["interruptions"] is results.interruptions
 
 
 def test_addresses_name_the_timeline_and_nanoseconds() -> None:
-    results = Results(graph_of(DATA / "demo"), ["x"], "before")
-    assert results.at(7) == "#on=before&event=7"
-    assert results.between(1.5, 2.0, 3) == "#on=before&from=1500&to=2000&event=3"
-
-
-def test_rows_are_on_the_common_clock() -> None:
-    graph = graph_of(DATA / "demo")
-    row = Results(graph, ["x"]).rows(np.array([5])).iloc[0]
-    assert row["start_us"] == (graph.time[10] - graph.origin_ns) / 1000
+    results = PageResults(graph_of(DATA / "demo"), ["x"], "before")
+    assert results.at(7) == results.address(Place(7)) == "#on=before&event=7"
+    assert results.between(1.5, 2.0, 3) == results.address(Place(3, 1.5, 2.0)) == "#on=before&from=1500&to=2000&event=3"
+    assert results.address(None) == ""

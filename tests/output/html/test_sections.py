@@ -7,7 +7,7 @@ import re
 import pandas as pd
 
 import htagraph as hg
-from htagraph.output.html.results import Results
+from htagraph.output.html.results import PageResults
 from htagraph.output.html.sections import (
     breakdown_section,
     collective_section,
@@ -22,13 +22,13 @@ from tests.trace.profiler_files.made import allocation
 
 
 def test_the_job_at_a_glance_says_what_was_read() -> None:
-    body = glance_section(Results(graph_of(DATA / "demo"), ["x"])).body
+    body = glance_section(PageResults(graph_of(DATA / "demo"), ["x"])).body
     for words in ("<b>4</b><span>ranks read", "NVIDIA A100", "<b>3</b><span>steps", "15,492"):
         assert words in body
 
 
 def test_of_many_ranks_those_with_the_longest_steps_are_shown() -> None:
-    results = Results(graph_of(DATA / "demo"), ["x"])
+    results = PageResults(graph_of(DATA / "demo"), ["x"])
     steps = results.summary.tables["steps"]
     results.summary.tables["steps"] = pd.concat(
         [steps.iloc[:1].assign(rank=rank, mean_us=100.0 * rank) for rank in range(64)], ignore_index=True
@@ -40,19 +40,19 @@ def test_of_many_ranks_those_with_the_longest_steps_are_shown() -> None:
 
 
 def test_breakdowns_have_definitions() -> None:
-    body = breakdown_section(Results(graph_of(DATA / "demo"), ["x"])).body
+    body = breakdown_section(PageResults(graph_of(DATA / "demo"), ["x"])).body
     assert body.count("What these numbers mean") == 5
 
 
 def test_a_job_that_does_not_communicate_has_no_section_of_collectives() -> None:
-    assert collective_section(Results(load([op("a", 0, 5)]), ["x"])) is None
-    assert collective_section(Results(graph_of(DATA / "demo"), ["x"])) is not None
+    assert collective_section(PageResults(load([op("a", 0, 5)]), ["x"])) is None
+    assert collective_section(PageResults(graph_of(DATA / "demo"), ["x"])) is not None
 
 
 def test_memory_is_there_if_it_was_recorded() -> None:
-    assert memory_section(Results(graph_of(DATA / "demo"), ["x"])) is None
+    assert memory_section(PageResults(graph_of(DATA / "demo"), ["x"])) is None
     graph = load([op("a", 0, 50), allocation(5, 2_000_000, 2_000_000), allocation(9, -2_000_000, 0)])
-    section = memory_section(Results(graph, ["x"]))
+    section = memory_section(PageResults(graph, ["x"]))
     assert section is not None
     assert "at most 2.0 MB in use" in section.body
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.findings.conclusions.claim_sentences import sentences
-from htagraph.findings.conclusions.claims import path_claims
+from htagraph.findings.bound import BOUND
+from htagraph.findings.results import Results
 from htagraph.output.plot.style import KIND_COLORS
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 from tests.reach import DATA, graph_of
@@ -53,7 +53,8 @@ def test_the_bars_have_a_place_for_each_step(path: CriticalPath) -> None:
 
 def test_the_title_is_what_the_reports_say(path: CriticalPath) -> None:
     title = path.plot().layout.title.text.partition("<br>")[0]
-    assert sentences(path_claims(path))[0].startswith(title)
+    (claim,) = BOUND.when(Results(path.graph, path=path))
+    assert BOUND.long(claim).startswith(title)
     assert title.startswith("Bound by computation: 67 % of the critical path")
 
 

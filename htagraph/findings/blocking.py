@@ -1,0 +1,93 @@
+"""The host waits for its device, and the job would be shorter if it did not."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from htagraph.core.arrays import Array
+from htagraph.core.kinds import DEVICE_WAITS, of_kinds
+from htagraph.findings.claim import MIN_SHARE, Claim
+from htagraph.findings.evidence import MOST_ROWS, Bar, Chart, Evidence, of_activities
+from htagraph.findings.finding import Finding, Trial, in_full, in_short
+from htagraph.findings.gain_words import interval_us, less_text, saves_text
+from htagraph.findings.phrases import time_text
+from htagraph.queries.blocking_calls import longest_blocking
+from htagraph.whatif.options import criteria, criteria_text
+from htagraph.whatif.scenario import what_if
+
+if TYPE_CHECKING:
+    from htagraph.findings.results import Results
+
+__all__ = ["BLOCKING"]
+
+
+def _when(results: Results) -> list[Claim]:
+    graph, makespan = results.graph, results.makespan_ns
+    place = longest_blocking(graph)
+    if place is None or place.blocked_ns < MIN_SHARE * makespan:
+        return []
+    outcome = what_if(graph).remove_sync(**place.criteria).run()
+    if outcome.saved_ns < MIN_SHARE * makespan:
+        return []
+    facts = {
+        "count": place.count, "blocked_us": place.blocked_ns / 1000, "percent": 100 * outcome.saved_ns / makespan,
+        "target": criteria_text(place.criteria), "steps": results.steps, "several": len(graph.ranks) > 1,
+    }  # fmt: skip
+    gain, interval = outcome.saved_ns / 1000, interval_us(outcome)
+    return [Claim("blocking", place.name, gain, "us", interval=interval, facts=facts)]
+
+
+def _long(claim: Claim) -> str:
+    facts = claim.facts
+    summed = ", summed over ranks" if facts["several"] else ""
+    return (
+        f"The host waits for its device in {in_full(claim.about)} ({facts['count']:,} times, "
+        f"{time_text(facts['blocked_us'])} in all{summed}). Without these waits "
+        f"{less_text(claim, '; htagraph what-if ' + shlex.quote('--remove-sync=' + facts['target']))}."
+    )
+
+
+def _short(claim: Claim) -> str:
+    return (
+        f"The host waits for its device in {in_short(claim.about)} ({claim.facts['count']:,} times). Without these "
+        f"waits {less_text(claim)}."
+    )
+
+
+def _evidence(results: Results, claim: Claim) -> Evidence:
+    from htagraph.whatif.changes.remove_sync import remove_sync
+
+    target, graph = claim.facts["target"], results.graph
+    duration = graph.activities.duration
+    late = np.unique(graph.edges.target[of_kinds(graph.edges.kind, DEVICE_WAITS)] >> 1)
+    every = np.intersect1d(graph.select(**criteria(target)).activities, late)
+    longest = of_activities(
+        results, every[np.argsort(-duration[every], kind="stable")][:MOST_ROWS], "The longest of these waits"
+    )
+    return Evidence(
+        _chart(results, every), longest, place=longest.first, look="the longest",
+        command=("what-if", f"--remove-sync={target}"), trial=("--remove-sync", target), meaning=remove_sync,
+    )  # fmt: skip
+
+
+def _chart(results: Results, rows: Array) -> Chart:
+    """Return a chart of how long calls take by rank, or by step if there is one rank."""
+    acts = results.graph.activities
+    several = len(results.graph.ranks) > 1
+    of = (acts.rank if several else acts.step)[rows].astype(np.int64)
+    keys, place = np.unique(of, return_inverse=True)
+    sums = np.bincount(place.ravel(), weights=acts.duration[rows] / 1000, minlength=len(keys))
+    words = [f"rank {key}" if several else f"step {key}" if key >= 0 else "outside steps" for key in keys.tolist()]
+    bars = [Bar(word, us) for word, us in zip(words, sums.tolist(), strict=True)]
+    return Chart(f"How long these calls take, by {'rank' if several else 'step'}", bars, "sync")
+
+
+def _trial(claim: Claim) -> Trial:
+    sentence = f"No waiting for the device in {in_short(claim.about)} {saves_text(claim)}."
+    return Trial(claim.figure, sentence, (f"--remove-sync={claim.facts['target']}",))
+
+
+BLOCKING = Finding("blocking", when=_when, long=_long, short=_short, evidence=_evidence, trial=_trial)

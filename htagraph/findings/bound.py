@@ -1,0 +1,196 @@
+"""What most of the critical path is spent on, and the rank on which most of it lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import COMMUNICATION, of_kinds
+from htagraph.core.naming import short_name, step_number
+from htagraph.findings.claim import MIN_PERCENT, MIN_SHARE, MOST, Claim, RestsOn
+from htagraph.findings.evidence import MOST_ROWS, Chart, Evidence, Part, Place, Rows, stretches
+from htagraph.findings.finding import SHORT_LIST, Finding
+from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words
+from htagraph.findings.results import Results
+from htagraph.findings.unmatched import doubts_of
+from htagraph.graph.measures.waits import lacks_members, ranks_not_read
+from htagraph.queries.path_segments import CATEGORIES, HOST_CATEGORIES
+from htagraph.queries.paths import CriticalPath
+from htagraph.whatif.scenario import what_if
+
+if TYPE_CHECKING:
+    from htagraph.graph.dependency_graph import DependencyGraph
+    from htagraph.queries.path_segments import Bound
+
+__all__ = ["BOUND"]
+
+_LEAST_PERCENT = 0.5
+"""Percent of the critical path below which a category is a part of the others in its chart; chosen: less is not seen.
+Doubled, parts of a pixel or two have no name."""
+_SHORT_WORDS = {"host": "host code", "head": "time before its first activity"}
+"""Categories that have a shorter name in the short words."""
+_IN_HOST = CATEGORY_WORDS["host"], "operators, Python, other calls"
+"""What a category is called, and what it is called as a part of the host's time."""
+_NEXT = {
+    "communication": " See which ranks and groups transfer, and who is late (htagraph collectives).",
+}
+"""What to do next, by what bounds the job, where no other sentence says it."""
+
+
+def _when(results: Results) -> list[Claim]:
+    bound, graph = results.bound, results.graph
+    if not bound.cause:
+        return []
+    rests = {RestsOn.CLOCKS} if len(bound.ranks) > 1 else set()
+    rests |= {RestsOn.MATCHES} if bound.shares.get("communication", 0.0) >= MIN_PERCENT else set()
+    facts = {
+        "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers, "batches": bound.batches,
+        "unexplained_percent": bound.unexplained_percent, "several": len(graph.ranks) > 1,
+        "absent": _absent(graph), "without_rank_percent": _without_rank(graph, bound),
+    }  # fmt: skip
+    share = bound.causes[bound.cause]
+    return [Claim("bound", bound.cause, share, "percent", rests_on=doubts_of(results) & rests, facts=facts)]
+
+
+def _without_rank(graph: DependencyGraph, bound: Bound) -> float:
+    """Return how much shorter the job is without all work of the rank with most of the path, percent; 0 for one rank.
+
+    Where it is little, the other ranks are nearly as late.
+    """
+    if len(graph.ranks) < 2 or not bound.ranks:
+        return 0.0
+    rank = next(iter(bound.ranks))
+    scenario = what_if(graph).scale(factor=0.0, rank=rank)
+    with suppress(SelectionError):  # it waits for no loader
+        scenario = scenario.free_dataloader(rank=rank)
+    outcome = scenario.run()
+    return 100 * outcome.saved_ns / max(outcome.baseline_ns, 1)
+
+
+def _absent(graph: DependencyGraph) -> str:
+    """Return what the ranks were not that most communication may have waited for, "recorded" or "matched"; else ""."""
+    lacks = lacks_members(graph)[of_kinds(graph.activities.kind, COMMUNICATION)]
+    if not len(lacks) or float(lacks.mean()) <= MOST:
+        return ""
+    return "recorded" if ranks_not_read(graph) else "matched"
+
+
+def _long(claim: Claim) -> str:
+    own, others = _shares(claim)
+    text = f"Bound by {cause_words(claim.about, claim.facts['shares'])}: {claim.figure:.0f} % of the critical path"
+    text += f" ({_listed(own).replace(*_IN_HOST)})" if len(own) > 1 else ""
+    text += _rank_in_full(claim)
+    also = f" Also on it: {_listed(others)}." if others else ""
+    if claim.facts.get("absent"):
+        words = CATEGORY_WORDS["communication"]
+        or_waits = f"{words}, or waiting for ranks that were not {claim.facts['absent']}"
+        text, also = (part.replace(words, or_waits) for part in (text, also))
+    if claim.facts["by_workers"]:
+        waited, batches = claim.facts["batches"]
+        return (
+            f"{text}. It waits for {waited:,} of {batches:,} batches.{also} That runs while the worker processes "
+            "prepare the next batch: only a faster loader (more workers, cheaper samples) shortens the job (htagraph "
+            "what-if --free-dataloader)."
+        )
+    return f"{text}.{also}{_NEXT.get(claim.about, '')}"
+
+
+def _short(claim: Claim) -> str:
+    others = [f"{_SHORT_WORDS.get(each, CATEGORY_WORDS[each])} {share:.0f} %" for each, share in _shares(claim)[1]]
+    word = _SHORT_WORDS["host"] if claim.about == "host" else cause_words(claim.about, claim.facts["shares"])
+    text = f"Bound by {word}: {claim.figure:.0f} % of the critical path{_rank_in_short(claim)}"
+    text += f"; then {', '.join(others[:SHORT_LIST])}" if others else ""
+    if claim.facts.get("absent"):
+        words = CATEGORY_WORDS["communication"]
+        text = text.replace(words, f"{words}, or waiting for ranks not {claim.facts['absent']}")
+    if claim.facts["by_workers"]:
+        waited, batches = claim.facts["batches"]
+        text += f". It waits for {waited:,} of {batches:,} batches: only a faster loader helps"
+    return f"{text}."
+
+
+def _shares(claim: Claim) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+    """Return the categories that are the cause, and the others, with their percent of the path."""
+    own = _own(claim)
+    shares = [(each, share) for each, share in claim.facts["shares"].items() if share >= MIN_PERCENT]
+    return [pair for pair in shares if pair[0] in own], [pair for pair in shares if pair[0] not in own]
+
+
+def _own(claim: Claim) -> tuple[str, ...]:
+    """Return the categories that are the cause."""
+    return HOST_CATEGORIES if claim.about == "host" else (claim.about,)
+
+
+def _listed(shares: Iterable[tuple[str, float]]) -> str:
+    return ", ".join(f"{CATEGORY_WORDS[category]} {share:.0f} %" for category, share in shares)
+
+
+def _rank_in_full(claim: Claim) -> str:
+    """Return on which rank most of the path lies, and whether the others are nearly as late."""
+    ranks, several = claim.facts["ranks"], claim.facts["several"]
+    if not ranks:
+        return ""
+    rank, share = next(iter(ranks.items()))
+    alone = share >= 100 - MIN_PERCENT
+    text = f"; {'the path' if alone else f'{share:.0f} % of the path'} is on rank {rank}"
+    percent = claim.facts.get("without_rank_percent", 100.0)
+    if several and percent < 100 * MIN_SHARE:
+        less = f"{percent:.0f} %" if percent >= 1 else "less than 1 %"
+        return f"{text}, but others are nearly as late: without all its work, the job would be {less} shorter"
+    return text if several or rank or not alone else ""
+
+
+def _rank_in_short(claim: Claim) -> str:
+    ranks = claim.facts["ranks"]
+    if not ranks or not claim.facts["several"]:
+        return ""
+    if claim.facts.get("without_rank_percent", 100.0) < 100 * MIN_SHARE:
+        return " (other ranks' paths are nearly as long)"
+    rank, share = next(iter(ranks.items()))
+    return f", on rank {rank}" if share >= 100 - MIN_PERCENT else f", {share:.0f} % of which is on rank {rank}"
+
+
+def _evidence(results: Results, claim: Claim) -> Evidence:
+    path, shares = results.path, claim.facts["shares"]
+    named = [category for category, share in shares.items() if share >= _LEAST_PERCENT]
+    us = path.makespan_ns / 100_000  # of a percent
+    parts = [Part(CATEGORY_WORDS[each], each.replace("_", "-"), shares[each] * us) for each in named]
+    parts.append(Part("other", "other", sum(share for each, share in shares.items() if each not in named) * us))
+    chart = Chart("What the critical path is spent on", stacks=[("critical path", parts)])
+    longest = stretches(results, np.isin(path.segments.category, [CATEGORIES.index(each) for each in _own(claim)]))
+    return Evidence(
+        chart, _largest(results, claim.about), place=longest.first,
+        look="the longest stretch of it", command=("critical-path",), meaning=CriticalPath.summary,
+    )  # fmt: skip
+
+
+def _largest(results: Results, cause: str) -> Rows:
+    """Return the kernels, or for all else the operators, with most time on the path, and where each has most."""
+    group = "kernel" if cause in ("computation", "memory") else "operator"
+    shares = results.path.summary()
+    rows = shares[(shares["group"] == group) & (shares["key"] != "none")]
+    rows = rows.assign(name=[_operator_words(key) for key in rows["key"]])
+    sums = rows.groupby("name", as_index=False, sort=False)[["time_us", "share_percent", "count"]].sum()
+    names = sums.nlargest(MOST_ROWS, "time_us").rename(columns={"count": "segments"})
+    parts = results.path.to_frame()
+    own = parts["operator"].map(_operator_words) if group == "operator" else parts["name"].map(short_name)
+    places = []
+    for name in names["name"]:
+        longest = parts.loc[parts.loc[own == name, "duration_us"].idxmax()] if (own == name).any() else None
+        places.append(
+            None
+            if longest is None
+            else Place.lasting(longest["start_us"], longest["duration_us"], int(longest["activity"]))
+        )
+    return Rows(names, f"The {group}s with most time on the critical path", places)
+
+
+def _operator_words(key: str) -> str:
+    return NO_OPERATOR if step_number(key) is not None else key
+
+
+BOUND = Finding("bound", when=_when, long=_long, short=_short, evidence=_evidence)

@@ -1,0 +1,187 @@
+"""Devices are idle for one cause: a late launch, pauses between kernels, or other waits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from htagraph.core.naming import is_graph_launch, names_that, short_name
+from htagraph.findings.claim import MIN_SHARE, MOST, Claim
+from htagraph.findings.evidence import MOST_ROWS, NO_CHART, Chart, Evidence, Part, Place, Rows
+from htagraph.findings.finding import Finding
+from htagraph.graph.measures.pauses import CAUSES
+from htagraph.graph.measures.waits import waiting_devices
+from htagraph.queries.host_time import late_reason
+
+if TYPE_CHECKING:
+    from htagraph.findings.results import Results
+    from htagraph.graph.dependency_graph import DependencyGraph
+
+__all__ = ["DEVICE_IDLE", "device_window_us", "idle_chart"]
+
+_LONG = {
+    "host_wait": "From first to last device work, devices wait for the host {share} of the time{at}: {host}",
+    "kernel_wait": (
+        "From first to last device work, devices pause between queued kernels {share} of the time{at}: there are many "
+        "small kernels. Fuse them (torch.compile) or replay them as a CUDA graph (htagraph idle)."
+    ),
+    "other": (
+        "From first to last device work, devices are idle {share} of the time{at} for a reason other than a late "
+        "launch: work that waited for an event, another stream or another rank, or whose launch was not recorded "
+        "(htagraph idle)."
+    ),
+}
+_SHORT = {
+    "kernel_wait": "From first to last device work, devices pause {share} of the time{at} between many small kernels.",
+    "other": (
+        "From first to last device work, devices are idle {share} of the time{at}, but not for a late launch: work "
+        "waited for an event, a stream or a rank, or its launch was not recorded."
+    ),
+}
+_HOST_IN_FULL = {
+    "loader": "it waits for the data loader before it launches (htagraph what-if --free-dataloader).",
+    "ranks": "it waits for other ranks or for transfers before it launches (htagraph collectives).",
+    "pauses": "a few long pauses of the host, not the number of launches, keep it from launching (htagraph idle).",
+    "graphs": (
+        "it launches CUDA graphs, each too late. A launch takes the longer the more kernels its graph has, and more so "
+        "while they are recorded (htagraph launches)."
+    ),
+    "few": "it launches little work, each piece late (htagraph idle).",
+    "launches": (
+        "it launches many small pieces of work, each too late. Larger batches, fewer operators or CUDA graphs would "
+        "reduce that, and torch.compile may (htagraph idle)."
+    ),
+}
+_HOST_IN_SHORT = {
+    "loader": ", which waits for the data loader",
+    "ranks": ", which waits for other ranks or transfers",
+    "pauses": ": a few long pauses of the host, not many launches",
+    "graphs": ", which launches CUDA graphs, each too late",
+    "few": ", which launches little work, each piece late",
+    "launches": ", which launches many small pieces of work, each too late",
+}
+_COMMANDS: dict[str, tuple[str, ...]] = {
+    "ranks": ("collectives",), "graphs": ("launches",), "launches": ("launches",),
+    "loader": ("what-if", "--free-dataloader"),
+}  # fmt: skip
+"""What to run where devices wait for the host, by why it is late."""
+_CAUSES = {"host_wait": ("host wait", "host"), "kernel_wait": ("kernel wait", "waiting"), "other": ("other", "other")}
+"""Causes of idle time in words, and their colors."""
+
+
+def device_window_us(results: Results) -> float:
+    """Return the time from first to last device work, summed over ranks, µs."""
+    return float(results.busy.loc[results.busy["executor"] == "device", "window_us"].sum())
+
+
+def _when(results: Results) -> list[Claim]:
+    window = device_window_us(results)
+    if not window:
+        return []
+    rank_idle, graph, claims = results.rank_idle, results.graph, []
+    for cause, us in rank_idle.groupby("cause")["idle_us"].sum().sort_values(ascending=False).items():
+        if us < MIN_SHARE * window:
+            continue
+        worst = rank_idle[rank_idle["cause"] == cause].sort_values("share_percent").iloc[-1]
+        share, several = float(worst["share_percent"]), len(results.busy) > 1
+        facts = {"rank": int(worst["rank"]), "rank_percent": share, "several": several, "host": ""}
+        if cause == "host_wait":
+            facts["host"] = _host_reason(graph, int(worst["rank"]))
+            facts["in_collectives_percent"] = 100 * sum(waiting_devices(graph).values()) / 1000 / window
+        claims.append(Claim("device_idle", str(cause), 100 * us / window, "percent", facts=facts))
+    return claims
+
+
+def _host_reason(graph: DependencyGraph, rank: int) -> str:
+    """Return why the host of a rank launches too late: one of `LATE_REASONS`, or ``"graphs"`` for many CUDA graphs."""
+    reason = late_reason(graph, rank)
+    return "graphs" if reason in ("launches", "few", "") and _in_graphs(graph) else reason or "launches"
+
+
+def _in_graphs(graph: DependencyGraph) -> bool:
+    """Return whether most kernels and copies were launched as parts of CUDA graphs, so that these are no advice."""
+    acts = graph.activities
+    cause = acts.cause[acts.on_device & (acts.cause >= 0)]
+    in_graph = names_that(is_graph_launch, graph.names)[acts.name[cause]]
+    return bool(len(cause)) and float(in_graph.mean()) > MOST
+
+
+def _long(claim: Claim) -> str:
+    facts = claim.facts
+    text = _LONG[claim.about].format(
+        share=f"{claim.figure:.0f} %", at=_worst(claim), host=_HOST_IN_FULL.get(facts["host"], "")
+    )
+    waits = facts.get("in_collectives_percent", 0.0)
+    if claim.about != "host_wait" or waits < 100 * MIN_SHARE:
+        return text
+    return (
+        f"{text} Another {waits:.0f} % of the time their collective kernels, which look busy, only wait for ranks that "
+        "are late (htagraph collectives)."
+    )
+
+
+def _short(claim: Claim) -> str:
+    at, share, waits = _worst(claim), f"{claim.figure:.0f} %", claim.facts.get("in_collectives_percent", 0.0)
+    if claim.about != "host_wait":
+        return _SHORT[claim.about].format(share=share, at=at)
+    text = f"devices wait for the host {share} of the time{at}"
+    if waits >= 100 * MIN_SHARE:  # in kernels that spin, so that the device looks busy
+        text = f"devices wait {waits:.0f} % in collectives for late ranks and {share} for the host{at}"
+    return f"From first to last device work, {text}{_HOST_IN_SHORT.get(claim.facts['host'], '')}."
+
+
+def _worst(claim: Claim) -> str:
+    """Return the rank with the largest share, where there are several."""
+    facts = claim.facts
+    return f" (rank {facts['rank']}: {facts['rank_percent']:.0f} %)" if facts["several"] else ""
+
+
+def _evidence(results: Results, claim: Claim) -> Evidence:
+    from htagraph.analyses.idle_breakdown import idle_breakdown
+
+    rank, host = claim.facts["rank"], claim.facts["host"]
+    table = _pauses(results.graph, rank, claim.about).nlargest(MOST_ROWS, "pause_us")
+    places = [Place.lasting(row["start_us"], row["pause_us"], int(row["after"])) for row in table.to_dict("records")]
+    names = {
+        word: [short_name(name) for name in results.rows(table[side].to_numpy())["name"]]
+        for side, word in (("before", "after"), ("after", "until"))
+    }
+    shown = table[["start_us", "pause_us"]].rename(columns={"pause_us": "idle_us"}).assign(**names)
+    command = _COMMANDS.get(host, ("idle",))
+    return Evidence(
+        idle_chart(results.rank_idle), Rows(shown, f"The longest of these pauses of rank {rank}", places),
+        place=places[0] if places else None, look=f"the longest pause of rank {rank}",
+        command=command, trial=command[1:], meaning=idle_breakdown,
+    )  # fmt: skip
+
+
+def _pauses(graph: DependencyGraph, rank: int, cause: str) -> pd.DataFrame:
+    """Return the pauses of a rank's device for one cause: begin and length, µs, the work before and after each."""
+    pauses = graph.device_pauses
+    of_rank = (pauses.places[pauses.place, 0] == rank) & (pauses.length > 0)
+    rows = np.flatnonzero(of_rank & (pauses.causes() == CAUSES.index(cause)))
+    return pd.DataFrame({
+        "before": pauses.last[rows], "after": pauses.after[rows],
+        "start_us": (pauses.begin[rows] - graph.origin_ns) / 1000, "pause_us": pauses.length[rows] / 1000,
+    })  # fmt: skip
+
+
+def idle_chart(rank_idle: pd.DataFrame) -> Chart:
+    """Return a chart of why the devices of each rank are idle; it shows nothing where no device is.
+
+    Args:
+        rank_idle: result of `htagraph.idle_breakdown` by rank.
+    """
+    if not rank_idle["idle_us"].any():
+        return NO_CHART
+    stacks = []
+    for rank, causes in rank_idle.groupby("rank"):
+        time = dict(zip(causes["cause"], causes["idle_us"], strict=True))
+        parts = [Part(word, color, float(time.get(cause, 0.0))) for cause, (word, color) in _CAUSES.items()]
+        stacks.append((f"rank {rank}", parts))
+    return Chart("Idle device time by cause", stacks=stacks)
+
+
+DEVICE_IDLE = Finding("device_idle", when=_when, long=_long, short=_short, evidence=_evidence)

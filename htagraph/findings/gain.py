@@ -1,0 +1,247 @@
+"""The job is shorter by this much if something takes no time: the largest gains, each replayed once more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import GapKind
+from htagraph.findings.claim import MIN_PERCENT, Claim, RestsOn
+from htagraph.findings.evidence import Bar, Chart, Evidence, Place, Rows, stretches
+from htagraph.findings.finding import LETTERS_IN_FULL, LETTERS_IN_SHORT, SHORT_LIST, Finding, Trial, in_full
+from htagraph.findings.gain_words import interval_us, likely, per_step, saves_text
+from htagraph.findings.interrupted import INTERRUPTED
+from htagraph.findings.phrases import MAX_LISTED, command_line, distinct, group_words, shortened, time_text
+from htagraph.findings.start_up import START_UP, is_start_up
+from htagraph.findings.unmatched import doubts_of
+from htagraph.queries.change_scope import UNTRACED, activities_of
+from htagraph.queries.weights import initial
+from htagraph.whatif.candidates import CLASSES
+from htagraph.whatif.candidates import INTERRUPTIONS as INTERRUPTIONS_ROW
+from htagraph.whatif.links import shares_links
+from htagraph.whatif.opportunities import opportunities
+from htagraph.whatif.options import criteria
+from htagraph.whatif.scenario import what_if
+
+if TYPE_CHECKING:
+    from htagraph.findings.results import Results
+
+__all__ = ["GAIN", "gain_name", "half_sentence"]
+
+_MAX_WRAPPED = 0.6
+"""Share of the makespan; what gains more and contains other rows only wraps the job, such as an annotation around a
+step. Chosen. Doubled, they are named before what they contain."""
+_INNER_SHARE = 0.9
+"""Share of a gain from which something inside it is named in its place. Chosen: then it is nearly all of it; of less,
+the rest is lost to who reads only the inner name. It cannot be doubled; at 1, an operator hides the kernel that it
+is."""
+_WHAT = {
+    "kernel": "kernel ", "call": "the calls of ", "operator": "operator ", "function": "function ",
+    "straggler": "the work of ", "phase": "",
+}  # fmt: skip
+"""What stands before the name, by what it is the name of."""
+
+
+def _when(results: Results) -> list[Claim]:
+    table, bound = results.opportunities, results.bound
+    claims: list[Claim] = []
+    host = table[(table["name"] == CLASSES[0]) & (bound.cause == "host")]
+    ceiling = (float(host["gain_us"].iloc[0]), float(host["gain_percent"].iloc[0])) if len(host) else None
+    for row in _worth_naming(table):
+        if bound.by_workers and not _is_loader(row):
+            continue
+        claims += _replayed(results, row, ceiling)
+        if len(claims) == MAX_LISTED:
+            break
+    return claims
+
+
+def _is_loader(row: Mapping[Any, Any]) -> bool:
+    return bool(row["name"] == "data loading")
+
+
+def _worth_naming(table: pd.DataFrame) -> list[dict[Any, Any]]:
+    """Return the rows that say what to change: no class of work, nothing around the whole job, the inner of two."""
+    rows = table[table["gain_percent"] >= MIN_PERCENT].to_dict("records")
+    rows = [row for row in rows if row["what"] != "rank"]  # nobody can make all work of a rank take no time
+    rows = [row for row in rows if row["name"] != INTERRUPTIONS_ROW]  # a finding of their own
+    several = [row for row in rows if row["name"] not in CLASSES]
+    around = {row["inside"] for row in rows}
+    small = [row for row in several if row["name"] not in around or row["gain_percent"] <= 100 * _MAX_WRAPPED]
+    rows = small or several or rows
+    inner: dict[str, float] = {}
+    for row in rows:
+        inner[row["inside"]] = max(inner.get(row["inside"], 0.0), row["gain_us"])
+    return [row for row in rows if inner.get(row["name"], 0.0) < _INNER_SHARE * row["gain_us"]]
+
+
+def _replayed(results: Results, row: Mapping[Any, Any], ceiling: tuple[float, float] | None) -> list[Claim]:
+    """Return the claim of a row if a what-if of its target gains the same; without a target, as the row says it.
+
+    Args:
+        results: the job's.
+        row: of the opportunities.
+        ceiling: what all host code together would gain, µs and percent; None where the host does not bound the job.
+    """
+    graph, name, gain, interval = results.graph, str(row["name"]), float(row["gain_us"]), None
+    if row["target"] or row["what"] == "straggler":
+        scenario = what_if(graph)
+        scenario = scenario.scale(factor=0.0, **criteria(row["target"])) if row["target"] else scenario.fix_straggler()
+        outcome = scenario.run()
+        if abs(outcome.saved_ns - 1000 * gain) > 1:
+            return []
+        interval = interval_us(outcome)
+    rests = {RestsOn.CLOCKS, RestsOn.MATCHES} if row["what"] in ("straggler", "group") else set()
+    facts = {
+        "what": row["what"], "target": row["target"], "note": row["note"], "percent": float(row["gain_percent"]),
+        "half_us": float(row.get("gain_at_50_us", 0.0)), "makespan_us": 100 * gain / float(row["gain_percent"]),
+        "loader": _is_loader(row), "steps": results.steps, "shared": shares_links(graph),
+        "ceiling": None if name in CLASSES else ceiling, "interrupted": bool(results.claims(INTERRUPTED.when)),
+        **_start_up(results, row),
+    }  # fmt: skip
+    return [Claim("gain", name, gain, "us", interval=interval, rests_on=doubts_of(results) & rests, facts=facts)]
+
+
+def _start_up(results: Results, row: Mapping[Any, Any]) -> dict[str, float]:
+    """Return how much of a row's gain are first calls, µs, as the fact ``start_up_us``, where there are any."""
+    started = results.claims(START_UP.when)
+    if not started:
+        return {}
+    each_us = started[0].facts["each_us"]
+    if row["target"]:
+        calls, parts = np.array(list(each_us), np.int64), np.array(list(each_us.values()))
+        inside = activities_of(initial(results.graph), criteria(row["target"]))[calls]
+        return {"start_up_us": float(parts[inside].sum())}
+    is_class = row["what"] == "phase"  # a class of work, of which first calls are a part
+    return {"start_up_us": sum(each_us.values()) if is_class else 0.0}
+
+
+def gain_name(claim: Claim) -> str:
+    """Return what a gain is about: the names of phases and ranks say it already."""
+    if claim.facts["what"] == "group":
+        group = group_words(claim.about)  # of communication whose group is not known, a kernel's name
+        return f"transfers of {in_full(group) if group == claim.about else group}"
+    return f"{_WHAT[claim.facts['what']]}{in_full(claim.about)}"
+
+
+def _long(*claims: Claim) -> str:
+    parts, any_wide, steps = [], False, claims[0].facts["steps"]
+    names = distinct([gain_name(claim) for claim in claims], [claim.about for claim in claims], LETTERS_IN_FULL)
+    for claim, name in zip(claims, names, strict=True):
+        spread = likely(claim)
+        parts.append(f"{name}, {time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{spread})")
+        any_wide |= bool(spread)
+    each = f" per step (of {steps:,})" if steps > 1 else ""
+    bounds = "" if any_wide else " No speedup of one of them alone saves more."
+    if claims[0].facts.get("ceiling"):
+        us, percent = claims[0].facts["ceiling"]
+        bounds += f" All host code together: {time_text(per_step(us, steps))} at most ({percent:.0f} %)."
+    if any(claim.facts["shared"] for claim in claims):
+        bounds = " Transfers that overlap share links here, so half of a change may gain more than all of it."
+    return (
+        f"Largest gains{each}, each replayed as if it took no time{_inside(claims)}: {'; '.join(parts)}.{bounds} See "
+        "htagraph opportunities."
+    )
+
+
+def _short(*claims: Claim) -> str:
+    steps, parts = claims[0].facts["steps"], []
+    ceiling = claims[0].facts.get("ceiling")
+    for claim in claims[: SHORT_LIST - bool(ceiling)]:
+        saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)})"
+        parts.append(f"{shortened(gain_name(claim), LETTERS_IN_SHORT)}, {saved}")
+    if ceiling:
+        parts.append(f"all host code, at most {time_text(per_step(ceiling[0], steps))} ({ceiling[1]:.0f} %)")
+    each = " per step" if steps > 1 else ""
+    return f"Largest gains{each}, were it to take no time{_inside(claims)}: {'; '.join(parts)}."
+
+
+def _inside(claims: Sequence[Claim]) -> str:
+    return " (interruptions inside it counted)" if claims[0].facts.get("interrupted") else ""
+
+
+def half_sentence(gains: Sequence[Claim], inputs: Sequence[str] | None = None) -> list[str]:
+    """Return what half of the largest gain's time is worth, and the command that tries it.
+
+    Args:
+        gains: what gains most, the largest first.
+        inputs: the words of the command line that choose what is read; None for no command.
+    """
+    for claim in [each for each in gains if not is_start_up(each)][:1]:
+        if claim.facts.get("interrupted"):  # that is to be tried first, and its sentence has the command
+            return []
+        half = f"Half the time of {gain_name(claim)} {saves_text(claim, claim.facts['half_us'])}."
+        if not claim.facts["target"] or inputs is None:
+            return [half]
+        line = command_line("what-if", inputs, "--scale", f"{claim.facts['target']}:0.5")
+        return [f"{half} To try it together with other changes: {line}"]
+    return []
+
+
+def _evidence(results: Results, *claims: Claim) -> Evidence:
+    steps = max(claims[0].facts["steps"], 1)
+    places = [_most_critical(results, claim) for claim in claims]
+    ends = [claim.interval or (claim.figure, claim.figure) for claim in claims]
+    bars = [
+        Bar(gain_name(claim), claim.figure / steps, (low / steps, high / steps) if high > low else None, place)
+        for claim, (low, high), place in zip(claims, ends, places, strict=True)
+    ]
+    chart = Chart(f"How much shorter {'a step' if steps > 1 else 'the job'} would be", bars, "less")
+    frame = pd.DataFrame({
+        "what": [gain_name(claim) for claim in claims], "gain_us": [claim.figure for claim in claims],
+        "low_us": [low for low, _ in ends], "high_us": [high for _, high in ends],
+        "half_us": [float(claim.facts.get("half_us", np.nan)) for claim in claims],
+    })  # fmt: skip
+    headings = {"low_us": "at least_us", "high_us": "at most_us", "half_us": "with half its time_us"}
+    targets = (number for number, claim in enumerate(claims) if claim.facts["target"] and not is_start_up(claim))
+    first = next(targets, None)
+    slow = any(claim.facts["what"] == "straggler" for claim in claims)
+    trial = ("--fix-straggler", "auto") if slow else ()
+    if first is not None:
+        trial = ("--scale", f"{claims[first].facts['target']}:0.5")
+    return Evidence(
+        chart, Rows(frame, "Of the whole recording", places, headings),
+        place=None if first is None else places[first],
+        look="" if first is None else f"{gain_name(claims[first])} on the critical path",
+        command=("what-if", *trial) if trial else (), trial=trial, meaning=opportunities,
+    )  # fmt: skip
+
+
+def _most_critical(results: Results, claim: Claim) -> Place | None:
+    """Return where what a claim is about is on the critical path longest; None for nowhere."""
+    target = claim.facts["target"]
+    if not target:
+        return None
+    parts = results.path.segments
+    which = criteria(target)
+    if which.get("kind") in (UNTRACED, [UNTRACED]):  # no activity, but the pauses between some
+        return stretches(results, parts.gap == GapKind.HOST_UNTRACED).first
+    try:
+        chosen = results.graph.select(**which).activities
+    except SelectionError:  # of what no activity is
+        return None
+    time = np.bincount(parts.activity, parts.length, len(results.graph.activities))[chosen]
+    return Place(int(chosen[time.argmax()])) if len(chosen) and time.max() > 0 else None
+
+
+def _trial(claim: Claim) -> Trial | None:
+    """Half the time of a name, or a straggler as fast as its peers: no name's time can be zero."""
+    facts = claim.facts
+    if is_start_up(claim):
+        return None
+    if facts["what"] == "straggler":
+        sentence = f"The straggler as fast as its peers {saves_text(claim)}."
+        return Trial(claim.figure, sentence, ("--fix-straggler", "auto"))
+    if not facts["target"]:
+        return None
+    name = shortened(gain_name(claim), LETTERS_IN_SHORT)
+    change = "A data loader twice as fast" if facts["loader"] else f"Half the time of {name}"
+    half_us = facts["half_us"]
+    return Trial(half_us, f"{change} {saves_text(claim, half_us)}.", ("--scale", f"{facts['target']}:0.5"))
+
+
+GAIN = Finding("gain", when=_when, long=_long, short=_short, evidence=_evidence, trial=_trial, is_list=True)

@@ -1,0 +1,90 @@
+"""On the critical path, the host spends its time mostly on a few things."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from htagraph.core.naming import short_name
+from htagraph.findings.claim import MIN_PERCENT, Claim
+from htagraph.findings.evidence import Bar, Chart, Evidence, Place, Rows
+from htagraph.findings.finding import SHORT_LIST, Finding, in_full, in_short
+from htagraph.findings.interrupted import INTERRUPTED
+from htagraph.findings.phrases import time_text
+from htagraph.findings.results import Results
+from htagraph.queries.host_time import LONG_PAUSE_NS, host_pauses
+from htagraph.queries.paths import CriticalPath
+
+__all__ = ["HOST_PAUSE"]
+
+_MAX_PAUSES = 3
+"""Pauses that are named; chosen: they fit on two lines. Doubled, up to six are."""
+_LARGE_PERCENT = 20.0
+"""Percent of the path from which a pause of the host is named though something else bounds the job. Chosen: it is
+worth knowing then. Doubled, pauses of a fifth to two fifths of the path are left to `htagraph critical-path`."""
+
+
+def _when(results: Results) -> list[Claim]:
+    """Claim what the host does longest; in a job that it does not bound, only what is long and much of the path."""
+    if not results.bound.cause:
+        return []
+    is_bound = results.bound.cause == "host"
+    percent, longest_us = (MIN_PERCENT, 0.0) if is_bound else (_LARGE_PERCENT, LONG_PAUSE_NS / 1000)
+    stopped = results.claims(INTERRUPTED.when)
+    outside = frozenset().union(*(claim.facts["activities"] for claim in stopped))
+    return [
+        Claim(
+            "host_pause", str(row["what"]), float(row["share_percent"]), "percent", rows=(int(row["activity"]),),
+            facts={key: row[key] for key in ("inside", "before", "after", "rank", "count", "total_us", "longest_us")},
+        )
+        for row in host_pauses(results.path, _MAX_PAUSES).to_dict("records")
+        if row["share_percent"] >= percent and row["longest_us"] >= longest_us
+        and int(row["activity"]) not in outside  # what interrupts it makes it long
+    ]  # fmt: skip
+
+
+def _long(*claims: Claim) -> str:
+    parts, several = [], len({claim.facts["rank"] for claim in claims}) > 1
+    for claim in claims:
+        facts, us = claim.facts, claim.facts["total_us"]
+        where = f" in {in_full(facts['inside'])}" if facts["inside"] else ""
+        what = in_full(claim.about) if claim.about else f"untraced code{where}"
+        beside = [f" {word} {in_full(facts[word])}" for word in ("before", "after") if facts.get(word)]
+        where = where if claim.about else beside[0] if beside else ""
+        where += f" on rank {facts['rank']}" if several else ""
+        times = f", {facts['count']:,} times" if facts["count"] > 1 else ""
+        longest = f" (longest {time_text(facts['longest_us'])})" if facts["count"] > 1 else ""
+        parts.append(f"{what}{where}{times}, {time_text(us)}{longest}, {claim.figure:.0f} %")
+    return f"Largest on the host's part of the path: {'; '.join(parts)}."
+
+
+def _short(*claims: Claim) -> str:
+    parts = []
+    for claim in claims[:SHORT_LIST]:
+        facts = claim.facts
+        what = in_short(claim.about) if claim.about else "untraced code"
+        where = f" in {in_short(facts['inside'])}" if facts["inside"] else ""
+        times = f" {facts['count']:,} times" if facts["count"] > 1 else ""
+        parts.append(f"{what}{where}{times}, {time_text(facts['total_us'])} ({claim.figure:.0f} %)")
+    return f"Most host time on it: {'; '.join(parts)}."
+
+
+def _evidence(_results: Results, *claims: Claim) -> Evidence:
+    frame = pd.DataFrame([
+        {
+            "what": short_name(claim.about) or "untraced code", "inside": short_name(claim.facts["inside"]),
+            "rank": claim.facts["rank"], "count": claim.facts["count"], "total_us": claim.facts["total_us"],
+            "longest_us": claim.facts["longest_us"], "share_percent": claim.figure,
+        }
+        for claim in claims
+    ])  # fmt: skip
+    places = [Place(claim.rows[0]) for claim in claims]
+    bars = [
+        Bar(what, us, place=place) for what, us, place in zip(frame["what"], frame["total_us"], places, strict=True)
+    ]
+    return Evidence(
+        Chart("Time on the critical path", bars, "host"), Rows(frame, "On the critical path, summed", places),
+        place=places[0], look="the longest", command=("critical-path",), meaning=CriticalPath.to_frame,
+    )  # fmt: skip
+
+
+HOST_PAUSE = Finding("host_pause", when=_when, long=_long, short=_short, evidence=_evidence, is_list=True)

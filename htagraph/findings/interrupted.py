@@ -1,0 +1,178 @@
+"""Something outside of the host's code interrupts it, and the job would be shorter if it did not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from htagraph.core.naming import short_name
+from htagraph.findings.claim import MIN_SHARE, Claim
+from htagraph.findings.evidence import MOST_ROWS, Bar, Chart, Evidence, Place, Rows
+from htagraph.findings.finding import Finding, Trial
+from htagraph.findings.gain_words import interval_us, less_text, saves_text
+from htagraph.findings.phrases import command_line, plural, time_text
+from htagraph.queries.interruptions import interrupted, places_of
+
+if TYPE_CHECKING:
+    from htagraph.findings.results import Results
+    from htagraph.graph.dependency_graph import DependencyGraph
+
+__all__ = ["INTERRUPTED", "interruption_note"]
+
+_MAX_ROWS = 3
+"""Activities that prove it, the longest; chosen as for other claims. Doubled, twice as many."""
+_CHECK = {
+    "in turn": (
+        "Check how many cores the processes may use (taskset -cp PID, cpu.max of the cgroup, cores per task of the "
+        "scheduler) and what else runs on them."
+    ),
+    "together": (
+        "Check what stops all processes at once: CPU limits of the container (cpu.max of the cgroup), swapping, other "
+        "jobs on the machine."
+    ),
+    "": (
+        "The trace does not show what: check Python's garbage collector (gc.freeze, gc.disable), the cores that the "
+        "processes may use (taskset -cp PID, cpu.max of the cgroup), and what else runs on them."
+    ),
+}
+"""What to check, by how the interruptions of ranks lie in time."""
+
+
+def interruption_note(graph: DependencyGraph, inputs: Sequence[str]) -> list[str]:
+    """Return the sentence with which other commands, which speak of what is late, say that host code is interrupted.
+
+    Args:
+        graph: the job.
+        inputs: the words of the command line that choose what is read.
+
+    Example:
+        >>> import htagraph as hg
+        >>> interruption_note(hg.load("data/demo"), ["data/demo"])
+        []
+    """
+    return [
+        f"Host code is interrupted{_where(claim.facts['counts'])}. To see how often, and what it costs: "
+        f"{command_line('summary', inputs)}"
+        for claim in _of_graph(graph)
+    ]
+
+
+def _where(counts: dict[int, int]) -> str:
+    """Return on how many ranks, of the number of interruptions of each; empty for a single rank."""
+    some = sum(count > 0 for count in counts.values())
+    if len(counts) == 1:
+        return ""
+    return " on all ranks" if some == len(counts) else f" on {some} of {len(counts)} ranks"
+
+
+def _when(results: Results) -> list[Claim]:
+    return _of_graph(results.graph) if results.bound.cause else []
+
+
+def _of_graph(graph: DependencyGraph) -> list[Claim]:
+    """Return the claim if the job would be shorter without interruptions."""
+    found = interrupted(graph)
+    makespan = int(graph.time.max()) - graph.origin_ns if len(graph.time) else 0
+    if not len(found) or int(found.length.sum()) < MIN_SHARE * makespan:
+        return []
+    from htagraph.graph.measures.steps import whole_steps
+    from htagraph.queries.interruptions import interrupted_ranks  # other commands do without what replays
+    from htagraph.whatif.scenario import what_if
+
+    outcome = what_if(graph).no_interruptions().run()
+    if outcome.saved_ns < MIN_SHARE * makespan:
+        return []
+    acts, ranks = graph.activities, interrupted_ranks(graph, found)
+    rank = acts.rank[found.vertex >> 1]
+    counts = {one: int((rank == one).sum()) for one in graph.ranks}
+    activity = np.where(found.activity >= 0, found.activity, found.vertex >> 1)
+    longest = np.argsort(-found.length, kind="stable")[:_MAX_ROWS]
+    facts = {
+        "count": len(found), "counts": counts, "shares": {one: 100 * share for one, share in ranks.shares.items()},
+        "places": len(np.unique(places_of(graph, found.activity, found.vertex))),
+        "least_us": int(found.length.min()) / 1000, "most_us": int(found.length.max()) / 1000,
+        "pattern": ranks.pattern, "going": ranks.going, "together_percent": 100 * ranks.share,
+        "chance_percent": 100 * ranks.by_chance, "percent": 100 * outcome.saved_ns / makespan,
+        "makespan_us": makespan / 1000, "steps": whole_steps(graph), "activities": frozenset(activity.tolist()),
+    }  # fmt: skip
+    rows = tuple(activity[longest].tolist())
+    gain, interval = outcome.saved_ns / 1000, interval_us(outcome)
+    return [Claim("interrupted", "", gain, "us", interval=interval, rows=rows, facts=facts)]
+
+
+def _long(claim: Claim) -> str:
+    facts = claim.facts
+    pattern = {
+        "in turn": (
+            f" {facts['together_percent']:.0f} % of the time, the host code of exactly {facts['going']} of "
+            f"{len(facts['counts'])} ranks runs (expected by chance: {facts['chance_percent']:.0f} %), as if all "
+            f"shared {plural(facts['going'], 'core')}."
+        ),
+        "together": (
+            f" In {facts['together_percent']:.0f} % of the time in which any rank is interrupted, all are "
+            f"(expected by chance: {facts['chance_percent']:.0f} %)."
+        ),
+    }.get(facts["pattern"], "")
+    less = less_text(claim, "; htagraph what-if --no-interruptions")
+    return (
+        f"{_how_often(claim)}: something outside of these stops it, for {time_text(facts['least_us'])} to "
+        f"{time_text(facts['most_us'])} where the same code usually takes less than a tenth.{pattern} Without "
+        f"interruptions {less}. {_CHECK[facts['pattern']]}"
+    )
+
+
+def _short(claim: Claim) -> str:
+    facts = claim.facts
+    pattern = {
+        "in turn": f": mostly, the host code of only {facts['going']} of {len(facts['counts'])} ranks runs at a time, "
+        f"as if all shared {plural(facts['going'], 'core')}",
+        "together": ", on all ranks at the same moments",
+    }.get(facts["pattern"], "")
+    return f"{_how_often(claim)}. Something outside of these stops it{pattern}. Without that, {less_text(claim)}."
+
+
+def _how_often(claim: Claim) -> str:
+    """Return how often host code is interrupted, for how long and in how many places."""
+    facts = claim.facts
+    counts, shares = [n for n in facts["counts"].values() if n], [s for s in facts["shares"].values() if s]
+    ranks = "" if len(facts["counts"]) == 1 else " on each rank"
+    if len(counts) < len(facts["counts"]):
+        ranks = f" on {len(counts)} of {len(facts['counts'])} ranks"
+    return (
+        f"Host code is interrupted {_from_to(counts, '')} times{ranks}, for {_from_to(shares, ' %')} of its time, in "
+        f"{facts['places']} different places (operators, functions, calls, or between them)"
+    )
+
+
+def _from_to(values: Sequence[float], unit: str) -> str:
+    least, most = (f"{value:,.0f}" for value in (min(values), max(values)))
+    return f"{least}{unit}" if least == most else f"{least} to {most}{unit}"
+
+
+def _evidence(results: Results, claim: Claim) -> Evidence:
+    from htagraph.analyses.interruptions import interruptions
+
+    table = results.interruptions
+    by_rank = table.groupby("rank")["interrupted_us"].sum()
+    chart = Chart("Interrupted in all", [Bar(f"rank {rank}", float(us)) for rank, us in by_rank.items()], "host")
+    longest = table.nlargest(MOST_ROWS, "interrupted_us")
+    places = [
+        Place.lasting(row["start_us"], row["interrupted_us"], int(row["activity"]))
+        for row in longest.to_dict("records")
+    ]
+    shown = longest[["rank", "name", "start_us", "interrupted_us", "usual_us"]]
+    shown = shown.assign(name=[short_name(name) or "untraced code" for name in shown["name"]])
+    return Evidence(
+        chart, Rows(shown, "The longest interruptions", places), place=Place(claim.rows[0]), look="the longest",
+        command=("what-if", "--no-interruptions"), meaning=interruptions,
+    )  # fmt: skip
+
+
+def _trial(claim: Claim) -> Trial:
+    sentence = f"Host code that nothing interrupts {saves_text(claim)}."
+    return Trial(claim.figure, sentence, ("--no-interruptions",))
+
+
+INTERRUPTED = Finding("interrupted", when=_when, long=_long, short=_short, evidence=_evidence, trial=_trial)

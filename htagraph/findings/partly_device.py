@@ -1,0 +1,51 @@
+"""A caution: device work covers only a part of the recording."""
+
+from __future__ import annotations
+
+from htagraph.findings.claim import Claim
+from htagraph.findings.device_idle import DEVICE_IDLE, device_window_us
+from htagraph.findings.evidence import Chart, Evidence, Part
+from htagraph.findings.finding import Finding
+from htagraph.findings.results import Results
+
+__all__ = ["PARTLY_DEVICE"]
+
+_MAX_COVERED_SHARE = 0.8
+"""Share of the recorded time; below it, shares of device time are said to leave out the rest. Chosen. Doubled,
+always."""
+
+
+def _when(results: Results) -> list[Claim]:
+    """Claim it where idle device time has a sentence, which is a share of the covered time."""
+    ranks = results.busy.loc[results.busy["executor"] == "device", "rank"]
+    window = device_window_us(results)
+    span = float(results.inputs.loc[results.inputs["rank"].isin(ranks), "span_us"].sum())
+    if not results.claims(DEVICE_IDLE.when) or window >= _MAX_COVERED_SHARE * span:
+        return []
+    return [Claim("partly_device", "", 100 * window / span, "percent")]
+
+
+def _long(claim: Claim) -> str:
+    return (
+        f"From first to last device work, {claim.figure:.0f} % of the recorded time passes; in the rest only the host "
+        "was active, and shares of device time say nothing about it."
+    )
+
+
+def _short(claim: Claim) -> str:
+    return f"device work spans {claim.figure:.0f} % of the recording, and idle times leave out the rest"
+
+
+def _evidence(results: Results, _claim: Claim) -> Evidence:
+    spans = results.inputs.set_index("rank")["span_us"]
+    busy = results.temporal[results.temporal["executor"] == "device"]
+    stacks = [
+        (f"rank {rank}", [
+            Part("first to last device work", "computation", us), Part("host only", "idle", max(spans[rank] - us, 0.0))
+        ])
+        for rank, us in zip(busy["rank"].tolist(), busy["window_us"].tolist(), strict=True)
+    ]  # fmt: skip
+    return Evidence(Chart("Recorded time of each rank", stacks=stacks))
+
+
+PARTLY_DEVICE = Finding("partly_device", when=_when, long=_long, short=_short, evidence=_evidence, is_caution=True)

@@ -1,0 +1,45 @@
+"""A caution: some ranks of the job were not read, so waiting for them looks like communication."""
+
+from __future__ import annotations
+
+from htagraph.findings.claim import Claim, RestsOn
+from htagraph.findings.finding import Finding
+from htagraph.findings.phrases import MAX_LISTED, and_list
+from htagraph.findings.results import Results
+
+__all__ = ["RANKS_MISSING"]
+
+
+def _when(results: Results) -> list[Claim]:
+    inputs = results.inputs
+    size = int(inputs["world_size"].max()) if len(inputs) else 0
+    missing = sorted(set(range(size)) - set(inputs["rank"].tolist()))
+    if not missing or len(inputs) >= size:
+        return []
+    about = str(inputs["rank"].iloc[0]) if len(inputs) == 1 else ""
+    facts = {"read": len(inputs), "missing": missing}
+    return [Claim("ranks_missing", about, size, "count", rests_on=frozenset({RestsOn.OTHER_RANKS}), facts=facts)]
+
+
+def _long(claim: Claim) -> str:
+    if claim.about:
+        return (
+            f"Only rank {claim.about} of {claim.figure:.0f} was read, so waiting for the others looks like "
+            "communication. Read all ranks to tell them apart."
+        )
+    missing = claim.facts["missing"]
+    names = f" (not {and_list(map(str, missing))})" if len(missing) <= 2 * MAX_LISTED else ""
+    return (
+        f"{claim.facts['read']:,} of {claim.figure:,.0f} ranks were read{names}: waiting for one that was not read "
+        "looks like transfer, and nothing names it as late. Read all ranks to tell them apart."
+    )
+
+
+def _short(claim: Claim) -> str:
+    if claim.about:
+        only = f"only rank {claim.about} of {claim.figure:.0f} was read"
+        return f"{only}, so waiting for the others looks like communication"
+    return f"{claim.facts['read']:,} of {claim.figure:,.0f} ranks were read, so waiting for others looks like transfer"
+
+
+RANKS_MISSING = Finding("ranks_missing", when=_when, long=_long, short=_short, is_caution=True)

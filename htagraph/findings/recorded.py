@@ -1,0 +1,39 @@
+"""A caution: recording slows the host, which bounds the job."""
+
+from __future__ import annotations
+
+from htagraph.core.kinds import ActivityKind, of_kinds
+from htagraph.findings.claim import Claim
+from htagraph.findings.finding import Finding
+from htagraph.findings.results import Results
+
+__all__ = ["RECORDED"]
+
+
+def _when(results: Results) -> list[Claim]:
+    """Claim it where a host that launches bounds the job; how much slower a recorded host is, a recording cannot show.
+
+    The host of a job without a device does the work itself, in few and long operators, which recording slows little.
+    """
+    acts = results.graph.activities
+    if results.bound.cause != "host" or not acts.on_device.any():
+        return []
+    stacks = bool(of_kinds(acts.kind, (ActivityKind.PYTHON,)).any())
+    return [Claim("recorded", "", results.bound.causes["host"], "percent", facts={"stacks": stacks})]
+
+
+def _long(claim: Claim) -> str:
+    stacks = " Python stacks, which were recorded here, cost most." if claim.facts["stacks"] else ""
+    return (
+        "Part of the host's time is the profiler's own, and a recording does not show how much: jobs that their host "
+        "bounds took 1.2 to 1.6 times as long recorded as unrecorded on an H100. Without a profiler, steps are shorter "
+        f"and gains in host code smaller.{stacks}"
+    )
+
+
+def _short(claim: Claim) -> str:
+    stacks = ", most with Python stacks" if claim.facts["stacks"] else ""
+    return f"recording slows host code{stacks}: without a profiler, steps are shorter and gains smaller"
+
+
+RECORDED = Finding("recorded", when=_when, long=_long, short=_short, is_caution=True)

@@ -1,0 +1,175 @@
+"""What findings are made of: a job and the results of its analyses, each computed once, when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from htagraph.analyses.critical_path import critical_path
+from htagraph.analyses.idle_breakdown import idle_breakdown
+from htagraph.analyses.interruptions import interruptions
+from htagraph.analyses.launch_stats import launch_stats
+from htagraph.analyses.stragglers import Stragglers, stragglers
+from htagraph.analyses.temporal_breakdown import temporal_breakdown
+from htagraph.core.tables import Col, Table
+from htagraph.graph.measures.steps import whole_steps
+from htagraph.queries.inputs import inputs_of
+from htagraph.queries.path_segments import Bound, bound_of
+from htagraph.whatif.opportunities import opportunities
+
+if TYPE_CHECKING:
+    from htagraph.core.arrays import Array
+    from htagraph.findings.claim import Claim
+    from htagraph.graph.dependency_graph import DependencyGraph
+    from htagraph.queries.paths import CriticalPath
+
+__all__ = ["CLOCKS", "LAUNCHES", "Results"]
+
+_TRIED_GAINS = 10
+"""Opportunities of which findings name the best; chosen: some only wrap others. Doubled, twice as many replays run, and
+the same are named."""
+LAUNCHES = Table(
+    "Launches",
+    Col("rank launches", "int64"),
+    Col("works", "int64", heading="kernels and copies"),
+    Col("median_launch_us median_delay_us"),
+    Col("short", "int64", heading="calls longer than their work"),
+    Col("excessive_runtime", "int64", heading="calls > 50 µs"),
+    Col("excessive_delay", "int64", heading="delays > 100 µs"),
+)
+CLOCKS = Table(
+    "Clock offsets between ranks, estimated from the ends of collectives",
+    Col("rank gauge", "int64"),
+    Col("offset_us drift_ppm uncertainty_us residual_us"),
+    Col("collectives", "int64"),
+)
+
+
+class Results:
+    """The results of a job's analyses, and the claims that findings make of them.
+
+    Args:
+        graph: the job.
+        known: results that the caller has, by the name of the property: ``path`` of a window of the job, ``slow``, or
+            ``opportunities``.
+
+    Example:
+        >>> import htagraph as hg
+        >>> Results(hg.load("data/demo")).bound.cause
+        'computation'
+    """
+
+    def __init__(self, graph: DependencyGraph, **known: object) -> None:
+        self.graph = graph
+        self._claims: dict[Callable[[Results], list[Claim]], list[Claim]] = {}
+        vars(self).update(known)  # where a cached property looks first
+
+    def claims(self, when: Callable[[Results], list[Claim]]) -> list[Claim]:
+        """Return what the `when` of a finding claims of this job; computed once."""
+        if when not in self._claims:
+            self._claims[when] = when(self)
+        return self._claims[when]
+
+    @cached_property
+    def path(self) -> CriticalPath:
+        """The critical path of the whole job."""
+        return critical_path(self.graph)
+
+    @cached_property
+    def bound(self) -> Bound:
+        """What bounds the window of the path."""
+        return bound_of(self.path)
+
+    @cached_property
+    def makespan_ns(self) -> int:
+        """From the first to the last moment of any rank, ns."""
+        return int(self.graph.time.max()) - self.graph.origin_ns if len(self.graph.time) else 0
+
+    @cached_property
+    def steps(self) -> int:
+        """How many steps the times of gains are divided by; 0 for none."""
+        return whole_steps(self.graph)
+
+    @cached_property
+    def inputs(self) -> pd.DataFrame:
+        """What was read; the columns are those of `Summary.inputs`."""
+        return inputs_of(self.graph)
+
+    @cached_property
+    def temporal(self) -> pd.DataFrame:
+        """Time by rank: result of `htagraph.temporal_breakdown`."""
+        return temporal_breakdown(self.graph)
+
+    @cached_property
+    def busy(self) -> pd.DataFrame:
+        """The rows of the time by rank with a window: ranks of which anything was recorded."""
+        return self.temporal[self.temporal["window_us"] > 0]
+
+    @cached_property
+    def rank_idle(self) -> pd.DataFrame:
+        """Idle device time by rank and cause: result of `htagraph.idle_breakdown`."""
+        return idle_breakdown(self.graph, by="rank")
+
+    @cached_property
+    def slow(self) -> Stragglers:
+        """Result of `htagraph.stragglers`."""
+        return stragglers(self.graph)
+
+    @cached_property
+    def opportunities(self) -> pd.DataFrame:
+        """Result of `htagraph.opportunities`."""
+        return opportunities(self.graph, top=_TRIED_GAINS)
+
+    @cached_property
+    def interruptions(self) -> pd.DataFrame:
+        """Result of `htagraph.interruptions`."""
+        return interruptions(self.graph)
+
+    @cached_property
+    def collectives(self) -> pd.DataFrame:
+        """Each rank's part in each collective: result of `htagraph.collectives`."""
+        from htagraph.analyses.collectives import collectives  # a summary does without
+
+        return collectives(self.graph)
+
+    @cached_property
+    def launches(self) -> pd.DataFrame:
+        """Launch calls by rank; the columns are described at `Summary.tables`."""
+        stats = launch_stats(self.graph)
+        calls = stats.drop_duplicates("launch").groupby("rank").agg(
+            launches=("launch", "size"), median_launch_us=("launch_us", "median"), short=("short", "sum"),
+            excessive_runtime=("excessive_runtime", "sum"),
+        )  # fmt: skip
+        works = stats.groupby("rank").agg(
+            works=("work", "size"), median_delay_us=("delay_us", "median"), excessive_delay=("excessive_delay", "sum")
+        )
+        return calls.join(works).reset_index()[list(LAUNCHES.types)]
+
+    @cached_property
+    def clocks(self) -> pd.DataFrame:
+        """How far each rank's clock is from that of its gauge, and how well that is known."""
+        rows = [
+            (
+                clock.rank, clock.gauge, clock.offset_ns / 1000, clock.drift_ppm,
+                clock.uncertainty_ns / 1000 if clock.uncertainty_ns >= 0 else float("nan"), clock.residual_ns / 1000,
+                clock.collectives,
+            )
+            for clock in self.graph.clocks
+        ]  # fmt: skip
+        return CLOCKS.frame(rows)
+
+    def rows(self, activities: Array) -> pd.DataFrame:
+        """Return activities as a table: ``name``, ``rank``, ``where``, ``start_us``, ``duration_us``."""
+        graph, acts = self.graph, self.graph.activities
+        start, end = graph.time[2 * activities], graph.time[2 * activities + 1]
+        return pd.DataFrame({
+            "name": [graph.names[each] for each in acts.name[activities].tolist()],
+            "rank": acts.rank[activities].astype(np.int64),
+            "where": [graph.lane_of(each).label for each in activities.tolist()],
+            "start_us": (start - graph.origin_ns) / 1000,
+            "duration_us": (end - start) / 1000,
+        })  # fmt: skip

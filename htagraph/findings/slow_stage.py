@@ -1,0 +1,99 @@
+"""One stage of a pipeline takes longer than the others, and the job would be shorter if it did not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from htagraph.findings.claim import MIN_SHARE, Claim
+from htagraph.findings.finding import Finding, Trial
+from htagraph.findings.gain_words import gain_text, interval_us, less_text, likely, saves_text
+from htagraph.findings.phrases import MAX_LISTED, and_list, ranks_text, time_text
+from htagraph.findings.waiting import waits_evidence
+from htagraph.queries.slow_stages import slow_stage
+from htagraph.whatif.options import criteria_text
+from htagraph.whatif.scenario import what_if
+
+if TYPE_CHECKING:
+    from htagraph.findings.results import Results
+
+__all__ = ["SLOW_STAGE", "scale_options"]
+
+_OWN_WORK = ["host", "computation", "memory"]
+"""Kinds of what a rank does by itself."""
+_DIGITS = 3
+"""Decimals of a factor that is shown and replayed; chosen: 0.1 %. Doubled, only the command gets longer."""
+
+
+def _when(results: Results) -> list[Claim]:
+    """Claim the stage if balance would gain: a replay in which every stage does the mean of what the stages do.
+
+    A stage whose rank is the straggler of its peers is left to that finding.
+    """
+    graph, makespan, slow = results.graph, results.makespan_ns, results.slow
+    stage = slow_stage(graph)
+    if stage is None or slow.straggler in stage.ranks or not makespan:
+        return []
+    scenario, options = what_if(graph), []
+    for rank, factor in stage.even.items():
+        wanted = {"rank": rank, "kind": _OWN_WORK}
+        scenario = scenario.scale(factor=round(factor, _DIGITS), **wanted)
+        options.append(f"{criteria_text(wanted)}:{round(factor, _DIGITS)}")
+    outcome = scenario.run()
+    if outcome.saved_ns < MIN_SHARE * makespan:
+        return []
+    ranks = slow.to_frame()
+    charged = float(ranks.loc[ranks["rank"].isin(stage.ranks), "blamed_us"].sum())
+    facts = {
+        "ranks": stage.ranks, "own_us": stage.own_ns / 1000, "least_us": stage.least_ns / 1000,
+        "most_us": stage.most_ns / 1000, "others": len(stage.others), "options": tuple(options),
+        "waited_us": charged / (stage.steps * len(stage.others)), "percent": 100 * outcome.saved_ns / makespan,
+        "makespan_us": makespan / 1000, "steps": results.steps,
+    }  # fmt: skip
+    about, gain = ", ".join(map(str, stage.ranks)), outcome.saved_ns / 1000
+    return [Claim("slow_stage", about, gain, "us", interval=interval_us(outcome), facts=facts)]
+
+
+def _long(claim: Claim) -> str:
+    facts = claim.facts
+    several = "s" if len(facts["ranks"]) > 1 else ""
+    shown = facts["ranks"][: 2 * MAX_LISTED]
+    names = and_list(map(str, shown)) + (" …" if len(shown) < len(facts["ranks"]) else "")
+    least, most = time_text(facts["least_us"]), time_text(facts["most_us"])
+    others = (
+        f"{most} of the other{'s' if facts['others'] > 1 else ''}"
+        if least == most
+        else f"{least} to {most} of the others"
+    )
+    them = "Each of the others" if facts["others"] > 1 else "The other"
+    waited = f" {them} waits {time_text(facts['waited_us'])} a step for it." if facts["waited_us"] else ""
+    return (
+        f"Of the stages of the pipeline{several}, that of rank{several} {names} works {time_text(facts['own_us'])} a "
+        f"step against {others}.{waited} Stages do different work, so this is no straggler: give it less to do. With "
+        f"equal stages {less_text(claim)}."
+    )
+
+
+def _short(claim: Claim) -> str:
+    facts = claim.facts
+    ranks, least, most = facts["ranks"], time_text(facts["least_us"]), time_text(facts["most_us"])
+    others = f"{most}" if least == most else f"{least} to {most}"
+    return (
+        f"The pipeline stage{'s' if len(ranks) > 1 else ''} of {ranks_text(ranks)} work"
+        f"{'' if len(ranks) > 1 else 's'} {time_text(facts['own_us'])} a step, the other"
+        f"{'s' if facts['others'] > 1 else ''} {others}. Equal stages "
+        f"would save {gain_text(claim)} ({facts['percent']:.0f} %{likely(claim)})."
+    )
+
+
+def scale_options(claim: Claim) -> tuple[str, ...]:
+    """Return the options that make the stages equal; none where these are too many for a command."""
+    options = claim.facts["options"]
+    return () if len(options) > MAX_LISTED else tuple(word for each in options for word in ("--scale", each))
+
+
+def _trial(claim: Claim) -> Trial | None:
+    options = scale_options(claim)
+    return Trial(claim.figure, f"Equal work in all stages {saves_text(claim)}.", options) if options else None
+
+
+SLOW_STAGE = Finding("slow_stage", when=_when, long=_long, short=_short, evidence=waits_evidence, trial=_trial)

@@ -1,0 +1,49 @@
+"""On the critical path are first calls that take far longer than later ones."""
+
+from __future__ import annotations
+
+from htagraph.findings.claim import MIN_SHARE, MOST, Claim
+from htagraph.findings.evidence import Evidence, of_activities
+from htagraph.findings.finding import SHORT_LIST, Finding
+from htagraph.findings.phrases import and_list, share_text, time_text
+from htagraph.findings.results import Results
+from htagraph.queries.host_time import first_calls
+
+__all__ = ["START_UP", "is_start_up"]
+
+
+def is_start_up(gain: Claim) -> bool:
+    """Return whether most of a gain is first calls, which nobody can halve."""
+    return bool(gain.facts.get("start_up_us", 0.0) > MOST * gain.figure)
+
+
+def _when(results: Results) -> list[Claim]:
+    path = results.path
+    calls = first_calls(path)
+    share = 100 * sum(calls.values()) / max(path.makespan_ns, 1)
+    if share < 100 * MIN_SHARE:
+        return []
+    acts, names = path.graph.activities, path.graph.names
+    longest = sorted(calls, key=lambda call: -calls[call])
+    facts = {
+        "calls": tuple((names[acts.name[call]], calls[call] / 1000) for call in longest),
+        "total_us": sum(calls.values()) / 1000, "each_us": {call: ns / 1000 for call, ns in calls.items()},
+    }  # fmt: skip
+    return [Claim("start_up", names[acts.name[longest[0]]], share, "percent", rows=tuple(longest), facts=facts)]
+
+
+def _words(claim: Claim) -> str:
+    calls = claim.facts["calls"]
+    named = [f"{name} ({time_text(us)})" for name, us in calls[:SHORT_LIST]]
+    named += [f"{len(calls) - SHORT_LIST} more"] if len(calls) > SHORT_LIST else []
+    return (
+        f"Start-up is {share_text(claim.figure)} of the critical path: first calls, as when contexts are made and code "
+        f"is loaded, of {and_list(named)}. To see the steady job, record after a warm-up."
+    )
+
+
+def _evidence(results: Results, claim: Claim) -> Evidence:
+    return Evidence(rows=of_activities(results, claim.rows, "First calls on the critical path"))
+
+
+START_UP = Finding("start_up", when=_when, long=_words, short=_words, evidence=_evidence)

@@ -1,0 +1,141 @@
+"""The verdict on a job: all findings in the order of reading, and what a report says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import groupby
+
+from htagraph.findings.blocking import BLOCKING
+from htagraph.findings.bound import BOUND
+from htagraph.findings.claim import Claim, contradictions
+from htagraph.findings.cut_short import CUT_SHORT
+from htagraph.findings.device_idle import DEVICE_IDLE
+from htagraph.findings.finding import Finding, Trial
+from htagraph.findings.gain import GAIN
+from htagraph.findings.host_pause import HOST_PAUSE
+from htagraph.findings.interrupted import INTERRUPTED
+from htagraph.findings.no_device_work import NO_DEVICE_WORK
+from htagraph.findings.nothing_recorded import NOTHING_RECORDED
+from htagraph.findings.partly_device import PARTLY_DEVICE
+from htagraph.findings.ranks_missing import RANKS_MISSING
+from htagraph.findings.recorded import RECORDED
+from htagraph.findings.results import Results
+from htagraph.findings.short_launches import SHORT_LAUNCHES
+from htagraph.findings.slow_stage import SLOW_STAGE
+from htagraph.findings.start_up import START_UP
+from htagraph.findings.straggler import STRAGGLER
+from htagraph.findings.uneven_steps import UNEVEN_STEPS
+from htagraph.findings.unexplained import UNEXPLAINED
+from htagraph.findings.unknown_clocks import UNKNOWN_CLOCKS
+from htagraph.findings.unmatched import UNMATCHED
+from htagraph.findings.waiting import WAITING
+
+__all__ = ["FINDINGS", "OF_PATH", "claims_of", "consistent", "in_brief", "sentences", "stated", "trial_of"]
+
+OF_PATH: tuple[Finding, ...] = (BOUND, INTERRUPTED, HOST_PAUSE, UNEXPLAINED, START_UP, GAIN)
+"""Findings about a critical path, of the job or of a window of it, in the order of reading."""
+FINDINGS: tuple[Finding, ...] = (
+    NOTHING_RECORDED,
+    *OF_PATH,
+    BLOCKING,
+    SLOW_STAGE,
+    STRAGGLER,
+    WAITING,
+    DEVICE_IDLE,
+    SHORT_LAUNCHES,
+    PARTLY_DEVICE,
+    RECORDED,
+    CUT_SHORT,
+    NO_DEVICE_WORK,
+    UNEVEN_STEPS,
+    UNKNOWN_CLOCKS,
+    UNMATCHED,
+    RANKS_MISSING,
+)
+"""All findings, in the order of reading."""
+_BY_NAME = {finding.name: finding for finding in FINDINGS}
+_MAX_FINDINGS = 5
+"""Findings of a summary, with what makes them uncertain as one. Chosen: about ten lines, which are read before the
+tables. Doubled, a screen is full of them."""
+_LEAST = (SHORT_LAUNCHES, BLOCKING, DEVICE_IDLE, HOST_PAUSE)
+"""What is left to the whole verdict first, where there are more findings than a summary has room for."""
+
+
+def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> list[Claim]:
+    """Return what findings claim of a job, in their order, without claims that contradict an earlier one.
+
+    Args:
+        results: the job's.
+        findings: the findings that are asked; where nothing was recorded, and that is asked, it is the only claim.
+
+    Example:
+        >>> import htagraph as hg
+        >>> [claim.says for claim in claims_of(Results(hg.load("data/demo")))][:2]
+        ['bound', 'gain']
+    """
+    if NOTHING_RECORDED in findings and results.claims(NOTHING_RECORDED.when):
+        return results.claims(NOTHING_RECORDED.when)
+    return consistent(claim for finding in findings for claim in results.claims(finding.when))
+
+
+def consistent(claims: Iterable[Claim]) -> list[Claim]:
+    """Return claims in order, each only if it contradicts none before it."""
+    kept: list[Claim] = []
+    for claim in claims:
+        if not contradictions([*kept, claim]):
+            kept.append(claim)
+    return kept
+
+
+def stated(claims: Iterable[Claim]) -> list[tuple[Finding, list[Claim]]]:
+    """Return the sentences that claims make, each as its finding and the claims that it tells, in their order."""
+    sentences = []
+    for name, group in groupby(claims, key=lambda claim: claim.says):
+        finding, every = _BY_NAME[name], list(group)
+        sentences += [(finding, every)] if finding.is_list else [(finding, [claim]) for claim in every]
+    return sentences
+
+
+def sentences(claims: Iterable[Claim]) -> list[str]:
+    """Return claims in words, at length, in their order."""
+    return [finding.long(*every) for finding, every in stated(claims)]
+
+
+def in_brief(claims: Iterable[Claim]) -> tuple[list[str], int]:
+    """Return (what a job's claims say, in a line or two each; how many more the whole verdict has).
+
+    Args:
+        claims: of a summary, in their order.
+
+    Example:
+        >>> in_brief([Claim("ranks_missing", "3", 8, "count")])
+        (['Caution: only rank 3 of 8 was read, so waiting for the others looks like communication.'], 0)
+    """
+    every = stated(claims)
+    doubts = [finding.short(*group) for finding, group in every if finding.is_caution]
+    lines = [(finding, finding.short(*group)) for finding, group in every if not finding.is_caution]
+    more = max(0, len(lines) - _MAX_FINDINGS + bool(doubts))
+    for _ in range(more):
+        present = [finding for finding, _ in lines]
+        least = next((finding for finding in _LEAST if finding in present), present[-1])
+        del lines[max(i for i, finding in enumerate(present) if finding is least)]
+    cautions = [f"Caution: {'; '.join(doubts)}."] if doubts else []
+    return [line for _, line in lines] + cautions, more
+
+
+def trial_of(claims: Sequence[Claim]) -> Trial | None:
+    """Return the change with the largest gain among those that can be made as predicted; None if no claim has one.
+
+    A name's time can be halved, not made zero; a straggler can be as fast as its peers, a wait or a late batch can be
+    gone.
+
+    Args:
+        claims: of a summary.
+    """
+    best: Trial | None = None
+    for claim in claims:
+        make = _BY_NAME[claim.says].trial
+        found = make(claim) if make else None
+        if found and found.saved_us > (best.saved_us if best else 0):
+            best = found
+    return best

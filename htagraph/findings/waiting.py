@@ -1,0 +1,126 @@
+"""Ranks wait for each other, and no single rank causes it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from htagraph.findings.claim import MIN_SHARE, Claim, RestsOn
+from htagraph.findings.evidence import MOST_ROWS, Bar, Chart, Evidence, Place, Rows
+from htagraph.findings.finding import Finding, in_full
+from htagraph.findings.phrases import and_list, plural, time_text
+from htagraph.findings.results import Results
+from htagraph.findings.unmatched import doubts_of
+
+__all__ = ["WAITING", "are_waits_known", "waits_evidence"]
+
+_LEAST_CHARGED = 10.0
+"""Percent of all waiting from which it is said what makes a rank late; chosen: less is not what to look at. Doubled,
+ranks that a tenth of the waiting is for are a row only."""
+
+
+def are_waits_known(results: Results) -> bool:
+    """Return whether ranks wait enough for a sentence; False where the clocks of ranks are unknown."""
+    is_much = results.slow.total_wait_us >= MIN_SHARE * float(results.busy["window_us"].sum())
+    return len(results.slow.ranks) >= 2 and is_much and RestsOn.CLOCKS not in doubts_of(results)
+
+
+def _when(results: Results) -> list[Claim]:
+    slow = results.slow
+    if slow.straggler is not None or not are_waits_known(results):
+        return []
+    ranks, total = slow.to_frame(), slow.total_wait_us
+    cost = ranks["slow_excess_us"] * ranks["slow_steps"] * (len(ranks) - 1)  # to the others, if all wait for it
+    slower = ranks.loc[ranks["slow"] & (cost >= MIN_SHARE * total), "rank"].tolist()
+    most = ranks.iloc[int(ranks["blamed_us"].to_numpy().argmax())]
+    facts = {
+        "charged": slow.mostly_charged, "few_steps": slow.few_steps, "steps": slow.steps,
+        "compared": bool(np.isfinite(most["step_excess_us"])), "serves": slow.serves,
+        "does": next((each.name for each in slow.differences if not each.peers_count), ""),
+    }  # fmt: skip
+    about = str(slower[0]) if slower else ""
+    return [Claim("waiting", about, total, "us", rests_on=doubts_of(results), facts=facts)]
+
+
+def _long(claim: Claim) -> str:
+    facts = claim.facts
+    text = f"Ranks wait {time_text(claim.figure)} for each other in collectives (summed over ranks)"
+    if facts["serves"] is not None:
+        work = f" ({in_full(facts['does'])})" if facts["does"] else ""
+        return (
+            f"{text}. Rank {facts['serves']} does work that no other rank does{work}, and the others wait for its "
+            "result (htagraph stragglers)."
+        )
+    charged = _charged(claim)
+    text += f", most of it for {and_list(charged)}" if charged else ""
+    if claim.about:
+        why = f"rank {claim.about}, which is slower than its peers, does not explain most of it"
+    elif charged and facts["few_steps"]:
+        they = "they are slow or were" if len(charged) > 1 else "it is slow or was"
+        why = f"from {plural(facts['steps'], 'step')} nobody can tell whether {they} late by chance"
+    elif not facts["compared"]:
+        why = "their steps cannot be compared, so nothing shows which rank is slow"
+    else:
+        why = "no single rank is slower than its peers beyond chance"
+    return f"{text}, but {why} (htagraph stragglers)."
+
+
+def _short(claim: Claim) -> str:
+    facts = claim.facts
+    text = f"Ranks wait {time_text(claim.figure)} in all for each other in collectives"
+    if facts["serves"] is not None:
+        return f"{text}: rank {facts['serves']} does work that no other does, and they wait for its result."
+    charged = _charged(claim)
+    text += f", mostly for {and_list(charged)}" if charged else ""
+    if claim.about:
+        return f"{text}; rank {claim.about}, slower than its peers, does not explain most of it."
+    if charged and facts["few_steps"]:
+        they = "they are" if len(charged) > 1 else "it is"
+        return f"{text}; {plural(facts['steps'], 'step')} cannot show if {they} slow or late by chance."
+    if not facts["compared"]:
+        return f"{text}; their steps cannot be compared, so nothing shows which rank is slow."
+    return f"{text}; no single rank is slower than its peers beyond chance."
+
+
+def _charged(claim: Claim) -> list[str]:
+    return [f"rank {rank} ({share:.0f} %)" for rank, share in claim.facts["charged"].items()]
+
+
+def waits_evidence(results: Results, _claim: Claim) -> Evidence:
+    """Return what proves that ranks wait for each other: for whom, why, and where longest."""
+    from htagraph.analyses.stragglers import stragglers
+
+    ranks = results.slow.to_frame()
+    bars = [Bar(f"rank {rank}", us) for rank, us in zip(ranks["rank"], ranks["blamed_us"], strict=True)]
+    bars.sort(key=lambda bar: int(bar.word.split()[1]))
+    most = ranks.nlargest(MOST_ROWS, "blamed_us")
+    headings = {"blamed_us": "others wait for it_us", "waits_us": "it waits_us", "share_percent": "of all waiting %"}
+    places = [_longest_wait(results, int(rank)) for rank in most["rank"]]
+    return Evidence(
+        Chart("How long others wait for each rank, summed over ranks", bars, "communication"),
+        Rows(
+            most[["rank", "blamed_us", "share_percent", "waits_us", "cause"]],
+            "How long others wait for each rank, summed over collectives", places if any(places) else (), headings,
+        ),
+        notes=[
+            f"Rank {row['rank']}: {row['evidence']}."
+            for row in most[most["share_percent"] >= _LEAST_CHARGED].to_dict("records")
+        ],
+        place=_longest_wait(results), look="the longest wait, and who came last", command=("stragglers",),
+        meaning=stragglers,
+    )  # fmt: skip
+
+
+def _longest_wait(results: Results, last_rank: int | None = None) -> Place | None:
+    """Return where the longest wait in a collective is, for one rank or for any; None where there is none."""
+    every = results.collectives[results.collectives["matched"]]
+    parts = every if last_rank is None else every[(every["last_rank"] == last_rank) & (every["rank"] != last_rank)]
+    if not len(parts) or not parts["wait_us"].max() > 0:
+        return None
+    row = parts.iloc[int(parts["wait_us"].to_numpy().argmax())]
+    of_it = every[every["collective"] == row["collective"]]
+    last = of_it[of_it["rank"] == row["last_rank"]]
+    shown = int(last["activity"].iloc[0]) if len(last) else int(row["activity"])
+    return Place(shown, of_it["start_us"].min(), (of_it["start_us"] + of_it["duration_us"]).max())
+
+
+WAITING = Finding("waiting", when=_when, long=_long, short=_short, evidence=waits_evidence)

@@ -1,0 +1,135 @@
+"""Whether a job became slower: the comment on a pull request, and the check for tests of users."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from htagraph.analyses.differences.step_change import StepChange, step_change
+from htagraph.core.errors import printable
+from htagraph.findings.phrases import time_text
+from htagraph.graph.load import load
+from htagraph.trace.discover import runs_of
+
+if TYPE_CHECKING:
+    from htagraph.analyses.differences.diff import Diff
+
+__all__ = ["assert_no_slower", "comment", "plain"]
+
+_BAR = 24
+"""Characters of the longest bar. Chosen: a line of the figure fits beside a name on a telephone. Doubled, no."""
+_CAUSES = 4
+"""Sentences that are shown. Chosen: a screen. Doubled, the comment hides those of people."""
+_MIN_SHARE = 0.02
+"""Share of the largest change from which a category has a bar. Chosen: less is no whole character. Doubled, bars of one
+character vanish."""
+_MARKUP = re.compile(r"([\\`*_{}\[\]|~])")
+_LIVE = re.compile(r"(?<=[@#])(?=\w)|(?<=:/)(?=/)|(?<=www)(?=\.)")
+"""Where names would notify people, link to issues, or become addresses."""
+
+
+def comment(result: Diff, change: StepChange, exceeded: Sequence[str], *, limits: Sequence[str] = ()) -> str:
+    """Return a difference as Markdown, for a pull request. Names are data: they cannot link, notify or format.
+
+    Args:
+        result: the difference.
+        change: the change of the step time and its noise.
+        exceeded: the limits that are exceeded, as they were written.
+        limits: all limits.
+    """
+    unit = result.unit
+    categories = result.summary().query("group == 'category'")
+    largest = float(categories["change_us"].abs().max()) if len(categories) else 0.0
+    rows = categories[categories["change_us"].abs() > _MIN_SHARE * largest]
+    lines = [f"### {_verdict(change, exceeded, limits)}", ""]
+    lines += [f"| per {unit} | before | after | change |", "|---|---:|---:|---:|"]
+    lines += [_row(f"**{unit} time**", change.before_us, change.after_us, f"**{change.text()}**")]
+    lines += [
+        _row(plain(str(row["key"])), row["before_us"], row["after_us"], _signed(row["change_us"]))
+        for row in rows.to_dict("records")
+    ]
+    figure = [
+        f"{row['key']:<15}{_signed(row['change_us']):>10}  {_bar(row['change_us'] / largest)}"
+        for row in rows.to_dict("records")
+    ]
+    if figure:
+        lines += ["", f"Where the change lies on the critical path, per {unit}:", "", "```text", *figure, "```"]
+    lines += ["", *(f"- {plain(sentence)}" for sentence in result.sentences()[:_CAUSES])]
+    return "\n".join(lines) + "\n"
+
+
+def plain(text: str) -> str:
+    r"""Return a text that Markdown shows as it is, without links, mentions or markup.
+
+    Example:
+        >>> plain("gemm<float> *x* `y`")
+        'gemm&lt;float&gt; \\*x\\* \\`y\\`'
+    """
+    escaped = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _LIVE.sub("\N{ZERO WIDTH SPACE}", _MARKUP.sub(r"\\\1", escaped))
+
+
+def _verdict(change: StepChange, exceeded: Sequence[str], limits: Sequence[str]) -> str:
+    if exceeded:
+        return f"❌ Slower than allowed: {change.text()} ({', '.join(map(plain, exceeded))})"
+    if not change.is_known:
+        return f"⚪ Step time {change.text()}"
+    text = change.text().removesuffix(", within noise")
+    word = "No change beyond noise" if change.is_noise else ("Slower" if change.percent > 0 else "Faster")
+    within = ", within the limits" if limits else ""
+    mark = "⚪" if change.is_noise else "✅" if change.percent < 0 or limits else "⚠️"
+    return f"{mark} {word}{within}: {text}"
+
+
+def _row(name: str, before_us: float, after_us: float, change: str) -> str:
+    return f"| {name} | {time_text(before_us)} | {time_text(after_us)} | {change} |"
+
+
+def _signed(us: float) -> str:
+    return f"{'+' if us >= 0 else '-'}{time_text(abs(us))}"
+
+
+def _bar(share: float) -> str:
+    return ("█" if share > 0 else "░") * max(1, round(abs(share) * _BAR))
+
+
+def assert_no_slower(
+    before: str | os.PathLike[str],
+    after: str | os.PathLike[str],
+    *,
+    percent: float = 0.0,
+    steps: Sequence[int] | None = None,
+    ranks: Sequence[int] | None = None,
+    strict: bool = False,
+) -> StepChange:
+    """Fail if the steps of a job take longer than before, by more than a limit and by more than noise.
+
+    Args:
+        before: a folder with the traces of a job, or a folder of such folders: several runs of it.
+        after: likewise, recorded now.
+        percent: how much longer the mean step may take, percent of the step before.
+        steps: only from the first to the last of these steps, of both.
+        ranks: only these ranks.
+        strict: also fail where there are too few steps to tell a change from noise.
+
+    Returns:
+        The change of the mean step and its 99 % interval.
+
+    Raises:
+        AssertionError: the job is slower, or nothing was recorded of one of them; the message says by how much, and
+            what to run to see why.
+        HtagraphError: the traces cannot be read.
+
+    Example:
+        >>> import htagraph as hg
+        >>> hg.assert_no_slower("data/demo", "data/demo").text()
+        '+0.0 % ± ... %, within noise'
+    """
+    sides = [[load(run) for run in runs_of(os.fspath(path))] for path in (before, after)]
+    change = step_change(sides[0], sides[1], steps=steps, ranks=ranks)
+    if change.fails(longer=change.percent > percent, strict=strict):
+        msg = f"step time: {change.text()} (limit +{percent:g} %); why: htagraph diff {before} {after}"
+        raise AssertionError(msg)
+    return change

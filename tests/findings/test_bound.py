@@ -1,0 +1,104 @@
+"""Whether what bounds the job is said first, with its share, its rank and what else is on the path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import htagraph as hg
+from htagraph.findings.bound import BOUND
+from htagraph.findings.results import Results
+from htagraph.queries.path_segments import HOST_CATEGORIES
+from tests.findings.claims_by_hand import bound
+from tests.reach import DATASETS, graph_of
+
+
+@pytest.mark.parametrize("path", DATASETS, ids=lambda path: path.name)
+def test_the_figure_is_the_share_of_the_path(path: Path) -> None:
+    results = Results(graph_of(path))
+    table = results.path.summary()
+    shares = table[table["group"] == "category"].set_index("key")["share_percent"]
+    of_host = shares[shares.index.isin(HOST_CATEGORIES)].sum()
+    others = shares.drop(["head", *HOST_CATEGORIES], errors="ignore")
+    (claim,) = BOUND.when(results)
+    assert claim.figure == pytest.approx(of_host if claim.about == "host" else shares[claim.about])
+    assert claim.figure == pytest.approx(max(of_host, others.max())) or claim.facts["by_workers"]
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("computation", "Bound by computation: 80 % of the critical path"),
+        ("communication", "Bound by transfers between ranks: 80 %"),
+        ("data_loading", "Bound by the data loader: 80 %"),
+        ("gap", "Bound by unexplained pauses: 80 %"),
+    ],
+)
+def test_the_first_words_say_what_bounds_the_job(part: str, words: str) -> None:
+    sentence = BOUND.long(bound(part))
+    assert sentence.startswith(words)
+    assert "Also on it: launch calls 19 %." in sentence
+
+
+def test_in_short_other_categories_stand_behind_it() -> None:
+    shares = {"computation": 70.0, "communication": 20.0, "head": 8.0}
+    assert BOUND.short(bound("computation", 70.0, ranks={2: 99.0}, shares=shares)) == (
+        "Bound by computation: 70 % of the critical path, on rank 2; then transfers between ranks 20 %, time before "
+        "its first activity 8 %."
+    )
+
+
+def test_host_code_and_launch_calls_are_one_cause() -> None:
+    sentence = BOUND.long(bound("host", 100.0, shares={"computation": 42.0, "host": 38.0, "launch": 20.0}))
+    assert sentence.startswith(
+        "Bound by host code and launch calls: 100 % of the critical path (operators, Python, other calls 38 %"
+    )
+    assert "launch calls 20 %)" in sentence
+    assert sentence.endswith("Also on it: computation 42 %.")
+    alone = BOUND.long(bound("host", 99.0, shares={"host": 98.0, "launch": 1.0, "computation": 1.0}))
+    assert alone == "Bound by host code (operators, Python, other calls): 99 % of the critical path."
+
+
+@pytest.mark.parametrize(
+    ("ranks", "without", "short", "long"),
+    [
+        ({3: 84.0, 0: 16.0}, 100.0, ", 84 % of which is on rank 3", "84 % of the path is on rank 3."),
+        ({2: 100.0}, 100.0, ", on rank 2", "the path is on rank 2."),
+        (
+            {0: 97.0, 1: 3.0}, 1.1, "(other ranks' paths are nearly as long)",
+            "97 % of the path is on rank 0, but others are nearly as late",
+        ),
+        ({0: 97.0, 1: 3.0}, 22.6, ", 97 % of which is on rank 0", "; 97 % of the path is on rank 0."),
+    ],
+)  # fmt: skip
+def test_a_rank_is_named_unless_the_job_would_be_as_long_without_it(
+    ranks: dict[int, float], without: float, short: str, long: str
+) -> None:
+    claim = bound("computation", ranks=ranks, without_rank_percent=without)
+    assert short in BOUND.short(claim)
+    assert long in BOUND.long(claim)
+
+
+def test_where_workers_set_the_pace_only_the_loader_is_advised() -> None:
+    claim = bound("data_loading", 25.0, by_workers=True)
+    assert BOUND.long(claim).startswith(
+        "Bound by the data loader: 25 % of the critical path. It waits for 4 of 10 batches."
+    )
+    assert "only a faster loader" in BOUND.long(claim)
+    assert BOUND.short(claim).endswith(". It waits for 4 of 10 batches: only a faster loader helps.")
+
+
+def test_waiting_for_absent_ranks_may_look_like_transfer() -> None:
+    claim = bound("communication", absent="recorded")
+    assert BOUND.short(claim).startswith("Bound by transfers between ranks, or waiting for ranks not recorded: 80 %")
+    assert "transfers between ranks, or waiting for ranks that were not recorded: 80 %" in BOUND.long(claim)
+
+
+def test_the_largest_of_what_bounds_it_is_shown() -> None:
+    results = Results(graph_of(DATASETS[0]))
+    (claim,) = BOUND.when(results)
+    evidence = BOUND.evidence(results, claim)
+    times = evidence.rows.frame["time_us"].tolist()
+    assert times == sorted(times, reverse=True)
+    assert evidence.meaning is hg.CriticalPath.summary

@@ -1,0 +1,80 @@
+"""What is said of idle devices, and of time in which they look busy but wait."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import htagraph as hg
+from htagraph.findings.claim import Claim
+from htagraph.findings.device_idle import DEVICE_IDLE, idle_chart
+from htagraph.findings.evidence import NO_CHART
+from htagraph.graph.measures.waits import waiting_devices
+from tests.reach import DATA, graph_of
+from tests.strategies import Json, kernel, load, runtime
+
+
+def idle(cause: str, host: str = "", waits: float = 0.0) -> Claim:
+    facts = {"rank": 1, "rank_percent": 35.0, "several": True, "host": host, "in_collectives_percent": waits}
+    return Claim("device_idle", cause, 30.0, "percent", facts=facts)
+
+
+@pytest.mark.parametrize(
+    ("cause", "host", "short", "long"),
+    [
+        ("host_wait", "launches", "many small pieces of work", "CUDA graphs"),
+        ("host_wait", "pauses", "a few long pauses", "a few long pauses"),
+        ("host_wait", "loader", "the data loader", "the data loader"),
+        ("host_wait", "ranks", "for other ranks or transfers", "for other ranks or for transfers"),
+        ("kernel_wait", "", "devices pause 30 %", "pause between queued kernels 30 %"),
+        ("other", "", "are idle 30 %", "are idle 30 %"),
+    ],
+)
+def test_a_long_idle_time_is_told_with_advice_that_fits(cause: str, host: str, short: str, long: str) -> None:
+    claim = idle(cause, host)
+    sentence = DEVICE_IDLE.long(claim)
+    assert long in sentence
+    assert short in DEVICE_IDLE.short(claim)
+    assert all("30 % of the time (rank 1: 35 %)" in text for text in (sentence, DEVICE_IDLE.short(claim)))
+    assert ("CUDA graph" in sentence) == (host == "launches" or cause == "kernel_wait")
+
+
+def test_waiting_in_collectives_stands_beside_waiting_for_the_host() -> None:
+    claim = idle("host_wait", "pauses", 57.0)
+    assert "devices wait 57 % in collectives for late ranks and 30 % for the host (rank 1: 35 %): a few long" in (
+        DEVICE_IDLE.short(claim)
+    )
+    assert "Another 57 % of the time their collective kernels, which look busy, only wait" in DEVICE_IDLE.long(claim)
+    little = idle("host_wait", "pauses", 1.0)
+    assert "collectives" not in DEVICE_IDLE.short(little) + DEVICE_IDLE.long(little)
+
+
+def test_its_share_is_that_of_the_same_windows() -> None:
+    graph = graph_of(DATA / "demo")
+    summary = hg.summarize(graph)
+    (claim,) = [one for one in summary.claims if one.says == "device_idle"]
+    window = summary.tables["temporal_breakdown"]["window_us"].sum()
+    share = 100 * sum(waiting_devices(graph).values()) / 1000 / window
+    assert claim.facts["in_collectives_percent"] == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("name", "pieces", "host"), [("cudaGraphLaunch", 4, "graphs"), ("cudaLaunchKernel", 1, "launches")]
+)
+def test_graphs_are_no_advice_where_they_are_used(name: str, pieces: int, host: str) -> None:
+    """Devices wait for launches of graphs: the sentence is about these, not advice to make graphs."""
+    events: list[Json] = []
+    for number in range(40):
+        at = 300 * number
+        events.append(runtime(name, at, 200, number + 1))
+        events += [kernel("work", at + 210 + 20 * i, 10, number + 1) for i in range(pieces)]
+    claims = hg.summarize(load(events)).claims
+    (claim,) = [each for each in claims if each.says == "device_idle" and each.about == "host_wait"]
+    assert claim.facts["host"] == host
+
+
+def test_idle_time_is_drawn_where_there_is_any() -> None:
+    table = pd.DataFrame({"rank": range(3), "cause": "host_wait", "idle_us": 5.0})
+    chart = idle_chart(table)
+    assert [(word, parts[0].value) for word, parts in chart.stacks] == [(f"rank {rank}", 5.0) for rank in range(3)]
+    assert idle_chart(table.assign(idle_us=0.0)) is NO_CHART

@@ -1,0 +1,114 @@
+"""Whether gains are those of replays, worded with their figures, and only what can be changed is tried."""
+
+from __future__ import annotations
+
+import pytest
+
+import htagraph as hg
+from htagraph.findings.claim import Claim
+from htagraph.findings.gain import GAIN, gain_name, half_sentence
+from htagraph.findings.results import Results
+from htagraph.findings.verdict import trial_of
+from tests.findings.claims_by_hand import blocking, gain
+from tests.reach import DATA, graph_of
+
+
+def test_of_a_rank_only_what_exceeds_its_peers_is_named() -> None:
+    """All work of a rank takes some time on any device; `rank 2` is a row of the table, and no advice."""
+    graph = graph_of(DATA / "demo")
+    results = Results(graph)
+    assert "rank 2" in set(results.opportunities["name"])
+    claims = {claim.about: claim for claim in GAIN.when(results)}
+    assert "rank 2" not in claims
+    fixed = hg.what_if(graph).fix_straggler(rank=2).run()
+    assert claims["rank 2 beyond its peers'"].figure == pytest.approx(fixed.saved_ns / 1000)
+
+
+def test_a_row_that_no_replay_confirms_is_left_out() -> None:
+    graph = graph_of(DATA / "demo")
+    table = hg.opportunities(graph, top=4)
+    assert GAIN.when(Results(graph, opportunities=table.assign(gain_us=table["gain_us"] * 2))) == []
+
+
+def test_gains_share_a_sentence_with_their_figures() -> None:
+    gains = [gain("void gemm<4>(int)", 4200.0, 17.0), gain("rank 2 beyond its peers'", 900.0, 3.0, "straggler")]
+    assert "kernel gemm, 4.20 ms (17 %); the work of rank 2 beyond its peers', 900.0 µs (3 %)" in GAIN.long(*gains)
+
+
+@pytest.mark.parametrize(
+    ("claim", "short", "long"),
+    [
+        (
+            gain("aten::mm", 100.0, 20.0, "operator", steps=2),
+            "Largest gains per step, were it to take no time: operator aten::mm, 50.0 µs (20 %).",
+            "Largest gains per step (of 2), each replayed",
+        ),
+        (
+            gain("x", 4200.0, 17.0, steps=10, interval=(0.0, 9000.0)),
+            "kernel x, 420.0 µs (17 %; likely 0 to 900.0 µs)", "kernel x, 420.0 µs (17 %; likely 0 to 900.0 µs)",
+        ),
+        (gain("x", 4200.0, 17.0, interval=(4100.0, 9000.0)), "likely 4.10 ms", "likely 4.10 ms to 9.00 ms"),
+        (gain("x", 4200.0, 17.0, interval=(4100.0, 4300.0)), "(17 %)", "No speedup of one of them alone saves more."),
+        (
+            gain("0 default_pg [0, 1, 2]", 4200.0, 17.0, "group", shared=True),
+            "transfers of pr…t_pg (ranks 0-2), 4.20 ms (17 %).",
+            "transfers of process group default_pg (ranks 0-2), 4.20 ms (17 %). Transfers that overlap share links "
+            "here, so half of a change may gain more than all of it.",
+        ),
+        (
+            gain("aten::mm", 100.0, 20.0, steps=2, ceiling=(160.0, 56.0), interrupted=True),
+            "; all host code, at most 80.0 µs (56 %).", "All host code together: 80.0 µs at most (56 %).",
+        ),
+        (
+            gain("aten::mm", 100.0, 20.0, interrupted=True), "to take no time (interruptions inside it counted): ",
+            "as if it took no time (interruptions inside it counted)",
+        ),
+    ],
+)  # fmt: skip
+def test_a_gain_is_worded_with_what_is_known_of_it(claim: Claim, short: str, long: str) -> None:
+    assert short in GAIN.short(claim)
+    assert long in GAIN.long(claim)
+
+
+def test_kernels_of_one_short_name_are_told_apart() -> None:
+    first, second = "void copy<float, 4>(int)", "void copy<half, 8>(int)"
+    sentence = GAIN.long(gain(first, 4200.0, 17.0), gain(second, 900.0, 3.0))
+    assert "kernel copy…float, 4>" in sentence
+    assert "kernel copy…half, 8>" in sentence
+
+
+def test_the_largest_gain_can_be_tried_with_half_its_time() -> None:
+    gains = [gain("aten::mm", 500.0, 5.0, "operator", target="op=aten::mm"), gain("x", 400.0, 4.0)]
+    (line,) = half_sentence(gains, ["job"])
+    assert line.startswith("Half the time of operator aten::mm saves 250.0 µs.")
+    assert line.endswith(": htagraph what-if job --scale op=aten::mm:0.5")
+    assert half_sentence(gains) == ["Half the time of operator aten::mm saves 250.0 µs."]
+    assert gain_name(gains[0]) == "operator aten::mm"
+    launching = gain("launching", 5.0, 5.0, "phase", target="")
+    assert half_sentence([launching], []) == ["Half the time of launching saves 2.5 µs."]
+    assert half_sentence([], []) == []
+
+
+def test_the_change_that_gains_most_as_predicted_is_tried_first() -> None:
+    half = gain("aten::mm", 100.0, 20.0, "operator", target="op=aten::mm", half_us=40.0, steps=2)
+    straggler = gain("rank 2 beyond its peers'", 50.0, 9.0, "straggler", target="", steps=2)
+    best = trial_of([half, blocking(60.0, 6.0, steps=2), straggler])
+    assert best is not None
+    assert best.command(["my job"]) == "htagraph what-if 'my job' --remove-sync=op=aten::item"
+    assert best.sentence == "No waiting for the device in aten::item saves 30.0 µs per step."
+    second = trial_of([half, straggler])
+    assert second is not None
+    assert second.command(["x"]).endswith("--fix-straggler auto")
+    assert trial_of([]) is None
+
+
+def test_a_gain_that_may_be_nothing_is_said_with_up_to() -> None:
+    best = trial_of([gain("aten::mm", 100.0, 20.0, half_us=40.0, steps=2, interval=(0.0, 110.0))])
+    assert best is not None
+    assert "saves up to 20.0 µs" in best.sentence
+
+
+def test_the_page_tries_the_largest_gain_with_half_its_time() -> None:
+    results = Results(graph_of(DATA / "demo"))
+    claims = GAIN.when(results)
+    assert GAIN.evidence(results, *claims).command == ("what-if", "--scale", f"{claims[0].facts['target']}:0.5")

@@ -1,0 +1,46 @@
+"""Whether the host's longest pauses are named where they matter, with what is around them."""
+
+from __future__ import annotations
+
+import pytest
+
+from htagraph.findings.claim import Claim
+from htagraph.findings.host_pause import HOST_PAUSE
+from htagraph.findings.results import Results
+from tests.strategies import COMPUTE, kernel, launch, load, op, runtime
+
+FACTS = {
+    "inside": "src/train.py(42): augment", "before": "", "count": 20, "total_us": 2e5, "longest_us": 12e3, "rank": 0,
+}  # fmt: skip
+
+
+def pause(about: str, **facts: object) -> Claim:
+    return Claim("host_pause", about, 22.0, "percent", facts=FACTS | facts)
+
+
+def test_a_pause_is_told_with_the_function_around_it() -> None:
+    sleep = pause("<built-in function sleep>")
+    whole = "<built-in function sleep> in train.py(42): augment, 20 times, 200.0 ms (longest 12.0 ms), 22 %"
+    assert whole in HOST_PAUSE.long(sleep)
+    assert HOST_PAUSE.short(sleep) == (
+        "Most host time on it: <built-in function sleep> in train.py(42): augment 20 times, 200.0 ms (22 %)."
+    )
+    on_both = HOST_PAUSE.long(pause("sleep"), pause("sleep", rank=1))
+    assert "sleep in train.py(42): augment on rank 1, 20 times" in on_both
+
+
+def test_untraced_time_is_told_by_what_is_around_it() -> None:
+    sentence = HOST_PAUSE.long(pause("", inside="step", before="aten::mm", count=1))
+    assert "untraced code in step before aten::mm, 200.0 ms, 22 %" in sentence
+
+
+@pytest.mark.parametrize(("after_us", "named"), [(3000, True), (1000, False), (900, False)])
+def test_a_long_pause_is_named_though_the_device_bounds_the_job(after_us: int, *, named: bool) -> None:
+    events = [
+        launch(0, 5, 1), kernel(COMPUTE, 10, 6000, 1), runtime("cudaDeviceSynchronize", 6, 6010),
+        op("aten::mul", 6016 + after_us, 20), launch(6020 + after_us, 5, 2), kernel(COMPUTE, 6030 + after_us, 3000, 2),
+    ]  # fmt: skip
+    results = Results(load(events))
+    assert results.bound.cause == "computation"
+    after = [claim.facts["after"] for claim in HOST_PAUSE.when(results)]
+    assert after == (["cudaDeviceSynchronize"] if named else [])

@@ -1,0 +1,133 @@
+"""What is said of a job whose host code is interrupted: how often, how it lies in time, and only what is known."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import pytest
+
+import htagraph as hg
+from htagraph import DependencyGraph
+from htagraph.cli import collectives, idle, launches, stragglers
+from htagraph.findings.claim import Claim
+from htagraph.findings.gain import GAIN
+from htagraph.findings.host_pause import HOST_PAUSE
+from htagraph.findings.interrupted import INTERRUPTED, interruption_note
+from htagraph.findings.results import Results
+from htagraph.findings.verdict import in_brief, trial_of
+from tests.queries.test_interruptions import MANY, host_job
+from tests.reach import DATA, graph_of
+from tests.strategies import load
+
+FACTS = {
+    "counts": {0: 18, 1: 40, 2: 20}, "shares": {0: 68.2, 1: 73.1, 2: 70.0}, "places": 41, "least_us": 1_010.0,
+    "most_us": 44_000.0, "going": 2, "together_percent": 81.0, "chance_percent": 30.0, "pattern": "", "steps": 0,
+    "percent": 50.0,
+}  # fmt: skip
+NOTE = "Host code is interrupted{}. To see how often, and what it costs: htagraph summary job"
+
+
+def claim(**more: object) -> Claim:
+    return Claim("interrupted", "", 346_300.0, "us", facts=FACTS | more)
+
+
+def test_the_claim_gives_what_a_replay_without_them_gains() -> None:
+    graph = load(host_job(MANY))
+    (found,) = INTERRUPTED.when(Results(graph))
+    assert found.figure == hg.what_if(graph).no_interruptions().run().saved_ns / 1000
+    assert found.interval is not None
+    assert found.interval[0] <= found.figure <= found.interval[1]
+    assert (found.facts["count"], found.facts["places"], found.facts["counts"]) == (6, 6, {0: 3, 1: 3})
+
+
+def test_a_summary_says_it_and_gives_the_command_first() -> None:
+    summary = hg.summarize(load(host_job(MANY)))
+    short, _ = in_brief(summary.claims)
+    assert short[1].startswith("Host code is interrupted 3 times on each rank, for ")
+    assert "Without that, a step would take " in short[1]
+    best = trial_of(summary.claims)
+    assert best is not None
+    assert best.command(["x"]) == "htagraph what-if x --no-interruptions"
+    (long,) = [line for line in summary.verdict if "interrupted" in line and "garbage collector" in line]
+    assert "in 6 different places" in long
+    assert len(summary.tables["interruptions"]) == len(summary.whole()["interruptions"]) == 6
+
+
+def test_an_interrupted_operator_is_not_named_as_what_the_host_does() -> None:
+    results = Results(load(host_job(MANY)))
+    assert HOST_PAUSE.when(results) == []
+    gains = GAIN.when(results)
+    assert all(each.facts["interrupted"] for each in gains)
+    assert "interruptions of host code" not in [each.about for each in gains]
+
+
+def test_of_interruptions_that_cost_little_nothing_is_said() -> None:
+    stops = {(0, number, 9 * call): 1_000 for number, call in enumerate((9, 7, 5, 3, 2, 6))}
+    little = load(host_job(stops, ranks=1, steps=6, calls=110))
+    assert len(hg.interruptions(little)) == len(stops)
+    assert INTERRUPTED.when(Results(little)) == []
+
+
+@pytest.mark.parametrize("stops", [{}, {(0, 0, 20): 30_000}])
+def test_of_none_and_of_one_nothing_is_said(stops: dict[tuple[int, int, int], int]) -> None:
+    assert INTERRUPTED.when(Results(load(host_job(stops)))) == []
+
+
+def test_how_often_how_long_and_where() -> None:
+    assert INTERRUPTED.short(claim()) == (
+        "Host code is interrupted 18 to 40 times on each rank, for 68 to 73 % of its time, in 41 different places "
+        "(operators, functions, calls, or between them). Something outside of these stops it. Without that, the job "
+        "would take 346.3 ms less (50 %)."
+    )
+    some = claim(counts={0: 9, 1: 0}, shares={0: 20.0, 1: 0.0})
+    assert INTERRUPTED.short(some).startswith("Host code is interrupted 9 times on 1 of 2 ranks, for 20 % of its")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "short", "long", "check"),
+    [
+        (
+            "in turn", "only 2 of 3 ranks runs at a time, as if all shared 2 cores", "exactly 2 of 3 ranks runs",
+            "taskset",
+        ),
+        (
+            "together", "on all ranks at the same moments", "all are (expected by chance: 30 %)",
+            "stops all processes at once",
+        ),
+        ("", "Something outside of these stops it.", "something outside of these stops it", "garbage collector"),
+    ],
+)  # fmt: skip
+def test_only_what_the_trace_shows_is_said_of_the_cause(pattern: str, short: str, long: str, check: str) -> None:
+    assert short in INTERRUPTED.short(claim(pattern=pattern))
+    sentence = INTERRUPTED.long(claim(pattern=pattern))
+    assert long in sentence
+    assert check in sentence
+    assert ("gc.freeze" in sentence) == (pattern == "")
+
+
+def test_the_longest_are_shown_with_their_places() -> None:
+    results = Results(load(host_job(MANY)))
+    evidence = INTERRUPTED.evidence(results, *INTERRUPTED.when(results))
+    assert evidence.command == ("what-if", "--no-interruptions")
+    assert evidence.rows.frame["name"].str.startswith("aten::op").sum() == len(evidence.rows.places) == 5
+
+
+def conclusions(command: ModuleType, graph: DependencyGraph) -> list[str]:
+    """Return what a command concludes."""
+    results = {"stragglers": hg.stragglers, "collectives": hg.collectives}
+    name = command.__name__.rpartition(".")[2]
+    given = (graph, results[name](graph), ["job"]) if name in results else (graph, ["job"])
+    sentences: list[str] = command.report(*given).sentences
+    return sentences
+
+
+@pytest.mark.parametrize("command", [collectives, idle, launches, stragglers])
+def test_what_says_that_something_is_late_ends_with_it(command: ModuleType) -> None:
+    assert conclusions(command, load(host_job(MANY)))[-1] == NOTE.format(" on all ranks")
+    assert not any("interrupted" in line for line in conclusions(command, graph_of(DATA / "demo")))
+
+
+@pytest.mark.parametrize(("ranks", "where"), [(1, ""), (3, " on 2 of 3 ranks")])
+def test_ranks_are_counted_where_there_are_several(ranks: int, where: str) -> None:
+    stops = {(rank % ranks, step, call): us for (rank, step, call), us in MANY.items()}
+    assert interruption_note(load(host_job(stops, ranks)), ["job"]) == [NOTE.format(where)]

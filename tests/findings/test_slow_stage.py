@@ -1,0 +1,50 @@
+"""What is said of a pipeline whose stages take unequal time."""
+
+from __future__ import annotations
+
+import pytest
+
+import htagraph as hg
+from htagraph.findings.claim import Claim, contradictions
+from htagraph.findings.results import Results
+from htagraph.findings.slow_stage import SLOW_STAGE
+from htagraph.findings.verbs.stragglers import shares_command
+from htagraph.findings.verdict import trial_of
+from tests.queries.test_slow_stages import BATCHES, pipeline
+
+
+def test_the_claim_gives_what_a_replay_with_equal_stages_gains() -> None:
+    (claim,) = SLOW_STAGE.when(Results(pipeline(100, 300, 100)))
+    mean, recorded = 500 / 3, 500 + (BATCHES - 1) * 300
+    assert claim.figure == pytest.approx(3 * (recorded - (500 + (BATCHES - 1) * mean)), rel=0.1)
+    text = SLOW_STAGE.long(claim)
+    assert "that of rank 1 works 1.19 ms a step" in text
+    assert "no straggler" in text
+    (line,) = shares_command([claim], ["my job"])
+    assert line.startswith("To predict other shares: htagraph what-if 'my job' --scale rank=0")
+    assert line.count("--scale") == 3
+    assert contradictions([claim, Claim("waiting", "", 1.0, "us")]) == ["a slow stage, and nobody"]
+
+
+def test_what_equal_stages_gain_is_given_per_step_as_other_gains_are() -> None:
+    """Ten steps of 119 ms gain 138 ms together: 'would save 138.1 ms (12 %)' reads as more than a step."""
+    facts = {
+        "ranks": [1], "own_us": 102_200.0, "least_us": 54_100.0, "most_us": 54_100.0, "others": 1,
+        "waited_us": 61_000.0, "options": ("rank=1:0.8",), "percent": 12.0, "makespan_us": 1.2e6, "steps": 10,
+    }  # fmt: skip
+    claim = Claim("slow_stage", "1", 138_100.0, "us", interval=(135_000.0, 141_000.0), facts=facts)
+    assert SLOW_STAGE.short(claim) == (
+        "The pipeline stage of rank 1 works 102.2 ms a step, the other 54.1 ms. Equal stages would save 13.8 ms per "
+        "step (12 %)."
+    )
+    text = SLOW_STAGE.long(claim)
+    assert "The other waits 61.0 ms a step for it." in text
+    assert "With equal stages a step would take 13.8 ms less (12 %)." in text
+    trial = trial_of([claim])
+    assert trial is not None
+    assert trial.sentence == "Equal work in all stages saves 13.8 ms per step."
+
+
+def test_of_equal_stages_nothing_is_said() -> None:
+    graph = pipeline(100, 100, 100)
+    assert SLOW_STAGE.when(Results(graph, slow=hg.stragglers(graph))) == []

@@ -1,0 +1,48 @@
+"""Whether first calls on the critical path are told, and nobody is advised to halve them."""
+
+from __future__ import annotations
+
+import htagraph as hg
+from htagraph.findings.claim import Claim
+from htagraph.findings.gain import half_sentence
+from htagraph.findings.start_up import START_UP, is_start_up
+from htagraph.findings.verdict import trial_of
+from tests.findings.claims_by_hand import gain
+from tests.strategies import COMPUTE, Json, kernel, launch, load, op, runtime
+
+MS = 1000
+
+
+def starting() -> list[Json]:
+    """Return a job of which half is the first call of a function."""
+    events = [op("aten::empty", 0, 300 * MS), runtime("cudaFree", 0, 250 * MS), runtime("cudaFree", 251 * MS, 50)]
+    return [*events, op("aten::mm", 300 * MS, 200 * MS), launch(499 * MS, 20, 5), kernel(COMPUTE, 500 * MS, 10, 5)]
+
+
+def test_start_up_is_said_and_nobody_is_told_to_halve_it() -> None:
+    claims = hg.summarize(load(starting())).claims
+    (claim,) = [each for each in claims if each.says == "start_up"]
+    assert claim.about == "cudaFree"
+    assert START_UP.long(claim) == START_UP.short(claim)
+    assert START_UP.long(claim) == (
+        "Start-up is 50 % of the critical path: first calls, as when contexts are made and code is loaded, of cudaFree "
+        "(250.0 ms). To see the steady job, record after a warm-up."
+    )
+    gains = [each for each in claims if each.says == "gain"]
+    assert gains[0].facts["start_up_us"] > 0.5 * gains[0].figure
+    best = trial_of(claims)
+    assert best is not None
+    assert "aten::mm" in best.command(["x"])
+    assert "aten::mm" in half_sentence(gains, ["x"])[0]
+
+
+def test_more_first_calls_are_counted() -> None:
+    calls = (("a", 3e6), ("b", 2e6), ("c", 1e6), ("d", 1e6))
+    text = START_UP.long(Claim("start_up", "a", 99.8, "percent", facts={"calls": calls}))
+    assert text.startswith("Start-up is over 99 % of the critical path")
+    assert "of a (3.00 s), b (2.00 s) and 2 more. To see" in text
+
+
+def test_a_gain_is_start_up_if_most_of_it_is() -> None:
+    assert is_start_up(gain("x", 100.0, 9.0, start_up_us=60.0))
+    assert not is_start_up(gain("x", 100.0, 9.0))

@@ -1,0 +1,135 @@
+"""Whether the findings of a job agree with each other, are each worded, and are few and short for a reader."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import htagraph as hg
+from htagraph.findings.claim import Claim, contradictions
+from htagraph.findings.results import Results
+from htagraph.findings.verdict import FINDINGS, OF_PATH, claims_of, consistent, in_brief, sentences, stated, trial_of
+from htagraph.whatif.options import criteria
+from tests.findings.claims_by_hand import blocking, bound, gain
+from tests.reach import DATASETS, REAL, REPOSITORY, graph_of
+from tests.strategies import COMPUTE, kernel, launch, load, op
+
+JOBS = [*DATASETS, *(path for path in REAL if path.stat().st_size < 400_000)]
+IDLE = {"rank": 0, "rank_percent": 9.0, "several": True, "host": "loader"}
+
+
+def test_each_finding_has_a_file_of_its_name() -> None:
+    folder = REPOSITORY / "htagraph" / "findings"
+    assert len({finding.name for finding in FINDINGS}) == len(FINDINGS)
+    assert [each.name for each in FINDINGS if not (folder / f"{each.name}.py").is_file()] == []
+
+
+@pytest.mark.parametrize("path", JOBS, ids=lambda path: path.name[:30])
+def test_claims_of_a_summary_agree_with_its_tables(path: Path) -> None:
+    graph = graph_of(path)
+    summary = hg.summarize(graph)
+    assert contradictions(summary.claims) == []
+    assert summary.verdict == sentences(summary.claims)
+    assert [claim for _, claims in stated(summary.claims) for claim in claims] == list(summary.claims)
+    table = summary.tables["critical_path"]
+    shares = table[table["group"] == "category"].set_index("key")["share_percent"]
+    for claim in summary.claims:
+        if claim.says == "unexplained":
+            assert claim.figure == pytest.approx(shares["gap"])
+        if claim.says == "gain" and claim.facts["target"]:
+            outcome = hg.what_if(graph).scale(factor=0.0, **criteria(claim.facts["target"])).run()
+            assert claim.figure == pytest.approx(outcome.saved_ns / 1000)
+            assert claim.facts["half_us"] <= claim.figure
+
+
+def test_of_claims_that_contradict_the_first_stays() -> None:
+    graph = load([op("aten::mm", 0, 50), launch(10, 5, 1), kernel(COMPUTE, 20, 1000, 1)])
+    claims = claims_of(Results(graph), OF_PATH)
+    assert consistent([*claims, Claim("bound", "host", 50.0, "percent")]) == claims
+
+
+def test_nothing_recorded_is_said_so() -> None:
+    summary = hg.summarize(load([]))
+    assert [claim.says for claim in summary.claims] == ["nothing_recorded"]
+    assert isinstance(summary.tables["opportunities"], pd.DataFrame)
+
+
+@pytest.mark.parametrize(
+    ("claim", "long", "short"),
+    [
+        (
+            Claim("nothing_recorded", "", 0.0, "count"), "No work was recorded on any rank",
+            "No work was recorded on any rank",
+        ),
+        (
+            Claim("short_launches", "", 59.0, "percent", facts={"total": 100}),
+            "59 % of 100 launches take longer than the work they start: the kernels are too small for the device "
+            "(htagraph launches).", "the kernels are too small for the device.",
+        ),
+        (
+            Claim("unexplained", "path", 12.0, "percent", facts={"mostly": "launch_excess"}), "(mostly launch excess)",
+            "Caution: 12 % of the critical path is unexplained, and predictions are less certain by that much.",
+        ),
+        (
+            Claim("partly_device", "", 25.0, "percent"), "25 % of the recorded time",
+            "Caution: device work spans 25 % of the recording, and idle times leave out the rest.",
+        ),
+        (
+            Claim("unknown_clocks", "0, 2", 2, "count", facts={"ranks": [0, 2], "total": 3}),
+            "The clocks of 2 ranks (0 and 2) cannot be compared with the others",
+            "Caution: the clocks of ranks 0 and 2 cannot be compared, so waits are uncertain.",
+        ),
+        (
+            Claim("ranks_missing", "0", 8, "count", facts={"read": 1, "missing": [1, 2]}), "Only rank 0 of 8 was read",
+            "Caution: only rank 0 of 8 was read, so waiting for the others looks like communication.",
+        ),
+        (
+            Claim("ranks_missing", "", 4, "count", facts={"read": 3, "missing": [3]}),
+            "3 of 4 ranks were read (not 3): waiting for one that was not read",
+            "Caution: 3 of 4 ranks were read, so waiting for others looks like transfer.",
+        ),
+        (
+            Claim("recorded", "", 90.0, "percent", facts={"stacks": True}), "Python stacks, which were recorded here",
+            "Caution: recording slows host code, most with Python stacks: without a profiler, steps are shorter and "
+            "gains smaller.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_claim_is_worded_at_length_and_in_brief(claim: Claim, long: str, short: str) -> None:
+    assert long in sentences([claim])[0]
+    assert short in in_brief([claim])[0][0]
+
+
+def test_what_is_uncertain_is_one_finding_and_never_left_out() -> None:
+    claims = [
+        bound("computation", 70.0),
+        gain("aten::mm", 100.0, 20.0),
+        blocking(30.0, 6.0),
+        *(Claim("device_idle", cause, 9.0, "percent", facts=IDLE) for cause in ("host_wait", "kernel_wait")),
+        Claim("short_launches", "", 60.0, "percent", facts={"total": 1000}),
+        Claim("unexplained", "path", 12.0, "percent", facts={"mostly": "host", "is_bound": False}),
+        Claim("ranks_missing", "", 8, "count", facts={"read": 2, "missing": [2, 3, 4, 5, 6, 7]}),
+    ]
+    lines, more = in_brief(claims)
+    assert len(lines) == 5
+    assert more == 2
+    assert lines[-1].startswith("Caution: 12 % of the critical path is unexplained")
+    assert "2 of 8 ranks were read" in lines[-1]
+    assert lines[0].startswith("Bound by")
+
+
+@pytest.mark.parametrize("job", ["demo", "gloo_ddp"])
+def test_on_real_jobs_they_are_few_and_short_and_the_command_runs(job: str, run: Any) -> None:
+    path = str(REPOSITORY / "data" / job)
+    summary = hg.summarize(hg.load(path))
+    lines, _ = in_brief(summary.claims)
+    assert 3 <= len(lines) <= 5
+    assert all(len(textwrap.wrap(line, 77)) <= 2 for line in lines), lines
+    best = trial_of(summary.claims)
+    assert best is not None
+    assert run(*shlex.split(best.command([path]))[1:]).code == 0
