@@ -12,9 +12,9 @@ from htagraph.core.tables import Col, Table, described
 from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
-from htagraph.queries.device_annotations import device_annotations
-from htagraph.queries.durations import statistics
+from htagraph.queries.breakdowns import statistics
 from htagraph.queries.on_workers import or_summed, over_ranks
+from htagraph.queries.recorded_events import device_annotations
 
 __all__ = ["annotation_breakdown"]
 

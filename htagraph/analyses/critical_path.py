@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import IntSelector
-from htagraph.queries.path_window import path_in_window
-from htagraph.queries.paths import CriticalPath
+from htagraph.queries.paths import CriticalPath, path_in_window
 
 __all__ = ["critical_path"]
 

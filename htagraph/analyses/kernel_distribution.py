@@ -8,7 +8,7 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import timed_work
-from htagraph.queries.durations import statistics
+from htagraph.queries.breakdowns import statistics
 
 __all__ = ["kernel_distribution"]
 

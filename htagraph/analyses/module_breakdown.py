@@ -13,8 +13,8 @@ from htagraph.core.tables import Col, Table, described
 from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import module_of, names_of
+from htagraph.queries.breakdowns import kind_words, time_by_owner
 from htagraph.queries.on_workers import by_class, over_ranks
-from htagraph.queries.time_by_owner import kind_words, time_by_owner
 
 __all__ = ["module_breakdown"]
 

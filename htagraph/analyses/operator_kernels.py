@@ -10,8 +10,8 @@ from htagraph.core.naming import is_memory_call, names_that
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import named
+from htagraph.queries.counter_series import launched
 from htagraph.queries.kernel_sequences import numbered
-from htagraph.queries.launched_work import launched
 from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["operator_kernels"]

@@ -12,7 +12,7 @@ from htagraph.core.naming import ANY_STEP, collective_op, inference_phase, names
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import named
-from htagraph.queries.launched_work import launched
+from htagraph.queries.counter_series import launched
 from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["phases"]

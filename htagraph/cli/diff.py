@@ -11,7 +11,7 @@ import typer
 from htagraph.cli.options import Form, Ranks, Top, chosen, emit, read, show
 from htagraph.cli.writing import Comment, Drawn, Output
 from htagraph.core.words import nearest_words
-from htagraph.queries.bound import CATEGORIES
+from htagraph.queries.path_segments import CATEGORIES
 
 if TYPE_CHECKING:
     from htagraph.output.reports.two_jobs import Limit

@@ -16,8 +16,8 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import Progress, load
 from htagraph.output.report import gives
 from htagraph.queries.arguments import argument_texts
-from htagraph.queries.bound import bound_of
 from htagraph.queries.inputs import ISSUES
+from htagraph.queries.path_segments import bound_of
 from htagraph.trace.columns import Trace
 from htagraph.trace.discover import TracePaths
 from htagraph.trace.kineto.arguments import check_arguments

@@ -22,8 +22,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.recordings import recordings_of
 from htagraph.graph.gaps import binding_edges
 from htagraph.graph.measures.waits import Waits
-from htagraph.queries.peers import peers
-from htagraph.queries.rank_roles import rank_roles
+from htagraph.queries.peers import peers, rank_roles
 
 __all__ = ["CAUSES", "Blame", "Chains", "blame_of", "chains_of"]
 

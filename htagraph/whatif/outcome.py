@@ -213,7 +213,7 @@ class Outcome:
             steps: only these steps.
             ranks: only these ranks.
         """
-        from htagraph.queries.path_window import path_in_window
+        from htagraph.queries.paths import path_in_window
 
         return path_in_window(self.graph, steps, ranks)
 

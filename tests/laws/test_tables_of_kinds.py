@@ -14,7 +14,7 @@ import pytest
 from htagraph.core import kinds
 from htagraph.core.kinds import EDGES, TRAITS, ActivityKind, EdgeKind, GapKind
 from htagraph.queries.blame import CAUSES
-from htagraph.queries.bound import CATEGORIES
+from htagraph.queries.path_segments import CATEGORIES
 from tests.reach import REPOSITORY
 
 PACKAGE = REPOSITORY / "htagraph"

@@ -14,7 +14,7 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.output.export.trace_writer import slice_rows, value_rows
 from htagraph.output.plot.style import text_color
 from htagraph.output.scene import COUNT, GB_S, KIND_COLORS, Slices, Values, tint
-from htagraph.queries.bound import CATEGORIES
+from htagraph.queries.path_segments import CATEGORIES
 
 
 def test_every_category_of_a_path_and_kind_of_device_work_has_a_color() -> None:

@@ -10,7 +10,7 @@ import pytest
 import htagraph as hg
 from htagraph.core.errors import TraceError
 from htagraph.output.validation import device_setting, recorded_checks
-from htagraph.queries.bound import bound_of
+from htagraph.queries.path_segments import bound_of
 from tests.damage import END, document, healthy, kineto_text, op, written
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, kernel, launch, load, write

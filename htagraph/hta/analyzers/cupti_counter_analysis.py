@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.naming import COUNTER_RANGE
-from htagraph.queries.cupti_ranges import counter_ranges, operators_around
+from htagraph.queries.recorded_events import counter_ranges, operators_around
 
 if TYPE_CHECKING:
     from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks

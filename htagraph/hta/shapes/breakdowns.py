@@ -21,16 +21,12 @@ from htagraph.hta.common.trace_symbol_table import decode_symbol_id_to_symbol_na
 from htagraph.hta.shapes.frame import frame_of, in_whole, rows_of, smallest_type, whole
 from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks
 from htagraph.output.plot import hta as figures
-from htagraph.queries.device_annotations import narrowest
+from htagraph.queries.recorded_events import narrowest
 
 __all__ = [
-    "get_comm_comp_overlap",
-    "get_gpu_kernel_breakdown",
-    "get_gpu_kernels_with_user_annotations",
-    "get_gpu_user_annotation_breakdown",
-    "get_idle_time_breakdown",
-    "get_temporal_breakdown",
-]
+    "get_comm_comp_overlap", "get_gpu_kernel_breakdown", "get_gpu_kernels_with_user_annotations",
+    "get_gpu_user_annotation_breakdown", "get_idle_time_breakdown", "get_temporal_breakdown",
+]  # fmt: skip
 
 Part: TypeAlias = tuple[dict[str, Any], list[str], dict[str, Array]]
 """Columns that are the same in all rows, names, statistics by name."""

@@ -27,9 +27,8 @@ from htagraph.output.export.trace_writer import (
 )
 from htagraph.output.scene import Slices, nesting_tracks
 from htagraph.queries.attribution import module_of, operator_of
-from htagraph.queries.near_critical import Way, ways_beside
 from htagraph.queries.path_segments import Segments, segments_of
-from htagraph.queries.paths import CATEGORIES, CriticalPath
+from htagraph.queries.paths import CATEGORIES, CriticalPath, Way, ways_beside
 from htagraph.trace.columns import Interner
 
 __all__ = ["CATEGORY", "NEXT_CRITICAL", "PATH_PID", "next_critical", "path_slices", "stretches", "us_texts", "waits"]

@@ -29,8 +29,8 @@ from htagraph.output.export.trace_writer import RawEvent, metadata, us
 from htagraph.output.whole_files import PERFETTO, check_ending
 from htagraph.queries.attribution import names_of, operator_of
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
-from htagraph.queries.memory_events import memory_events
 from htagraph.queries.paths import CATEGORIES, CriticalPath
+from htagraph.queries.recorded_events import memory_events
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +107,7 @@ def _counters(graph: DependencyGraph, job: Job) -> list[Iterator[Event]]:
 
 
 def _recorded_path(outcome: Outcome) -> CriticalPath:
-    from htagraph.queries.path_window import path_in_window
+    from htagraph.queries.paths import path_in_window
 
     if not isinstance(getattr(outcome, "baseline", None), DependencyGraph):
         msg = f"a {type(outcome).__name__} is not written: give a critical path, or the outcome of a what-if"

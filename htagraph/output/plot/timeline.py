@@ -29,7 +29,7 @@ from htagraph.output.plot.style import (
     row_pixels,
     time_unit,
 )
-from htagraph.queries.bound import bound_of
+from htagraph.queries.path_segments import bound_of
 from htagraph.queries.paths import CATEGORIES
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from htagraph.core.kinds import EdgeKind, GapKind, Provenance
 from htagraph.core.tables import Col, Table
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, gives, report_on
-from htagraph.queries.call_stack import call_stack
+from htagraph.queries.attribution import call_stack
 from htagraph.queries.change_scope import no_match
 from htagraph.whatif.options import criteria
 

@@ -165,7 +165,7 @@ def execution_trace_report(
         top: names that are shown.
     """
     from htagraph.findings.verbs import files as findings
-    from htagraph.queries.execution_trace_links import link_execution_trace
+    from htagraph.queries.arguments import link_execution_trace
 
     names = nodes.reset_index().groupby("name", as_index=False, sort=False).agg(
         nodes=("et_node", "size"), op_schema=("op_schema", "first")

@@ -141,7 +141,7 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
 @gives(
     "critical-path",
     {
-        "shares": "queries.paths.SHARES", "host": "queries.host_pauses.TABLE", "hops": "queries.paths.HOPS",
+        "shares": "queries.paths.SHARES", "host": "queries.host_time.PAUSES", "hops": "queries.paths.HOPS",
         "near": "queries.paths.NEAR", "segments": "queries.paths.SEGMENTS",
     },
     maybe=("segments",),
@@ -156,7 +156,7 @@ def critical_path_report(path: CriticalPath, inputs: Sequence[str], *, top: int 
     """Return the report on a path; `inputs` are the words that choose what is read."""
     from htagraph.findings.conclusions.claims import path_claims
     from htagraph.findings.verbs import critical_path as findings
-    from htagraph.queries.host_pauses import host_pauses
+    from htagraph.queries.host_time import host_pauses
 
     whole = path.summary()
     claims = path_claims(path)
@@ -221,7 +221,7 @@ def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: 
     from htagraph.findings.conclusions.warm_up_claims import start_up_claims, with_start_up
     from htagraph.findings.verbs import opportunities as findings
     from htagraph.graph.measures.steps import whole_steps
-    from htagraph.queries.bound import bound_of
+    from htagraph.queries.path_segments import bound_of
     from htagraph.whatif.opportunities import TABLE, opportunities
 
     table, path = opportunities(graph, top=top), critical_path(graph)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.core.kinds import EDGES, EdgeKind, GapKind, of_kinds
-from htagraph.queries.interruption_time import interruption_time
+from htagraph.queries.interruptions import interruption_time
 from htagraph.queries.weights import NEVER, State, of_kind, weighed
 
 __all__ = ["infinite_host"]

@@ -1,4 +1,10 @@
-"""Communication on host threads: the operator that asked for each piece, its partner, its root, its size, its group."""
+"""Communication on host threads: the operator that asked for each piece, its partner, its root, its size, its group.
+
+Where a recording lists groups but no call names its own, calls of one kind and size are of groups that divide the
+ranks among them: every rank is in one, lists it, and its members make as many such calls in every step. Of several
+ways to divide the ranks, time decides: nobody ends before all members have begun, and what no member's arrival
+explains is short.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints
+from htagraph.core.arrays import Array, Ints, coded
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import Naming, transfer_direction
 from htagraph.graph.activities import Activities
@@ -22,6 +28,11 @@ __all__ = ["Calls", "HostParts", "groups_of_calls", "host_parts", "hosts_of"]
 
 _Class: TypeAlias = tuple[int, int, int, int]
 """A rank's sends to a peer of one tag, or its receives: (rank, 1 or -1, rank of the peer within the group, tag)."""
+
+
+_AS_SHORT: Final = 1.05
+"""Divisions of the ranks explain the calls equally well if what they leave differs by at most this factor. Chosen: with
+balanced ranks, arrivals differ by a few percent of a transfer. It cannot be doubled; at 1, chance decides."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +113,7 @@ def _divided(
     if len(set(hosts.values())) != 1 or len(hosts) < len(traces):  # times of ranks can not be compared
         return group, groups
     own, operator = rows[collective], asked[collective]
-    kind = np.unique(np.stack([acts.name[own], elements[collective]]), axis=1, return_inverse=True)[1].ravel()
+    kind = coded(acts.name[own], elements[collective])
     moments = acts.step[operator], acts.start[operator], acts.start[own], acts.end[own]
     found, labelled = groups_of_calls(Calls(acts.rank[own], kind, acts.lane[own], *moments), traces)
     if (found < 0).all():
@@ -204,10 +215,6 @@ _Group: TypeAlias = tuple[str, tuple[int, ...]]
 _Division: TypeAlias = tuple[_Group, ...]
 _Moments: TypeAlias = dict[tuple[int, int], tuple[int, int]]
 """Begin and end of each call of a rank, ns, by step and place in it."""
-
-_AS_SHORT: Final = 1.05
-"""Divisions of the ranks explain the calls equally well if what they leave differs by at most this factor. Chosen: with
-balanced ranks, arrivals differ by a few percent of a transfer. It cannot be doubled; at 1, chance decides."""
 
 
 @dataclass(frozen=True, eq=False)

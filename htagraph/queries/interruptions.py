@@ -1,28 +1,38 @@
-"""Where host threads stopped inside calls that as a rule are quick, in many different ones: what interrupted them?"""
+"""Interruptions of host code: where threads stopped in calls that are quick as a rule, in many different ones.
+
+`interrupted` finds them, `interruption_time` says which lags and gaps of the graph they are, and `interrupted_ranks`
+how those of different ranks lie in time: in turn, at the same moments, or independently of each other.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, coded
 from htagraph.core.computing import once
-from htagraph.core.kinds import BETWEEN, BLOCKING, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.core.intervals import union
+from htagraph.core.kinds import BETWEEN, BLOCKING, LAUNCHES, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.core.naming import is_compiling, is_data_loader, is_wait, names_that
 from htagraph.queries.peers import alike
+from htagraph.queries.weights import OwnTime
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["LEAST_NS", "Interruptions", "interrupted", "places_of"]
+__all__ = [
+    "LEAST_NS",
+    "InterruptedRanks",
+    "Interruptions",
+    "interrupted",
+    "interrupted_ranks",
+    "interruption_time",
+    "places_of",
+]
 
-LEAST_NS: Final = 1_000_000
-"""ns; a stretch of host code must last this long to be one. Chosen: the dispatch of an operator takes some 10 µs, a
-time slice of an operating system 1 to 10 ms, and a full run of Python's garbage collector more than 1 ms where it
-matters. Doubled, stops of 1 to 2 ms are not found."""
 _MIN_TIMES = 10
 """How many times as long as usual a stretch must be. Chosen: other sizes of an operator's arguments seldom change the
 time of its dispatch by more than a few times. Doubled, stops of 1 to 2 ms in code that usually takes 0.1 ms are not
@@ -52,6 +62,19 @@ _CODE = (
     ActivityKind.RECORD, ActivityKind.WAIT, ActivityKind.RUNTIME,
 )  # fmt: skip
 """Kinds whose own time is host code; calls that block, and communication on the host, wait by design."""
+_MIN_TOGETHER = 0.6
+"""Share of the time in which as many ranks go on, or of the interrupted time in which all are, for a pattern to be one.
+Chosen: more than half, with room for interruptions that are too short to be found. It cannot be doubled; at 1, no real
+recording has a pattern."""
+_MIN_RATIO = 1.5
+"""How many times the share that ranks interrupted independently would have. Chosen: the share itself is known to a few
+percent. Doubled, eight ranks on two cores, which go on two by two 2.7 times as often as by chance, have no pattern."""
+_IDLE = (GapKind.STREAM_IDLE, GapKind.LAUNCH_EXCESS)
+"""What a stream's wait for a launch is, where an earlier kernel or copy ended after the call had begun; and else."""
+LEAST_NS: Final = 1_000_000
+"""ns; a stretch of host code must last this long to be one. Chosen: the dispatch of an operator takes some 10 µs, a
+time slice of an operating system 1 to 10 ms, and a full run of Python's garbage collector more than 1 ms where it
+matters. Doubled, stops of 1 to 2 ms are not found."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +136,95 @@ def interrupted(graph: DependencyGraph) -> Interruptions:
     return _chosen(edge, vertex, owner, length, rows, usual)
 
 
-def _chosen(edge: Array, vertex: Array, owner: Array, length: Array, rows: Array, usual: Array) -> Interruptions:
-    return Interruptions(edge[rows], vertex[rows], owner[rows], length[rows], usual)
+def places_of(graph: DependencyGraph, owner: Array, vertex: Array) -> npt.NDArray[np.int64]:
+    """Return a number for the name of each stretch's activity, or of what comes after code that no event covers.
+
+    Args:
+        graph: the job.
+        owner: the activity whose own time each stretch is, -1 for none.
+        vertex: the moment at which each ended.
+    """
+    name = graph.activities.name
+    return np.where(owner >= 0, name[owner], len(graph.names) + name[vertex >> 1]).astype(np.int64)
+
+
+@once
+def interruption_time(graph: DependencyGraph) -> OwnTime:
+    """Return the lags and gaps that interruptions are, of which the usual time of the code is fixed; gaps have none.
+
+    They are the interrupted stretches of host threads, and how long a stream waited for what an interrupted call
+    launched: from within the interruption until the kernel or copy started, if it did so as the interruption ended,
+    give or take the usual time of the call. What started earlier was launched before the interruption, and of what
+    started later, something else held it up.
+
+    Args:
+        graph: the job.
+
+    Example:
+        >>> import htagraph as hg
+        >>> len(interruption_time(hg.load("data/demo")).edges)
+        0
+    """
+    found = interrupted(graph)
+    inside = found.edge >= 0
+    edges, fixed, gaps = _of_streams(graph, found)
+    return OwnTime(
+        np.concatenate((found.edge[inside], edges)), np.concatenate((found.usual[inside], fixed)),
+        np.concatenate((found.vertex[~inside], gaps)),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class InterruptedRanks:
+    """How the interruptions of ranks lie in time."""
+
+    pattern: Literal["in turn", "together", ""]
+    """Whether always the same number of ranks goes on, or all are interrupted at the same moments; empty for neither,
+    for one rank, and where clocks of ranks are unknown."""
+    going: int
+    """How many ranks most often go on at a time."""
+    share: float
+    """Of the time from the first to the last moment that all ranks recorded: in which so many go on; for interruptions
+    at the same moments, of the time in which any rank is interrupted: in which all are."""
+    by_chance: float
+    """What `share` would be if each rank were interrupted independently of the others."""
+    shares: dict[int, float]
+    """Share of the time from its first to its last activity in which each rank is interrupted, on any thread."""
+
+
+def interrupted_ranks(graph: DependencyGraph, found: Interruptions) -> InterruptedRanks:
+    """Return how much of their time ranks are interrupted, and whether in turn or together.
+
+    Args:
+        graph: the job.
+        found: its interruptions.
+
+    Example:
+        >>> import htagraph as hg
+        >>> from htagraph.queries.interruptions import interrupted
+        >>> graph = hg.load("data/demo")
+        >>> interrupted_ranks(graph, interrupted(graph)).pattern
+        ''
+    """
+    acts, end = graph.activities, graph.time[found.vertex]
+    rank = acts.rank[found.vertex >> 1]
+    spans, unions = {}, {}
+    for one in graph.ranks:
+        rows = acts.of_rank(one)
+        time = graph.time[2 * rows.start : 2 * rows.stop]
+        spans[one] = (int(time.min()), int(time.max()))
+        mine = rank == one
+        unions[one] = np.stack(union(end[mine] - found.length[mine], end[mine]), axis=1)
+    shares = {
+        one: float((stops[:, 1] - stops[:, 0]).sum()) / max(1, spans[one][1] - spans[one][0])
+        for one, stops in unions.items()
+    }
+    nothing = InterruptedRanks("", 0, 0.0, 0.0, shares)
+    known = len(unions) > 1 and len(found) and all(clock.uncertainty_ns >= 0 for clock in graph.clocks)
+    begin, stop = max(first for first, _ in spans.values()), min(last for _, last in spans.values())
+    if not known or stop <= begin:
+        return nothing
+    return _pattern(_stopped(list(unions.values()), begin, stop), shares) or nothing
 
 
 def _stretches(graph: DependencyGraph) -> tuple[Array, Array, Array, Array]:
@@ -164,18 +274,6 @@ def _in_many_places(graph: DependencyGraph, owner: Array, vertex: Array, length:
     """Return whether so many stretches are in different places, with no place that has most of the time."""
     time = np.bincount(places_of(graph, owner, vertex), length, 2 * len(graph.names))
     return int((time > 0).sum()) >= _MIN_PLACES and float(time.max()) <= _MAX_OF_ONE * float(time.sum())
-
-
-def places_of(graph: DependencyGraph, owner: Array, vertex: Array) -> npt.NDArray[np.int64]:
-    """Return a number for the name of each stretch's activity, or of what comes after code that no event covers.
-
-    Args:
-        graph: the job.
-        owner: the activity whose own time each stretch is, -1 for none.
-        vertex: the moment at which each ended.
-    """
-    name = graph.activities.name
-    return np.where(owner >= 0, name[owner], len(graph.names) + name[vertex >> 1]).astype(np.int64)
 
 
 def _only_in_first_steps(graph: DependencyGraph, vertex: Array) -> bool:
@@ -231,3 +329,59 @@ def _middles(values: Array, group: Array) -> tuple[Array, Array, Array]:
     away = np.abs(values - middle)
     deviation = away[np.lexsort((away, group))][first + (size - 1) // 2][group]
     return middle, deviation, size[group]
+
+
+def _of_streams(graph: DependencyGraph, found: Interruptions) -> tuple[Array, Array, Array]:
+    """Return (LAUNCH and GRAPH edges whose lag has an interruption; the rest of it, ns; gaps that are in one)."""
+    edges = graph.edges
+    row_of = np.full(len(graph.activities) + 1, -1)
+    row_of[found.activity] = np.arange(len(found))
+    row_of[-1] = -1  # code between activities launches nothing
+    launches = np.flatnonzero(of_kinds(edges.kind, LAUNCHES))
+    launches = launches[row_of[edges.source[launches] >> 1] >= 0]
+    row = row_of[edges.source[launches] >> 1]
+    started, ended = graph.time[edges.target[launches]], graph.time[found.vertex[row]]
+    as_it_ended = np.abs(started - ended) <= found.usual[row]
+    launches, row, started, ended = (each[as_it_ended] for each in (launches, row, started, ended))
+    longer = edges.lag[launches] >= found.length[row]
+    rest = (edges.lag[launches] - found.length[row] + found.usual[row])[longer]
+    at = edges.target[launches].astype(np.int64)
+    within = (started - graph.gap[at] >= ended - found.length[row]) & (graph.gap[at] > 0)
+    return launches[longer], rest, np.unique(at[within & of_kinds(graph.gap_kind[at], _IDLE)])
+
+
+def _stopped(unions: list[Array], begin: int, stop: int) -> tuple[Array, Array]:
+    """Return (which ranks are interrupted in each part of a window, a row per rank; the length of each part, ns)."""
+    cut = [np.clip(stops, begin, stop) for stops in unions]
+    marks = np.unique(np.concatenate([np.array([begin, stop]), *(stops.ravel() for stops in cut)]))
+    rows = []
+    for stops in cut:
+        change = np.zeros(len(marks), np.int64)
+        np.add.at(change, np.searchsorted(marks, stops[:, 0]), 1)
+        np.add.at(change, np.searchsorted(marks, stops[:, 1]), -1)
+        rows.append(np.cumsum(change)[:-1] > 0)
+    return np.array(rows), np.diff(marks)
+
+
+def _pattern(parts: tuple[Array, Array], shares: dict[int, float]) -> InterruptedRanks | None:
+    stopped, length = parts
+    whole, ranks = float(length.sum()), len(stopped)
+    observed = np.bincount(ranks - stopped.sum(axis=0), length, ranks + 1) / whole
+    each = (stopped @ length) / whole
+    expected = np.ones(1)  # of how many ranks go on, were each interrupted independently
+    for share in each:
+        expected = np.convolve(expected, (share, 1 - share))
+    any_stops, by_chance = 1 - observed[ranks], 1 - expected[ranks]
+    together = float(observed[0] / any_stops) if any_stops > 0 else 0.0
+    chance = float(expected[0] / by_chance) if by_chance > 0 else 1.0
+    if together >= max(_MIN_TOGETHER, _MIN_RATIO * chance):
+        return InterruptedRanks("together", 0, together, chance, shares)
+    going = 1 + int(observed[1:ranks].argmax())
+    share, chance = float(observed[going]), float(expected[going])
+    if share >= max(_MIN_TOGETHER, _MIN_RATIO * chance):
+        return InterruptedRanks("in turn", going, share, chance, shares)
+    return None
+
+
+def _chosen(edge: Array, vertex: Array, owner: Array, length: Array, rows: Array, usual: Array) -> Interruptions:
+    return Interruptions(edge[rows], vertex[rows], owner[rows], length[rows], usual)

@@ -1,8 +1,8 @@
-"""Host and device time by operator, module or annotation: self time and time including what each encloses."""
+"""Breakdowns: durations grouped by name, over ranks or over classes, and time by operator, module or annotation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -14,16 +14,38 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.core.parents import deepest_first
 from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["OWNED", "OwnerOf", "kind_words", "time_by_owner"]
+__all__ = ["OWNED", "STATISTICS", "OwnerOf", "kind_words", "statistics", "time_by_owner"]
 
 OwnerOf: TypeAlias = Callable[[DependencyGraph, npt.ArrayLike], npt.NDArray[np.int64]]
 """Returns the owner of each of some activities, -1 for none: `operator_of`, `module_of`."""
-
 OWNED = {
     "count": "int64", "host_us": "float64", "host_self_us": "float64", "device_count": "int64",
     "device_us": "float64", "device_total_us": "float64", "share_percent": "float64",
 }  # fmt: skip
 """The figures of a group of owners, and their types."""
+STATISTICS = {
+    "count": "int64", "total_us": "float64", "mean_us": "float64", "min_us": "float64", "max_us": "float64",
+    "std_us": "float64",
+}  # fmt: skip
+"""The columns that `statistics` adds, and their types."""
+
+
+def statistics(durations: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """Return one row per group, in the order of first appearance, with the statistics of its durations.
+
+    Args:
+        durations: one row per duration: the keys, and ``ns`` (int64).
+        keys: columns that identify a group.
+
+    Returns:
+        The keys, ``count`` (int64), ``total_us``, ``mean_us``, ``min_us``, ``max_us``, ``std_us`` (float64; sample
+        standard deviation, 0 for a single one).
+    """
+    table = durations.groupby(list(keys), sort=False)["ns"].agg(["count", "sum", "mean", "min", "max", "std"])
+    table = table.set_axis(list(STATISTICS), axis=1).reset_index()
+    of_time = [column for column in STATISTICS if column.endswith("_us")]
+    table[of_time] = table[of_time].astype("float64").fillna(0.0) / 1000
+    return table.astype(STATISTICS)
 
 
 def time_by_owner(graph: DependencyGraph, owner_of: OwnerOf, members: Array, group: Array) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import DependencyGraph
-from htagraph.queries.interrupted import interrupted
+from htagraph.queries.interruptions import InterruptedRanks, Interruptions, interrupted, interrupted_ranks
 from tests.reach import DATASETS, SHARED, graph_of, raw_events
 from tests.strategies import Json, kernel, launch, load, op, step
 
@@ -151,3 +151,116 @@ def test_those_of_a_real_job_are_long_gaps_in_its_files_too() -> None:
     mine = table.loc[table["rank"] == 0, "interrupted_us"].to_numpy()
     assert np.abs(mine[:, None] - gaps).min(axis=1).max() < 60  # µs: annotations and Python have moments of their own
     assert 0.85 < mine.sum() / gaps.sum() < 1  # those in first calls, and in waits, are left out
+
+
+CALLS_INTERRUPTION_TIME = 80
+STOPS = {17: 9_000, 26: 5_000, 35: 7_000, 44: 4_000, 61: 8_000, 70: 6_000}
+"""µs by which operators of rank 0 are stopped after their launch."""
+LAUNCHES = {22: 3_000, 54: 4_000}
+"""µs by which launch calls of rank 0 are stopped."""
+
+
+def job(stops: dict[int, int], launches: dict[int, int], early: int = 0, late: int = 0) -> DependencyGraph:
+    """Return a job whose host is stopped in the second of two steps of rank 0.
+
+    Args:
+        stops: µs by the number of the operator's call.
+        launches: µs by the number of the operator's call, in the launch inside.
+        early: µs by which a kernel starts before the stop in its launch ends.
+        late: µs by which it starts later than it could.
+    """
+    events: dict[int, list[Json]] = {}
+    for rank in (0, 1):
+        now, free = 0, 0
+        mine: list[Json] = []
+        for number in (0, 1):
+            begin = now
+            for call in range(CALLS_INTERRUPTION_TIME):
+                here = rank == 0 and number == 1
+                held = launches.get(call, 0) if here else 0
+                lasts = 20 + held + (stops.get(call, 0) if here else 0)
+                start = max(now + 12 + held - (early if held else 0) + (late if held else 0), free + 1)
+                works = 30 if call + 1 in LAUNCHES else 2  # the stream is busy as the next call begins
+                mine += [
+                    op(f"aten::op{call % NAMES}", now, lasts), launch(now + 2, 5 + held, 1 + len(mine)),
+                    kernel(f"k{call % NAMES}", start, works, 1 + len(mine)),
+                ]  # fmt: skip
+                now, free = now + lasts + 5, start + works
+            mine.append(step(number, begin, now - begin))
+        # the device has the last word, so that its pauses are on the path
+        mine += [launch(now, 5, 9_001), kernel("last", max(now + 10, free + 1), 50_000, 9_001)]
+        events[rank] = mine
+    return load(events)
+
+
+def gaps(graph: DependencyGraph) -> list[float]:
+    """Return the pauses of streams that interruptions are, ms."""
+    from htagraph.queries.interruptions import interruption_time
+
+    acts, found = graph.activities, interruption_time(graph).gaps
+    return [round(graph.gap[vertex] / 1e6, 1) for vertex in found if acts.on_device[vertex >> 1]]
+
+
+def test_a_stream_that_waited_for_an_interrupted_launch_does_not_wait_without_it() -> None:
+    graph = job(STOPS, LAUNCHES)
+    assert gaps(graph) == [3.0, 4.0]
+    without = hg.what_if(graph).no_interruptions().run().makespan_ns
+    assert without == pytest.approx(hg.what_if(job({}, {})).run().makespan_ns, abs=50_000)
+    table = hg.opportunities(graph).set_index("name")["gain_us"]
+    assert table["all host work"] >= table["interruptions of host code"]  # no part gains more than the whole
+    assert hg.what_if(graph).infinite_host().run().makespan_ns <= without
+
+
+@pytest.mark.parametrize(("early", "late"), [(1_000, 0), (0, 1_000)])
+def test_a_kernel_that_does_not_start_as_the_interruption_ends_was_held_up_by_something_else(
+    early: int, late: int
+) -> None:
+    graph = job(STOPS, LAUNCHES, early, late)
+    assert len(hg.interruptions(graph)) == len(STOPS) + len(LAUNCHES)
+    assert gaps(graph) == []
+
+
+SLOTS = 60
+
+
+def ranks_that_stop(stops: Callable[[int, int], bool], ranks: int = 4) -> InterruptedRanks:
+    """Return the pattern of ranks of which each is stopped in some of sixty slots of 10 µs, by rank and slot."""
+    graph = load({rank: [op(f"op{slot}", 10 * slot, 10) for slot in range(SLOTS)] for rank in range(ranks)})
+    graph = graph.replace(clocks=())  # of ranks whose clocks are known
+    return interrupted_ranks(graph, _stopped(graph, stops))
+
+
+def _stopped(graph: DependencyGraph, stops: Callable[[int, int], bool]) -> Interruptions:
+    acts = graph.activities
+    slot = (acts.start - acts.start.min()) // 10_000
+    rows = np.array([i for i in range(len(acts)) if stops(int(acts.rank[i]), int(slot[i]))], np.int64)
+    lasts = np.full(len(rows), 10_000)
+    return Interruptions(np.full(len(rows), -1), 2 * rows + 1, rows, lasts, lasts // 100)
+
+
+def test_ranks_that_go_on_two_at_a_time_do_so_in_turn() -> None:
+    found = ranks_that_stop(lambda rank, slot: (rank + slot) % 4 < 2)
+    assert (found.pattern, found.going, found.share) == ("in turn", 2, 1.0)
+    assert found.by_chance == pytest.approx(6 / 16)  # of four coins
+    assert found.shares == dict.fromkeys(range(4), 0.5)
+
+
+def test_ranks_that_stop_at_the_same_moments_do_so_together() -> None:
+    found = ranks_that_stop(lambda rank, slot: slot % 5 == 0 or (rank, slot) == (1, 7))
+    assert found.pattern == "together"
+    assert found.share == pytest.approx(12 / 13)
+
+
+def test_of_ranks_that_stop_at_any_time_nothing_is_told() -> None:
+    chosen = np.random.default_rng(1).random((4, SLOTS)) < 0.3
+    assert ranks_that_stop(lambda rank, slot: bool(chosen[rank, slot])).pattern == ""
+    assert ranks_that_stop(lambda rank, slot: slot % 2 == 0, ranks=1).pattern == ""
+    assert ranks_that_stop(lambda rank, slot: False).pattern == ""
+
+
+@pytest.mark.skipif(not MEGATRON.exists(), reason="no shared traces")
+def test_eight_ranks_of_a_real_job_go_on_two_by_two() -> None:
+    graph = graph_of(MEGATRON)
+    ranks = interrupted_ranks(graph, interrupted(graph))
+    assert (ranks.pattern, ranks.going) == ("in turn", 2)
+    assert ranks.share > 2 * ranks.by_chance
