@@ -19,8 +19,13 @@ if TYPE_CHECKING:
     from htagraph.trace.profiler_files.memory_snapshot import MemorySnapshot
 
 __all__ = [
-    "cache_report", "cleared_report", "execution_trace_report", "memory_report", "snapshot_report", "timeline_report",
-]  # fmt: skip
+    "cache_report",
+    "cleared_report",
+    "execution_trace_report",
+    "memory_report",
+    "snapshot_report",
+    "timeline_report",
+]
 
 _AT_PEAK = Table(
     "What held memory at the peak",
