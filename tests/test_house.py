@@ -255,7 +255,7 @@ def test_help_loads_nothing_that_reads_traces() -> None:
     loaded = _loaded_by(f"{_RUN} main(['--help'])")
     assert not loaded & {"pandas", "numba", "networkx", "pyarrow", "plotly", "graphviz", "scipy"}
     assert not {name for name in loaded if name.startswith(("htagraph.graph", "htagraph.trace", "htagraph.analyses"))}
-    assert len(_ours(loaded)) <= 78, sorted(_ours(loaded))
+    assert len(_ours(loaded)) <= 40, sorted(_ours(loaded))
 
 
 def test_summary_loads_only_the_analyses_that_it_shows() -> None:

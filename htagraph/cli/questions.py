@@ -173,6 +173,7 @@ def asked(name: str) -> Callable[..., None]:
         **({"scheduler": (Scheduler, None)} if question.on_workers else {}),
     }  # fmt: skip
     command.__name__, command.__doc__ = name, question.help
+    command.__annotations__ = {each: annotation for each, (annotation, _) in parameters.items()}
     command.__signature__ = inspect.Signature([  # type: ignore[attr-defined] # what typer reads
         inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for each, (annotation, default) in parameters.items()

@@ -23,7 +23,7 @@ __all__ = ["LATE_REASONS", "LONG_PAUSE_NS", "first_calls", "host_pauses", "late_
 
 _CATEGORIES = ("host", "launch", "sync")
 _KEYS = ["what", "inside", "before", "rank"]
-TABLE = Table(
+PAUSES = Table(
     "What the host did on the critical path",
     Col("what", "str", "the function, operator or call whose own time it is; empty for host code that no event covers"),
     Col(
@@ -70,7 +70,7 @@ _MOST = 0.5
 cannot be doubled."""
 
 
-@described(TABLE)
+@described(PAUSES)
 def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
     """Return what the host did on a critical path, by what ran and where, the most time first.
 
@@ -92,7 +92,7 @@ def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
     top = _summed(_each(path)).head(count)
     words = np.array([*path.graph.names, ""], object)
     texts = {key: pd.array(words[top[key].to_numpy(np.int64)], dtype="str") for key in (*_KEYS[:3], "after")}
-    return TABLE.frame({
+    return PAUSES.frame({
         **texts, "rank": top["rank"], "count": top["count"], "total_us": top["total_ns"] / 1000,
         "longest_us": top["longest_ns"] / 1000, "share_percent": 100 * top["total_ns"] / max(path.makespan_ns, 1),
         "activity": top["activity"],

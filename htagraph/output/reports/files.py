@@ -11,6 +11,7 @@ import pandas as pd
 
 from htagraph.core.tables import Col, Table
 from htagraph.output.report import Report, gives, report_beside, report_on
+from htagraph.queries.arguments import LINKS, link_execution_trace
 from htagraph.queries.inputs import inputs_of, issues_of, window_us
 
 if TYPE_CHECKING:
@@ -18,8 +19,13 @@ if TYPE_CHECKING:
     from htagraph.trace.profiler_files.memory_snapshot import MemorySnapshot
 
 __all__ = [
-    "cache_report", "cleared_report", "execution_trace_report", "memory_report", "snapshot_report", "timeline_report",
-]  # fmt: skip
+    "cache_report",
+    "cleared_report",
+    "execution_trace_report",
+    "memory_report",
+    "snapshot_report",
+    "timeline_report",
+]
 
 _AT_PEAK = Table(
     "What held memory at the peak",
@@ -64,14 +70,7 @@ _NODES = Table(
     Col("op_schema", "str"),
     Col("input_shapes input_types output_shapes output_types", "list"),
 )
-_LINKS = Table(
-    "Activities and their nodes",
-    Col("activity", "int64"),
-    Col("name", "str"),
-    Col("et_node", "int64"),
-    Col("op_schema", "str"),
-    Col("input_shapes input_types output_shapes output_types", "list"),
-)
+_LINKS = Table(LINKS.title, Col("activity", "int64"), *LINKS.cols)
 _NAMES = Table(
     "Nodes by name, the most frequent first", Col("name", "str"), Col("nodes", "int64"), Col("op_schema", "str")
 )
@@ -165,7 +164,6 @@ def execution_trace_report(
         top: names that are shown.
     """
     from htagraph.findings.verbs import files as findings
-    from htagraph.queries.arguments import link_execution_trace
 
     names = nodes.reset_index().groupby("name", as_index=False, sort=False).agg(
         nodes=("et_node", "size"), op_schema=("op_schema", "first")

@@ -140,7 +140,7 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
 @gives(
     "critical-path",
     {
-        "shares": "queries.paths.SHARES", "host": "queries.host_time.TABLE", "hops": "queries.paths.HOPS",
+        "shares": "queries.paths.SHARES", "host": "queries.host_time.PAUSES", "hops": "queries.paths.HOPS",
         "near": "queries.paths.NEAR", "segments": "queries.paths.SEGMENTS",
     },
     maybe=("segments",),
