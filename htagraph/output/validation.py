@@ -21,7 +21,7 @@ from htagraph.output.recorded_settings import (
 )
 from htagraph.queries.bound import bound_of
 from htagraph.trace.discover import TracePaths
-from htagraph.trace.kineto.arguments import check_arguments
+from htagraph.trace.kineto.again import check_arguments
 
 __all__ = ["Validation", "validate"]
 
@@ -109,8 +109,7 @@ def _across_ranks(graph: DependencyGraph, communicating: int) -> tuple[Check, ..
 
 def _several_ranks(graph: DependencyGraph) -> Check:
     """Return whether the files are those of all ranks, as far as they say how many there are."""
-    infos = [trace.header.distributed_info for trace in graph.traces.values()]
-    world = max((info.world_size or 0 for info in infos if info is not None), default=0)
+    world = max((trace.facts.world_size for trace in graph.traces.values()), default=0)
     here = len(graph.ranks)
     one = "one rank: waits for others look like communication"
     some = f"{here} of {world} ranks: waits for the others look like communication"

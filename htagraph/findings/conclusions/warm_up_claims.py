@@ -66,7 +66,7 @@ def device_missing_claims(graph: DependencyGraph) -> list[Claim]:
     if acts.on_device.any() or not len(acts):
         return []
     launched = int(np.count_nonzero(acts.kind == ActivityKind.LAUNCH))
-    known = any(trace.header.device_properties for trace in graph.traces.values())
+    known = any(trace.facts.devices for trace in graph.traces.values())
     return [Claim(Says.NO_DEVICE_WORK, "", launched, "count")] if launched or known else []
 
 

@@ -108,7 +108,8 @@ def prepare(
         category=table.category.astype(np.int32) + len(trace.names), lane=lane, start=table.start,
         duration=table.duration, step=step, parent=parent, cause=cause, event=table.index, args=table.args,
     )  # fmt: skip
-    rest = replace(trace, events=trace.events.take(~is_activity))
+    facts = replace(trace.facts, written={})  # a graph keeps no texts of its files
+    rest = replace(trace, events=trace.events.take(~is_activity), facts=facts)
     report_categories(rest, log)
     names = (*trace.names, *trace.categories)
     return RankPart(

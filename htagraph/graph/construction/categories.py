@@ -7,7 +7,7 @@ import numpy as np
 from htagraph.core.errors import shown
 from htagraph.core.issues import IssueLog
 from htagraph.trace.columns import Trace
-from htagraph.trace.kineto.events import MODELS
+from htagraph.trace.readers import reader_of
 
 __all__ = ["report_categories"]
 
@@ -25,7 +25,8 @@ def report_categories(rest: Trace, log: IssueLog) -> None:
     counts = np.bincount(rest.events.category, minlength=len(rest.categories)).tolist()
     detail = "complete events without a category (cat): of a host thread or a device, nobody knows; not in the graph"
     log.add("category_missing", detail, sum(n for n, name in zip(counts, rest.categories, strict=True) if not name))
-    unknown = {name: n for n, name in zip(counts, rest.categories, strict=True) if name and name not in MODELS and n}
+    known = reader_of(rest).CATEGORIES
+    unknown = {name: n for n, name in zip(counts, rest.categories, strict=True) if name and name not in known and n}
     listed = ", ".join(f"{shown(name)} ({n:,})" for name, n in list(unknown.items())[:_MAX_CATEGORIES])
     detail = f"complete events of unknown categories, not in the graph: {listed}"
     log.add("unknown_category", detail + (", …" if len(unknown) > _MAX_CATEGORIES else ""), sum(unknown.values()))

@@ -12,14 +12,9 @@ from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.activities import RankPart
 from htagraph.graph.evidence.job import Job
-from htagraph.trace.columns import SparseColumn
-from htagraph.trace.kineto.events import call_columns, columns
+from htagraph.trace.columns import TEXTS, SparseColumn
 
-__all__ = ["TEXTS", "join"]
-
-
-TEXTS = frozenset(bulk.column.name for bulk in (*columns(), *call_columns()) if bulk.column.dtype == "str")
-"""Arguments whose values are numbers of texts."""
+__all__ = ["join"]
 
 
 def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> Job:

@@ -172,7 +172,7 @@ def counter_events(job: HtaJob, rank: int, time_series: TimeSeriesTypes | None =
     A stream's number is the ``id`` of its queue's counter, as text: Perfetto makes one counter of all numeric ids.
     """
     wanted = _ALL if time_series is None else time_series
-    shift = job.first_ns - (job.of_rank(rank).header.base_time_nanoseconds or 0)
+    shift = job.first_ns - job.base_ns(rank)
     out: list[dict[str, Any]] = []
     if TimeSeriesTypes.QUEUE_LENGTH in wanted:
         for each in _queue_lengths(job, [rank]).values():

@@ -20,8 +20,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.hta.shapes.window import in_window, is_analysed, step_names
 from htagraph.trace.columns import Trace
 from htagraph.trace.discover import RankedFile, rank_files
-from htagraph.trace.kineto.read import read_trace
-from htagraph.trace.readers import in_parallel
+from htagraph.trace.readers import in_parallel, read_trace
 from htagraph.trace.remote import TracePath
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class HtaJob:
 
     def base_ns(self, rank: int) -> int:
         """Return the base time of a rank's file, ns since 1970, which its times count from; HTA never adds it."""
-        return self.of_rank(rank).header.base_time_nanoseconds or 0
+        return self.of_rank(rank).facts.origin_ns
 
     def zero_ns(self, rank: int) -> int:
         """Return the moment from which a rank's times in HTA's frame count, ns."""
@@ -163,8 +162,7 @@ def files_of(trace_files: TraceFiles = None, trace_dir: str = "") -> dict[int, s
 
 
 def _says_no_rank(trace: Trace) -> bool:
-    distributed = trace.header.distributed_info
-    return distributed is None or distributed.rank is None
+    return trace.facts.rank is None
 
 
 def _files(trace_files: TraceFiles, trace_dir: str) -> list[RankedFile]:

@@ -11,10 +11,11 @@ from htagraph.core.arrays import Array
 from htagraph.hta.configs.default_values import AttributeSpec, ValueType
 from htagraph.hta.configs.parser_config import AVAILABLE_ARGS, ParserConfig
 from htagraph.hta.shapes.frame import smallest_type
-from htagraph.queries.arguments import event_arguments
 
 if TYPE_CHECKING:
     from htagraph.hta.shapes.job import HtaJob
+
+from htagraph.trace.readers import reader_of
 
 __all__ = ["parsed_frame"]
 
@@ -42,7 +43,8 @@ def parsed_frame(job: HtaJob, rank: int, config: ParserConfig) -> pd.DataFrame:
         return frame
     from_file = None
     if config.parse_all_args or any(spec.name not in _DEFAULT for spec in specs):
-        from_file = event_arguments(job.of_rank(rank).unchanged_path()).reindex(frame["index"])
+        trace = job.of_rank(rank)
+        from_file = reader_of(trace).category_arguments(trace.unchanged_path()).reindex(frame["index"])
     if config.parse_all_args and from_file is not None:
         specs = _all_specs(from_file)
     columns = {spec.name: _column(frame, from_file, spec) for spec in specs}

@@ -27,8 +27,7 @@ def is_analysed(trace: Trace) -> Mask:
 
 def is_mtia(trace: Trace) -> bool:
     """Return whether the trace was recorded on an MTIA device."""
-    distributed = trace.header.distributed_info
-    return "mtia:hccl" in str(getattr(distributed, "backend", "") or "")
+    return "mtia:hccl" in trace.facts.backend
 
 
 def device_side(trace: Trace) -> Mask:

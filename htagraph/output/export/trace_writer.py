@@ -19,8 +19,8 @@ import msgspec
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.output.export.output_file import OutputFile
 from htagraph.output.export.rows import SEPARATOR, Rows
-from htagraph.trace.discover import MADE_KEY
 from htagraph.trace.kineto.decode import event_decoder, event_text_decoder
+from htagraph.trace.kineto.read import EXPORTED_KEY
 from htagraph.trace.kineto.source import iter_bytes
 from htagraph.trace.kineto.split import split
 from htagraph.trace.remote import TracePath, path_of
@@ -30,7 +30,7 @@ __all__ = ["FOR_VIEWING", "Edit", "RawEvent", "TraceWriter", "edit_trace", "meta
 RawEvent: TypeAlias = dict[str, Any]
 Edit: TypeAlias = Callable[[RawEvent], "RawEvent | Iterable[RawEvent] | None"]
 
-FOR_VIEWING: Final = {MADE_KEY: {"made_for": "viewing"}}
+FOR_VIEWING: Final = {EXPORTED_KEY: {"made_for": "viewing"}}
 """Root key of copies made for viewing: `htagraph.load` of a folder skips them and reads the recorded files."""
 _BACKSLASH = rb"\\" + b'"'
 _LAST_BACKSLASH = re.compile(rb'(?<!\\)((?:\\\\)+)(?=")')

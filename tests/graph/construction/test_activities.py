@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.construction.activities import RankPart, prepare
-from htagraph.trace.kineto.read import read_trace
+from htagraph.trace.readers import read_trace
 from tests.oracles import DEVICE, RUNTIME
 from tests.strategies import BASE_NS, COMPUTE, Json, kernel, launch, load, op, step, traces, write
 from tests.waiting import by_hand

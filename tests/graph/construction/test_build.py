@@ -13,7 +13,7 @@ from htagraph.graph.construction.build import build
 from htagraph.graph.construction.join import join
 from htagraph.graph.rules import RULES
 from htagraph.trace.discover import rank_files
-from htagraph.trace.kineto.read import read_trace
+from htagraph.trace.readers import read_trace
 from tests.reach import DATA, graph_of
 from tests.strategies import OTHER, Job, jobs, load, op
 

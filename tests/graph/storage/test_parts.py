@@ -15,7 +15,7 @@ from htagraph.core.issues import Issue
 from htagraph.graph.storage import parts
 from htagraph.graph.storage.parts import pack, unpack
 from htagraph.trace.columns import Trace
-from htagraph.trace.kineto.events import Header
+from htagraph.trace.facts import Device, Facts, Group
 from tests.graph.storage.same import difference
 from tests.reach import DATASETS, graph_of
 
@@ -68,23 +68,18 @@ def test_what_is_not_known_is_refused_by_name(value: Any) -> None:
 
 
 @given(st.dictionaries(texts, st.one_of(texts, st.integers(), st.none(), st.lists(st.floats(allow_nan=False)))))
-def test_a_header_comes_back_with_the_keys_of_its_job(raw: dict[str, Any]) -> None:
-    known = {
-        "distributedInfo": {"rank": 3, "pg_config": [{"pg_name": "0", "odd": [1]}]},
-        "deviceProperties": [{"id": 0}],
-    }
-    header = Header.model_validate(known | {f"job {key}": each for key, each in raw.items()})
-    back = through_json(header)
-    assert difference(header, back, "header") == ""
-    assert header == back
+def test_facts_come_back_with_the_settings_of_the_recording(raw: dict[str, Any]) -> None:
+    groups = (Group("0", "default", 2, (0, 1)), Group("1", "", None, "[0, 2, ..., 8]"))
+    facts = Facts(rank=3, groups=groups, devices=(Device(0, "H100"), Device(None, "")), settings=raw)
+    back = through_json(facts)
+    assert difference(facts, back, "facts") == ""
+    assert facts == back
 
 
 @pytest.mark.parametrize("name", parts.SCHEMA)
 def test_a_field_that_is_added_to_a_class_is_stored(name: str) -> None:
     """Every class is stored by its fields, as they are when it is stored."""
-    cls = parts._CLASSES[name]
-    fields = cls.__dataclass_fields__ if dataclasses.is_dataclass(cls) else cls.model_fields
-    assert parts.SCHEMA[name] == list(fields)
+    assert parts.SCHEMA[name] == list(parts._CLASSES[name].__dataclass_fields__)
 
 
 def test_every_class_that_a_graph_holds_is_known() -> None:

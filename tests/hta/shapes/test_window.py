@@ -6,7 +6,7 @@ from pathlib import Path
 
 from htagraph.hta.shapes.window import device_side, in_window, is_analysed, is_mtia, step_names
 from htagraph.trace.columns import Trace
-from htagraph.trace.kineto.read import read_trace
+from htagraph.trace.readers import read_trace
 from tests.hta.shapes.test_job import TWO_STEPS, event, write
 
 

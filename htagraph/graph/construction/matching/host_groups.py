@@ -76,12 +76,11 @@ def groups_of_calls(calls: Calls, traces: Mapping[int, Trace]) -> tuple[npt.NDAr
 
 def _listed(trace: Trace) -> list[_Group]:
     """Return the process groups that a rank lists and is in, of two ranks or more."""
-    info = trace.header.distributed_info
     groups = []
-    for each in info.pg_config if info is not None else ():
-        ranks = tuple(each.members or ())
+    for each in trace.facts.groups:
+        ranks = each.ranks
         if len(ranks) > 1 and trace.rank in ranks:
-            words = dict.fromkeys(word for word in (each.pg_name, each.pg_desc) if word)
+            words = dict.fromkeys(word for word in (each.name, each.purpose) if word)
             groups.append((" ".join([*words, str(list(ranks))]), ranks))
     return groups
 

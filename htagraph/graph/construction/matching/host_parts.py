@@ -119,11 +119,8 @@ def _ways(acts: Activities, names: tuple[str, ...], rows: Array) -> npt.NDArray[
 
 def _groups_of(trace: Trace) -> list[list[int]]:
     """Return the ranks of each process group of a rank, in group order."""
-    info = trace.header.distributed_info
-    if info is None:
-        return []
-    listed = [group.members or [] for group in info.pg_config]
-    whole = [list(range(info.world_size))] if info.world_size and not any(listed) else []
+    listed = [list(group.ranks) for group in trace.facts.groups]
+    whole = [list(range(trace.facts.world_size))] if not any(listed) else []
     return [ranks for ranks in (*listed, *whole) if trace.rank in ranks]
 
 
@@ -132,11 +129,10 @@ def _only_groups(rank: Array, traces: Mapping[int, Trace]) -> tuple[Array, tuple
     number: dict[tuple[str, int], int] = {}
     of_rank: dict[int, int] = {}
     for each, trace in traces.items():
-        info = trace.header.distributed_info
-        configured = info.pg_config if info is not None else []
-        ranks = configured[0].members if len(configured) == 1 else None
-        if ranks and each in ranks:
-            words = [word for word in (configured[0].pg_name, configured[0].pg_desc) if word]
+        groups = trace.facts.groups
+        ranks = list(groups[0].ranks) if len(groups) == 1 else []
+        if each in ranks:
+            words = [word for word in (groups[0].name, groups[0].purpose) if word]
             key = (" ".join([*dict.fromkeys(words), str(ranks)]), len(ranks))
             of_rank[each] = number.setdefault(key, len(number))
     return np.array([of_rank.get(each, -1) for each in rank.tolist()], np.int64), tuple(number)
@@ -173,8 +169,7 @@ def _partners(rank: Array, way: Array, arguments: CallArguments, members: Mappin
 
 def _only_other(rank: Array, traces: Mapping[int, Trace]) -> npt.NDArray[np.int64]:
     """Return the other rank of a job of two, which needs no name; -1 in any other job."""
-    infos = [trace.header.distributed_info for trace in traces.values()]
-    sizes = {info.world_size for info in infos if info is not None and info.world_size} or {len(traces)}
+    sizes = {trace.facts.world_size for trace in traces.values() if trace.facts.world_size} or {len(traces)}
     if sizes != {2} or len(traces) != 2:
         return np.full(len(rank), -1, np.int64)
     return np.where(rank == min(traces), max(traces), min(traces)).astype(np.int64)

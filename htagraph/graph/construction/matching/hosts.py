@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from htagraph.trace.columns import Trace
-from htagraph.trace.kineto.events import DeviceProperties
 
 __all__ = ["hosts_of"]
 
@@ -19,7 +18,7 @@ def hosts_of(traces: Mapping[int, Trace]) -> dict[int, int]:
     Args:
         traces: what was read, by rank.
     """
-    name = {rank: trace.header.host_name or "" for rank, trace in traces.items()}
+    name = {rank: trace.facts.host for rank, trace in traces.items()}
     number: dict[str, int] = {}
     hosts = {rank: number.setdefault(host, len(number)) for rank, host in name.items() if host}
     nameless = [trace for rank, trace in traces.items() if rank not in hosts]
@@ -30,18 +29,12 @@ def hosts_of(traces: Mapping[int, Trace]) -> dict[int, int]:
 
 def _share_devices(traces: list[Trace]) -> bool:
     """Return whether all files list the same devices, enough for all ranks, and each rank used others of them."""
-    tables = [trace.header.device_properties for trace in traces]
-    if len(tables) < 2 or any(_kinds(table) != _kinds(tables[0]) for table in tables):
+    tables = [trace.facts.devices for trace in traces]
+    if len(tables) < 2 or any(table != tables[0] for table in tables):
         return False
-    infos = [trace.header.distributed_info for trace in traces]
-    size = max(len(traces), *(info.world_size or 0 if info else 0 for info in infos))
+    size = max(len(traces), *(trace.facts.world_size for trace in traces))
     used = [_pids(trace) for trace in traces]
     return size <= len(tables[0]) and all(used) and len(set().union(*used)) == sum(map(len, used))
-
-
-def _kinds(table: list[DeviceProperties]) -> list[tuple[int | None, str | None]]:
-    """Return what distinguishes the devices of a table: their ids and names."""
-    return [(device.id, device.name) for device in table]
 
 
 def _pids(trace: Trace) -> set[int]:
