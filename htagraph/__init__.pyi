@@ -66,7 +66,7 @@ from .output.summary import summarize as summarize
 from .output.validation import Validation as Validation
 from .output.validation import validate as validate
 from .queries.arguments import arguments as arguments
-from .queries.call_stack import call_stack as call_stack
+from .queries.attribution import call_stack as call_stack
 from .queries.contract import contract as contract
 from .queries.paths import CriticalPath as CriticalPath
 from .queries.rank_digests.digest import RankDigest as RankDigest

@@ -419,14 +419,10 @@ SLOW: dict[str, frozenset[str]] = {
             "test_no_lag_is_larger_than_what_was_recorded",
         }
     ),
-    "tests/graph/evidence/test_call_sites.py": frozenset(
-        {
-            "test_the_owner_is_the_first_place_on_the_way_up",
-        }
-    ),
     "tests/graph/evidence/test_calls.py": frozenset(
         {
             "test_the_last_and_first_work_around_a_call_are_what_a_search_finds",
+            "test_the_owner_is_the_first_place_on_the_way_up",
         }
     ),
     "tests/graph/evidence/test_job.py": frozenset(
@@ -434,14 +430,14 @@ SLOW: dict[str, frozenset[str]] = {
             "test_slices_tile_each_thread_and_name_the_innermost_activity_at_work",
         }
     ),
-    "tests/graph/evidence/test_wait_hypotheses.py": frozenset(
-        {
-            "test_the_kth_record_back_is_what_a_search_finds",
-        }
-    ),
-    "tests/graph/evidence/test_waits_at_collectives.py": frozenset(
+    "tests/graph/evidence/test_stream_waits.py": frozenset(
         {
             "test_waits_without_calls_are_true_and_those_that_bind_are_found",
+        }
+    ),
+    "tests/graph/evidence/test_waits.py": frozenset(
+        {
+            "test_the_kth_record_back_is_what_a_search_finds",
         }
     ),
     "tests/graph/measures/test_pauses.py": frozenset(
@@ -528,15 +524,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_hand_overs_of_simulated_jobs_are_found",
         }
     ),
-    "tests/graph/storage/test_parts.py": frozenset(
-        {
-            "test_every_class_that_a_graph_holds_is_known",
-        }
-    ),
     "tests/graph/storage/test_saved.py": frozenset(
         {
             "test_an_opened_graph_gives_the_same_answers",
             "test_any_job_comes_back",
+            "test_every_class_that_a_graph_holds_is_known",
         }
     ),
     "tests/graph/test_activities.py": frozenset(
@@ -581,44 +573,21 @@ SLOW: dict[str, frozenset[str]] = {
             "test_a_function_of_a_node_gives_what_networkx_gives",
         }
     ),
-    "tests/graph/test_positions.py": frozenset(
+    "tests/graph/test_selection.py": frozenset(
         {
-            "test_a_regex_is_found_anywhere",
+            "test_a_criterion_is_its_definition",
             "test_a_time_range_holds_what_begins_and_ends_in_it",
             "test_ancestors_and_descendants_are_each_others_inverse",
             "test_filters_leave_what_htas_leave",
             "test_positions_are_those_of_a_search",
+            "test_ranks_and_steps_are_those_of_the_activities",
             "test_selections_are_sets",
-            "test_steps_by_position",
         }
     ),
-    "tests/graph/test_selection.py": frozenset(
-        {
-            "test_a_group_stands_for_its_kinds",
-            "test_globs_match_names",
-            "test_kinds_are_alternatives",
-            "test_numbers_are_alternatives",
-        }
-    ),
-    "tests/hta/critical_path/test_analysis.py": frozenset(
+    "tests/hta/analyzers/test_critical_path_analysis.py": frozenset(
         {
             "test_a_path_spans_its_step_though_backward_runs_on_a_thread_of_its_own",
             "test_it_fails_on_no_trace",
-        }
-    ),
-    "tests/hta/critical_path/test_columns.py": frozenset(
-        {
-            "test_the_heaviest_path_is_networkxs_choice_among_equals",
-        }
-    ),
-    "tests/hta/critical_path/test_overlay.py": frozenset(
-        {
-            "test_perfetto_reads_all_of_it",
-        }
-    ),
-    "tests/hta/critical_path/test_view.py": frozenset(
-        {
-            "test_all_kernels_of_a_cuda_graph_are_nodes",
         }
     ),
     "tests/hta/shapes/test_breakdowns.py": frozenset(
@@ -635,16 +604,19 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/hta/shapes/test_launches.py": frozenset(
         {
             "test_graph_launches_which_hta_leaves_out_are_there",
-        }
-    ),
-    "tests/hta/shapes/test_patterns.py": frozenset(
-        {
+            "test_the_candidates_are_those_of_hta",
             "test_the_numbers_are_htas",
         }
     ),
-    "tests/hta/shapes/test_stragglers.py": frozenset(
+    "tests/hta/shapes/test_path_files.py": frozenset(
         {
-            "test_the_candidates_are_those_of_hta",
+            "test_perfetto_reads_all_of_it",
+        }
+    ),
+    "tests/hta/shapes/test_path_view.py": frozenset(
+        {
+            "test_all_kernels_of_a_cuda_graph_are_nodes",
+            "test_the_heaviest_path_is_networkxs_choice_among_equals",
         }
     ),
     "tests/hta/test_trace_analysis.py": frozenset(
@@ -842,12 +814,14 @@ SLOW: dict[str, frozenset[str]] = {
         {
             "test_a_hundred_thousand_events_take_about_a_second",
             "test_arguments_are_those_that_json_reads",
+            "test_links_are_those_of_trying_every_pair",
             "test_what_no_file_recorded_has_no_arguments",
         }
     ),
     "tests/queries/test_attribution.py": frozenset(
         {
             "test_the_operator_is_the_first_upwards",
+            "test_the_stack_of_an_activity_is_the_walk_up_the_tree",
         }
     ),
     "tests/queries/test_blame.py": frozenset(
@@ -856,10 +830,10 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_slow_rank_is_blamed_for_its_kernels_whatever_the_thresholds",
         }
     ),
-    "tests/queries/test_call_stack.py": frozenset(
+    "tests/queries/test_breakdowns.py": frozenset(
         {
-            "test_the_device_work_of_an_activity_is_what_has_it_among_its_ancestors",
-            "test_the_stack_of_an_activity_is_the_walk_up_the_tree",
+            "test_all_time_has_one_owner_or_none",
+            "test_statistics_are_those_of_each_groups_list",
         }
     ),
     "tests/queries/test_counter_series.py": frozenset(
@@ -869,35 +843,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_every_queue_begins_and_ends_empty",
         }
     ),
-    "tests/queries/test_cupti_ranges.py": frozenset(
-        {
-            "test_the_operators_around_are_those_met_on_the_way_up",
-        }
-    ),
-    "tests/queries/test_device_annotations.py": frozenset(
-        {
-            "test_the_narrowest_is_what_trying_all_finds",
-        }
-    ),
-    "tests/queries/test_durations.py": frozenset(
-        {
-            "test_statistics_are_those_of_each_groups_list",
-        }
-    ),
-    "tests/queries/test_execution_trace_links.py": frozenset(
-        {
-            "test_links_are_those_of_trying_every_pair",
-        }
-    ),
-    "tests/queries/test_interrupted.py": frozenset(
-        {
-            "test_those_of_a_real_job_are_long_gaps_in_its_files_too",
-            "test_what_was_planted_in_many_names_is_found_and_nothing_else",
-        }
-    ),
-    "tests/queries/test_interrupted_ranks.py": frozenset(
+    "tests/queries/test_interruptions.py": frozenset(
         {
             "test_eight_ranks_of_a_real_job_go_on_two_by_two",
+            "test_those_of_a_real_job_are_long_gaps_in_its_files_too",
+            "test_what_was_planted_in_many_names_is_found_and_nothing_else",
         }
     ),
     "tests/queries/test_kernel_sequences.py": frozenset(
@@ -907,20 +857,12 @@ SLOW: dict[str, frozenset[str]] = {
             "test_work_belongs_to_the_innermost_of_some_activities_above_it",
         }
     ),
-    "tests/queries/test_near_critical.py": frozenset(
-        {
-            "test_fewer_are_the_first_of_more",
-            "test_of_parallel_branches_the_longest_is_next_and_its_slack_is_what_it_is_shorter",
-        }
-    ),
-    "tests/queries/test_path_window.py": frozenset(
-        {
-            "test_each_step_of_a_rank_is_a_window_that_its_path_fills",
-        }
-    ),
     "tests/queries/test_paths.py": frozenset(
         {
             "test_a_way_is_critical_as_soon_as_it_is_longer_by_its_slack",
+            "test_each_step_of_a_rank_is_a_window_that_its_path_fills",
+            "test_fewer_are_the_first_of_more",
+            "test_of_parallel_branches_the_longest_is_next_and_its_slack_is_what_it_is_shorter",
             "test_so_it_is_in_traces",
             "test_the_first_way_has_the_least_slack_of_all_edges_that_bring_work_of_their_own",
         }
@@ -931,16 +873,17 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_same_work_has_the_same_number_on_all_ranks_and_in_all_steps",
         }
     ),
+    "tests/queries/test_recorded_events.py": frozenset(
+        {
+            "test_the_narrowest_is_what_trying_all_finds",
+            "test_the_operators_around_are_those_met_on_the_way_up",
+        }
+    ),
     "tests/queries/test_replay.py": frozenset(
         {
             "test_every_dag_is_replayed_to_the_nanosecond",
             "test_every_generated_job_is_replayed_to_the_nanosecond",
             "test_without_unexplained_gaps_nothing_comes_later",
-        }
-    ),
-    "tests/queries/test_time_by_owner.py": frozenset(
-        {
-            "test_all_time_has_one_owner_or_none",
         }
     ),
     "tests/test_docs.py": frozenset(

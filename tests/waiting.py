@@ -17,7 +17,7 @@ from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.activities import Edges
 from htagraph.graph.construction.activities import prepare
-from htagraph.graph.construction.join import join
+from htagraph.graph.construction.build import join
 from htagraph.graph.evidence.job import Job
 from htagraph.simulate import Job as Described
 from htagraph.simulate import simulate

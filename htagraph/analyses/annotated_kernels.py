@@ -11,7 +11,7 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import annotation_of, names_of
-from htagraph.queries.device_annotations import device_annotations, narrowest
+from htagraph.queries.recorded_events import device_annotations, narrowest
 
 __all__ = ["annotated_kernels"]
 

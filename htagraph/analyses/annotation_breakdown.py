@@ -11,9 +11,9 @@ from htagraph.core.kinds import ANNOTATIONS, of_kinds
 from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
-from htagraph.queries.device_annotations import device_annotations
-from htagraph.queries.durations import STATISTICS, statistics
+from htagraph.queries.breakdowns import STATISTICS, statistics
 from htagraph.queries.on_workers import or_summed, over_ranks
+from htagraph.queries.recorded_events import device_annotations
 
 __all__ = ["annotation_breakdown"]
 

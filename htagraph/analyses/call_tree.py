@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from htagraph.core.arrays import Array, texts_of
 from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
+from htagraph.core.parents import deepest_first
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.call_stack import tree_columns
 
 __all__ = ["call_tree"]
 
@@ -41,7 +42,7 @@ def call_tree(graph: DependencyGraph) -> pd.DataFrame:
     Source: HTA's CallGraph, whose columns are parent, depth, height, num_kernels, kernel_dur_sum, kernel_span,
     first_kernel_start and last_kernel_end.
     """
-    acts, tree = graph.activities, tree_columns(graph)
+    acts, tree = graph.activities, _tree_columns(graph)
     rows = np.flatnonzero(~of_kinds(acts.kind, ADDED))
     some = tree["kernels"][rows] > 0
     first, last = tree["first_kernel"][rows], tree["last_kernel"][rows]
@@ -50,9 +51,9 @@ def call_tree(graph: DependencyGraph) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "rank": acts.rank[rows].astype(np.int64),
-            "lane": _text(lanes, acts.lane[rows]),
-            "kind": _text(labels, acts.kind[rows]),
-            "name": _text(graph.names, acts.name[rows]),
+            "lane": texts_of(lanes, acts.lane[rows]),
+            "kind": texts_of(labels, acts.kind[rows]),
+            "name": texts_of(graph.names, acts.name[rows]),
             **{column: tree[column][rows].astype(np.int64) for column in ("parent", "depth", "height", "kernels")},
             "kernel_us": tree["kernel_ns"][rows] / 1000,
             "kernel_span_us": np.where(some, last - first, np.nan) / 1000,
@@ -65,6 +66,28 @@ def call_tree(graph: DependencyGraph) -> pd.DataFrame:
     )
 
 
-def _text(texts: list[str] | tuple[str, ...], codes: np.ndarray) -> pd.api.extensions.ExtensionArray:
-    used, number = np.unique(codes, return_inverse=True)
-    return pd.array([texts[code] for code in used], dtype="str").take(number)
+def _tree_columns(graph: DependencyGraph) -> dict[str, Array]:
+    """Return for every activity its place in the tree and the device work inside it; times are ns.
+
+    Keys: ``parent``, ``depth``, ``height``, ``kernels``, ``kernel_ns``, ``first_kernel`` and ``last_kernel`` (start of
+    the first and end of the last on the common clock; without meaning for activities without device work).
+    """
+    acts, time = graph.activities, graph.time
+    never = np.iinfo(np.int64).max  # ns; any start is earlier
+    parent = graph.tree.parent
+    work = acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER)
+    height = np.where(acts.on_device, 0, 1).astype(np.int32)
+    kernels = work.astype(np.int64)
+    total = np.where(work, acts.duration, 0)
+    first, last = np.where(work, time[0::2], never), np.where(work, time[1::2], -never)
+    for rows in deepest_first(parent):
+        above = parent[rows]
+        np.maximum.at(height, above, height[rows] + 1)
+        np.add.at(kernels, above, kernels[rows])
+        np.add.at(total, above, total[rows])
+        np.minimum.at(first, above, first[rows])
+        np.maximum.at(last, above, last[rows])
+    return {
+        "parent": parent, "depth": graph.tree.depth, "height": height, "kernels": kernels, "kernel_ns": total,
+        "first_kernel": first, "last_kernel": last,
+    }  # fmt: skip

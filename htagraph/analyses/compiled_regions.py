@@ -9,7 +9,7 @@ from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.core.naming import is_compiled_region, is_triton_kernel, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
-from htagraph.queries.launched_work import launched
+from htagraph.queries.counter_series import launched
 from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["compiled_regions"]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.path_window import path_in_window
-from htagraph.queries.paths import CriticalPath
+from htagraph.graph.selection import IntSelector
+from htagraph.queries.paths import CriticalPath, path_in_window
 
 __all__ = ["critical_path"]
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from htagraph.core.flops import flop_per_count
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.cupti_ranges import counter_ranges, operators_around
+from htagraph.queries.recorded_events import counter_ranges, operators_around
 
 __all__ = ["cupti_counters"]
 

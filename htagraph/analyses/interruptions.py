@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.interrupted import interrupted
+from htagraph.queries.interruptions import interrupted
 
 __all__ = ["interruptions"]
 
@@ -25,7 +25,7 @@ def interruptions(graph: DependencyGraph) -> pd.DataFrame:
     What an operator does itself is long in that operator; so interruptions count only if they hit at least five
     different places, none of which has more than half of their time. What stops a thread (another process on its core,
     Python's garbage collector, swapping, the profiler) is not in a trace. The exact definition is at
-    `htagraph.queries.interrupted`; ``htagraph what-if --no-interruptions`` predicts the job without them.
+    `htagraph.queries.interruptions`; ``htagraph what-if --no-interruptions`` predicts the job without them.
 
     Args:
         graph: the job.

@@ -10,7 +10,7 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import timed_work
-from htagraph.queries.durations import STATISTICS, statistics
+from htagraph.queries.breakdowns import STATISTICS, statistics
 from htagraph.queries.on_workers import or_summed, over_ranks
 
 __all__ = ["kernel_breakdown"]

@@ -7,7 +7,7 @@ import pandas as pd
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import timed_work
-from htagraph.queries.durations import STATISTICS, statistics
+from htagraph.queries.breakdowns import STATISTICS, statistics
 
 __all__ = ["kernel_distribution"]
 

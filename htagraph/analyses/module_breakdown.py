@@ -12,8 +12,8 @@ from htagraph.core.naming import is_module_frame, names_that
 from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import module_of, names_of
+from htagraph.queries.breakdowns import OWNED, kind_words, time_by_owner
 from htagraph.queries.on_workers import by_class, over_ranks
-from htagraph.queries.time_by_owner import OWNED, kind_words, time_by_owner
 
 __all__ = ["module_breakdown"]
 

@@ -13,8 +13,8 @@ from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import arguments
 from htagraph.queries.attribution import names_of, operator_of
+from htagraph.queries.breakdowns import OWNED, kind_words, time_by_owner
 from htagraph.queries.on_workers import or_summed, over_ranks
-from htagraph.queries.time_by_owner import OWNED, kind_words, time_by_owner
 
 __all__ = ["operator_breakdown"]
 

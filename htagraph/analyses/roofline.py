@@ -27,8 +27,8 @@ from htagraph.core.naming import names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.attribution import names_of
-from htagraph.queries.cupti_ranges import counter_ranges, operators_around
 from htagraph.queries.kernel_sequences import work_below
+from htagraph.queries.recorded_events import counter_ranges, operators_around
 
 __all__ = ["roofline"]
 

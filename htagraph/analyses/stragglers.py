@@ -18,10 +18,18 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits
 from htagraph.queries.attribution import names_of
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
-from htagraph.queries.rank_differences import Difference, alone_work, rank_differences
-from htagraph.queries.slow_ranks import SlowRanks, slow_ranks
-from htagraph.queries.slow_work import COMPARED, SlowWork, largest_upstream, slow_work
-from htagraph.queries.straggler import charges_of, straggler_among
+from htagraph.queries.compare import SlowRanks, slow_ranks
+from htagraph.queries.straggler import (
+    COMPARED,
+    Difference,
+    SlowWork,
+    alone_work,
+    charges_of,
+    largest_upstream,
+    rank_differences,
+    slow_work,
+    straggler_among,
+)
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -91,7 +99,7 @@ class Stragglers:
 
     def plot(self) -> Figure:
         """Return the figure of how much longer each rank takes for each step; see `htagraph.plot.stragglers`."""
-        from htagraph.output.plot.stragglers import stragglers as figure
+        from htagraph.output.plot.breakdowns import stragglers as figure
 
         return figure(self)
 

@@ -84,7 +84,7 @@ def report(path: CriticalPath, inputs: Sequence[str], *, top: int = 10, segments
     from htagraph.findings.conclusions.claims import path_claims
     from htagraph.findings.verbs import critical_path as findings
     from htagraph.output.report import Wording, report_on
-    from htagraph.queries.host_pauses import host_pauses
+    from htagraph.queries.host_time import host_pauses
 
     whole = path.summary()
     claims = path_claims(path)

@@ -14,7 +14,7 @@ from htagraph.cli.options import Form, Ranks, Top, chosen, emit, read, show
 from htagraph.cli.targets import Comment, Drawn
 from htagraph.core.words import nearest_words
 from htagraph.output.wording import diff as wording
-from htagraph.queries.bound import CATEGORIES
+from htagraph.queries.path_segments import CATEGORIES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -55,7 +55,7 @@ def report(
 
     from htagraph.findings.verbs import files as findings
     from htagraph.output.report import Report, Wording
-    from htagraph.queries.execution_trace_links import link_execution_trace
+    from htagraph.queries.arguments import link_execution_trace
     from htagraph.queries.inputs import inputs_of, issues_of, window_us
 
     names = nodes.reset_index().groupby("name", as_index=False, sort=False).agg(

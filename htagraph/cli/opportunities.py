@@ -42,7 +42,7 @@ def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -
     from htagraph.findings.verbs import opportunities as findings
     from htagraph.graph.measures.steps import whole_steps
     from htagraph.output.report import Wording, report_on
-    from htagraph.queries.bound import bound_of
+    from htagraph.queries.path_segments import bound_of
 
     path = critical_path(graph)
     bound, doubts = bound_of(path), doubts_of(graph)

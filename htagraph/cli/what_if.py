@@ -176,7 +176,7 @@ def report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: int = 5) -
     from htagraph.analyses.critical_path import critical_path
     from htagraph.findings.verbs import what_if as findings
     from htagraph.output.report import Wording, report_on
-    from htagraph.queries.bound import bound_of
+    from htagraph.queries.path_segments import bound_of
 
     after = outcomes[-1]
     paths = critical_path(after.baseline), after.critical_path()

@@ -114,7 +114,7 @@ def is_figure(form: Format | None, output: Path | None) -> bool:
     """
     if form is not None or output is None or _is_folder(output):
         return False
-    from htagraph.output.export.endings import FIGURES
+    from htagraph.output.whole_files import FIGURES
 
     return output.suffix.lower() in FIGURES
 
@@ -205,7 +205,7 @@ def _write_tables(
     result: Report | Summary | Validation, form: Literal["csv", "parquet"], output: Path, paths: Sequence[str]
 ) -> None:
     """Write a file per table into a folder, or the one table of a command to a file."""
-    from htagraph.output.export.result_files import table_bytes, write_tables
+    from htagraph.output.export.parquet import table_bytes, write_tables
     from htagraph.output.render import frames_of, own_tables
 
     if _is_folder(output) or not output.suffix:

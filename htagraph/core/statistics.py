@@ -6,15 +6,16 @@ On arrays, they take about a tenth of the time of pandas' ``groupby``.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints
 
-__all__ = ["DISTRIBUTION", "MAD_TO_DEVIATION", "described", "others_median", "summed", "upper_quantile"]
+__all__ = ["DISTRIBUTION", "MAD_TO_DEVIATION", "described", "ordered_by", "others_median", "summed", "upper_quantile"]
 
 DISTRIBUTION = ("count", "mean", "std", "min", "p25", "median", "p75", "max")
 """Names of the statistics that `described` returns, as in ``pandas.DataFrame.describe``."""
@@ -77,6 +78,24 @@ def _of_sorted(values: Array, group: Array, groups: int) -> dict[str, Array]:
         squares = np.add.reduceat((values - mean[group]) ** 2, first)
         deviation[some] = np.sqrt(squares / np.where(size[some] > 1, size[some] - 1, np.nan))
     return {"count": size, "sum": total, "mean": mean, "std": deviation, "min": low, "max": high}
+
+
+def ordered_by(group: Array, values: Array, place: Callable[[Ints], Ints]) -> tuple[Array, Array]:
+    """Return (the groups that occur, ascending; of the values of each, in their order, the one at a place).
+
+    Args:
+        group: the number of each value's group.
+        values: the values.
+        place: the place, 0 and up, for groups of so many values.
+
+    Example:
+        >>> group, median = ordered_by(np.array([7, 2, 7]), np.array([9, 5, 3]), lambda count: count // 2)
+        >>> group.tolist(), median.tolist()
+        ([2, 7], [5, 9])
+    """
+    order = np.lexsort((values, group))
+    known, first, count = np.unique(group[order], return_index=True, return_counts=True)
+    return known, values[order][first + place(count)]
 
 
 def others_median(values: Array, group: Array) -> npt.NDArray[np.float64]:

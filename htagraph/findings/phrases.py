@@ -89,7 +89,7 @@ def cause_words(cause: str, shares: Mapping[str, float]) -> str:
     """Return what bounds a job.
 
     Args:
-        cause: what bounds it; see `htagraph.queries.bound.Bound`.
+        cause: what bounds it; see `htagraph.queries.path_segments.Bound`.
         shares: percent of the path by category.
 
     Example:

@@ -19,7 +19,7 @@ from htagraph.output.recorded_settings import (
     device_setting,
     recorded_checks,
 )
-from htagraph.queries.bound import bound_of
+from htagraph.queries.path_segments import bound_of
 from htagraph.trace.discover import TracePaths
 from htagraph.trace.kineto.again import check_arguments
 

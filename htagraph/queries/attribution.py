@@ -1,4 +1,4 @@
-"""The operator, module or annotation that an activity belongs to, which names the time of a kernel or a call."""
+"""What an activity belongs to: its operator, module, annotation and call stack, which name the time of its work."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import texts_of
+from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_data_loader, is_module_frame, names_that, short_name
 from htagraph.core.parents import nearest
 from htagraph.graph.dependency_graph import DependencyGraph
 
 if TYPE_CHECKING:
+    import pandas as pd
     from pandas.api.extensions import ExtensionArray
 
-__all__ = ["annotation_of", "in_data_loader", "label_of", "module_of", "names_of", "operator_of"]
+__all__ = ["annotation_of", "call_stack", "in_data_loader", "label_of", "module_of", "names_of", "operator_of"]
 
 _MAX_LABEL = 60
 """How many letters of a name a sentence shows. Chosen: half a line. Doubled, a name fills a line; only texts change."""
@@ -88,3 +90,39 @@ def label_of(graph: DependencyGraph, activity: int) -> str:
     name = graph.names[graph.activities.name[activity]]
     name = short_name(name) if graph.activities.on_device[activity] else name
     return name if len(name) <= _MAX_LABEL else name[: _MAX_LABEL - 1] + "…"
+
+
+def call_stack(graph: DependencyGraph, activity: int) -> pd.DataFrame:
+    """Return the call stack of an activity: everything that encloses it, the outermost first, and the activity itself.
+
+    A kernel or copy is inside its launch; backward work on an autograd engine thread is inside what called the engine.
+
+    Args:
+        graph: the job.
+        activity: its number.
+
+    Returns:
+        One row per level, indexed by ``activity`` (int64): ``depth`` (int64, 0 for the outermost), and the columns of
+        `Selection.to_frame`: ``rank`` (int32), ``kind``, ``name``, ``lane`` (str), ``stream`` (int64), ``step``
+        (int32), ``start_us``, ``duration_us`` (float64, µs), ``parent``, ``cause`` (int32), ``correlation`` (int64).
+
+    Raises:
+        SelectionError: there is no such activity.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> kernel = int(graph.select(kind="kernel", name="*gemm*").activities[0])
+        >>> hg.call_stack(graph, kernel)["kind"].tolist()[-2:]
+        ['launch', 'computation']
+    """
+    if not isinstance(activity, int | np.integer) or not 0 <= activity < len(graph.activities):
+        msg = f"activity {activity!r}: this graph has activities 0 to {len(graph.activities) - 1}"
+        raise SelectionError(msg)
+    above = graph.tree.parent
+    path = [int(activity)]
+    while above[path[-1]] >= 0:
+        path.append(int(above[path[-1]]))
+    frame = graph.select(activity=path).to_frame().loc[path[::-1]]
+    frame.insert(0, "depth", np.arange(len(path)))
+    return frame

@@ -1,4 +1,7 @@
-"""Which activities a change is about, and what is said where there are none."""
+"""Which activities, or which untraced host time, a change is about; and what is said where there are none.
+
+Untraced time is the Python between the activities of a thread, which no event covers where no stacks were recorded.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,20 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import distinct
 from htagraph.core.errors import NothingMeetsError, SelectionError
-from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, of_kinds
-from htagraph.graph.criteria import Criteria, Mask, mask_of
-from htagraph.queries.untraced import UNTRACED
+from htagraph.core.kinds import ANNOTATIONS, BETWEEN, OPERATORS, ActivityKind, GapKind, of_kinds
+from htagraph.core.words import nearest_words
+from htagraph.graph.selection import Criteria, Mask, mask_of, named
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.weights import State
 
-__all__ = ["REGIONS", "activities_of", "kinds_of", "no_match"]
+__all__ = ["REGIONS", "UNTRACED", "activities_of", "kinds_of", "no_match", "untraced_gaps"]
 
 REGIONS = (*ANNOTATIONS, ActivityKind.PYTHON)
 """Kinds whose name stands for all that is inside."""
-
 _MAX_SIMILAR_NAMES = 5
 """How many similar names an error names. Chosen to fit a line or two; it changes messages only."""
 _MAX_DIFFLIB_NAMES = 2000
@@ -30,9 +33,12 @@ _MAX_DIFFLIB_NAMES = 2000
 
 Chosen: difflib is slow, and an error should come at once. It changes messages only."""
 _WAITS_OF_PATHS = frozenset({"data_loading", "waiting", "gap", "head"})
-"""Categories of critical paths (`queries.bound.CATEGORIES`) that are no work of activities."""
+"""Categories of critical paths (`queries.path_segments.CATEGORIES`) that are no work of activities."""
 _MAX_NAME_WIDTH = 100
 """How many characters of a name an error shows. Chosen: C++ kernel names have thousands. It changes messages only."""
+UNTRACED = "untraced"
+"""The word for this time where changes take a kind of activity."""
+_CRITERIA = ("after", "before", "op", "rank", "step", "min_us", "max_us")
 
 
 def kinds_of(criteria: dict[str, Any]) -> set[str]:
@@ -69,6 +75,73 @@ def activities_of(state: State, criteria: dict[str, Any]) -> npt.NDArray[np.bool
             others = {key: value for key, value in criteria.items() if key not in {"name", "regex", "kind"}}
             chosen[:-1] |= inside & _meeting(graph, others)
     return chosen
+
+
+def no_match(graph: DependencyGraph, criteria: dict[str, Any]) -> NothingMeetsError:
+    """Return the error for criteria that no activity meets, with similar names and looser criteria that would match."""
+    if not len(graph.activities):
+        return NothingMeetsError("this graph has no activities, so nothing matches")
+    given = {key: value for key, value in criteria.items() if value is not None}
+    text = ", ".join(f"{key}={value!r}" for key, value in given.items()) or "no criteria"
+    globs = [key for key in ("name", "op", "regex") if key in given]
+    looser = graph.select(**{key: value for key, value in given.items() if key not in globs})
+    hints = []
+    for key in globs:
+        known = np.unique(graph.activities.name[looser.activities if key != "op" else slice(None)])
+        near = _similar(str(given[key]), [graph.names[name] for name in known])
+        if near:
+            hints.append(f"names like that: {', '.join(repr(_short(name)) for name in near)}")
+    without = graph.select(**{key: value for key, value in given.items() if key in globs})
+    if len(without) and len(globs) < len(given):
+        kinds = sorted({ActivityKind(code).label for code in np.unique(graph.activities.kind[without.activities])})
+        hints.append(f"without {', '.join(key for key in given if key not in globs)} it would match {', '.join(kinds)}")
+    if "category" in given:
+        categories = {graph.names[name] for name in np.unique(graph.activities.category).tolist()}
+        hints.append(f"the categories are {', '.join(sorted(categories - {''}))}")
+    elif not hints:
+        kinds = sorted({ActivityKind(code).label for code in np.unique(graph.activities.kind)})
+        hints.append(f"the graph has the kinds {', '.join(kinds)}")
+    return NothingMeetsError(f"nothing matches {text}; {'; '.join(hints)}")
+
+
+def untraced_gaps(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArray[np.int64]:
+    """Return the vertices before which a thread spends time that no event covers.
+
+    This is the Python between operators where no stacks were recorded; with stacks, the frames have the time. Waits for
+    the data loader, and pauses of worker threads, are not part of it.
+
+    Args:
+        graph: the job.
+        criteria: ``after`` and ``before`` (globs of the activities on the thread right before and right after the gap),
+            ``op`` (glob of an annotation, step or other activity that encloses it), ``rank``, ``step``, ``min_us`` and
+            ``max_us`` (length of the gap). None leaves a criterion out.
+
+    Raises:
+        NothingMeetsError: no gap meets the criteria.
+        SelectionError: an unknown criterion.
+
+    Example:
+        >>> import htagraph as hg
+        >>> len(untraced_gaps(hg.load("data/demo"), {"rank": 0, "min_us": 10}))
+        9
+    """
+    given = {key: value for key, value in criteria.items() if value is not None}
+    for key in given:
+        if key not in _CRITERIA:
+            near = nearest_words(key, _CRITERIA)
+            msg = f"{key!r} is no criterion of untraced time: choose from {', '.join(_CRITERIA)}{near}"
+            raise SelectionError(msg)
+    edges = graph.edges
+    between = np.flatnonzero(of_kinds(edges.kind, BETWEEN) & (graph.gap_kind[edges.target] == GapKind.HOST_UNTRACED))
+    between = between[graph.binding[edges.target[between]] == between]
+    source, target = edges.source[between] >> 1, edges.target[between]
+    after, before = (_name_mask(graph, given.pop(key, None)) for key in ("after", "before"))
+    fits = after[source] & before[target >> 1] & _around(graph, target, given)
+    length = graph.gap[target] / 1000
+    fits &= (length >= given.get("min_us", 0)) & (length <= given.get("max_us", np.inf))
+    if not fits.any():
+        raise NothingMeetsError(_nothing(graph, target, criteria))
+    return distinct(target[fits], graph.vertex_count)
 
 
 def _refuse_parts_of_paths(criteria: dict[str, Any]) -> None:
@@ -116,33 +189,6 @@ def _meeting(graph: DependencyGraph, criteria: dict[str, Any]) -> Mask:
     return inside & mask_of(graph, cast("Criteria", others)) if others else inside
 
 
-def no_match(graph: DependencyGraph, criteria: dict[str, Any]) -> NothingMeetsError:
-    """Return the error for criteria that no activity meets, with similar names and looser criteria that would match."""
-    if not len(graph.activities):
-        return NothingMeetsError("this graph has no activities, so nothing matches")
-    given = {key: value for key, value in criteria.items() if value is not None}
-    text = ", ".join(f"{key}={value!r}" for key, value in given.items()) or "no criteria"
-    globs = [key for key in ("name", "op", "regex") if key in given]
-    looser = graph.select(**{key: value for key, value in given.items() if key not in globs})
-    hints = []
-    for key in globs:
-        known = np.unique(graph.activities.name[looser.activities if key != "op" else slice(None)])
-        near = _similar(str(given[key]), [graph.names[name] for name in known])
-        if near:
-            hints.append(f"names like that: {', '.join(repr(_short(name)) for name in near)}")
-    without = graph.select(**{key: value for key, value in given.items() if key in globs})
-    if len(without) and len(globs) < len(given):
-        kinds = sorted({ActivityKind(code).label for code in np.unique(graph.activities.kind[without.activities])})
-        hints.append(f"without {', '.join(key for key in given if key not in globs)} it would match {', '.join(kinds)}")
-    if "category" in given:
-        categories = {graph.names[name] for name in np.unique(graph.activities.category).tolist()}
-        hints.append(f"the categories are {', '.join(sorted(categories - {''}))}")
-    elif not hints:
-        kinds = sorted({ActivityKind(code).label for code in np.unique(graph.activities.kind)})
-        hints.append(f"the graph has the kinds {', '.join(kinds)}")
-    return NothingMeetsError(f"nothing matches {text}; {'; '.join(hints)}")
-
-
 def _short(name: str) -> str:
     return name if len(name) <= _MAX_NAME_WIDTH else name[: _MAX_NAME_WIDTH - 1] + "…"
 
@@ -162,3 +208,39 @@ def _similar(glob: str, names: list[str]) -> list[str]:
             by_word.setdefault(word, []).append(name)
     near = [name for word in difflib.get_close_matches(text, by_word, n=_MAX_SIMILAR_NAMES) for name in by_word[word]]
     return list(dict.fromkeys(near))[:_MAX_SIMILAR_NAMES]
+
+
+def _name_mask(graph: DependencyGraph, glob: str | None) -> Mask:
+    """Return which activities have a name that matches, all if no glob is given."""
+    if glob is None:
+        return np.ones(len(graph.activities), np.bool_)
+    return named(graph.names, glob)[graph.activities.name]
+
+
+def _around(graph: DependencyGraph, target: npt.NDArray[Any], given: dict[str, Any]) -> Mask:
+    """Return which gaps are in an operator or annotation, on a rank, in a step."""
+    acts = graph.activities
+    at = target >> 1
+    region = np.where(target % 2, at, graph.tree.parent[at])
+    fits = np.ones(len(target), np.bool_)
+    if "op" in given:
+        enclosing = np.append(_name_mask(graph, given["op"]), False)
+        enclosing[:-1] |= graph.tree.inside(enclosing[:-1])
+        fits &= enclosing[region]
+    criteria = {key: given[key] for key in ("rank", "step") if key in given}
+    allowed = np.zeros(len(acts), np.bool_)
+    allowed[graph.select(**criteria).activities] = True
+    return fits & allowed[at]
+
+
+def _nothing(graph: DependencyGraph, target: npt.NDArray[Any], criteria: dict[str, Any]) -> str:
+    text = ", ".join(f"{key}={value!r}" for key, value in criteria.items() if value is not None) or "no criteria"
+    if not len(target):
+        frames = bool((graph.activities.kind == ActivityKind.PYTHON).any())
+        hint = "; Python stacks were recorded: kind='python' has that time" if frames else ""
+        return f"this graph has no untraced host time{hint}"
+    longest = int(target[np.argmax(graph.gap[target])])
+    name = graph.names[graph.activities.name[longest >> 1]]
+    return (
+        f"no untraced host time meets {text}; the longest gap is {graph.gap[longest] / 1000:,.0f} µs, before {name!r}"
+    )

@@ -1,21 +1,20 @@
-"""Counters over time: queue length of each stream and bandwidth of copies. One row per change, constant in between."""
+"""Counters over time (queue length of each stream, bandwidth of copies): a row per change, constant in between."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.arrays import Array
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import LAUNCHES, ActivityKind, of_kinds
 from htagraph.core.naming import copy_kind
 from htagraph.core.statistics import described
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.launched_work import launched
 
-__all__ = ["bandwidth_changes", "distribution", "lasting_us", "queue_changes"]
-
+__all__ = ["bandwidth_changes", "distribution", "lasting_us", "launched", "queue_changes"]
 
 _QUEUE = {
     "rank": "int64", "device": "int64", "stream": "int64", "time_us": "float64", "queue_length": "int64",
@@ -33,6 +32,15 @@ _MAX_BANDWIDTH_GB_S = 1e9
 
 Chosen: a thousand times and more beyond any memory, and small enough that float64 sums of bandwidths return to 0.
 Doubled, nothing changes for bandwidths that a device can have."""
+
+
+def launched(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return (launch, device work) of all LAUNCH and GRAPH edges, by rank, start of the launch and of the work."""
+    acts, edges = graph.activities, graph.edges
+    pairs = np.flatnonzero(of_kinds(edges.kind, LAUNCHES))
+    call, work = edges.source[pairs].astype(np.int64) >> 1, edges.target[pairs].astype(np.int64) >> 1
+    order = np.lexsort((work, acts.start[work], call, acts.start[call], acts.rank[work]))
+    return call[order], work[order]
 
 
 def queue_changes(graph: DependencyGraph) -> pd.DataFrame:

@@ -1,33 +1,50 @@
-"""Segments of a path: which activity spends each stretch of it, and on what."""
+"""Segments of a path (which activity spends each stretch of it, and on what), and what bounds a job by them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import EDGES, ActivityKind, EdgeKind, GapKind
+from htagraph.core.naming import has_loader_workers, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import in_data_loader
-from htagraph.queries.bound import CATEGORIES
 
-__all__ = ["NO_EDGE", "Segments", "segments_of"]
+if TYPE_CHECKING:
+    from htagraph.queries.paths import CriticalPath
 
+__all__ = ["CATEGORIES", "HOST_CATEGORIES", "NO_EDGE", "Bound", "Segments", "bound_of", "segments_of"]
 
+_MIN_WAITING_STEPS = 0.5
+"""Share of the calls of a loader with workers that must wait on the path. Chosen: most of them. It cannot be doubled;
+at 1, one batch that was ready in time would make the workers look fast enough."""
+_MIN_BATCHES = 2
+"""Batches that a rank asks for from which on waits for most of them set the pace. Chosen: one wait may be by chance.
+Doubled, recordings of two and three steps name workers only if these take most of the path."""
+_MIN_WAIT_SHARE = 0.05
+"""Share of the path that waits for workers. Chosen: less than the spread of steps is no bound. Doubled, loaders that
+are 5 to 10 % slower than a step are not named as what bounds the job."""
+_MOST = 50.0
+"""Percent of the path from which waits for workers bound the job, however few batches they are. Chosen: the larger
+part; several workers deliver at once, and a few waits are for all of their batches. It cannot be doubled."""
+CATEGORIES = (
+    "host", "launch", "computation", "communication", "waiting", "sync", "memory", "data_loading", "gap", "head",
+)  # fmt: skip
+"""What the time of a segment of a path was spent on; defined at `CriticalPath.to_frame`."""
+HOST_CATEGORIES = ("host", "launch", "sync")
+"""Categories of a path that are one cause, the host: what it runs, its launches, its returns from blocking calls."""
 _OF_KIND: dict[Any, str] = dict.fromkeys(ActivityKind, "host") | {
     ActivityKind.LAUNCH: "launch", ActivityKind.SYNC: "sync", ActivityKind.HOST_COMMUNICATION: "communication",
     ActivityKind.COMPUTATION: "computation", ActivityKind.COMMUNICATION: "communication",
     ActivityKind.MEMORY: "memory", ActivityKind.DEVICE_OTHER: "waiting",
 }  # fmt: skip
 """Category of an activity's own work (BODY edges), by the activity's kind."""
-_OF_EDGE: dict[Any, str] = dict.fromkeys(EdgeKind, "waiting") | {
-    EdgeKind.HOST_ORDER: "host", EdgeKind.LAUNCH: "launch", EdgeKind.GRAPH: "launch", EdgeKind.HOST_SYNC: "sync",
-    EdgeKind.MEMCPY_SYNC: "sync", EdgeKind.COLLECTIVE: "communication", EdgeKind.P2P: "communication",
-    EdgeKind.DATALOADER: "data_loading",
-}  # fmt: skip
+_OF_EDGE = {kind: each.category for kind, each in EDGES.items()}
 """Category of the lag of every other edge, by the edge's kind."""
 _OF_GAP: dict[Any, str] = dict.fromkeys(GapKind, "gap") | {
     GapKind.HOST_UNTRACED: "host",
@@ -98,6 +115,68 @@ def segments_of(graph: DependencyGraph, vertices: Array, into: Array, start: int
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Bound:
+    """What most of a critical path is spent on.
+
+    `cause` is the cause with the largest share of the path, the head (before the first recorded moment) left out. A
+    cause is a category of `CriticalPath.to_frame`; those of the host (``host``, ``launch``, ``sync``) are one, called
+    ``host``. It is ``data_loading`` where a loader's worker processes set the pace: most of its batches are waited for,
+    for at least 5 % of the path, or these waits are most of the path. The workers prepare the next batch while
+    everything else on the path runs, so that a faster host or device only waits longer.
+    """
+
+    cause: str
+    """What bounds the window; empty for a path without any time."""
+    causes: Mapping[str, float]
+    """Percent of the path by cause, the largest first; they sum to 100."""
+    shares: Mapping[str, float]
+    """Percent of the path by category, the largest first; they sum to 100."""
+    ranks: Mapping[int, float]
+    """Percent of the path by rank, the largest first."""
+    by_workers: bool
+    """Whether the worker processes of a data loader set the pace."""
+    batches: tuple[int, int]
+    """Of a loader with workers: how many batches the path waits for, and how many there are; 0 and 0 for none."""
+    unexplained: Mapping[str, float]
+    """Percent of the path by kind of unexplained gap (a word of `GapKind`), the largest first; they sum to the share of
+    the category ``gap``."""
+
+    @property
+    def unexplained_percent(self) -> float:
+        """How much of the path no dependency explains, percent."""
+        return self.shares.get("gap", 0.0)
+
+
+def bound_of(path: CriticalPath) -> Bound:
+    """Return what bounds the window of a critical path.
+
+    Example:
+        >>> import htagraph as hg
+        >>> bound = bound_of(hg.critical_path(hg.load("data/demo")))
+        >>> bound.cause, bound.by_workers
+        ('computation', False)
+    """
+    parts = path.segments
+    rank = path.graph.activities.rank[parts.place] if len(parts) else np.zeros(0, np.int64)
+    shares = {CATEGORIES[code]: share for code, share in _shares(parts.category, parts.length).items()}
+    gap = parts.category == CATEGORIES.index("gap")
+    total = int(parts.length.sum())
+    unexplained = _shares(parts.gap[gap], parts.length[gap], total)
+    by_workers, batches = _waits_for_workers(path, parts, parts.category == CATEGORIES.index("data_loading"))
+    causes = _by_cause(shares)
+    named = [cause for cause in causes if cause != "head"] or list(causes)
+    return Bound(
+        cause="data_loading" if by_workers else named[0] if named else "",
+        causes=causes,
+        shares=shares,
+        ranks={int(key): share for key, share in _shares(rank, parts.length).items()},
+        by_workers=by_workers,
+        batches=batches,
+        unexplained={GapKind(key).label: share for key, share in unexplained.items()},
+    )
+
+
 def _places(graph: DependencyGraph, target: Array) -> Array:
     """Return the targets, with JOINs replaced by the target before them."""
     is_join = graph.activities.kind[target] == ActivityKind.JOIN
@@ -110,3 +189,44 @@ def _categories(graph: DependencyGraph, activity: Array, edge: Array, gap: Array
     spent = np.where(edge == EdgeKind.BODY, body[graph.activities.kind[activity]], lag[edge])
     category = np.where(gap == GapKind.NONE, spent, rest[gap])
     return np.where((category == _HOST) & in_data_loader(graph, region), _LOADING, category).astype(np.int8)
+
+
+def _by_cause(shares: Mapping[str, float]) -> dict[str, float]:
+    """Return percent by cause, the largest first."""
+    causes: dict[str, float] = {}
+    for category, share in shares.items():
+        cause = "host" if category in HOST_CATEGORIES else category
+        causes[cause] = causes.get(cause, 0.0) + share
+    return dict(sorted(causes.items(), key=lambda item: -item[1]))
+
+
+def _shares(codes: Array, length: Array, total: int | None = None) -> dict[int, float]:
+    """Return the percentage of each code, the largest first."""
+    keys, inverse = np.unique(codes, return_inverse=True)
+    sums = np.bincount(inverse.ravel(), length, len(keys))  # exact: sums of ns below 2^53
+    whole = max(1, int(length.sum()) if total is None else total)
+    return {int(keys[i]): 100 * float(sums[i]) / whole for i in np.argsort(-sums, kind="stable")}
+
+
+def _waits_for_workers(path: CriticalPath, parts: Segments, loading: Array) -> tuple[bool, tuple[int, int]]:
+    """Return whether a loader's workers set the pace of a path, and how many batches are waited for, of how many."""
+    graph = path.graph
+    acts = graph.activities
+    owner = graph.edges.activity[graph.edges.kind == EdgeKind.DATALOADER]
+    with_workers = names_that(has_loader_workers, graph.names)
+    if not len(owner) or not with_workers[acts.name[owner]].any():
+        return False, (0, 0)
+    waits = loading & with_workers[acts.name[parts.activity]]
+    total = int(parts.length.sum())
+    ranks = np.unique(acts.rank[parts.place[waits]])
+    calls = np.unique(owner[with_workers[acts.name[owner]] & np.isin(acts.rank[owner], ranks)])
+    inside = (graph.time[2 * calls] >= path.window[0]) & (graph.time[2 * calls + 1] <= path.window[1])
+    # of several ranks with loaders the path follows one at a time
+    expected = int(inside.sum()) / max(1, len(ranks))
+    _, call = np.unique(parts.activity[waits], return_inverse=True)
+    lasts = np.bincount(call.ravel(), parts.length[waits])
+    waited = int((lasts >= _MIN_WAIT_SHARE * total / max(1.0, expected)).sum())
+    share = 100 * float(lasts.sum()) / max(1, total)
+    several = expected >= _MIN_BATCHES
+    often = several and share >= 100 * _MIN_WAIT_SHARE and waited >= _MIN_WAITING_STEPS * expected
+    return often or share >= _MOST, (waited, round(expected))

@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, texts_of
+from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.selection import Selection
+from htagraph.graph.selection import IntSelector, Selection
 from htagraph.queries.attribution import label_of, module_of, names_of, operator_of
-from htagraph.queries.bound import CATEGORIES
-from htagraph.queries.near_critical import Way, ways_beside
-from htagraph.queries.path_segments import NO_EDGE, Segments, segments_of
+from htagraph.queries.path_segments import CATEGORIES, NO_EDGE, Segments, segments_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
 
     from htagraph.output.export.perfetto import Written
 
-__all__ = ["CATEGORIES", "CriticalPath", "path_to"]
-
+__all__ = ["CATEGORIES", "CriticalPath", "Way", "path_in_window", "path_to", "ways_beside"]
 
 _NEAR = dict.fromkeys(("slack_us", "start_us", "end_us", "work_us"), "float64") | {
     "rank": "int64", "edge": "str", "leaves": "int64", "returns": "int64", "main": "str",
@@ -41,6 +39,8 @@ _GAP_CODES = 64
 _MAIN_ACTIVITIES = 3
 """How many activities `CriticalPath.near` names per row. Chosen to fit a line; no figure depends on it."""
 _DEVICE_CATEGORIES = tuple(CATEGORIES.index(word) for word in ("computation", "communication", "memory"))
+_NO_EDGE = -1
+"""Where an array of edges has none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +246,7 @@ class CriticalPath:
 
     def plot(self) -> Figure:
         """Return the figure of what the path is spent on, and where it runs; see `htagraph.plot.critical_path`."""
-        from htagraph.output.plot.critical_path import critical_path
+        from htagraph.output.plot.timeline import critical_path
 
         return critical_path(self)
 
@@ -280,6 +280,79 @@ def path_to(graph: DependencyGraph, ends: Array, start: int) -> CriticalPath:
     last = int(ends[np.argmax(graph.time[ends])])
     vertices = traverse.walk_back(before, graph.edges.source, graph.time, last, start)
     return CriticalPath(graph, (start, int(graph.time[last])), ends, vertices, before[vertices[1:]].astype(np.int64))
+
+
+def path_in_window(graph: DependencyGraph, steps: IntSelector = None, ranks: IntSelector = None) -> CriticalPath:
+    """Return the critical path of a window; documented at `htagraph.critical_path`."""
+    time = graph.time
+    chosen = graph.select(step=steps, rank=ranks).activities
+    if not len(chosen):
+        if steps is not None:
+            msg = f"critical_path: no step {steps} on rank {ranks}; steps by rank: graph.select(kind='step').to_frame()"
+            raise SelectionError(msg)
+        return path_to(graph, chosen, 0)
+    chosen = chosen[graph.awake[chosen]] if graph.awake[chosen].any() else chosen
+    kind = graph.activities.kind[chosen]
+    if steps is not None and (kind == ActivityKind.BOUNDARY).any():
+        begins, ends = chosen[kind == ActivityKind.STEP], chosen[kind == ActivityKind.BOUNDARY]
+        return path_to(graph, 2 * ends, int(time[2 * begins].min()))
+    vertices = np.concatenate((2 * chosen, 2 * chosen + 1))
+    final = np.diff(graph.out_offsets)[vertices] == 0
+    final[np.argmax(time[vertices])] = True
+    return path_to(graph, vertices[final], int(time[vertices].min()))
+
+
+@dataclass(frozen=True)
+class Way:
+    """A near-critical path, as `CriticalPath.near` defines it."""
+
+    vertices: Array
+    """Its vertices in the order of time; the first is on the critical path where it leaves that."""
+    into: Array
+    """The edge to each vertex but the first, and the one that returns to the critical path, if any."""
+    slack: int
+    """How much longer it may take before it is critical, ns."""
+    returns: int
+    """The vertex of the critical path where it returns; -1 if it ends at an end of the window."""
+
+
+def ways_beside(path: CriticalPath, count: int, least: int = 0) -> list[Way]:
+    """Return at most `count` near-critical paths with at least `least` ns of work, least slack first.
+
+    Args:
+        path: the critical path.
+        count: how many at most.
+        least: the least work on a path that counts, ns; paths without any never do.
+    """
+    from htagraph.core import traverse
+
+    graph, edges, (start, end) = path.graph, path.graph.edges, path.window
+    time, before = graph.time, graph.binding.copy()
+    weight = np.append(_work(graph), 0)[before]  # 0 where no edge enters
+    on_path = np.zeros(graph.vertex_count, np.bool_)
+    on_path[path.vertices] = True
+    back = (on_path & (time > start))[edges.target]
+    back[path.edges] = False
+    merging, ending = np.flatnonzero(back), path.ends[~on_path[path.ends]]
+    late = (time - graph.gap)[edges.target[merging]] - time[edges.source[merging]] - edges.lag[merging]
+    slack = np.concatenate((late, end - time[ending]))
+    order = np.argsort(slack, kind="stable")
+    candidates = np.concatenate((edges.source[merging], ending))[order].astype(np.int64)
+    own = np.concatenate((_work(graph)[merging], np.zeros(len(ending), np.int64)))[order]
+    edge = np.concatenate((merging, np.full(len(ending), _NO_EDGE)))[order]
+    before[on_path | (time <= start)] = _NO_EDGE
+    ways = []
+    for i in traverse.detours(before, edges.source, weight, on_path, candidates, own, max(least, 1), count):
+        vertices = traverse.walk_back(before, edges.source, time, int(candidates[i]), start)
+        into = np.concatenate((before[vertices[1:]], edge[i : i + 1][edge[i : i + 1] >= 0]))
+        returns = int(edges.target[edge[i]]) if edge[i] >= 0 else -1
+        ways.append(Way(vertices, into.astype(np.int64), int(slack[order[i]]), returns))
+    return ways
+
+
+def _work(graph: DependencyGraph) -> npt.NDArray[np.int64]:
+    """Return the lag of each edge that belongs to an activity, ns; 0 for other edges."""
+    return np.where(graph.edges.activity >= 0, graph.edges.lag, 0)
 
 
 def _way_row(path: CriticalPath, way: Way) -> tuple[Any, ...]:

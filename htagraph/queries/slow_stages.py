@@ -8,7 +8,7 @@ import numpy as np
 
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.own_steps import own_steps
-from htagraph.queries.rank_roles import rank_roles
+from htagraph.queries.peers import rank_roles
 
 __all__ = ["SlowStage", "slow_stage"]
 

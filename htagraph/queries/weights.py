@@ -19,9 +19,8 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ANNOTATIONS, BETWEEN, HOST_GAPS, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.core.naming import has_loader_workers
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.change_scope import activities_of, kinds_of
+from htagraph.queries.change_scope import UNTRACED, activities_of, kinds_of, untraced_gaps
 from htagraph.queries.transfer_waits import waiting
-from htagraph.queries.untraced import UNTRACED, untraced_gaps
 
 __all__ = [
     "NEVER",

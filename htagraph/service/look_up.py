@@ -11,7 +11,7 @@ from htagraph.core.arrays import texts_of
 from htagraph.core.errors import HtagraphError
 from htagraph.core.kinds import EdgeKind, GapKind, Provenance
 from htagraph.output.report import Report, report_on
-from htagraph.queries.call_stack import call_stack
+from htagraph.queries.attribution import call_stack
 from htagraph.queries.change_scope import no_match
 from htagraph.service.activity_edges import activity_edges
 from htagraph.whatif.options import criteria

@@ -30,10 +30,10 @@ from htagraph.core.kinds import (
 from htagraph.core.naming import BETWEEN_OPERATORS, exact_glob
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import last_end
-from htagraph.queries.interruption_time import interruption_time
+from htagraph.queries.change_scope import UNTRACED
+from htagraph.queries.interruptions import interruption_time
 from htagraph.queries.replay import predict
 from htagraph.queries.transfer_waits import end_spread
-from htagraph.queries.untraced import UNTRACED
 from htagraph.queries.weights import OwnTime, State, of_kind, own_time, with_factor
 from htagraph.whatif.links import assumed, time_from_sharing
 

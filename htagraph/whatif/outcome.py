@@ -13,8 +13,8 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.graph.activities import frozen
-from htagraph.graph.criteria import IntSelector
 from htagraph.graph.measures.steps import last_end, mean_step_ns
+from htagraph.graph.selection import IntSelector
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, State
 
@@ -205,7 +205,7 @@ class Outcome:
             steps: only these steps.
             ranks: only these ranks.
         """
-        from htagraph.queries.path_window import path_in_window
+        from htagraph.queries.paths import path_in_window
 
         return path_in_window(self.graph, steps, ranks)
 

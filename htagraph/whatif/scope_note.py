@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import ActivityKind, of_kinds
-from htagraph.queries.change_scope import REGIONS, kinds_of
-from htagraph.queries.untraced import UNTRACED
+from htagraph.queries.change_scope import REGIONS, UNTRACED, kinds_of
 from htagraph.queries.weights import OwnTime, State, time_of
 
 __all__ = ["with_scope_note"]

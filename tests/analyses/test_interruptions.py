@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
-from tests.queries.test_interrupted import MANY, NAMES, PAUSE, USUAL, host_job
+from tests.queries.test_interruptions import MANY, NAMES, PAUSE, USUAL, host_job
 from tests.strategies import load, op
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import TraceError
-from htagraph.queries.bound import bound_of
+from htagraph.queries.path_segments import bound_of
 from tests.damage import END, document, healthy, kineto_text, op, written
 from tests.strategies import COMPUTE, kernel, launch, write
 

@@ -1,12 +1,25 @@
+"""The stack above an activity and the device work below it, against walks up the tree."""
+
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import numpy.typing as npt
+import pytest
 from hypothesis import given, settings
 
-from htagraph import ActivityKind, DependencyGraph, EdgeKind
-from htagraph.queries.attribution import in_data_loader, label_of, module_of, names_of, operator_of
+from htagraph import ActivityKind, DependencyGraph, EdgeKind, SelectionError
+from htagraph.queries.attribution import (
+    call_stack,
+    in_data_loader,
+    label_of,
+    module_of,
+    names_of,
+    operator_of,
+)
 from tests.graph import slow_tree
-from tests.strategies import COMPUTE, Job, annotation, arrow, complete, jobs, kernel, launch, load, op, step
+from tests.strategies import COMPUTE, Job, Json, annotation, arrow, complete, jobs, kernel, launch, load, op, step
 
 OPERATORS = (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)
 REGIONS = (ActivityKind.ANNOTATION, ActivityKind.STEP)
@@ -78,3 +91,28 @@ def test_what_a_loader_without_workers_calls_runs_inside_it() -> None:
     named = {graph.names[graph.activities.name[row]] for row in inside.nonzero()[0]}
     assert named == {name, "aten::stack"}
     assert not in_data_loader(load([op("aten::mm", 0, 50)]), [0]).any()
+
+
+@given(jobs())
+@settings(max_examples=25)
+def test_the_stack_of_an_activity_is_the_walk_up_the_tree(job: dict[int, list[Json]]) -> None:
+    graph = load(job)
+    for row, above in enumerate(slow_tree.ancestors(graph)[:20]):
+        stack = call_stack(graph, int(row))
+        assert stack.index.tolist() == [*reversed(above), row]
+        assert stack["depth"].tolist() == list(range(len(above) + 1))
+        assert stack["name"].tolist() == [graph.names[graph.activities.name[each]] for each in stack.index]
+
+
+def test_above_a_kernel_lie_its_launch_the_operator_and_the_step() -> None:
+    graph = load([step(1, 0, 50), op("a", 2, 9), launch(3, 1, 1), kernel(COMPUTE, 20, 5, 1)])
+    (row,) = np.flatnonzero(graph.activities.on_device)
+    stack = call_stack(graph, int(row))
+    assert stack["kind"].tolist() == ["step", "op", "launch", "computation"]
+    assert stack["depth"].tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("activity", [-1, 99, "a", None])
+def test_a_stack_of_no_activity_is_refused(activity: Any) -> None:
+    with pytest.raises(SelectionError, match="this graph has activities 0 to "):
+        call_stack(load([op("a", 0, 5)]), activity)

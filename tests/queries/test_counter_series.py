@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import copy_kind
 from htagraph.core.statistics import DISTRIBUTION
-from htagraph.queries.counter_series import bandwidth_changes, distribution, lasting_us, queue_changes
-from tests.strategies import COMPUTE, COPY, Job, Json, jobs, kernel, launch, load
+from htagraph.queries.counter_series import bandwidth_changes, distribution, lasting_us, launched, queue_changes
+from tests.strategies import COMPUTE, COPY, Job, Json, annotation, jobs, kernel, launch, load, op
 
 
 def test_a_queue_grows_with_each_launch_and_shrinks_with_each_start() -> None:
@@ -97,3 +97,8 @@ def test_a_distribution_is_that_of_each_groups_list(rows: list[tuple[int, float]
         assert got[["p25", "p75"]].tolist() == pytest.approx(np.percentile(values, [25, 75]).tolist())
         assert got[["min", "max"]].tolist() == [min(values), max(values)]
         assert got["mean"] == pytest.approx(statistics.fmean(values), abs=1e-6)
+
+
+def test_a_launch_is_paired_with_the_work_that_it_launched() -> None:
+    graph = load([annotation("a", 0, 90), op("b", 5, 50), launch(10, 2, 1), kernel(COMPUTE, 60, 5, 1)])
+    assert [each.tolist() for each in launched(graph)] == [[2], [3]]

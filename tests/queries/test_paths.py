@@ -1,3 +1,5 @@
+"""Where the window of some steps and ranks begins and ends."""
+
 from __future__ import annotations
 
 from html import escape
@@ -12,10 +14,10 @@ from hypothesis import given, settings
 from htagraph import DependencyGraph
 from htagraph.analyses.critical_path import critical_path
 from htagraph.core import traverse
-from htagraph.queries.near_critical import ways_beside
-from htagraph.queries.paths import CriticalPath, path_to
+from htagraph.core.errors import SelectionError
+from htagraph.queries.paths import CriticalPath, path_in_window, path_to, ways_beside
 from tests.reach import DATASETS, graph_of
-from tests.strategies import Frames, Job, frames, jobs, load, op, runtime
+from tests.strategies import COMPUTE, Frames, Job, frames, jobs, kernel, launch, load, op, runtime, step
 
 
 def ends_at(graph: DependencyGraph, lag: np.ndarray, gap: np.ndarray) -> int:
@@ -144,3 +146,93 @@ def test_a_notebook_shows_a_paths_time_by_category() -> None:
         [row["key"], f"{row['time_us']:,.3f}", f"{row['share_percent']:.1f}"] for row in wanted.to_dict("records")
     ]
     assert path_to(graph, np.zeros(0, np.int64), 0)._repr_html_().count("<tr>") == 1
+
+
+@pytest.fixture(scope="module")
+def graph() -> DependencyGraph:
+    """Two ranks with steps 1 (from 10 to 30 µs) and 2 (from 30 to 50 µs), whose kernels end 5 and 15 µs later."""
+
+    def rank(late: int) -> list[dict[str, object]]:
+        return [
+            op("init", 0, 5), step(1, 10, 20), step(2, 30, 20),
+            launch(12, 2, 1), kernel(COMPUTE, 15, 20, 1), launch(32, 2, 2), kernel(COMPUTE, 40, 15 + late, 2),
+        ]  # fmt: skip
+
+    return load({0: rank(0), 1: rank(10)})
+
+
+@pytest.mark.parametrize(
+    ("steps", "ranks", "begin", "end"),
+    [
+        (None, None, 0, 65), (1, None, 10, 35), (2, None, 30, 65), ([1, 2], None, 10, 65), (2, 0, 30, 55),
+        (None, 0, 0, 55), ([1, 2], [0, 1], 10, 65),
+    ],
+)  # fmt: skip
+def test_a_window_is_from_the_first_begin_to_the_last_end(
+    graph: DependencyGraph, steps: object, ranks: object, begin: int, end: int
+) -> None:
+    path = path_in_window(graph, steps, ranks)  # type: ignore[arg-type]
+    assert [(moment - graph.origin_ns) / 1000 for moment in path.window] == [begin, end]
+    assert path.segments.length.sum() == path.makespan_ns == 1000 * (end - begin)
+
+
+def test_a_step_that_is_not_there_is_refused_with_where_to_look(graph: DependencyGraph) -> None:
+    with pytest.raises(SelectionError, match="its steps: 1, 2"):
+        path_in_window(graph, 7)
+    without = load([op("a", 0, 5)])
+    with pytest.raises(SelectionError, match="step"):
+        path_in_window(without, 1)
+
+
+def test_a_job_of_nothing_has_an_empty_path() -> None:
+    path = path_in_window(load({0: []}))
+    assert (path.makespan_ns, len(path.segments)) == (0, 0)
+
+
+@given(jobs())
+@settings(max_examples=20)
+def test_each_step_of_a_rank_is_a_window_that_its_path_fills(job: Job) -> None:
+    graph = load(job)
+    acts = graph.activities
+    for rank in graph.ranks:
+        for number in sorted({int(n) for n in acts.step[acts.of_rank(rank)] if n >= 0}):
+            path = path_in_window(graph, number, rank)
+            marks = graph.select(kind="step", step=number, rank=rank).activities
+            assert path.window[0] == graph.time[2 * marks].min()
+            assert path.window[1] >= graph.time[2 * marks + 1].max()
+            assert path.segments.length.sum() == path.makespan_ns
+
+
+def _job() -> DependencyGraph:
+    """Activity 0 forks into 1 (10 µs), 2 (7 µs) and 3 (4 µs); 4 waits for all three, 5 for 0 alone."""
+    activities = pd.DataFrame({"duration_ns": [1_000, 10_000, 7_000, 4_000, 2_000, 6_000]})
+    pairs = [(0, 1), (0, 2), (0, 3), (1, 4), (2, 4), (3, 4), (0, 5)]
+    return DependencyGraph.from_frames(activities, pd.DataFrame(pairs, columns=["source", "target"]))
+
+
+def test_of_parallel_branches_the_longest_is_next_and_its_slack_is_what_it_is_shorter() -> None:
+    path = critical_path(_job())
+    ways = ways_beside(path, 10)
+    assert [way.slack for way in ways] == [3_000, 6_000, 6_000]
+    back = [way.returns >> 1 if way.returns >= 0 else -1 for way in ways]
+    assert back[0] == 4
+    assert sorted(back[1:]) == [-1, 4]  # activity 5 ends 6 µs before the job does, 3 is 6 µs shorter than 1
+    own = [{int(v) >> 1 for v in way.vertices} - {0} for way in ways]
+    assert own[0] == {2}
+    assert {frozenset(one) for one in own[1:]} == {frozenset({3}), frozenset({5})}
+
+
+@pytest.mark.parametrize(("least", "count"), [(0, 3), (4_000, 3), (4_001, 2), (6_001, 1), (7_001, 0)])
+def test_what_has_less_work_than_asked_for_does_not_count(least: int, count: int) -> None:
+    assert len(ways_beside(critical_path(_job()), 10, least)) == count
+
+
+@given(frames(max_size=9))
+@settings(max_examples=60)
+def test_fewer_are_the_first_of_more(made: Frames) -> None:
+    path = critical_path(made.graph)
+    every = ways_beside(path, 1000)
+    for count in range(len(every) + 1):
+        assert [way.vertices.tolist() for way in ways_beside(path, count)] == [
+            way.vertices.tolist() for way in every[:count]
+        ]

@@ -8,12 +8,23 @@ import numpy as np
 import pytest
 
 import htagraph.queries.straggler as module
+from htagraph.core.naming import BETWEEN_OPERATORS
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.blame import blame_of, chains_of
-from htagraph.queries.slow_ranks import slow_ranks
-from htagraph.queries.straggler import charges_of, straggler_among, straggler_of
-from htagraph.simulate import SlowRank
+from htagraph.queries.blame import CAUSES, blame_of, chains_of
+from htagraph.queries.compare import slow_ranks
+from htagraph.queries.straggler import (
+    Difference,
+    alone_work,
+    charges_of,
+    largest_upstream,
+    rank_differences,
+    slow_work,
+    straggler_among,
+    straggler_of,
+)
+from htagraph.simulate import Job, SlowRank
 from tests.analyses.test_stragglers import DEVICE, STAGES, clear, run
+from tests.strategies import Json, load, op, step
 
 CLEAR = {"kernels": 2, "host": 1, "no slow rank": None}
 """Jobs without doubt: one rank 10 % slower than the others, or none."""
@@ -71,3 +82,39 @@ def test_a_slow_stage_is_named_if_its_speed_gains_whoever_is_charged_by_design()
     speed = slow_ranks(graph).stage
     assert speed is not None
     assert speed.ratio == pytest.approx(1.15, abs=0.02)
+
+
+def test_a_slow_kernel_is_compared_alone_and_is_upstream_of_the_charges() -> None:
+    job = Job(ranks=4, steps=3, layers=3, seed=11, slow_ranks=(SlowRank(rank=0, factor=1.3, name="*gemm*"),))
+    graph = run(job)
+    chains = chains_of(graph)
+    blame = blame_of(graph, chains)
+    kernels = CAUSES.index("kernels")
+    works = slow_work(graph, chains, blame, np.array([kernels, 0, 0, 0]))
+    assert "gemm" in works[0].name
+    assert works[0].excess_ns > 0
+    assert works[0].slower == pytest.approx(0.3, abs=0.15)
+    assert [work.name for work in works[1:]] == [""] * 3
+    activity = largest_upstream(chains, blame)
+    charged = activity[(blame.rank == 0) & (blame.cause == kernels)]
+    assert (graph.activities.rank[charged] == 0).all()
+
+
+def test_differences_are_totals_by_name_the_largest_first() -> None:
+    """Rank 1 stalls once in `aten::cat`, writes a log that nobody else writes, and does `aten::mm` like the others."""
+    events: dict[int, list[Json]] = {}
+    for rank in range(3):
+        slow = rank == 1
+        events[rank] = [step(0, 0, 1000), op("aten::mm", 10, 40), op("aten::cat", 60, 20)]
+        events[rank] += [op("aten::cat", 100, 220 if slow else 20), op("aten::mm", 400, 40)]
+        events[rank] += [op("log", 500, 30)] if slow else []
+    graph = load(events)
+    own, peers = chains_of(graph).own, np.array([0, 2])
+    first, second, *_ = rank_differences(graph, own, 1, peers, top=9)
+    assert first == Difference("aten::cat", 240.0, 40.0, 2, 2, 220.0)
+    assert first.more_us == 200.0
+    assert second == Difference("log", 30.0, 0.0, 1, 0, 30.0)
+    assert [each.name for each in rank_differences(graph, own, 0, np.array([2]))] == []
+    assert [each.name for each in rank_differences(graph, own, 0, np.array([1]))] == [BETWEEN_OPERATORS]
+    assert rank_differences(graph, own, 2, np.array([0, 1])) == [], "one of the others takes as long"
+    assert [alone_work(graph, own, rank) for rank in range(3)] == [(0, 0.0), (1, 30.0), (0, 0.0)]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.memory_events import memory_events
+from htagraph.queries.recorded_events import memory_events
 
 __all__ = ["peaks"]
 

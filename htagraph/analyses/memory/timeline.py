@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.memory_events import memory_events
+from htagraph.queries.recorded_events import memory_events
 
 __all__ = ["timeline"]
 

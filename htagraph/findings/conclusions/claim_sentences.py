@@ -21,16 +21,9 @@ from htagraph.findings.phrases import (
     plural,
     time_text,
 )
-from htagraph.queries.bound import HOST_CATEGORIES
+from htagraph.queries.path_segments import HOST_CATEGORIES
 
-__all__ = [
-    "CAUSES",
-    "MIN_WAITING_PERCENT",
-    "MIN_WITHOUT_RANK_PERCENT",
-    "claim_name",
-    "sentences",
-    "trial",
-]
+__all__ = ["CAUSES", "MIN_WAITING_PERCENT", "MIN_WITHOUT_RANK_PERCENT", "claim_name", "sentences", "trial"]
 
 _SHARED_LINKS = "Transfers that overlap share links here, so half of a change may gain more than all of it."
 """What is said beside gains where transfers share links."""

@@ -26,9 +26,8 @@ from htagraph.findings.conclusions.warm_up_claims import (
 from htagraph.graph.measures.steps import whole_steps
 from htagraph.graph.measures.waits import lacks_members, ranks_not_read
 from htagraph.queries.blocking_calls import longest_blocking
-from htagraph.queries.bound import Bound, bound_of
-from htagraph.queries.host_pauses import host_pauses
-from htagraph.queries.late_launches import LONG_PAUSE_NS
+from htagraph.queries.host_time import LONG_PAUSE_NS, host_pauses
+from htagraph.queries.path_segments import Bound, bound_of
 from htagraph.whatif.candidates import CLASSES, INTERRUPTIONS
 from htagraph.whatif.links import shares_links
 from htagraph.whatif.opportunities import opportunities

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from htagraph.core.naming import is_graph_launch, names_that
 from htagraph.findings.claim import Claim, Says
 from htagraph.graph.measures.waits import waiting_devices
-from htagraph.queries.late_launches import late_reason
+from htagraph.queries.host_time import late_reason
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.queries.bound import Bound
+    from htagraph.queries.path_segments import Bound
 
 __all__ = ["device_claims"]
 

@@ -26,7 +26,7 @@ from htagraph.findings.phrases import (
     shortened,
     time_text,
 )
-from htagraph.queries.bound import HOST_CATEGORIES
+from htagraph.queries.path_segments import HOST_CATEGORIES
 
 __all__ = ["CAUTIONS", "Trial", "findings", "trial_of"]
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from htagraph.findings.claim import Claim, Says
 from htagraph.graph.measures.steps import whole_steps
-from htagraph.queries.interrupted import interrupted, places_of
-from htagraph.queries.interrupted_ranks import interrupted_ranks
+from htagraph.queries.interruptions import interrupted, interrupted_ranks, places_of
 from htagraph.whatif.scenario import what_if
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from htagraph.findings.phrases import command_line
-from htagraph.queries.interrupted import interrupted
+from htagraph.queries.interruptions import interrupted
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

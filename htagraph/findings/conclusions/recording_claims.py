@@ -9,7 +9,7 @@ from htagraph.findings.claim import Claim, Says
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.queries.bound import Bound
+    from htagraph.queries.path_segments import Bound
 
 __all__ = ["recording_claims"]
 

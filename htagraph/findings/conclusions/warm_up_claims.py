@@ -11,7 +11,7 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.findings.claim import Claim, Says
 from htagraph.graph.measures.steps import uneven_steps
 from htagraph.queries.change_scope import activities_of
-from htagraph.queries.first_calls import first_calls
+from htagraph.queries.host_time import first_calls
 from htagraph.queries.weights import initial
 from htagraph.whatif.options import criteria
 

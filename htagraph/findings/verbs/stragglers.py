@@ -11,7 +11,7 @@ from htagraph.findings.phrases import and_list, command_line, plural, time_text
 if TYPE_CHECKING:
     from htagraph.analyses.stragglers import Stragglers
     from htagraph.findings.claim import Claim
-    from htagraph.queries.rank_differences import Difference
+    from htagraph.queries.straggler import Difference
 
 __all__ = ["sentences", "shares_command"]
 

@@ -10,7 +10,7 @@ from htagraph.graph.measures.steps import whole_steps
 if TYPE_CHECKING:
     import pandas as pd
 
-    from htagraph.queries.bound import Bound
+    from htagraph.queries.path_segments import Bound
     from htagraph.whatif.outcome import Outcome
 
 __all__ = ["sentences", "sweep_sentences"]

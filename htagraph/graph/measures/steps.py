@@ -13,8 +13,8 @@ from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.core.naming import names_that
 
 if TYPE_CHECKING:
-    from htagraph.graph.criteria import IntSelector
     from htagraph.graph.dependency_graph import DependencyGraph
+    from htagraph.graph.selection import IntSelector
 
 __all__ = [
     "StepWindow",

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import SelectionError
-from htagraph.queries.execution_trace_links import link_execution_trace
+from htagraph.queries.arguments import link_execution_trace
 from htagraph.trace.profiler_files.execution_trace import LISTS, read_execution_trace
 
 if TYPE_CHECKING:

@@ -268,12 +268,9 @@ class ParserConfig:
     ) -> AttributeSpec:
         """Return how an argument becomes a column, judged by one of its values."""
         kinds = ((int, ValueType.Int, 0), (float, ValueType.Float, 0.0), (str, ValueType.String, ""))
-        for kind, value_type, default in kinds:
-            if isinstance(value, kind):
-                return AttributeSpec(
-                    cls.transform_arg_name(raw_name), raw_name, value_type, default, min_supported_version
-                )
-        return AttributeSpec(cls.transform_arg_name(raw_name), raw_name, ValueType.Object, None, min_supported_version)
+        known = (columns for kind, *columns in kinds if isinstance(value, kind))
+        value_type, default = next(known, (ValueType.Object, None))
+        return AttributeSpec(cls.transform_arg_name(raw_name), raw_name, value_type, default, min_supported_version)
 
 
 ParserConfig._default = ParserConfig()

@@ -21,14 +21,14 @@ from htagraph.findings.phrases import CATEGORY_WORDS, command_line, plural
 from htagraph.findings.verbs.critical_path import NO_OPERATOR
 from htagraph.output.html.charts import Bar, Part, bars, stacked
 from htagraph.output.html.definitions import definition
-from htagraph.output.html.markup import NOTHING, Html
+from htagraph.output.html.page import NOTHING, Html
 from htagraph.output.html.proof import MOST_ROWS, Evidence
 from htagraph.output.html.results import Results
 from htagraph.output.html.tables import table_of
 from htagraph.output.html.waits import blocking, idle, straggler, waiting
-from htagraph.queries.bound import HOST_CATEGORIES
+from htagraph.queries.change_scope import UNTRACED
+from htagraph.queries.path_segments import HOST_CATEGORIES
 from htagraph.queries.paths import CATEGORIES, CriticalPath
-from htagraph.queries.untraced import UNTRACED
 from htagraph.whatif.opportunities import opportunities
 from htagraph.whatif.options import criteria
 

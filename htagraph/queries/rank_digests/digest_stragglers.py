@@ -22,11 +22,11 @@ from htagraph.core.statistics import others_median
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of
+from htagraph.queries.compare import SlowRanks, slow_among
 from htagraph.queries.own_steps import own_steps, times_alone
+from htagraph.queries.peers import roles_among
 from htagraph.queries.rank_digests.kept import ALL_NAMES, WorkSums
-from htagraph.queries.rank_roles import roles_among
 from htagraph.queries.rank_speed import speed_of_sums
-from htagraph.queries.slow_ranks import SlowRanks, slow_among
 from htagraph.queries.straggler import SavedBy, charges_of, named_among
 
 if TYPE_CHECKING:

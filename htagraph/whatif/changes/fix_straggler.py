@@ -10,18 +10,18 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind, edges_with, of_kinds
 from htagraph.core.statistics import others_median
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.compare import SlowRanks, slow_ranks
 from htagraph.queries.peers import alike, peers
 from htagraph.queries.replay import predict
-from htagraph.queries.slow_ranks import SlowRanks, slow_ranks
 from htagraph.queries.straggler import straggler_of
 from htagraph.queries.weights import State
 
 __all__ = ["fix_straggler"]
 
-_OWN_EDGES = (EdgeKind.BODY, EdgeKind.DATALOADER)
+_OWN_EDGES = edges_with("own")
 _MAX_RANKS_TRIED = 8
 """How many ranks ``rank="auto"`` tries: those with the most work beyond their peers'.
 
@@ -57,7 +57,7 @@ def fix_straggler(
     Own work is the time of operators, calls, kernels and copies, and the untraced host time between them; transfers and
     waits are not. A straggler is slower in every step, not once: work of one name takes a typical time on each rank
     (the median over all its instances, each relative to the same one on the other ranks, see `queries.peers`). If a
-    rank is slow in some steps that recur (`queries.slow_ranks`), these are compared apart from the others. Where
+    rank is slow in some steps that recur (`queries.compare`), these are compared apart from the others. Where
     this exceeds the `to` of the other ranks' typical times by more than three standard errors, every instance becomes
     that much shorter. A name with too few instances follows all host or device work of the rank, and a place in the
     step follows its name; data loading is judged separately. So a single stall stays, and nothing becomes slower. Work

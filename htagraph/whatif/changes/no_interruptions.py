@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from htagraph.core.errors import SelectionError
-from htagraph.queries.interrupted import interrupted
-from htagraph.queries.interruption_time import interruption_time
+from htagraph.queries.interruptions import interrupted, interruption_time
 from htagraph.queries.weights import State, with_factor
 
 __all__ = ["no_interruptions"]
@@ -15,7 +14,7 @@ def no_interruptions(state: State) -> State:
 
     Each interrupted slice of an activity takes as long as the same code usually does, and interrupted code between
     activities no time. So does a stream that waited for what an interrupted call launched; see
-    `queries.interruption_time`.
+    `queries.interruptions`.
 
     Args:
         state: the weights so far.

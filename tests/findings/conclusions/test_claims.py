@@ -12,7 +12,7 @@ import htagraph as hg
 from htagraph.analyses.stragglers import Stragglers
 from htagraph.findings.claim import Claim, RestsOn, Says, contradictions
 from htagraph.findings.conclusions.claims import _waiting, bound_claims, consistent, doubts_of, gain_claims, path_claims
-from htagraph.queries.bound import HOST_CATEGORIES, bound_of
+from htagraph.queries.path_segments import HOST_CATEGORIES, bound_of
 from htagraph.whatif.options import criteria
 from tests.reach import DATA, DATASETS, REAL, graph_of
 from tests.strategies import COMMUNICATE, COMPUTE, Json, kernel, launch, load, op, runtime

@@ -8,7 +8,7 @@ import htagraph as hg
 from htagraph.findings.claim import Says
 from htagraph.findings.conclusions.findings import findings, trial_of
 from htagraph.findings.conclusions.interruption_claims import interruption_claims
-from tests.queries.test_interrupted import MANY, host_job
+from tests.queries.test_interruptions import MANY, host_job
 from tests.strategies import load
 
 

@@ -10,7 +10,7 @@ import htagraph as hg
 from htagraph import DependencyGraph
 from htagraph.cli import collectives, idle, launches, stragglers
 from htagraph.findings.conclusions.interruption_note import interruption_note
-from tests.queries.test_interrupted import MANY, host_job
+from tests.queries.test_interruptions import MANY, host_job
 from tests.reach import DATA, graph_of
 from tests.strategies import load
 

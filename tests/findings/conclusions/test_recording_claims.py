@@ -9,7 +9,7 @@ import pytest
 import htagraph as hg
 from htagraph.findings.conclusions.recording_claims import recording_claims
 from htagraph.graph.measures.steps import mean_step_ns
-from htagraph.queries.bound import bound_of
+from htagraph.queries.path_segments import bound_of
 from tests.reach import DATA, graph_of
 
 TRUTH = json.loads((DATA / "gpu_demo" / "truth.json").read_text())

@@ -9,7 +9,7 @@ import pytest
 
 from htagraph import Stragglers
 from htagraph.findings.verbs.stragglers import sentences
-from htagraph.queries.rank_differences import Difference
+from htagraph.queries.straggler import Difference
 
 RANKS = pd.DataFrame(
     {

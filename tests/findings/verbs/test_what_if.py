@@ -6,7 +6,7 @@ import pandas as pd
 
 import htagraph as hg
 from htagraph.findings.verbs.what_if import sentences, sweep_sentences
-from htagraph.queries.bound import Bound
+from htagraph.queries.path_segments import Bound
 from tests.reach import DATA, graph_of
 
 

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import dataclasses
+import json
 import multiprocessing
 import shutil
 from dataclasses import replace
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +18,20 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import DependencyGraph
+from htagraph.core.issues import Issue
 from htagraph.graph.storage import saved
 from htagraph.graph.storage.array_file import write_file
-from htagraph.graph.storage.parts import SCHEMA, pack
+from htagraph.graph.storage.saved import SCHEMA, pack, unpack
+from htagraph.trace.columns import Trace
+from htagraph.trace.facts import Device, Facts, Group
 from htagraph.trace.remote import RemotePath, TracePath
 from tests.graph.storage.same import difference
 from tests.reach import DATASETS, REPOSITORY, graph_of, label
 from tests.strategies import Frames, frames, jobs, load
 
 DERIVED = (
-    "time",
-    "out_offsets",
-    "in_offsets",
-    "in_edges",
-    "topological_order",
-    "gap",
-    "binding",
-    "gap_kind",
-    "awake",
-    "tree",
-)
+    "time", "out_offsets", "in_offsets", "in_edges", "topological_order", "gap", "binding", "gap_kind", "awake", "tree",
+)  # fmt: skip
 
 
 def again(graph: DependencyGraph, folder: Path) -> DependencyGraph:
@@ -196,51 +194,45 @@ def test_a_graph_of_a_release_with_other_fields_is_refused(tmp_path: Path, monke
         hg.open(tmp_path)
 
 
-def save_wrong(graph: Any, tree: Any, folder: Path) -> None:
-    content, arrays = pack({"graph": graph, "tree": tree})
-    write_file(folder / saved.GRAPH_FILE, {"schema": SCHEMA, "parts": content}, arrays, durable=False)
+def with_first(columns: Any, column: str, value: int) -> Any:
+    """Return columns in one of which the first number is another."""
+    values = getattr(columns, column).copy()
+    values[0] = value
+    return replace(columns, **{column: values})
+
+
+def in_a_circle(columns: Any, length: int) -> Any:
+    """Return columns whose parents lead back to the activity they start from."""
+    parent, circle = columns.parent.copy(), np.flatnonzero(~graph_of(DATASETS[0]).activities.on_device)[:length]
+    parent[circle] = np.roll(circle, 1)
+    return replace(columns, parent=parent)
 
 
 @pytest.mark.parametrize(
-    ("part", "column", "value"),
+    ("part", "change"),
     [
-        ("edges", "source", -1), ("edges", "target", 10**6), ("edges", "activity", -2), ("activities", "parent", 10**6),
-        ("activities", "cause", -2), ("activities", "name", 10**6), ("activities", "lane", 10**6),
-        ("activities", "category", -1), ("matches", "join", 10**6), ("matches", "collective", 10**6),
+        *((part, partial(with_first, column=column, value=value)) for part, column, value in (
+            ("edges", "source", -1), ("edges", "target", 10**6), ("edges", "activity", -2),
+            ("activities", "parent", 10**6), ("activities", "cause", -2), ("activities", "name", 10**6),
+            ("activities", "lane", 10**6), ("activities", "category", -1), ("matches", "join", 10**6),
+            ("matches", "collective", 10**6), ("tree", "parent", 10**6), ("tree", "order", -1),
+            ("tree", "first", 10**6), ("tree", "stop", 0),
+        )),
+        *((part, partial(in_a_circle, length=length)) for part in ("activities", "tree") for length in (1, 2, 3)),
+        ("activities", lambda columns: replace(columns, duration=columns.duration[1:])),
+        ("graph", lambda graph: graph.activities),
     ],
 )  # fmt: skip
-def test_numbers_that_refer_to_nothing_are_refused(part: str, column: str, value: int, tmp_path: Path) -> None:
-    graph = graph_of(DATASETS[0])
-    columns: Any = getattr(graph, part)
-    values = getattr(columns, column).copy()
-    values[0] = value
-    save_wrong(replace(graph, **{part: replace(columns, **{column: values})}), graph.tree, tmp_path)
-    with pytest.raises(hg.StoredGraphError, match="do not belong together"):
-        hg.open(tmp_path)
-
-
-@pytest.mark.parametrize(("column", "value"), [("parent", 10**6), ("order", -1), ("first", 10**6), ("stop", 0)])
-def test_a_tree_that_refers_to_nothing_is_refused(column: str, value: int, tmp_path: Path) -> None:
-    graph = graph_of(DATASETS[0])
-    values = getattr(graph.tree, column).copy()
-    values[0] = value
-    save_wrong(graph, replace(graph.tree, **{column: values}), tmp_path)
-    with pytest.raises(hg.StoredGraphError, match="do not belong together"):
-        hg.open(tmp_path)
-
-
-@pytest.mark.parametrize("part", ["activities", "tree"])
-@pytest.mark.parametrize("length", [1, 2, 3])
-def test_activities_above_themselves_are_refused(part: str, length: int, tmp_path: Path) -> None:
-    graph = graph_of(DATASETS[0])
-    columns: Any = getattr(graph, part)
-    parent, circle = columns.parent.copy(), np.flatnonzero(~graph.activities.on_device)[:length]
-    parent[circle] = np.roll(circle, 1)
-    wrong = replace(columns, parent=parent)
-    if part == "tree":
-        save_wrong(graph, wrong, tmp_path)
+def test_parts_that_do_not_belong_together_are_refused(part: str, change: Any, tmp_path: Path) -> None:
+    """Numbers that refer to nothing, activities above themselves, columns of other lengths, something else."""
+    graph: Any = graph_of(DATASETS[0])
+    stored = {"graph": graph, "tree": graph.tree}
+    if part in stored:
+        stored[part] = change(stored[part])
     else:
-        save_wrong(replace(graph, activities=wrong), graph.tree, tmp_path)
+        stored["graph"] = replace(graph, **{part: change(getattr(graph, part))})
+    content, arrays = pack(stored)
+    write_file(tmp_path / saved.GRAPH_FILE, {"schema": SCHEMA, "parts": content}, arrays, durable=False)
     with pytest.raises(hg.StoredGraphError, match="do not belong together"):
         hg.open(tmp_path)
 
@@ -252,23 +244,113 @@ def test_walks_up_end_where_a_graph_of_them_has_no_cycle(parent: list[int]) -> N
         assert saved._climbs_end(np.array(parent), first) == networkx.is_directed_acyclic_graph(up)
 
 
-def test_columns_of_different_lengths_are_refused(tmp_path: Path) -> None:
-    graph = graph_of(DATASETS[0])
-    short = replace(graph.activities, duration=graph.activities.duration[1:])
-    save_wrong(replace(graph, activities=short), graph.tree, tmp_path)
-    with pytest.raises(hg.StoredGraphError, match="do not belong together"):
-        hg.open(tmp_path)
-
-
-def test_something_else_than_a_graph_is_refused(tmp_path: Path) -> None:
-    save_wrong(graph_of(DATASETS[0]).activities, graph_of(DATASETS[0]).tree, tmp_path)
-    with pytest.raises(hg.StoredGraphError, match="do not belong together"):
-        hg.open(tmp_path)
-
-
 def test_a_graph_with_something_unknown_is_not_saved(tmp_path: Path) -> None:
     traces: Any = {0: {1, 2}}
     wrong = replace(graph_of(DATASETS[0]), traces=traces)
     with pytest.raises(hg.GraphError, match="set cannot be stored"):
         hg.save(wrong, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+texts = st.text(st.characters(exclude_categories=()), max_size=4)  # also halves of surrogate pairs
+issues = st.builds(Issue, texts, texts, texts, st.integers())
+values: st.SearchStrategy[Any] = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), texts, issues,
+        st.lists(texts, max_size=40).map(tuple), st.lists(issues, max_size=4).map(tuple),
+        st.builds(Path, st.text("ab/", max_size=4)),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.lists(inner, max_size=3).map(tuple),
+        st.dictionaries(st.one_of(texts, st.integers(), st.tuples(st.integers(), texts)), inner, max_size=3),
+    ),
+    max_leaves=8,
+)  # fmt: skip
+
+
+def through_json(value: Any) -> Any:
+    content, arrays = pack(value)
+    return unpack(json.loads(json.dumps(content)), arrays)
+
+
+@given(values)
+def test_every_value_comes_back_with_its_type(value: Any) -> None:
+    assert difference(value, through_json(value), "value") == ""
+
+
+def test_integers_of_any_size_come_back() -> None:
+    assert through_json([2**63, -(2**70), 10**5000]) == [2**63, -(2**70), 10**5000]
+
+
+def test_texts_that_repeat_are_stored_once() -> None:
+    _, arrays = pack([tuple(["name"] * 1000), tuple(["name", "other"] * 10)])
+    assert [array.nbytes for array in arrays] == [4 * 1000, 4 * 20, len("nameother"), 2 * 8]
+
+
+def test_an_array_that_two_share_is_stored_once() -> None:
+    array = np.arange(3)
+    content, arrays = pack([array, array, array[:]])
+    assert len(arrays) == 2 + 2  # and the texts, of which there are none
+    assert unpack(content, arrays)[0] is unpack(content, arrays)[1]
+
+
+@pytest.mark.parametrize("value", [Fraction(1, 2), {1}, object(), b"bytes", lambda: 0])
+def test_what_is_not_known_is_refused_by_name(value: Any) -> None:
+    with pytest.raises(TypeError, match=type(value).__name__):
+        pack({"deep": [value]})
+
+
+@given(st.dictionaries(texts, st.one_of(texts, st.integers(), st.none(), st.lists(st.floats(allow_nan=False)))))
+def test_facts_come_back_with_the_settings_of_the_recording(raw: dict[str, Any]) -> None:
+    groups = (Group("0", "default", 2, (0, 1)), Group("1", "", None, "[0, 2, ..., 8]"))
+    facts = Facts(rank=3, groups=groups, devices=(Device(0, "H100"), Device(None, "")), settings=raw)
+    back = through_json(facts)
+    assert difference(facts, back, "facts") == ""
+    assert facts == back
+
+
+@pytest.mark.parametrize("name", saved.SCHEMA)
+def test_a_field_that_is_added_to_a_class_is_stored(name: str) -> None:
+    """Every class is stored by its fields, as they are when it is stored."""
+    assert saved.SCHEMA[name] == list(saved._CLASSES[name].__dataclass_fields__)
+
+
+def test_every_class_that_a_graph_holds_is_known() -> None:
+    """A field with a class that is not in the list fails here, before it does for a user."""
+    for folder in DATASETS:
+        graph = graph_of(folder)
+        assert difference(graph, through_json(graph)) == ""
+
+
+def test_an_object_with_other_fields_is_refused() -> None:
+    content, arrays = pack(Issue("file", "what", "detail", 1))
+    del content["value"]["object"][1]["rank"]  # which has a default
+    with pytest.raises(TypeError, match="Issue"):
+        unpack(content, arrays)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"object": ["Popen", {"args": "true"}]},
+        {"object": ["Path", {}]},
+        {"call": []},
+        {"array": 7},
+        {},
+        {"a": 1, "b": 2},
+    ],
+)
+def test_what_was_not_packed_is_refused(content: Any) -> None:
+    with pytest.raises((LookupError, TypeError, ValueError)):
+        unpack({"value": content, "texts": 0}, [np.empty(0, np.uint8), np.empty(0, np.int64)])
+
+
+def test_all_of_a_trace_is_kept() -> None:
+    assert set(saved.SCHEMA["Trace"]) == {each.name for each in dataclasses.fields(Trace)}
+
+
+def test_numbers_below_and_above_what_is_there_are_found() -> None:
+    numbers = np.array([-1, 0, 4], np.int32)
+    assert saved.are_within([(numbers, -1, 5), (numbers[:0], 0, 0)])
+    assert not saved.are_within([(numbers, -1, 5), (numbers, 0, 5)])
+    assert not saved.are_within([(numbers, -1, 4), (numbers, -1, 5)])

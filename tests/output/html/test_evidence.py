@@ -12,7 +12,7 @@ from htagraph.findings.claim import Claim, Says
 from htagraph.output.html.evidence import evidence_of
 from htagraph.output.html.findings import findings
 from htagraph.output.html.results import Results
-from tests.queries.test_interrupted import MANY, host_job
+from tests.queries.test_interruptions import MANY, host_job
 from tests.reach import DATASETS, graph_of, label
 from tests.strategies import load
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import htagraph as hg
+from htagraph.queries.peers import rank_roles, roles_among
 from htagraph.queries.rank_digests.digest_stragglers import alone_ns, counts_of, excess_by_side, speed_among
 from htagraph.queries.rank_digests.kept import ALL_NAMES, WorkSums, work_sums
-from htagraph.queries.rank_roles import rank_roles, roles_among
 from htagraph.queries.rank_speed import rank_speed
 from htagraph.simulate import Job, SlowRank, simulate
 from tests.digests import digests_of, job_of

@@ -6,7 +6,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import SelectionError
-from tests.queries.test_interrupted import MANY, host_job
+from tests.queries.test_interruptions import MANY, host_job
 from tests.reach import DATA, graph_of
 from tests.strategies import load
 

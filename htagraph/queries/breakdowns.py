@@ -1,0 +1,153 @@
+"""Breakdowns: durations grouped by name, over ranks or over classes, and time by operator, module or annotation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from htagraph.core.arrays import Array, distinct
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.parents import deepest_first
+from htagraph.graph.dependency_graph import DependencyGraph
+
+__all__ = ["OWNED", "STATISTICS", "OwnerOf", "kind_words", "statistics", "time_by_owner"]
+
+OwnerOf: TypeAlias = Callable[[DependencyGraph, npt.ArrayLike], npt.NDArray[np.int64]]
+"""Returns the owner of each of some activities, -1 for none: `operator_of`, `module_of`."""
+OWNED = {
+    "count": "int64", "host_us": "float64", "host_self_us": "float64", "device_count": "int64",
+    "device_us": "float64", "device_total_us": "float64", "share_percent": "float64",
+}  # fmt: skip
+"""The figures of a group of owners, and their types."""
+STATISTICS = {
+    "count": "int64", "total_us": "float64", "mean_us": "float64", "min_us": "float64", "max_us": "float64",
+    "std_us": "float64",
+}  # fmt: skip
+"""The columns that `statistics` adds, and their types."""
+
+
+def statistics(durations: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """Return one row per group, in the order of first appearance, with the statistics of its durations.
+
+    Args:
+        durations: one row per duration: the keys, and ``ns`` (int64).
+        keys: columns that identify a group.
+
+    Returns:
+        The keys, ``count`` (int64), ``total_us``, ``mean_us``, ``min_us``, ``max_us``, ``std_us`` (float64; sample
+        standard deviation, 0 for a single one).
+    """
+    table = durations.groupby(list(keys), sort=False)["ns"].agg(["count", "sum", "mean", "min", "max", "std"])
+    table = table.set_axis(list(STATISTICS), axis=1).reset_index()
+    of_time = [column for column in STATISTICS if column.endswith("_us")]
+    table[of_time] = table[of_time].astype("float64").fillna(0.0) / 1000
+    return table.astype(STATISTICS)
+
+
+def time_by_owner(graph: DependencyGraph, owner_of: OwnerOf, members: Array, group: Array) -> pd.DataFrame:
+    """Return the host and device time of owners, summed by group. Each moment of work has one owner, or none.
+
+    Args:
+        graph: the job.
+        owner_of: returns the owner of each activity; for an owner's parent, the next owner around that owner.
+        members: which activities are owners even if they own no time (bool for every activity).
+        group: the group that each activity belongs to as an owner (int for every activity).
+
+    Returns:
+        One row per rank and group, and one per rank for what has no owner: ``rank`` (int64), ``owner`` (int64: an
+        activity of the group, -1 for none) and the columns of `OWNED`. Rows come by rank, most device time first,
+        then most self time, then by owner.
+    """
+    acts = graph.activities
+    ranks = np.array(graph.ranks, np.int64)
+    nobody = len(acts) + np.searchsorted(ranks, acts.rank)  # a row per rank, after those of the activities
+    size = len(acts) + len(ranks)
+    self_ns = np.where(acts.on_device, 0, graph.own_time)
+    device, host = np.flatnonzero(acts.on_device), np.flatnonzero(self_ns > 0)
+    of_device, of_host = (_places(owner_of(graph, rows), nobody[rows]) for rows in (device, host))
+    own = np.bincount(of_device, acts.duration[device], size).astype(np.int64)
+    self_of = np.bincount(of_host, self_ns[host], size).astype(np.int64)
+    counts = np.bincount(of_device, minlength=size)
+    owners, above = _owners(graph, owner_of, _asked(members, of_device, of_host))
+    outermost, total = _outermost(owners, above, group), _with_inner(above, own)[owners]
+    table = pd.DataFrame({
+        "rank": acts.rank[owners].astype(np.int64), "group": group[owners], "owner": owners, "count": 1,
+        "host_us": np.where(outermost, acts.duration[owners], 0), "host_self_us": self_of[owners],
+        "device_count": counts[owners], "device_us": own[owners], "device_total_us": np.where(outermost, total, 0),
+    })  # fmt: skip
+    rest = slice(len(acts), size)
+    nobodys = pd.DataFrame({
+        "rank": ranks, "group": -1, "owner": -1, "count": 0, "host_us": 0, "host_self_us": self_of[rest],
+        "device_count": counts[rest], "device_us": own[rest], "device_total_us": own[rest],
+    })  # fmt: skip
+    nobodys = nobodys[(nobodys["host_self_us"] > 0) | (nobodys["device_count"] > 0)]
+    return _grouped(pd.concat((table, nobodys), ignore_index=True))
+
+
+def kind_words(graph: DependencyGraph, owners: Array) -> Array:
+    """Return the word for the kind of each owner, empty for -1."""
+    words = np.array([*(kind.label for kind in ActivityKind), ""], object)
+    kinds = np.append(graph.activities.kind.astype(np.int64), len(ActivityKind))
+    return words[kinds[owners]]
+
+
+def _places(owner: Array, nobody: Array) -> Array:
+    return np.where(owner >= 0, owner, nobody)
+
+
+def _asked(members: Array, *places: Array) -> Array:
+    """Return the activities that are owners or at one of the places, ascending."""
+    asked = np.asarray(members, np.bool_).copy()
+    for each in places:
+        asked[each[each < len(asked)]] = True
+    return np.flatnonzero(asked)
+
+
+def _owners(graph: DependencyGraph, owner_of: OwnerOf, some: Array) -> tuple[Array, Array]:
+    """Return (these owners and all owners around them, the next owner around each owner, else -1)."""
+    parent = graph.tree.parent
+    above = np.full(len(parent), -1, np.int64)
+    known = np.zeros(len(parent), np.bool_)
+    while len(some):
+        above[some] = owner_of(graph, parent[some])
+        known[some] = True
+        around = above[some]
+        some = distinct(around[(around >= 0) & ~known[around]], len(parent))
+    return np.flatnonzero(known), above
+
+
+def _with_inner(above: Array, own: Array) -> Array:
+    """Return the time of each owner, including that of all owners inside it."""
+    total = own[: len(above)].copy()
+    for level in deepest_first(above):
+        np.add.at(total, above[level], total[level])
+    return total
+
+
+def _outermost(owners: Array, above: Array, group: Array) -> Array:
+    """Return which owners are inside no other owner of their group."""
+    outermost = np.ones(len(owners), np.bool_)
+    asking, up = np.arange(len(owners)), above[owners]
+    while (up >= 0).any():  # each round one level up
+        asking, up = asking[up >= 0], up[up >= 0]
+        outermost[asking[group[up] == group[owners[asking]]]] = False
+        up = above[up]
+    return outermost
+
+
+def _grouped(rows: pd.DataFrame) -> pd.DataFrame:
+    keys = ["rank", "group"]
+    table = rows.groupby(keys, as_index=False, sort=False).agg(
+        {"owner": "first"} | dict.fromkeys([column for column in rows.columns if column in OWNED], "sum")
+    )
+    order = ["device_us", "host_self_us"]
+    table = table.sort_values(["rank", *order, "owner"], ascending=[True, False, False, True], ignore_index=True)
+    busy = table.groupby("rank")["device_us"].transform("sum")
+    table["share_percent"] = 100 * table["device_us"] / busy.where(busy > 0)
+    of_time = [column for column in OWNED if column.endswith("_us")]
+    table[of_time] = table[of_time].astype("float64") / 1000
+    return table.drop(columns="group").astype({"rank": "int64", "owner": "int64", **OWNED})

@@ -1,0 +1,265 @@
+"""What the host does while the job waits for it: on the critical path, while a device is idle, and in first calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from htagraph.core.arrays import Array, coded
+from htagraph.core.kinds import OPERATORS, ActivityKind, GapKind, of_kinds
+from htagraph.core.naming import is_source_frame, names_that
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.pauses import CAUSES
+from htagraph.queries.paths import CATEGORIES, path_to
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from htagraph.queries.paths import CriticalPath
+
+__all__ = ["LATE_REASONS", "LONG_PAUSE_NS", "first_calls", "host_pauses", "late_reason"]
+
+_CATEGORIES = ("host", "launch", "sync")
+_KEYS = ["what", "inside", "before", "rank"]
+_COLUMNS = {
+    "what": "str", "inside": "str", "before": "str", "after": "str", "rank": "int64", "count": "int64",
+    "total_us": "float64", "longest_us": "float64", "share_percent": "float64", "activity": "int64",
+}  # fmt: skip
+LATE_REASONS = ("loader", "ranks", "pauses", "launches", "few")
+"""What the host does while its device waits: it waits for its data loader; for other ranks or for transfers; it is busy
+or pauses for long with something else; it works on many small things; or on few."""
+LONG_PAUSE_NS = 1_000_000
+"""ns; a single activity or pause of the host this long is no cost of launching. Chosen: dispatch of an operator takes
+some 10 µs. Doubled, CUDA graphs are advised where pauses of 1 to 2 ms dominate."""
+_MAX_WAITS = 24
+"""How many waits of a device are looked into, the longest. Chosen: where few pauses are the reason, they are most of
+the time. Doubled, a summary takes a few ms longer."""
+_MANY = 30
+"""Waits of a device; fewer are no sign of many small pieces of work. Chosen: a training step has hundreds. Doubled, a
+recording of 30 to 60 kernels is not advised to use CUDA graphs."""
+_MIN_LOOKED_INTO = 0.5
+"""Share of the time in which a device waits for its host; where the longest waits are less of it, the rest are many
+short ones, and these are the reason. Chosen: the larger part. Doubled, it is always many small things."""
+_CALLS = (ActivityKind.LAUNCH, ActivityKind.RUNTIME)
+_MIN_NS = 5_000_000
+"""ns; chosen: making a context takes some 100 ms and a stream some ms, while a steady call takes µs. Doubled, streams
+of small jobs count as steady work."""
+_MIN_INSIDE_NS = 50_000_000
+"""ns; the same for the first call inside an operator, of which there are many, so that a pause hits one by chance.
+Chosen: loading a library takes some 100 ms, pauses of a host some 10 ms. Doubled, small libraries are missed."""
+_TIMES = 100
+"""How many times the median of the later calls the first one takes. Chosen: those that load code take a thousand times
+as long, while calls that sometimes wait differ by ten. Doubled, functions that always take 50 µs need 10 ms."""
+_MOST = 0.5
+"""Share of the ranks that call a function on which its first call is as long; else it was a pause of one rank. It
+cannot be doubled."""
+
+
+def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
+    """Return what the host did on a critical path, by what ran and where, the most time first.
+
+    Args:
+        path: the critical path.
+        count: how many rows at most.
+
+    Returns:
+        One row per rank, activity's name and place: ``what`` (str: the function, operator or call whose own time it is;
+        empty for host code that no event covers), ``inside`` (str: the innermost Python function with a source file
+        around it, else the operator, else the annotation; empty for none or one of the same name), ``before`` (str:
+        what came next, where no event covers the time), ``after`` (str: what ended before the longest of these),
+        ``rank`` (int64), ``count`` (int64, activities or gaps), ``total_us``, ``longest_us`` (float64),
+        ``share_percent`` (float64, of the path), ``activity`` (int64: the longest one, or what followed the longest
+        gap).
+
+    Example:
+        >>> import htagraph as hg
+        >>> table = host_pauses(hg.critical_path(hg.load("data/demo")))
+        >>> bool(table["total_us"].is_monotonic_decreasing)
+        True
+    """
+    import pandas as pd
+
+    top = _summed(_each(path)).head(count)
+    words = np.array([*path.graph.names, ""], object)
+    texts = {key: pd.array(words[top[key].to_numpy(np.int64)], dtype="str") for key in (*_KEYS[:3], "after")}
+    return pd.DataFrame({
+        **texts, "rank": top["rank"], "count": top["count"], "total_us": top["total_ns"] / 1000,
+        "longest_us": top["longest_ns"] / 1000, "share_percent": 100 * top["total_ns"] / max(path.makespan_ns, 1),
+        "activity": top["activity"],
+    })[list(_COLUMNS)].astype(_COLUMNS)  # fmt: skip
+
+
+def late_reason(graph: DependencyGraph, rank: int) -> str:
+    """Return what the host of a rank does most while its device waits for a launch; one of `LATE_REASONS`, "" for none.
+
+    Each wait is explained by the path to the kernel that ends it: what had to end before it could begin.
+
+    Args:
+        graph: the job.
+        rank: the rank.
+
+    Example:
+        >>> import htagraph as hg
+        >>> late_reason(hg.load("data/demo"), 0)
+        'loader'
+    """
+    time = np.zeros(len(LATE_REASONS) - 1)
+    waits, share, count = _waits(graph, rank)
+    if waits and share < _MIN_LOOKED_INTO:
+        return "launches"
+    for work, since in waits:
+        segments = path_to(graph, np.array([2 * work]), since).segments
+        elsewhere = graph.activities.rank[segments.place] != rank
+        category = segments.category
+        whole = np.bincount(segments.activity, segments.length)[segments.activity]  # slices of one activity are one
+        long = np.where(segments.gap != 0, segments.length, whole) >= LONG_PAUSE_NS
+        of_ranks = elsewhere | (category == CATEGORIES.index("communication"))
+        reason = np.select([category == CATEGORIES.index("data_loading"), of_ranks, long], [0, 1, 2], 3)
+        time += np.bincount(reason, segments.length, len(time))
+    if not time.any():
+        return ""
+    reason_of_most = LATE_REASONS[int(time.argmax())]
+    return "few" if reason_of_most == "launches" and count < _MANY else reason_of_most
+
+
+def first_calls(path: CriticalPath) -> dict[int, int]:
+    """Return the first calls on a critical path that are far longer than later ones, and how long they are on it, ns.
+
+    A call counts if it is a rank's first of its name and lasts at least 5 ms, or the first of its name inside operators
+    of one name and lasts at least 50 ms; if it takes 100 times the median of the later ones; and if the first one is as
+    long on most ranks that call it. Of a function that is called once nothing tells, unless the call is the rank's
+    first of all: a context is made then.
+
+    Example:
+        >>> import htagraph as hg
+        >>> first_calls(hg.critical_path(hg.load("data/demo")))
+        {}
+    """
+    graph, parts = path.graph, path.segments
+    acts = graph.activities
+    own = (parts.gap == GapKind.NONE) & of_kinds(acts.kind[parts.activity], _CALLS)
+    spent = np.bincount(parts.activity[own], parts.length[own], len(acts)).astype(np.int64)
+    long = np.flatnonzero(spent >= _MIN_NS)
+    if not len(long):
+        return {}
+    calls = np.flatnonzero(of_kinds(acts.kind, _CALLS))
+    around = np.append(acts.name, -1)[graph.tree.parent[calls]]  # -1, the last one, for none
+    found = {}
+    for each in long.tolist():
+        alike = acts.name[calls] == acts.name[each]
+        inside = alike & (around == around[np.searchsorted(calls, each)])
+        of_all = alike.sum() == 1 and acts.start[each] == acts.start[calls[acts.rank[calls] == acts.rank[each]]].min()
+        by_name = _is_first(graph, calls[alike], each, _MIN_NS)
+        if of_all or by_name or _is_first(graph, calls[inside], each, _MIN_INSIDE_NS):
+            found[each] = int(spent[each])
+    return found
+
+
+def _each(path: CriticalPath) -> pd.DataFrame:
+    """Return a row per activity of the host, or gap, on a path: the `_KEYS` (codes of names), ``ns``, ``activity``."""
+    import pandas as pd
+
+    from htagraph.queries.paths import CATEGORIES
+
+    graph, parts = path.graph, path.segments
+    rows = np.flatnonzero(np.isin(parts.category, [CATEGORIES.index(word) for word in _CATEGORIES]))
+    owner, target = parts.activity[rows], parts.target[rows]
+    name, gap = graph.activities.name, parts.gap[rows] != GapKind.NONE
+    parent = np.append(graph.tree.parent, -1)
+    at_start = parts.start[rows] + parts.length[rows] == graph.time[2 * target]
+    begin = np.where(gap, parts.region[rows], parent[owner])
+    begin = np.where(gap & at_start & (begin == target), parent[target], begin)  # before it, so not inside it
+    place, what = _places(path, begin, np.where(gap, -1, owner)), np.where(gap, -1, name[owner])
+    table = pd.DataFrame({
+        "what": what, "inside": np.where((place >= 0) & (name[place] != what), name[place], -1),
+        "before": np.where(gap & at_start, name[target], -1),
+        "after": np.where(gap, _ended_before(graph, 2 * target + ~at_start), -1),
+        "rank": graph.activities.rank[parts.place[rows]].astype(np.int64),
+        "one": np.where(gap, len(name) + rows, owner),  # slices of one activity are one; each gap is one
+        "ns": parts.length[rows], "activity": np.where(gap, target, owner),
+    })  # fmt: skip
+    rank, one = table["rank"].to_numpy(), table["one"].to_numpy()
+    group, first = _groups(coded(one, rank)) if len(table) else (one, one)  # what it is and where say all keys
+    ns = np.bincount(group, table["ns"], len(first)).astype(np.int64)  # exact: sums of ns below 2^53
+    return table.iloc[first].assign(ns=ns).drop(columns="one").reset_index(drop=True)
+
+
+def _summed(each: pd.DataFrame) -> pd.DataFrame:
+    """Return a row per key, the most time first: the `_KEYS`, ``count``, ``total_ns``, and of the longest the rest."""
+    each = each.iloc[np.argsort(-each["ns"].to_numpy(), kind="stable")]
+    if not len(each):
+        return each.assign(count=0, total_ns=0, longest_ns=0)
+    group, first = _groups(coded(*(each[key].to_numpy() for key in _KEYS)))
+    total = np.bincount(group, each["ns"]).astype(np.int64)
+    best = each.iloc[first].rename(columns={"ns": "longest_ns"}).assign(count=np.bincount(group), total_ns=total)
+    return best.iloc[np.argsort(-total, kind="stable")].reset_index(drop=True)
+
+
+def _groups(code: Array) -> tuple[Array, Array]:
+    """Return (the group of each row, the first row of each group); groups are in the order of their first rows."""
+    count = int(code.max()) + 1
+    first = np.full(count, len(code))
+    np.minimum.at(first, code, np.arange(len(code)))
+    order = np.argsort(first, kind="stable")
+    number = np.empty(count, np.int64)
+    number[order] = np.arange(count)
+    return number[code], first[order]
+
+
+def _ended_before(graph: DependencyGraph, vertex: Array) -> Array:
+    """Return the name of what ended on the same thread before the gap at each vertex; -1 where something only began."""
+    edge, acts = graph.binding[vertex], graph.activities
+    source = np.where(edge >= 0, graph.edges.source[edge], -1)
+    same = acts.lane[source >> 1] == acts.lane[vertex >> 1]
+    return np.where((source >= 0) & (source % 2 == 1) & same, acts.name[source >> 1], -1)
+
+
+def _places(path: CriticalPath, begin: Array, owner: Array) -> Array:
+    """Return the activity that says where something ran; -1 for none, and for functions that say it themselves.
+
+    It is the innermost Python function with a source file around it, else operator, else annotation; for calls of the
+    runtime, the operator first.
+    """
+    graph = path.graph
+    kind = graph.activities.kind
+    in_file = names_that(is_source_frame, graph.names)[graph.activities.name]
+    source = graph.tree.nearest((kind == ActivityKind.PYTHON) & in_file, begin)
+    operator = graph.tree.nearest(of_kinds(kind, OPERATORS), begin)
+    region = graph.tree.nearest(kind == ActivityKind.ANNOTATION, begin)  # steps are everywhere
+    is_call = (owner >= 0) & of_kinds(kind[owner], (ActivityKind.LAUNCH, ActivityKind.SYNC, ActivityKind.RUNTIME))
+    place = np.where(is_call & (operator >= 0), operator, np.where(source >= 0, source, operator))
+    place = np.where(place >= 0, place, region)
+    itself = (owner >= 0) & in_file[owner] & (kind[owner] == ActivityKind.PYTHON)
+    return np.where(itself, -1, place)
+
+
+def _waits(graph: DependencyGraph, rank: int) -> tuple[list[tuple[int, int]], float, int]:
+    """Return a rank's longest waits, their share of the time of all its waits, and how many it has.
+
+    A wait is (the kernel or copy that ends it, since when the device was idle, ns).
+    """
+    pauses = graph.device_pauses
+    of_rank = (pauses.places[pauses.place, 0] == rank) & (pauses.length > 0)
+    waits = np.flatnonzero(of_rank & (pauses.causes() == CAUSES.index("host_wait")))
+    total, count = int(pauses.length[waits].sum()), len(waits)
+    waits = waits[np.argsort(-pauses.length[waits], kind="stable")][:_MAX_WAITS]
+    share = int(pauses.length[waits].sum()) / max(1, total)
+    return list(zip(pauses.after[waits].tolist(), pauses.begin[waits].tolist(), strict=True)), share, count
+
+
+def _is_first(graph: DependencyGraph, alike: Array, call: int, least_ns: int) -> bool:
+    """Return whether a call is its rank's first of some, and a long one, there and on most ranks."""
+    acts = graph.activities
+    alike = alike[np.lexsort((acts.start[alike], acts.rank[alike]))]
+    ranks, begin = np.unique(acts.rank[alike], return_index=True)
+    of_ranks = np.split(alike, begin[1:])
+    own = of_ranks[int(np.searchsorted(ranks, acts.rank[call]))]
+    if own[0] != call or not _is_long(acts.duration[own], least_ns):
+        return False
+    return float(np.mean([_is_long(acts.duration[each], least_ns) for each in of_ranks])) > _MOST
+
+
+def _is_long(duration: Array, least_ns: int) -> bool:
+    """Return whether the first of some durations is far longer than the later ones."""
+    return len(duration) > 1 and int(duration[0]) >= max(least_ns, _TIMES * float(np.median(duration[1:])))

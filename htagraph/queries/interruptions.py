@@ -1,0 +1,387 @@
+"""Interruptions of host code: where threads stopped in calls that are quick as a rule, in many different ones.
+
+`interrupted` finds them, `interruption_time` says which lags and gaps of the graph they are, and `interrupted_ranks`
+how those of different ranks lie in time: in turn, at the same moments, or independently of each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.arrays import Array, coded
+from htagraph.core.computing import once
+from htagraph.core.intervals import union
+from htagraph.core.kinds import BETWEEN, BLOCKING, LAUNCHES, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.core.naming import is_compiling, is_data_loader, is_wait, names_that
+from htagraph.queries.peers import alike
+from htagraph.queries.weights import OwnTime
+
+if TYPE_CHECKING:
+    from htagraph.graph.dependency_graph import DependencyGraph
+
+__all__ = [
+    "LEAST_NS",
+    "InterruptedRanks",
+    "Interruptions",
+    "interrupted",
+    "interrupted_ranks",
+    "interruption_time",
+    "places_of",
+]
+
+_MIN_TIMES = 10
+"""How many times as long as usual a stretch must be. Chosen: other sizes of an operator's arguments seldom change the
+time of its dispatch by more than a few times. Doubled, stops of 1 to 2 ms in code that usually takes 0.1 ms are not
+found."""
+_MIN_DEVIATIONS = 10.0
+"""How many median absolute deviations beyond its usual time a stretch must last. Chosen: beyond the tail of skewed
+distributions too. Doubled, stops in code whose time varies are not found."""
+_MIN_CALLS = 4
+"""How many times code must have been recorded for its usual time to be known. Chosen: one long of four leaves the
+median as it is. Doubled, stops in code that runs 4 to 7 times are not found."""
+_MIN_CALLS_ONCE = 20
+"""The same in a recording of one step of one rank, where nothing shows what the same call takes at another time.
+Chosen: an operator that is called that often is a small one. Doubled, stops in rarer ones are not found."""
+_MAX_SHARE = 0.25
+"""Share of the stretches of one place that may be long. Chosen: what is long more often is what the code does. Doubled,
+code that is slow every second time counts as interrupted."""
+_MIN_PLACES = 5
+"""How many different places must have been hit, and how often a job must have been. Chosen: what an operator does
+itself is long in that operator, not in five. Doubled, short recordings of few stops are not recognized."""
+_MAX_OF_ONE = 0.5
+"""Share of the time that may be in one place. Chosen: else it is likely that place's own work. It cannot be doubled; at
+1, one operator that is slow for certain arguments counts as interrupted."""
+_NO_STEP = np.iinfo(np.int32).max
+"""The number of the first step of a rank that has none: no step has a larger one. A mark; no result depends on it."""
+_CODE = (
+    ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.PYTHON, ActivityKind.LAUNCH,
+    ActivityKind.RECORD, ActivityKind.WAIT, ActivityKind.RUNTIME,
+)  # fmt: skip
+"""Kinds whose own time is host code; calls that block, and communication on the host, wait by design."""
+_MIN_TOGETHER = 0.6
+"""Share of the time in which as many ranks go on, or of the interrupted time in which all are, for a pattern to be one.
+Chosen: more than half, with room for interruptions that are too short to be found. It cannot be doubled; at 1, no real
+recording has a pattern."""
+_MIN_RATIO = 1.5
+"""How many times the share that ranks interrupted independently would have. Chosen: the share itself is known to a few
+percent. Doubled, eight ranks on two cores, which go on two by two 2.7 times as often as by chance, have no pattern."""
+_IDLE = (GapKind.STREAM_IDLE, GapKind.LAUNCH_EXCESS)
+"""What a stream's wait for a launch is, where an earlier kernel or copy ended after the call had begun; and else."""
+LEAST_NS: Final = 1_000_000
+"""ns; a stretch of host code must last this long to be one. Chosen: the dispatch of an operator takes some 10 µs, a
+time slice of an operating system 1 to 10 ms, and a full run of Python's garbage collector more than 1 ms where it
+matters. Doubled, stops of 1 to 2 ms are not found."""
+
+
+@dataclass(frozen=True, eq=False)
+class Interruptions:
+    """Stretches of host threads that lasted far longer than the same code does as a rule, in order of rank and time.
+
+    A stretch is what passes on a thread between two recorded moments: a slice of an activity's own time, or the time
+    between two activities that no event covers.
+    """
+
+    edge: npt.NDArray[np.int64]
+    """The edge whose lag is the stretch; -1 for time that no event covers."""
+    vertex: npt.NDArray[np.int64]
+    """The moment at which it ended."""
+    activity: npt.NDArray[np.int64]
+    """The activity whose own time it is; -1 for time that no event covers."""
+    length: npt.NDArray[np.int64]
+    """ns."""
+    usual: npt.NDArray[np.int64]
+    """What the same code takes as a rule, ns: the median in the same place of a step, on all ranks and in all steps, or
+    that of the same code anywhere, whichever is longer."""
+
+    def __len__(self) -> int:
+        return len(self.edge)
+
+
+@once
+def interrupted(graph: DependencyGraph) -> Interruptions:
+    """Return where host threads were interrupted; nothing where long stretches may be what the code itself does.
+
+    A stretch of host code counts if it lasts at least 1 ms, and at least ten times and ten median absolute deviations
+    longer than usual: than other stretches of the same name between the same two neighbours, and than the same stretch
+    in other steps and on other ranks (`queries.peers`), where there are any. It does not count in a call that waits
+    for the device, in a data loader, in what compiles, in the first call of a name on a rank, or in the first launch of
+    a kernel. Because an interruption can hit any code, they count only together: at least five, in five different
+    places (names of activities, or of what comes after code that no event covers), none of which has more than half of
+    the time, and not all in the first of several steps. Of a recording of one step of one rank, only operators and
+    calls count that occur twenty times; without a device, which leaves the work to the operators, none.
+
+    Args:
+        graph: the job.
+
+    Example:
+        >>> import htagraph as hg
+        >>> len(interrupted(hg.load("data/demo")))
+        0
+    """
+    edge, vertex, owner, length = _stretches(graph)
+    long = np.flatnonzero(length >= LEAST_NS)
+    long = long[_may_count(graph, owner[long], vertex[long])]
+    if not _in_many_places(graph, owner[long], vertex[long], length[long]):
+        return _chosen(edge, vertex, owner, length, long[:0], long[:0])
+    usual = _usual(graph, (edge, vertex, owner, length), long)
+    known = np.flatnonzero(usual >= 0)
+    order = known[np.lexsort((graph.time[vertex[long[known]]], graph.activities.rank[vertex[long[known]] >> 1]))]
+    rows, usual = long[order], usual[order]
+    if not _in_many_places(graph, owner[rows], vertex[rows], length[rows]) or _only_in_first_steps(graph, vertex[rows]):
+        rows, usual = rows[:0], usual[:0]
+    return _chosen(edge, vertex, owner, length, rows, usual)
+
+
+def places_of(graph: DependencyGraph, owner: Array, vertex: Array) -> npt.NDArray[np.int64]:
+    """Return a number for the name of each stretch's activity, or of what comes after code that no event covers.
+
+    Args:
+        graph: the job.
+        owner: the activity whose own time each stretch is, -1 for none.
+        vertex: the moment at which each ended.
+    """
+    name = graph.activities.name
+    return np.where(owner >= 0, name[owner], len(graph.names) + name[vertex >> 1]).astype(np.int64)
+
+
+@once
+def interruption_time(graph: DependencyGraph) -> OwnTime:
+    """Return the lags and gaps that interruptions are, of which the usual time of the code is fixed; gaps have none.
+
+    They are the interrupted stretches of host threads, and how long a stream waited for what an interrupted call
+    launched: from within the interruption until the kernel or copy started, if it did so as the interruption ended,
+    give or take the usual time of the call. What started earlier was launched before the interruption, and of what
+    started later, something else held it up.
+
+    Args:
+        graph: the job.
+
+    Example:
+        >>> import htagraph as hg
+        >>> len(interruption_time(hg.load("data/demo")).edges)
+        0
+    """
+    found = interrupted(graph)
+    inside = found.edge >= 0
+    edges, fixed, gaps = _of_streams(graph, found)
+    return OwnTime(
+        np.concatenate((found.edge[inside], edges)), np.concatenate((found.usual[inside], fixed)),
+        np.concatenate((found.vertex[~inside], gaps)),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class InterruptedRanks:
+    """How the interruptions of ranks lie in time."""
+
+    pattern: Literal["in turn", "together", ""]
+    """Whether always the same number of ranks goes on, or all are interrupted at the same moments; empty for neither,
+    for one rank, and where clocks of ranks are unknown."""
+    going: int
+    """How many ranks most often go on at a time."""
+    share: float
+    """Of the time from the first to the last moment that all ranks recorded: in which so many go on; for interruptions
+    at the same moments, of the time in which any rank is interrupted: in which all are."""
+    by_chance: float
+    """What `share` would be if each rank were interrupted independently of the others."""
+    shares: dict[int, float]
+    """Share of the time from its first to its last activity in which each rank is interrupted, on any thread."""
+
+
+def interrupted_ranks(graph: DependencyGraph, found: Interruptions) -> InterruptedRanks:
+    """Return how much of their time ranks are interrupted, and whether in turn or together.
+
+    Args:
+        graph: the job.
+        found: its interruptions.
+
+    Example:
+        >>> import htagraph as hg
+        >>> from htagraph.queries.interruptions import interrupted
+        >>> graph = hg.load("data/demo")
+        >>> interrupted_ranks(graph, interrupted(graph)).pattern
+        ''
+    """
+    acts, end = graph.activities, graph.time[found.vertex]
+    rank = acts.rank[found.vertex >> 1]
+    spans, unions = {}, {}
+    for one in graph.ranks:
+        rows = acts.of_rank(one)
+        time = graph.time[2 * rows.start : 2 * rows.stop]
+        spans[one] = (int(time.min()), int(time.max()))
+        mine = rank == one
+        unions[one] = np.stack(union(end[mine] - found.length[mine], end[mine]), axis=1)
+    shares = {
+        one: float((stops[:, 1] - stops[:, 0]).sum()) / max(1, spans[one][1] - spans[one][0])
+        for one, stops in unions.items()
+    }
+    nothing = InterruptedRanks("", 0, 0.0, 0.0, shares)
+    known = len(unions) > 1 and len(found) and all(clock.uncertainty_ns >= 0 for clock in graph.clocks)
+    begin, stop = max(first for first, _ in spans.values()), min(last for _, last in spans.values())
+    if not known or stop <= begin:
+        return nothing
+    return _pattern(_stopped(list(unions.values()), begin, stop), shares) or nothing
+
+
+def _stretches(graph: DependencyGraph) -> tuple[Array, Array, Array, Array]:
+    """Return (edge or -1, the moment of its end, owner or -1, length in ns) of all stretches of host code."""
+    edges, kind = graph.edges, np.append(graph.activities.kind, np.int8(-1))
+    rows = np.flatnonzero((edges.kind == EdgeKind.BODY) & of_kinds(kind[edges.activity], _CODE))
+    between = np.flatnonzero(of_kinds(edges.kind, BETWEEN) & (graph.gap_kind[edges.target] == GapKind.HOST_UNTRACED))
+    between = between[graph.binding[edges.target[between]] == between]
+    gaps = edges.target[between].astype(np.int64)
+    none = np.full(len(gaps), -1)
+    return (
+        np.concatenate((rows, none)),
+        np.concatenate((edges.target[rows].astype(np.int64), gaps)),
+        np.concatenate((edges.activity[rows].astype(np.int64), none)),
+        np.concatenate((edges.lag[rows], graph.gap[gaps])),
+    )
+
+
+def _may_count(graph: DependencyGraph, owner: Array, vertex: Array) -> npt.NDArray[np.bool_]:
+    """Return which stretches are in code that neither waits by design, loads data, compiles, nor runs first."""
+    acts, names = graph.activities, graph.names
+    excluded = np.zeros(len(names), np.bool_)
+    edges = graph.edges
+    excluded[acts.name[np.unique(edges.target[of_kinds(edges.kind, BLOCKING)] >> 1)]] = True
+    excluded |= names_that(is_wait, names)
+    region = names_that(is_data_loader, names) | names_that(is_compiling, names)
+    within = np.append(region[acts.name], False)
+    within[:-1] |= graph.tree.inside(within[:-1])
+    first = np.append(_runs_first(graph), False)
+    own, at = np.where(owner >= 0, owner, vertex >> 1), vertex >> 1
+    return ~(excluded[acts.name[own]] | within[own] | within[at] | first[own] | first[at])
+
+
+def _runs_first(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
+    """Return which activities are the first of their name on their rank, or launch a kernel that is."""
+    acts = graph.activities
+    order = np.argsort(acts.start, kind="stable")
+    _, first = np.unique(acts.rank[order].astype(np.int64) * len(graph.names) + acts.name[order], return_index=True)
+    out = np.zeros(len(acts), np.bool_)
+    out[order[first]] = True
+    cause = acts.cause[out & acts.on_device]
+    out[cause[cause >= 0]] = True
+    return out
+
+
+def _in_many_places(graph: DependencyGraph, owner: Array, vertex: Array, length: Array) -> bool:
+    """Return whether so many stretches are in different places, with no place that has most of the time."""
+    time = np.bincount(places_of(graph, owner, vertex), length, 2 * len(graph.names))
+    return int((time > 0).sum()) >= _MIN_PLACES and float(time.max()) <= _MAX_OF_ONE * float(time.sum())
+
+
+def _only_in_first_steps(graph: DependencyGraph, vertex: Array) -> bool:
+    """Return whether, of several steps, all stretches are in the first one of each rank: that is warming up."""
+    acts = graph.activities
+    inside = acts.step >= 0
+    if len(np.unique(acts.step[inside])) < 2:
+        return False
+    first = {rank: acts.step[of_rank][inside[of_rank]].min(initial=_NO_STEP) for rank, of_rank in (
+        (rank, acts.of_rank(rank)) for rank in graph.ranks
+    )}  # fmt: skip
+    at = vertex >> 1
+    return all(step <= first[rank] for rank, step in zip(acts.rank[at].tolist(), acts.step[at].tolist(), strict=True))
+
+
+def _usual(graph: DependencyGraph, stretches: tuple[Array, Array, Array, Array], long: Array) -> npt.NDArray[np.int64]:
+    """Return what the code of each long stretch takes as a rule, ns; -1 where that is not known, or is as long."""
+    acts = graph.activities
+    _, vertex, owner, length = stretches
+    name = np.where(owner >= 0, acts.name[owner], -1)
+    wanted = np.zeros(len(graph.names) + 1, np.bool_)
+    wanted[name[long]] = True
+    rows = np.flatnonzero(wanted[name])  # of other names, nothing has to be known
+    at = np.searchsorted(rows, long)
+    edge = graph.binding[vertex[rows]]
+    begin = np.where(stretches[0][rows] >= 0, graph.edges.source[stretches[0][rows]], graph.edges.source[edge])
+    code = coded(name[rows], *_named(graph, begin), *_named(graph, vertex[rows]))
+    middle, deviation, count = _middles(length[rows], code)
+    least = np.maximum(_MIN_TIMES * middle, middle + _MIN_DEVIATIONS * deviation)
+    often = np.bincount(code, length[rows] >= np.maximum(least, LEAST_NS))[code]
+    if len(graph.ranks) < 2 and len(np.unique(acts.step[acts.step >= 0])) < 2:
+        known = (count >= _MIN_CALLS_ONCE) & (name[rows] >= 0) & bool(acts.on_device.any())
+        known &= ~of_kinds(np.append(acts.kind, np.int8(-1))[owner[rows]], (ActivityKind.PYTHON,))
+        usual = middle
+    else:
+        place = alike(graph)[1][vertex[rows] >> 1] * 2 + (vertex[rows] & 1)
+        there, _, peers = _middles(length[rows], coded(place, code))
+        known, usual = (count >= _MIN_CALLS) & (peers > 1), np.maximum(middle, there)
+    known &= (often <= _MAX_SHARE * count) & (length[rows] >= np.maximum(least, _MIN_TIMES * usual))
+    return np.where(known, usual, -1)[at].astype(np.int64)
+
+
+def _named(graph: DependencyGraph, vertex: Array) -> tuple[Array, Array]:
+    """Return what moments are: the name of the activity, and whether it starts or ends."""
+    return graph.activities.name[vertex >> 1], vertex & 1
+
+
+def _middles(values: Array, group: Array) -> tuple[Array, Array, Array]:
+    """Return, for each value, the lower median of its group, the median deviation from it, and how many there are."""
+    size = np.bincount(group)
+    first = np.cumsum(size) - size
+    middle = values[np.lexsort((values, group))][first + (size - 1) // 2][group]
+    away = np.abs(values - middle)
+    deviation = away[np.lexsort((away, group))][first + (size - 1) // 2][group]
+    return middle, deviation, size[group]
+
+
+def _of_streams(graph: DependencyGraph, found: Interruptions) -> tuple[Array, Array, Array]:
+    """Return (LAUNCH and GRAPH edges whose lag has an interruption; the rest of it, ns; gaps that are in one)."""
+    edges = graph.edges
+    row_of = np.full(len(graph.activities) + 1, -1)
+    row_of[found.activity] = np.arange(len(found))
+    row_of[-1] = -1  # code between activities launches nothing
+    launches = np.flatnonzero(of_kinds(edges.kind, LAUNCHES))
+    launches = launches[row_of[edges.source[launches] >> 1] >= 0]
+    row = row_of[edges.source[launches] >> 1]
+    started, ended = graph.time[edges.target[launches]], graph.time[found.vertex[row]]
+    as_it_ended = np.abs(started - ended) <= found.usual[row]
+    launches, row, started, ended = (each[as_it_ended] for each in (launches, row, started, ended))
+    longer = edges.lag[launches] >= found.length[row]
+    rest = (edges.lag[launches] - found.length[row] + found.usual[row])[longer]
+    at = edges.target[launches].astype(np.int64)
+    within = (started - graph.gap[at] >= ended - found.length[row]) & (graph.gap[at] > 0)
+    return launches[longer], rest, np.unique(at[within & of_kinds(graph.gap_kind[at], _IDLE)])
+
+
+def _stopped(unions: list[Array], begin: int, stop: int) -> tuple[Array, Array]:
+    """Return (which ranks are interrupted in each part of a window, a row per rank; the length of each part, ns)."""
+    cut = [np.clip(stops, begin, stop) for stops in unions]
+    marks = np.unique(np.concatenate([np.array([begin, stop]), *(stops.ravel() for stops in cut)]))
+    rows = []
+    for stops in cut:
+        change = np.zeros(len(marks), np.int64)
+        np.add.at(change, np.searchsorted(marks, stops[:, 0]), 1)
+        np.add.at(change, np.searchsorted(marks, stops[:, 1]), -1)
+        rows.append(np.cumsum(change)[:-1] > 0)
+    return np.array(rows), np.diff(marks)
+
+
+def _pattern(parts: tuple[Array, Array], shares: dict[int, float]) -> InterruptedRanks | None:
+    stopped, length = parts
+    whole, ranks = float(length.sum()), len(stopped)
+    observed = np.bincount(ranks - stopped.sum(axis=0), length, ranks + 1) / whole
+    each = (stopped @ length) / whole
+    expected = np.ones(1)  # of how many ranks go on, were each interrupted independently
+    for share in each:
+        expected = np.convolve(expected, (share, 1 - share))
+    any_stops, by_chance = 1 - observed[ranks], 1 - expected[ranks]
+    together = float(observed[0] / any_stops) if any_stops > 0 else 0.0
+    chance = float(expected[0] / by_chance) if by_chance > 0 else 1.0
+    if together >= max(_MIN_TOGETHER, _MIN_RATIO * chance):
+        return InterruptedRanks("together", 0, together, chance, shares)
+    going = 1 + int(observed[1:ranks].argmax())
+    share, chance = float(observed[going]), float(expected[going])
+    if share >= max(_MIN_TOGETHER, _MIN_RATIO * chance):
+        return InterruptedRanks("in turn", going, share, chance, shares)
+    return None
+
+
+def _chosen(edge: Array, vertex: Array, owner: Array, length: Array, rows: Array, usual: Array) -> Interruptions:
+    return Interruptions(edge[rows], vertex[rows], owner[rows], length[rows], usual)

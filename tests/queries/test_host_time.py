@@ -1,0 +1,152 @@
+"""Whether the host's time on a path is told by what ran and where."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+import htagraph as hg
+from htagraph.queries.host_time import first_calls, host_pauses, late_reason
+from tests.reach import DATASETS, graph_of
+from tests.strategies import COMPUTE, Json, annotation, complete, kernel, launch, load, op, runtime
+
+
+def frame(name: str, start: int, duration: int) -> Json:
+    return complete("python_function", name, start, duration)
+
+
+def test_a_sleep_is_told_with_the_function_that_calls_it() -> None:
+    events = [frame("train.py(42): augment", 0, 1000), frame("<built-in function sleep>", 100, 300)]
+    events += [frame("<built-in function sleep>", 500, 400), op("aten::add", 950, 20)]
+    table = host_pauses(hg.critical_path(load(events)))
+    first = table.iloc[0]
+    assert (first["what"], first["inside"], first["count"]) == ("<built-in function sleep>", "train.py(42): augment", 2)
+    assert (first["total_us"], first["longest_us"]) == (700, 400)
+    assert first["share_percent"] == pytest.approx(70)
+
+
+def test_time_that_no_event_covers_is_told_by_the_annotation_and_what_comes_next() -> None:
+    events = [annotation("## forward ##", 0, 1000), op("aten::relu", 0, 100), op("aten::add", 800, 200)]
+    first = host_pauses(hg.critical_path(load(events))).iloc[0]
+    assert (first["what"], first["inside"], first["before"]) == ("", "## forward ##", "aten::add")
+    assert first["after"] == "aten::relu"
+    assert first["total_us"] == 700
+
+
+def test_time_at_the_end_of_a_region_is_told_by_what_ran_before_it() -> None:
+    first = host_pauses(hg.critical_path(load([annotation("## forward ##", 0, 1000), op("aten::relu", 0, 100)]))).iloc[
+        0
+    ]
+    assert (first["inside"], first["before"], first["after"]) == ("## forward ##", "", "aten::relu")
+
+
+@pytest.mark.parametrize("path", DATASETS, ids=lambda path: path.name)
+def test_all_rows_sum_to_the_hosts_part_of_the_path(path: Path) -> None:
+    critical = hg.critical_path(graph_of(path))
+    segments = critical.to_frame()
+    host = segments.loc[segments["category"].isin(["host", "launch", "sync"]), "duration_us"]
+    table = host_pauses(critical, len(segments) + 1)
+    assert table["total_us"].sum() == pytest.approx(host.sum())
+    assert (table["longest_us"] <= table["total_us"] + 1e-9).all()
+
+
+@pytest.mark.parametrize("path", DATASETS, ids=lambda path: path.name)
+def test_a_pause_before_something_is_not_inside_it(path: Path) -> None:
+    graph = graph_of(path)
+    table = host_pauses(hg.critical_path(graph), 1000)
+    untraced = table[(table["before"] != "") & (table["inside"] != "")]
+    for row in untraced.to_dict("records"):
+        around = [graph.names[graph.activities.name[each]] for each in ancestors(graph, row["activity"])]
+        assert row["inside"] in around
+
+
+def ancestors(graph: hg.DependencyGraph, activity: int) -> list[int]:
+    above = []
+    while (activity := int(graph.tree.parent[activity])) >= 0:
+        above.append(activity)
+    return above
+
+
+def launches(every: int, between: list[Json], count: int = 10) -> list[Json]:
+    """Return launches, so many µs apart, of kernels of 50 µs, and what else runs."""
+    return [
+        *chain.from_iterable(
+            (launch(every * i, 10, i + 1), kernel(COMPUTE, every * i + 15, 50, i + 1)) for i in range(count)
+        ),
+        *between,
+    ]
+
+
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+
+@pytest.mark.parametrize(
+    ("every", "between", "reason"),
+    [
+        (3000, [], "pauses"),  # code that no event covers
+        (3000, [op("aten::mul", 3000 * i + 20, 2900) for i in range(10)], "pauses"),
+        (3000, [op("aten::mul", 3000 * i + 20 + 290 * j, 280) for i in range(10) for j in range(10)], "few"),
+        (3000, [annotation(LOADER, 3000 * i + 20, 2900) for i in range(10)], "loader"),
+        (3000, [op("gloo:all_reduce", 3000 * i + 20, 2900) for i in range(10)], "ranks"),
+        (20, [], ""),  # the device never waits
+    ],
+)
+def test_it_is_what_the_host_does_while_the_device_waits(every: int, between: list[Json], reason: str) -> None:
+    assert late_reason(load(launches(every, between)), 0) == reason
+
+
+@pytest.mark.parametrize(("count", "reason"), [(5, "few"), (150, "launches")])
+def test_few_late_launches_are_no_sign_of_many_small_pieces(count: int, reason: str) -> None:
+    """A recording of five kernels launches few pieces, however late each is."""
+    assert late_reason(load(launches(300, [], count)), 0) == reason
+
+
+def test_a_rank_without_device_work_launches_nothing() -> None:
+    assert late_reason(load([op("aten::mul", 0, 100)]), 0) == ""
+
+
+MS = 1000
+
+
+def calls(name: str, *durations: int, begin: int = 0) -> list[Json]:
+    """Return calls one after the other."""
+    events, at = [], begin
+    for each in durations:
+        events.append(runtime(name, at, each))
+        at += each
+    return events
+
+
+def named(graph: hg.DependencyGraph) -> list[tuple[str, int]]:
+    found = first_calls(hg.critical_path(graph))
+    return [(graph.names[graph.activities.name[call]], ns // MS) for call, ns in found.items()]
+
+
+def test_a_first_call_that_takes_a_thousand_times_as_long_is_start_up() -> None:
+    assert named(load(calls("cudaFree", 700 * MS, 60, 70))) == [("cudaFree", 700 * MS)]
+    assert named(load(calls("cudaFree", 60, 700 * MS, 70))) == []
+    assert named(load(calls("cudaFree", 700 * MS, 50 * MS, 60 * MS))) == []
+    assert named(load(calls("cudaFree", 3 * MS, 10, 10))) == []
+
+
+def test_of_a_call_without_later_ones_only_the_very_first_tells() -> None:
+    once = [*calls("cudaStreamCreate", 900 * MS), *calls("cudaMalloc", 800 * MS, begin=900 * MS)]
+    assert named(load(once)) == [("cudaStreamCreate", 900 * MS)]
+
+
+def test_inside_an_operator_the_first_call_loads_its_library_if_it_is_long() -> None:
+    def job(first: int) -> hg.DependencyGraph:
+        early = calls("cudaMalloc", 50, 50)
+        late = calls("cudaMalloc", first, 60, 70, begin=200)
+        return load([*early, op("aten::conv", 150, first + 500), *late])
+
+    assert named(job(300 * MS)) == [("cudaMalloc", 300 * MS)]
+    assert named(job(20 * MS)) == [], "as long as a pause of the host"
+
+
+def test_a_pause_of_one_rank_is_no_start_up() -> None:
+    long, short = calls("cudaFree", 700 * MS, 60, 70), calls("cudaFree", 50, 60, 70)
+    assert named(load({0: long, 1: short, 2: short})) == []
+    assert [name for name, _ in named(load({0: long, 1: long, 2: short}))] == ["cudaFree"]
