@@ -12,7 +12,8 @@ import numpy as np
 
 from htagraph.core.issues import IssueLog
 from htagraph.trace.columns import Trace
-from htagraph.trace.kineto.read import read_trace
+from htagraph.trace.kineto.read import metadata
+from htagraph.trace.readers import read_trace
 
 Json: TypeAlias = dict[str, Any]
 
@@ -136,7 +137,7 @@ def content(trace: Trace) -> Json:
         "flows": arrows,
         "threads": dict(trace.thread_names),
         "counts": dict(trace.counts),
-        "header": trace.header.model_dump(),
+        "facts": (trace.facts, metadata(trace.facts)),
     }
 
 

@@ -48,10 +48,10 @@ def moved(digests: Sequence[RankDigest], count: int, *, per_host: int = 8) -> li
     for rank in range(count):
         digest = digests[rank % len(digests)]
         part = digest.part
-        header = part.rest.header.model_copy(update={"host_name": f"node{rank // per_host}"})
+        facts = replace(part.rest.facts, host=f"node{rank // per_host}")
         names = tuple(every if name.startswith("[") and name.endswith("]") else name for name in part.names)
         acts = replace(part.activities, rank=np.full(len(part.activities), rank, np.int32))
         lanes = tuple(replace(lane, rank=rank) for lane in part.lanes)
-        rest = replace(part.rest, rank=rank, header=header)
+        rest = replace(part.rest, rank=rank, facts=facts)
         out.append(replace(digest, part=replace(part, activities=acts, names=names, lanes=lanes, rest=rest)))
     return out

@@ -22,7 +22,7 @@ from htagraph.graph.evidence.job import Job
 from htagraph.simulate import Job as Described
 from htagraph.simulate import simulate
 from htagraph.trace.discover import rank_files
-from htagraph.trace.kineto.read import read_trace
+from htagraph.trace.readers import read_trace
 from tests.strategies import BASE_NS, Json, complete
 
 Pair: TypeAlias = tuple[int, int]

@@ -269,5 +269,5 @@ def _device(graph: DependencyGraph, rank: int) -> str:
     used = {graph.lanes[lane].device for lane in np.unique(acts.lane[of_rank][acts.on_device[of_rank]]).tolist()}
     if trace is None or not used:
         return ""
-    named = [(each.id, each.name) for each in trace.header.device_properties if each.name]
+    named = [(each.id, each.name) for each in trace.facts.devices if each.name]
     return next((name for number, name in named if number in used), named[0][1] if named else "")

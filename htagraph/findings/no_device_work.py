@@ -19,7 +19,7 @@ def _when(results: Results) -> list[Claim]:
     if acts.on_device.any() or not len(acts):
         return []
     launched = int(np.count_nonzero(acts.kind == ActivityKind.LAUNCH))
-    known = any(trace.header.device_properties for trace in graph.traces.values())
+    known = any(trace.facts.devices for trace in graph.traces.values())
     return [Claim("no_device_work", "", launched, "count")] if launched or known else []
 
 

@@ -28,7 +28,7 @@ from htagraph.graph.measures.waits import Waits, waits_of
 from htagraph.graph.selection import Selection
 from htagraph.graph.tree import Tree, tree_of
 from htagraph.trace.columns import Trace
-from htagraph.trace.kineto.read import read_event
+from htagraph.trace.readers import reader_of
 
 if TYPE_CHECKING:
     import networkx
@@ -331,9 +331,8 @@ class DependencyGraph:
             msg = f"activity {activity} ({self.describe(activity)}) was added by the graph: no file recorded it"
             raise SelectionError(msg)
         trace = self.traces[rank]
-        before = np.flatnonzero(trace.starts[:, 0] <= index)
-        start = tuple(trace.starts[before[-1]].tolist()) if len(before) else (0, -1)
-        return read_event(trace.unchanged_path(), index, start, unpadded=trace.unpadded)
+        event: Event = reader_of(trace).event(trace, index)
+        return event
 
     def check(self) -> None:
         """Verify the graph's invariants.

@@ -18,8 +18,7 @@ from htagraph.graph.construction.parts import Surveyed, Wanted, part_of, survey,
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage.cache import cached
 from htagraph.trace.discover import RankedFile, TracePaths, rank_files
-from htagraph.trace.kineto.read import read_trace
-from htagraph.trace.readers import in_parallel, json_bytes
+from htagraph.trace.readers import in_parallel, json_bytes, read_trace
 from htagraph.trace.remote import TracePath
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from htagraph.queries.inputs import ISSUES
 from htagraph.queries.path_segments import bound_of
 from htagraph.trace.columns import Trace
 from htagraph.trace.discover import TracePaths
-from htagraph.trace.kineto.arguments import check_arguments
+from htagraph.trace.kineto.again import check_arguments
 
 __all__ = ["ONE_FILE_PER_RANK", "STEPS", "Check", "Validation", "device_setting", "recorded_checks", "validate"]
 
@@ -136,8 +136,7 @@ def _across_ranks(graph: DependencyGraph, communicating: int) -> tuple[Check, ..
 
 def _several_ranks(graph: DependencyGraph) -> Check:
     """Return whether the files are those of all ranks, as far as they say how many there are."""
-    infos = [trace.header.distributed_info for trace in graph.traces.values()]
-    world = max((info.world_size or 0 for info in infos if info is not None), default=0)
+    world = max((trace.facts.world_size for trace in graph.traces.values()), default=0)
     here = len(graph.ranks)
     one = "one rank: waits for others look like communication"
     some = f"{here} of {world} ranks: waits for the others look like communication"
@@ -196,7 +195,7 @@ class Check(NamedTuple):
 
 def device_setting(graph: DependencyGraph) -> str:
     """Return the setting for launches and device work, or nothing for a job without a device."""
-    known = any(trace.header.device_properties for trace in graph.traces.values())
+    known = any(trace.facts.devices for trace in graph.traces.values())
     called = graph.activities.kind == ActivityKind.LAUNCH
     return _BOTH_ACTIVITIES if known or called.any() or graph.activities.on_device.any() else ""
 
@@ -224,7 +223,7 @@ def _on_ranks(analysis: str, has: list[bool], what: str, setting: str) -> Check:
 
 def _has_shapes(graph: DependencyGraph, trace: Trace) -> bool:
     """Return whether operators have shapes: as the header says, else as some of them have."""
-    if trace.header.record_shapes or trace.header.with_flops:  # which records them too
+    if trace.facts.has_shapes:
         return True
     acts = graph.activities
     operators = np.flatnonzero((acts.rank == trace.rank) & (acts.kind == ActivityKind.OP))
@@ -234,12 +233,12 @@ def _has_shapes(graph: DependencyGraph, trace: Trace) -> bool:
 
 def _has_modules(trace: Trace) -> bool:
     """Return whether a file has frames of modules; a reader may have left them out of a large one."""
-    return bool(trace.header.with_stack) or any(map(is_module_frame, trace.names))
+    return trace.facts.has_stacks or any(map(is_module_frame, trace.names))
 
 
 def _sync_checks(traces: list[Trace]) -> tuple[Check, ...]:
     """Return whether synchronization was recorded, for jobs on CUDA: other profilers do not have it."""
-    cuda = [trace for trace in traces if trace.header.cuda_runtime_version is not None and "kernel" in trace.categories]
+    cuda = [trace for trace in traces if trace.facts.on_cuda and "kernel" in trace.categories]
     if not cuda:
         return ()
     has = ["cuda_sync" in trace.categories or _asked_for_sync(trace) for trace in cuda]
@@ -249,5 +248,4 @@ def _sync_checks(traces: list[Trace]) -> tuple[Check, ...]:
 
 def _asked_for_sync(trace: Trace) -> bool:
     """Return whether `htagraph.profile` recorded synchronization, so that there was none if there is none."""
-    settings = (trace.header.model_extra or {}).get("htagraph_profile")
-    return isinstance(settings, dict) and settings.get("sync_events") is True
+    return trace.facts.settings.get("sync_events") is True

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError, TraceError
-from htagraph.core.issues import IssueLog
 from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
-from htagraph.trace.kineto.events import canonical_category
-from htagraph.trace.kineto.source import iter_bytes
-from htagraph.trace.kineto.split import split
-from htagraph.trace.readers import is_large
-from htagraph.trace.remote import TracePath
+from htagraph.trace.readers import reader_of
 
-if TYPE_CHECKING:
-    from htagraph.trace.kineto.scan.scanner import EventTexts
-
-__all__ = ["argument_texts", "arguments", "event_arguments", "link_execution_trace"]
+__all__ = ["argument_texts", "arguments", "link_execution_trace"]
 
 LINKS = Table(
     "Activities and their nodes",
@@ -37,11 +26,6 @@ LINKS = Table(
     Col("input_shapes input_types output_shapes output_types", "list"),
 )
 
-_Label = int | float | str | None
-_ENVELOPE: list[Any] = [
-    ("ph", str, ""), ("name", Any, ""), ("cat", _Label, None), ("pid", _Label, ""), ("tid", _Label, ""),
-]  # fmt: skip
-"""The fields of an event that bulk decoding checks: events it refuses must be refused here too, or numbers differ."""
 _LINKABLE = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.HOST_COMMUNICATION)
 _LEAST_SAME_NAMES = 0.5
 """The least share of pairs with the same id that must have the same name, or the two files are of different runs.
@@ -87,7 +71,7 @@ def arguments(
     if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(acts):
         msg = f"activities {chosen.min()} to {chosen.max()}: this graph has activities 0 to {len(acts) - 1}"
         raise SelectionError(msg)
-    columns = _columns(graph, names, chosen, Any)
+    columns = _columns(graph, names, chosen, as_text=False)
     return pd.DataFrame(columns, index=pd.Index(chosen, dtype="int64", name="activity"), dtype=object)
 
 
@@ -99,33 +83,7 @@ def argument_texts(graph: DependencyGraph, names: Sequence[str], activities: Arr
         names: the arguments' keys in the file.
         activities: numbers of activities.
     """
-    return _columns(graph, names, activities, msgspec.Raw)
-
-
-def event_arguments(path: TracePath, category: str | None = None) -> pd.DataFrame:
-    """Return every argument of a file's events of one category, or of all events, activities or not.
-
-    Args:
-        path: a Kineto trace.
-        category: the category, as `Trace.categories` has it; all if not given.
-
-    Returns:
-        One row per event, indexed by its position in the file's events (``event``, int64), one column (object) per
-        argument that any of them has, in the order of appearance; NaN or None where an event lacks it.
-    """
-    raw = msgspec.defstruct("CategoryEvent", [*_ENVELOPE, ("args", msgspec.Raw, msgspec.Raw(b"{}"))], gc=False)
-    decode = msgspec.json.Decoder(dict[str, Any]).decode
-    positions: list[int] = []
-    args_by_event: list[dict[str, Any]] = []
-    wanted: dict[_Label, bool] = {}
-    for position, events in _blocks(path, msgspec.json.Decoder(list[raw]).decode):  # type: ignore[valid-type]
-        for label in {event.cat for event in events}.difference(wanted):
-            wanted[label] = category is None or canonical_category(str(label)) == category
-        for number, event in enumerate(events, position):
-            if wanted[event.cat]:
-                positions.append(number)
-                args_by_event.append(decode(event.args))
-    return pd.DataFrame(args_by_event, index=pd.Index(positions, dtype="int64", name="event"), dtype=object)
+    return _columns(graph, names, activities, as_text=True)
 
 
 @described(LINKS)
@@ -178,15 +136,17 @@ def link_execution_trace(graph: DependencyGraph, nodes: pd.DataFrame, rank: int 
     return LINKS.frame(linked)
 
 
-def _columns(graph: DependencyGraph, names: Sequence[str], chosen: Array, value: Any) -> dict[str, Array]:  # noqa: ANN401 - a type
-    """Return a column of each argument; `value` is the type that it is decoded as."""
+def _columns(graph: DependencyGraph, names: Sequence[str], chosen: Array, *, as_text: bool) -> dict[str, Array]:
+    """Return a column of each argument, as its file has it or as JSON text."""
     columns = {name: np.full(len(chosen), None, object) for name in names}
     rank, event = graph.activities.rank[chosen], graph.activities.event[chosen]
     for number in np.unique(rank[event >= 0]).tolist() if names else ():
         trace = graph.traces.get(number)
         if trace is not None:
             rows = np.flatnonzero((rank == number) & (event >= 0))
-            _fill(columns, trace.unchanged_path(), (rows, event[rows]), value)
+            found = reader_of(trace).arguments(trace.unchanged_path(), names, event[rows], as_text=as_text)
+            for name in names:
+                columns[name][rows] = found[name]
     return columns
 
 
@@ -215,50 +175,6 @@ def _numbers(graph: DependencyGraph, activities: npt.ArrayLike | Selection) -> A
         msg = f"activities={activities!r}: give a flat list of activity numbers, or a selection"
         raise SelectionError(msg)
     return numbers.astype(np.int64)
-
-
-def _fill(columns: dict[str, Array], path: TracePath, wanted: tuple[Array, Array], value: Any) -> None:  # noqa: ANN401 - a type
-    """Write the arguments of events into rows of the columns; `wanted` are the rows, and the events by position."""
-    rows, event = wanted
-    order = np.argsort(event, kind="stable")
-    rows, event = rows[order], event[order]
-    fields = {name: f"argument_{i}" for i, name in enumerate(columns)}
-    struct = _event_struct(fields, value)
-    decode: Callable[[bytes], list[Any]] = msgspec.json.Decoder(list[struct]).decode  # type: ignore[valid-type]
-    decode_one: Callable[[bytes], Any] = msgspec.json.Decoder(struct).decode
-    for position, events in _blocks(path, decode, _scan(path)):
-        in_block = slice(*np.searchsorted(event, (position, position + len(events))))
-        some = map(events.__getitem__, (event[in_block] - position).tolist())
-        args = [(decode_one(one) if isinstance(one, bytes) else one).args for one in some]
-        for name, field in fields.items():
-            found: Iterator[Any] = map(attrgetter(field), args)
-            if value is msgspec.Raw:  # which would keep the whole block in memory
-                found = (None if each is None else bytes(each) for each in found)
-            columns[name][rows[in_block]] = np.fromiter(found, object, len(args))
-
-
-def _scan(path: TracePath) -> Callable[[memoryview, int], EventTexts | None] | None:
-    """Return what finds the texts of events quickly; None for small files, for which it is not worth loading."""
-    if not is_large(path):
-        return None
-    from htagraph.trace.kineto.scan.scanner import EventTextScanner  # numba takes a moment to load
-
-    return EventTextScanner()
-
-
-def _event_struct(fields: dict[str, str], value: Any) -> type[msgspec.Struct]:  # noqa: ANN401 - a type
-    keys = {field: name for name, field in fields.items()}
-    args = msgspec.defstruct("SomeArgs", [(field, value, None) for field in keys], rename=keys, gc=False, frozen=True)
-    return msgspec.defstruct("EventWithSomeArgs", [*_ENVELOPE, ("args", args, args())], gc=False)
-
-
-def _blocks(
-    path: TracePath,
-    decode: Callable[[bytes], list[Any]],
-    scan: Callable[[memoryview, int], EventTexts | None] | None = None,
-) -> Iterator[tuple[int, Any]]:
-    log = IssueLog(str(path))  # problems of the file were reported when it was loaded
-    return split(iter_bytes(path, log), decode, {}, log, scan)
 
 
 def _rank(graph: DependencyGraph, rank: int | None) -> int:

@@ -78,7 +78,7 @@ def _device(graph: DependencyGraph, rank: int, trace: Trace | None) -> str:
     used = {graph.lanes[lane].device for lane in np.unique(acts.lane[of_rank][acts.on_device[of_rank]])}
     if not used:
         return "none (host only)"
-    properties = trace.header.device_properties if trace else []
+    properties = trace.facts.devices if trace else ()
     names = sorted({each.name for each in properties if each.id in used and each.name})
     return ", ".join(names) or f"device {', '.join(map(str, sorted(used)))}"
 
@@ -89,8 +89,7 @@ def _utf8(text: str) -> str:
 
 
 def _world_size(trace: Trace | None) -> int:
-    info = trace.header.distributed_info if trace else None
-    return info.world_size or 0 if info else 0
+    return trace.facts.world_size if trace else 0
 
 
 def _when(start: np.ndarray) -> str:

@@ -14,8 +14,8 @@ from htagraph.core.kinds import FRAMES, ActivityKind
 from htagraph.core.naming import COUNTER_RANGE, DEVICE_ANNOTATION, is_kernel_launch, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.tree import innermost_around
-from htagraph.queries.arguments import event_arguments
 from htagraph.trace.columns import Trace
+from htagraph.trace.readers import reader_of
 
 __all__ = ["counter_ranges", "device_annotations", "memory_events", "narrowest", "operators_around"]
 
@@ -122,7 +122,7 @@ def counter_ranges(graph: DependencyGraph, rank: int) -> pd.DataFrame:
     order = np.argsort(events.start, kind="stable")
     launches = _launches(graph, rank)
     launch = launches if len(launches) == len(events) else np.full(len(events), -1, np.int64)
-    counters = event_arguments(trace.unchanged_path(), COUNTER_RANGE).reindex(events.index[order])
+    counters = reader_of(trace).category_arguments(trace.unchanged_path(), COUNTER_RANGE).reindex(events.index[order])
     kernel = pd.Series([trace.names[name] for name in events.name[order]], dtype="str")
     table = pd.DataFrame({"range": events.index[order].astype(np.int64), "kernel": kernel, "launch": launch})
     return pd.concat([table, counters.reset_index(drop=True)], axis=1)

@@ -1,11 +1,11 @@
-"""Trace: the events of one file as read-only columns, one row per event and one array per property."""
+"""The events of one file as columns: one row per event and one array per property; read-only, and while they grow."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,13 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.errors import TraceError
 from htagraph.core.issues import Issue
-from htagraph.trace.kineto.events import BulkField, Header
+from htagraph.trace.facts import Facts
 from htagraph.trace.remote import TracePath, fingerprint
 
 __all__ = [
+    "TEXTS",
     "TYPECODES",
+    "Column",
     "Flows",
     "GrowingTable",
     "Interner",
@@ -31,6 +33,20 @@ __all__ = [
 ]
 
 Lane: TypeAlias = tuple[int | str, int | str]
+TEXTS: Final = frozenset(
+    {"collective_name", "concrete_inputs", "dtype", "input_dims", "input_type", "pg_desc", "pg_name", "pg_ranks"}
+)
+"""Arguments whose values are texts, by column name: indices into `Trace.names`."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """An argument of events that is an array, one value per event that has it."""
+
+    name: str
+    dtype: Literal["int64", "uint64", "float64", "str"]
+    missing: int | float | str
+    """Value of the events without the argument."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +81,7 @@ class Table:
     duration: npt.NDArray[np.int64]
     """ns, never negative."""
     args: Mapping[str, SparseColumn]
-    """Arguments by column name (see htagraph.events); texts are indices into `Trace.names`."""
+    """Arguments by column name ; those in `TEXTS` are indices into `Trace.names`."""
 
     def __len__(self) -> int:
         return len(self.index)
@@ -118,11 +134,11 @@ class Trace:
 
     rank: int
     path: TracePath
-    header: Header
+    facts: Facts
     names: tuple[str, ...]
     categories: tuple[str, ...]
     lanes: tuple[Lane, ...]
-    """(pid, tid) of each thread or stream, as in the file."""
+    """(process or device, thread or stream) of each lane, as in the file."""
     thread_names: Mapping[Lane, str]
     events: Table
     """Complete events (``ph: X``)."""
@@ -134,11 +150,10 @@ class Trace:
     issues: tuple[Issue, ...]
     fingerprint: tuple[int, int]
     """Size (bytes) and modification time (ns) of the file, or a number for its tag: whether it was changed later."""
-    starts: npt.NDArray[np.int64]
-    """Where reading may begin, to find an event again: rows of (number of an event, position of its text in the
-    decompressed file), ascending; none where the file was decoded event by event."""
-    unpadded: bool = False
-    """True if the file's fractions of µs lack their leading zeros (March 2024); the columns are corrected."""
+    bookmarks: Mapping[str, Array]
+    """What the reader of the file's format needs to find an event again; nothing else looks into it."""
+    format: str = "kineto"
+    """Name of the format in `htagraph.trace.readers.READERS`."""
 
     def in_categories(self, *wanted: str) -> npt.NDArray[np.bool_]:
         """Return a mask of the complete events whose category is one of those given."""
@@ -223,13 +238,13 @@ class GrowingTable:
             self.slips.append((column, len(self.columns[column]), slip))
         extend(self.columns[column], padded)
 
-    def add_args(self, bulk: BulkField, rows: Array, values: Array) -> None:
+    def add_args(self, column: Column, rows: Array, values: Array) -> None:
         """Append one argument's values for some rows; a column that no row has is not made."""
         if not len(rows):
             return
-        if bulk.column.name not in self.args:
-            self.args[bulk.column.name] = array("i"), array(TYPECODES[bulk.column.dtype])
-        for grown, chunk in zip(self.args[bulk.column.name], (rows, values), strict=True):
+        if column.name not in self.args:
+            self.args[column.name] = array("i"), array(TYPECODES[column.dtype])
+        for grown, chunk in zip(self.args[column.name], (rows, values), strict=True):
             extend(grown, chunk)
 
     def keep(self, rows: Array) -> None:

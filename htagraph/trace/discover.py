@@ -15,12 +15,11 @@ from typing import TypeAlias
 
 from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, TraceError
 from htagraph.core.issues import IssueLog
-from htagraph.trace.kineto.events import Header
-from htagraph.trace.kineto.read import read_header
+from htagraph.trace.facts import Facts
+from htagraph.trace.readers import SUFFIXES, reader_for
 from htagraph.trace.remote import RemotePath, TracePath, is_url, on_disk, path_of
 
 __all__ = [
-    "MADE_KEY",
     "RANK_LIMIT",
     "SUFFIXES",
     "RankedFile",
@@ -42,8 +41,6 @@ TracePaths: TypeAlias = PathText | Sequence[PathText] | Mapping[int, PathText]
 
 Skip: TypeAlias = Callable[[TracePath, HtagraphError], None]
 
-MADE_KEY = "htagraph"
-"""Root key of the files that htagraph exports from traces, such as overlays. They are not recordings."""
 _MAP_IT = "give the rank of each file, load({0: 'a.json', 1: 'b.json'})"
 _MAX_LISTED = 8
 """Files that an error message lists. Chosen: a line or two; doubling it lengthens the message only."""
@@ -52,8 +49,6 @@ _MAX_HINTS = 3
 _REQUESTS = 16
 """Headers of remote files that are read at once. Chosen: a store takes tens of ms to answer. Doubled, the headers of
 thousands of files are read in half the time, where the store allows it."""
-SUFFIXES = (".json", ".json.gz", ".json.tmp", ".json.gz.tmp")
-"""How names of traces end in folders."""
 _CUT = ("truncated", "gzip_truncated")
 """Codes of the issues of a file that ends early."""
 _AGREEING = 2
@@ -72,18 +67,18 @@ class RankedFile:
     run: str
     """World size and job of the file's run, as text, to distinguish runs; empty if the header has neither."""
     made: bool = False
-    """True if htagraph exported the file, see `MADE_KEY`."""
+    """True if htagraph exported the file, see `Facts.exported`."""
 
-    def rank_in(self, header: Header, log: IssueLog) -> int:
+    def rank_in(self, facts: Facts, log: IssueLog) -> int:
         """Return the rank once the whole file is read, and report what speaks against it.
 
         A rank in the complete header, part of which may follow the events, wins over one from the file's name.
 
         Args:
-            header: the complete header.
+            facts: all that the file says of its recording.
             log: what was wrong with the file; receives an issue if header and name differ, or nothing says the rank.
         """
-        header_rank = _rank_of(header)
+        header_rank = _rank_of(facts)
         if self.source == "given":
             return self.rank
         if header_rank is None:
@@ -135,7 +130,8 @@ def rank_files(
         paths: what `find_files` takes, or a map from rank to file.
         skip: called with each path that does not exist or is not a readable trace, instead of raising.
         left_out: called with each file of a folder or glob that is left out because there are recordings beside it:
-            those that htagraph exported, see `MADE_KEY`, and other JSON, such as a configuration or an execution trace.
+            those that htagraph exported, see `Facts.exported`, and other JSON, such as a configuration or an execution
+            trace.
         look: what is in the header of each file, see `look_all`, which is used if it is not given.
 
     Raises:
@@ -266,12 +262,12 @@ def _existing(path: TracePath) -> TracePath:
 
 
 def _rank_one(path: TracePath, *, alone: bool) -> RankedFile:
-    header = read_header(path, and_tail=not alone)
-    rank, run, made = _rank_of(header), _run_of(header), MADE_KEY in (header.model_extra or {})
+    facts = reader_for(path).survey(path, and_tail=not alone)
+    rank = _rank_of(facts)
     if rank is not None:
-        return RankedFile(path, rank, "header", run, made)
+        return RankedFile(path, rank, "header", facts.run, facts.exported)
     in_name = rank_in_name(path)
-    return RankedFile(path, in_name, "name" if in_name >= 0 else "", run, made)
+    return RankedFile(path, in_name, "name" if in_name >= 0 else "", facts.run, facts.exported)
 
 
 def _recorded(files: list[RankedFile], left_out: Skip | None) -> list[RankedFile]:
@@ -291,24 +287,9 @@ def _named_rank(path: TracePath) -> int:
         return -1
 
 
-def _rank_of(header: Header) -> int | None:
-    """Return the rank in a header, or None if it has none or one out of range."""
-    info = header.distributed_info
-    usable = info is not None and info.rank is not None and 0 <= info.rank < RANK_LIMIT
-    return info.rank if info is not None and usable else None
-
-
-def _run_of(header: Header) -> str:
-    """Return the world size and job in a header as text: equal on all ranks of a run, and usually not on other runs."""
-    info = header.distributed_info
-    size = info.world_size if info is not None else None
-    properties = {
-        "world size": size,
-        "job": header.job_name,
-        "version": header.job_version,
-        "attempt": header.job_attempt_index,
-    }
-    return ", ".join(f"{what} {value}" for what, value in properties.items() if value is not None)
+def _rank_of(facts: Facts) -> int | None:
+    """Return the rank that a file states, or None if it states none or one out of range."""
+    return facts.rank if facts.rank is not None and 0 <= facts.rank < RANK_LIMIT else None
 
 
 def _number_by_name(files: list[RankedFile]) -> list[RankedFile]:

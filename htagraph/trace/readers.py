@@ -1,17 +1,40 @@
-"""Many files at once. Threads are enough, because decoding and decompressing leave the interpreter to others."""
+"""What reads each format of traces; and many files at once.
+
+A format is a folder beside this module, and a row of `READERS`. Nothing outside of that folder knows the format.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from htagraph.core.arrays import Array
 from htagraph.core.computing import processors
-from htagraph.trace.discover import RankedFile
+from htagraph.core.issues import IssueLog
+from htagraph.trace import kineto
+from htagraph.trace.columns import Trace
+from htagraph.trace.facts import Facts
+from htagraph.trace.kept import Frames, Sieve
 from htagraph.trace.remote import TracePath
 
-__all__ = ["Read", "in_parallel", "is_large", "json_bytes"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from htagraph.trace.discover import RankedFile
+
+__all__ = [
+    "READERS",
+    "SUFFIXES",
+    "Read",
+    "Reader",
+    "in_parallel",
+    "json_bytes",
+    "read_trace",
+    "reader_for",
+    "reader_of",
+]
 
 T = TypeVar("T", covariant=True)
 
@@ -21,6 +44,86 @@ used for smaller jobs; no result depends on it."""
 _LARGE_BYTES = 16 << 20
 """Bytes of JSON from which the compiled scan is used, and threads: loading the compiled code takes as long as decoding
 so much without it (measured: 0.1 s). Doubled, jobs of 16 to 32 MiB load up to 0.2 s slower; no result depends on it."""
+
+
+class Reader(Protocol):
+    """Reads the files of one format."""
+
+    SUFFIXES: tuple[str, ...]
+    """How names of its files end."""
+    CATEGORIES: Collection[str]
+    """The categories of events that it knows."""
+
+    def recognizes(self, path: TracePath) -> bool:
+        """Return whether a file has this format, by its name."""
+
+    def survey(self, path: TracePath, *, and_tail: bool) -> Facts:
+        """Return what a file says of its recording: quickly, or with `and_tail` after looking at all of it."""
+
+    def columns(
+        self,
+        path: TracePath,
+        rank_in: Callable[[Facts, IssueLog], int],
+        progress: Callable[[int], None] | None = None,
+        *,
+        compiled: bool = True,
+        frames: Frames | None = None,
+        sieve: Sieve | None = None,
+    ) -> Trace:
+        """Return the events of a file; see `read_trace`."""
+
+    def event(self, trace: Trace, index: int) -> Any:  # noqa: ANN401 - a model of the format
+        """Return the event at a position of a file that was read, with all that the file says of it."""
+
+    def arguments(self, path: TracePath, names: Sequence[str], events: Array, *, as_text: bool) -> dict[str, Array]:
+        """Return some arguments of the events at some positions; as JSON texts (bytes) if asked for."""
+
+    def category_arguments(self, path: TracePath, category: str | None = None) -> pd.DataFrame:
+        """Return every argument of the events of a category, or of all: one row per event."""
+
+    def metadata(self, facts: Facts) -> dict[str, Any]:
+        """Return what a file says of its recording, by its own keys."""
+
+
+READERS: Final[Mapping[str, Reader]] = {"kineto": kineto}
+"""What reads each format; `Trace.format` is the name."""
+SUFFIXES: Final = tuple(suffix for reader in READERS.values() for suffix in reader.SUFFIXES)
+"""How names of traces end in folders."""
+
+
+def reader_of(trace: Trace) -> Reader:
+    """Return what read a trace."""
+    return READERS[trace.format]
+
+
+def reader_for(path: TracePath) -> Reader:
+    """Return what reads a file; Kineto's reader says what is wrong with a file that is no trace."""
+    return next((reader for reader in READERS.values() if reader.recognizes(path)), kineto)
+
+
+def read_trace(
+    path: TracePath,
+    rank_in: Callable[[Facts, IssueLog], int],
+    progress: Callable[[int], None] | None = None,
+    *,
+    compiled: bool = True,
+    frames: Frames | None = None,
+    sieve: Sieve | None = None,
+) -> Trace:
+    """Return one file's events as columns, whatever its format.
+
+    Args:
+        path: a trace.
+        rank_in: returns the rank of the file, given its facts and the log of its issues, to which it may add.
+        progress: called with the number of bytes of the file consumed so far.
+        compiled: use compiled code, which is many times faster once it is loaded, and gives the same columns.
+        frames: decides which calls of Python functions are read; all if not given.
+        sieve: decides which complete events are kept while reading; all if not given.
+
+    Raises:
+        TraceError: the file cannot be read, is not a trace, or is damaged beyond recovery.
+    """
+    return reader_for(path).columns(path, rank_in, progress, compiled=compiled, frames=frames, sieve=sieve)
 
 
 class Read(Protocol[T]):
@@ -88,13 +191,3 @@ class _Report:
 def json_bytes(file: RankedFile) -> int:
     """Return about how many bytes of JSON a file holds."""
     return file.path.stat().st_size * (_GZIP_RATIO if file.path.suffix == ".gz" else 1)
-
-
-_AGAIN_BYTES = 1 << 20
-"""Bytes of a file, packed or not, from which a compiled scan reads its events again. Chosen: it takes 0.1 s to load,
-and saves as much on a packed file of that size. Doubled, files of 1 to 2 MB take up to 0.1 s more."""
-
-
-def is_large(path: TracePath) -> bool:
-    """Return whether a compiled scan reads a file sooner than the general decoder, with the time to load it."""
-    return path.stat().st_size >= _AGAIN_BYTES

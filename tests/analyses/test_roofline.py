@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.naming import LINEAR
+from htagraph.trace.facts import Device
 from tests.reach import DATA, SHARED, graph_of
 from tests.strategies import COMPUTE, MAIN, Json, complete, kernel, launch, load, op
 from tests.trace.recording.torch_python import needs_torch, run_with_torch
@@ -69,8 +71,8 @@ def test_unknown_types_have_operations_but_no_bytes(tmp_path: Path) -> None:
 
 def test_the_devices_name_gives_its_peaks(tmp_path: Path) -> None:
     graph = load(product(0, 1, [[4, 3], [3, 2]]), tmp_path)
-    header = graph.traces[0].header.model_copy(update={"device_properties": [_Device(0, "NVIDIA A100-SXM4-80GB")]})
-    trace = _replaced(graph.traces[0], header)
+    facts = replace(graph.traces[0].facts, devices=(Device(0, "NVIDIA A100-SXM4-80GB"),))
+    trace = replace(graph.traces[0], facts=facts)
     (row,) = hg.roofline(graph.replace(traces={0: trace})).to_dict("records")
     assert (row["peak_tflop_s"], row["peak_gb_s"], row["bound"]) == (312.0, 2039.0, "memory")
 
@@ -80,8 +82,8 @@ def test_kernels_say_whether_32_bit_elements_are_multiplied_as_tf32(name: str, p
     events = product(0, 1, [[4, 3], [3, 2]], "float")
     events[3]["name"] = name
     graph = load(events, tmp_path)
-    header = graph.traces[0].header.model_copy(update={"device_properties": [_Device(0, "NVIDIA A100-SXM4-80GB")]})
-    table = hg.roofline(graph.replace(traces={0: _replaced(graph.traces[0], header)}))
+    facts = replace(graph.traces[0].facts, devices=(Device(0, "NVIDIA A100-SXM4-80GB"),))
+    table = hg.roofline(graph.replace(traces={0: replace(graph.traces[0], facts=facts)}))
     assert table["peak_tflop_s"].tolist() == [peak]
     assert table["tf32"].tolist() == [peak == 156.0]
 
@@ -140,17 +142,6 @@ def test_no_real_operator_is_beyond_its_devices_roof(name: str) -> None:
     assert len(table)
     assert table["roof_percent"].between(0, 100, inclusive="right").all(), table["roof_percent"].max()
     assert table["share_percent"].sum() <= 100
-
-
-def _replaced(trace: Any, header: Any) -> Any:
-    from dataclasses import replace
-
-    return replace(trace, header=header)
-
-
-class _Device:
-    def __init__(self, number: int, name: str) -> None:
-        self.id, self.name = number, name
 
 
 CONVOLUTION = [[2, 3, 8, 8], [4, 3, 3, 3], [], [], [], [], [], [], []]

@@ -23,7 +23,7 @@ from htagraph.graph.construction.build import build
 from htagraph.graph.tolerances import LIMITS
 from htagraph.simulate import Job, simulate
 from htagraph.trace.discover import rank_files
-from htagraph.trace.kineto.read import read_trace
+from htagraph.trace.readers import read_trace
 from tests.reach import DATA
 
 MATCHING, GRAPH = "htagraph.graph.construction.matching", "htagraph.graph"

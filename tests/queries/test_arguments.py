@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import htagraph as hg
 import htagraph.queries.arguments as module
 from htagraph.core.errors import SelectionError, TraceError
-from htagraph.queries.arguments import arguments, event_arguments, link_execution_trace
+from htagraph.queries.arguments import arguments, link_execution_trace
+from htagraph.trace.kineto.again import category_arguments
 from htagraph.trace.profiler_files.execution_trace import LISTS
 from tests.reach import JOBS, SHARED, graph_of, label, raw_events
 from tests.strategies import COMPUTE, MAIN, annotation, complete, kernel, launch, load, op, write
@@ -71,17 +72,17 @@ def test_a_file_that_changed_is_refused(tmp_path: Path) -> None:
 def test_all_arguments_of_a_category(tmp_path: Path) -> None:
     counters = [complete("cuda_profiler_range", "k", t, 1, counter=float(t), **{"sm__x.sum": t}) for t in (1, 2)]
     path = write([op("x", 0, 9), *counters, op("y", 10, 1), complete("cuda_profiler_range", "k", 3, 1)], tmp_path / "t")
-    table = event_arguments(path, "cuda_profiler_range")
+    table = category_arguments(path, "cuda_profiler_range")
     assert table.index.tolist() == [1, 2, 4]
     assert table.columns.tolist() == ["counter", "sm__x.sum"]
     assert table.loc[1:2, "counter"].tolist() == [1.0, 2.0]
     assert table.loc[4].isna().all()
-    assert event_arguments(path, "kernel").shape == (0, 0)
+    assert category_arguments(path, "kernel").shape == (0, 0)
 
 
 def test_a_category_of_old_is_known_by_the_name_of_today(tmp_path: Path) -> None:
     path = write([complete("Memcpy", "Memcpy DtoD", 0, 1, bytes=4)], tmp_path / "t")
-    assert event_arguments(path, "gpu_memcpy")["bytes"].tolist() == [4]
+    assert category_arguments(path, "gpu_memcpy")["bytes"].tolist() == [4]
 
 
 def _in_file(path: Path, graph: hg.DependencyGraph, rank: int) -> list[tuple[Any, ...]]:

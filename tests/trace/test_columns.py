@@ -150,8 +150,8 @@ def test_a_column_of_times_has_both_readings(made: list[list[tuple[int, int]]], 
 def test_arguments_keep_the_rows_that_have_them() -> None:
     table = GrowingTable()
     bulk = next(each for each in columns() if each.column.name == "comms_id")
-    table.add_args(bulk, np.array([0, 2], np.int32), np.array([2**64 - 1, 5], np.uint64))
-    table.add_args(bulk, np.array([4], np.int32), np.array([6], np.uint64))
+    table.add_args(bulk.column, np.array([0, 2], np.int32), np.array([2**64 - 1, 5], np.uint64))
+    table.add_args(bulk.column, np.array([4], np.int32), np.array([6], np.uint64))
     at, values = map(as_array, table.args["comms_id"])
     assert (at.tolist(), values.tolist()) == ([0, 2, 4], [2**64 - 1, 5, 6])
 
@@ -178,7 +178,7 @@ def test_rows_that_are_kept_keep_their_times_and_arguments(
             extend(table.columns[column], np.arange(first, first + len(chunk), dtype=np.int32))
         table.add_times("start", padded, other)
         table.add_times("duration", padded, padded)
-        table.add_args(bulk, np.arange(first, first + len(chunk), 2, dtype=np.int32), padded[::2].copy())
+        table.add_args(bulk.column, np.arange(first, first + len(chunk), 2, dtype=np.int32), padded[::2].copy())
     pairs = [(row, each, row % 2) for chunk in made for row, each in enumerate(chunk)]
     keep = np.array(chosen[: table.count], np.bool_)
     table.keep(keep)

@@ -24,7 +24,7 @@ from htagraph.trace.discover import (
     rank_in_name,
     runs_of,
 )
-from htagraph.trace.kineto.read import read_trace
+from htagraph.trace.readers import read_trace
 from htagraph.trace.remote import TracePath
 from tests.damage import document, header, healthy, kineto_text, written
 

@@ -18,7 +18,7 @@ from htagraph.trace.columns import GrowingTable, Trace
 from htagraph.trace.kept import Extent, Extents, FirstOf, Frames, Launches, Survey, Windows, merged, overlaps
 from htagraph.trace.kineto import source, split
 from htagraph.trace.kineto.events import is_frame
-from htagraph.trace.kineto.read import read_trace
+from htagraph.trace.readers import read_trace
 from tests.damage import END, Json, call, document, healthy, issues, kernel, names, op, written
 from tests.trace.kineto.same_columns import assert_same_columns
 

@@ -11,7 +11,7 @@ import pytest
 
 from htagraph.trace import readers as module
 from htagraph.trace.discover import RankedFile
-from htagraph.trace.readers import in_parallel, is_large
+from htagraph.trace.readers import in_parallel
 
 _PATIENCE_S = 30  # until a test that hangs fails
 
@@ -155,10 +155,3 @@ def test_the_other_files_are_given_up_when_one_fails_or_the_caller_leaves(files:
         results.close()  # type: ignore[attr-defined] # a generator
     assert not [each for each in threading.enumerate() if each.name.startswith("htagraph-read")]
     assert max(read) <= 3  # at most one file took the place that became free
-
-
-@pytest.mark.parametrize(("size", "large"), [(0, False), ((1 << 20) - 1, False), (1 << 20, True)])
-def test_files_of_a_mebibyte_are_large(tmp_path: Path, size: int, *, large: bool) -> None:
-    path = tmp_path / "a.json"
-    path.write_bytes(b" " * size)
-    assert is_large(path) is large

@@ -25,7 +25,7 @@ from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.trace.columns import Table, Trace
 from htagraph.trace.kept import REAL_ID_SHARE, Launches
-from htagraph.trace.kineto.events import MODELS
+from htagraph.trace.readers import reader_of
 
 __all__ = ["RankPart", "prepare", "report_categories"]
 
@@ -109,7 +109,8 @@ def prepare(
         category=table.category.astype(np.int32) + len(trace.names), lane=lane, start=table.start,
         duration=table.duration, step=step, parent=parent, cause=cause, event=table.index, args=table.args,
     )  # fmt: skip
-    rest = replace(trace, events=trace.events.take(~is_activity))
+    facts = replace(trace.facts, written={})  # a graph keeps no texts of its files
+    rest = replace(trace, events=trace.events.take(~is_activity), facts=facts)
     report_categories(rest, log)
     names = (*trace.names, *trace.categories)
     return RankPart(
@@ -404,7 +405,8 @@ def report_categories(rest: Trace, log: IssueLog) -> None:
     counts = np.bincount(rest.events.category, minlength=len(rest.categories)).tolist()
     detail = "complete events without a category (cat): of a host thread or a device, nobody knows; not in the graph"
     log.add("category_missing", detail, sum(n for n, name in zip(counts, rest.categories, strict=True) if not name))
-    unknown = {name: n for n, name in zip(counts, rest.categories, strict=True) if name and name not in MODELS and n}
+    known = reader_of(rest).CATEGORIES
+    unknown = {name: n for n, name in zip(counts, rest.categories, strict=True) if name and name not in known and n}
     listed = ", ".join(f"{shown(name)} ({n:,})" for name, n in list(unknown.items())[:_MAX_CATEGORIES])
     detail = f"complete events of unknown categories, not in the graph: {listed}"
     log.add("unknown_category", detail + (", …" if len(unknown) > _MAX_CATEGORIES else ""), sum(unknown.values()))

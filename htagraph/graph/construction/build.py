@@ -23,8 +23,7 @@ from htagraph.graph.evidence.job import Job
 from htagraph.graph.evidence.recordings import uneven_recordings
 from htagraph.graph.matches import with_joins
 from htagraph.graph.rules import RULES
-from htagraph.trace.columns import SparseColumn
-from htagraph.trace.kineto.events import call_columns, columns
+from htagraph.trace.columns import TEXTS, SparseColumn
 
 __all__ = ["TEXTS", "build", "join"]
 
@@ -62,10 +61,6 @@ def _together(job: Job) -> Job:
     job = replace(job, activities=activities, clocks=clocks, matches=matches, issues=job.issues + matching.issues)
     files = {rank: str(trace.path) for rank, trace in job.traces.items()}
     return replace(job, issues=job.issues + uneven_recordings(job.activities, job.time, files))
-
-
-TEXTS = frozenset(bulk.column.name for bulk in (*columns(), *call_columns()) if bulk.column.dtype == "str")
-"""Arguments whose values are numbers of texts."""
 
 
 def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> Job:

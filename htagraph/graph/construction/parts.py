@@ -59,14 +59,14 @@ class Surveyed:
     @property
     def base(self) -> int:
         """What is added to times as in the file, ns."""
-        return self.marks.header.base_time_nanoseconds or 0
+        return self.marks.facts.origin_ns
 
 
 def survey(read: Read, wanted: Wanted) -> Surveyed:
     """Return a file's steps and times; reads it once, and keeps little in memory."""
     sieve = Survey()
     marks = read(frames=Frames(asked=False), sieve=sieve)
-    frames, base = Frames(asked=wanted.python), marks.header.base_time_nanoseconds or 0
+    frames, base = Frames(asked=wanted.python), marks.facts.origin_ns
     return Surveyed(marks, sieve.extent, sieve.first(frames) + base, sieve.last(frames) + base)
 
 

@@ -194,8 +194,7 @@ def ranks_not_read(graph: DependencyGraph) -> tuple[int, ...]:
         >>> ranks_not_read(hg.load("data/demo"))
         ()
     """
-    infos = [trace.header.distributed_info for trace in graph.traces.values()]
-    size = max((info.world_size or 0 for info in infos if info is not None), default=0)
+    size = max((trace.facts.world_size for trace in graph.traces.values()), default=0)
     return tuple(sorted(set(range(size)) - set(graph.ranks))) if len(graph.ranks) < size else ()
 
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import GraphError, StoredGraphError, TraceError
@@ -31,7 +30,7 @@ from htagraph.graph.storage.array_file import read_file, refuse, write_file
 from htagraph.graph.tree import Tree
 from htagraph.trace.columns import Flows, SparseColumn, Table, Trace
 from htagraph.trace.discover import TracePaths, rank_files
-from htagraph.trace.kineto.events.header import DeviceProperties, DistributedInfo, Header, ProcessGroup
+from htagraph.trace.facts import Device, Facts, Group
 from htagraph.trace.remote import RemotePath, TracePath, fingerprint, is_url
 
 __all__ = ["GRAPH_FILE", "SCHEMA", "are_within", "open", "pack", "read_graph", "save", "unpack", "write_graph"]
@@ -226,16 +225,12 @@ _CLASSES: Final[dict[str, type[Any]]] = {
     each.__name__: each
     for each in (
         Activities, Clock, DependencyGraph, Edges, Flows, Issue, Lane, Matches, SparseColumn, Table, Trace, Tree,
-        DeviceProperties, DistributedInfo, Header, ProcessGroup,
+        Device, Facts, Group,
     )
 }  # fmt: skip
 
 
-def _fields(cls: type[Any]) -> list[str]:
-    return [each.name for each in dataclasses.fields(cls)] if dataclasses.is_dataclass(cls) else [*cls.model_fields]
-
-
-SCHEMA: Final = {name: _fields(cls) for name, cls in _CLASSES.items()}
+SCHEMA: Final = {name: [each.name for each in dataclasses.fields(cls)] for name, cls in _CLASSES.items()}
 """The fields of each class that is stored: what is stored under another schema is another graph's."""
 
 
@@ -299,7 +294,7 @@ class _Packer:
         if isinstance(value, np.generic):
             return self.pack(value.item())
         if kind.__name__ in _CLASSES and _CLASSES[kind.__name__] is kind:
-            return self._model(value) if isinstance(value, BaseModel) else self._object(value)
+            return self._object(value)
         return self._collection(value)
 
     def _collection(self, value: Any) -> Json:  # noqa: ANN401
@@ -320,11 +315,6 @@ class _Packer:
         name = type(value).__name__
         return {"object": [name, {field: self.pack(getattr(value, field)) for field in SCHEMA[name]}]}
 
-    def _model(self, value: BaseModel) -> Json:
-        given = {field: getattr(value, field) for field in value.model_fields_set if field in type(value).model_fields}
-        extra, was_set = value.model_extra or {}, sorted(value.model_fields_set)
-        return {"model": [type(value).__name__, self.pack(given), self.pack(extra), was_set]}
-
     def _tuple(self, value: tuple[Any, ...]) -> Json:
         kinds = {type(each) for each in value}
         if kinds == {str} and len(value) >= _MANY_TEXTS:
@@ -332,7 +322,7 @@ class _Packer:
             numbers = [codes.setdefault(text, len(codes)) for text in value]
             return {"texts": self._number(np.array(numbers, np.int32))}
         name = next(iter(kinds)).__name__ if len(kinds) == 1 else ""
-        if name in _CLASSES and _CLASSES[name] in kinds and dataclasses.is_dataclass(_CLASSES[name]):
+        if name in _CLASSES and _CLASSES[name] in kinds:
             columns = [[self.pack(getattr(each, field)) for each in value] for field in SCHEMA[name]]
             return {"objects": [name, dict(zip(SCHEMA[name], columns, strict=True))]}
         return {"tuple": [self.pack(each) for each in value]}
@@ -359,7 +349,7 @@ class _Unpacker:
         self._arrays = arrays
         self._texts = texts
         self._by_key: dict[str, Callable[[Any], Any]] = {
-            "array": self._array, "int": lambda text: int(text, 16), "map": self._map, "model": self._model,
+            "array": self._array, "int": lambda text: int(text, 16), "map": self._map,
             "object": self._object, "objects": self._objects, "path": _path, "texts": self._tuple_of_texts,
             "tuple": self._tuple,
         }  # fmt: skip
@@ -391,13 +381,6 @@ class _Unpacker:
         _same_fields(name, columns)
         rows = zip(*(map(self.unpack, columns[field]) for field in SCHEMA[name]), strict=True)
         return tuple(_CLASSES[name](*row) for row in rows)
-
-    def _model(self, parts: tuple[str, Json, Json, list[str]]) -> BaseModel:
-        name, given, extra, was_set = parts[0], self.unpack(parts[1]), self.unpack(parts[2]), set(parts[3])
-        made: BaseModel = _CLASSES[name].model_construct(_fields_set=was_set, **given)
-        if made.__pydantic_extra__ is not None:
-            made.__pydantic_extra__.update(extra)  # apart from the fields: a key of a file may have a field's name
-        return made
 
     def _tuple_of_texts(self, number: int) -> tuple[str, ...]:
         return tuple(map(self._texts.__getitem__, self._arrays[number].tolist()))

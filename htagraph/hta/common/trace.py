@@ -16,6 +16,8 @@ from htagraph.hta.shapes.names import is_mtia
 if TYPE_CHECKING:
     import pandas as pd
 
+from htagraph.trace.readers import reader_of
+
 __all__ = ["MetaData", "Trace", "TraceSymbolTable", "parse_trace_file"]
 
 MetaData: TypeAlias = dict[str, Any]
@@ -101,7 +103,7 @@ class Trace:
     def meta_data(self) -> dict[int, MetaData]:
         """What each file has beside its events."""
         traces = [(rank, self.job.of_rank(rank)) for rank in self.get_ranks()]
-        return {rank: trace.header.model_dump(by_alias=True, exclude_none=True) for rank, trace in traces}
+        return {rank: reader_of(trace).metadata(trace.facts) for rank, trace in traces}
 
     def get_ranks(self) -> list[int]:
         """Return the ranks, ascending."""
@@ -173,7 +175,7 @@ class Trace:
             KeyError: its file does not name the moment that its times count from.
         """
         self._require(rank)
-        if self.job.traces[rank].header.base_time_nanoseconds is None:
+        if self.job.traces[rank].facts.base_ns is None:
             msg = f"{self.trace_files[rank]}: has no baseTimeNanoseconds: its times count from an unknown moment"
             raise KeyError(msg)
         return self.job.first_ns

@@ -12,16 +12,24 @@ from htagraph.core.arrays import Array
 from htagraph.hta.configs.default_values import AttributeSpec, ValueType
 from htagraph.hta.configs.parser_config import AVAILABLE_ARGS, ParserConfig
 from htagraph.hta.shapes.names import device_side, is_step, step_of
-from htagraph.queries.arguments import arguments, event_arguments
+from htagraph.queries.arguments import arguments
 from htagraph.trace.columns import Trace
+from htagraph.trace.readers import reader_of
 
 if TYPE_CHECKING:
     from htagraph.hta.shapes.job import HtaJob
 
 __all__ = [
-    "frame_of", "ids_of_lanes", "in_whole", "parsed_frame", "partners", "rows_of", "smallest_type", "step_of_events",
+    "frame_of",
+    "ids_of_lanes",
+    "in_whole",
+    "parsed_frame",
+    "partners",
+    "rows_of",
+    "smallest_type",
+    "step_of_events",
     "whole",
-]  # fmt: skip
+]
 
 _DEFAULT = {spec.name: spec for spec in ParserConfig.ARGS_DEFAULT}
 """The arguments that are columns if nobody asks for others, by column."""
@@ -223,7 +231,8 @@ def parsed_frame(job: HtaJob, rank: int, config: ParserConfig) -> pd.DataFrame:
         return frame
     from_file = None
     if config.parse_all_args or any(spec.name not in _DEFAULT for spec in specs):
-        from_file = event_arguments(job.of_rank(rank).unchanged_path()).reindex(frame["index"])
+        trace = job.of_rank(rank)
+        from_file = reader_of(trace).category_arguments(trace.unchanged_path()).reindex(frame["index"])
     if config.parse_all_args and from_file is not None:
         specs = _all_specs(from_file)
     columns = {spec.name: _column(frame, from_file, spec) for spec in specs}

@@ -18,8 +18,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.hta.shapes.names import in_window, is_analysed, step_names
 from htagraph.trace.columns import Trace
 from htagraph.trace.discover import RankedFile, rank_files
-from htagraph.trace.kineto.read import read_trace
-from htagraph.trace.readers import in_parallel
+from htagraph.trace.readers import in_parallel, read_trace
 from htagraph.trace.remote import TracePath
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class HtaJob:
 
     def base_ns(self, rank: int) -> int:
         """Return the base time of a rank's file, ns since 1970, which its times count from; HTA never adds it."""
-        return self.of_rank(rank).header.base_time_nanoseconds or 0
+        return self.of_rank(rank).facts.origin_ns
 
     def zero_ns(self, rank: int) -> int:
         """Return the moment from which a rank's times in HTA's frame count, ns."""
@@ -149,10 +148,8 @@ def open_job(
         raise TraceError(msg)
     files = _files(trace_files, trace_dir)
     read = [trace for _, trace in in_parallel(files, _trace)]
-    if len(read) == 1 and files[0].source == "only file":
-        distributed = read[0].header.distributed_info
-        if distributed is None or distributed.rank is None:
-            warnings.warn(f"{read[0].path}: says no rank; read as rank 0", stacklevel=4)
+    if len(read) == 1 and files[0].source == "only file" and read[0].facts.rank is None:
+        warnings.warn(f"{read[0].path}: says no rank; read as rank 0", stacklevel=4)
     named = {name for trace in read for name in step_names(trace)}
     windowed = not whole and len(named) > 1
     last = bool(include_last_profiler_step)

@@ -13,9 +13,19 @@ from htagraph.core.arrays import Mask
 from htagraph.trace.columns import Trace
 
 __all__ = [
-    "DEVICE_CATEGORIES", "DEVICE_SYNCS", "HOST_CATEGORIES", "device_side", "in_window", "is_analysed", "is_mtia",
-    "is_step", "memory_type", "shorten", "step_names", "step_of",
-]  # fmt: skip
+    "DEVICE_CATEGORIES",
+    "DEVICE_SYNCS",
+    "HOST_CATEGORIES",
+    "device_side",
+    "in_window",
+    "is_analysed",
+    "is_mtia",
+    "is_step",
+    "memory_type",
+    "shorten",
+    "step_names",
+    "step_of",
+]
 
 HOST_CATEGORIES = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver", "python_function", "mtia_runtime")
 DEVICE_SYNCS = ("Event Sync", "Context Sync")
@@ -89,8 +99,7 @@ def is_analysed(trace: Trace) -> Mask:
 
 def is_mtia(trace: Trace) -> bool:
     """Return whether the trace was recorded on an MTIA device."""
-    distributed = trace.header.distributed_info
-    return "mtia:hccl" in str(getattr(distributed, "backend", "") or "")
+    return "mtia:hccl" in trace.facts.backend
 
 
 def device_side(trace: Trace) -> Mask:

@@ -139,7 +139,7 @@ def survey(graph: DependencyGraph, rank: int) -> Original:
     add_durations(columns)
     table, unpadded = columns.table(), columns.style.unpadded
     clock = next((clock for clock in graph.clocks if clock.rank == rank), Clock(rank))
-    base = trace.header.base_time_nanoseconds or 0
+    base = trace.facts.origin_ns
     least = _least(graph, rank)
     own = table.start + base
     kept = np.flatnonzero(own >= least)

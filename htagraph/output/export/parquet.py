@@ -21,7 +21,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage import array_file
 from htagraph.output.render import plain
 from htagraph.output.whole_files import write_whole
-from htagraph.trace.kineto.events import call_columns, columns
+from htagraph.trace.columns import TEXTS
 
 if TYPE_CHECKING:
     import pyarrow
@@ -119,11 +119,10 @@ def _activities(graph: DependencyGraph) -> pyarrow.Table:
     for end, first in (("start", 0), ("end", 1)):
         columns_[f"{end}_gap_ns"] = pa.array(graph.gap[first::2])
         columns_[f"{end}_gap"] = _texts(graph.gap_kind[first::2], [kind.label for kind in GapKind])
-    texts = {field.column.name for field in (*columns(), *call_columns()) if field.column.dtype == "str"}
     for name, sparse in acts.args.items():
         values, absent = sparse.dense(len(acts)), np.ones(len(acts), np.bool_)
         absent[sparse.rows] = False
-        columns_[f"arg_{name}"] = _texts(values, names, absent) if name in texts else pa.array(values, mask=absent)
+        columns_[f"arg_{name}"] = _texts(values, names, absent) if name in TEXTS else pa.array(values, mask=absent)
     return pa.table(columns_)
 
 

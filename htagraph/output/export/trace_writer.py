@@ -25,8 +25,8 @@ from htagraph.core.compiled import njit
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.output.scene import NO_NUMBER, Slices, Values
 from htagraph.output.whole_files import OutputFile
-from htagraph.trace.discover import MADE_KEY
 from htagraph.trace.kineto.decode import event_decoder, event_text_decoder
+from htagraph.trace.kineto.read import EXPORTED_KEY
 from htagraph.trace.kineto.source import iter_bytes
 from htagraph.trace.kineto.split import split
 from htagraph.trace.remote import TracePath, path_of
@@ -59,7 +59,7 @@ __all__ = [
 RawEvent: TypeAlias = dict[str, Any]
 Edit: TypeAlias = Callable[[RawEvent], "RawEvent | Iterable[RawEvent] | None"]
 
-FOR_VIEWING: Final = {MADE_KEY: {"made_for": "viewing"}}
+FOR_VIEWING: Final = {EXPORTED_KEY: {"made_for": "viewing"}}
 """Root key of copies made for viewing: `htagraph.load` of a folder skips them and reads the recorded files."""
 _BACKSLASH = rb"\\" + b'"'
 _LAST_BACKSLASH = re.compile(rb'(?<!\\)((?:\\\\)+)(?=")')

@@ -25,7 +25,6 @@ from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.core.words import check_type
 from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.activities import RankPart
-from htagraph.graph.construction.build import TEXTS
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage.saved import are_within, pack, unpack
 from htagraph.queries.rank_digests.kept import (
@@ -40,6 +39,7 @@ from htagraph.queries.rank_digests.kept import (
 from htagraph.queries.skeleton import Skeleton, terminal_skeleton
 from htagraph.queries.time_classes import END, LAST, START, TimeClasses
 from htagraph.queries.weights import NEVER, initial, own_time, weighed
+from htagraph.trace.columns import TEXTS
 
 __all__ = ["DIGEST_CLASSES", "Criteria", "RankDigest", "digest"]
 

@@ -34,7 +34,7 @@ from htagraph.queries.skeleton import Skeleton, members_of
 from htagraph.queries.time_classes import END, LAST, START, Parts, TimeClasses
 from htagraph.queries.weights import initial, own_time
 from htagraph.trace.columns import SparseColumn
-from htagraph.trace.kineto.events.base import parse_ranks
+from htagraph.trace.facts import parse_ranks
 
 __all__ = ["JoinedGraph", "joined_graph", "missing_ranks", "skeleton_of"]
 
@@ -279,11 +279,9 @@ def missing_ranks(graph: DependencyGraph) -> tuple[int, ...]:
     """
     known: set[int] = set()
     for trace in graph.traces.values():
-        info = trace.header.distributed_info
-        if info is not None:
-            known.update(range(min(info.world_size or 0, _MOST_RANKS)))
-            for group in info.pg_config:
-                known.update(group.members or ())
+        known.update(range(min(trace.facts.world_size, _MOST_RANKS)))
+        for group in trace.facts.groups:
+            known.update(group.ranks)
     column = graph.activities.args.get("pg_ranks")
     for code in np.unique(column.values).tolist() if column is not None else []:
         known.update(parse_ranks(graph.names[code]) or () if code >= 0 else ())

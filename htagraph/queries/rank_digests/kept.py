@@ -15,13 +15,12 @@ from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind
 from htagraph.core.naming import Naming, collective_op, is_collective_call, names_that
 from htagraph.core.parents import nearest
 from htagraph.graph.activities import Activities, Lane
-from htagraph.graph.construction.build import TEXTS
 from htagraph.graph.construction.matching.members import describing
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import work_times
 from htagraph.queries.rank_speed import MIN_SHARE_OF_NAME
-from htagraph.trace.columns import Flows, SparseColumn, Table, Trace
-from htagraph.trace.kineto.events.header import DeviceProperties, DistributedInfo, Header, ProcessGroup
+from htagraph.trace.columns import TEXTS, Flows, SparseColumn, Table, Trace
+from htagraph.trace.facts import Facts
 
 __all__ = ["ALL_NAMES", "KeptRows", "WorkSums", "header_of", "kept_activities", "kept_rows", "own_tables", "work_sums"]
 
@@ -196,11 +195,11 @@ def header_of(graph: DependencyGraph) -> Trace:
     events = Table(none, none, none, none, times, times, {})
     flows = Flows(times, none.astype(np.bool_), none, times)
     path = Path() if read is None else read.path
-    header = Header() if read is None else _about_the_job(read.header, whole=_communicates_on_hosts(graph))
+    facts = Facts() if read is None else _about_the_job(read.facts, whole=_communicates_on_hosts(graph))
     pids = sorted({pid for pid, _ in read.lanes if isinstance(pid, int)}) if read is not None else []
     return Trace(
-        rank, path, header, (), (), tuple((pid, 0) for pid in pids), {}, events, events, flows,
-        {}, (), (0, 0), np.zeros((0, 2), np.int64),
+        rank, path, facts, (), (), tuple((pid, 0) for pid in pids), {}, events, events, flows,
+        {}, (), (0, 0), {},
     )  # fmt: skip
 
 
@@ -208,26 +207,19 @@ def _communicates_on_hosts(graph: DependencyGraph) -> bool:
     return bool((graph.activities.kind == ActivityKind.HOST_COMMUNICATION).any())
 
 
-def _about_the_job(header: Header, *, whole: bool) -> Header:
-    """Return what a header says about hosts, devices and groups; who is in which group only if the whole is asked for.
+def _about_the_job(facts: Facts, *, whole: bool) -> Facts:
+    """Return the facts about hosts, devices and groups; who is in which group only if the whole is asked for.
 
     Every rank lists the members of each of its groups. With thousands of ranks that is most of what a digest would
     hold, and only communication on hosts needs it: on devices, arguments name the members.
     """
-    devices = [DeviceProperties.model_construct(id=each.id, name=each.name) for each in header.device_properties]
-    info = header.distributed_info
-    if info is not None:
-        groups = info.pg_config if whole or not info.world_size else []
-        info = DistributedInfo.model_construct(
-            rank=info.rank, world_size=info.world_size,
-            pg_config=[
-                ProcessGroup.model_construct(
-                    pg_name=each.pg_name, pg_desc=each.pg_desc, pg_size=each.pg_size, ranks=each.ranks
-                ) for each in groups
-            ],
-        )  # fmt: skip
-    return Header.model_construct(
-        device_properties=devices, distributed_info=info, host_name=header.host_name, job_name=header.job_name
+    return Facts(
+        rank=facts.rank,
+        world_size=facts.world_size,
+        groups=facts.groups if whole or not facts.world_size else (),
+        devices=facts.devices,
+        host=facts.host,
+        job=facts.job,
     )
 
 

@@ -166,7 +166,7 @@ class BlockColumns:
         """Add the values that are not the one which stands for none."""
         if len(rows):
             has = values != (self._into.names[""] if field.column.dtype == "str" else field.column.missing)
-            part.add_args(field, rows[has], values[has])
+            part.add_args(field.column, rows[has], values[has])
 
     def _add_call_args(self, part: GrowingTable, first: int, block: Block, row_of: Array) -> None:
         """Append the arguments of calls of host-side communication, as JSON texts."""
@@ -179,7 +179,7 @@ class BlockColumns:
                 keep = (row_of[events] >= 0) & (is_call == 1)
                 texts = [span_text(block.text, span).decode("utf-8", "replace") for span in spans[keep].tolist()]
                 stored = np.array([self._into.names[text] for text in texts], np.int32)
-                part.add_args(key.field, row_of[events[keep]] + np.int32(first), stored)
+                part.add_args(key.field.column, row_of[events[keep]] + np.int32(first), stored)
 
     def _add_flows(self, block: Block, where: Array) -> None:
         is_forward = self._forward.of(

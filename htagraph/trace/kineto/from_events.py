@@ -167,7 +167,7 @@ def _add_args(into: Columns, part: GrowingTable, first: int, events: list[RawEve
                 continue
             stored = typed(into, values, bulk, of_category)
             has = stored != (into.names[""] if bulk.column.dtype == "str" else bulk.column.missing)
-            part.add_args(bulk, (rows[has] + first).astype(np.int32), stored[has])
+            part.add_args(bulk.column, (rows[has] + first).astype(np.int32), stored[has])
 
 
 def _add_call_args(into: Columns, part: GrowingTable, first: int, events: list[RawEvent]) -> None:
@@ -178,7 +178,7 @@ def _add_call_args(into: Columns, part: GrowingTable, first: int, events: list[R
         texts = [bytes(getattr(events[i].args, bulk.column.name)).decode("utf-8", "replace") for i in rows]
         has = [i for i, text in enumerate(texts) if text]
         typed = _ids(into.names, [texts[i] for i in has], len(has))
-        part.add_args(bulk, np.array([rows[i] + first for i in has], np.int32), typed)
+        part.add_args(bulk.column, np.array([rows[i] + first for i in has], np.int32), typed)
 
 
 def typed(into: Columns, values: list[Any], bulk: BulkField, events: list[RawEvent]) -> Array:

@@ -1,11 +1,9 @@
-"""One file → a Trace, its events as models, one event, or its header."""
+"""One file → a Trace, its events as models, or the facts that it states of its recording."""
 
 from __future__ import annotations
 
-import itertools
 import warnings
-from collections.abc import Callable, Iterator
-from decimal import Decimal
+from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -15,21 +13,42 @@ from pydantic import ValidationError
 from htagraph.core.errors import DamagedTraceError, NotATraceError, TraceError, shown
 from htagraph.core.issues import IssueLog
 from htagraph.trace.columns import Table, Trace
+from htagraph.trace.facts import Device, Facts, Group
 from htagraph.trace.kept import Extent, Extents, Frames, Sieve
 from htagraph.trace.kineto.collecting import Columns
-from htagraph.trace.kineto.decode import BlockDecoder, event_decoder, event_text_decoder
-from htagraph.trace.kineto.events import Event, Header, parse_event
+from htagraph.trace.kineto.decode import BlockDecoder, event_decoder
+from htagraph.trace.kineto.events import DistributedInfo, Event, Header, parse_event
 from htagraph.trace.kineto.from_events import add_durations, add_events
 from htagraph.trace.kineto.salvage import salvage_header
 from htagraph.trace.kineto.source import ahead, iter_bytes
 from htagraph.trace.kineto.split import find_events, split
-from htagraph.trace.kineto.times import padded
 from htagraph.trace.remote import TracePath, fingerprint, path_of
 
 if TYPE_CHECKING:
     from htagraph.trace.kineto.from_blocks import BlockColumns
 
-__all__ = ["read_event", "read_events", "read_header", "read_trace"]
+__all__ = [
+    "EXPORTED_KEY",
+    "STARTS",
+    "SUFFIXES",
+    "UNPADDED",
+    "columns",
+    "metadata",
+    "parsed",
+    "read_events",
+    "recognizes",
+    "survey",
+]
+
+SUFFIXES: tuple[str, ...] = (".json", ".json.gz", ".json.tmp", ".json.gz.tmp")
+"""How names of these files end."""
+EXPORTED_KEY = "htagraph"
+"""Root key of the files that htagraph exports from traces, such as overlays. They are not recordings."""
+STARTS, UNPADDED = "starts", "unpadded"
+"""Bookmarks: where reading may begin, as rows of (number of an event, position of its text in the decompressed file),
+ascending, none where the file was decoded event by event; and whether fractions of times lack their leading zeros
+(March 2024), which columns correct."""
+_SETTINGS_KEY = "htagraph_profile"  # that of `htagraph.trace.recording.profile`
 
 _HEAD_BYTES = 64 << 10
 """Bytes of a piece when only the header is read. Chosen: headers of small jobs fit into one; larger pieces decompress
@@ -44,9 +63,14 @@ _YEAR_NS = 365 * 24 * 3600 * 10**9
 1970."""
 
 
-def read_trace(
+def recognizes(path: TracePath) -> bool:
+    """Return whether a file is named as Kineto's are."""
+    return path.name.endswith(SUFFIXES)
+
+
+def columns(
     path: TracePath,
-    rank_in: Callable[[Header, IssueLog], int],
+    rank_in: Callable[[Facts, IssueLog], int],
     progress: Callable[[int], None] | None = None,
     *,
     compiled: bool = True,
@@ -57,7 +81,7 @@ def read_trace(
 
     Args:
         path: a Kineto trace, JSON or gzipped JSON.
-        rank_in: returns the rank of the file, given its complete header and what was wrong with it, to which it adds.
+        rank_in: returns the rank of the file, given its facts and the log of its issues, to which it may add.
         progress: called with the number of bytes of the file consumed so far.
         compiled: use the compiled scan, which is many times faster once it is loaded, and gives the same columns.
         frames: decides which calls of Python functions are read; all if not given.
@@ -70,49 +94,52 @@ def read_trace(
     log = IssueLog(str(path))
     raw_header: dict[str, Any] = {}
     frames = frames or Frames(asked=True)
-    decode, columns = BlockDecoder(raw_header, frames), Columns(log, frames, sieve)
-    add_block = _block_columns(columns).add if compiled else None
+    decode, into = BlockDecoder(raw_header, frames), Columns(log, frames, sieve)
+    add_block = _block_columns(into).add if compiled else None
     pieces = iter_bytes(path, log, progress)
     for position, events in split(
         ahead(pieces) if compiled else pieces, decode, raw_header, log, add_block and decode.scan
     ):
         try:
             if isinstance(events, list):
-                add_events(columns, position, events)
+                add_events(into, position, events)
             elif add_block is not None:  # for the type checker: only a scan makes blocks
                 add_block(position, events)
         except TraceError as error:  # a value that cannot be what its field says
             msg = f"{path}: {error}"
             raise TraceError(msg) from error
         del events  # see split: before the next block
-        columns.thin()
-    if not columns.counts and log.has("truncated"):
+        into.thin()
+    if not into.counts and log.has("truncated"):
         msg = f"{path}: the file ends within its first event; was the job killed while the profiler exported?"
         raise DamagedTraceError(msg)
-    if set(columns.counts) <= {""} and (columns.counts or log.has("event_unreadable")):
+    if set(into.counts) <= {""} and (into.counts or log.has("event_unreadable")):
         msg = f"{path}: not a Kineto trace: JSON, but the list does not hold events (objects with a phase, ph)"
         raise NotATraceError(msg)
     header = _header(raw_header, log)
-    add_durations(columns)
-    columns.thin(last=True)
+    facts = _facts(header, raw_header)
+    add_durations(into)
+    into.thin(last=True)
     frames.report(log)
-    table = columns.table()
+    table = into.table()
     extent = _extent(table) if sieve is None else sieve.extent
     table = _without_outliers(table, extent, log)
-    if columns.style.unpadded:
+    if into.style.unpadded:
         log.add("unpadded_fractions", "fractions of times lack leading zeros (Kineto of March 2024); times corrected")
-    if not columns.window_end_seen and extent.events:
+    if not into.window_end_seen and extent.events:
         log.add("no_window_end", "no 'Record Window End' event: the file was cut short, or written by another tool")
-    if header.base_time_nanoseconds is None and extent.events and extent.last < _YEAR_NS:
+    if facts.base_ns is None and extent.events and extent.last < _YEAR_NS:
         log.add("no_base_time", "times are relative, but the file has no baseTimeNanoseconds: ranks share no clock")
-    base, rank = header.base_time_nanoseconds or 0, rank_in(header, log)
+    base, rank = facts.origin_ns, rank_in(facts, log)
     _refuse_out_of_range(extent, base, path)
     return Trace(
-        rank=rank, path=path, header=header, names=tuple(columns.names), categories=tuple(columns.categories),
-        lanes=tuple(columns.lanes.lanes), thread_names=columns.thread_names, events=_shifted(table, base),
-        instants=_shifted(columns.instants(), base), flows=columns.flows().shifted(base),
-        counts=dict(columns.counts), issues=log.issues(rank), fingerprint=stat, unpadded=columns.style.unpadded,
-        starts=np.array(columns.starts, np.int64).reshape(-1, 2),
+        rank=rank, path=path, facts=facts, names=tuple(into.names), categories=tuple(into.categories),
+        lanes=tuple(into.lanes.lanes), thread_names=into.thread_names, events=_shifted(table, base),
+        instants=_shifted(into.instants(), base), flows=into.flows().shifted(base),
+        counts=dict(into.counts), issues=log.issues(rank), fingerprint=stat,
+        bookmarks={
+            STARTS: np.array(into.starts, np.int64).reshape(-1, 2), UNPADDED: np.array([into.style.unpadded]),
+        },
     )  # fmt: skip
 
 
@@ -152,42 +179,14 @@ def read_events(path: str | PathLike[str]) -> Iterator[Event]:
     log = IssueLog(str(path))
     for position, raws in split(iter_bytes(path, log), event_decoder(), {}, log):
         for number, raw in enumerate(raws, position):
-            yield _parsed(raw, number, path)
+            yield parsed(raw, number, path)
     if log.issues():
         problems = "; ".join(f"{issue.detail} ({issue.count})" for issue in log.issues())
         warnings.warn(f"{path}: {problems}", stacklevel=2)
 
 
-def read_event(path: TracePath, index: int, start: tuple[int, int] = (0, -1), *, unpadded: bool = False) -> Event:
-    """Return the event at position `index` of the file's events.
-
-    Args:
-        path: a Kineto trace, JSON or gzipped JSON.
-        index: the position.
-        start: an event at or before it, and where its text begins in the decompressed file, see `Trace.starts`; reading
-            begins there, or where that is -1 at the beginning of the file.
-        unpadded: True if the fractions of times lack their leading zeros, see `Trace.unpadded`.
-
-    Raises:
-        TraceError: the file has fewer events.
-    """
-    log = IssueLog(str(path))
-    before, at = start
-    pieces = iter_bytes(path, log) if at < 0 else itertools.chain((b"[",), iter_bytes(path, log, start=at))
-    for position, texts in split(pieces, event_text_decoder(), {}, log):
-        number = index - before - position
-        if number < len(texts):
-            # through split, since text that bulk decoding skips, such as bad UTF-8, may need repair
-            alone = iter((b"[", bytes(texts[number]), b"]"))
-            for _, raws in split(alone, event_decoder(), {}, log):
-                return _parsed(_padded(raws[0]) if unpadded else raws[0], index, path)
-            break
-    msg = f"{path}: has no event {index}; was the file changed since it was loaded?"
-    raise TraceError(msg)
-
-
-def read_header(path: TracePath, *, and_tail: bool) -> Header:
-    """Return the header from the root keys before the events: cheap, enough to find a file's rank.
+def survey(path: TracePath, *, and_tail: bool) -> Facts:
+    """Return the facts that stand before the events: cheap, enough to find a file's rank.
 
     Args:
         path: a Kineto trace.
@@ -202,15 +201,22 @@ def read_header(path: TracePath, *, and_tail: bool) -> Header:
         for piece in iter_bytes(path, log):
             tail = (tail + piece)[-_TAIL_BYTES:]
         raw |= salvage_header(tail, log)
-    return _header(raw, log)
+    return _facts(_header(raw, log), raw)
 
 
-def _padded(raw: dict[str, Any]) -> dict[str, Any]:
-    """Return an event with the leading zeros that the fractions of its times lack."""
-    return raw | {key: padded(str(raw[key])) for key in ("ts", "dur") if isinstance(raw.get(key), Decimal | str)}
+def metadata(facts: Facts) -> dict[str, Any]:
+    """Return what a file says beside its events, by the keys of Kineto, with the types of the schema."""
+    return _header(dict(facts.written), IssueLog("")).model_dump(by_alias=True, exclude_none=True)
 
 
-def _parsed(raw: dict[str, Any], number: int, path: TracePath) -> Event:
+def parsed(raw: dict[str, Any], number: int, path: TracePath) -> Event:
+    """Return an event of a file as its model.
+
+    Args:
+        raw: the event's JSON object.
+        number: its position in the file, for errors.
+        path: the file, for errors.
+    """
     try:
         return parse_event(raw)
     except ValidationError as error:
@@ -236,6 +242,32 @@ def _header(raw: dict[str, Any], log: IssueLog) -> Header:
         for key in sorted(bad):
             log.add("header_key_lost", f"header key {key} has an unexpected type; ignored")
         return Header.model_validate({key: value for key, value in raw.items() if key not in bad})
+
+
+def _facts(header: Header, raw: Mapping[str, Any]) -> Facts:
+    """Return what a header says, in the words of all formats."""
+    info = header.distributed_info or DistributedInfo()
+    settings = raw.get(_SETTINGS_KEY)
+    run = {
+        "world size": info.world_size,
+        "job": header.job_name,
+        "version": header.job_version,
+        "attempt": header.job_attempt_index,
+    }
+    return Facts(
+        rank=info.rank, world_size=info.world_size or 0, backend=info.backend or "", host=header.host_name or "",
+        groups=tuple(
+            Group(
+                each.pg_name or "", each.pg_desc or "", each.pg_size,
+                tuple(each.ranks) if isinstance(each.ranks, list) else each.ranks,
+            ) for each in info.pg_config
+        ),
+        devices=tuple(Device(each.id, each.name or "") for each in header.device_properties),
+        job=header.job_name or "", run=", ".join(f"{what} {value}" for what, value in run.items() if value is not None),
+        base_ns=header.base_time_nanoseconds, has_shapes=bool(header.record_shapes or header.with_flops),
+        has_stacks=bool(header.with_stack), on_cuda=header.cuda_runtime_version is not None,
+        settings=settings if isinstance(settings, dict) else {}, exported=EXPORTED_KEY in raw, written=raw,
+    )  # fmt: skip
 
 
 def _extent(table: Table) -> Extent:

@@ -11,7 +11,7 @@ import htagraph as hg
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.construction.activities import RankPart, prepare
-from htagraph.trace.kineto.read import read_trace
+from htagraph.trace.readers import read_trace
 from tests import damage
 from tests.damage import END, kineto_text, written
 from tests.oracles import DEVICE, RUNTIME

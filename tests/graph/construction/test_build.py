@@ -14,7 +14,7 @@ from htagraph.graph.construction.activities import prepare
 from htagraph.graph.construction.build import build, join
 from htagraph.graph.rules import RULES
 from htagraph.trace.discover import rank_files
-from htagraph.trace.kineto.read import read_trace
+from htagraph.trace.readers import read_trace
 from tests.graph.construction.test_activities import part
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, OTHER, Job, jobs, kernel, launch, load, op

@@ -22,7 +22,7 @@ from htagraph.graph.construction.parts import Read, Wanted, part_of, survey, thi
 from htagraph.trace import kept as sieves
 from htagraph.trace.columns import SparseColumn, Trace
 from htagraph.trace.kineto import source, split
-from htagraph.trace.kineto.read import read_trace
+from htagraph.trace.readers import read_trace
 from tests.reach import LARGE_BYTES, REAL, label
 from tests.strategies import BASE_NS, Json, annotation, complete, kernel, op, step, write
 

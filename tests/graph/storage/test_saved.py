@@ -23,7 +23,7 @@ from htagraph.graph.storage import saved
 from htagraph.graph.storage.array_file import write_file
 from htagraph.graph.storage.saved import SCHEMA, pack, unpack
 from htagraph.trace.columns import Trace
-from htagraph.trace.kineto.events import Header
+from htagraph.trace.facts import Device, Facts, Group
 from htagraph.trace.remote import RemotePath, TracePath
 from tests.graph.storage.same import difference
 from tests.reach import DATASETS, REPOSITORY, graph_of, label
@@ -301,23 +301,18 @@ def test_what_is_not_known_is_refused_by_name(value: Any) -> None:
 
 
 @given(st.dictionaries(texts, st.one_of(texts, st.integers(), st.none(), st.lists(st.floats(allow_nan=False)))))
-def test_a_header_comes_back_with_the_keys_of_its_job(raw: dict[str, Any]) -> None:
-    known = {
-        "distributedInfo": {"rank": 3, "pg_config": [{"pg_name": "0", "odd": [1]}]},
-        "deviceProperties": [{"id": 0}],
-    }
-    header = Header.model_validate(known | {f"job {key}": each for key, each in raw.items()})
-    back = through_json(header)
-    assert difference(header, back, "header") == ""
-    assert header == back
+def test_facts_come_back_with_the_settings_of_the_recording(raw: dict[str, Any]) -> None:
+    groups = (Group("0", "default", 2, (0, 1)), Group("1", "", None, "[0, 2, ..., 8]"))
+    facts = Facts(rank=3, groups=groups, devices=(Device(0, "H100"), Device(None, "")), settings=raw)
+    back = through_json(facts)
+    assert difference(facts, back, "facts") == ""
+    assert facts == back
 
 
 @pytest.mark.parametrize("name", saved.SCHEMA)
 def test_a_field_that_is_added_to_a_class_is_stored(name: str) -> None:
     """Every class is stored by its fields, as they are when it is stored."""
-    cls = saved._CLASSES[name]
-    fields = cls.__dataclass_fields__ if dataclasses.is_dataclass(cls) else cls.model_fields
-    assert saved.SCHEMA[name] == list(fields)
+    assert saved.SCHEMA[name] == list(saved._CLASSES[name].__dataclass_fields__)
 
 
 def test_every_class_that_a_graph_holds_is_known() -> None:

@@ -18,7 +18,7 @@ from htagraph.hta.shapes.names import (
     step_of,
 )
 from htagraph.trace.columns import Trace
-from htagraph.trace.kineto.read import read_trace
+from htagraph.trace.readers import read_trace
 from tests.hta.shapes.test_job import TWO_STEPS, event, write
 
 

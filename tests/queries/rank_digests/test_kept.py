@@ -98,12 +98,9 @@ def test_only_the_names_and_lanes_in_use_are_left() -> None:
 
 def test_a_header_says_how_many_ranks_the_job_has_and_where_it_ran() -> None:
     graph = hg.load(DATASETS[0], ranks=[2])
-    trace, whole = header_of(graph), graph.traces[2].header
-    info = trace.header.distributed_info
-    assert info is not None
-    assert whole.distributed_info is not None
-    assert (info.rank, info.world_size) == (2, whole.distributed_info.world_size)
-    assert trace.header.host_name == whole.host_name
+    trace, whole = header_of(graph), graph.traces[2].facts
+    assert (trace.facts.rank, trace.facts.world_size) == (2, whole.world_size)
+    assert trace.facts.host == whole.host
     assert trace.path == graph.traces[2].path
     assert len(trace.events) == 0
 
@@ -111,7 +108,7 @@ def test_a_header_says_how_many_ranks_the_job_has_and_where_it_ran() -> None:
 def test_a_graph_of_frames_has_no_file() -> None:
     frame = pd.DataFrame({"duration_ns": [5, 7]})
     graph = DependencyGraph.from_frames(frame, pd.DataFrame({"source": [0], "target": [1]}))
-    assert header_of(graph).header.host_name is None
+    assert not header_of(graph).facts.host
     assert hg.joined_job([hg.digest(graph, {})]).makespan_ns() == 12
 
 

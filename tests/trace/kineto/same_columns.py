@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.trace.columns import Table, Trace
+from htagraph.trace.kineto.read import UNPADDED, metadata
 
 
 def assert_same_columns(one: Trace, other: Trace) -> None:
     """Compare everything but the positions of events in the file, which only the compiled scan keeps."""
-    for field in ("header", "counts", "thread_names", "issues", "unpadded"):
+    for field in ("facts", "counts", "thread_names", "issues"):
         assert getattr(one, field) == getattr(other, field), field
+    assert metadata(one.facts) == metadata(other.facts)
+    assert np.array_equal(one.bookmarks[UNPADDED], other.bookmarks[UNPADDED])
     assert_same_tables(one.events, other.events, one, other)
     assert_same_tables(one.instants, other.instants, one, other)
     for column in ("is_start", "time"):

@@ -99,7 +99,7 @@ def test_an_argument_is_absent_in_rows_that_have_none() -> None:
     add(into, [1, 2, 3], [1, 1, 1])
     for bulk in columns():
         if bulk.column.name in {"stream", "comms_id"}:
-            into.complete.add_args(bulk, np.array([1], np.int32), np.array([9], bulk.column.dtype))
+            into.complete.add_args(bulk.column, np.array([1], np.int32), np.array([9], bulk.column.dtype))
     table = into.table()
     missing = {bulk.column.name: bulk.column.missing for bulk in columns()}
     for name, column in table.args.items():

@@ -84,10 +84,10 @@ def assert_arguments_agree(trace: Trace, table: Table, models: list[Event], ever
 @pytest.mark.parametrize("path", FILES, ids=label)
 def test_columns_and_models_agree_on_every_trace_in_reach(path: Path) -> None:
     trace, models = read(path), list(read_events(path))
-    if trace.header.base_time_nanoseconds is None and "unpadded_fractions" in issues(trace):
+    if trace.facts.base_ns is None and "unpadded_fractions" in issues(trace):
         pytest.skip("models read fractions as decimals")
     every = max(1, len(trace.events) // MOST_CHECKED)
-    assert_columns_agree(trace, models, base=trace.header.base_time_nanoseconds or 0, every=every)
+    assert_columns_agree(trace, models, base=trace.facts.origin_ns, every=every)
     assert len(models) == sum(trace.counts.values())
 
 

@@ -11,8 +11,9 @@ import pytest
 import htagraph as hg
 from htagraph.core.errors import TraceError
 from htagraph.trace.columns import Table
+from htagraph.trace.kineto.again import event, read_event
 from htagraph.trace.kineto.events import CpuOp, Kernel, Metadata, RecordWindowEnd
-from htagraph.trace.kineto.read import read_event, read_events, read_header
+from htagraph.trace.kineto.read import UNPADDED, metadata, read_events, survey
 from tests.damage import (
     BASE_NS,
     END,
@@ -77,9 +78,7 @@ def test_an_event_that_does_not_fit_its_model_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("and_tail", [True, False])
 def test_the_header_is_read_without_the_events(and_tail: bool, tmp_path: Path) -> None:  # noqa: FBT001
     path = written(tmp_path / "a.json.gz", document(healthy(), rank=4))
-    info = read_header(path, and_tail=and_tail).distributed_info
-    assert info is not None
-    assert info.rank == 4
+    assert survey(path, and_tail=and_tail).rank == 4
 
 
 def test_an_outlier_at_zero_is_dropped_and_counted(tmp_path: Path) -> None:
@@ -138,8 +137,8 @@ def test_an_event_of_march_2024_needs_the_style_of_its_file(quote: str, tmp_path
     for i, fraction in enumerate(("120", "5", "37")):
         made = made.replace(f'"TS{i}"', f"{quote}1711900000000012.{fraction}{quote}")
     trace = loaded(tmp_path, made.replace('"DUR"', "7"))
-    assert trace.unpadded
-    events = [read_event(trace.path, i, unpadded=trace.unpadded) for i in range(3)]
+    assert trace.bookmarks[UNPADDED].all()
+    events = [event(trace, i) for i in range(3)]
     assert [event.ts_ns for event in events] == trace.events.start.tolist()
     assert [event.dur_ns for event in events] == [7000, 7000, 7000]
     assert [str(event.ts) for event in read_events(trace.path)][1] == "1711900000000012.5"  # as its docstring says
@@ -157,9 +156,10 @@ def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
 
 
 def test_both_texts_of_a_header_are_one_header(tmp_path: Path) -> None:
-    info = loaded(tmp_path, document(healthy())).header
-    assert info == loaded(tmp_path, kineto_text(healthy())).header
-    assert info.base_time_nanoseconds == header()["baseTimeNanoseconds"]
+    facts = loaded(tmp_path, document(healthy())).facts
+    again = loaded(tmp_path, kineto_text(healthy())).facts
+    assert (facts, metadata(facts)) == (again, metadata(again))
+    assert facts.base_ns == header()["baseTimeNanoseconds"]
 
 
 def test_reading_again_gives_the_same_columns(tmp_path: Path) -> None:

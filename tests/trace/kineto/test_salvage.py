@@ -199,7 +199,7 @@ def test_the_last_event_is_repaired_too(event: str, what: str, name: str, tmp_pa
     trace = loaded(tmp_path, kineto_text([op(1), END, event]))
     assert names(trace) == ["aten::mm", name]
     assert issues(trace) == {what: 1}
-    assert trace.header.trace_name == "a.json"
+    assert trace.facts.written["traceName"] == "a.json"
 
 
 @pytest.mark.parametrize(("event", "what", "name"), REPAIRED.values(), ids=REPAIRED)
@@ -441,14 +441,13 @@ def test_known_keys_of_a_broken_header_survive(broken: str, where: str, tmp_path
     trace = loaded(tmp_path, TEXT.replace(line, f"  {broken},\n{line}"))
     assert names(trace) == WORK
     assert issues(trace) == {"header_damaged": 1}
-    assert trace.header.distributed_info is not None
-    assert (trace.header.distributed_info.rank, trace.header.base_time_nanoseconds) == (0, 1_719_840_000_000_000_000)
-    assert trace.header.trace_name == ("a.json" if where == "after" else trace.header.trace_name)
+    assert (trace.facts.rank, trace.facts.base_ns) == (0, 1_719_840_000_000_000_000)
+    assert where != "after" or trace.facts.written["traceName"] == "a.json"
 
 
 def test_a_raw_newline_in_the_header_costs_nothing_known(tmp_path: Path) -> None:
     trace = loaded(tmp_path, TEXT.replace('  "traceEvents"', '  "INFO": ["a\nb"],\n  "traceEvents"'))
-    assert trace.header.base_time_nanoseconds is not None
+    assert trace.facts.base_ns is not None
     assert names(trace) == WORK
 
 
@@ -456,7 +455,7 @@ def test_a_header_key_of_another_form_is_left_out(tmp_path: Path) -> None:
     root = {**header(), "deviceProperties": "none", "hip_driver_version": [], "traceEvents": EVENTS}
     trace = loaded(tmp_path, json.dumps(root))
     assert issues(trace) == {"header_key_lost": 2}
-    assert trace.header.distributed_info is not None
+    assert trace.facts.world_size
 
 
 def test_damage_reaches_the_user_of_a_graph(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def test_text_larger_than_a_block_is_no_obstacle(where: str, tmp_path: Path) -> 
     trace = loaded(tmp_path, text)
     assert len(trace.events) == sum(event["ph"] == "X" for event in made)
     assert not trace.issues
-    assert (trace.header.model_extra or {}).get("bulk") == (None if where == "inside an event" else bulk)
+    assert trace.facts.written.get("bulk") == (None if where == "inside an event" else bulk)
 
 
 @pytest.mark.parametrize(
@@ -226,8 +226,7 @@ def test_keys_behind_the_events_are_in_the_header(piece: int, tmp_path: Path) ->
     late = {"distributedInfo": {"rank": 3, "pg_config": [{"ranks": [0, 1]}, {"ranks": [2]}]}, "x": [1], "y": [[2]]}
     text = json.dumps({"schemaVersion": 1, "traceEvents": healthy(), **late, "baseTimeNanoseconds": BASE})
     trace = read_in_pieces(written(tmp_path / "a.json", text), piece, 300)
-    assert trace.header.distributed_info is not None
-    assert trace.header.distributed_info.rank == 3
+    assert trace.facts.rank == 3
     assert trace.events.start.min() == BASE + 100_000
     assert not trace.issues
 
@@ -261,7 +260,7 @@ def test_keys_behind_the_events_are_known_up_to_a_limit(tmp_path: Path) -> None:
     with patch.object(split, "_MAX_HEADER_BYTES", 1000):
         trace = read_in_pieces(written(tmp_path / "a.json", text), 100, 64)
     assert issues(trace) == {"tail_too_long": 1}
-    assert trace.header.trace_name == "a.json"
+    assert trace.facts.written["traceName"] == "a.json"
 
 
 @pytest.mark.parametrize(
@@ -294,6 +293,6 @@ def test_half_a_surrogate_pair_in_a_root_key_or_value_is_replaced(end: str, tmp_
     text = document(healthy())
     text = text[:-1] + f", {keys}}}" if end == "after" else "{" + keys + ", " + text[1:]
     trace = read(written(tmp_path / "a.json", text))
-    assert trace.header.host_name == "a?bé"
-    assert (trace.header.model_extra or {})["my?key"] == 1
+    assert trace.facts.host == "a?bé"
+    assert trace.facts.written["my?key"] == 1
     assert not issues(trace)

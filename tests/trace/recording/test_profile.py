@@ -13,7 +13,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import HtagraphError, SelectionError
-from htagraph.trace.kineto.read import read_header
+from htagraph.trace.kineto.read import survey
 from htagraph.trace.recording.files import TraceHandler
 from htagraph.trace.recording.profile import Plan, execution_trace_into, memory_snapshot_into, plan_of, running
 from tests.trace.recording.torch_python import needs_torch, record
@@ -117,17 +117,15 @@ def test_a_job_of_several_ranks_is_read_as_it_was(ranks: int, recordings: Path) 
     collectives = hg.collectives(graph)
     assert set(collectives["rank"]) == set(range(ranks))
     assert collectives["matched"].all() == (ranks > 1)
-    info = read_header(folder / "rank-0.json.gz", and_tail=False).distributed_info
-    assert info is not None
-    assert (info.rank, info.world_size) == (0, ranks)
+    facts = survey(folder / "rank-0.json.gz", and_tail=False)
+    assert (facts.rank, facts.world_size) == (0, ranks)
     linked = hg.execution_trace.read(folder / "rank-0.execution_trace.json")
     assert len(linked) > 0
 
 
 @needs_torch
 def test_a_recording_says_how_it_was_made(recordings: Path) -> None:
-    header = read_header(record(recordings, "variants") / "all" / "rank-0.json.gz", and_tail=False)
-    said = (header.model_extra or {})["htagraph_profile"]
+    said = survey(record(recordings, "variants") / "all" / "rank-0.json.gz", and_tail=False).settings
     assert (said["steps"], said["warmup"], said["with_stack"]) == ([2, 3], 1, True)
     assert json.dumps(said)
 

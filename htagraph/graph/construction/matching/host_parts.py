@@ -22,7 +22,6 @@ from htagraph.graph.activities import Activities
 from htagraph.graph.evidence.host_communication import CallArguments, call_arguments, host_calls
 from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
-from htagraph.trace.kineto.events import DeviceProperties
 
 __all__ = ["Calls", "HostParts", "groups_of_calls", "host_parts", "hosts_of"]
 
@@ -130,9 +129,9 @@ def _ways(acts: Activities, names: tuple[str, ...], rows: Array) -> Ints:
 
 def _groups_of(trace: Trace) -> list[list[int]]:
     """Return the ranks of each process group of a rank, in group order: those listed, else the whole job."""
-    info = trace.header.distributed_info
-    if info is not None and info.world_size and not any(group.members for group in info.pg_config):
-        return [list(range(info.world_size))] if 0 <= trace.rank < info.world_size else []
+    facts = trace.facts
+    if facts.world_size and not any(group.ranks for group in facts.groups):
+        return [list(range(facts.world_size))] if 0 <= trace.rank < facts.world_size else []
     return [list(ranks) for _, ranks in _listed(trace)]
 
 
@@ -141,8 +140,7 @@ def _only_groups(rank: Array, traces: Mapping[int, Trace]) -> tuple[Array, tuple
     number: dict[tuple[str, int], int] = {}
     of_rank: dict[int, int] = {}
     for each, trace in traces.items():
-        info = trace.header.distributed_info
-        if info is not None and len(info.pg_config) == 1:
+        if len(trace.facts.groups) == 1:
             for label, ranks in _listed(trace):
                 of_rank[each] = number.setdefault((label, len(ranks)), len(number))
     return np.array([of_rank.get(each, -1) for each in rank.tolist()], np.int64), tuple(number)
@@ -179,8 +177,7 @@ def _partners(rank: Array, way: Array, arguments: CallArguments, members: Mappin
 
 def _only_other(rank: Array, traces: Mapping[int, Trace]) -> Ints:
     """Return the other rank of a job of two, which needs no name; -1 in any other job."""
-    infos = [trace.header.distributed_info for trace in traces.values()]
-    sizes = {info.world_size for info in infos if info is not None and info.world_size} or {len(traces)}
+    sizes = {trace.facts.world_size for trace in traces.values() if trace.facts.world_size} or {len(traces)}
     if sizes != {2} or len(traces) != 2:
         return np.full(len(rank), -1, np.int64)
     return np.where(rank == min(traces), max(traces), min(traces)).astype(np.int64)
@@ -257,12 +254,11 @@ def groups_of_calls(calls: Calls, traces: Mapping[int, Trace]) -> tuple[Ints, tu
 
 def _listed(trace: Trace) -> list[_Group]:
     """Return the process groups that a rank lists and is in."""
-    info = trace.header.distributed_info
     groups = []
-    for each in info.pg_config if info is not None else ():
-        ranks = tuple(each.members or ())
+    for each in trace.facts.groups:
+        ranks = each.ranks
         if trace.rank in ranks:
-            words = dict.fromkeys(word for word in (each.pg_name, each.pg_desc) if word)
+            words = dict.fromkeys(word for word in (each.name, each.purpose) if word)
             groups.append((" ".join([*words, str(list(ranks))]), ranks))
     return groups
 
@@ -342,7 +338,7 @@ def hosts_of(traces: Mapping[int, Trace]) -> dict[int, int]:
     Args:
         traces: what was read, by rank.
     """
-    name = {rank: trace.header.host_name or "" for rank, trace in traces.items()}
+    name = {rank: trace.facts.host for rank, trace in traces.items()}
     number: dict[str, int] = {}
     hosts = {rank: number.setdefault(host, len(number)) for rank, host in name.items() if host}
     nameless = [trace for rank, trace in traces.items() if rank not in hosts]
@@ -353,18 +349,12 @@ def hosts_of(traces: Mapping[int, Trace]) -> dict[int, int]:
 
 def _share_devices(traces: list[Trace]) -> bool:
     """Return whether all files list the same devices, enough for all ranks, and each rank used others of them."""
-    tables = [trace.header.device_properties for trace in traces]
-    if len(tables) < 2 or any(_kinds(table) != _kinds(tables[0]) for table in tables):
+    tables = [trace.facts.devices for trace in traces]
+    if len(tables) < 2 or any(table != tables[0] for table in tables):
         return False
-    infos = [trace.header.distributed_info for trace in traces]
-    size = max(len(traces), *(info.world_size or 0 if info else 0 for info in infos))
+    size = max(len(traces), *(trace.facts.world_size for trace in traces))
     used = [_pids(trace) for trace in traces]
     return size <= len(tables[0]) and all(used) and len(set().union(*used)) == sum(map(len, used))
-
-
-def _kinds(table: list[DeviceProperties]) -> list[tuple[int | None, str | None]]:
-    """Return what distinguishes the devices of a table: their ids and names."""
-    return [(device.id, device.name) for device in table]
 
 
 def _pids(trace: Trace) -> set[int]:

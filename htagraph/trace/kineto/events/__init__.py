@@ -14,9 +14,10 @@ from pydantic import AliasChoices
 from pydantic.fields import FieldInfo
 
 from htagraph.core.naming import FRAME
+from htagraph.trace.columns import Column
 from htagraph.trace.kineto.events import base, cpu, gpu, header
 from htagraph.trace.kineto.events.base import *  # noqa: F403 - what its __all__ names
-from htagraph.trace.kineto.events.base import CallText, Column, Event
+from htagraph.trace.kineto.events.base import CallText, Event
 from htagraph.trace.kineto.events.cpu import *  # noqa: F403
 from htagraph.trace.kineto.events.gpu import *  # noqa: F403
 from htagraph.trace.kineto.events.header import *  # noqa: F403

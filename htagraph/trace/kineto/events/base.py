@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+
+from htagraph.trace.columns import Column
+from htagraph.trace.facts import parse_ranks
 
 __all__ = [
     "ActivityArgs",
@@ -18,7 +20,6 @@ __all__ = [
     "CollectiveArgs",
     "CollectiveComm",
     "CollectiveCommArgs",
-    "Column",
     "CorrelatedArgs",
     "Counter",
     "DeviceArgs",
@@ -41,31 +42,12 @@ __all__ = [
     "TraceSpanArgs",
     "UnknownEvent",
     "arg",
-    "parse_ranks",
 ]
 
 _MAX_US = Decimal(2**63 - 1) / 1000
 """µs: largest time whose ns an int64 can hold (292 years). Not a choice: beyond it nothing can be stored."""
 _INTEGER = re.compile(r"\s*([+-]?(?:0[xX][0-9a-fA-F]+|\d+))\s*(?:bytes|B)?\s*", re.ASCII)
 _DECIMAL_INTEGER = re.compile(r"-?\d+", re.ASCII)
-_MAX_RANKS = 1_000_000
-"""Ranks of the largest group that is rebuilt. Chosen: 10 times the largest jobs known; a larger size is a damaged
-number that would only fill memory. Doubling it doubles that memory (8 MB)."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """Marks a field that bulk decoding stores as an array instead of one object per event.
-
-    Attributes:
-        name: Name of the column, shared by all models that have the argument.
-        dtype: `int64`, `uint64`, `float64` or `str`.
-        missing: Value of the events without the argument.
-    """
-
-    name: str
-    dtype: Literal["int64", "uint64", "float64", "str"]
-    missing: int | float | str
 
 
 @dataclass(frozen=True)
@@ -212,62 +194,6 @@ class Event(Model):
     def dur_ns(self) -> int | None:
         """Duration in ns, rounded half to even."""
         return None if self.dur is None else round(self.dur * 1000)
-
-
-def parse_ranks(
-    text: str | Sequence[int] | None,
-    *,
-    start: int | None = None,
-    stride: int | None = None,
-    size: int | None = None,
-) -> list[int] | None:
-    """Return the ranks of a process group, rebuilding a list that the profiler cut short.
-
-    Args:
-        text: The ranks as written, `"[0, 1]"`; a `...` stands for those left out.
-        start: The group's first global rank, or none.
-        stride: Distance between its ranks, or none.
-        size: Number of its ranks, or none.
-
-    Returns:
-        The global ranks in group order; None if they are absent, unreadable, or cut short without being an arithmetic
-        progression that agrees with the ranks shown.
-
-    Example:
-        >>> parse_ranks("[0, 2, ..., 14]", start=0, stride=2, size=8)
-        [0, 2, 4, 6, 8, 10, 12, 14]
-    """
-    if text is None:
-        return _progression([], [], start=start, stride=stride, size=size)
-    if not isinstance(text, str):
-        return list(text)
-    items = [item.strip() for item in text.strip().strip("[]").split(",") if item.strip()]
-    if not all(item == "..." or _DECIMAL_INTEGER.fullmatch(item) for item in items):
-        return None
-    if "..." not in items:
-        return [int(item) for item in items]
-    cut = items.index("...")
-    head, tail = ([int(item) for item in part if item != "..."] for part in (items[:cut], items[cut:]))
-    if start is None or start < 0 or not stride or stride < 0:
-        start, stride = _inferred(head)
-    return _progression(head, tail, start=start, stride=stride, size=size)
-
-
-def _inferred(head: list[int]) -> tuple[int | None, int | None]:
-    """Return the start and stride that the first ranks suggest."""
-    return (head[0], head[1] - head[0]) if len(head) > 1 else (None, None)
-
-
-def _progression(
-    head: list[int], tail: list[int], *, start: int | None, stride: int | None, size: int | None
-) -> list[int] | None:
-    """Return the arithmetic progression of ranks, or None if it is undefined or contradicts the ranks shown."""
-    if start is None or start < 0 or not stride or stride < 0 or not size or size < len(head) + len(tail):
-        return None
-    ranks = range(start, start + stride * size, stride)
-    if size > _MAX_RANKS or [*ranks[: len(head)], *ranks[size - len(tail) :]] != [*head, *tail]:
-        return None
-    return list(ranks)
 
 
 class TraceSpanArgs(Args):

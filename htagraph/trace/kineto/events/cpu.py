@@ -4,12 +4,12 @@ from typing import Annotated
 
 from pydantic import Field
 
+from htagraph.trace.columns import Column
 from htagraph.trace.kineto.events.base import (
     ActivityArgs,
     Address,
     CallText,
     CollectiveArgs,
-    Column,
     CorrelatedArgs,
     Event,
     Int,

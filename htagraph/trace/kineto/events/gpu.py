@@ -5,11 +5,11 @@ from typing import Annotated
 
 from pydantic import Field
 
+from htagraph.trace.columns import Column
 from htagraph.trace.kineto.events.base import (
     Address,
     Args,
     CollectiveArgs,
-    Column,
     CorrelatedArgs,
     DeviceArgs,
     Event,

@@ -3,7 +3,8 @@
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from htagraph.trace.kineto.events.base import Int, Model, Number, parse_ranks
+from htagraph.trace.facts import parse_ranks
+from htagraph.trace.kineto.events.base import Int, Model, Number
 
 __all__ = ["DeviceProperties", "DistributedInfo", "Header", "ProcessGroup"]
 

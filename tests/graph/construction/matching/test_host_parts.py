@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -90,23 +91,23 @@ def test_a_recording_that_begins_later_leaves_the_groups_as_they_are() -> None:
     assert groups[0, 1] == groups[0, 2] == _STEPS - 2
 
 
-def traces(**changes: object) -> dict[int, Trace]:
-    """Return the ranks of the demo with another header."""
+def traces(**changes: Any) -> dict[int, Trace]:
+    """Return the ranks of the demo with other facts."""
     return {
-        rank: replace(trace, header=trace.header.model_copy(update=changes))
+        rank: replace(trace, facts=replace(trace.facts, **changes))
         for rank, trace in hg.load("data/demo").traces.items()
     }
 
 
 def test_ranks_with_one_host_name_are_of_one_host() -> None:
     known = traces()
-    known[2] = replace(known[2], header=known[2].header.model_copy(update={"host_name": "other"}))
+    known[2] = replace(known[2], facts=replace(known[2].facts, host="other"))
     hosts = hosts_of(known)
     assert hosts[0] == hosts[1] == hosts[3] != hosts[2]
 
 
 def test_without_names_a_shared_table_of_devices_tells() -> None:
-    nameless = traces(host_name=None)
+    nameless = traces(host="")
     assert len(set(hosts_of(nameless).values())) == 1
     assert set(hosts_of(nameless)) == {0, 1, 2, 3}
     nameless[1] = replace(nameless[1], lanes=nameless[0].lanes)  # the same device, hence another host
@@ -115,5 +116,5 @@ def test_without_names_a_shared_table_of_devices_tells() -> None:
 
 @pytest.mark.parametrize("devices", [[], None])
 def test_without_names_and_devices_nothing_is_known(devices: list[object] | None) -> None:
-    table = hg.load("data/demo").traces[0].header.device_properties[:2] if devices is None else []
-    assert hosts_of(traces(host_name=None, device_properties=table)) == {}
+    table = hg.load("data/demo").traces[0].facts.devices[:2] if devices is None else ()
+    assert hosts_of(traces(host="", devices=table)) == {}

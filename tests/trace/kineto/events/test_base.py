@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from htagraph.trace.facts import parse_ranks
 from htagraph.trace.kineto.events import (
     CollectiveArgs,
     Counter,
@@ -18,7 +19,6 @@ from htagraph.trace.kineto.events import (
     MtiaCcpEvent,
     TraceSpan,
     parse_event,
-    parse_ranks,
 )
 from tests.trace.kineto.events.made import event
 

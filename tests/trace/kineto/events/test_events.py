@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from pydantic import ValidationError
 
+from htagraph.trace.columns import Column
 from htagraph.trace.kineto import events
 from htagraph.trace.kineto.events import (
     CATEGORY_ALIASES,
@@ -27,7 +28,6 @@ from htagraph.trace.kineto.events import (
     MODELS,
     Address,
     Args,
-    Column,
     Counter,
     CpuOp,
     Event,

@@ -16,11 +16,13 @@ from htagraph.core.errors import TraceError
 from htagraph.core.issues import IssueLog
 from htagraph.trace.columns import Trace
 from htagraph.trace.kineto import source, split
+from htagraph.trace.kineto.again import read_event
 from htagraph.trace.kineto.decode import BlockDecoder, event_text_decoder
 from htagraph.trace.kineto.events import columns
-from htagraph.trace.kineto.read import read_event, read_trace
+from htagraph.trace.kineto.read import STARTS
 from htagraph.trace.kineto.scan import scanner
 from htagraph.trace.kineto.scan.scanner import EventTexts, EventTextScanner, Reused, Scanner
+from htagraph.trace.readers import read_trace
 from tests.damage import END, Json, call, document, header, healthy, kernel, op, written
 from tests.reach import DATASETS, REAL, label
 from tests.trace.kineto.same_columns import assert_same_columns
@@ -165,8 +167,8 @@ def test_an_event_is_found_again_from_the_block_that_has_it(name: str, tmp_path:
     path = written(tmp_path / name, document(healthy(30)))
     with patch.object(split, "BLOCK_BYTES", 1 << 10), patch.object(source, "PIECE_BYTES", 1 << 9):
         trace = read_trace(path, lambda *_: 0)
-    assert len(trace.starts) > 5
-    for number, at in trace.starts.tolist():
+    assert len(trace.bookmarks[STARTS]) > 5
+    for number, at in trace.bookmarks[STARTS].tolist():
         for index in (number, number + 1):
             assert read_event(path, index, (number, at)) == read_event(path, index)
 

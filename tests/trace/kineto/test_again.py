@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import htagraph as hg
+from htagraph.trace.kineto import again
 from tests.reach import REAL, REPOSITORY, SHARED, label, raw_events
 from tests.strategies import Json, kernel, op, write
 
@@ -79,3 +80,10 @@ def test_validate_checks_them_where_asked(run: Any) -> None:
     assert list(table.columns[1:]) == list(hg.check_arguments(demo / "rank-0.json.gz").columns)
     assert "Event arguments" in run("validate", demo, "--arguments").out
     assert "Event arguments" not in run("validate", demo).out
+
+
+@pytest.mark.parametrize(("size", "large"), [(0, False), ((1 << 20) - 1, False), (1 << 20, True)])
+def test_compiled_code_is_loaded_for_files_of_a_mebibyte(tmp_path: Path, size: int, *, large: bool) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b" " * size)
+    assert (again._scan(path) is not None) is large
