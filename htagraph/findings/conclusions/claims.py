@@ -26,7 +26,8 @@ from htagraph.findings.conclusions.warm_up_claims import (
 from htagraph.graph.measures.steps import whole_steps
 from htagraph.graph.measures.waits import lacks_members, ranks_not_read
 from htagraph.queries.blocking_calls import longest_blocking
-from htagraph.queries.host_time import LONG_PAUSE_NS, host_pauses
+from htagraph.queries.host_time import host_pauses
+from htagraph.queries.interruptions import LONG_NS
 from htagraph.queries.path_segments import Bound, bound_of
 from htagraph.whatif.candidates import CLASSES, INTERRUPTIONS
 from htagraph.whatif.links import shares_links
@@ -225,7 +226,7 @@ def _absent(graph: DependencyGraph) -> str:
 
 def _pauses(path: CriticalPath, *, is_bound: bool) -> list[Claim]:
     """Return what the host does longest on the path; in a job that it does not bound, only what is long and much."""
-    percent, longest_us = (_MIN_PERCENT, 0.0) if is_bound else (_LARGE_PERCENT, LONG_PAUSE_NS / 1000)
+    percent, longest_us = (_MIN_PERCENT, 0.0) if is_bound else (_LARGE_PERCENT, LONG_NS / 1000)
     table = host_pauses(path, _MAX_PAUSES)
     return [
         Claim(

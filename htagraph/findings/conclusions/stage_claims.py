@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from htagraph.findings.claim import Claim, Says
 from htagraph.graph.measures.steps import whole_steps
-from htagraph.queries.slow_stages import slow_stage
+from htagraph.queries.rank_speed import slow_stage
 from htagraph.whatif.options import criteria_text
 from htagraph.whatif.scenario import what_if
 

@@ -10,7 +10,7 @@ from htagraph.findings.conclusions.claim_sentences import sentences
 from htagraph.findings.conclusions.findings import findings, trial_of
 from htagraph.findings.conclusions.stage_claims import stage_claims
 from htagraph.findings.verbs.stragglers import shares_command
-from tests.queries.test_slow_stages import BATCHES, pipeline
+from tests.queries.test_rank_speed import BATCHES, pipeline
 
 
 def test_the_claim_gives_what_a_replay_with_equal_stages_gains() -> None:
