@@ -133,7 +133,7 @@ def plain(path: Path, decoder: str) -> dict[str, Any]:
 
 def decode(path: Path) -> dict[str, Any]:
     """Time reading one file after the other into columns, in this process."""
-    from htagraph.trace.reading.read import read_trace
+    from htagraph.trace.kineto.read import read_trace
 
     _warm()
     files = sorted(path.glob("*.json*")) if path.is_dir() else [path]
@@ -167,7 +167,7 @@ def what_if(path: Path) -> dict[str, Any]:
 def _warm() -> None:
     """Import every module that loading needs, and load its compiled code."""
     import htagraph as hg
-    from htagraph.trace.reading.read import read_trace
+    from htagraph.trace.kineto.read import read_trace
 
     hg.load(_DEMO)
     read_trace(next(_DEMO.glob("*.json.gz")), lambda *_: 0)  # by the scan, which so small a job does not use

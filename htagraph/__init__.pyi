@@ -76,10 +76,10 @@ from .queries.rank_digests.job_skeleton import joined_job as joined_job
 from .queries.replay import Replay as Replay
 from .queries.replay import replay as replay
 from .queries.skeleton import Skeleton as Skeleton
-from .trace.argument_checks import check_arguments as check_arguments
-from .trace.reading.read import read_events as read_events
+from .trace.kineto.arguments import check_arguments as check_arguments
+from .trace.kineto.read import read_events as read_events
+from .trace.recording.files import trace_handler as trace_handler
 from .trace.recording.profile import profile as profile
-from .trace.recording.trace_handler import trace_handler as trace_handler
 from .whatif.opportunities import opportunities as opportunities
 from .whatif.outcome import Outcome as Outcome
 from .whatif.scenario import Scenario as Scenario

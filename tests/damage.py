@@ -12,7 +12,7 @@ import numpy as np
 
 from htagraph.core.issues import IssueLog
 from htagraph.trace.columns import Trace
-from htagraph.trace.reading.read import read_trace
+from htagraph.trace.kineto.read import read_trace
 
 Json: TypeAlias = dict[str, Any]
 

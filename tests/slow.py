@@ -419,14 +419,10 @@ SLOW: dict[str, frozenset[str]] = {
             "test_no_lag_is_larger_than_what_was_recorded",
         }
     ),
-    "tests/graph/evidence/test_call_sites.py": frozenset(
-        {
-            "test_the_owner_is_the_first_place_on_the_way_up",
-        }
-    ),
     "tests/graph/evidence/test_calls.py": frozenset(
         {
             "test_the_last_and_first_work_around_a_call_are_what_a_search_finds",
+            "test_the_owner_is_the_first_place_on_the_way_up",
         }
     ),
     "tests/graph/evidence/test_job.py": frozenset(
@@ -434,14 +430,14 @@ SLOW: dict[str, frozenset[str]] = {
             "test_slices_tile_each_thread_and_name_the_innermost_activity_at_work",
         }
     ),
-    "tests/graph/evidence/test_wait_hypotheses.py": frozenset(
-        {
-            "test_the_kth_record_back_is_what_a_search_finds",
-        }
-    ),
-    "tests/graph/evidence/test_waits_at_collectives.py": frozenset(
+    "tests/graph/evidence/test_stream_waits.py": frozenset(
         {
             "test_waits_without_calls_are_true_and_those_that_bind_are_found",
+        }
+    ),
+    "tests/graph/evidence/test_waits.py": frozenset(
+        {
+            "test_the_kth_record_back_is_what_a_search_finds",
         }
     ),
     "tests/graph/measures/test_pauses.py": frozenset(
@@ -528,15 +524,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_hand_overs_of_simulated_jobs_are_found",
         }
     ),
-    "tests/graph/storage/test_parts.py": frozenset(
-        {
-            "test_every_class_that_a_graph_holds_is_known",
-        }
-    ),
     "tests/graph/storage/test_saved.py": frozenset(
         {
             "test_an_opened_graph_gives_the_same_answers",
             "test_any_job_comes_back",
+            "test_every_class_that_a_graph_holds_is_known",
         }
     ),
     "tests/graph/test_activities.py": frozenset(
@@ -581,44 +573,25 @@ SLOW: dict[str, frozenset[str]] = {
             "test_a_function_of_a_node_gives_what_networkx_gives",
         }
     ),
-    "tests/graph/test_positions.py": frozenset(
+    "tests/graph/test_selection.py": frozenset(
         {
+            "test_a_group_stands_for_its_kinds",
             "test_a_regex_is_found_anywhere",
             "test_a_time_range_holds_what_begins_and_ends_in_it",
             "test_ancestors_and_descendants_are_each_others_inverse",
             "test_filters_leave_what_htas_leave",
+            "test_globs_match_names",
+            "test_kinds_are_alternatives",
+            "test_numbers_are_alternatives",
             "test_positions_are_those_of_a_search",
             "test_selections_are_sets",
             "test_steps_by_position",
         }
     ),
-    "tests/graph/test_selection.py": frozenset(
-        {
-            "test_a_group_stands_for_its_kinds",
-            "test_globs_match_names",
-            "test_kinds_are_alternatives",
-            "test_numbers_are_alternatives",
-        }
-    ),
-    "tests/hta/critical_path/test_analysis.py": frozenset(
+    "tests/hta/analyzers/test_critical_path_analysis.py": frozenset(
         {
             "test_a_path_spans_its_step_though_backward_runs_on_a_thread_of_its_own",
             "test_it_fails_on_no_trace",
-        }
-    ),
-    "tests/hta/critical_path/test_columns.py": frozenset(
-        {
-            "test_the_heaviest_path_is_networkxs_choice_among_equals",
-        }
-    ),
-    "tests/hta/critical_path/test_overlay.py": frozenset(
-        {
-            "test_perfetto_reads_all_of_it",
-        }
-    ),
-    "tests/hta/critical_path/test_view.py": frozenset(
-        {
-            "test_all_kernels_of_a_cuda_graph_are_nodes",
         }
     ),
     "tests/hta/shapes/test_breakdowns.py": frozenset(
@@ -635,16 +608,19 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/hta/shapes/test_launches.py": frozenset(
         {
             "test_graph_launches_which_hta_leaves_out_are_there",
-        }
-    ),
-    "tests/hta/shapes/test_patterns.py": frozenset(
-        {
+            "test_the_candidates_are_those_of_hta",
             "test_the_numbers_are_htas",
         }
     ),
-    "tests/hta/shapes/test_stragglers.py": frozenset(
+    "tests/hta/shapes/test_path_files.py": frozenset(
         {
-            "test_the_candidates_are_those_of_hta",
+            "test_perfetto_reads_all_of_it",
+        }
+    ),
+    "tests/hta/shapes/test_path_view.py": frozenset(
+        {
+            "test_all_kernels_of_a_cuda_graph_are_nodes",
+            "test_the_heaviest_path_is_networkxs_choice_among_equals",
         }
     ),
     "tests/hta/test_trace_analysis.py": frozenset(
@@ -933,12 +909,12 @@ SLOW: dict[str, frozenset[str]] = {
             "test_a_notebook_runs",
         }
     ),
-    "tests/trace/reading/test_decode.py": frozenset(
+    "tests/trace/kineto/test_decode.py": frozenset(
         {
             "test_columns_and_models_agree_on_every_trace_in_reach",
         }
     ),
-    "tests/trace/reading/test_split.py": frozenset(
+    "tests/trace/kineto/test_split.py": frozenset(
         {
             "test_every_serialisation_cut_into_any_pieces_reads_the_same",
         }

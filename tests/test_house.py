@@ -201,7 +201,7 @@ _NAMED = re.compile(
 )
 
 
-_MAY_NAME = (PACKAGE / "core" / "naming.py", PACKAGE / "core" / "flops.py", PACKAGE / "trace" / "events")
+_MAY_NAME = (PACKAGE / "core" / "naming.py", PACKAGE / "core" / "flops.py", PACKAGE / "trace" / "kineto" / "events")
 """Modules that know events by name: what names mean, which operators have a formula, and the schema of files."""
 
 
@@ -264,7 +264,7 @@ def test_summary_loads_only_the_analyses_that_it_shows() -> None:
     assert not loaded & {"networkx", "plotly", "graphviz", "scipy", "dask", "fsspec"}
     not_needed = (
         "htagraph.hta", "htagraph.simulate", "htagraph.cluster", "htagraph.trace.profiler_files",
-        "htagraph.output.export", "htagraph.output.plot", "htagraph.core.contraction", "htagraph.trace.reading.scan",
+        "htagraph.output.export", "htagraph.output.plot", "htagraph.core.contraction", "htagraph.trace.kineto.scan",
     )  # fmt: skip
     assert not sorted(name for name in loaded if name.startswith(not_needed))
     assert len(_ours(loaded)) <= 281, sorted(_ours(loaded))  # each takes about a millisecond

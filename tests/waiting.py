@@ -17,12 +17,12 @@ from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.activities import Edges
 from htagraph.graph.construction.activities import prepare
-from htagraph.graph.construction.join import join
+from htagraph.graph.construction.build import join
 from htagraph.graph.evidence.job import Job
 from htagraph.simulate import Job as Described
 from htagraph.simulate import simulate
-from htagraph.trace.reading.discover import rank_files
-from htagraph.trace.reading.read import read_trace
+from htagraph.trace.discover import rank_files
+from htagraph.trace.kineto.read import read_trace
 from tests.strategies import BASE_NS, Json, complete
 
 Pair: TypeAlias = tuple[int, int]

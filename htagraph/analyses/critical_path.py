@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import IntSelector
 from htagraph.queries.paths import CriticalPath, path_in_window
 
 __all__ = ["critical_path"]

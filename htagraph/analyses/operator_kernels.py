@@ -7,8 +7,8 @@ import pandas as pd
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_memory_call, names_that
-from htagraph.graph.criteria import named
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import named
 from htagraph.queries.counter_series import launched
 from htagraph.queries.kernel_sequences import numbered
 from htagraph.queries.on_workers import rank_by_rank

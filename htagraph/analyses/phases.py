@@ -9,8 +9,8 @@ from htagraph.core.arrays import Array, distinct, occurring
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import FRAMES, ActivityKind, of_kinds
 from htagraph.core.naming import ANY_STEP, collective_op, inference_phase, names_that
-from htagraph.graph.criteria import named
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import named
 from htagraph.queries.counter_series import launched
 from htagraph.queries.on_workers import rank_by_rank
 

@@ -105,7 +105,7 @@ class Stragglers:
 
     def plot(self) -> Figure:
         """Return the figure of how much longer each rank takes for each step; see `htagraph.plot.stragglers`."""
-        from htagraph.output.plot.stragglers import stragglers as figure
+        from htagraph.output.plot.breakdowns import stragglers as figure
 
         return figure(self)
 

@@ -107,7 +107,7 @@ def diff(  # noqa: PLR0913 - one argument per option
     limits = [limit(text) for text in fail_on or []]
     numbers, later = chosen(steps_before, "--steps-before"), chosen(steps_after, "--steps-after")
     some = chosen(ranks, "--ranks")
-    from htagraph.trace.reading.runs import runs_of
+    from htagraph.trace.discover import runs_of
 
     runs = [[read([run], None, None) for run in runs_of(path)] for path in (before, after)]
     from htagraph.analyses.differences import compare

@@ -39,7 +39,7 @@ def _ending(name: str, what: str) -> Callable[[Path | None], Path | None]:
 
     def checked(file: Path | None) -> Path | None:
         if file is not None:
-            from htagraph.output.export import endings
+            from htagraph.output import whole_files as endings
 
             endings.check_ending(file, getattr(endings, name), what)
         return _in_folder(file)
@@ -57,7 +57,7 @@ def _of_known_form_or_figure(context: typer.Context, file: Path | None) -> Path 
     """Return the file for a result or its figure."""
     form = context.params.get("form")
     if file is not None and not is_figure(form, file):
-        from htagraph.output.export.endings import FIGURES
+        from htagraph.output.whole_files import FIGURES
 
         form_of(form, file, FIGURES)
     return _in_folder(file)

@@ -114,7 +114,7 @@ def is_figure(form: Format | None, output: Path | None) -> bool:
     """
     if form is not None or output is None or _is_folder(output):
         return False
-    from htagraph.output.export.endings import FIGURES
+    from htagraph.output.whole_files import FIGURES
 
     return output.suffix.lower() in FIGURES
 
@@ -205,7 +205,7 @@ def _write_tables(
     result: Report | Summary | Validation, form: Literal["csv", "parquet"], output: Path, paths: Sequence[str]
 ) -> None:
     """Write a file per table into a folder, or the one table of a command to a file."""
-    from htagraph.output.export.result_files import table_bytes, write_tables
+    from htagraph.output.export.parquet import table_bytes, write_tables
     from htagraph.output.render import frames_of, own_tables
 
     if _is_folder(output) or not output.suffix:
@@ -245,7 +245,7 @@ def refuse_input(target: Path | None, paths: Sequence[str], option: str) -> None
     if target is None or not target.exists():
         return
     from htagraph.core.errors import HtagraphError
-    from htagraph.trace.reading.discover import find_files
+    from htagraph.trace.discover import find_files
 
     if any(isinstance(file, Path) and target.samefile(file) for file in find_files(paths, skip=lambda *_: None)):
         msg = f"{option} {target}: is one of the files to read, and would be lost; write to another file"
@@ -255,7 +255,7 @@ def refuse_input(target: Path | None, paths: Sequence[str], option: str) -> None
 def _refuse_mistakable(output: Path, text: str, paths: Sequence[str]) -> None:
     """Refuse to write what is no JSON where the next command would take it for a trace."""
     from htagraph.core.errors import HtagraphError
-    from htagraph.trace.reading.discover import SUFFIXES, find_files
+    from htagraph.trace.discover import SUFFIXES, find_files
 
     if text.startswith("{") or not output.name.endswith(SUFFIXES):
         return

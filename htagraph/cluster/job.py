@@ -19,7 +19,7 @@ from htagraph.core.issues import Issue
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import load
 from htagraph.queries.rank_digests.job_skeleton import JobSkeleton
-from htagraph.trace.reading.discover import RankedFile
+from htagraph.trace.discover import RankedFile
 
 __all__ = ["DistributedJob", "MissingRank", "NotHereError"]
 

@@ -13,8 +13,7 @@ from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, Trace
 from htagraph.core.issues import Issue
 from htagraph.queries.rank_digests.digest import RankDigest
 from htagraph.queries.rank_digests.job_skeleton import joined_job
-from htagraph.trace.reading.discover import Looked, RankedFile, TracePaths, rank_files
-from htagraph.trace.reading.named_rank import rank_in_name
+from htagraph.trace.discover import Looked, RankedFile, TracePaths, rank_files, rank_in_name
 from htagraph.trace.remote import TracePath
 
 __all__ = ["load_on"]

@@ -15,7 +15,7 @@ from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import load
 from htagraph.queries.rank_digests.digest import digest
-from htagraph.trace.reading.discover import Looked, RankedFile, look_at
+from htagraph.trace.discover import Looked, RankedFile, look_at
 from htagraph.trace.remote import TracePath
 
 __all__ = ["Reading", "digest_of", "looks", "release", "table_of"]

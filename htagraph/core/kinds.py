@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,19 +21,23 @@ __all__ = [
     "DEVICE",
     "DEVICE_WAITS",
     "DEVICE_WORK",
+    "EDGES",
     "FRAMES",
     "HOST",
     "HOST_GAPS",
     "KERNELS",
     "LAUNCHES",
     "OPERATORS",
+    "TRAITS",
     "TRANSFERS",
     "UNCERTAIN",
     "UNEXPLAINED",
     "ActivityKind",
     "EdgeKind",
+    "EdgeMeaning",
     "GapKind",
     "Provenance",
+    "edges_with",
     "of_kinds",
 ]
 
@@ -131,31 +135,6 @@ class EdgeKind(_Labelled):
     GRAPH = 14
     DATALOADER = 15
 
-    @property
-    def is_transfer(self) -> bool:
-        """Return whether it carries data between ranks, so that its lag is a transfer."""
-        return self in (EdgeKind.COLLECTIVE, EdgeKind.P2P)
-
-    @property
-    def is_launch(self) -> bool:
-        """Return whether it leads from a launch to device work."""
-        return self in (EdgeKind.LAUNCH, EdgeKind.GRAPH)
-
-    @property
-    def is_blocking(self) -> bool:
-        """Return whether it leads from device work to the return of a call that blocked for it."""
-        return self in (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC, EdgeKind.QUEUE_FULL)
-
-    @property
-    def is_device_wait(self) -> bool:
-        """Return whether it leads from device work to the return of a call that waits until that work is over."""
-        return self in (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC)
-
-    @property
-    def is_between(self) -> bool:
-        """Return whether its time is the gap behind it: nothing is at work between the two moments of a thread."""
-        return self in (EdgeKind.HOST_ORDER, EdgeKind.THREAD)
-
 
 class Provenance(_Labelled):
     """How an edge is known."""
@@ -202,6 +181,70 @@ class GapKind(_Labelled):
         return self in (GapKind.HOST_UNTRACED, GapKind.DATA_WAIT)
 
 
+class EdgeMeaning(NamedTuple):
+    """What the edges of a kind mean to everything that asks. A new kind is decided here, in one row of `EDGES`."""
+
+    gap: GapKind
+    """The time by which a target comes later than such an edge allows."""
+    category: str
+    """Category of the critical path's time on such an edge; a BODY edge has the category of its activity."""
+    cause: str
+    """Why a rank is late by such an edge, as in `htagraph.queries.blame`; "" where an activity's own time says why."""
+    traits: str
+    """Words of `TRAITS`."""
+
+
+TRAITS: Final = {
+    "lane": "orders a thread or stream by itself, and is never part of a cycle",
+    "transfer": "carries data between ranks: its lag is a transfer",
+    "launch": "leads from a launch to device work",
+    "blocking": "leads from device work to the return of a call that blocked for it",
+    "device_wait": "leads from device work to the return of a call that asks to wait until it is over",
+    "between": "its time is the gap behind it: nothing is at work between the two moments of a thread",
+    "two_clocks": "leads from a device to its host",
+    "enqueued": "leads to device work from its launch or from the work before it on its stream",
+    "starts": "leads to the start of device work, after a pause of the device",
+    "no_wait": "makes no device work wait: a launch, or time of a lane itself",
+    "own": "its lag is an activity's own time",
+    "call": "the call that blocks is the launch or copy itself",
+    "work": "waits for device work: of its stream, of another one, of all, or as the user says",
+    "waits": "waits for device work by an event, in a call that blocks, or at a full queue",
+    "threads": "joins moments of different host threads",
+}
+"""What can be true of a kind of edges, by the word that says so."""
+EDGES: Final = {
+    EdgeKind.HOST_ORDER: EdgeMeaning(GapKind.HOST_UNTRACED, "host", "", "lane between no_wait"),
+    EdgeKind.BODY: EdgeMeaning(GapKind.SYNC_RETURN, "waiting", "", "lane no_wait own"),
+    EdgeKind.LAUNCH: EdgeMeaning(GapKind.LAUNCH_EXCESS, "launch", "launch", "launch enqueued starts no_wait"),
+    EdgeKind.STREAM: EdgeMeaning(GapKind.STREAM_IDLE, "waiting", "", "lane enqueued starts work"),
+    EdgeKind.AUTOGRAD: EdgeMeaning(GapKind.HOST_UNTRACED, "waiting", "", "threads"),
+    EdgeKind.STEP: EdgeMeaning(GapKind.OTHER, "waiting", "", "two_clocks"),
+    EdgeKind.USER: EdgeMeaning(GapKind.OTHER, "waiting", "", "work threads"),
+    EdgeKind.EVENT_WAIT: EdgeMeaning(GapKind.STREAM_IDLE, "waiting", "", "starts work waits"),
+    EdgeKind.HOST_SYNC: EdgeMeaning(GapKind.SYNC_RETURN, "sync", "sync", "blocking device_wait two_clocks work waits"),
+    EdgeKind.MEMCPY_SYNC: EdgeMeaning(
+        GapKind.SYNC_RETURN, "sync", "sync", "blocking device_wait two_clocks call waits"
+    ),
+    EdgeKind.QUEUE_FULL: EdgeMeaning(GapKind.SYNC_RETURN, "waiting", "sync", "blocking two_clocks call waits"),
+    EdgeKind.THREAD: EdgeMeaning(GapKind.HOST_UNTRACED, "waiting", "host", "between threads"),
+    EdgeKind.COLLECTIVE: EdgeMeaning(GapKind.COLLECTIVE_EXCESS, "communication", "", "transfer"),
+    EdgeKind.P2P: EdgeMeaning(GapKind.COLLECTIVE_EXCESS, "communication", "", "transfer"),
+    EdgeKind.GRAPH: EdgeMeaning(GapKind.LAUNCH_EXCESS, "launch", "launch", "launch enqueued starts no_wait"),
+    EdgeKind.DATALOADER: EdgeMeaning(GapKind.DATA_WAIT, "data_loading", "", "own threads"),
+}
+"""By kind: what its edges mean."""
+
+
+def edges_with(trait: str) -> tuple[EdgeKind, ...]:
+    """Return the kinds of edges that have a trait.
+
+    Example:
+        >>> [kind.label for kind in edges_with("transfer")]
+        ['collective', 'p2p']
+    """
+    return tuple(kind for kind in EdgeKind if trait in EDGES[kind].traits.split())
+
+
 DEVICE: Final = tuple(kind for kind in ActivityKind if kind.on_device)
 """Kinds of activities on a device stream."""
 HOST: Final = tuple(kind for kind in ActivityKind if not kind.on_device)
@@ -220,15 +263,15 @@ COMMUNICATION: Final = tuple(kind for kind in ActivityKind if kind.is_communicat
 """Kinds of communication, on devices and on host threads."""
 ADDED: Final = tuple(kind for kind in ActivityKind if kind.is_added)
 """Kinds that no event recorded."""
-TRANSFERS: Final = tuple(kind for kind in EdgeKind if kind.is_transfer)
+TRANSFERS: Final = edges_with("transfer")
 """Kinds of edges whose lag is a transfer between ranks."""
-LAUNCHES: Final = tuple(kind for kind in EdgeKind if kind.is_launch)
+LAUNCHES: Final = edges_with("launch")
 """Kinds of edges from a launch to device work."""
-DEVICE_WAITS: Final = tuple(kind for kind in EdgeKind if kind.is_device_wait)
+DEVICE_WAITS: Final = edges_with("device_wait")
 """Kinds of edges by which the host waits for its device; not those of full launch queues, which no call asks for."""
-BLOCKING: Final = tuple(kind for kind in EdgeKind if kind.is_blocking)
+BLOCKING: Final = edges_with("blocking")
 """Kinds of edges from device work to the return of a call that blocked for it."""
-BETWEEN: Final = tuple(kind for kind in EdgeKind if kind.is_between)
+BETWEEN: Final = edges_with("between")
 """Kinds of edges whose time is the gap behind them."""
 UNEXPLAINED: Final = tuple(kind for kind in GapKind if kind.is_unexplained)
 """Kinds of gaps that nothing explains."""

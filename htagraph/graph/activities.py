@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.kinds import DEVICE, ActivityKind, EdgeKind, Provenance, of_kinds
 from htagraph.trace.columns import SparseColumn
 
 if TYPE_CHECKING:
     from htagraph.graph.clocks import Clock
 
-__all__ = ["BETWEEN", "Activities", "Edges", "Lane", "common_time", "frozen"]
+__all__ = ["BETWEEN", "Activities", "Edges", "Lane", "blocked_since", "common_time", "frozen", "worked_until"]
 
 
 def frozen(array: Array) -> Array:
@@ -66,9 +66,9 @@ class Activities:
     """Index into `DependencyGraph.names`: the category in the file."""
     lane: npt.NDArray[np.int32]
     """Index into `DependencyGraph.lanes`."""
-    start: npt.NDArray[np.int64]
+    start: Ints
     """ns on the rank's own clock; for JOINs, on the common clock."""
-    duration: npt.NDArray[np.int64]
+    duration: Ints
     """ns."""
     step: npt.NDArray[np.int32]
     """N of the enclosing ProfilerStep#N, for device work that of its launch; -1 outside of steps."""
@@ -86,11 +86,11 @@ class Activities:
         return len(self.rank)
 
     @cached_property
-    def end(self) -> npt.NDArray[np.int64]:
+    def end(self) -> Ints:
         """The moment each activity ended, ns."""
         return frozen(self.start + self.duration)
 
-    def moment(self, vertex: Array) -> npt.NDArray[np.int64]:
+    def moment(self, vertex: Array) -> Ints:
         """Return when vertices were recorded, ns: 2i is the start of activity i, 2i + 1 its end."""
         return self.start[vertex >> 1] + (vertex & 1) * self.duration[vertex >> 1]
 
@@ -105,7 +105,7 @@ class Activities:
         return int(self.start[: self.ranked].min()) if self.ranked else 0
 
     @cached_property
-    def on_device(self) -> npt.NDArray[np.bool_]:
+    def on_device(self) -> Mask:
         """Which activities ran on a device stream."""
         return frozen(of_kinds(self.kind, DEVICE))
 
@@ -115,7 +115,7 @@ class Activities:
         ranks = self.rank[: self.ranked]
         return slice(int(np.searchsorted(ranks, key)), int(np.searchsorted(ranks, key, side="right")))
 
-    def by_stream(self) -> list[npt.NDArray[np.int64]]:
+    def by_stream(self) -> list[Ints]:
         """Return the device activities of each stream that has any, in the order of their starts, ties as in the file.
 
         Streams come in the order of their lanes.
@@ -151,7 +151,7 @@ class Edges:
 
     source: npt.NDArray[np.int32]
     target: npt.NDArray[np.int32]
-    lag: npt.NDArray[np.int64]
+    lag: Ints
     """ns."""
     kind: npt.NDArray[np.int8]
     """EdgeKind."""
@@ -195,7 +195,7 @@ class Edges:
         )  # fmt: skip
 
 
-def common_time(acts: Activities, clocks: Sequence[Clock]) -> npt.NDArray[np.int64]:
+def common_time(acts: Activities, clocks: Sequence[Clock]) -> Ints:
     """Return the time of each vertex on the common clock, ns: the recorded time minus the clock error of its rank."""
     time = np.empty(2 * len(acts), np.int64)
     time[0::2], time[1::2] = acts.start, acts.end
@@ -205,3 +205,74 @@ def common_time(acts: Activities, clocks: Sequence[Clock]) -> npt.NDArray[np.int
             own = slice(2 * of_rank.start, 2 * of_rank.stop)
             time[own] = clock.common(time[own])
     return time
+
+
+def blocked_since(acts: Activities, rows: Array) -> Ints:
+    """Return since when the thread of each piece of communication did nothing but wait for it, ns on the rank's clock.
+
+    That is the end of the last operator that the thread began meanwhile, or the end of the last other communication
+    that it waited for, if that is later; it is its own end where an operator still runs then, and its start where
+    there is neither, as on streams and on a backend's own threads.
+
+    Args:
+        acts: the activities of all ranks.
+        rows: pieces of communication.
+
+    Example:
+        >>> import htagraph as hg
+        >>> acts = hg.load("data/demo").activities
+        >>> kernels = np.flatnonzero(acts.kind == ActivityKind.COMMUNICATION)
+        >>> bool((blocked_since(acts, kernels) == acts.start[kernels]).all())  # a stream does nothing else
+        True
+    """
+    since = np.minimum(worked_until(acts, rows), acts.end[rows])
+    every = np.flatnonzero(acts.kind == ActivityKind.HOST_COMMUNICATION)
+    if not len(every):
+        return since
+    ends = np.sort(_moments(acts, every, acts.end[every]))
+    own = acts.kind[rows] == ActivityKind.HOST_COMMUNICATION
+    before = np.searchsorted(ends, _moments(acts, rows, acts.end[rows])) - 1
+    key = np.maximum(_moments(acts, rows, since), np.where(own & (before >= 0), ends[before], 0))
+    return np.asarray(since + key - _moments(acts, rows, since))
+
+
+def worked_until(acts: Activities, rows: Array) -> Ints:
+    """Return when the last operator ended that the thread of each piece of communication began during it, ns.
+
+    What a backend's own thread runs inside a piece of communication is part of that. Where there is no other operator,
+    it is the start of the communication.
+
+    Args:
+        acts: the activities of all ranks.
+        rows: pieces of communication.
+
+    Example:
+        >>> import htagraph as hg
+        >>> acts = hg.load("data/demo").activities
+        >>> worked_until(acts, np.flatnonzero(acts.kind == ActivityKind.HOST_COMMUNICATION)).tolist()  # it has devices
+        []
+    """
+    until = acts.start[rows].astype(np.int64)
+    ops = np.flatnonzero(acts.kind == ActivityKind.OP)
+    own = np.flatnonzero((acts.kind[rows] == ActivityKind.HOST_COMMUNICATION) & ~np.isin(rows, acts.parent[ops]))
+    if not len(own) or not len(ops):
+        return until
+    members = rows[own]
+    ops = ops[np.isin(acts.lane[ops], acts.lane[members])]
+    begins = _moments(acts, ops, acts.start[ops])
+    order = np.argsort(begins, kind="stable")
+    begins, ends = begins[order], acts.end[ops[order]]
+    first = np.searchsorted(begins, _moments(acts, members, acts.start[members]), side="right")
+    last = np.searchsorted(begins, _moments(acts, members, acts.end[members]))
+    some = last > first
+    if some.any():
+        spans = np.stack([first[some], last[some]], axis=1).ravel()
+        until[own[some]] = np.maximum.reduceat(np.append(ends, 0), spans)[::2]
+    return until
+
+
+def _moments(acts: Activities, rows: Array, time: Array) -> Ints:
+    """Return numbers that order moments on some activities' lanes by lane, then by time (ns on the rank's clock)."""
+    origin = int(acts.start[: acts.ranked].min())
+    span = int(acts.end[: acts.ranked].max()) - origin + 1
+    return np.asarray(acts.lane[rows].astype(np.int64) * span + time - origin)

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, is_any_of, occurring, stable_order
-from htagraph.core.errors import SelectionError
+from htagraph.core.arrays import Array, Ints, Mask, is_any_of, occurring, stable_order
+from htagraph.core.errors import GraphError, SelectionError
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import DEVICE_WORK, ActivityKind, EdgeKind, of_kinds
 from htagraph.graph.activities import BETWEEN, Activities, Edges, Lane, common_time, frozen
 from htagraph.graph.gaps import binding_edges, gap_kinds
-from htagraph.graph.invariants import check, cycle_error
 from htagraph.graph.measures.own_time import own_time_of
 from htagraph.graph.measures.pauses import Pauses, device_pauses_of, stream_pauses_of
 from htagraph.graph.measures.steps import Steps, steps_of
@@ -29,7 +28,7 @@ from htagraph.graph.measures.waits import Waits, waits_of
 from htagraph.graph.selection import Selection
 from htagraph.graph.tree import Tree, tree_of
 from htagraph.trace.columns import Trace
-from htagraph.trace.reading.read import read_event
+from htagraph.trace.kineto.read import read_event
 
 if TYPE_CHECKING:
     import networkx
@@ -37,11 +36,11 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from htagraph.graph.clocks import Clock
-    from htagraph.graph.criteria import Criteria
     from htagraph.graph.matches import Matches
-    from htagraph.trace.events import Event
+    from htagraph.graph.selection import Criteria
+    from htagraph.trace.kineto.events import Event
 
-__all__ = ["DependencyGraph"]
+__all__ = ["DependencyGraph", "check", "cycle_error"]
 
 _SHOWN_RANKS = 8
 """Rows of the table in a notebook. Chosen: the ranks of one node. Doubled, the table fills half a screen."""
@@ -164,7 +163,7 @@ class DependencyGraph:
         return int(self.time.min()) if self.vertex_count else 0
 
     @cached_property
-    def awake(self) -> npt.NDArray[np.bool_]:
+    def awake(self) -> Mask:
         """Which activities are on a thread or stream that takes part in the job.
 
         A thread with nothing but Python frames, annotations and calls that neither start work nor wait for it is a
@@ -220,7 +219,7 @@ class DependencyGraph:
         return frozen(common_time(self.activities, self.clocks))
 
     @cached_property
-    def out_offsets(self) -> npt.NDArray[np.int64]:
+    def out_offsets(self) -> Ints:
         """Where the edges that leave each vertex begin in `edges`."""
         from htagraph.core.counting import offsets_by_key  # numba takes a moment to load: only for what walks
 
@@ -234,7 +233,7 @@ class DependencyGraph:
         return frozen(offsets), frozen(order)
 
     @property
-    def in_offsets(self) -> npt.NDArray[np.int64]:
+    def in_offsets(self) -> Ints:
         """Where the edges that enter each vertex begin in `in_edges`."""
         return self._incoming[0]
 
@@ -277,7 +276,7 @@ class DependencyGraph:
         return frozen(binding), frozen(gap)
 
     @cached_property
-    def gap(self) -> npt.NDArray[np.int64]:
+    def gap(self) -> Ints:
         """By how many ns each vertex came later than its edges allowed; 0 where no edge enters."""
         return self._bound[1]
 
@@ -425,3 +424,65 @@ def _without_parallel(edges: Edges) -> Edges:
     keep[rows] = False
     keep[rows[best[first]]] = True
     return edges.take(keep)
+
+
+def check(graph: DependencyGraph) -> None:
+    """Verify that edges join vertices, lie in order, agree with the recorded times and form no cycle.
+
+    Raises:
+        GraphError: names the rule that is broken and the activity, or both ends of the edge, that breaks it.
+    """
+    edges, count = graph.edges, graph.vertex_count
+    rules = (
+        ("an edge joins two vertices of the graph",
+         (edges.source < 0) | (edges.source >= count) | (edges.target < 0) | (edges.target >= count)),
+        ("no edge leads from a vertex to itself", edges.source == edges.target),
+        ("edges are sorted by (source, target) and unique",
+         np.diff(edges.source * np.int64(count) + edges.target, prepend=-1) <= 0),
+    )  # fmt: skip
+    for rule, broken in rules:
+        _refuse(graph, rule, broken)
+    late = graph.time[edges.source] + edges.lag > graph.time[edges.target]
+    _refuse(graph, "a target is not recorded before its source plus the lag", late)
+    _check_activities(graph)
+    _ = graph.topological_order
+
+
+def cycle_error(graph: DependencyGraph, order: Array) -> GraphError:
+    """Return the error that names an edge of a cycle, given the vertices that a topological order reaches."""
+    cycle = _cycle(graph, np.isin(np.arange(graph.vertex_count), order, invert=True))
+    between = [edge for edge in cycle if graph.edges.source[edge] // 2 != graph.edges.target[edge] // 2] or cycle
+    return GraphError(f"acyclic: {len(cycle)} edges form a cycle, among them the {graph.describe_edge(between[0])}")
+
+
+def _cycle(graph: DependencyGraph, stuck: Array) -> list[int]:
+    """Return the edges of a cycle, given the vertices that no order reaches: each has a predecessor among them."""
+    walked: dict[int, int] = {}  # vertex → edge by which it was left, backwards
+    vertex = int(np.argmax(stuck))
+    while vertex not in walked:
+        entering = graph.in_edges[graph.in_offsets[vertex] : graph.in_offsets[vertex + 1]]
+        walked[vertex] = int(next(edge for edge in entering if stuck[graph.edges.source[edge]]))
+        vertex = int(graph.edges.source[walked[vertex]])
+    return list(walked.values())[list(walked).index(vertex) :]
+
+
+def _check_activities(graph: DependencyGraph) -> None:
+    acts = graph.activities
+    rules = (
+        ("durations are not negative", acts.duration < 0),
+        ("activities are ordered by rank", np.diff(acts.rank[: acts.ranked], prepend=acts.rank[:1]) < 0),
+        ("JOINs come last", acts.kind[: acts.ranked] == ActivityKind.JOIN),
+        ("parents are activities or -1", (acts.parent < -1) | (acts.parent >= len(acts))),
+        ("causes are activities or -1", (acts.cause < -1) | (acts.cause >= len(acts))),
+    )
+    for rule, broken in rules:
+        if broken.any():
+            msg = f"{rule}: {graph.describe(int(np.argmax(broken)))}"
+            raise GraphError(msg)
+
+
+def _refuse(graph: DependencyGraph, rule: str, broken: Array) -> None:
+    if broken.any():
+        edge = graph.describe_edge(int(np.argmax(broken)))
+        msg = f"{rule}: broken by {int(broken.sum())} edges, such as the {edge}"
+        raise GraphError(msg)

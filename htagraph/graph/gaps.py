@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import occurring
-from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.arrays import Ints, occurring
+from htagraph.core.kinds import EDGES, ActivityKind, EdgeKind, GapKind
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 if TYPE_CHECKING:
@@ -16,21 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["binding_edges", "gap_kinds"]
 
-_MEANING = {
-    EdgeKind.HOST_ORDER: GapKind.HOST_UNTRACED, EdgeKind.AUTOGRAD: GapKind.HOST_UNTRACED,
-    EdgeKind.THREAD: GapKind.HOST_UNTRACED, EdgeKind.LAUNCH: GapKind.LAUNCH_EXCESS,
-    EdgeKind.GRAPH: GapKind.LAUNCH_EXCESS, EdgeKind.STREAM: GapKind.STREAM_IDLE,
-    EdgeKind.EVENT_WAIT: GapKind.STREAM_IDLE, EdgeKind.BODY: GapKind.SYNC_RETURN,
-    EdgeKind.HOST_SYNC: GapKind.SYNC_RETURN, EdgeKind.MEMCPY_SYNC: GapKind.SYNC_RETURN,
-    EdgeKind.QUEUE_FULL: GapKind.SYNC_RETURN, EdgeKind.COLLECTIVE: GapKind.COLLECTIVE_EXCESS,
-    EdgeKind.P2P: GapKind.COLLECTIVE_EXCESS, EdgeKind.DATALOADER: GapKind.DATA_WAIT, EdgeKind.STEP: GapKind.OTHER,
-    EdgeKind.USER: GapKind.OTHER,
-}  # fmt: skip
-
 
 def binding_edges(
-    edges: Edges, time: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64], in_edges: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    edges: Edges, time: Ints, offsets: Ints, in_edges: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.int32], Ints]:
     """Return (the binding edge of each vertex, its gap, ns): the incoming edge with the latest source time plus lag.
 
     Where no edge enters, that is -1, and the gap 0. On ties a LAUNCH edge is binding; among several, and where there is
@@ -47,12 +36,10 @@ def binding_edges(
     return deciding(offsets, in_edges, edges.source, edges.lag, edges.kind == EdgeKind.LAUNCH, time)
 
 
-def gap_kinds(
-    acts: Activities, edges: Edges, binding: npt.NDArray[np.int32], gap: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int8]:
+def gap_kinds(acts: Activities, edges: Edges, binding: npt.NDArray[np.int32], gap: Ints) -> npt.NDArray[np.int8]:
     """Return the GapKind of each vertex, which follows from the kind of its binding edge."""
     meaning = np.zeros(len(EdgeKind) + 1, np.int8)
-    meaning[list(_MEANING)] = list(_MEANING.values())
+    meaning[list(EDGES)] = [each.gap for each in EDGES.values()]
     meaning[-1] = GapKind.TRACE_HEAD
     kind = np.append(edges.kind, np.int8(-1))  # of no edge
     late = gap > 0
@@ -69,7 +56,7 @@ def gap_kinds(
     return kinds
 
 
-def _main_lanes(acts: Activities) -> npt.NDArray[np.int64]:
+def _main_lanes(acts: Activities) -> Ints:
     """Return the threads of each rank that have step annotations; without any, the thread with the most activities."""
     lanes = set()
     for rank in occurring(acts.rank[: acts.ranked]):

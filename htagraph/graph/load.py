@@ -17,9 +17,9 @@ from htagraph.graph.construction.build import build
 from htagraph.graph.construction.parts import Surveyed, Wanted, part_of, survey, thin_part_of
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage.cache import cached
-from htagraph.trace.reading.discover import RankedFile, TracePaths, rank_files
-from htagraph.trace.reading.in_parallel import in_parallel, json_bytes
-from htagraph.trace.reading.read import read_trace
+from htagraph.trace.discover import RankedFile, TracePaths, rank_files
+from htagraph.trace.kineto.read import read_trace
+from htagraph.trace.readers import in_parallel, json_bytes
 from htagraph.trace.remote import TracePath
 
 if TYPE_CHECKING:

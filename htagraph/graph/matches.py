@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities
 from htagraph.graph.clocks import Clock, corrected
@@ -53,7 +53,7 @@ class Matches:
     """Per member: the JOIN activity that its end waits for; -1 if it waits for no other member."""
     feeds: npt.NDArray[np.int32]
     """Per member: the first JOIN activity that waits for its arrival; -1 if none does."""
-    bytes: npt.NDArray[np.int64]
+    bytes: Ints
     """Per member: the size of the whole message; -1 if unknown."""
     op: tuple[str, ...]
     """Per collective: ``all_reduce``, ``all_gather``, ``reduce_scatter``, ``broadcast``, ``all_to_all``,
@@ -85,8 +85,8 @@ class _Meeting:
     """Rows of `Matching.members`."""
     collective: Array
     rank: Array
-    start: npt.NDArray[np.int64]
-    end: npt.NDArray[np.int64]
+    start: Ints
+    end: Ints
     first: Array
     """Where each collective begins."""
 
@@ -265,7 +265,7 @@ def _variation(end: Array, awaited: Array) -> float:
     return float(np.quantile(np.abs(rest - np.median(rest, axis=0)), LIMITS.typical)) + 1.0
 
 
-def _least_transfer(matching: Matching, meeting: _Meeting, which: Array) -> npt.NDArray[np.int64]:
+def _least_transfer(matching: Matching, meeting: _Meeting, which: Array) -> Ints:
     """Return for each member the least time from an arrival to an end that waits for it, ns.
 
     It comes from the members that arrived last, which wait for nobody. Sizes with enough messages have their own; the
@@ -282,7 +282,7 @@ def _least_transfer(matching: Matching, meeting: _Meeting, which: Array) -> npt.
     return out
 
 
-def _last_awaited(meeting: _Meeting, awaited: Array, slack: Array) -> npt.NDArray[np.int64]:
+def _last_awaited(meeting: _Meeting, awaited: Array, slack: Array) -> Ints:
     """Return for each member the last arrival of its collective that its end can have waited for.
 
     It is a position in `awaited`, -1 without any. A member's own arrival, if it is in `awaited`, always counts.

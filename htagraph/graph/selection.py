@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import fnmatch
 import html
 import operator
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import texts_of
-from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.arrays import Array, Ints, Mask, texts_of
+from htagraph.core.errors import NothingMeetsError, SelectionError
+from htagraph.core.kinds import ADDED, DEVICE, HOST, KERNELS, ActivityKind, EdgeKind, of_kinds
+from htagraph.core.naming import is_backward, names_that
+from htagraph.core.words import nearest_words
 from htagraph.graph.activities import BETWEEN
-from htagraph.graph.criteria import Criteria, Mask, mask_of
-from htagraph.graph.positions import Place, placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Selection"]
+__all__ = ["Criteria", "IntSelector", "Mask", "Place", "Selection", "backward_of", "mask_of", "named", "placed"]
 
 _SHOWN_ROWS = 5
 """Rows of the table in a notebook. Chosen: enough to recognize what was selected. Doubled, the table has 10 rows."""
@@ -49,7 +52,7 @@ class Selection:
     """
 
     graph: DependencyGraph
-    activities: npt.NDArray[np.int64]
+    activities: Ints
     """The activity numbers."""
 
     @staticmethod
@@ -202,3 +205,301 @@ class Selection:
 
     def _placed(self, op: str, position: int, place: Place, *, device: bool) -> Selection:
         return self._of_mask(self._mask() & placed(self.graph, self.activities, (op, position), place, device=device))
+
+
+IntSelector: TypeAlias = int | Sequence[int] | None
+"""One number or several; None for all."""
+_KIND_GROUPS: Final = {"kernel": KERNELS, "device": DEVICE, "host": HOST}
+_SHOWN_NUMBERS = 32
+"""How many ranks or steps an error message lists. Chosen: four lines of a terminal. Doubled, eight lines hide what is
+wrong."""
+
+
+class Criteria(TypedDict, total=False):
+    """The keywords of `DependencyGraph.select`, of selections and of changes."""
+
+    kind: str | Sequence[str] | None
+    """A word of `ActivityKind` such as ``"computation"``, ``"communication"``, ``"memory"``, ``"op"``, ``"launch"``, or
+    a group: ``"kernel"``, ``"device"``, ``"host"``. Several are alternatives."""
+    category: str | None
+    """Glob of the category in the file, such as ``"gpu_memcpy"``."""
+    name: str | None
+    """Glob (``*``, ``?``, ``[seq]``), case-sensitive, of the activity's own name; or just this name."""
+    regex: str | None
+    """Regular expression, case-sensitive, anywhere in the activity's own name."""
+    op: str | None
+    """Glob of the name of anything that encloses the activity in `DependencyGraph.tree`: operators, annotations, steps,
+    Python frames, its launch. The operator is not inside itself; `name` selects it."""
+    backward_of: str | None
+    """Glob of the name of operators or annotations: what autograd ran backward for them and for all inside them."""
+    rank: IntSelector
+    """One or several ranks."""
+    stream: IntSelector
+    """One or several stream ids; only device work has one."""
+    step: IntSelector
+    """One or several N of ProfilerStep#N."""
+    step_index: IntSelector
+    """One or several positions among the steps of the graph: 0 for the first, -1 for the last."""
+    time: tuple[float, float] | None
+    """(start, end), µs since the job's first activity: what starts and ends between them."""
+    min_us: float | None
+    """The shortest duration, µs; 0.001 leaves out what takes no time."""
+    max_us: float | None
+    """The longest duration, µs."""
+    depth: IntSelector
+    """One or several depths in the tree: how many activities enclose it, as `htagraph.call_tree` counts them."""
+    activity: IntSelector
+    """One or several activity numbers."""
+
+
+def mask_of(graph: DependencyGraph, criteria: Criteria) -> Mask:
+    """Return which activities meet every criterion given.
+
+    Raises:
+        SelectionError: an unknown criterion, or a value that the criterion does not accept.
+    """
+    mask = np.ones(len(graph.activities), np.bool_)
+    for criterion, value in criteria.items():
+        if criterion not in _CRITERIA:
+            near = nearest_words(criterion, _CRITERIA)
+            msg = f"{criterion!r} is no criterion: choose from {', '.join(_CRITERIA)}{near}"
+            raise SelectionError(msg)
+        if value is not None:
+            mask &= _CRITERIA[criterion](graph, value)
+    return mask
+
+
+def named(names: Sequence[str], text: str) -> Mask:
+    """Return which names equal a text or match it as a glob.
+
+    Example:
+        >>> named(("aten::mm", "[memory]"), "aten::*").tolist(), named(("aten::mm", "[memory]"), "[memory]").tolist()
+        ([True, False], [False, True])
+    """
+    if not isinstance(text, str):
+        msg = f"{text!r}: give a name or a glob such as '*gemm*'"
+        raise SelectionError(msg)
+    pattern = re.compile(fnmatch.translate(text))
+    return np.fromiter((name == text or pattern.match(name) is not None for name in names), np.bool_, len(names))
+
+
+def _kind(graph: DependencyGraph, kind: str | Sequence[str]) -> Mask:
+    words = {each.label: (each,) for each in ActivityKind} | _KIND_GROUPS
+    wanted = list(kind) if isinstance(kind, Iterable) and not isinstance(kind, str) else [kind]
+    unknown = [word for word in wanted if not isinstance(word, str) or word not in words]
+    if unknown:
+        near = nearest_words(str(unknown[0]), words)
+        msg = f"kind {unknown[0]!r}: choose from {', '.join(sorted(words))}{near}"
+        raise SelectionError(msg)
+    return of_kinds(graph.activities.kind, [each for word in wanted for each in words[word]])
+
+
+def _category(graph: DependencyGraph, glob: str) -> Mask:
+    return named(graph.names, glob)[graph.activities.category]
+
+
+def _name(graph: DependencyGraph, glob: str) -> Mask:
+    return named(graph.names, glob)[graph.activities.name]
+
+
+def _regex(graph: DependencyGraph, pattern: str) -> Mask:
+    try:
+        compiled = re.compile(pattern)
+    except (re.error, TypeError) as error:
+        msg = f"regex {pattern!r} is no regular expression ({error})"
+        raise SelectionError(msg) from None
+    matches = np.fromiter((compiled.search(name) is not None for name in graph.names), np.bool_, len(graph.names))
+    return matches[graph.activities.name]
+
+
+def _op(graph: DependencyGraph, glob: str) -> Mask:
+    return graph.tree.inside(_name(graph, glob))
+
+
+def _backward_of(graph: DependencyGraph, glob: str) -> Mask:
+    forward = _name(graph, glob)
+    return backward_of(graph, forward | graph.tree.inside(forward))
+
+
+def _rank(graph: DependencyGraph, rank: IntSelector) -> Mask:
+    return np.isin(graph.activities.rank, _known(rank, graph.ranks, "rank"))
+
+
+def _step(graph: DependencyGraph, step: IntSelector) -> Mask:
+    return np.isin(graph.activities.step, _known(step, graph.steps, "step"))
+
+
+def _step_index(graph: DependencyGraph, position: IntSelector) -> Mask:
+    steps, wanted = graph.steps, _several(position)
+    absent = [number for number in wanted if not -len(steps) <= number < len(steps)]
+    if absent:
+        msg = f"step_index {absent[0]}: this graph has {len(steps)} steps; the first is 0, the last -1"
+        raise NothingMeetsError(msg)
+    return np.isin(graph.activities.step, [steps[number] for number in wanted])
+
+
+def _stream(graph: DependencyGraph, stream: IntSelector) -> Mask:
+    wanted = set(_several(stream))
+    lanes = [i for i, lane in enumerate(graph.lanes) if lane.stream in wanted and lane.device >= 0]
+    return np.isin(graph.activities.lane, lanes)
+
+
+def _time(graph: DependencyGraph, window: tuple[float, float]) -> Mask:
+    try:
+        first, last = (float(moment) for moment in window)
+    except (TypeError, ValueError):
+        msg = f"time {window!r}: give (start_us, end_us), counted from the job's first activity"
+        raise SelectionError(msg) from None
+    if not first <= last:
+        msg = f"time {window!r}: the start is after the end"
+        raise SelectionError(msg)
+    since = (graph.time - graph.origin_ns) / 1000
+    return (since[0::2] >= first) & (since[1::2] <= last)
+
+
+def _min_us(graph: DependencyGraph, least: float) -> Mask:
+    return graph.activities.duration / 1000 >= _us(least, "min_us")
+
+
+def _max_us(graph: DependencyGraph, most: float) -> Mask:
+    return graph.activities.duration / 1000 <= _us(most, "max_us")
+
+
+def _us(value: float, what: str) -> float:
+    if not isinstance(value, int | float | np.number) or value != value:
+        msg = f"{what} {value!r}: give a number of µs"
+        raise SelectionError(msg)
+    return float(value)
+
+
+def _depth(graph: DependencyGraph, depth: IntSelector) -> Mask:
+    return np.isin(graph.tree.depth, _several(depth))
+
+
+def _activity(graph: DependencyGraph, activity: IntSelector) -> Mask:
+    wanted, count = _several(activity), len(graph.activities)
+    absent = [number for number in wanted if not 0 <= number < count]
+    if absent:
+        msg = f"activity {absent[0]}: this graph has activities 0 to {count - 1}"
+        raise NothingMeetsError(msg)
+    chosen = np.zeros(count, np.bool_)
+    chosen[np.array(wanted, np.int64)] = True
+    return chosen
+
+
+_CRITERIA: Final[dict[str, Callable[[DependencyGraph, Any], Mask]]] = {
+    "kind": _kind, "category": _category, "name": _name, "regex": _regex, "op": _op,
+    "backward_of": _backward_of, "rank": _rank, "stream": _stream, "step": _step, "step_index": _step_index,
+    "time": _time, "min_us": _min_us, "max_us": _max_us, "depth": _depth, "activity": _activity,
+}  # fmt: skip
+"""Keyword of `DependencyGraph.select` → which activities meet it."""
+
+
+def _several(value: IntSelector) -> list[int]:
+    numbers = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    wrong = [number for number in numbers if not isinstance(number, int | np.integer)]
+    if wrong:
+        msg = f"{wrong[0]!r}: ranks, streams and steps are whole numbers"
+        raise SelectionError(msg)
+    return [int(number) for number in numbers if number is not None]
+
+
+def _known(value: IntSelector, known: tuple[int, ...], what: str) -> list[int]:
+    wanted = _several(value)
+    absent = [number for number in wanted if number not in known]
+    if absent:
+        shown = ", ".join(map(str, known[:_SHOWN_NUMBERS])) or "none"
+        more = f" and {len(known) - _SHOWN_NUMBERS} more" if len(known) > _SHOWN_NUMBERS else ""
+        msg = f"{what} {absent[0]} is not in this graph; its {what}s: {shown}{more}"
+        raise NothingMeetsError(msg)
+    return wanted
+
+
+def backward_of(graph: DependencyGraph, forward: Mask) -> Mask:
+    """Return which activities belong to the backward pass of some forward activities.
+
+    Those are the backward operators that autograd recorded for them, the engine's operator around each, and all that is
+    inside. The sums of parameters' gradients (``AccumulateGrad``) are not among them: nothing links them to operators.
+
+    Args:
+        graph: the job.
+        forward: whether each activity is of the forward part.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo", ranks=[0])
+        >>> forward = np.isin(graph.activities.name, graph.names.index("aten::addmm"))
+        >>> rows = np.flatnonzero(backward_of(graph, forward))
+        >>> "AddmmBackward0" in {graph.names[name] for name in graph.activities.name[rows]}
+        True
+    """
+    edges, parent = graph.edges, graph.tree.parent
+    rows = np.flatnonzero((edges.kind == EdgeKind.AUTOGRAD) & forward[edges.source >> 1])
+    first = edges.target[rows] >> 1
+    engine = np.append(names_that(is_backward, graph.names)[graph.activities.name], False)
+    roots = np.zeros(len(parent), np.bool_)
+    roots[first] = True
+    around = parent[first]
+    roots[around[engine[around]]] = True
+    return roots | graph.tree.inside(roots)
+
+
+class Place(Enum):
+    """When an activity runs, relative to an operator."""
+
+    UNDER = "under"
+    BEFORE = "before"
+    AFTER = "after"
+
+
+def placed(graph: DependencyGraph, among: Array, occurrence: tuple[str, int], place: Place, *, device: bool) -> Mask:
+    """Return which activities run at a place relative to an occurrence of an operator; see `Selection.under`.
+
+    Args:
+        graph: the job.
+        among: the activities whose occurrences are counted.
+        occurrence: name or glob, and the position of the occurrence on each rank, by start.
+        place: during, before or after it.
+        device: whether device work counts as its launch does; if not, it counts only if the operator is device work.
+
+    Raises:
+        SelectionError: no rank has an occurrence at that position.
+    """
+    acts = graph.activities
+    mask = np.zeros(len(acts), np.bool_)
+    for row in _occurrences(graph, among, *occurrence):
+        of_rank = acts.of_rank(int(acts.rank[row]))
+        if place is Place.UNDER:
+            fits = (acts.start[of_rank] >= acts.start[row]) & (acts.end[of_rank] <= acts.end[row])
+        elif place is Place.BEFORE:
+            fits = acts.end[of_rank] <= acts.start[row]
+        else:
+            fits = acts.start[of_rank] >= acts.end[row]
+        same = acts.lane[of_rank] == acts.lane[row] if acts.on_device[row] else ~acts.on_device[of_rank]
+        mask[of_rank] |= fits & same
+    if device:
+        launched = np.flatnonzero(acts.on_device & (acts.cause >= 0))
+        mask[launched] |= mask[acts.cause[launched]]
+    return mask
+
+
+def _occurrences(graph: DependencyGraph, among: Array, op: str, position: int) -> list[int]:
+    """Return the activity of a name at a position on each rank that has so many."""
+    if not isinstance(position, int | np.integer) or isinstance(position, bool):
+        msg = f"position {position!r}: give a whole number, 0 for the first, -1 for the last"
+        raise SelectionError(msg)
+    acts = graph.activities
+    matches = np.array([name == op for name in graph.names], np.bool_)
+    if not matches.any():
+        matches = named(graph.names, op)
+    added = np.isin(acts.kind[among], ADDED)  # named after what they belong to
+    rows = among[matches[acts.name[among]] & ~added]
+    rows = rows[np.lexsort((acts.start[rows], acts.rank[rows]))]
+    by_rank = np.split(rows, np.flatnonzero(np.diff(acts.rank[rows])) + 1) if len(rows) else []
+    occurrences = [int(of_rank[position]) for of_rank in by_rank if -len(of_rank) <= position < len(of_rank)]
+    if not occurrences:
+        most = max(map(len, by_rank), default=0)
+        near = "" if most else nearest_words(op, {graph.names[name] for name in acts.name[among]})
+        msg = f"{op!r} at position {position}: no rank has so many here; the most is {most}{near}"
+        raise SelectionError(msg)
+    return occurrences

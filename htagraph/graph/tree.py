@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Mask
+from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.kinds import ADDED, FRAMES, OPERATORS, ActivityKind, of_kinds
 from htagraph.core.naming import is_autograd_node, is_backward
 from htagraph.core.parents import ancestors, depths, nearest, outermost
@@ -50,15 +50,15 @@ class Tree:
         True
     """
 
-    parent: npt.NDArray[np.int64]
+    parent: Ints
     """Per activity: its parent, -1 for none."""
     depth: npt.NDArray[np.int32]
     """Per activity: how many activities it is inside of."""
-    order: npt.NDArray[np.int64]
+    order: Ints
     """All activities, each before everything inside it, siblings by start."""
-    first: npt.NDArray[np.int64]
+    first: Ints
     """Per activity: its position in `order`."""
-    stop: npt.NDArray[np.int64]
+    stop: Ints
     """Per activity: the position in `order` after the last activity inside it; `first` + 1 for a leaf."""
 
     def inside(self, chosen: Mask) -> Mask:
@@ -73,11 +73,11 @@ class Tree:
         count = np.concatenate(([0], np.cumsum(chosen[self.order])))
         return count[self.stop] > count[self.first + 1]
 
-    def nearest(self, wanted: Mask, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def nearest(self, wanted: Mask, rows: npt.ArrayLike) -> Ints:
         """For each row, return the row itself if it is wanted, else its innermost wanted ancestor, or -1."""
         return nearest(self.parent, wanted, rows)
 
-    def outermost(self, wanted: Mask) -> npt.NDArray[np.int64]:
+    def outermost(self, wanted: Mask) -> Ints:
         """Return the wanted activities that are inside no other wanted activity, ascending."""
         return outermost(self.parent, wanted)
 
@@ -94,7 +94,7 @@ def tree_of(acts: Activities, names: Sequence[str]) -> Tree:
     return _ordered(acts, parent)
 
 
-def called_by(acts: Activities, names: Sequence[str]) -> npt.NDArray[np.int64]:
+def called_by(acts: Activities, names: Sequence[str]) -> Ints:
     """Return the caller or launch of each activity, or -1: the tree without what steps enclose on other threads."""
     parent = np.where(acts.on_device, acts.cause, acts.parent).astype(np.int64)
     _adopt_engine_threads(acts, names, parent)
@@ -178,7 +178,7 @@ def _rank_and_step(acts: Activities, rows: Array) -> Array:
     return acts.rank[rows].astype(np.int64) << 32 | acts.step[rows]
 
 
-def innermost_around(acts: Activities, among: Array, start: Array, end: Array) -> npt.NDArray[np.int64]:
+def innermost_around(acts: Activities, among: Array, start: Array, end: Array) -> Ints:
     """For each interval, return the innermost activity of a thread that contains it, or -1.
 
     Args:

@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pandas as pd
 
 from htagraph.hta.common.trace import Trace
-from htagraph.hta.shapes.diff import DeviceType, brief_frame, compared, events_of, groups_of, ops_summary, steps_of
+from htagraph.hta.shapes.frame import partners, step_of_events, whole
+from htagraph.hta.shapes.job import open_job
+from htagraph.hta.shapes.names import device_side, is_step, shorten, step_of
+from htagraph.output.plot import hta as figures
 
 if TYPE_CHECKING:
-    import pandas as pd
     from plotly.graph_objects import Figure
 
 __all__ = ["DeviceType", "LabeledTrace", "TraceDiff", "TraceDir"]
@@ -22,7 +28,18 @@ __all__ = ["DeviceType", "LabeledTrace", "TraceDiff", "TraceDir"]
 TraceDir: TypeAlias = str
 Some: TypeAlias = int | list[int] | None
 
+_NOT_DEVICE = (
+    "cpu_op", "user_annotation", "python_function", "cuda_runtime", "cuda_driver", "mtia_runtime", "cuda_sync",
+)  # fmt: skip
 _log = logging.getLogger(__name__)
+
+
+class DeviceType(Enum):
+    """Whose events are compared."""
+
+    CPU = 1
+    GPU = 2
+    ALL = 3
 
 
 class LabeledTrace:
@@ -40,8 +57,6 @@ class LabeledTrace:
     _made = 0
 
     def __init__(self, label: str | None = None, t: Trace | None = None, trace_dir: str | None = None) -> None:
-        import pandas as pd
-
         if t is None and (trace_dir is None or not Path(trace_dir).is_dir()):
             msg = f"trace_dir={trace_dir!r} is no folder, and no trace was given: pass one of them"
             raise ValueError(msg)
@@ -50,10 +65,17 @@ class LabeledTrace:
             label = f"t{LabeledTrace._made - 1}"
         self.label: str = label
         self._brief: dict[int, pd.DataFrame] = {}
-        self.t: Trace = getattr(t, "t", t) if t is not None else _read(str(trace_dir))  # a TraceAnalysis has one
-        self.s_map: pd.Series[int] = pd.Series(self.t.symbol_table.get_sym_id_map())
+        read = Trace.of(open_job(trace_dir=str(trace_dir), whole=True)) if t is None else t
+        self.t: Trace = getattr(read, "t", read)  # a TraceAnalysis has one
+        numbers = self.t.symbol_table.get_sym_id_map()
+        self.s_map: pd.Series[int] = pd.Series(numbers)
         self.s_tab: pd.Series[str] = pd.Series(self.t.symbol_table.get_sym_table())
-        self.iteration_df: pd.DataFrame = steps_of(self.t.symbol_table)
+        steps = [symbol for symbol in numbers if is_step(symbol) and step_of(symbol) >= 0]
+        self.iteration_df = pd.DataFrame({
+            "symbol": pd.array(steps, dtype="str"),
+            "id": np.array([numbers[symbol] for symbol in steps], np.int64),
+            "iteration": np.array([step_of(symbol) for symbol in steps], np.int64),
+        })  # fmt: skip
 
     def ranks(self) -> list[int]:
         """Return the ranks, ascending."""
@@ -68,39 +90,75 @@ class LabeledTrace:
     ) -> pd.DataFrame:
         """Return the events of some ranks and profiler steps, as rows of HTA's frame.
 
+        The device's are those on a stream. Operators that name a stream, and records of synchronization, are the
+        host's: HTA counts both as device work.
+
         Args:
-            rank: one or several; the first if not given.
+            rank: one or several; the first if not given. Of several the rows come one rank after the other, with the
+                columns ``rank`` and ``idx`` before the others.
             iteration: one or several numbers of profiler steps; the first if not given.
             device_type: all, or those on the ``CPU`` or ``GPU``.
 
         Raises:
             ValueError: there is no such rank or step, or none at all.
         """
-        frames = {number: self.t.job.frame(number) for number in self._ranks(rank)}
-        return events_of(frames, self._iterations(iteration), device_type, self.t.symbol_table).copy()
+        frames = {number: self.t.job.frame(number) for number in self._chosen(rank, self.ranks(), "rank")}
+        return self._events(frames, iteration, device_type).copy()
 
     def get_ops_summary(self, ops: pd.DataFrame) -> pd.DataFrame:
         """Return ``counts`` and ``total_duration`` (µs) of events by ``cat`` and ``name``.
 
         Args:
             ops: a result of `extract_ops`.
+
+        Returns:
+            One row per category and name in the order of their numbers: ``cat``, ``name``, ``short_name``, ``counts``,
+            ``total_duration`` (integers where all are whole), ``cat_id``, ``name_id``.
         """
-        return ops_summary(ops, self.t.symbol_table)
+        words = self.t.symbol_table.get_sym_table()
+        category, name = ops["cat"].to_numpy(np.int64), ops["name"].to_numpy(np.int64)
+        pairs, row = np.unique(category * len(words) + name, return_inverse=True)
+        categories, numbers = np.divmod(pairs, max(len(words), 1))
+        names = [words[i] for i in numbers]
+        return pd.DataFrame({
+            "cat": pd.array([words[i] for i in categories], dtype="str"),
+            "name": pd.array(names, dtype="str"),
+            "short_name": pd.array([shorten(name) for name in names], dtype="str"),
+            "counts": np.bincount(row, minlength=len(pairs)),
+            "total_duration": whole(np.bincount(row, ops["dur"].to_numpy(np.float64), len(pairs))),
+            "cat_id": categories,
+            "name_id": numbers,
+        })  # fmt: skip
 
     def _summary(self, rank: Some, iteration: Some, device_type: DeviceType) -> pd.DataFrame:
-        """Return `get_ops_summary` of `extract_ops`, without the columns that it does not read."""
-        ranks = self._ranks(rank)
-        for each in ranks:
-            if each not in self._brief:
-                self._brief[each] = brief_frame(self.t, each)
-        frames = {each: self._brief[each] for each in ranks}
-        return self.get_ops_summary(events_of(frames, self._iterations(iteration), device_type, self.t.symbol_table))
+        """Return `get_ops_summary` of `extract_ops`, of frames with no other columns than it reads."""
+        chosen = self._chosen(rank, self.ranks(), "rank")
+        numbers = self.t.symbol_table.get_sym_id_map()
+        for each in set(chosen) - set(self._brief):
+            read = self.t.job.of_rank(each)
+            events = read.events
+            texts = ((read.categories, events.category), (read.names, events.name))
+            cat, name = (np.array([numbers[word] for word in words], np.int64)[codes] for words, codes in texts)
+            step = step_of_events(read, partners(read, device_side(read)))
+            self._brief[each] = pd.DataFrame({
+                "cat": cat, "name": name, "dur": events.duration / 1000, "stream": events.arg("stream"),
+                "iteration": step,
+            })  # fmt: skip
+        return self.get_ops_summary(self._events({each: self._brief[each] for each in chosen}, iteration, device_type))
 
-    def _ranks(self, wanted: Some) -> list[int]:
-        return self._chosen(wanted, self.ranks(), "rank")
-
-    def _iterations(self, wanted: Some) -> list[int]:
-        return self._chosen(wanted, self.iterations(), "iteration")
+    def _events(self, frames: dict[int, pd.DataFrame], iteration: Some, device_type: DeviceType) -> pd.DataFrame:
+        """Return the rows of some steps and devices."""
+        iterations = self._chosen(iteration, self.iterations(), "iteration")
+        numbers = self.t.symbol_table.get_sym_id_map()
+        not_device = [numbers[word] for word in _NOT_DEVICE if word in numbers]
+        parts = []
+        for frame in frames.values():
+            wanted = frame["iteration"].isin(iterations)
+            if device_type is not DeviceType.ALL:
+                on_device = frame["stream"].ne(-1) & ~frame["cat"].isin(not_device)
+                wanted &= on_device if device_type is DeviceType.GPU else ~on_device
+            parts.append(frame[wanted])
+        return parts[0] if len(parts) == 1 else pd.concat(parts, keys=list(frames), names=["rank", "idx"]).reset_index()
 
     def _chosen(self, wanted: Some, known: Sequence[int], what: str) -> list[int]:
         if wanted is None:
@@ -115,14 +173,17 @@ class LabeledTrace:
         return chosen
 
 
+Side: TypeAlias = LabeledTrace | Trace | TraceDir
+
+
 class TraceDiff:
     """Compares two jobs; each is a folder, a job that was read, or a `LabeledTrace`."""
 
     @classmethod
     def compare_traces(
         cls,
-        control: LabeledTrace | Trace | TraceDir,
-        test: LabeledTrace | Trace | TraceDir,
+        control: Side,
+        test: Side,
         control_rank: Some = None,
         test_rank: Some = None,
         control_iteration: Some = None,
@@ -152,16 +213,27 @@ class TraceDiff:
         """
         pair, labels = _labelled(control, test)
         chosen = ((control_rank, control_iteration), (test_rank, test_iteration))
+        by = "short_name" if use_short_name else "name"
         summaries = [
             job._summary(rank, iteration, device_type) for job, (rank, iteration) in zip(pair, chosen, strict=True)
         ]
-        return compared(summaries, labels, "short_name" if use_short_name else "name")
+        sides = [each.groupby(by)[["counts", "total_duration"]].sum() for each in summaries]
+        names = sides[0].index.append(sides[1].index.difference(sides[0].index, sort=False))
+        sides = [each if each.index.equals(names) else each.reindex(names).fillna(0) for each in sides]
+        columns: dict[str, Any] = {}
+        for label, side in zip(labels, sides, strict=True):
+            columns |= {f"{label}_counts": side["counts"], f"{label}_total_duration": side["total_duration"]}
+        columns["diff_counts"] = sides[1]["counts"] - sides[0]["counts"]
+        columns["diff_duration"] = sides[1]["total_duration"] - sides[0]["total_duration"]
+        signs = np.sign(columns["diff_counts"].to_numpy()).astype(np.int64)
+        columns["counts_change_categories"] = pd.array(np.array(["=", "+", "-"], object)[signs], dtype="str")
+        return pd.DataFrame(columns, index=names)
 
     @classmethod
     def ops_diff(
         cls,
-        control: LabeledTrace | Trace | TraceDir,
-        test: LabeledTrace | Trace | TraceDir,
+        control: Side,
+        test: Side,
         control_rank: Some = None,
         test_rank: Some = None,
         control_iteration: Some = None,
@@ -179,14 +251,20 @@ class TraceDiff:
         """
         pair, labels = _labelled(control, test)
         ranks_and_steps = (control_rank, test_rank, control_iteration, test_iteration)
-        return groups_of(cls.compare_traces(*pair, *ranks_and_steps, device_type), labels)
+        table = cls.compare_traces(*pair, *ranks_and_steps, device_type)
+        before, after = (table[f"{label}_counts"] for label in labels)
+        groups = {
+            "added": (before == 0) & (after > 0),
+            "deleted": (before > 0) & (after == 0),
+            "increased": (before > 0) & (after > before),
+            "decreased": (after > 0) & (after < before),
+            "unchanged": (after > 0) & (after == before),
+        }
+        return {group: table.index[mask].tolist() for group, mask in groups.items()}
 
     @classmethod
     def visualize_counts_diff(
-        cls,
-        df: pd.DataFrame,
-        show_image: bool = True,
-        export_image_path: str | None = None,
+        cls, df: pd.DataFrame, show_image: bool = True, export_image_path: str | None = None
     ) -> None:
         """Show how often each name occurs in two jobs, as bars.
 
@@ -195,32 +273,17 @@ class TraceDiff:
             show_image: show it.
             export_image_path: write it to this file: a page if it ends with ``.html``, else an image.
         """
-        from htagraph.output.plot.hta_shapes.diff import counts_diff
-
-        _show(counts_diff(df), export_image_path, show_image=show_image)
+        _show(figures.counts_diff(df), export_image_path, show_image=show_image)
 
     @classmethod
     def visualize_duration_diff(
-        cls,
-        df: pd.DataFrame,
-        show_image: bool = True,
-        export_image_path: str | None = None,
+        cls, df: pd.DataFrame, show_image: bool = True, export_image_path: str | None = None
     ) -> None:
         """Show how long each name takes in two jobs, as bars; the arguments are those of `visualize_counts_diff`."""
-        from htagraph.output.plot.hta_shapes.diff import duration_diff
-
-        _show(duration_diff(df), export_image_path, show_image=show_image)
+        _show(figures.duration_diff(df), export_image_path, show_image=show_image)
 
 
-def _read(folder: str) -> Trace:
-    from htagraph.hta.shapes.job import open_job
-
-    return Trace.of(open_job(trace_dir=folder, whole=True))
-
-
-def _labelled(
-    control: LabeledTrace | Trace | TraceDir, test: LabeledTrace | Trace | TraceDir
-) -> tuple[tuple[LabeledTrace, LabeledTrace], tuple[str, str]]:
+def _labelled(control: Side, test: Side) -> tuple[tuple[LabeledTrace, LabeledTrace], tuple[str, str]]:
     """Return both jobs, and labels that differ."""
     pair = _labeled_trace(control, "Control"), _labeled_trace(test, "Test")
     first, second = (job.label for job in pair)
@@ -230,7 +293,7 @@ def _labelled(
     return pair, (first, second)
 
 
-def _labeled_trace(job: LabeledTrace | Trace | TraceDir, label: str) -> LabeledTrace:
+def _labeled_trace(job: Side, label: str) -> LabeledTrace:
     if isinstance(job, LabeledTrace):
         return job
     if isinstance(job, TraceDir):
@@ -242,9 +305,7 @@ def _labeled_trace(job: LabeledTrace | Trace | TraceDir, label: str) -> LabeledT
 
 
 def _show(figure: Figure, path: str | None, *, show_image: bool) -> None:
-    from htagraph.output.plot.hta_shapes.show import show
-
     if show_image:
-        show(figure)
+        figures.show(figure)
     if path:
-        figure.write_html(path) if path.endswith(".html") else figure.write_image(path)
+        figures.write(figure, path)

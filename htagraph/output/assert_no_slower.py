@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from htagraph.analyses.differences.step_change import StepChange, step_change
 from htagraph.graph.load import load
-from htagraph.trace.reading.runs import runs_of
+from htagraph.trace.discover import runs_of
 
 __all__ = ["assert_no_slower"]
 

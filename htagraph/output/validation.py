@@ -20,8 +20,8 @@ from htagraph.output.recorded_settings import (
     recorded_checks,
 )
 from htagraph.queries.path_segments import bound_of
-from htagraph.trace.argument_checks import check_arguments
-from htagraph.trace.reading.discover import TracePaths
+from htagraph.trace.discover import TracePaths
+from htagraph.trace.kineto.arguments import check_arguments
 
 __all__ = ["Validation", "validate"]
 

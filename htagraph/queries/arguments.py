@@ -18,15 +18,15 @@ from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.core.statistics import MOST
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
-from htagraph.trace.events import canonical_category
+from htagraph.trace.kineto.events import canonical_category
+from htagraph.trace.kineto.source import iter_bytes
+from htagraph.trace.kineto.split import split
 from htagraph.trace.profiler_files.execution_trace import LISTS
-from htagraph.trace.reading.large import is_large
-from htagraph.trace.reading.source import iter_bytes
-from htagraph.trace.reading.split import split
+from htagraph.trace.readers import is_large
 from htagraph.trace.remote import TracePath
 
 if TYPE_CHECKING:
-    from htagraph.trace.reading.scan.texts import EventTexts
+    from htagraph.trace.kineto.scan.scanner import EventTexts
 
 __all__ = ["argument_texts", "arguments", "event_arguments", "link_execution_trace"]
 
@@ -232,7 +232,7 @@ def _scan(path: TracePath) -> Callable[[memoryview, int], EventTexts | None] | N
     """Return what finds the texts of events quickly; None for small files, for which it is not worth loading."""
     if not is_large(path):
         return None
-    from htagraph.trace.reading.scan.texts import EventTextScanner  # numba takes a moment to load
+    from htagraph.trace.kineto.scan.scanner import EventTextScanner  # numba takes a moment to load
 
     return EventTextScanner()
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.computing import once
-from htagraph.core.kinds import COMMUNICATION, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.core.kinds import COMMUNICATION, EDGES, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.core.statistics import others_median
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -31,10 +31,7 @@ CAUSES = ("none", "kernels", "host", "data_loading", "launch", "sync", "collecti
 recording begins later, so that what made it late is not known, and no rank is charged; ``clocks``: it is not known how
 its clock agrees with that of the rank that waits, so that who waited is not known either, and no rank is charged."""
 _NONE, _KERNELS, _HOST, _DATA, _LAUNCH, _SYNC, _COLLECTIVE, _NETWORK, _RECORDING, _CLOCKS = range(len(CAUSES))
-_POOLED = {
-    EdgeKind.LAUNCH: _LAUNCH, EdgeKind.GRAPH: _LAUNCH, EdgeKind.HOST_SYNC: _SYNC, EdgeKind.MEMCPY_SYNC: _SYNC,
-    EdgeKind.QUEUE_FULL: _SYNC, EdgeKind.THREAD: _HOST,
-}  # fmt: skip
+_POOLED = {kind: CAUSES.index(each.cause) for kind, each in EDGES.items() if each.cause}
 """Edges whose time belongs to no activity, by cause: latencies are compared by their mean on each rank."""
 _MAX_LAUNCH_LATENCY_NS = 20_000
 """The longest time from a launch to its kernel that counts as launch latency, ns.

@@ -16,8 +16,8 @@ from htagraph.core.arrays import distinct
 from htagraph.core.errors import NothingMeetsError, SelectionError
 from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, of_kinds
 from htagraph.core.words import nearest_words
-from htagraph.graph.criteria import Criteria, Mask, mask_of, named
 from htagraph.graph.measures.own_time import untraced_edges
+from htagraph.graph.selection import Criteria, Mask, mask_of, named
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import EDGES, ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import has_loader_workers, names_that
 from htagraph.core.statistics import MOST
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -39,11 +39,7 @@ _OF_KIND: dict[Any, str] = dict.fromkeys(ActivityKind, "host") | {
     ActivityKind.MEMORY: "memory", ActivityKind.DEVICE_OTHER: "waiting",
 }  # fmt: skip
 """Category of an activity's own work (BODY edges), by the activity's kind."""
-_OF_EDGE: dict[Any, str] = dict.fromkeys(EdgeKind, "waiting") | {
-    EdgeKind.HOST_ORDER: "host", EdgeKind.LAUNCH: "launch", EdgeKind.GRAPH: "launch", EdgeKind.HOST_SYNC: "sync",
-    EdgeKind.MEMCPY_SYNC: "sync", EdgeKind.COLLECTIVE: "communication", EdgeKind.P2P: "communication",
-    EdgeKind.DATALOADER: "data_loading",
-}  # fmt: skip
+_OF_EDGE = {kind: each.category for kind, each in EDGES.items()}
 """Category of the lag of every other edge, by the edge's kind."""
 _OF_GAP: dict[Any, str] = dict.fromkeys(GapKind, "gap") | {
     GapKind.HOST_UNTRACED: "host",

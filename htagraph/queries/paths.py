@@ -14,9 +14,8 @@ from htagraph.core.arrays import Array, texts_of
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
-from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.selection import Selection
+from htagraph.graph.selection import IntSelector, Selection
 from htagraph.queries.attribution import label_of, module_of, names_of, operator_of
 from htagraph.queries.path_segments import CATEGORIES, NO_EDGE, Segments, segments_of
 
@@ -245,7 +244,7 @@ class CriticalPath:
 
     def plot(self) -> Figure:
         """Return the figure of what the path is spent on, and where it runs; see `htagraph.plot.critical_path`."""
-        from htagraph.output.plot.critical_path import critical_path
+        from htagraph.output.plot.timeline import critical_path
 
         return critical_path(self)
 

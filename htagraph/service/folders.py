@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from htagraph.core.errors import HtagraphError, shown
-from htagraph.trace.reading.discover import SUFFIXES, find_files
+from htagraph.trace.discover import SUFFIXES, find_files
 
 __all__ = ["Folders"]
 

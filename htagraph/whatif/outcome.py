@@ -13,8 +13,8 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.graph.activities import frozen
-from htagraph.graph.criteria import IntSelector
 from htagraph.graph.measures.steps import last_end, mean_step_ns
+from htagraph.graph.selection import IntSelector
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, State
 

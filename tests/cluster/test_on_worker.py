@@ -12,7 +12,7 @@ from htagraph.cluster import on_worker
 from htagraph.cluster.on_worker import Reading, digest_of, looks, release, table_of
 from htagraph.cluster.run_each import Failed
 from htagraph.queries.rank_digests.digest import RankDigest
-from htagraph.trace.reading.discover import RankedFile
+from htagraph.trace.discover import RankedFile
 from tests.reach import DATA
 
 FILE = RankedFile(DATA / "demo" / "rank-2.json.gz", 2, "header", "")

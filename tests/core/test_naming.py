@@ -37,7 +37,7 @@ from htagraph.core.naming import (
     step_number,
     transfer_direction,
 )
-from htagraph.trace.events import MODELS
+from htagraph.trace.kineto.events import MODELS
 
 names = st.lists(st.text(alphabet="abAB_", max_size=4), min_size=1, max_size=5)
 patterns = st.sampled_from(["a", "^b", "A_", "b$", "ab|ba", ""])

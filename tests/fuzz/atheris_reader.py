@@ -13,7 +13,7 @@ import atheris
 
 with atheris.instrument_imports(include=["htagraph.trace"]):
     from htagraph.core.errors import HtagraphError
-    from htagraph.trace.reading.read import read_trace
+    from htagraph.trace.kineto.read import read_trace
 
 _FOLDER = Path(tempfile.mkdtemp())
 

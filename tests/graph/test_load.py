@@ -130,7 +130,7 @@ def test_files_recorded_apart_are_several_runs(tmp_path: Path) -> None:
 def test_two_files_that_turn_out_to_be_one_rank_are_refused_by_name(
     parallel_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("htagraph.trace.reading.in_parallel._LARGE_BYTES", parallel_bytes)
+    monkeypatch.setattr("htagraph.trace.readers._LARGE_BYTES", parallel_bytes)
     for rank in (0, 1):  # the files' own word lies too far from both ends to be seen before they are read
         info = {"distributedInfo": {"rank": 0}, "padding": " " * (2 << 20)}
         written(tmp_path / f"rank-{rank}.json", json.dumps({"traceEvents": healthy(), **info}))
@@ -155,7 +155,7 @@ def test_progress_ends_at_one(tmp_path: Path) -> None:
 
 def test_threads_and_one_thread_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = hg.load(job(tmp_path))
-    monkeypatch.setattr("htagraph.trace.reading.in_parallel._LARGE_BYTES", 0)
+    monkeypatch.setattr("htagraph.trace.readers._LARGE_BYTES", 0)
     together = hg.load(tmp_path)
     assert together.ranks == alone.ranks
     assert (together.activities.start == alone.activities.start).all()
@@ -164,15 +164,15 @@ def test_threads_and_one_thread_read_the_same(tmp_path: Path, monkeypatch: pytes
 
 
 def test_an_error_in_another_thread_is_the_same_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("htagraph.trace.reading.in_parallel._LARGE_BYTES", 0)
+    monkeypatch.setattr("htagraph.trace.readers._LARGE_BYTES", 0)
     written(job(tmp_path) / "trace-1.json.gz", document([op(1, ts="soon"), END], rank=1))
     with pytest.raises(TraceError, match=r"trace-1\.json\.gz.*'soon' is not a time"):
         hg.load(tmp_path)
 
 
 def test_an_interrupted_load_leaves_no_thread_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("htagraph.trace.reading.in_parallel._LARGE_BYTES", 0)
-    monkeypatch.setattr("htagraph.trace.reading.in_parallel.processors", lambda: 2)
+    monkeypatch.setattr("htagraph.trace.readers._LARGE_BYTES", 0)
+    monkeypatch.setattr("htagraph.trace.readers.processors", lambda: 2)
 
     def interrupt(share: float) -> None:
         raise KeyboardInterrupt(share)

@@ -12,7 +12,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.memory_analysis import MemoryAnalysis
-from htagraph.output.plot.hta_shapes.memory import memory_categories
+from htagraph.output.plot.hta import memory_categories
 
 EVENTS = [[-1, 1, 1024**3, 0], [5_000_000, 2, 2 * 1024**3, 4], [7_000_000, 4, -(1024**3), 4]]
 

@@ -70,10 +70,11 @@ OURS = {"get_aten_op_kernels_and_delay": ", visualize=True"}
 
 
 def signature(function: Callable[..., Any]) -> str:
-    parameters = [each for each in inspect.signature(function).parameters.values() if each.name != "self"]
+    parameters = list(inspect.signature(function).parameters.values())
+    shown = parameters[1:] if inspect.isfunction(function) else parameters  # without the instance
     return ", ".join(
         each.name if each.default is each.empty else f"{each.name}={getattr(each.default, 'name', repr(each.default))}"
-        for each in parameters
+        for each in shown
     )
 
 

@@ -11,6 +11,8 @@ import pytest
 from htagraph.hta.common.trace import Trace
 from htagraph.hta.shapes.job import open_job
 from htagraph.hta.trace_diff import DeviceType, LabeledTrace, TraceDiff
+from tests.hta.shapes.test_job import TWO_STEPS
+from tests.hta.shapes.test_job import write as write_steps
 from tests.reach import DATA, SHARED
 from tests.strategies import COMPUTE, complete, kernel, launch, op, step, write
 
@@ -199,3 +201,28 @@ def test_a_trace_analysis_can_be_compared_as_it_is() -> None:
     job = TraceAnalysis(trace_dir=str(DATA / "demo"))
     given: Any = job
     assert LabeledTrace("a", t=given).ranks() == LabeledTrace("b", t=job.t).ranks() == [0, 1, 2, 3]
+
+
+def test_short_frames_give_the_sums_of_whole_ones(tmp_path: Path) -> None:
+    job = LabeledTrace("a", t=Trace.of(open_job({0: write_steps(tmp_path / "a.json", TWO_STEPS)}, whole=True)))
+    assert job.iteration_df[["symbol", "iteration"]].to_numpy().tolist() == [
+        ["ProfilerStep#1", 1],
+        ["ProfilerStep#2", 2],
+    ]
+    counts = [len(job.extract_ops(iteration=1, device_type=device)) for device in DeviceType]
+    assert counts == [2, 1, 3]
+    sums = job._summary(None, [1, 2], DeviceType.ALL)
+    assert sums.equals(job.get_ops_summary(job.extract_ops(iteration=[1, 2])))
+    assert sums.set_index("name").to_dict()["counts"] == {
+        "cudaLaunchKernel": 2, "gemm": 2, "ProfilerStep#1": 1, "ProfilerStep#2": 1,
+    }  # fmt: skip
+
+
+def test_what_one_job_lacks_is_0_there(tmp_path: Path) -> None:
+    one = job_of(tmp_path / "a", [step(1, 0, 50), op("x", 1, 3), op("x", 5, 3)])
+    two = job_of(tmp_path / "b", [step(1, 0, 50), op("x", 1, 3), op("aten::mm", 5, 1)])
+    table = TraceDiff.compare_traces(one, two)
+    assert list(table.to_dict("index")["aten::mm"].values()) == [0, 0, 1, 1, 1, 1, "+"]
+    groups = TraceDiff.ops_diff(one, two)
+    assert (groups["added"], groups["decreased"]) == (["aten::mm"], ["x"])
+    assert sum(map(len, groups.values())) == len(table)

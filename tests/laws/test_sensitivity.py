@@ -22,8 +22,8 @@ from htagraph.graph.construction.activities import RankPart, prepare
 from htagraph.graph.construction.build import build
 from htagraph.graph.tolerances import LIMITS
 from htagraph.simulate import Job, simulate
-from htagraph.trace.reading.discover import rank_files
-from htagraph.trace.reading.read import read_trace
+from htagraph.trace.discover import rank_files
+from htagraph.trace.kineto.read import read_trace
 from tests.reach import DATA
 
 MATCHING, GRAPH = "htagraph.graph.construction.matching", "htagraph.graph"
@@ -34,13 +34,12 @@ CONSTANTS = {
         "own_call_ns", "jitter_ns", "usual_return_ns", "slow_return_ns", "longest_return_ns", "long_call_ns",
         "python_ns", "turn_ns", "damaged", "spreads", "times_usual", "times_window", "often", "returns", "few", "tried",
     ),
-    f"{GRAPH}.shared_clocks": ("_MIN_FOR_OFFSET",),
+    f"{GRAPH}.clocks": ("_MIN_FOR_OFFSET",),
     f"{GRAPH}.clock_fits": ("_CLOSE_NS", "MIN_FOR_DRIFT", "_MIN_DRIFT_SPREADS", "_MAX_SWEEPS"),
     f"{GRAPH}.matches": ("_TRANSFER_PERCENTILE", "_MAX_TRANSFER_RATIO"),
-    f"{MATCHING}.pairs": ("_NEIGHBOURS",),
-    f"{MATCHING}.clusters": ("_COMPRESSED",),
-    f"{MATCHING}.partners": ("_MIN_TIMES_WORSE", "_RESOLUTION_NS"),
-    f"{GRAPH}.evidence.wait_hypotheses": ("_MAX_RECORDS_BACK", "_SAMPLE"),
+    f"{MATCHING}.alignment": ("_NEIGHBOURS",),
+    f"{MATCHING}.clusters": ("_COMPRESSED", "_MIN_TIMES_WORSE", "_RESOLUTION_NS"),
+    f"{GRAPH}.evidence.waits": ("_MAX_RECORDS_BACK", "_SAMPLE"),
 }  # fmt: skip
 """The thresholds that decide conclusions, by module; shares near 1 cannot be doubled, nor can `proof`: short recordings
 have few collectives."""
@@ -147,7 +146,7 @@ def test_no_conclusion_hangs_on_all_thresholds_of_a_module(
 def test_a_threshold_of_nothing_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no spread at all is allowed, the stages of the pipeline are not linked: a prediction changes by 9 %."""
     _, before, makespan = as_they_are()["pipeline"]
-    monkeypatch.setattr(f"{MATCHING}.partners.LIMITS", replace(LIMITS, ends_ns=0))
+    monkeypatch.setattr(f"{MATCHING}.clusters.LIMITS", replace(LIMITS, ends_ns=0))
     met, predicted = conclusions(build(parts()["pipeline"]))
     assert met == []
     changes = [abs(one - other) / makespan for one, other in zip(predicted, before, strict=True)]

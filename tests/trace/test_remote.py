@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.graph.storage.digests import file_states, is_unchanged
-from htagraph.trace.reading.discover import find_files, rank_files
+from htagraph.graph.storage.cache import file_states, is_unchanged
+from htagraph.trace.discover import find_files, rank_files
 from htagraph.trace.remote import RemotePath, _told, fingerprint, is_url, path_of
 
 fsspec = pytest.importorskip("fsspec")

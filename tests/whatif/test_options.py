@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph.core.kinds import ActivityKind
-from htagraph.graph.criteria import Criteria
+from htagraph.graph.selection import Criteria
 from htagraph.whatif.options import (
     CHANGES,
     KEYS,

@@ -13,8 +13,8 @@ from htagraph.analyses.differences.compared_parts import Part, parts_of
 from htagraph.core.arrays import Array, distinct
 from htagraph.core.naming import short_name, stable_name, step_number
 from htagraph.core.words import check_choice
-from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import IntSelector
 
 __all__ = ["CHANGES", "change_words", "compare"]
 

@@ -11,9 +11,9 @@ from htagraph.core.arrays import Array, occurring
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.core.statistics import upper_quantile
-from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import StepWindow, step_window
+from htagraph.graph.selection import IntSelector
 from htagraph.queries.paths import CriticalPath, path_in_window, path_to
 
 __all__ = ["Part", "chance_us", "parts_of", "step_times_ns"]

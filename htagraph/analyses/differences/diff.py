@@ -18,8 +18,8 @@ from htagraph.analyses.differences.effects import Effects, effects
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.core.naming import short_name, stable_name
-from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import IntSelector
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ class Diff:
 
     def plot(self) -> Figure:
         """Return the figure of the difference, a waterfall; see `htagraph.plot.diff`."""
-        from htagraph.output.plot.diff import diff as figure
+        from htagraph.output.plot.what_if import diff as figure
 
         return figure(self)
 

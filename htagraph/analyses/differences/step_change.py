@@ -13,8 +13,8 @@ import numpy.typing as npt
 from htagraph.analyses.differences.compared_parts import parts_of, step_times_ns
 from htagraph.core.errors import HtagraphError
 from htagraph.core.statistics import upper_quantile
-from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import IntSelector
 
 if TYPE_CHECKING:
     from htagraph.analyses.differences.diff import Diff

@@ -7,7 +7,7 @@ import pandas as pd
 
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.recorded_events import memory_events
-from htagraph.trace.profiler_files.memory_lifetimes import lifetimes
+from htagraph.trace.profiler_files.memory_snapshot import lifetimes
 
 __all__ = ["at_peak"]
 

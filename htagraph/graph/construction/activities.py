@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Mask
+from htagraph.core.errors import shown
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind
 from htagraph.core.naming import (
@@ -21,12 +22,12 @@ from htagraph.core.naming import (
 )
 from htagraph.core.parents import ancestors, nearest
 from htagraph.graph.activities import Activities, Lane
-from htagraph.graph.construction.categories import report_categories
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.trace.columns import Table, Trace
-from htagraph.trace.reading.collect.sieves import REAL_ID_SHARE, Launches
+from htagraph.trace.kept import REAL_ID_SHARE, Launches
+from htagraph.trace.kineto.events import MODELS
 
-__all__ = ["RankPart", "prepare"]
+__all__ = ["RankPart", "prepare", "report_categories"]
 
 _SNAP_NS = 2
 """ns: a child may end this long after its parent. Kineto's clock conversion rounds each end by 1 ns. Doubled,
@@ -126,7 +127,7 @@ def _report_beyond(table: Table, host: Array, until: int, log: IssueLog) -> None
         log.add("window_cuts", f"{which}; what they call after it is left out, and that time counts as theirs", len(by))
 
 
-def _on_device(kind: Array) -> npt.NDArray[np.bool_]:
+def _on_device(kind: Array) -> Mask:
     return np.asarray(_IS_DEVICE[kind])
 
 
@@ -142,13 +143,13 @@ def _renumbered(rows: Array, keep: Array) -> Array:
     return np.where(rows >= 0, position[rows], -1).astype(np.int32)
 
 
-def _in_categories(trace: Trace, table: Table, categories: frozenset[str]) -> npt.NDArray[np.bool_]:
+def _in_categories(trace: Trace, table: Table, categories: frozenset[str]) -> Mask:
     """Return which events have one of some categories."""
     wanted = np.array([*(category in categories for category in trace.categories), False])  # the last: of none, -1
     return np.asarray(wanted[table.category])
 
 
-def _kinds(trace: Trace, naming: Naming) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.bool_]]:
+def _kinds(trace: Trace, naming: Naming) -> tuple[npt.NDArray[np.int8], Mask]:
     """Return (ActivityKind of every event, which events are activities of the graph)."""
     table = trace.events
     is_activity = _in_categories(trace, table, HOST_CATEGORIES | DEVICE_CATEGORIES)
@@ -305,7 +306,7 @@ def _nest(table: Table, kind: Array, lane: Array, device: Array) -> tuple[Array,
     return parent, boundaries, inner
 
 
-def _beside_other_work(kind: Array, parent: Array) -> npt.NDArray[np.bool_]:
+def _beside_other_work(kind: Array, parent: Array) -> Mask:
     """Return which communication on host threads went on while its thread ran operators: its caller did not wait yet.
 
     Such a range names a time, not what the thread did in it.
@@ -318,7 +319,7 @@ def _beside_other_work(kind: Array, parent: Array) -> npt.NDArray[np.bool_]:
     return out
 
 
-def _outlasts_its_call(kind: Array, end: Array, boundaries: Array, inner: Array) -> npt.NDArray[np.bool_]:
+def _outlasts_its_call(kind: Array, end: Array, boundaries: Array, inner: Array) -> Mask:
     """Return which communication on host threads goes on after the operator of its thread that asked for it.
 
     The thread then went on by itself: what it runs meanwhile is no part of the communication.
@@ -387,3 +388,23 @@ def _with_boundaries(acts: Activities) -> Activities:
         step=acts.step[marks], parent=none, cause=none, event=none,
     )  # fmt: skip
     return Activities.concatenate([acts, boundaries])
+
+
+_MAX_CATEGORIES = 5
+"""Unknown categories that a report lists. Chosen: a line or two. Doubled, reports are longer."""
+
+
+def report_categories(rest: Trace, log: IssueLog) -> None:
+    """Report complete events whose category is absent or unknown.
+
+    Args:
+        rest: a trace without the events that are activities.
+        log: receives the issues, which list categories and numbers of events.
+    """
+    counts = np.bincount(rest.events.category, minlength=len(rest.categories)).tolist()
+    detail = "complete events without a category (cat): of a host thread or a device, nobody knows; not in the graph"
+    log.add("category_missing", detail, sum(n for n, name in zip(counts, rest.categories, strict=True) if not name))
+    unknown = {name: n for n, name in zip(counts, rest.categories, strict=True) if name and name not in MODELS and n}
+    listed = ", ".join(f"{shown(name)} ({n:,})" for name, n in list(unknown.items())[:_MAX_CATEGORIES])
+    detail = f"complete events of unknown categories, not in the graph: {listed}"
+    log.add("unknown_category", detail + (", …" if len(unknown) > _MAX_CATEGORIES else ""), sum(unknown.values()))

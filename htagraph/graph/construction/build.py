@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import UNCERTAIN, EdgeKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming
-from htagraph.graph.activities import Edges
+from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.graph.clocks import estimate_clocks
 from htagraph.graph.construction.activities import RankPart
-from htagraph.graph.construction.acyclic import acyclic
-from htagraph.graph.construction.fit import fit
-from htagraph.graph.construction.join import join
-from htagraph.graph.construction.latency import latency
+from htagraph.graph.construction.fit import acyclic, fit, latency
 from htagraph.graph.construction.matching.match import match
 from htagraph.graph.construction.settle import settle
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -24,8 +23,10 @@ from htagraph.graph.evidence.job import Job
 from htagraph.graph.evidence.recordings import uneven_recordings
 from htagraph.graph.matches import with_joins
 from htagraph.graph.rules import RULES
+from htagraph.trace.columns import SparseColumn
+from htagraph.trace.kineto.events import call_columns, columns
 
-__all__ = ["build"]
+__all__ = ["TEXTS", "build", "join"]
 
 
 def build(parts: Sequence[RankPart], naming: Naming = DEFAULT_NAMING) -> DependencyGraph:
@@ -61,3 +62,55 @@ def _together(job: Job) -> Job:
     job = replace(job, activities=activities, clocks=clocks, matches=matches, issues=job.issues + matching.issues)
     files = {rank: str(trace.path) for rank, trace in job.traces.items()}
     return replace(job, issues=job.issues + uneven_recordings(job.activities, job.time, files))
+
+
+TEXTS = frozenset(bulk.column.name for bulk in (*columns(), *call_columns()) if bulk.column.dtype == "str")
+"""Arguments whose values are numbers of texts."""
+
+
+def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> Job:
+    """Return the ranks' activities as one table, with one table of names and one of lanes."""
+    ranks = sorted(ranks, key=lambda rank: rank.rest.rank)
+    numbering: dict[str, int] = {}
+    parts: list[Activities] = []
+    lanes: list[Lane] = []
+    first = 0
+    boundaries, at_work = [], []
+    for rank in ranks:
+        names = np.array([numbering.setdefault(name, len(numbering)) for name in rank.names], np.int32)
+        acts = rank.activities
+        args = {
+            column: SparseColumn(
+                (sparse.rows + np.int32(first)),
+                names[sparse.values] if column in TEXTS else sparse.values,
+                sparse.missing,
+            )
+            for column, sparse in acts.args.items()
+        }
+        shift = np.int32(first)
+        parts.append(
+            replace(
+                acts,
+                name=names[acts.name],
+                category=names[acts.category],
+                lane=acts.lane + np.int32(len(lanes)),
+                parent=_moved(acts.parent, shift),
+                cause=_moved(acts.cause, shift),
+                args=args,
+            )
+        )
+        boundaries.append(rank.boundaries + 2 * shift)
+        at_work.append(_moved(rank.at_work, shift))
+        lanes += rank.lanes
+        first += len(acts)
+    traces = {rank.rest.rank: rank.rest for rank in ranks}
+    issues = tuple(issue for rank in ranks for issue in rank.issues)
+    return Job(
+        Activities.concatenate(parts), tuple(numbering), tuple(lanes), traces,
+        np.concatenate(boundaries), np.concatenate(at_work), issues, naming,
+    )  # fmt: skip
+
+
+def _moved(rows: Array, by: np.int32) -> npt.NDArray[np.int32]:
+    """Return row numbers of a rank as those of the job; -1 stays."""
+    return np.where(rows >= 0, rows + by, np.int32(-1)) if by else rows

@@ -7,15 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from htagraph.core.arrays import Ints, Mask
 from htagraph.core.issues import Issue
-from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind, of_kinds
+from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind, edges_with, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS
 
-__all__ = ["fit"]
-
-_TWO_CLOCKS = (EdgeKind.STEP, *BLOCKING)
+__all__ = ["acyclic", "fit", "latency"]
 
 
 def fit(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
@@ -28,7 +27,7 @@ def fit(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
     """
     observed = job.moment(edges.target) - job.moment(edges.source)
     tolerance = np.full(len(EdgeKind), LIMITS.tick_ns)
-    tolerance[list(_TWO_CLOCKS)] = LIMITS.two_clocks_ns
+    tolerance[list(edges_with("two_clocks"))] = LIMITS.two_clocks_ns
     tolerance[list(LAUNCHES)] = LIMITS.proven_by_id_ns
     back = np.flatnonzero(observed < 0)  # few
     kind = edges.kind[back]
@@ -68,3 +67,189 @@ def _early(job: Job, edges: Edges, observed: np.ndarray, possible: np.ndarray) -
         )
         for owner, late_by, count in zip(owners.tolist(), most.tolist(), counts.tolist(), strict=True)
     )  # fmt: skip
+
+
+def acyclic(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
+    """Return the edges without cycles, and what was dropped as issues.
+
+    Cycles come from edges that run back in time by less than the clock error, and from dependencies between activities
+    of length 0 at one moment. Of the edges on cycles, the least confident are dropped first; among those, edges that
+    run back in time.
+    """
+    if _runs_forward(job, edges):
+        return edges, ()
+    dropped: list[Edges] = []
+    while True:
+        on_circle = _on_circles(2 * len(job.activities), edges)
+        suspects = np.flatnonzero(on_circle)
+        suspects = suspects[~of_kinds(edges.kind[suspects], edges_with("lane"))]
+        if not len(suspects):
+            return edges, _issues(job, dropped)
+        doubt = 2 * (100 - edges.confidence[suspects].astype(np.int64)) + (edges.lag[suspects] < 0)
+        worst = suspects[doubt == doubt.max()]
+        dropped.append(edges.take(worst))
+        stays = np.ones(len(edges), np.bool_)
+        stays[worst] = False
+        edges = edges.take(stays)
+
+
+def _runs_forward(job: Job, edges: Edges) -> bool:
+    """Return whether the times alone prove that there is no cycle; this is fast, and True for most traces.
+
+    If no edge runs back in time, a cycle can only be within one moment. The edges within moments whose source has no
+    incoming one are removed, round by round, until none is left.
+    """
+    lasts = job.moment(edges.target) - job.moment(edges.source)
+    if len(lasts) and lasts.min() < 0:
+        return False
+    source, target = edges.source[lasts == 0], edges.target[lasts == 0]
+    waits = np.zeros(2 * len(job.activities), np.bool_)
+    for _ in range(LIMITS.tried):
+        if not len(source):
+            return True
+        waits[target] = True
+        left = waits[source]
+        waits[target] = False
+        source, target = source[left], target[left]
+    return False
+
+
+def _on_circles(count: int, edges: Edges) -> np.ndarray:
+    """Return which edges are on a cycle or between two cycles: no topological order, from either end, reaches them."""
+    from htagraph.core import traverse  # numba takes a moment to load
+
+    stuck = np.ones(count, np.bool_)
+    for source, target in ((edges.source, edges.target), (edges.target, edges.source)):
+        offsets, order = traverse.counting_order(source, count)
+        ordered = traverse.topological_order(offsets, target[order])
+        if len(ordered) == count:
+            return np.zeros(len(edges), np.bool_)
+        stuck[ordered] = False
+    return stuck[edges.source] & stuck[edges.target]
+
+
+def _issues(job: Job, dropped: list[Edges]) -> tuple[Issue, ...]:
+    rank = job.activities.rank
+    by_rank_and_kind = Counter(
+        (int(max(rank[target // 2], rank[source // 2])), int(kind))  # a JOIN has no rank
+        for edges in dropped
+        for source, target, kind in zip(edges.source, edges.target, edges.kind, strict=True)
+    )
+    return tuple(
+        Issue(
+            str(job.traces[owner].path) if owner in job.traces else "", "cycle_broken",
+            f"{EdgeKind(kind).label} dependencies that lead in a circle; left out", count, owner,
+        )
+        for (owner, kind), count in sorted(by_rank_and_kind.items())
+    )  # fmt: skip
+
+
+def latency(job: Job, edges: Edges) -> Edges:
+    """Return the edges, with the lags of LAUNCH and GRAPH edges limited to the launch latency.
+
+    What comes on top is waiting: for the stream, for an event, or for something that no edge describes.
+    """
+    held = _held_until(job, edges)
+    return _of_graphs(job, _of_calls(job, edges, held), held)
+
+
+def _of_graphs(job: Job, edges: Edges, held: Ints) -> Edges:
+    """Return the edges, with the lag of each GRAPH edge limited to the least latency of the rank's graphs of that size.
+
+    The latency grows with the size. Only launches count whose work waited for nothing else. Without any, or if even
+    those took much longer, the work can start once the call has returned and an ordinary launch latency has passed: by
+    then all of it was handed over.
+    """
+    rows = np.flatnonzero((edges.kind == EdgeKind.GRAPH) & (edges.lag > 0))
+    if not len(rows):
+        return edges
+    acts, call = job.activities, edges.source[rows] // 2
+    size = np.bincount(edges.source[edges.kind == EdgeKind.GRAPH] // 2, minlength=len(acts))
+    _, member = np.unique(acts.rank[call].astype(np.int64) << 32 | size[call], return_inverse=True)
+    seen = edges.lag[rows]
+    free = _met_idle(job, edges, rows, held)
+    least, handed_over = np.full((2, len(rows)), np.iinfo(np.int64).max // LIMITS.times_usual)
+    np.minimum.at(least, member.ravel()[free], seen[free])
+    np.minimum.at(handed_over, member.ravel(), acts.duration[call] + LIMITS.launch_ns)
+    usual = np.where(least > LIMITS.times_usual * handed_over, handed_over, least)
+    lag = edges.lag.copy()
+    lag[rows] = np.minimum(seen, usual[member.ravel()])
+    return replace(edges, lag=lag)
+
+
+def _of_calls(job: Job, edges: Edges, held: Ints) -> Edges:
+    """Return the edges, with the lag of each LAUNCH edge limited to the usual latency of the rank's calls of that name.
+
+    The usual latency is the median over kernels and copies that waited for nothing else: everything that they depend on
+    had ended when the call began. (The minimum would be a bound, but it predicts too early a start for queued work.)
+    Calls that took long themselves, as the first one of a kernel that has to be loaded, say nothing of it.
+
+    Work that waited for nothing else and started before such a call returned was handed over that late: the lag is the
+    call's own time, all of it.
+    """
+    rows = np.flatnonzero(edges.kind == EdgeKind.LAUNCH)
+    if not len(rows):
+        return edges
+    acts = job.activities
+    call = edges.source[rows] // 2
+    seen, free = edges.lag[rows], _met_idle(job, edges, rows, held) & (acts.duration[call] <= LIMITS.idle_start_ns)
+    rank = acts.rank[call].astype(np.int64)
+    of_rank = _medians(rank, seen, free, np.full(len(rows), LIMITS.launch_ns))
+    of_class = _medians(rank << 32 | acts.name[call], seen, free, of_rank)
+    usual = np.maximum(0, np.where(of_class > LIMITS.times_usual * of_rank, of_rank, of_class))
+    late = _handed_over_late(job, edges.take(rows), held, LIMITS.times_usual * usual)
+    lag, owner = edges.lag.copy(), edges.activity.copy()
+    lag[rows] = np.where(late, seen, np.minimum(seen, usual))
+    owner[rows[late]] = call[late]
+    return replace(edges, lag=lag, activity=owner)
+
+
+def _handed_over_late(job: Job, launches: Edges, held: Ints, usual: Ints) -> Mask:
+    """Return for which edges, from launches to work, the call took so long that it alone made the work wait.
+
+    Args:
+        job: the job.
+        launches: the edges.
+        held: result of `_held_until`.
+        usual: of each edge: what may pass from the call, or from anything else that the work waited for, ns.
+    """
+    starts = job.moment(launches.target)
+    before_return = starts <= job.moment(launches.source + 1)
+    free = np.maximum(held[launches.target // 2], job.moment(launches.source))
+    return np.asarray(before_return & (starts - free > usual))
+
+
+def _met_idle(job: Job, edges: Edges, rows: Ints, held: Ints) -> Mask:
+    """Return for which edges, from launches to work, the work waited for nothing else.
+
+    All that it depends on had happened when the call began, and it started soon after the call returned.
+    """
+    call, work = edges.source[rows] // 2, edges.target[rows] // 2
+    soon = job.moment(2 * work) - job.moment(2 * call + 1) <= LIMITS.idle_start_ns
+    return np.asarray(soon & (held[work] <= job.moment(2 * call)))
+
+
+def _held_until(job: Job, edges: Edges) -> Ints:
+    """Return for each activity when everything that its start depends on had happened, not counting its launch."""
+    rows = np.flatnonzero(~of_kinds(edges.kind, edges_with("no_wait")))
+    target = edges.target[rows]
+    into = (target & 1 == 0) & job.activities.on_device[target >> 1]
+    held = np.full(len(job.activities), np.iinfo(np.int64).min)
+    np.maximum.at(held, target[into] >> 1, job.moment(edges.source[rows[into]]))
+    return held
+
+
+def _medians(
+    group: Ints, value: Ints, use: Mask,
+    otherwise: Ints,
+) -> Ints:  # fmt: skip
+    """Return for each row the median of its group's values in use; `otherwise` for a group without any."""
+    groups, member = np.unique(group, return_inverse=True)
+    member = member.ravel()
+    rows = np.flatnonzero(use)
+    rows = rows[np.lexsort((value[rows], member[rows]))]
+    first = np.searchsorted(member[rows], np.arange(len(groups) + 1))
+    some = first[1:] > first[:-1]
+    middle = np.zeros(len(groups), np.int64)
+    middle[some] = value[rows][((first[1:] + first[:-1]) // 2)[some]]
+    return np.where(some[member], middle[member], otherwise)

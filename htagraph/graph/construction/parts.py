@@ -12,9 +12,7 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import HOST_CATEGORIES, RUNTIME_CATEGORIES, Naming, activity_kind, names_like, step_number
 from htagraph.graph.construction.activities import RankPart, prepare
 from htagraph.trace.columns import Trace
-from htagraph.trace.reading.collect.sieves import Survey, Windows
-from htagraph.trace.reading.extent import Extent, merged, overlaps
-from htagraph.trace.reading.frames import Frames
+from htagraph.trace.kept import Extent, Frames, Survey, Windows, merged, overlaps
 
 __all__ = ["Read", "Surveyed", "Wanted", "part_of", "survey", "thin_part_of"]
 

@@ -8,10 +8,9 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import Array
-from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind, of_kinds
+from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind, edges_with, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS
@@ -20,7 +19,7 @@ __all__ = ["settle"]
 
 _NEVER = np.iinfo(np.int64).min
 """Before any recorded moment; no threshold."""
-_STARTS = (*LAUNCHES, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)
+_STARTS = edges_with("starts")
 
 Change: TypeAlias = tuple[Array, Array]
 """(rows of edges, their new lags in ns)."""
@@ -32,31 +31,31 @@ class _Waits:
 
     job: Job
     edges: Edges
-    by_kind: Mapping[int, npt.NDArray[np.int64]]
+    by_kind: Mapping[int, Ints]
     """The edges of each kind that has any."""
-    may_wait: npt.NDArray[np.int64]
+    may_wait: Ints
     """Edges to the end of a blocking call, or of a member of a collective, that may have waited."""
-    last: npt.NDArray[np.int64]
+    last: Ints
     """BODY edges to the end of their activity, or of its wait if work in it follows."""
-    bodies: npt.NDArray[np.int64]
+    bodies: Ints
     """Those of activities that did wait."""
-    released: npt.NDArray[np.bool_]
+    released: Mask
     """Which vertices `bodies` lead to."""
-    in_meeting: npt.NDArray[np.bool_]
+    in_meeting: Mask
     """Which activities are members of collectives."""
-    in_loop: npt.NDArray[np.bool_]
+    in_loop: Mask
     """Which vertices are moments of a loop that asks again and again whether work is over."""
 
     @cached_property
-    def waited(self) -> npt.NDArray[np.int64]:
+    def waited(self) -> Ints:
         """Those of `may_wait` that end where an activity did wait."""
         return self.may_wait[self.released[self.edges.target[self.may_wait]]]
 
-    def source_time(self, rows: Array) -> npt.NDArray[np.int64]:
+    def source_time(self, rows: Array) -> Ints:
         """Return when the sources of edges were recorded, ns."""
         return self.job.moment(self.edges.source[rows])
 
-    def target_time(self, rows: Array) -> npt.NDArray[np.int64]:
+    def target_time(self, rows: Array) -> Ints:
         """Return when the targets of edges were recorded, ns."""
         return self.job.moment(self.edges.target[rows])
 
@@ -103,7 +102,7 @@ def _waits(job: Job, edges: Edges) -> _Waits:
     return _Waits(job, edges, by_kind, may_wait, last, bodies, released, in_meeting, in_loop)
 
 
-def _by_kind(edges: Edges) -> dict[int, npt.NDArray[np.int64]]:
+def _by_kind(edges: Edges) -> dict[int, Ints]:
     """Return the edges of each kind that has any, ascending."""
     order = np.argsort(edges.kind, kind="stable")
     count = np.bincount(edges.kind, minlength=len(EdgeKind))
@@ -111,13 +110,13 @@ def _by_kind(edges: Edges) -> dict[int, npt.NDArray[np.int64]]:
     return {kind: order[behind[kind] - count[kind] : behind[kind]] for kind in np.flatnonzero(count).tolist()}
 
 
-def _of(by_kind: Mapping[int, Array], kinds: Sequence[EdgeKind]) -> npt.NDArray[np.int64]:
+def _of(by_kind: Mapping[int, Array], kinds: Sequence[EdgeKind]) -> Ints:
     """Return the edges of some kinds, ascending."""
     parts = [by_kind[kind] for kind in kinds if kind in by_kind]
     return np.sort(np.concatenate(parts)) if len(parts) > 1 else parts[0] if parts else np.zeros(0, np.int64)
 
 
-def _last_stretches(edges: Edges, bodies: Array, meets: Array) -> npt.NDArray[np.int64]:
+def _last_stretches(edges: Edges, bodies: Array, meets: Array) -> Ints:
     """Return the BODY edges to the end of their activity, or of its wait if work in it follows."""
     target, activity = edges.target[bodies], edges.activity[bodies]
     ends = target == 2 * activity + 1
@@ -199,14 +198,14 @@ _STAGES: tuple[Callable[[_Waits, Array], Change], ...] = (
 added."""
 
 
-def _latest(target: Array, moment: Array, count: int) -> npt.NDArray[np.int64]:
+def _latest(target: Array, moment: Array, count: int) -> Ints:
     """Return for each of `count` vertices the latest of the moments given for it, the smallest integer without any."""
     out = np.full(count, _NEVER)
     np.maximum.at(out, target, moment)
     return out
 
 
-def _own_cost(waits: _Waits, lag: Array) -> npt.NDArray[np.int64]:
+def _own_cost(waits: _Waits, lag: Array) -> Ints:
     """Return for each of `bodies` the median lag, ns, of the last BODY edges of the rank's calls that did not wait.
 
     The median is over calls of the same name.
@@ -231,7 +230,7 @@ def _own_cost(waits: _Waits, lag: Array) -> npt.NDArray[np.int64]:
     return of_class[np.searchsorted(classes, wanted)]
 
 
-def _usual_returns(waits: _Waits, lag: Array) -> npt.NDArray[np.int64]:
+def _usual_returns(waits: _Waits, lag: Array) -> Ints:
     """Return for each EdgeKind the median time that calls which waited take to return, ns."""
     usual = np.zeros(len(EdgeKind), np.int64)
     kinds = waits.edges.kind[waits.waited]
@@ -242,7 +241,7 @@ def _usual_returns(waits: _Waits, lag: Array) -> npt.NDArray[np.int64]:
     return usual
 
 
-def _limits(job: Job, edges: Edges, rows: Array) -> npt.NDArray[np.int64]:
+def _limits(job: Job, edges: Edges, rows: Array) -> Ints:
     """Return the longest pause that may be added to some edges, ns."""
     limit = np.zeros(len(EdgeKind), np.int64)
     limit[list(_STARTS)] = LIMITS.queued_ns

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
-from htagraph.graph.activities import Edges
+from htagraph.graph.activities import Edges, blocked_since, worked_until
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.pending import blocked_since, worked_until
 from htagraph.graph.tolerances import LIMITS
+
+if TYPE_CHECKING:
+    pass
 
 __all__ = ["meetings"]
 

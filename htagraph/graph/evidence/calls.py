@@ -5,18 +5,20 @@ The rules for waits (EVENT_WAIT, HOST_SYNC, QUEUE_FULL) ask it for "the last wor
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.kinds import ActivityKind, of_kinds
-from htagraph.graph.evidence.call_sites import mixed, owners
+from htagraph.graph.activities import Activities
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.tolerances import LIMITS
 
-__all__ = ["Calls", "Enqueued", "spread"]
+__all__ = ["Calls", "Enqueued", "grouped", "last_ends", "mixed", "owners", "spread", "work_before"]
 
 _KINDS = (ActivityKind.LAUNCH, ActivityKind.SYNC, ActivityKind.RECORD, ActivityKind.WAIT)
 
@@ -25,13 +27,13 @@ _KINDS = (ActivityKind.LAUNCH, ActivityKind.SYNC, ActivityKind.RECORD, ActivityK
 class Enqueued:
     """Device work by lane, and within a lane in the order in which it was enqueued."""
 
-    work: npt.NDArray[np.int64]
+    work: Ints
     """Rows of activities."""
-    lane: npt.NDArray[np.int64]
-    latest: npt.NDArray[np.int64]
+    lane: Ints
+    latest: Ints
     """For each entry: the work of the lane up to it that ends last. Branches of a CUDA graph run in parallel, so that
     need not be the entry itself."""
-    key: npt.NDArray[np.int64]
+    key: Ints
     """For each entry: `stride` times its lane, plus one more than the position of its call; ascending."""
     stride: int
     """More than any position."""
@@ -62,9 +64,9 @@ class Calls:
     """The calls of all ranks, by rank and then in the order in which they were made; a position is an index here."""
 
     job: Job
-    row: npt.NDArray[np.int64]
+    row: Ints
     """Activity of each call."""
-    launched: npt.NDArray[np.int64]
+    launched: Ints
     """The lane on which the work that each call launched ran, or began; -1 if it launched none."""
 
     @staticmethod
@@ -92,19 +94,19 @@ class Calls:
         return self.job.activities.kind[self.row]
 
     @cached_property
-    def position(self) -> npt.NDArray[np.int64]:
+    def position(self) -> Ints:
         """For each activity: its position if it is a call, else -1."""
         out = np.full(len(self.job.activities), -1, np.int64)
         out[self.row] = np.arange(len(self.row))
         return out
 
     @cached_property
-    def thread(self) -> npt.NDArray[np.int64]:
+    def thread(self) -> Ints:
         """For each call: the lane of its thread."""
         return self.job.activities.lane[self.row].astype(np.int64)
 
     @cached_property
-    def rank(self) -> npt.NDArray[np.int64]:
+    def rank(self) -> Ints:
         """For each call: its rank."""
         return self.job.activities.rank[self.row].astype(np.int64)
 
@@ -118,12 +120,12 @@ class Calls:
         return owners(self.job.activities, self.row)
 
     @property
-    def owner(self) -> npt.NDArray[np.int64]:
+    def owner(self) -> Ints:
         """For each call: the innermost operator or annotation around it, or -1."""
         return self._nesting[0]
 
     @cached_property
-    def in_operator(self) -> npt.NDArray[np.bool_]:
+    def in_operator(self) -> Mask:
         """For each call: whether it is inside an operator, directly or in an annotation inside the operator."""
         acts, owner = self.job.activities, self.owner
         outer = np.where(owner >= 0, acts.parent[np.maximum(owner, 0)], -1)
@@ -131,7 +133,7 @@ class Calls:
         return is_op | ((outer >= 0) & (acts.kind[np.maximum(outer, 0)] == ActivityKind.OP))
 
     @cached_property
-    def launches_next(self) -> npt.NDArray[np.bool_]:
+    def launches_next(self) -> Mask:
         """For each call: whether the operator around it still launches something, which the call then prepares."""
         acts = self.job.activities
         launch = self.row[np.maximum(self.after, 0)]
@@ -153,7 +155,7 @@ class Calls:
         return mixed(self._nesting[1], launched * 2 + self.launches_next)
 
     @cached_property
-    def records(self) -> npt.NDArray[np.int64]:
+    def records(self) -> Ints:
         """The positions of the calls that record events, by thread and position."""
         records = self.of_kind(ActivityKind.RECORD)
         return records[np.argsort(self.thread[records], kind="stable")]
@@ -165,7 +167,7 @@ class Calls:
         return records, self.thread[records] * (len(self.row) + 1) + records, self.lane_at(self.before[records])
 
     @cached_property
-    def starts(self) -> npt.NDArray[np.int64]:
+    def starts(self) -> Ints:
         """For each call: when it started, ns."""
         return self.job.activities.start[self.row]
 
@@ -179,7 +181,7 @@ class Calls:
         return out
 
     @cached_property
-    def closes(self) -> npt.NDArray[np.bool_]:
+    def closes(self) -> Mask:
         """For each call: whether it is the last one of its site in its operator; libraries may make several."""
         key = mixed(self.owner, self.site)
         out = ~self.in_operator
@@ -189,7 +191,7 @@ class Calls:
         return out
 
     @cached_property
-    def previous(self) -> npt.NDArray[np.int64]:
+    def previous(self) -> Ints:
         """For each call: the position of the previous call on its thread, or -1."""
         order = np.argsort(self.thread, kind="stable")
         out = np.full(len(order), -1, np.int64)
@@ -197,7 +199,7 @@ class Calls:
         out[order[1:]] = np.where(same, order[:-1], -1)
         return out
 
-    def within(self, inner: Array, outer: Array) -> npt.NDArray[np.bool_]:
+    def within(self, inner: Array, outer: Array) -> Mask:
         """Return which calls `inner` were made inside the operator around the later call `outer`; False for -1."""
         acts = self.job.activities
         owner = self.owner[outer]
@@ -205,7 +207,7 @@ class Calls:
         return known & (acts.start[self.row[inner]] >= acts.start[np.maximum(owner, 0)])
 
     @cached_property
-    def communicates(self) -> npt.NDArray[np.bool_]:
+    def communicates(self) -> Mask:
         """For each call: whether it launched a collective."""
         acts = self.job.activities
         work = np.flatnonzero((acts.kind == ActivityKind.COMMUNICATION) & (acts.cause >= 0))
@@ -215,7 +217,7 @@ class Calls:
         return out
 
     @cached_property
-    def internal(self) -> npt.NDArray[np.bool_]:
+    def internal(self) -> Mask:
         """For each call: whether a communication library made it for its own streams.
 
         Those are the calls between the launch of a collective and the record of its end event.
@@ -265,12 +267,12 @@ class Calls:
         return out
 
     @cached_property
-    def before(self) -> npt.NDArray[np.int64]:
+    def before(self) -> Ints:
         """For each call: the position of the thread's latest launch before it, or -1."""
         return self._nearest(np.argsort(self.thread, kind="stable"))
 
     @cached_property
-    def before_on_rank(self) -> npt.NDArray[np.int64]:
+    def before_on_rank(self) -> Ints:
         """For each call: the position of the latest launch before it on any thread of its rank, or -1."""
         at = np.where(self.launched >= 0, np.arange(len(self.row)), -1)
         previous = np.concatenate([[-1], np.maximum.accumulate(at)[:-1]]) if len(at) else at
@@ -278,7 +280,7 @@ class Calls:
         return np.where(same, previous, -1)
 
     @cached_property
-    def after(self) -> npt.NDArray[np.int64]:
+    def after(self) -> Ints:
         """For each call: the position of the thread's next launch after it, or -1."""
         return self._nearest(np.argsort(self.thread, kind="stable")[::-1])
 
@@ -316,7 +318,7 @@ class Calls:
         return Enqueued(work.astype(np.int64), lane, latest.astype(np.int64), lane * stride + position + 1, stride)
 
     @cached_property
-    def lanes(self) -> dict[int, npt.NDArray[np.int64]]:
+    def lanes(self) -> dict[int, Ints]:
         """The streams of each rank that have work, the one with the most computation first, else the first to start."""
         acts, work = self.job.activities, _work(self.job)
         computes = np.bincount(acts.lane[work], acts.kind[work] == ActivityKind.COMPUTATION, len(self.job.lanes))
@@ -338,12 +340,12 @@ class Calls:
         own = self.of_rank(rank)
         return own.start + np.flatnonzero(self.kind[own] == kind)
 
-    def is_record(self, position: Array) -> npt.NDArray[np.bool_]:
+    def is_record(self, position: Array) -> Mask:
         """Return which positions are those of calls that record events; False for -1."""
         return (position >= 0) & (self.kind[position] == ActivityKind.RECORD)
 
     @cached_property
-    def correlation(self) -> npt.NDArray[np.int64]:
+    def correlation(self) -> Ints:
         """For each call: its correlation id, -1 for none."""
         return self.job.activities.arg("correlation")[self.row]
 
@@ -384,3 +386,103 @@ def spread(low: Array, high: Array) -> tuple[Array, Array]:
     count = np.maximum(high - low, 0)
     owner = np.repeat(np.arange(len(low)), count)
     return owner, np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + low[owner]
+
+
+_PLACES = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.HOST_COMMUNICATION)
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio, odd: the multiplier of Fibonacci hashing (Knuth, volume 3, 6.4)."""
+
+
+def mixed(*columns: Array) -> Array:
+    """Return one number per row, equal where all columns are equal (and, with odds of 2^-64 a pair, only there)."""
+    out = np.full(len(columns[0]), 7, np.uint64)
+    for column in columns:
+        out = (out ^ (column.astype(np.uint64) + np.uint64(1))) * _MULTIPLIER
+        out ^= out >> np.uint64(29)
+    return out
+
+
+def grouped(key: Array) -> Iterator[Array]:
+    """Yield the rows of each value of a key, ascending; values in no particular order.
+
+    Example:
+        >>> [rows.tolist() for rows in grouped(np.array([5, 3, 5]))]
+        [[1], [0, 2]]
+    """
+    order = np.argsort(key, kind="stable")
+    if len(order):
+        yield from np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
+
+
+def owners(acts: Activities, row: Array) -> tuple[Array, Array]:
+    """Return (innermost operator or annotation around each call or -1, a hash of the names of all that enclose it).
+
+    Python frames do not count, because their names differ between instances of one place (modules, line numbers). Steps
+    do not count either, nor do calls, which seem to enclose each other in files of whole µs.
+    """
+    place = of_kinds(acts.kind, _PLACES)
+    at = acts.parent[row].astype(np.int64)
+    owner = np.full(len(at), -1, np.int64)
+    path = acts.name[row].astype(np.uint64)
+    rows = np.flatnonzero(at >= 0)
+    for _ in range(LIMITS.depth):
+        if not len(rows):
+            break
+        here = at[rows]
+        counts = place[here]
+        owner[rows] = np.where((owner[rows] < 0) & counts, here, owner[rows])
+        path[rows] = np.where(counts, mixed(path[rows], acts.name[here]), path[rows])
+        at[rows] = acts.parent[here]
+        rows = rows[at[rows] >= 0]
+    return owner, path
+
+
+def work_before(calls: Calls, rank: int, position: Array, thread: Array) -> tuple[Array, Array]:
+    """Return pairs (last work on a stream before a call, index of the call), one per stream with work before the call.
+
+    On very many streams, only those count on which work was enqueued since the thread's previous one of these calls:
+    that one waited for the rest. So there are never more pairs than grow with the work.
+
+    Args:
+        calls: the calls of the job.
+        rank: the rank of the calls.
+        position: of each call, or where a call that does not count would be; ascending on each thread.
+        thread: the lane of each call's thread.
+    """
+    none = np.zeros(0, np.int64)
+    lanes = calls.lanes.get(rank, none)
+    sources, owners = [none], [none]
+    if len(lanes) <= 2 * LIMITS.tried:
+        for lane in lanes.tolist():
+            source = calls.enqueued.last_before(np.full(len(position), lane), position)
+            sources.append(source[source >= 0])
+            owners.append(np.flatnonzero(source >= 0))
+        return np.concatenate(sources), np.concatenate(owners)
+    enqueued = calls.enqueued
+    own = slice(*np.searchsorted(enqueued.lane, (lanes.min(), lanes.max() + 1)))
+    lane, at = enqueued.lane[own], enqueued.key[own] - enqueued.lane[own] * enqueued.stride - 1
+    for rows in grouped(thread):
+        first = np.searchsorted(position[rows], at, side="right")  # the first of the calls after it was enqueued
+        last = np.append((lane[1:] != lane[:-1]) | (first[1:] != first[:-1]), True) & (first < len(rows))
+        sources.append(enqueued.latest[own][last])
+        owners.append(rows[first[last]])
+    return np.concatenate(sources), np.concatenate(owners)
+
+
+def last_ends(calls: Calls, rank: int, position: Array) -> Ints:
+    """Return when the last of all work ended that had been enqueued on a rank before each call, ns.
+
+    It is the smallest integer where there was none.
+
+    Args:
+        calls: the calls of the job.
+        rank: the rank of the calls.
+        position: of each call, or where a call that does not count would be.
+    """
+    enqueued, lanes = calls.enqueued, calls.lanes.get(rank, np.zeros(0, np.int64))
+    own = slice(*np.searchsorted(enqueued.lane, (lanes.min(), lanes.max() + 1))) if len(lanes) else slice(0, 0)
+    at = enqueued.key[own] - enqueued.lane[own] * enqueued.stride - 1
+    order = np.argsort(at, kind="stable")
+    ends = np.maximum.accumulate(calls.job.activities.end[enqueued.work[own]][order])
+    none = np.iinfo(np.int64).min
+    return np.append(none, ends)[np.searchsorted(at[order], position)]

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, is_collective_call
 from htagraph.graph.activities import Activities
@@ -45,9 +45,9 @@ class HostCalls:
         []
     """
 
-    call: npt.NDArray[np.int64]
+    call: Ints
     """The operator (``c10d::…``); each occurs at most once."""
-    work: npt.NDArray[np.int64]
+    work: Ints
     """The activity of kind HOST_COMMUNICATION; each occurs at most once."""
     confidence: npt.NDArray[np.int8]
     """How sure the pair is, percent."""
@@ -58,7 +58,7 @@ class HostCalls:
         empty = np.empty(0, np.int64)
         return HostCalls(empty, empty, np.empty(0, np.int8))
 
-    def call_of(self, work: Array) -> npt.NDArray[np.int64]:
+    def call_of(self, work: Array) -> Ints:
         """Return the operator that asked for each of some activities, -1 where it is unknown."""
         if not len(self.work):
             return np.full(len(work), -1, np.int64)
@@ -100,7 +100,7 @@ def host_calls(acts: Activities, names: tuple[str, ...], naming: Naming = DEFAUL
     return HostCalls(call[order], done[order], confidence[order].astype(np.int8))
 
 
-def _calls(acts: Activities, names: tuple[str, ...]) -> npt.NDArray[np.int64]:
+def _calls(acts: Activities, names: tuple[str, ...]) -> Ints:
     """Return the operators that ask for communication, without those that only pass on to another one inside them."""
     ops = np.flatnonzero(acts.kind == ActivityKind.OP)
     asking = [name for name in np.unique(acts.name[ops]).tolist() if is_collective_call(names[name])]
@@ -109,9 +109,7 @@ def _calls(acts: Activities, names: tuple[str, ...]) -> npt.NDArray[np.int64]:
     return np.setdiff1d(calls, above[above >= 0])
 
 
-def _operations(
-    acts: Activities, names: tuple[str, ...], naming: Naming, rows: Array, words: dict[str, int]
-) -> npt.NDArray[np.int64]:
+def _operations(acts: Activities, names: tuple[str, ...], naming: Naming, rows: Array, words: dict[str, int]) -> Ints:
     """Return the number in `words` of the operation that each activity's name stands for; new words are added."""
     distinct, inverse = np.unique(acts.name[rows], return_inverse=True)
     codes = [words.setdefault(collective_op(names[name], naming, host=True), len(words)) for name in distinct.tolist()]
@@ -152,7 +150,7 @@ def _of_rank(
     return parts
 
 
-def _around(acts: Activities, works: tuple[Array, Array], calls: tuple[Array, Array]) -> npt.NDArray[np.int64]:
+def _around(acts: Activities, works: tuple[Array, Array], calls: tuple[Array, Array]) -> Ints:
     """Return for each work the operator of its kind that ran on its thread when it began; -1 for none.
 
     An operator leads to one piece of work: the first that begins in it.
@@ -236,15 +234,15 @@ def _latency(acts: Activities, pairs: tuple[Array, Array]) -> float:
 class CallArguments:
     """What the recorded inputs of operators of c10d, or of a backend's own records, say; -1 where they say nothing."""
 
-    peer: npt.NDArray[np.int64]
+    peer: Ints
     """Rank within the group: the partner of a send or receive, the root of a rooted collective."""
-    tag: npt.NDArray[np.int64]
+    tag: Ints
     """Tag of a send or receive."""
-    elements: npt.NDArray[np.int64]
+    elements: Ints
     """Elements of the largest input; the whole message."""
-    own_elements: npt.NDArray[np.int64]
+    own_elements: Ints
     """Elements that the rank contributes: of the last tensor or list of tensors among the inputs."""
-    width: npt.NDArray[np.int64]
+    width: Ints
     """Bytes of an element."""
 
 

@@ -14,16 +14,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array, Mask
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import collective_op, is_wait, names_that
-from htagraph.graph.evidence.call_sites import grouped, mixed, owners
-from htagraph.graph.evidence.host_threads import HostThread
+from htagraph.graph.evidence.calls import grouped, mixed, owners
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.threads import HostThread
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["HostWaits", "enqueued_works", "host_waits"]
-
-Array = npt.NDArray[np.int64]
 
 
 class HostWaits(NamedTuple):
@@ -88,12 +87,12 @@ class _Timeline:
     frames: Array
     """Which moments of the thread are ends of Python frames that wait, by their names."""
     times: Array
-    free: npt.NDArray[np.bool_]
+    free: Mask
     """Whether the thread may wait in the stretch after each moment: no operator runs there, or one that enqueued a
     collective, runs hooks, or waits by its name."""
-    named: npt.NDArray[np.bool_]
+    named: Mask
     """Whether a Python frame that waits, by its name, ends in the stretch after each moment."""
-    after_backward: npt.NDArray[np.bool_]
+    after_backward: Mask
     """Whether no backward operator lies around each moment."""
     key: npt.NDArray[np.uint64]
     """Equal for moments of one place in the program."""
@@ -111,7 +110,7 @@ class _Timeline:
         order = np.argsort(vertices)
         return order[np.searchsorted(vertices, vertex, sorter=order)]
 
-    def first(self, wanted: npt.NDArray[np.bool_], since: Array, moment: Array) -> Array:
+    def first(self, wanted: Mask, since: Array, moment: Array) -> Array:
         """Return the first position behind a wanted stretch, after a position and not before a moment (ns), or -1."""
         behind = np.flatnonzero(wanted[:-1]) + 1
         not_before = np.maximum(since + 1, np.searchsorted(self.times, moment))
@@ -145,7 +144,7 @@ def _timeline(job: Job, thread: HostThread, calls: Array) -> _Timeline:
     return _Timeline(thread, shown, frames, thread.times[shown], free, named, outside, key, by_key)
 
 
-def _in_backward(job: Job, rows: Array) -> npt.NDArray[np.bool_]:
+def _in_backward(job: Job, rows: Array) -> Mask:
     """Return which activities are backward operators or inside one."""
     acts = job.activities
     is_one = job.backward_names[acts.name] | (job.forward_thread > 0)
@@ -167,7 +166,7 @@ class _Issued:
     """When its collective ended, ns."""
     blocked: Array
     """Position of the moment after the stretch in which the thread was idle when the collective ended, else -1."""
-    in_backward: npt.NDArray[np.bool_]
+    in_backward: Mask
     """Whether each call is made during backward and sums gradients."""
 
     @staticmethod

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming, is_backward, names_that
 from htagraph.graph.activities import Activities, Lane, common_time
@@ -19,11 +19,10 @@ from htagraph.trace.columns import Trace
 
 if TYPE_CHECKING:
     from htagraph.graph.clocks import Clock
-    from htagraph.graph.evidence.await_rows import AwaitRows
     from htagraph.graph.evidence.calls import Calls
+    from htagraph.graph.evidence.device_waits import Polled
     from htagraph.graph.evidence.host_communication import HostCalls
-    from htagraph.graph.evidence.polling import Polled
-    from htagraph.graph.evidence.wait_hypotheses import Returns
+    from htagraph.graph.evidence.waits import AwaitRows, Returns
     from htagraph.graph.matches import Matches
 
 __all__ = ["Job"]
@@ -61,14 +60,14 @@ class Job:
     @cached_property
     def await_rows(self) -> AwaitRows:
         """The cuda_sync rows, which name by ids what waited for what."""
-        from htagraph.graph.evidence.await_rows import await_rows
+        from htagraph.graph.evidence.waits import await_rows
 
         return await_rows(self.calls)
 
     @cached_property
     def polled(self) -> Polled:
         """Which moments of host threads wait for the device by asking again and again."""
-        from htagraph.graph.evidence.polling import polled
+        from htagraph.graph.evidence.device_waits import polled
 
         return polled(self.calls)
 
@@ -82,17 +81,17 @@ class Job:
     @cached_property
     def loaders(self) -> npt.NDArray[np.int32]:
         """For each stretch of `slices`: the annotation or operator of the data loader whose time it is, or -1."""
-        from htagraph.graph.evidence.loaders import loaders
+        from htagraph.graph.evidence.threads import loaders
 
         return loaders(self)
 
     @cached_property
-    def forward_thread(self) -> npt.NDArray[np.int64]:
+    def forward_thread(self) -> Ints:
         """For each activity: the thread whose forward operator it is the backward of, 0 or less for none."""
         return self.activities.arg("fwd_thread_id")
 
     @cached_property
-    def backward_names(self) -> npt.NDArray[np.bool_]:
+    def backward_names(self) -> Mask:
         """Which of `names` are those of backward operators."""
         return names_that(is_backward, self.names)
 
@@ -105,16 +104,16 @@ class Job:
     @cached_property
     def worker_loads(self) -> tuple[Array, Array]:
         """The stretches in which a thread waits for workers of a data loader: (moments they begin at, its regions)."""
-        from htagraph.graph.evidence.loaders import worker_loads
+        from htagraph.graph.evidence.threads import worker_loads
 
         return worker_loads(self)
 
     @cached_property
-    def time(self) -> npt.NDArray[np.int64]:
+    def time(self) -> Ints:
         """The time of each vertex on the common clock, ns."""
         return common_time(self.activities, self.clocks)
 
-    def moment(self, vertex: Array) -> npt.NDArray[np.int64]:
+    def moment(self, vertex: Array) -> Ints:
         """Return when vertices were recorded, on the common clock, ns."""
         return self.time[vertex] if self.clocks else self.activities.moment(vertex)
 

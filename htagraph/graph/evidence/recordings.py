@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities
@@ -28,15 +27,15 @@ class Recordings:
         [0, 1, 2, 3]
     """
 
-    rank: npt.NDArray[np.int64]
-    begin: npt.NDArray[np.int64]
+    rank: Ints
+    begin: Ints
     """The start of its first activity, ns on the common clock."""
-    end: npt.NDArray[np.int64]
+    end: Ints
     """The end of its last activity, ns on the common clock."""
-    first_step: npt.NDArray[np.int64]
+    first_step: Ints
     """Number of its first step; -1 without steps."""
-    last_step: npt.NDArray[np.int64]
-    step_ns: npt.NDArray[np.int64]
+    last_step: Ints
+    step_ns: Ints
     """The median duration of its steps, ns; without steps, that of the recording."""
 
     @property

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints
 from htagraph.core.kinds import ActivityKind, Provenance
-from htagraph.graph.evidence.call_sites import grouped, mixed
-from htagraph.graph.evidence.calls import Calls
-from htagraph.graph.evidence.wait_hypotheses import (
+from htagraph.graph.evidence.calls import Calls, grouped, mixed
+from htagraph.graph.evidence.waits import (
     Answer,
     Hypothesis,
     Ordered,
@@ -25,7 +23,7 @@ from htagraph.graph.evidence.wait_hypotheses import (
 )
 from htagraph.graph.tolerances import LIMITS, Confidence
 
-__all__ = ["SharedByRank", "StreamWaits", "as_site", "stream_waits"]
+__all__ = ["SharedByRank", "StreamWaits", "as_site", "boundary_waits", "idle_ends", "joined", "stream_waits"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +34,12 @@ class StreamWaits:
     before it.
     """
 
-    lane: npt.NDArray[np.int64]
-    position: npt.NDArray[np.int64]
-    record_lane: npt.NDArray[np.int64]
-    record: npt.NDArray[np.int64]
-    provenance: npt.NDArray[np.int64]
-    confidence: npt.NDArray[np.int64]
+    lane: Ints
+    position: Ints
+    record_lane: Ints
+    record: Ints
+    provenance: Ints
+    confidence: Ints
 
     def take(self, keep: Array) -> StreamWaits:
         """Return the waits of a mask."""
@@ -69,16 +67,16 @@ class SharedByRank:
     calls: Calls
     main: int
     """The stream with the most computation."""
-    streams: npt.NDArray[np.int64]
-    quiet: npt.NDArray[np.int64]
+    streams: Ints
+    quiet: Ints
     """Streams on which only collectives run."""
     places: list[tuple[Ordered, int]]
     """Places of the program where work on side streams ends: (anchors by the step of the work, stream)."""
     first: int
     """The first activity of the rank."""
-    awaited: npt.NDArray[np.int64]
+    awaited: Ints
     """For each activity of the rank: when the work that it is known to wait for ended, ns. `learn` updates it."""
-    records: npt.NDArray[np.int64]
+    records: Ints
     """The positions of calls that record events."""
     window: int
     """Waiting work starts this soon after the awaited work ended, ns."""
@@ -363,3 +361,159 @@ def _hypotheses(shared: SharedByRank, position: Array, lane: Array) -> Iterator[
     for anchors, stream in loose:
         match = waits.match(anchors)
         yield np.where(match >= 0, stream, -1), match, Plausible.NO
+
+
+def boundary_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[StreamWaits]:
+    """Yield the stream waits of a rank whose trace has no calls that record events or wait for them.
+
+    A collective waits for what the compute stream had enqueued by its launch. The compute stream waits for a collective
+    right after its launch if the times of its call site show that; otherwise only the kernels wait for it that started
+    right after its end without another reason.
+    """
+    shared = SharedByRank.of(calls, rank)
+    own = calls.of_rank(rank)
+    launches = own.start + np.flatnonzero(calls.communicates[own] & (calls.launched[own] != shared.main))
+    sides = [launches[rows] for rows in grouped(mixed(calls.site[launches], calls.launched[launches]))]
+    for position in sides:
+        source = calls.elsewhere(position, calls.launched[position])
+        source = np.where(np.isin(source, shared.quiet) | (source < 0), shared.main, source)
+        yield from _tested(shared, position, calls.launched[position], source, Plausible.YES, counts)
+    for position in sides:
+        main = np.full(len(position), shared.main)
+        yield from _tested(shared, position + 1, main, calls.launched[position], Plausible.NO, counts)
+    yield _right_behind(shared, launches, counts)
+
+
+def _tested(
+    shared: SharedByRank, position: Array, lane: Array, source: Array, plausible: Plausible, counts: Counter[str]
+) -> Iterator[StreamWaits]:
+    """Yield the waits of a call site if the times allow them and, unless they are plausible, they explain something."""
+    target = shared.calls.enqueued.first_from(lane, position)
+    keep = target >= 0
+    position, lane, source, target = position[keep], lane[keep], source[keep], target[keep]
+    if not len(position):
+        return
+    answer: Answer | None = best(
+        shared.calls, as_site(shared, position, lane, target), iter([(source, position, plausible)])
+    )
+    if answer is None:
+        return
+    confidence = Confidence.NOT_RECORDED if answer.explained > answer.unexplained else Confidence.EVEN
+    waits = StreamWaits.inferred(lane, position, source, position, confidence)
+    shared.learn(waits)
+    counts["inferred without calls"] += len(position)
+    yield waits
+
+
+def _right_behind(shared: SharedByRank, launches: Array, counts: Counter[str]) -> StreamWaits:
+    """Return the waits of compute kernels that start right after an earlier collective ends, for no other reason."""
+    calls, acts = shared.calls, shared.calls.job.activities
+    of_rank, own = (each.of_rank(int(calls.job.lanes[shared.main].rank)) for each in (acts, calls))
+    collective = of_rank.start + np.flatnonzero(
+        (acts.kind[of_rank] == ActivityKind.COMMUNICATION) & (acts.cause[of_rank] >= 0)
+    )
+    collective = collective[np.isin(calls.position[acts.cause[collective]], launches)]
+    collective = collective[np.argsort(acts.end[collective], kind="stable")]
+    position = own.start + np.flatnonzero(calls.launched[own] == shared.main)
+    lane = np.full(len(position), shared.main)
+    target = calls.enqueued.first_from(lane, position)
+    site = as_site(shared, position, lane, target)
+    at = np.searchsorted(acts.end[collective], site.over, side="right") - 1
+    source = collective[np.maximum(at, 0)] if len(collective) else np.zeros(len(at), np.int64)
+    end, record = acts.end[source], calls.position[np.maximum(acts.cause[source], 0)] + 1
+    waits = (at >= 0) & (record <= position) & (end > site.free + LIMITS.tick_ns) & (site.over - end <= site.window)
+    counts["inferred without calls"] += int(waits.sum())
+    return StreamWaits.inferred(
+        lane[waits], position[waits], acts.lane[source[waits]].astype(np.int64), record[waits], Confidence.EVEN
+    )
+
+
+def joined(calls: Calls, rank: int, waits: StreamWaits) -> StreamWaits:
+    """Return the waits of a rank, with those turned around that leave a stream's work awaited by nobody.
+
+    A stream's results are used somewhere: by a stream or a thread that waits for it. Where no wait and no
+    synchronization is for a stream, but the stream itself is said to wait, without any evidence from time, the other
+    stream is taken to wait for it, if the recorded times allow that. Streams that communicate are left alone, since
+    other ranks wait for those, and so are waits inside operators: a library forks and joins in one.
+
+    Args:
+        calls: the calls of the job.
+        rank: the rank of the waits.
+        waits: its waits, as inferred.
+    """
+    syncs, own = calls.of_kind_on(rank, ActivityKind.SYNC), calls.of_rank(rank)
+    synchronized, communicating = calls.lane_at(calls.before[syncs]), calls.launched[own][calls.communicates[own]]
+    awaited = np.concatenate((waits.record_lane, synchronized, communicating))
+    turnable = (waits.confidence == Confidence.POSSIBLE) & (waits.record_lane >= 0) & ~calls.in_operator[waits.position]
+    lane, record_lane = waits.lane.copy(), waits.record_lane.copy()
+    awaited_streams = {*awaited.tolist(), *calls.lanes[rank][:1].tolist()}
+    some = np.flatnonzero(turnable)
+    for rows in (some[group] for group in grouped(waits.lane[some])):
+        if int(waits.lane[rows[0]]) not in awaited_streams and _is_possible(calls, waits, rows):
+            lane[rows], record_lane[rows] = waits.record_lane[rows], waits.lane[rows]
+    return StreamWaits(lane, waits.position, record_lane, waits.record, waits.provenance, waits.confidence)
+
+
+def _is_possible(calls: Calls, waits: StreamWaits, rows: Array) -> bool:
+    """Return whether the work before each record on the stream that waits was over when the other stream went on."""
+    acts = calls.job.activities
+    source = calls.enqueued.last_before(waits.lane[rows], waits.record[rows])
+    target = calls.enqueued.first_from(waits.record_lane[rows], waits.position[rows])
+    known = (source >= 0) & (target >= 0)
+    over = acts.end[source[known]] <= acts.start[target[known]] + LIMITS.tick_ns
+    return bool(known.any() and over.mean() >= 1 - LIMITS.damaged)
+
+
+def idle_ends(calls: Calls, source: Array, target: Array) -> tuple[Array, Array, Array]:
+    """Return (source, target, confidence) of waits between streams that only the times tell.
+
+    Args:
+        calls: the calls of the job.
+        source: the work that is already known to be waited for.
+        target: the work that waits for each.
+    """
+    acts = calls.job.activities
+    free = np.full(len(acts), np.iinfo(np.int64).min)
+    np.maximum.at(free, target, acts.end[source])
+    parts = [_of_rank(calls, rank, free) for rank, lanes in calls.lanes.items() if len(lanes) > 1]
+    columns = zip(*parts, strict=True) if parts else ((), (), ())
+    first, second, sure = (np.concatenate([np.zeros(0, np.int64), *column]) for column in columns)
+    return first, second, sure
+
+
+def _of_rank(calls: Calls, rank: int, free: Ints) -> tuple[Array, Array, Array]:
+    """Return (source, target, confidence) for one rank.
+
+    Args:
+        calls: the calls of the job.
+        rank: the rank.
+        free: for each activity, when all work had ended that it is known to wait for, ns.
+    """
+    acts, window = calls.job.activities, start_window(calls, rank, LIMITS.window_ns, LIMITS.started_ns)
+    enqueued, lanes = calls.enqueued, calls.lanes[rank]
+    work = enqueued.work[slice(*np.searchsorted(enqueued.lane, (lanes.min(), lanes.max() + 1)))]
+    work = work[np.lexsort((acts.start[work], acts.lane[work]))]
+    behind = np.append(False, acts.lane[work[1:]] == acts.lane[work[:-1]])
+    idle_from = np.where(behind, np.append(0, acts.end[work[:-1]]), np.iinfo(np.int64).max)
+    cause = acts.cause[work]
+    ready = np.where(cause >= 0, acts.start[np.maximum(cause, 0)], np.iinfo(np.int64).min)
+    ready = np.maximum(np.maximum(ready, free[work]), idle_from)
+    long = (idle_from < acts.start[work]) & (ready + LIMITS.times_window * window <= acts.start[work])
+    target, since = work[long], ready[long]
+    by_end = work[np.argsort(acts.end[work], kind="stable")]
+    ends = acts.end[by_end]
+    at = np.searchsorted(ends, acts.start[target] + LIMITS.tick_ns, side="right") - 1
+    source = by_end[at]
+    before = _enqueued_before(calls, source, target)
+    near = (acts.start[target] - acts.end[source] <= window) & (acts.lane[source] != acts.lane[target]) & before
+    chances = (at - np.searchsorted(ends, since, side="right") + 1) * window
+    sure = 100 - 100 * chances // np.maximum(1, acts.start[target] - since)
+    near &= sure >= Confidence.EVEN
+    return source[near], target[near], np.minimum(Confidence.LIKELY, sure[near])
+
+
+def _enqueued_before(calls: Calls, source: Array, target: Array) -> Array:
+    """Return which sources were enqueued before their targets, as far as their calls are known."""
+    cause = calls.job.activities.cause
+    first, second = (np.where(cause[each] >= 0, calls.position[cause[each]], -1) for each in (source, target))
+    return np.asarray((first < 0) | (second < 0) | (first < second))

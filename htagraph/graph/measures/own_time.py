@@ -11,7 +11,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, occurring
 from htagraph.core.intervals import Intervals, union
 from htagraph.core.kinds import BETWEEN, DEVICE, OPERATORS, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
-from htagraph.graph.pending import blocked_since
+from htagraph.graph.activities import blocked_since
 
 if TYPE_CHECKING:
     from htagraph.graph.activities import Activities, Edges

@@ -14,8 +14,8 @@ from htagraph.core.naming import names_that
 from htagraph.core.statistics import MOST
 
 if TYPE_CHECKING:
-    from htagraph.graph.criteria import IntSelector
     from htagraph.graph.dependency_graph import DependencyGraph
+    from htagraph.graph.selection import IntSelector
 
 __all__ = [
     "StepWindow",

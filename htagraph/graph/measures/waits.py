@@ -19,7 +19,7 @@ from htagraph.core.computing import once
 from htagraph.core.intervals import difference, length, union
 from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind, of_kinds
 from htagraph.core.statistics import least_of
-from htagraph.graph.pending import blocked_since
+from htagraph.graph.activities import blocked_since
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

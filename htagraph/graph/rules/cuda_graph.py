@@ -6,8 +6,8 @@ import numpy as np
 
 from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.graph.activities import Edges
+from htagraph.graph.evidence.cuda_graphs import graph_launches
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.launches import graph_launches
 
 __all__ = ["cuda_graph"]
 
@@ -16,8 +16,8 @@ def cuda_graph(job: Job) -> Edges:
     """Return an edge from the start of each graph launch to the start of each kernel or copy with its correlation id.
 
     For the first kernel or copy on each stream, the lag is the recorded time between the two starts; once all other
-    edges are known, `construction.latency` reduces it to the launch latency. Those after it have lag 0: the STREAM
-    edges order them, and EVENT_WAIT edges where branches meet (`evidence.graph_branches`).
+    edges are known, `construction.fit` reduces it to the launch latency. Those after it have lag 0: the STREAM
+    edges order them, and EVENT_WAIT edges where branches meet (`evidence.cuda_graphs`).
     """
     acts = job.activities
     work = np.flatnonzero(acts.on_device & (acts.cause >= 0))

@@ -8,18 +8,16 @@ waits, which is longer than the wait itself.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array, Mask
 from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.core.naming import has_loader_workers, names_that
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.call_sites import grouped, mixed
+from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["dataloader"]
-
-Array = npt.NDArray[np.int64]
 
 _STEADY = 2.0
 """The thread works for its batches, and does not wait, if the times between batches vary more than this many times as
@@ -60,7 +58,7 @@ def dataloader(job: Job) -> Edges:
     return Edges.concatenate([stretches, *parts])
 
 
-def _longest(job: Job, region: Array, lasts: Array, eligible: npt.NDArray[np.bool_]) -> list[Array]:
+def _longest(job: Job, region: Array, lasts: Array, eligible: Mask) -> list[Array]:
     """Return for each loader the longest stretch of each of its batches, in order of time.
 
     A loader is known by its thread and its name.
@@ -79,7 +77,7 @@ def _longest(job: Job, region: Array, lasts: Array, eligible: npt.NDArray[np.boo
     return [rows[of_loader] for of_loader in grouped(mixed(acts.lane[region[rows]], acts.name[region[rows]]))]
 
 
-def _workers_edges(job: Job, resumes: Array, lasts: Array, region: Array) -> tuple[npt.NDArray[np.bool_], Edges]:
+def _workers_edges(job: Job, resumes: Array, lasts: Array, region: Array) -> tuple[Mask, Edges]:
     """Return (for which batches of a loader its workers were waited for, an edge to the end of each of these waits).
 
     Args:

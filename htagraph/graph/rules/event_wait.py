@@ -12,15 +12,11 @@ import numpy as np
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.call_sites import mixed
-from htagraph.graph.evidence.calls import Calls, spread
-from htagraph.graph.evidence.graph_branches import graph_branches
-from htagraph.graph.evidence.idle_ends import idle_ends
+from htagraph.graph.evidence.calls import Calls, mixed, spread
+from htagraph.graph.evidence.cuda_graphs import graph_branches
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.stream_joins import joined
-from htagraph.graph.evidence.stream_waits import StreamWaits, stream_waits
-from htagraph.graph.evidence.wait_hypotheses import unresolved_waits
-from htagraph.graph.evidence.waits_at_collectives import boundary_waits
+from htagraph.graph.evidence.stream_waits import StreamWaits, boundary_waits, idle_ends, joined, stream_waits
+from htagraph.graph.evidence.waits import unresolved_waits
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["event_wait", "event_waits"]

@@ -17,11 +17,10 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import names_like
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.call_sites import grouped
-from htagraph.graph.evidence.calls import Calls
-from htagraph.graph.evidence.implicit_syncs import implicit_syncs
+from htagraph.graph.evidence.calls import Calls, grouped, last_ends, work_before
+from htagraph.graph.evidence.device_waits import implicit_syncs
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.wait_hypotheses import (
+from htagraph.graph.evidence.waits import (
     Answer,
     Hypothesis,
     Plausible,
@@ -33,7 +32,6 @@ from htagraph.graph.evidence.wait_hypotheses import (
     returns,
     unresolved_waits,
 )
-from htagraph.graph.evidence.work_before import last_ends, work_before
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["host_sync", "host_syncs"]

@@ -6,8 +6,8 @@ import numpy as np
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
+from htagraph.graph.evidence.cuda_graphs import graph_launches
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.launches import graph_launches
 
 __all__ = ["launch"]
 
@@ -15,7 +15,7 @@ __all__ = ["launch"]
 def launch(job: Job) -> Edges:
     """Return an edge from the start of each launch to the start of each kernel or copy with its correlation id.
 
-    The lag is the recorded time between the two starts. Once all other edges are known, `construction.latency` reduces
+    The lag is the recorded time between the two starts. Once all other edges are known, `construction.fit` reduces
     it to the launch latency, without the time that the kernel or copy waited for something else. Kernels and copies of
     a CUDA graph launch have a GRAPH edge instead (`rules.cuda_graph`).
     """

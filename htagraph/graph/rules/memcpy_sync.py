@@ -13,9 +13,9 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import names_like
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.call_sites import mixed
+from htagraph.graph.evidence.calls import mixed
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.wait_hypotheses import returns
+from htagraph.graph.evidence.waits import returns
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["memcpy_sync"]

@@ -9,8 +9,7 @@ import numpy as np
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.call_sites import mixed
-from htagraph.graph.evidence.calls import Calls
+from htagraph.graph.evidence.calls import Calls, mixed
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS, Confidence
 

@@ -13,11 +13,9 @@ import numpy as np
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import is_collective_call, names_that, transfer_direction
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.hand_overs import hand_overs
-from htagraph.graph.evidence.host_threads import HostThread, host_threads
 from htagraph.graph.evidence.host_waits import enqueued_works, host_waits
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.loaders import waited_loaders
+from htagraph.graph.evidence.threads import HostThread, hand_overs, host_threads, waited_loaders
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["thread"]
@@ -41,7 +39,7 @@ def thread(job: Job) -> Edges:
     that enqueued it waits for its end, whether or not that wait blocked (`evidence.host_waits`).
 
     Producers and consumers, futures: a thread that regularly goes on right after an operator of another thread ends
-    waits for it (`evidence.hand_overs`).
+    waits for it (`evidence.threads`).
 
     Any other thread: what woke it is unknown. Its first activity, and the first after each long pause, waits for the
     latest moment on the rank's busiest thread or device, so that it moves with the job in a what-if. If it wakes while

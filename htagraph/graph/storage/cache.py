@@ -7,24 +7,26 @@ import hashlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import astuple, dataclass, replace
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any, Final
 
+from htagraph.core.computing import processors
 from htagraph.core.errors import HtagraphError, StoredGraphError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage.array_file import write_whole
 from htagraph.graph.storage.cache_folder import SUFFIX, cache_folder, limit_bytes, make_room
-from htagraph.graph.storage.digests import FileState, file_states, is_unchanged
-from htagraph.graph.storage.parts import SCHEMA
-from htagraph.graph.storage.saved import read_graph, write_graph
-from htagraph.trace.reading.discover import TracePaths, find_files
-from htagraph.trace.remote import is_url, path_of
+from htagraph.graph.storage.saved import SCHEMA, read_graph, write_graph
+from htagraph.trace.discover import TracePaths, find_files
+from htagraph.trace.remote import RemotePath, TracePath, fingerprint, is_url, path_of
 
-__all__ = ["cached"]
+__all__ = ["FileState", "cached", "file_states", "is_unchanged"]
 
 _WORTH_BYTES: Final = 32 << 20
 """Bytes of JSON from which a job is cached. Measured: smaller ones load in half a second, which a cache would not make
@@ -171,3 +173,92 @@ def _make(folder: Path) -> None:
     """Make a folder of the cache that only its user can read: names of kernels and jobs are nobody else's business."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
+
+
+_PIECE_BYTES: Final = 1 << 20
+"""Bytes that are digested at once. Chosen: fits into the cache of a processor core. Doubled, nothing is faster."""
+_SETTLED_NS: Final = 2_000_000_000
+"""ns: a file that changed less than this before it was digested may change again without a new time, because some file
+systems count whole seconds or two (FAT). Doubled, files just written are digested once more."""
+_MAX_THREADS: Final = 8
+"""Threads that digest files. Chosen: disks are busy by then. Doubled, only faster disks gain."""
+
+
+@dataclass(frozen=True)
+class FileState:
+    """A file as it was found on the disk, and the digest of its bytes."""
+
+    size: int
+    """Bytes."""
+    modified_ns: int
+    changed_ns: int
+    """When its bytes or its entry changed, which no program can set."""
+    inode: int
+    device: int
+    found_ns: int = 0
+    """When it was found so."""
+    digest: str = ""
+
+    @property
+    def disk(self) -> tuple[int, ...]:
+        """What the disk says of it."""
+        return astuple(self)[:5]
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether another change would show in its times."""
+        return max(self.modified_ns, self.changed_ns) + _SETTLED_NS < self.found_ns
+
+
+def file_states(files: Sequence[TracePath], known: Mapping[str, FileState]) -> list[FileState]:
+    """Return the state of each file with the digest of its bytes; files that are as they were known are not read.
+
+    Args:
+        files: the files.
+        known: states of before, by path.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+
+    def state(path: TracePath) -> FileState:
+        if isinstance(path, RemotePath):
+            return _in_store(path)
+        now, before = _on_disk(path), known.get(str(path))
+        if before is not None and before.disk == now.disk and before.is_settled:
+            return before
+        return replace(now, digest=_bytes_digest(path))
+
+    with ThreadPoolExecutor(min(_MAX_THREADS, processors())) as threads:
+        return list(threads.map(state, files))
+
+
+def is_unchanged(path: TracePath, state: FileState) -> bool:
+    """Return whether a file still is as it was found."""
+    try:
+        return (_in_store(path) if isinstance(path, RemotePath) else _on_disk(path)).disk == state.disk
+    except OSError:
+        return False
+
+
+def _in_store(path: RemotePath) -> FileState:
+    """Return the state of a file that a store keeps; its tag, or the time of its upload, stands for its bytes."""
+    size, tag = fingerprint(path)
+    if not tag:
+        msg = "the store does not say whether a file changed"
+        raise OSError(msg)
+    return FileState(size, tag, 0, 0, 0, time.time_ns(), f"{size} {tag}")
+
+
+def _on_disk(path: Path) -> FileState:
+    found_ns = time.time_ns()
+    stat = path.stat()
+    return FileState(stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev, found_ns)
+
+
+def _bytes_digest(path: Path) -> str:
+    digest, piece = hashlib.blake2b(digest_size=16), memoryview(bytearray(_PIECE_BYTES))
+    with path.open("rb", buffering=0) as file:
+        while read := file.readinto(piece):
+            digest.update(piece[:read])
+    return digest.hexdigest()

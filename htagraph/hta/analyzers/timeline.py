@@ -10,7 +10,7 @@ import pandas as pd
 from htagraph.core.errors import SelectionError
 from htagraph.core.naming import short_name
 from htagraph.hta.common.timeline import TimelinePlotSetting, bars
-from htagraph.output.plot.hta_shapes.show import show
+from htagraph.output.plot.hta import show
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

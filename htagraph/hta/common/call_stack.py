@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
+from htagraph.hta.common.trace_call_graph import parents_in_frame
 from htagraph.hta.common.trace_call_stack import (
     NON_EXISTENT_NODE_INDEX,
     NULL_NODE_INDEX,
@@ -16,7 +17,6 @@ from htagraph.hta.common.trace_call_stack import (
     StackWalks,
 )
 from htagraph.hta.common.types import DeviceType, infer_device_type
-from htagraph.hta.shapes.stacks import parents_in_frame
 
 if TYPE_CHECKING:
     from htagraph.hta.common.trace import Trace

@@ -311,7 +311,7 @@ def plot_events_timeline(
     if setting.plot_format is PlotFormat.HTML:
         return str(figure.to_html(include_plotlyjs="cdn"))
     if setting.plot_format is PlotFormat.Inline:
-        from htagraph.output.plot.hta_shapes.show import show
+        from htagraph.output.plot.hta import show
 
         show(figure)
     return None

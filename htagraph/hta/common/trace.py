@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from htagraph.hta.common.trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
 from htagraph.hta.configs.parser_config import ParserConfig
-from htagraph.hta.shapes.device import device_type
 from htagraph.hta.shapes.job import HtaJob, TraceFiles, files_of, open_job
+from htagraph.hta.shapes.names import is_mtia
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["MetaData", "Trace", "TraceSymbolTable", "parse_trace_file"]
 
 MetaData: TypeAlias = dict[str, Any]
+_BY_LAUNCH = {"cudaLaunchKernel": "NVIDIA GPU", "hipLaunchKernel": "AMD GPU", "runFunction": "MTIA"}
 
 
 class Trace:
@@ -114,7 +115,7 @@ class Trace:
         """
         self._require(rank)
         if rank not in self._frames:
-            from htagraph.hta.shapes.parsed import parsed_frame
+            from htagraph.hta.shapes.frame import parsed_frame
 
             self._frames[rank] = parsed_frame(self.job, rank, self.parser_config)
         return self._frames[rank]
@@ -135,7 +136,12 @@ class Trace:
 
     def get_device_type(self) -> str:
         """Return ``"NVIDIA GPU"``, ``"AMD GPU"``, ``"MTIA"`` or ``"UNKNOWN GPU"``."""
-        return device_type(self.job)
+        traces = self.job.traces.values()
+        if any(is_mtia(trace) for trace in traces):
+            return "MTIA"
+        names = {name for trace in traces for name in trace.names}
+        kinds = (kind for prefix, kind in _BY_LAUNCH.items() if any(name.startswith(prefix) for name in names))
+        return next(kinds, "UNKNOWN GPU")
 
     def get_raw_trace_for_one_rank(self, rank: int = 0) -> dict[str, Any]:
         """Return a rank's file as JSON.

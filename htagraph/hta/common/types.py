@@ -5,12 +5,12 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from htagraph.hta.shapes.stacks import is_device_lane
+from htagraph.core.arrays import Array
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DeviceType", "infer_device_type"]
+__all__ = ["DeviceType", "infer_device_type", "is_device_lane"]
 
 
 class DeviceType(Enum):
@@ -33,3 +33,8 @@ def infer_device_type(df: pd.DataFrame) -> DeviceType:
     if len(streams) and is_device_lane(pid, tid, streams):
         return DeviceType.GPU
     return DeviceType.CPU if len(streams) and (streams == -1).all() else DeviceType.UNKNOWN
+
+
+def is_device_lane(pid: object, tid: object, streams: Array) -> bool:
+    """Return whether a group of rows with one pid and tid is a stream or a device's track, and no thread."""
+    return bool((streams > 0).all()) or pid == 0 or tid == 0

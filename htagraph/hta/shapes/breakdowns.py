@@ -1,97 +1,157 @@
-"""HTA's breakdowns: temporal, idle, kernels, user annotations, overlap."""
+"""HTA's breakdowns: temporal, idle, kernels, user annotations, overlap.
+
+Each function whose name begins with ``get_`` is a method of `TraceAnalysis`.
+"""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from pandas.api.extensions import ExtensionArray
 
 from htagraph.analyses.kernel_types import kernel_types
 from htagraph.analyses.overlap import overlap
-from htagraph.analyses.temporal_breakdown import temporal_breakdown as native_temporal_breakdown
+from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import DEVICE_WORK, KERNELS, ActivityKind
 from htagraph.core.statistics import described, summed
+from htagraph.hta.common.trace_symbol_table import decode_symbol_id_to_symbol_name
 from htagraph.hta.shapes.frame import frame_of, in_whole, rows_of, smallest_type, whole
-from htagraph.hta.shapes.job import HtaJob
-from htagraph.hta.shapes.names import shorten
+from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks
+from htagraph.output.plot import hta as figures
 from htagraph.queries.recorded_events import narrowest
 
 __all__ = [
-    "comm_comp_overlap", "gpu_kernel_breakdown", "gpu_kernels_with_user_annotations", "idle_time_breakdown",
-    "temporal_breakdown", "user_annotation_breakdown",
-]  # fmt: skip
+    "get_comm_comp_overlap",
+    "get_gpu_kernel_breakdown",
+    "get_gpu_kernels_with_user_annotations",
+    "get_gpu_user_annotation_breakdown",
+    "get_idle_time_breakdown",
+    "get_temporal_breakdown",
+]
 
 Part: TypeAlias = tuple[dict[str, Any], list[str], dict[str, Array]]
 """Columns that are the same in all rows, names, statistics by name."""
 
+_TEMPORAL = {
+    "idle": ("idle",), "compute": ("computation",),
+    "non_compute": ("exposed_communication", "exposed_memory", "other"), "kernel": ("window",),
+}  # fmt: skip
+"""HTA's parts of a device's time, each with the native parts that it is the sum of."""
 _CATEGORIES = ("host_wait", "kernel_wait", "other")
-_HIDDEN = ("exposed_communication", "exposed_memory", "other")
 _QUARTERS = {"p25": "25%", "median": "50%", "p75": "75%"}
 _RENAMED = {"sum": "sum (us)", "max": "max (us)", "min": "min (us)", "std": "stddev", "mean": "mean (us)"}
-_OTHERS = "others"
+_NO_DEVICE_WORK = "no device work, so there is nothing to break down"
 
 
-def temporal_breakdown(job: HtaJob) -> pd.DataFrame:
-    """Return how long each rank's device is idle, computes, or does something else, in µs and percent.
+def get_temporal_breakdown(self: HasJob, visualize: bool = True) -> pd.DataFrame:
+    """Return how each rank's time splits into computation, other device work and idle time.
 
-    Ranks without device work have no row.
+    Args:
+        visualize: show a stacked bar per rank.
+
+    Returns:
+        One row per rank with device work: ``rank``, ``idle_time(us)``, ``compute_time(us)``, ``non_compute_time(us)``,
+        ``kernel_time(us)`` (first start to last end of device work), and ``idle_time_pctg``,
+        ``compute_time_pctg``, ``non_compute_time_pctg`` of it, rounded to 2 digits.
     """
-    table = native_temporal_breakdown(job.graph)
-    table = table[(table["executor"] == "device").to_numpy()]
-    if not len(table):
-        _say(job, "no device work, so there is nothing to break down")
-    us = {name: table[f"{name}_us"].to_numpy() for name in (*_HIDDEN, "computation", "idle", "window")}
-    hidden = np.sum([us[name] for name in _HIDDEN], axis=0)
-    parts = {"idle": us["idle"], "compute": us["computation"], "non_compute": hidden}
-    times = {f"{part}_time(us)": each for part, each in (*parts.items(), ("kernel", us["window"]))}
-    window = np.where(us["window"] > 0, us["window"], np.nan)
-    shares = {f"{part}_time_pctg": (100 * (each / window)).round(2) for part, each in parts.items()}
-    return pd.DataFrame({"rank": table["rank"].to_numpy(), **in_whole(job, times), **shares})
+    native = temporal_breakdown(self.job.graph)
+    native = native[(native["executor"] == "device").to_numpy()]
+    if not len(native):
+        self.job.warn(_NO_DEVICE_WORK)
+    us = {part: np.sum([native[f"{name}_us"].to_numpy() for name in names], 0) for part, names in _TEMPORAL.items()}
+    times = in_whole(self.job, {f"{part}_time(us)": each for part, each in us.items()})
+    window = np.where(us["kernel"] > 0, us["kernel"], np.nan)
+    shares = {f"{part}_time_pctg": (100 * (each / window)).round(2) for part, each in us.items() if part != "kernel"}
+    table = pd.DataFrame({"rank": native["rank"].to_numpy(), **times, **shares})
+    if visualize:
+        figures.show(figures.temporal_breakdown(table))
+    return table
 
 
-def idle_time_breakdown(
-    job: HtaJob,
-    ranks: Sequence[int] | None = None,
+def get_comm_comp_overlap(self: HasJob, visualize: bool = True) -> pd.DataFrame:
+    """Return the share of each rank's communication that overlaps with computation.
+
+    Args:
+        visualize: show a bar per rank.
+
+    Returns:
+        One row per rank: ``rank``, ``comp_comm_overlap_pctg`` (rounded to 2 digits, NaN without communication).
+    """
+    native = overlap(self.job.graph)
+    communication = native["communication_us"].to_numpy()
+    share = 100 * (native["hidden_us"].to_numpy() / np.where(communication > 0, communication, np.nan))
+    on_device = np.isin(native["rank"].to_numpy(), _with_device(self.job))
+    columns = {"rank": native["rank"].to_numpy(), "comp_comm_overlap_pctg": np.where(on_device, share, np.nan).round(2)}
+    table = pd.DataFrame(columns)
+    if visualize:
+        figures.show(figures.comm_comp_overlap(table))
+    return table
+
+
+def get_idle_time_breakdown(
+    self: HasJob,
+    ranks: Ranks = None,
     streams: Sequence[int] | None = None,
-    consecutive_kernel_delay: float = 30,
-    *,
-    show_idle_interval_stats: bool = True,
+    visualize: bool = True,
+    visualize_pctg: bool = True,
+    show_idle_interval_stats: bool = False,
+    consecutive_kernel_delay: int = 30,
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Return (idle time of each stream by category, statistics of the pauses behind it or None), µs.
+    """Return why streams are idle: ``host_wait``, ``kernel_wait`` or ``other``.
 
     ``host_wait``: the launch began after all earlier work of the stream had ended. ``kernel_wait``: it did not, and the
     pause is shorter than `consecutive_kernel_delay`. ``other``: the rest, the first work of a stream among it, before
     which there is no pause to measure.
+
+    Args:
+        ranks: rank 0 if not given.
+        streams: all if not given.
+        visualize: show a stacked bar per stream.
+        visualize_pctg: of shares, not of µs.
+        show_idle_interval_stats: return the second table too.
+        consecutive_kernel_delay: gaps shorter than this (µs) that the host did not cause are ``kernel_wait``.
+
+    Returns:
+        (``rank``, ``stream``, ``idle_category``, ``idle_time``, ``idle_time_ratio``; and, if asked for, the
+        statistics of the gaps by ``idle_category``: ``rank``, ``stream``, ``count``, ``mean``, ``std``, ``min``,
+        ``25%``, ``50%``, ``75%``, ``max``, else None), rounded to 2 digits.
     """
-    rank_of, stream_of, category, pause = _pauses(job, consecutive_kernel_delay)
-    chosen = job.ranks(ranks)
-    picked, where = [], []
-    for rank in chosen:
-        rank_rows = np.flatnonzero(rank_of == rank)
-        wanted = stream_of[rank_rows][np.sort(np.unique(stream_of[rank_rows], return_index=True)[1])].tolist()
-        for stream in streams or wanted:
-            rows = rank_rows[stream_of[rank_rows] == stream]
-            if len(rows):
-                picked.append(rows)
-                where.append((rank, stream))
-    if not picked:
-        _say(job, "no device work on the streams asked for, so there is no idle time to break down", chosen)
-    row = np.concatenate([*picked, np.zeros(0, np.int64)])
-    code = np.repeat(np.arange(len(picked)), [len(rows) for rows in picked]) * len(_CATEGORIES) + category[row]
+    rank_of, stream_of, category, pause = _pauses(self.job, consecutive_kernel_delay)
+    chosen = self.job.ranks(ranks)
+    places = [
+        (rank, stream) for rank in chosen for stream in streams or dict.fromkeys(stream_of[rank_of == rank].tolist())
+    ]
+    rows = [np.flatnonzero((rank_of == rank) & (stream_of == stream)) for rank, stream in places]
+    row = np.concatenate([*rows, np.zeros(0, np.int64)])
+    if not len(row):
+        self.job.warn("no device work on the streams asked for, so there is no idle time to break down", chosen)
+    code = np.repeat(np.arange(len(rows)), [len(each) for each in rows]) * len(_CATEGORIES) + category[row]
     codes, group = np.unique(code, return_inverse=True)
-    keys = _idle_keys(np.array(where, np.int64).reshape(-1, 2)[codes // len(_CATEGORIES)])
+    place, which = np.divmod(codes, len(_CATEGORIES))
+    keys = dict(zip(("rank", "stream"), np.array(places, np.int64).reshape(-1, 2)[place].T, strict=True))
     if not streams:  # as HTA keeps them
-        smallest = [smallest_type(job.of_rank(rank).events.arg("stream")) for rank in chosen]
+        smallest = [smallest_type(self.job.of_rank(rank).events.arg("stream")) for rank in chosen]
         # a device event without the argument is on the stream of its thread id, which may need a larger type
         keys["stream"] = keys["stream"].astype(np.result_type(smallest_type(keys["stream"]), *smallest))
-    words = pd.array(np.array(_CATEGORIES, object)[codes % len(_CATEGORIES)], dtype="str")
-    table = _idle_times(keys, words, codes // len(_CATEGORIES), np.bincount(group, np.nan_to_num(pause[row])))
-    return table, _idle_statistics(keys, words, pause[row], group) if show_idle_interval_stats else None
+    words = pd.array(np.array(_CATEGORIES, object)[which], dtype="str")
+    total = np.bincount(group, np.nan_to_num(pause[row]))
+    of_stream = np.bincount(place, total)[place]
+    ratio = total / np.where(of_stream != 0, of_stream, np.nan)
+    begins = np.flatnonzero(np.diff(keys["rank"], prepend=-1))  # HTA counts each rank's rows from 0
+    index = np.arange(len(place)) - np.repeat(begins, np.diff(begins, append=len(place)))
+    figures_of_time = {"idle_time": total.round(2), "idle_time_ratio": ratio.round(2)}
+    table = pd.DataFrame({**keys, "idle_category": words, **figures_of_time}, index=index)
+    if visualize:
+        figures.show(figures.idle_time_breakdown(table, percent=visualize_pctg))
+    if not show_idle_interval_stats:
+        return table, None
+    known = ~np.isnan(pause[row])
+    statistics = described(pause[row][known], group[known], len(words))
+    columns = {_QUARTERS.get(name, name): each.astype(np.float64).round(2) for name, each in statistics.items()}
+    return table, pd.DataFrame({**keys, **columns}, index=pd.Index(words, name="idle_category"))
 
 
 def _pauses(job: HtaJob, consecutive_kernel_delay: float) -> tuple[Array, Array, Array, Array]:
@@ -109,52 +169,46 @@ def _pauses(job: HtaJob, consecutive_kernel_delay: float) -> tuple[Array, Array,
     return acts.rank[device], streams[acts.lane[device]], category[device], pause[device]
 
 
-def _idle_keys(places: Array) -> dict[str, Array]:
-    return {"rank": places[:, 0], "stream": places[:, 1]}
-
-
-def _idle_times(keys: Mapping[str, Array], words: ExtensionArray, stream: Array, total: Array) -> pd.DataFrame:
-    of_stream = np.bincount(stream, total)[stream] if len(stream) else total
-    begins = np.flatnonzero(np.diff(keys["rank"], prepend=-1))
-    index = np.arange(len(stream)) - np.repeat(begins, np.diff(begins, append=len(stream)))
-    figures = {
-        "idle_time": total.round(2), "idle_time_ratio": (total / np.where(of_stream != 0, of_stream, np.nan)).round(2)
-    }  # fmt: skip
-    return pd.DataFrame({**keys, "idle_category": words, **figures}, index=index)  # HTA counts each rank's rows from 0
-
-
-def _idle_statistics(keys: Mapping[str, Array], words: ExtensionArray, pause: Array, group: Array) -> pd.DataFrame:
-    some = ~np.isnan(pause)
-    figures = described(pause[some], group[some], len(words))
-    columns = {_QUARTERS.get(name, name): each.astype(np.float64).round(2) for name, each in figures.items()}
-    return pd.DataFrame({**keys, **columns}, index=pd.Index(words, name="idle_category"))
-
-
-def gpu_kernel_breakdown(
-    job: HtaJob, duration_ratio: float = 0.8, num_kernels: int = 10, *, include_memory_kernels: bool = True
+def get_gpu_kernel_breakdown(
+    self: HasJob,
+    visualize: bool = True,
+    duration_ratio: float = 0.8,
+    num_kernels: int = 10,
+    include_memory_kernels: bool = True,
+    image_renderer: str = "",
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return (device time of all ranks by the types of kernel that run at once, each rank's kernels by type and name).
+    """Return how the device time splits by kind of kernel and by kernel.
 
-    Of more than `num_kernels` names of a rank and type, those are summed up as ``others`` that come later than
-    `num_kernels` in the order of their total time, or behind which the running total is above its `duration_ratio`
-    quantile. All statistics are over kernels.
+    Args:
+        visualize: show the shares of the kinds, and of the kernels of each kind and rank.
+        duration_ratio: kernels beyond this quantile of the cumulative time are summed up as ``others``.
+        num_kernels: how many kernels of each kind and rank have a row of their own; up to so many, all do.
+        include_memory_kernels: count copies and sets.
+        image_renderer: plotly's name of the renderer that shows the figures.
+
+    Returns:
+        (``kernel_type``, ``sum`` (µs), ``percentage``; and ``name``, ``sum (us)``, ``max (us)``, ``min (us)``,
+        ``stddev``, ``mean (us)``, ``kernel_type``, ``rank``). All statistics are over kernels.
     """
-    acts, types = job.graph.activities, DEVICE_WORK if include_memory_kernels else KERNELS
-    names, parts = job.graph.names, []
+    job, acts = self.job, self.job.graph.activities
+    types, parts = DEVICE_WORK if include_memory_kernels else KERNELS, []
     for rank in job.traces:
+        of_rank = acts.of_rank(rank)
         for kind in types:
-            of_rank = acts.of_rank(rank)
             rows = of_rank.start + np.flatnonzero(acts.kind[of_rank] == kind)
-            words, figures = _aggregated(
-                names, acts.name[rows], acts.duration[rows] / 1000, duration_ratio, num_kernels
-            )
-            parts.append(({"kernel_type": kind.name, "rank": rank}, words, figures))
+            us = acts.duration[rows] / 1000
+            words, statistics = _aggregated(job.graph.names, acts.name[rows], us, duration_ratio, num_kernels)
+            parts.append(({"kernel_type": kind.name, "rank": rank}, words, statistics))
     if not len(_with_device(job)):
-        _say(job, "no device work, so there is nothing to break down")
-    return _type_times(job, types), _together(job, parts, ["kernel_type", "name", "rank"])
+        job.warn(_NO_DEVICE_WORK)
+    tables = _type_times(job, types), _together(job, parts, ["kernel_type", "name", "rank"])
+    if visualize:
+        figures.show(*figures.gpu_kernel_breakdown(*tables), renderer=image_renderer)
+    return tables
 
 
 def _type_times(job: HtaJob, types: Sequence[ActivityKind]) -> pd.DataFrame:
+    """Return the device time of all ranks by the types of kernel that run at once."""
     table, with_device, totals = kernel_types(job.graph), _with_device(job), dict[str, float]()
     columns = (table[column].tolist() for column in ("rank", "kinds", "total_us"))
     for rank, kinds, us in zip(*columns, strict=True):
@@ -167,30 +221,43 @@ def _type_times(job: HtaJob, types: Sequence[ActivityKind]) -> pd.DataFrame:
     return pd.DataFrame({"kernel_type": pd.array(chosen, dtype="str"), "sum": whole(us), "percentage": share})
 
 
-def user_annotation_breakdown(
-    job: HtaJob,
+def get_gpu_user_annotation_breakdown(
+    self: HasJob,
+    use_gpu_annotation: bool = True,
+    visualize: bool = True,
     duration_ratio: float = 0.8,
     num_kernels: int = 1000,
     allowlist_patterns: Sequence[str] | None = None,
-    *,
-    use_gpu_annotation: bool = True,
+    image_renderer: str | None = None,
 ) -> pd.DataFrame | None:
-    """Return the durations of user annotations on devices (or on the host) by rank and name, None if there are none.
+    """Return the time in each user annotation.
 
-    As in `gpu_kernel_breakdown`, some may be summed up as ``others``, but not names that contain one of the
-    `allowlist_patterns`.
+    Args:
+        use_gpu_annotation: on the device, else on the host.
+        visualize: show the shares of each rank.
+        duration_ratio: as for kernels.
+        num_kernels: how many annotations of a rank have a row of their own.
+        allowlist_patterns: annotations whose names contain one of these texts have one in any case.
+        image_renderer: plotly's name of the renderer that shows the figures.
+
+    Returns:
+        ``name``, ``sum (us)``, ``max (us)``, ``min (us)``, ``stddev``, ``mean (us)``, ``rank``; None if no trace
+        has such annotations.
     """
-    category = "gpu_user_annotation" if use_gpu_annotation else "user_annotation"
+    category, job = "gpu_user_annotation" if use_gpu_annotation else "user_annotation", self.job
     if category not in job.symbols.sym_index:
-        _say(job, f"no user annotation in it: no events of category {category}")
+        job.warn(f"no user annotation in it: no events of category {category}")
         return None
-    parts = []
+    parts, kept = [], tuple(allowlist_patterns or ())
     for rank, trace in job.traces.items():
         rows = trace.in_categories(category)
-        us, kept = trace.events.duration[rows] / 1000, tuple(allowlist_patterns or ())
-        words, figures = _aggregated(trace.names, trace.events.name[rows], us, duration_ratio, num_kernels, kept)
-        parts.append(({"rank": rank}, words, figures))
-    return _together(job, parts, ["rank", "name"])
+        us = trace.events.duration[rows] / 1000
+        words, statistics = _aggregated(trace.names, trace.events.name[rows], us, duration_ratio, num_kernels, kept)
+        parts.append(({"rank": rank}, words, statistics))
+    table = _together(job, parts, ["rank", "name"])
+    if visualize:
+        figures.show(*figures.user_annotation_breakdown(table), renderer=image_renderer)
+    return table
 
 
 def _aggregated(
@@ -219,43 +286,49 @@ def _aggregated(
         cut &= ~np.array([any(pattern in word for pattern in kept) for word in words])
         words = [word for word, out in zip(words, cut.tolist(), strict=True) if not out]
         place = np.where(cut, len(words), np.cumsum(~cut) - 1)[place]
-        words += [_OTHERS] * bool(cut.any())
+        words += [figures.OTHERS] * bool(cut.any())
     return words, summed(us, place[group], len(words))
 
 
 def _together(job: HtaJob, parts: Sequence[Part], order: Sequence[str]) -> pd.DataFrame:
     """Return one table of all parts, sorted by some of its columns."""
-    words = [word for _, own, _ in parts for word in own]
-    keys = [{**key, "name": word} for key, own, _ in parts for word in own]
-    rows = np.array(sorted(range(len(keys)), key=lambda i: [keys[i][column] for column in order]), np.int64)
-    columns = {
-        column: np.concatenate([figures[column] for *_, figures in parts] or [np.zeros(0)])[rows] for column in _RENAMED
+    keys = [{**key, "name": word} for key, words, _ in parts for word in words]
+    rows = sorted(range(len(keys)), key=lambda i: [keys[i][column] for column in order])
+    statistics = {
+        shown: np.concatenate([each[name] for *_, each in parts] or [np.zeros(0)])[np.array(rows, np.int64)]
+        for name, shown in _RENAMED.items()
     }
-    columns["std"] = np.nan_to_num(columns["std"])
-    figures = {_RENAMED[column]: each for column, each in columns.items()}
-    figures |= in_whole(job, {_RENAMED[column]: columns[column] for column in ("sum", "max", "min")})
-    table: dict[str, Any] = {"name": pd.array([words[row] for row in rows.tolist()], dtype="str"), **figures}
-    if "kernel_type" in order:
-        table["kernel_type"] = pd.array([keys[row]["kernel_type"] for row in rows.tolist()], dtype="str")
-    return pd.DataFrame(table | {"rank": np.array([keys[row]["rank"] for row in rows.tolist()], np.int64)})
+    statistics["stddev"] = np.nan_to_num(statistics["stddev"])
+    statistics |= in_whole(job, {name: statistics[name] for name in ("sum (us)", "max (us)", "min (us)")})
+    texts = {
+        name: pd.array([keys[row][name] for row in rows], dtype="str")
+        for name in ("name", "kernel_type")
+        if name in order
+    }
+    ranks = np.array([keys[row]["rank"] for row in rows], np.int64)
+    return pd.DataFrame({"name": texts.pop("name"), **statistics, **texts, "rank": ranks})
 
 
-def gpu_kernels_with_user_annotations(
-    job: HtaJob, rank: int, *, expand_names: bool = True, shorten_names: bool = True
+def get_gpu_kernels_with_user_annotations(
+    self: HasJob, rank: int, expand_names: bool = True, shorten_names: bool = True
 ) -> pd.DataFrame | None:
-    """Return the rows of a rank's frame that are device work, each with the shortest annotation over it on its stream.
+    """Return the device events of a rank with the innermost user annotation over each.
 
-    ``user_annotation`` is a number of `HtaJob.symbols`, -1 for none; with `expand_names` the columns ``s_name``,
-    ``s_cat`` and ``s_user_annotation`` hold the texts. None if the rank has no annotation on a device.
+    Args:
+        rank: which rank.
+        expand_names: add ``s_name``, ``s_cat`` and ``s_user_annotation``, the texts behind the numbers.
+        shorten_names: without template arguments and parameters.
+
+    Returns:
+        The columns of the rank's frame and ``user_annotation`` (a symbol's number, -1 for none); None if no
+        trace has annotations on the device.
     """
-    trace = job.of_rank(rank)
-    events = trace.events
-    marks = trace.in_categories("gpu_user_annotation")
-    if "gpu_user_annotation" not in job.symbols.sym_index:
-        _say(job, "no user annotation on a device: no events of category gpu_user_annotation", [rank])
+    job, trace, category = self.job, self.job.of_rank(rank), "gpu_user_annotation"
+    if category not in job.symbols.sym_index:
+        job.warn(f"no user annotation on a device: no events of category {category}", [rank])
         return None
-    acts = job.graph.activities
-    of_rank = acts.of_rank(rank)
+    events, acts = trace.events, job.graph.activities
+    marks, of_rank = trace.in_categories(category), acts.of_rank(rank)
     work = np.isin(events.index, acts.event[of_rank][acts.on_device[of_rank]])
     numbers = np.array([*(job.symbols.sym_index[name] for name in trace.names), -1], np.int64)
     over = np.full(len(events), -1, np.int64)
@@ -268,36 +341,12 @@ def gpu_kernels_with_user_annotations(
     frame = frame_of(job, rank, from_file=False, only=work).reset_index(drop=True)
     frame["end"] = frame["ts"] + frame["dur"]
     frame["user_annotation"] = over[rows_of(job, trace, work)]
-    return _with_names(job, frame, shorten_names=shorten_names) if expand_names else frame
-
-
-def _with_names(job: HtaJob, frame: pd.DataFrame, *, shorten_names: bool) -> pd.DataFrame:
-    texts: Array = np.array([*(job.symbols.sym_table), ""], object)
-    for column, source in (("s_name", "name"), ("s_cat", "cat"), ("s_user_annotation", "user_annotation")):
-        codes = frame[source].to_numpy()
-        if shorten_names:
-            for code in np.unique(codes[codes >= 0]).tolist():
-                texts[code] = shorten(job.symbols.sym_table[code])
-        frame[column] = pd.Series(texts[codes], dtype="str")
-    return frame
-
-
-def comm_comp_overlap(job: HtaJob) -> pd.DataFrame:
-    """Return the percentage of each rank's communication that computation overlaps; NaN without communication."""
-    table, communication = overlap(job.graph), "communication_us"
-    communicates = table[communication].to_numpy() > 0
-    share = 100 * (table["hidden_us"].to_numpy() / np.where(communicates, table[communication].to_numpy(), np.nan))
-    on_device = np.isin(table["rank"].to_numpy(), _with_device(job))
-    return pd.DataFrame({
-        "rank": table["rank"].to_numpy(), "comp_comm_overlap_pctg": np.where(on_device, share, np.nan).round(2)
-    })  # fmt: skip
+    if not expand_names:
+        return frame
+    decode_symbol_id_to_symbol_name(frame, job.symbols, shorten_names)
+    return frame.astype(dict.fromkeys(("s_name", "s_cat", "s_user_annotation"), "str"))
 
 
 def _with_device(job: HtaJob) -> list[int]:
     acts = job.graph.activities
     return np.unique(acts.rank[acts.on_device]).tolist()
-
-
-def _say(job: HtaJob, what: str, ranks: Sequence[int] | None = None) -> None:
-    """Warn of what is missing in the traces, and name their files."""
-    warnings.warn(f"{job.described(ranks)}: {what}", stacklevel=4)

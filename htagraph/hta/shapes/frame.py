@@ -6,42 +6,32 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from htagraph.hta.shapes.names import is_step, step_of
-from htagraph.hta.shapes.window import device_side
-from htagraph.queries.arguments import arguments
+from htagraph.core.arrays import Array
+from htagraph.hta.configs.default_values import AttributeSpec, ValueType
+from htagraph.hta.configs.parser_config import AVAILABLE_ARGS, ParserConfig
+from htagraph.hta.shapes.names import device_side, is_step, step_of
+from htagraph.queries.arguments import arguments, event_arguments
 from htagraph.trace.columns import Trace
 
 if TYPE_CHECKING:
     from htagraph.hta.shapes.job import HtaJob
 
-__all__ = ["frame_of", "ids_of_lanes", "in_whole", "partners", "rows_of", "smallest_type", "step_of_events", "whole"]
+__all__ = [
+    "frame_of", "ids_of_lanes", "in_whole", "parsed_frame", "partners", "rows_of", "smallest_type", "step_of_events",
+    "whole",
+]  # fmt: skip
 
-Array = npt.NDArray[Any]
-
-_TEXTS = frozenset({"collective_name", "msg_dtype"})
-_FROM_FILE = {
-    "input_dims": ("Input Dims", "-1"), "input_type": ("Input type", "-1"), "input_strides": ("Input Strides", "-1"),
-    "python_id": ("Python id", -1), "python_parent_id": ("Python parent id", -1), "process_rank": ("Rank", -1),
-    "in_split_size": ("In split size", "[]"), "out_split_size": ("Out split size", "[]"),
+_DEFAULT = {spec.name: spec for spec in ParserConfig.ARGS_DEFAULT}
+"""The arguments that are columns if nobody asks for others, by column."""
+_IN_TRACE = {
+    "stream": "stream", "correlation": "correlation", "bytes": "bytes", "external_id": "external_id",
+    "wait_on_stream": "wait_on_stream", "wait_on_cuda_event_record_corr_id": "wait_on_record",
+    "in_msg_nelems": "in_msg_nelems", "out_msg_nelems": "out_msg_nelems", "group_size": "group_size",
+    "memory_bw_gbps": "bandwidth_gb_s", "collective_name": "collective_name", "msg_dtype": "dtype",
 }  # fmt: skip
-
-
-def whole(us: Array) -> Array:
-    """Return times in µs: integers if all are whole, as HTA has them in traces of whole µs."""
-    rounded = np.rint(us)
-    return rounded.astype(np.int64) if np.array_equal(us, rounded) else us
-
-
-def in_whole(job: HtaJob, times: Mapping[str, Array]) -> dict[str, Array]:
-    """Return durations in µs, by column, as integers where HTA has them so: in files of nothing but complete events.
-
-    Any other event lacks a duration, by which all become floats; of several ranks, all files must be so.
-    """
-    plain = all(set(trace.counts) == {"X"} for trace in job.traces.values())
-    return {name: whole(us) if plain else us for name, us in times.items()}
+"""The columns of arguments that were read with the events, with our names; the others are still in the file."""
 
 
 def frame_of(job: HtaJob, rank: int, *, from_file: bool = True, only: Array | None = None) -> pd.DataFrame:
@@ -60,15 +50,26 @@ def frame_of(job: HtaJob, rank: int, *, from_file: bool = True, only: Array | No
         ``ts`` (µs since the earliest kept event of any rank; int64 in traces of whole µs), ``dur`` (float64, µs), the
         arguments that HTA parses by default with its defaults for absent ones, ``index_correlation`` (the partner by
         correlation, 0 where it is missing, -1 without correlation), ``iteration`` (N of ``ProfilerStep#N``, -1 outside)
-        and ``end`` (float64, µs, not relative).
+        and ``end`` (float64, µs, not relative). Integers have the smallest type for all events, as HTA keeps them.
     """
     trace = job.of_rank(rank)
-    rows = rows_of(job, trace, only)
-    columns = _columns(job, trace, rows, from_file=from_file)
-    return pd.DataFrame({
-        name: pd.array(columns[name], dtype="str") if name in _TEXTS else columns[name]
-        for name in _order(trace.events.start)
-    }, index=pd.Index(columns["index"]), copy=False)  # fmt: skip
+    events, rows = trace.events, rows_of(job, trace, only)
+    names, categories = (_numbers(job, words) for words in (trace.names, trace.categories))
+    lane, (pids, tids) = events.lane[rows], ids_of_lanes(trace)
+    partner = partners(trace, device_side(trace))
+    front = {
+        "index": _smallest(events.index)[rows], "cat": categories[events.category[rows]],
+        "name": names[events.name[rows]], "pid": pids[lane], "tid": tids[lane],
+        "ts": _in_us(events.start - job.zero_ns(rank))[rows], "dur": events.duration[rows] / 1000,
+    }  # fmt: skip
+    end = {"end": _in_us(events.end - job.base_ns(rank))[rows].astype(np.float64)}
+    found = {name: _in_trace(trace, spec, rows) for name, spec in _DEFAULT.items() if name in _IN_TRACE}
+    found |= _in_file(job, trace, rows, from_file=from_file)
+    of_correlation = {"index_correlation": partner, "iteration": step_of_events(trace, partner)}
+    columns = front | (end if (events.start % 1000).any() else {})  # of times with fractions HTA computes ends first
+    columns |= {name: found[name] for name in _DEFAULT}
+    columns |= {name: _smallest(values)[rows] for name, values in of_correlation.items()} | end
+    return pd.DataFrame(columns, index=pd.Index(columns["index"]), copy=False)
 
 
 def rows_of(job: HtaJob, trace: Trace, only: Array | None = None) -> Array:
@@ -77,56 +78,24 @@ def rows_of(job: HtaJob, trace: Trace, only: Array | None = None) -> Array:
     return order if only is None else order[only[order]]
 
 
-def _columns(job: HtaJob, trace: Trace, rows: Array, *, from_file: bool) -> dict[str, Array]:
-    """Return some rows of a frame's columns; integers in the smallest type for all rows, as HTA keeps them."""
-    events = trace.events
-    symbols = job.symbols.sym_index
-    names = np.array([symbols[name] for name in trace.names], np.int64)
-    categories = np.array([symbols[category] for category in trace.categories], np.int64)
-    pids, tids = ids_of_lanes(trace)
-    partner = partners(trace, device_side(trace))
-    columns = {
-        "index": events.index, **_numbers(trace), "index_correlation": partner,
-        "iteration": step_of_events(trace, partner),
-    }  # fmt: skip
-    columns = {name: each.astype(smallest_type(each))[rows] for name, each in columns.items()}
-    bandwidth, lane = events.arg("bandwidth_gb_s")[rows].astype(np.float64), events.lane[rows]
-    return columns | _texts(trace, rows) | _file_arguments(job, trace, rows, from_file=from_file) | {
-        "memory_bw_gbps": np.where(bandwidth < 0, 0.0, bandwidth), "cat": categories[events.category[rows]],
-        "name": names[events.name[rows]], "pid": pids[lane], "tid": tids[lane],
-        "ts": _in_us(events.start - job.zero_ns(trace.rank))[rows], "dur": events.duration[rows] / 1000,
-        "end": _in_us(events.end - job.base_ns(trace.rank))[rows].astype(np.float64),
-    }  # fmt: skip
+def _numbers(job: HtaJob, words: Sequence[str]) -> Array:
+    """Return HTA's number of each of a rank's words."""
+    return np.array([job.symbols.sym_index[word] for word in words], np.int64)
 
 
-def ids_of_lanes(trace: Trace) -> tuple[Array, Array]:
-    """Return (pid, tid) of each lane as in the file; as integers where all are, as in HTA's frames."""
-    pids, tids = (_ids(ids) for ids in (zip(*trace.lanes, strict=True) if trace.lanes else ((), ())))
-    return pids, tids
+def whole(us: Array) -> Array:
+    """Return times in µs: integers if all are whole, as HTA has them in traces of whole µs."""
+    rounded = np.rint(us)
+    return rounded.astype(np.int64) if np.array_equal(us, rounded) else us
 
 
-def _ids(values: Sequence[int | str]) -> Array:
-    if values and all(isinstance(value, int) for value in values):
-        return _smallest(np.array(values, np.int64))
-    out: Array = np.empty(len(values), object)
-    out[:] = values
-    return out
+def in_whole(job: HtaJob, times: Mapping[str, Array]) -> dict[str, Array]:
+    """Return durations in µs, by column, as integers where HTA has them so: in files of nothing but complete events.
 
-
-_COLUMNS = (
-    "index", "cat", "name", "pid", "tid", "ts", "dur", "stream", "correlation", "bytes", "memory_bw_gbps",
-    "wait_on_stream", "wait_on_cuda_event_record_corr_id", "input_dims", "input_type", "input_strides", "external_id",
-    "python_id", "python_parent_id", "collective_name", "in_msg_nelems", "out_msg_nelems", "msg_dtype", "group_size",
-    "process_rank", "in_split_size", "out_split_size", "index_correlation", "iteration", "end",
-)  # fmt: skip
-
-
-def _order(ns: Array) -> Sequence[str]:
-    """Return the columns in HTA's order: of times with fractions it computes the ends first."""
-    if not (ns % 1000).any():
-        return _COLUMNS
-    first = _COLUMNS.index("dur") + 1
-    return *_COLUMNS[:first], "end", *_COLUMNS[first:-1]
+    Any other event lacks a duration, by which all become floats; of several ranks, all files must be so.
+    """
+    plain = all(set(trace.counts) == {"X"} for trace in job.traces.values())
+    return {name: whole(us) if plain else us for name, us in times.items()}
 
 
 def _in_us(ns: Array) -> Array:
@@ -145,49 +114,50 @@ def _smallest(values: Array) -> Array:
     return values.astype(smallest_type(values))
 
 
-def _numbers(trace: Trace) -> dict[str, Array]:
-    events = trace.events
-    out = {column: events.arg(ours) for column, ours in _NUMBERS.items()}
-    return out | {
-        column: np.maximum(0, events.arg(column)) for column in ("in_msg_nelems", "out_msg_nelems", "group_size")
-    }
+def _in_trace(trace: Trace, spec: AttributeSpec, rows: Array) -> Any:  # noqa: ANN401 - an array of numpy or pandas
+    """Return an argument of some events that was read with them."""
+    ours = _IN_TRACE[spec.name]
+    if spec.value_type is ValueType.String:
+        sparse, words = trace.events.args.get(ours), np.array([*trace.names, ""], dtype=object)
+        codes = np.full(len(rows), len(trace.names)) if sparse is None else sparse.dense(len(trace.events))[rows]
+        return pd.array(words[codes], dtype="str")
+    values = trace.events.arg(ours)
+    if spec.value_type is ValueType.Float:
+        values = values[rows].astype(np.float64)
+        return np.where(values < 0, 0.0, values)
+    return _smallest(values if spec.default_value else np.maximum(0, values))[rows]
 
 
-_NUMBERS = {
-    "stream": "stream", "correlation": "correlation", "bytes": "bytes", "external_id": "external_id",
-    "wait_on_stream": "wait_on_stream", "wait_on_cuda_event_record_corr_id": "wait_on_record",
-}  # fmt: skip
-
-
-def _texts(trace: Trace, rows: Array) -> dict[str, Array]:
-    words, out = np.array([*trace.names, ""], dtype=object), {}
-    for column, ours in (("collective_name", "collective_name"), ("msg_dtype", "dtype")):
-        sparse = trace.events.args.get(ours)
-        code = np.full(len(rows), len(trace.names)) if sparse is None else sparse.dense(len(trace.events))[rows]
-        out[column] = words[code]
-    return out
-
-
-def _file_arguments(job: HtaJob, trace: Trace, rows: Array, *, from_file: bool) -> dict[str, Array]:
+def _in_file(job: HtaJob, trace: Trace, rows: Array, *, from_file: bool) -> dict[str, Array]:
+    """Return the arguments of some events that are still in the file, or their defaults."""
+    specs = [spec for spec in _DEFAULT.values() if spec.name not in _IN_TRACE]
     if not from_file:
-        return {
-            column: np.full(len(rows), default, object if isinstance(default, str) else np.int8)
-            for column, (_, default) in _FROM_FILE.items()
-        }
+        kinds = {spec.name: object if isinstance(spec.default_value, str) else np.int8 for spec in specs}
+        return {spec.name: np.full(len(rows), spec.default_value, kinds[spec.name]) for spec in specs}
     events, acts = trace.events, job.graph.activities
     rank_rows = np.arange(len(acts))[acts.of_rank(trace.rank)]
-    values_in_file = arguments(
-        job.graph, [key for key, _ in _FROM_FILE.values()], rank_rows[acts.event[rank_rows] >= 0]
-    )
+    given = arguments(job.graph, [spec.raw_name for spec in specs], rank_rows[acts.event[rank_rows] >= 0])
     order = np.argsort(events.index, kind="stable")
-    place = order[np.searchsorted(events.index[order], acts.event[values_in_file.index])]
+    place = order[np.searchsorted(events.index[order], acts.event[given.index])]
     out: dict[str, Array] = {}
-    for column, (key, default) in _FROM_FILE.items():
-        values: Array = np.full(len(events), default, dtype=object)
-        has = values_in_file[key].notna().to_numpy()
-        values[place[has]] = values_in_file[key].to_numpy()[has]
-        out[column] = (values if isinstance(default, str) else _smallest(values.astype(np.int64)))[rows]
+    for spec in specs:
+        values: Array = np.full(len(events), spec.default_value, dtype=object)
+        has = given[spec.raw_name].notna().to_numpy()
+        values[place[has]] = given[spec.raw_name].to_numpy()[has]
+        is_text = isinstance(spec.default_value, str)
+        out[spec.name] = (values if is_text else _smallest(values.astype(np.int64)))[rows]
     return out
+
+
+def ids_of_lanes(trace: Trace) -> tuple[Array, Array]:
+    """Return (pid, tid) of each lane as in the file; as integers where all are, as in HTA's frames."""
+    out = []
+    for ids in zip(*trace.lanes, strict=True) if trace.lanes else ((), ()):
+        of_lanes: Array = np.empty(len(ids), object)
+        of_lanes[:] = ids
+        whole_numbers = bool(ids) and all(isinstance(each, int) for each in ids)
+        out.append(_smallest(of_lanes.astype(np.int64)) if whole_numbers else of_lanes)
+    return out[0], out[1]
 
 
 def partners(trace: Trace, device: Array) -> Array:
@@ -228,10 +198,69 @@ def step_of_events(trace: Trace, partner: Array) -> Array:
     operators = [code for code, category in enumerate(trace.categories) if category == "cpu_op"]
     on_stream = (events.arg("stream") >= 0) & ~np.isin(events.category, operators)
     order = np.argsort(events.index, kind="stable")
-    at = (
-        order[np.minimum(np.searchsorted(events.index[order], partner), max(0, len(order) - 1))]
-        if len(order)
-        else order
-    )
+    at = order[np.minimum(np.searchsorted(events.index[order], partner), len(order) - 1)]
     step[on_stream] = np.where(partner[on_stream] > 0, step[at[on_stream]], -1)
     return step
+
+
+def parsed_frame(job: HtaJob, rank: int, config: ParserConfig) -> pd.DataFrame:
+    """Return a copy of a rank's frame with the columns of arguments that a configuration asks for.
+
+    The file is read again where it asks for arguments that are not among HTA's default ones. The columns of the frame
+    that hold no arguments (``index``, ``cat``, ``ts``, ...) stay.
+
+    Args:
+        job: the job.
+        rank: one of its ranks.
+        config: which arguments.
+
+    Raises:
+        TraceError: the file has to be read again and is gone or was changed.
+    """
+    frame = job.frame(rank).copy()
+    specs = config.get_args()
+    if not config.parse_all_args and specs == list(_DEFAULT.values()):
+        return frame
+    from_file = None
+    if config.parse_all_args or any(spec.name not in _DEFAULT for spec in specs):
+        from_file = event_arguments(job.of_rank(rank).unchanged_path()).reindex(frame["index"])
+    if config.parse_all_args and from_file is not None:
+        specs = _all_specs(from_file)
+    columns = {spec.name: _column(frame, from_file, spec) for spec in specs}
+    fixed = [name for name in frame.columns if name not in _DEFAULT]
+    columns = {name: values for name, values in columns.items() if name not in fixed}
+    front = fixed[: fixed.index("dur") + 1]
+    return pd.concat([frame[front], pd.DataFrame(columns, index=frame.index), frame[fixed[len(front) :]]], axis=1)
+
+
+def _all_specs(from_file: pd.DataFrame) -> list[AttributeSpec]:
+    """Return every argument that an event has: those that HTA knows in its order, then the others."""
+    known = {spec.raw_name: spec for spec in AVAILABLE_ARGS.values() if spec.raw_name != "name"}
+    keys = from_file.columns[from_file.notna().any()].tolist()
+    out = [spec for raw_name, spec in known.items() if raw_name in keys]
+    others = [key for key in keys if key not in known]
+    return out + [ParserConfig.make_attribute_spec(key, from_file[key].dropna().iloc[0]) for key in others]
+
+
+def _column(frame: pd.DataFrame, from_file: pd.DataFrame | None, spec: AttributeSpec) -> Array | pd.Series:
+    """Return one argument of all events; numbers in the smallest type that holds them."""
+    if spec in _DEFAULT.values():
+        return frame[spec.name]
+    values: Array = np.full(len(frame), None, object)
+    has = np.zeros(len(frame), np.bool_)
+    if from_file is not None and spec.raw_name in from_file:
+        given = from_file[spec.raw_name]
+        has = given.notna().to_numpy(np.bool_)
+        values[has] = given.to_numpy()[has]
+    values[~has] = spec.default_value
+    if spec.value_type in (ValueType.Int, ValueType.Float):
+        return _typed(values)
+    return values
+
+
+def _typed(values: Array) -> Array:
+    """Return numbers as integers where all are, else as floats; values that are no numbers stay as they are."""
+    if all(isinstance(value, int) for value in values):
+        integers = values.astype(np.int64)
+        return integers.astype(smallest_type(integers))
+    return values.astype(np.float64) if all(isinstance(value, int | float) for value in values) else values

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
+from htagraph.core.arrays import Ints
 from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, TraceError
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.construction.activities import prepare
 from htagraph.graph.construction.build import build
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.hta.shapes.window import in_window, is_analysed, step_names
+from htagraph.hta.shapes.names import in_window, is_analysed, step_names
 from htagraph.trace.columns import Trace
-from htagraph.trace.reading.discover import RankedFile, rank_files
-from htagraph.trace.reading.in_parallel import in_parallel
-from htagraph.trace.reading.read import read_trace
+from htagraph.trace.discover import RankedFile, rank_files
+from htagraph.trace.kineto.read import read_trace
+from htagraph.trace.readers import in_parallel
 from htagraph.trace.remote import TracePath
 
 if TYPE_CHECKING:
@@ -29,9 +27,19 @@ if TYPE_CHECKING:
 
     from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
-__all__ = ["HtaJob", "TraceFiles", "files_of", "open_job"]
+__all__ = ["HasJob", "HtaJob", "Ranks", "TraceFiles", "files_of", "open_job"]
 
 TraceFiles: TypeAlias = Mapping[int, str] | Sequence[str] | None
+Ranks: TypeAlias = Sequence[int] | None
+"""The ranks that a method is asked about; HTA's default if None."""
+
+
+class HasJob(Protocol):
+    """What HTA's methods belong to: `TraceAnalysis`, or ``TraceAnalysis.t``."""
+
+    @property
+    def job(self) -> HtaJob:
+        """The job."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +55,7 @@ class HtaJob:
     """Whether events outside the window were left out; HTA then lists device events before host events."""
     aligned: bool = True
     """Whether times count from the first event of any rank; if not, they are as in the files."""
+    _frames: dict[int, pd.DataFrame] = field(default_factory=dict, init=False)
 
     @cached_property
     def first_ns(self) -> int:
@@ -74,15 +83,11 @@ class HtaJob:
         return table
 
     @cached_property
-    def tree_parents(self) -> npt.NDArray[np.int64]:
+    def tree_parents(self) -> Ints:
         """The parent of each activity, -1 for none; as in HTA, a step encloses nothing on other threads."""
         from htagraph.graph.tree import called_by
 
         return called_by(self.graph.activities, self.graph.names)
-
-    @cached_property
-    def _frames(self) -> dict[int, pd.DataFrame]:
-        return {}
 
     def frame(self, rank: int) -> pd.DataFrame:
         """Return a rank's events as HTA's frame; callers copy it before they change it."""
@@ -104,13 +109,12 @@ class HtaJob:
             self.of_rank(rank)
         return list(chosen)
 
-    def described(self, chosen: Sequence[int] | None = None) -> str:
-        """Return words for warnings that name some ranks, or all, and a file."""
-        ranks = sorted(self.traces if chosen is None else chosen)
-        if not ranks:
-            return "no rank"
-        more = f" and {len(ranks) - 1} more" if len(ranks) > 1 else ""
-        return f"rank {ranks[0]} ({self.files[ranks[0]]}){more}"
+    def warn(self, what: str, ranks: Ranks = None, stacklevel: int = 3) -> None:
+        """Warn of what is missing in the traces of some ranks, or of all, and name a file."""
+        named = sorted(self.traces if ranks is None else ranks)
+        more = f" and {len(named) - 1} more" if len(named) > 1 else ""
+        where = f"rank {named[0]} ({self.files[named[0]]}){more}" if named else "no rank"
+        warnings.warn(f"{where}: {what}", stacklevel=stacklevel)
 
     def of_rank(self, rank: int) -> Trace:
         """Return one rank's events.
@@ -144,14 +148,19 @@ def open_job(
         msg = "trace_files is empty: name at least one file, or a folder in trace_dir"
         raise TraceError(msg)
     files = _files(trace_files, trace_dir)
-    read = [_raised(trace) for _, trace in in_parallel(files, _trace)]
-    if len(read) == 1 and files[0].source == "only file" and _says_no_rank(read[0]):
-        warnings.warn(f"{read[0].path}: says no rank; read as rank 0", stacklevel=4)
+    read = [trace for _, trace in in_parallel(files, _trace)]
+    if len(read) == 1 and files[0].source == "only file":
+        distributed = read[0].header.distributed_info
+        if distributed is None or distributed.rank is None:
+            warnings.warn(f"{read[0].path}: says no rank; read as rank 0", stacklevel=4)
     named = {name for trace in read for name in step_names(trace)}
     windowed = not whole and len(named) > 1
     last = bool(include_last_profiler_step)
     kept = [in_window(trace, include_last=last) if windowed else is_analysed(trace) for trace in read]
-    read = [_only(trace, keep) for trace, keep in zip(read, kept, strict=True)]
+    read = [
+        trace if keep.all() else replace(trace, events=trace.events.take(keep))
+        for trace, keep in zip(read, kept, strict=True)
+    ]
     traces = {trace.rank: trace for trace in sorted(read, key=lambda trace: trace.rank)}
     graph = build([prepare(trace, DEFAULT_NAMING) for trace in traces.values()], DEFAULT_NAMING)
     return HtaJob(graph, traces, {rank: str(trace.path) for rank, trace in traces.items()}, windowed, not whole)
@@ -160,11 +169,6 @@ def open_job(
 def files_of(trace_files: TraceFiles = None, trace_dir: str = "") -> dict[int, str]:
     """Return the file of each rank, unread but for what names the rank; the arguments are those of `open_job`."""
     return {file.rank: str(file.path) for file in _files(trace_files, trace_dir)}
-
-
-def _says_no_rank(trace: Trace) -> bool:
-    distributed = trace.header.distributed_info
-    return distributed is None or distributed.rank is None
 
 
 def _files(trace_files: TraceFiles, trace_dir: str) -> list[RankedFile]:
@@ -185,18 +189,5 @@ def _placed(path: str, trace_dir: str) -> Path:
     return inside if trace_dir and inside.exists() else Path(path)
 
 
-def _trace(file: RankedFile, *, progress: Callable[[int], None], compiled: bool) -> Trace | HtagraphError:
-    try:
-        return read_trace(file.path, file.rank_in, progress, compiled=compiled)
-    except HtagraphError as error:
-        return error
-
-
-def _raised(trace_or_error: Trace | HtagraphError) -> Trace:
-    if isinstance(trace_or_error, HtagraphError):
-        raise trace_or_error
-    return trace_or_error
-
-
-def _only(trace: Trace, keep: npt.NDArray[np.bool_]) -> Trace:
-    return trace if keep.all() else replace(trace, events=trace.events.take(keep))
+def _trace(file: RankedFile, *, progress: Callable[[int], None], compiled: bool) -> Trace:
+    return read_trace(file.path, file.rank_in, progress, compiled=compiled)

@@ -1,102 +1,298 @@
-"""HTA's statistics of launches: calls beside their kernels, and ATen operators beside what they launch."""
+"""What HTA says of launches: statistics, ATen operators, kernel sequences, ranks that start late.
+
+Each function whose name begins with ``get_`` is a method of `TraceAnalysis`.
+"""
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from htagraph.analyses.late_starts import late_starts
 from htagraph.analyses.operator_kernels import operator_kernels
+from htagraph.core.arrays import Array
+from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.naming import is_memory_call, names_that
+from htagraph.core.parents import depths
 from htagraph.hta.shapes.frame import in_whole, smallest_type
-from htagraph.hta.shapes.job import HtaJob
+from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks
+from htagraph.hta.shapes.names import is_step, step_of
+from htagraph.output.export.patterns import overlay_patterns
+from htagraph.output.plot import hta as figures
 from htagraph.queries.counter_series import launched
+from htagraph.queries.kernel_sequences import sequences_below
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["aten_op_figure", "aten_op_kernels_and_delay", "cuda_kernel_launch_stats", "launch_figures"]
+    from htagraph.graph.dependency_graph import DependencyGraph
+    from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
+
+__all__ = [
+    "get_aten_op_kernels_and_delay",
+    "get_cuda_kernel_launch_stats",
+    "get_frequent_cuda_kernel_sequences",
+    "get_potential_stragglers",
+    "get_profiler_steps",
+]
 
 _ATEN = {
     "operator": "aten_op_name", "kernel_sequence": "kernel_sequence", "count": "occurrence_count",
     "launch_delay_us": "avg_aten_op_launch_delay", "kernel_delay_us": "avg_runtime_delay",
 }  # fmt: skip
-_LAUNCH = {"launch_us": "cpu_duration", "work_us": "gpu_duration", "delay_us": "launch_delay"}
+_PATTERNS = {
+    "pattern": ("pattern", "str"), "count": ("count", "int64"), "kernel_us": ("GPU kernel duration (us)", "float64"),
+    "operator_us": ("CPU op duration (us)", "float64"),
+}  # fmt: skip
+_LONG_SHARE = 0.01
+"""Share of a mean step from which a communication kernel is shown, as in HTA. Doubled, fewer are."""
 
 
-def cuda_kernel_launch_stats(
-    job: HtaJob, ranks: Sequence[int] | None = None, *, include_memory_events: bool = True
+def get_cuda_kernel_launch_stats(
+    self: HasJob,
+    ranks: Ranks = None,
+    runtime_cutoff: int = 50,
+    launch_delay_cutoff: int = 100,
+    include_memory_events: bool = True,
+    visualize: bool = True,
 ) -> dict[int, pd.DataFrame]:
-    """Return each launch with the kernel or copy that it started, in the order of the file.
+    """Return the duration of every launch and of its device work, and the delay between them.
 
     Args:
-        job: what HTA keeps of a job.
-        ranks: of these; rank 0 or the lowest if not given.
-        include_memory_events: with copies and sets of memory.
+        ranks: rank 0 if not given.
+        runtime_cutoff: µs beyond which a launching call is shown as an outlier.
+        launch_delay_cutoff: µs beyond which a delay is.
+        include_memory_events: copies and sets too.
+        visualize: show short kernels, runtime outliers and delay outliers.
 
     Returns:
-        By rank: ``correlation``, ``cpu_duration``, ``gpu_duration`` and ``launch_delay`` (float64, µs).
+        For each rank ``correlation``, ``cpu_duration``, ``gpu_duration``, ``launch_delay`` (µs), in the order of the
+        file.
     """
-    acts = job.graph.activities
+    job, acts = self.job, self.job.graph.activities
     call, work = launched(job.graph)
     kept = include_memory_events | ~names_that(is_memory_call, job.graph.names)[acts.name[call]]
     call, work = call[kept], work[kept]
-    correlation, out = acts.arg("correlation"), {}
+    tables = {}
     for rank in job.ranks(ranks):
-        rank_rows = np.flatnonzero(acts.rank[work] == rank)
-        rank_rows = rank_rows[np.lexsort((acts.event[work[rank_rows]], acts.event[call[rank_rows]]))]
-        first, then = call[rank_rows], work[rank_rows]
+        rows = np.flatnonzero(acts.rank[work] == rank)
+        rows = rows[np.lexsort((acts.event[work[rows]], acts.event[call[rows]]))]
+        first, then = call[rows], work[rows]
         times = {
             "cpu_duration": acts.duration[first] / 1000, "gpu_duration": acts.duration[then] / 1000,
             "launch_delay": np.maximum(0, acts.start[then] - acts.end[first]) / 1000,
         }  # fmt: skip
+        correlation = acts.arg("correlation")[then]
         smallest = smallest_type(job.of_rank(rank).events.arg("correlation"))
-        out[rank] = pd.DataFrame({"correlation": correlation[then].astype(smallest), **in_whole(job, times)})
-        if not len(rank_rows):
-            warnings.warn(f"{job.described([rank])}: no launch with its device work is in the trace", stacklevel=3)
-    return out
+        tables[rank] = pd.DataFrame({"correlation": correlation.astype(smallest), **in_whole(job, times)})
+        if not len(rows):
+            job.warn("no launch with its device work is in the trace", [rank])
+    if visualize:
+        for rank, table in tables.items():
+            figures.show(*figures.launch_stats(table, f"rank {rank}", runtime_cutoff, launch_delay_cutoff))
+    return tables
 
 
-def aten_op_kernels_and_delay(
-    job: HtaJob, ranks: Sequence[int] | None = None, sort_by: Sequence[str] | None = None
+def get_aten_op_kernels_and_delay(
+    self: HasJob, ranks: Ranks = None, sort_by: Sequence[str] | None = None, visualize: bool = True
 ) -> dict[int, pd.DataFrame]:
-    """Return the kernels that ATen operators launch, with the mean delays of the first kernel of each call.
+    """Return which kernels ATen operators launch, and how long that takes.
 
     Args:
-        job: what HTA keeps of a job.
-        ranks: of these; rank 0 or the lowest if not given.
-        sort_by: columns to sort by, descending; ``["occurrence_count"]`` if not given.
+        ranks: rank 0 if not given.
+        sort_by: columns to sort by, descending; ``occurrence_count`` if not given.
+        visualize: show the tables, as HTA does.
 
     Returns:
-        By rank: ``aten_op_name``, ``kernel_sequence`` (str), ``occurrence_count`` (int64),
-        ``avg_aten_op_launch_delay`` and ``avg_runtime_delay`` (float64, µs to 3 places).
+        For each rank ``aten_op_name``, ``kernel_sequence``, ``occurrence_count``, ``avg_aten_op_launch_delay``
+        (operator to first launch) and ``avg_runtime_delay`` (first launch to kernel), µs, rounded to 3 digits.
     """
-    table = operator_kernels(job.graph, op="aten::*", memory=False)
-    out = {}
-    for rank in job.ranks(ranks):
-        rank_table = table.loc[table["rank"] == rank, list(_ATEN)].rename(columns=_ATEN)
-        rank_table = rank_table.sort_values(["aten_op_name", "kernel_sequence"], ignore_index=True)
-        rank_table = rank_table.sort_values(list(sort_by or ["occurrence_count"]), ascending=False)
-        out[rank] = rank_table.round({"avg_aten_op_launch_delay": 3, "avg_runtime_delay": 3})
-        if not len(rank_table):
-            warnings.warn(f"{job.described([rank])}: no ATen operator launches a kernel", stacklevel=3)
-    return out
+    native = operator_kernels(self.job.graph, op="aten::*", memory=False)
+    tables = {}
+    for rank in self.job.ranks(ranks):
+        table = native.loc[native["rank"] == rank, list(_ATEN)].rename(columns=_ATEN)
+        table = table.sort_values(["aten_op_name", "kernel_sequence"], ignore_index=True)
+        table = table.sort_values(list(sort_by or ["occurrence_count"]), ascending=False)
+        tables[rank] = table.round({"avg_aten_op_launch_delay": 3, "avg_runtime_delay": 3})
+        if not len(table):
+            self.job.warn("no ATen operator launches a kernel", [rank])
+    if visualize:
+        figures.show(*(figures.operator_kernels(table, f"rank {rank}") for rank, table in tables.items()))
+    return tables
 
 
-def launch_figures(table: pd.DataFrame, rank: int, runtime_cutoff: float, launch_delay_cutoff: float) -> list[Figure]:
-    """Return HTA's three histograms of one rank's launch statistics."""
-    from htagraph.output.plot.hta_shapes.launches import launch_stats_figures
+def get_frequent_cuda_kernel_sequences(
+    self: HasJob,
+    operator_name: str,
+    output_dir: str,
+    min_pattern_len: int = 3,
+    rank: int = 0,
+    top_k: int = 5,
+    visualize: bool = False,
+    compress_other_kernels: bool = True,
+) -> pd.DataFrame:
+    """Return the kernel sequences that operators launch most often, and mark them in a copy of the trace.
 
-    native = table.rename(columns={theirs: ours for ours, theirs in _LAUNCH.items()})
-    return launch_stats_figures(native, f"rank {rank}", runtime_cutoff, launch_delay_cutoff)
+    Of the events with the text in their name only those count that lie at the least depth at which one does.
+
+    Args:
+        operator_name: a part of the operator's or annotation's name.
+        output_dir: where the marked trace is written, as ``overlaid_<file>``; an existing folder.
+        min_pattern_len: kernels that a sequence has at least.
+        rank: which rank.
+        top_k: how many sequences are marked.
+        visualize: show them.
+        compress_other_kernels: shorten what is not part of them.
+
+    Returns:
+        ``pattern`` (names joined by ``|``), ``count``, ``GPU kernel duration (us)``, ``CPU op duration (us)``,
+        most frequent first; empty, and no file is written, where there are none.
+    """
+    self.job.of_rank(rank)  # refuses a rank that was not read
+    graph = self.job.graph
+    if not operator_name:
+        return _nothing("operator_name must be part of an operator's name")
+    if not (Path(output_dir).is_dir() and os.access(output_dir, os.W_OK)):
+        return _nothing(f"output_dir {output_dir!r} is no folder that can be written to")
+    above = _hta_parents(graph, rank)
+    sequences = sequences_below(graph, _roots(graph, rank, above, operator_name), above, min_pattern_len)
+    if not len(sequences.root):
+        return _nothing(f"no operator with {operator_name!r} in its name has {min_pattern_len} kernels on rank {rank}")
+    native = sequences.to_frame().sort_values(["count", "pattern"], ascending=[False, True])
+    target = Path(output_dir) / f"overlaid_{Path(self.job.files[rank]).name}"
+    overlay_patterns(sequences, native.index.to_numpy()[: max(0, top_k)], rank, target, compress=compress_other_kernels)
+    renamed = {name: shown for name, (shown, _) in _PATTERNS.items()}
+    table = native.rename(columns=renamed)[list(renamed.values())].reset_index(drop=True)
+    if visualize:
+        figures.show(figures.patterns(table, f"{operator_name} on rank {rank}", top_k))
+    return table
 
 
-def aten_op_figure(table: pd.DataFrame, rank: int) -> Figure:
-    """Return one rank's ATen operators as a figure of a table."""
-    from htagraph.output.plot.hta_shapes.launches import operator_kernels_figure
+def _nothing(why: str) -> pd.DataFrame:
+    warnings.warn(f"no frequent kernel sequences: {why}", stacklevel=3)
+    return pd.DataFrame({shown: pd.Series(dtype=dtype) for shown, dtype in _PATTERNS.values()})
 
-    native = table.rename(columns={theirs: ours for ours, theirs in _ATEN.items()})
-    return operator_kernels_figure(native, f"rank {rank}")
+
+def _roots(graph: DependencyGraph, rank: int, above: Array, text: str) -> Array:
+    """Return the host activities of a rank with a text in their name that have the least depth of all of them."""
+    acts = graph.activities
+    out = acts.on_device | np.isin(acts.kind, ADDED)
+    wanted = names_that(lambda name: text in name, graph.names)[acts.name] & ~out & (acts.rank == rank)
+    depth = depths(above)
+    return np.flatnonzero(wanted & (depth == depth[wanted].min(initial=len(acts))))
+
+
+def _hta_parents(graph: DependencyGraph, rank: int) -> Array:
+    """Return the parent of each activity as HTA links it: a backward thread lies in the main thread's annotations.
+
+    It does so where a rank has exactly one thread with steps and one other with names of autograd.
+    """
+    acts = graph.activities
+    above = np.where(acts.on_device, acts.cause, acts.parent).astype(np.int64)
+    host = (acts.rank == rank) & ~acts.on_device & (acts.kind != ActivityKind.BOUNDARY)
+    steps = host & names_that(is_step, graph.names)[acts.name]
+    main = np.unique(acts.lane[steps])
+    autograd = names_that(lambda name: "autograd::" in name, graph.names)[acts.name]
+    engine = np.setdiff1d(acts.lane[host & autograd], main)
+    if len(main) != 1 or len(engine) != 1:
+        return above
+    backward = names_that(lambda name: name.startswith("## backward ##"), graph.names)[acts.name]
+    on_main = acts.lane == main[0]
+    regions = np.flatnonzero(on_main & host & backward)
+    if not len(regions):
+        regions = np.flatnonzero(on_main & steps)
+    tops = np.flatnonzero(host & (acts.lane == engine[0]) & (above < 0))
+    for region in regions.tolist():
+        inside = (acts.start[tops] >= acts.start[region]) & (acts.end[tops] <= acts.end[region])
+        above[tops[inside]] = region
+        tops = tops[~inside]
+    return above
+
+
+def get_profiler_steps(self: HasJob) -> list[int]:
+    """Return the profiler steps that are analysed.
+
+    Returns:
+        Their numbers, ascending.
+    """
+    traces = self.job.traces.values()
+    steps = {step_of(trace.names[name]) for trace in traces for name in np.unique(trace.events.name).tolist()}
+    return sorted(steps - {-1})
+
+
+def get_potential_stragglers(
+    self: HasJob,
+    profiler_steps: Sequence[int] | None = None,
+    num_candidates: int = 2,
+    visualize: bool = False,
+    straggler_identification_impl: Callable[..., pd.Series[Any]] | None = None,
+) -> list[int]:
+    """Return the ranks that arrive late at collectives most often.
+
+    Args:
+        profiler_steps: which steps; all if not given. Steps that the job has not are ignored.
+        num_candidates: the number of ranks to return at most.
+        visualize: show the long communication kernels over time, those in which the ranks differ most, and how
+            late each rank starts them.
+        straggler_identification_impl: HTA's hook for other metrics: called with the frame of these steps, the
+            symbol table, the number of candidates and ``visualize``, it returns how often each rank is one.
+
+    Returns:
+        Ranks. `htagraph.stragglers` also reports who waited for whom, for how long and why.
+
+    Raises:
+        ValueError: none of the steps was recorded.
+    """
+    job, known = self.job, get_profiler_steps(self)
+    steps = [step for step in known if profiler_steps is None or step in profiler_steps]
+    if not steps:
+        msg = f"profiler_steps={list(profiler_steps or [])}: the job has steps {', '.join(map(str, known)) or 'none'}"
+        if profiler_steps is not None:
+            raise ValueError(msg)
+        job.warn(f"{msg}, so no straggler can be named")
+        return []
+    starts, count = late_starts(job.graph, steps=[step for step in steps if step in job.graph.steps]), num_candidates
+    if straggler_identification_impl is not None:
+        late = straggler_identification_impl(*_frame(job, steps), max(1, count), False)
+    else:  # in how many steps each rank is among those that start last
+        place = starts.groupby("step")["normalized_start"].rank(method="min", ascending=False)
+        late = (place <= max(1, count)).astype(np.int64).groupby(starts["rank"]).sum()
+    if not len(late):
+        job.warn("no two ranks have a long communication kernel in a step, so none can be late")
+    elif visualize:
+        figures.show(*_straggler_figures(job, steps, starts))
+    return [int(rank) for rank in late.sort_values(ascending=False)[: max(1, count)].index]
+
+
+def _straggler_figures(job: HtaJob, steps: Sequence[int], starts: pd.DataFrame) -> list[Figure]:
+    """Return HTA's three figures: long communication kernels, those that differ most, and how late they start."""
+    from htagraph.hta.analyzers.timeline import gpu_kernels_figure
+
+    acts, time = job.graph.activities, job.graph.time
+    frame, symbols = _frame(job, steps)
+    names = np.unique(acts.name[acts.kind == ActivityKind.COMMUNICATION]).tolist()
+    communicates = frame["name"].isin([symbols.sym_index[job.graph.names[name]] for name in names])
+    frame = frame[(frame["stream"] >= 0) & communicates]
+    inside = np.flatnonzero(np.isin(acts.step, steps))
+    mean_us = (time[2 * inside + 1].max() - time[2 * inside].min()) / len(steps) / 1000 if len(inside) else 0.0
+    long = frame[frame["dur"] >= _LONG_SHARE * mean_us]
+    texts = long["name"].map(dict(enumerate(symbols.sym_table)))
+    differing = long[long["stream"].isin(starts["stream"]) & texts.isin(starts["kernel"])]
+    return [
+        gpu_kernels_figure(f"Communication kernels longer than {_LONG_SHARE:.0%} of a step", long, symbols),
+        gpu_kernels_figure("Communication kernels in which the ranks differ most", differing, symbols),
+        figures.late_starts(starts),
+    ]
+
+
+def _frame(job: HtaJob, steps: Sequence[int]) -> tuple[pd.DataFrame, TraceSymbolTable]:
+    """Return the events of all ranks in some steps, and what the numbers in the frame stand for."""
+    ranks = sorted(job.traces)
+    every = pd.concat([job.frame(rank) for rank in ranks], keys=ranks, names=["rank", "idx"]).reset_index()
+    return every[every["iteration"].isin(steps)], job.symbols

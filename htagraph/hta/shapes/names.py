@@ -1,10 +1,30 @@
-"""The name lists of HTA 0.6.1, for results that are defined by them."""
+"""What HTA 0.6.1 makes of names, and which events it keeps.
+
+HTA keeps the events that the host began before the last step, and the device work that these events launched.
+"""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["DEVICE_CATEGORIES", "HOST_CATEGORIES", "is_step", "memory_type", "shorten", "step_of"]
+import numpy as np
+
+from htagraph.core.arrays import Mask
+from htagraph.trace.columns import Trace
+
+__all__ = [
+    "DEVICE_CATEGORIES",
+    "HOST_CATEGORIES",
+    "device_side",
+    "in_window",
+    "is_analysed",
+    "is_mtia",
+    "is_step",
+    "memory_type",
+    "shorten",
+    "step_names",
+    "step_of",
+]
 
 HOST_CATEGORIES = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver", "python_function", "mtia_runtime")
 DEVICE_CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events")
@@ -62,3 +82,65 @@ def shorten(name: str) -> str:
         else:
             kept += letter
     return kept.split(" ")[-1]
+
+
+_DEVICE_SYNCS = ("Event Sync", "Context Sync")  # on no stream, and the device's all the same
+
+
+def step_names(trace: Trace) -> set[str]:
+    """Return the names of the profiler steps in a trace."""
+    return {trace.names[name] for name in np.unique(trace.events.name) if is_step(trace.names[name])}
+
+
+def is_analysed(trace: Trace) -> Mask:
+    """Return which events HTA reads at all: those with a category, but not the profiler's own spans."""
+    return ~trace.in_categories("", "Trace")
+
+
+def is_mtia(trace: Trace) -> bool:
+    """Return whether the trace was recorded on an MTIA device."""
+    distributed = trace.header.distributed_info
+    return "mtia:hccl" in str(getattr(distributed, "backend", "") or "")
+
+
+def device_side(trace: Trace) -> Mask:
+    """Return which events HTA counts as the device's: those on a stream with a correlation, and device waits."""
+    events = trace.events
+    syncs = [code for code, name in enumerate(trace.names) if name in _DEVICE_SYNCS]
+    return ((events.arg("stream") >= 0) & (events.arg("correlation") >= 0)) | np.isin(events.name, syncs)
+
+
+def in_window(trace: Trace, *, include_last: bool) -> Mask:
+    """Return which events of a trace with several steps HTA keeps.
+
+    The host's that begin before the last step does (with `include_last` all: HTA means to stop at the step's end, but
+    compares times of which only one is relative), and the device's that are correlated to one of those. On MTIA, the
+    host's between the first step's start and the last one's end. A rank without steps of its own keeps all.
+    """
+    events = trace.events
+    marks = np.isin(events.name, [code for code, name in enumerate(trace.names) if is_step(name)])
+    analysed = is_analysed(trace)
+    if not (marks & analysed).any():
+        return analysed
+    if is_mtia(trace):
+        return _mtia_window(trace, marks) & analysed
+    device = device_side(trace)
+    steps = marks & ~device
+    host = ~device
+    if not include_last:
+        host &= events.start < events.start[steps].max(initial=np.iinfo(np.int64).min)
+    correlation = events.arg("correlation")
+    return (host | (device & np.isin(correlation, correlation[host]))) & analysed
+
+
+def _mtia_window(trace: Trace, marks: Mask) -> Mask:
+    events = trace.events
+    host = trace.in_categories(*HOST_CATEGORIES)
+    steps = marks & host
+    first = events.start[steps].min(initial=np.iinfo(np.int64).max)
+    last = events.end[steps].max(initial=np.iinfo(np.int64).min)
+    host &= (events.start >= first) & (events.end <= last)
+    correlation = events.arg("correlation")
+    host_correlations = correlation[host & (correlation >= 0)]
+    device = trace.in_categories(*DEVICE_CATEGORIES)
+    return host | (device & np.isin(correlation, host_correlations))

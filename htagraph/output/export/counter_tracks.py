@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import Array
-from htagraph.output.export.event_batches import BYTES, COUNT, GB_S, Values
 from htagraph.output.export.perfetto_job import Job
+from htagraph.output.scene import BYTES, COUNT, GB_S, Values
 
 __all__ = ["bandwidths", "memory", "queues"]
 

@@ -17,11 +17,9 @@ from htagraph.core.words import time_text
 from htagraph.findings.phrases import shortened
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
-from htagraph.output.export.dot_text import dot_text, one_line
-from htagraph.output.export.endings import PICTURES, check_ending
-from htagraph.output.export.path_drawing import draw_path
-from htagraph.output.kind_colors import KIND_COLORS, tint
-from htagraph.output.whole_files import write_whole
+from htagraph.output.export.path_drawing import dot_text, draw_path, one_line
+from htagraph.output.scene import KIND_COLORS, tint
+from htagraph.output.whole_files import PICTURES, check_ending, write_whole
 from htagraph.queries.paths import CriticalPath
 
 if TYPE_CHECKING:

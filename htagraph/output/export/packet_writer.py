@@ -6,29 +6,38 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import msgspec
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.output.export.event_batches import BYTES, COUNT, Slices, Values
+from htagraph.core.compiled import njit
+from htagraph.output.export.originals import MetSlices
 from htagraph.output.export.output_file import OutputFile
-from htagraph.output.export.packets import ARGS_IID, SEQUENCE, Flows, begin_packets, end_packets, value_packets
-from htagraph.output.export.path_slices import PATH_PID
-from htagraph.output.export.proto_fields import field, message
-from htagraph.output.export.trace_writer import RawEvent
-from htagraph.output.export.tracks import Slices as Met
-from htagraph.trace.reading.collect.growing import Interner
+from htagraph.output.export.path_tracks import PATH_PID
+from htagraph.output.export.trace_writer import NO_NUMBER, RawEvent, writable
+from htagraph.output.scene import BYTES, COUNT, Slices, Values
+from htagraph.trace.columns import Interner
 from htagraph.trace.remote import TracePath
 
-__all__ = ["PacketWriter"]
-
+__all__ = [
+    "ARGS_IID",
+    "SEQUENCE",
+    "Flows",
+    "PacketWriter",
+    "begin_packets",
+    "end_packets",
+    "field",
+    "message",
+    "value_packets",
+    "varint",
+]
 
 _PACKET, _SEQUENCE_ID, _FLAGS, _INTERNED, _DESCRIPTOR = 1, 10, 13, 12, 60
 _CLEARED = 1  # SequenceFlags: names are interned from here on
 _CATEGORIES, _NAMES, _ANNOTATION_NAMES = 1, 2, 3  # of InternedData
-_UUID, _PARENT, _NAME, _COUNTER, _CHILDREN, _RANK, _MERGING = 1, 5, 2, 8, 11, 12, 15  # of TrackDescriptor
+_UUID, _PARENT, _NAME, _COUNTER_UNIT, _CHILDREN, _RANK, _MERGING = 1, 5, 2, 8, 11, 12, 15  # of TrackDescriptor
 _EXPLICIT, _NO_MERGING = 3, 2
 _UNIT, _UNIT_NAME = 3, 6  # of CounterDescriptor
 _UNITS = {COUNT: 0, BYTES: 3}
@@ -139,7 +148,7 @@ class PacketWriter(OutputFile):
         start, duration = (np.concatenate([getattr(each, what) for each in batches]) for what in ("start", "duration"))
         ends = np.array([(self._uuid(end["pid"], end["tid"]), _ns(end["ts"]), end["id"]) for end in arrows])
         lane, moment, number = ends.astype(np.int64).reshape(-1, 3).T
-        met = Met(track, start, duration, np.zeros(len(track), np.int32)).met(lane, moment)
+        met = MetSlices(track, start, duration, np.zeros(len(track), np.int32)).met(lane, moment)
         order = np.argsort(met, kind="stable")
         number, first = number[order], np.searchsorted(met[order], np.arange(len(track) + 1)).astype(np.int64)
         done = 0
@@ -152,7 +161,7 @@ class PacketWriter(OutputFile):
         if key not in self._tracks:
             unit = (_UNIT, _UNITS[values.unit]) if values.unit in _UNITS else (_UNIT_NAME, values.unit)
             self._titles[key], self._order[key] = f"{values.name} {values.series}", _COUNTERS_BEHIND + len(self._tracks)
-            self._describe(key, (_PARENT, self._group(values.pid)), (_COUNTER, message(unit)))
+            self._describe(key, (_PARENT, self._group(values.pid)), (_COUNTER_UNIT, message(unit)))
         self._write(value_packets(1 + self._tracks[key], values.moment, values.value).data)
 
     def _name(self, event: RawEvent) -> None:
@@ -202,3 +211,210 @@ def _in_time(slices: Slices) -> Slices:
     """Return slices in the order in which they begin, longer ones first: so those around others come before them."""
     order = np.lexsort((-slices.duration, slices.start))
     return slices.rows(order)
+
+
+Flows: TypeAlias = tuple[Array, Array]
+"""Ids of the arrows that begin or end at slices, and where those of each slice begin in them."""
+
+SEQUENCE: Final = 1
+"""The sequence that all packets belong to; names are interned per sequence."""
+ARGS_IID: Final = 1
+"""Interned name of the annotation that holds a slice's arguments."""
+_BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4  # TrackEvent.Type
+_HEAD_BYTES: Final = 64
+"""Bytes that the numbers of a packet take at most: three lengths of 5, time 11, track, name, category 11 each."""
+_FLOW_BYTES: Final = 10
+_VALUE_BYTES: Final = 10
+
+
+def begin_packets(slices: Slices, tracks: Array, iids: Array, flows: Flows) -> tuple[Array, Array]:
+    """Return the packets in which slices begin, and where each begins; those without duration end there, too.
+
+    Args:
+        slices: in the order of the file.
+        tracks: the track of each place of the slices.
+        iids: the interned number of each text of the slices.
+        flows: the arrows at each slice.
+    """
+    columns = np.empty((len(slices), 6), np.int64)
+    columns[:, 0], columns[:, 1] = np.maximum(slices.start, 0), slices.duration  # varints have no sign
+    columns[:, 2] = tracks[slices.place]
+    columns[:, 3] = iids[slices.name]
+    columns[:, 4] = np.where(slices.category < 0, 0, iids[slices.category])
+    columns[:, 5] = slices.args
+    size = (
+        (2 * _HEAD_BYTES) * len(slices)
+        + int((slices.args & 0xFFFF_FFFF).sum())
+        + _FLOW_BYTES * int(flows[1][-1] - flows[1][0])
+    )
+    out, starts = np.empty(size, np.uint8), np.zeros(len(slices) + 1, np.int64)
+    _fill_begins(columns, writable(slices.source), flows, out, starts)
+    return out[: starts[-1]], starts
+
+
+def end_packets(track: Array, moment: Array) -> Array:
+    r"""Return the packets in which slices end.
+
+    Args:
+        track: of each slice.
+        moment: ns since the base of what is written.
+
+    Example:
+        >>> end_packets(np.array([3]), np.array([200])).tobytes()
+        b'\n\x0b@\xc8\x01P\x01Z\x04H\x02X\x03'
+    """
+    out = np.empty(_HEAD_BYTES * len(track), np.uint8)
+    return out[: _fill_ends(track.astype(np.int64), moment, out)]
+
+
+def value_packets(track: int, moment: Array, value: Array) -> Array:
+    """Return the packets of a counter's values."""
+    out = np.empty((_HEAD_BYTES + _VALUE_BYTES) * len(moment), np.uint8)
+    bits = np.ascontiguousarray(value.astype("<f8")).view(np.int64)
+    return out[: _fill_values(track, moment, bits, out)]
+
+
+@njit(nogil=True)
+def _put(out: Array, at: int, number: int) -> int:
+    """Write a number that is not negative as a varint; return the position behind it."""
+    while number >= 0x80:
+        out[at] = (number & 0x7F) | 0x80
+        number >>= 7
+        at += 1
+    out[at] = number
+    return at + 1
+
+
+@njit(nogil=True)
+def _size(number: int) -> int:
+    """Return how many bytes a varint takes."""
+    size = 1
+    while number >= 0x80:
+        number >>= 7
+        size += 1
+    return size
+
+
+@njit(nogil=True)
+def _put_head(out: Array, at: int, moment: int, event_bytes: int) -> int:
+    """Write a packet up to its track event: Trace.packet (1), TracePacket.timestamp (8), sequence (10), event (11)."""
+    out[at] = 0x0A
+    at = _put(out, at + 1, 1 + _size(moment) + 2 + 1 + _size(event_bytes) + event_bytes)
+    out[at] = 0x40
+    at = _put(out, at + 1, moment)
+    out[at], out[at + 1], out[at + 2] = 0x50, SEQUENCE, 0x5A
+    return _put(out, at + 3, event_bytes)
+
+
+@njit(nogil=True)
+def _put_on_track(out: Array, at: int, kind: int, track: int) -> int:
+    """Write TrackEvent.type (9) and track_uuid (11)."""
+    out[at], out[at + 1], out[at + 2] = 0x48, kind, 0x58
+    return _put(out, at + 3, track)
+
+
+@njit(nogil=True)
+def _put_fixed(out: Array, at: int, number: int) -> int:
+    """Write the 8 bytes of a number, the lowest first."""
+    for shift in range(0, 64, 8):
+        out[at] = (number >> shift) & 0xFF
+        at += 1
+    return at
+
+
+@njit(nogil=True)
+def _put_end(out: Array, at: int, track: int, moment: int) -> int:
+    at = _put_head(out, at, moment, 3 + _size(track))
+    return _put_on_track(out, at, _END, track)
+
+
+@njit(cache=True, nogil=True)
+def _fill_begins(columns: Array, source: Array, flows: Flows, out: Array, starts: Array) -> None:
+    ids, first_id = flows
+    at = 0
+    for row in range(len(columns)):
+        moment, duration, track, name, category, args = columns[row]
+        length = args & 0xFFFF_FFFF
+        annotation = 2 + 1 + _size(length) + length  # DebugAnnotation.name_iid (1), legacy_json_value (9)
+        size = 3 + _size(track) + 1 + _size(name) + _FLOW_BYTES * (first_id[row + 1] - first_id[row])
+        size += 1 + _size(category) if category else 0
+        size += 1 + _size(annotation) + annotation if length else 0
+        at = _put_head(out, at, moment, size)
+        at = _put_on_track(out, at, _INSTANT if duration == NO_NUMBER else _BEGIN, track)
+        out[at] = 0x50  # TrackEvent.name_iid (10)
+        at = _put(out, at + 1, name)
+        if category:
+            out[at] = 0x18  # category_iids (3)
+            at = _put(out, at + 1, category)
+        if length:
+            out[at] = 0x22  # debug_annotations (4)
+            at = _put(out, at + 1, annotation)
+            out[at], out[at + 1], out[at + 2] = 0x08, ARGS_IID, 0x4A
+            at = _put(out, at + 3, length)
+            first = args >> 32
+            out[at : at + length] = source[first : first + length]
+            at += length
+        for place in range(first_id[row], first_id[row + 1]):
+            out[at], out[at + 1] = 0xF9, 0x02  # flow_ids (47)
+            at = _put_fixed(out, at + 2, ids[place])
+        if duration == 0:
+            at = _put_end(out, at, track, moment)
+        starts[row + 1] = at
+
+
+@njit(cache=True, nogil=True)
+def _fill_ends(track: Array, moment: Array, out: Array) -> int:
+    at = 0
+    for row in range(len(track)):
+        at = _put_end(out, at, track[row], moment[row])
+    return at
+
+
+@njit(cache=True, nogil=True)
+def _fill_values(track: int, moment: Array, bits: Array, out: Array) -> int:
+    at = 0
+    for row in range(len(moment)):
+        at = _put_head(out, at, moment[row], 3 + _size(track) + _VALUE_BYTES)
+        at = _put_on_track(out, at, _COUNTER, track)
+        out[at], out[at + 1] = 0xE1, 0x02  # double_counter_value (44)
+        at = _put_fixed(out, at + 2, bits[row])
+    return at
+
+
+def varint(number: int) -> bytes:
+    """Return a number that is not negative in groups of seven bits, the lowest first.
+
+    Example:
+        >>> varint(300).hex()
+        'ac02'
+    """
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def field(number: int, value: int | str | bytes) -> bytes:
+    r"""Return a field of a message: a number, a text, or a message as bytes.
+
+    Example:
+        >>> field(2, "ab"), field(1, 5)
+        (b'\x12\x02ab', b'\x08\x05')
+    """
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    # Perfetto ends a text at its first NUL
+    data = value.replace("\0", "␀").encode("utf-8", "replace") if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def message(*fields: tuple[int, int | str | bytes]) -> bytes:
+    r"""Return a message of some fields: numbers and values.
+
+    Example:
+        >>> message((1, 5), (2, "ab"))
+        b'\x08\x05\x12\x02ab'
+    """
+    return b"".join(field(number, value) for number, value in fields)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Literal
 
 import numpy as np
+import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import HtagraphError
@@ -16,13 +18,15 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind, Provenance
 from htagraph.core.words import check_type
 from htagraph.graph.activities import BETWEEN
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.storage.array_file import write_whole
-from htagraph.trace.events import call_columns, columns
+from htagraph.graph.storage import array_file
+from htagraph.output.render import plain
+from htagraph.output.whole_files import write_whole
+from htagraph.trace.kineto.events import call_columns, columns
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["to_parquet"]
+__all__ = ["table_bytes", "to_parquet", "write_tables"]
 
 
 def to_parquet(graph: DependencyGraph, folder: str | os.PathLike[str]) -> tuple[Path, Path, Path]:
@@ -84,7 +88,7 @@ def to_parquet(graph: DependencyGraph, folder: str | os.PathLike[str]) -> tuple[
             parquet.write_table(table, file, compression="zstd")
 
         written.append(target / f"{name}.parquet")
-        write_whole(written[-1], write, durable=True)
+        array_file.write_whole(written[-1], write, durable=True)
     return written[0], written[1], written[2]
 
 
@@ -186,3 +190,52 @@ def _numbered(words: Sequence[str]) -> tuple[list[str], Array]:
 def _plain(text: str) -> str:
     """Return a text that can be encoded: names may hold halves of surrogate pairs."""
     return text.encode("utf-8", "replace").decode()
+
+
+def write_tables(frames: Mapping[str, pd.DataFrame], folder: Path, form: Literal["csv", "parquet"]) -> list[Path]:
+    """Write a file per table, each whole or not at all, and return their paths.
+
+    Args:
+        frames: tables by the names of the files.
+        folder: where to write; it is made if it is not there, and files of these names in it are replaced.
+        form: CSV as `pandas.read_csv` reads it, or Parquet.
+
+    Raises:
+        HtagraphError: pyarrow, which Parquet needs, is not installed.
+        OSError: a file cannot be written.
+    """
+    contents = {folder / f"{name}.{form}": table_bytes(frame, form) for name, frame in frames.items()}
+    folder.mkdir(exist_ok=True)
+    for path, data in contents.items():
+        write_whole(path, data)
+    return list(contents)
+
+
+def table_bytes(frame: pd.DataFrame, form: Literal["csv", "parquet"]) -> bytes:
+    """Return a table as the content of a file; texts that are no Unicode have replacements.
+
+    Raises:
+        HtagraphError: pyarrow, which Parquet needs, is not installed.
+    """
+    if form == "csv":
+        return plain(frame).to_csv(index=False).encode("utf-8", "replace")
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        msg = "--format parquet needs pyarrow: pip install 'htagraph[parquet]'"
+        raise HtagraphError(msg) from None
+    texts = [name for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])]
+    columns = {
+        str(name): pa.array([_text(value) for value in frame[name]], type=pa.string())
+        if name in texts
+        else pa.array(frame[name], from_pandas=True)
+        for name in frame.columns
+    }
+    out = io.BytesIO()
+    pq.write_table(pa.table(columns), out)
+    return out.getvalue()
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value).encode("utf-8", "replace").decode()

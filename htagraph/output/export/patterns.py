@@ -16,9 +16,9 @@ from htagraph.core.naming import LINEAR
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, TraceWriter
 from htagraph.queries.kernel_sequences import Sequences, containing, sequences_below
-from htagraph.trace.reading.decode import event_decoder
-from htagraph.trace.reading.source import iter_bytes
-from htagraph.trace.reading.split import split
+from htagraph.trace.kineto.decode import event_decoder
+from htagraph.trace.kineto.source import iter_bytes
+from htagraph.trace.kineto.split import split
 
 __all__ = ["export_patterns", "overlay_patterns"]
 

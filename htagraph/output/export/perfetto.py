@@ -13,13 +13,20 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import EdgeKind
 from htagraph.graph.activities import BETWEEN
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.export.analysis_tracks import NEXT_CRITICAL, next_critical, stretches, waits
 from htagraph.output.export.counter_tracks import bandwidths, memory, queues
-from htagraph.output.export.endings import PERFETTO, check_ending
-from htagraph.output.export.path_slices import CATEGORY, PATH_PID, path_slices
+from htagraph.output.export.path_tracks import (
+    CATEGORY,
+    NEXT_CRITICAL,
+    PATH_PID,
+    next_critical,
+    path_slices,
+    stretches,
+    waits,
+)
 from htagraph.output.export.perfetto_job import Event, Job, Written, lane_order
-from htagraph.output.export.pids import PREDICTED
+from htagraph.output.export.recorded_events import PREDICTED
 from htagraph.output.export.trace_writer import RawEvent, metadata, us
+from htagraph.output.whole_files import PERFETTO, check_ending
 from htagraph.queries.attribution import names_of, operator_of
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
 from htagraph.queries.paths import CATEGORIES, CriticalPath

@@ -16,17 +16,27 @@ from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Lane
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.export.endings import is_native
-from htagraph.output.export.event_batches import Slices, Values, slice_rows, value_rows
 from htagraph.output.export.originals import Original, survey
 from htagraph.output.export.packet_writer import PacketWriter
-from htagraph.output.export.pids import PidOf, PidOfRank
-from htagraph.output.export.recorded_events import RecordedEvents
+from htagraph.output.export.recorded_events import PidOf, PidOfRank, RecordedEvents
 from htagraph.output.export.recorded_packets import RecordedPackets
-from htagraph.output.export.row_texts import INTEGER, MICROSECONDS, NO_NUMBER, NO_TEXT, TEXT, Column, row_texts
-from htagraph.output.export.rows import Rows
-from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, TraceWriter, metadata, us
-from htagraph.output.export.tracks import nesting_tracks
+from htagraph.output.export.trace_writer import (
+    FOR_VIEWING,
+    INTEGER,
+    MICROSECONDS,
+    NO_NUMBER,
+    NO_TEXT,
+    TEXT,
+    Column,
+    RawEvent,
+    Rows,
+    TraceWriter,
+    metadata,
+    row_texts,
+    us,
+)
+from htagraph.output.scene import Slices, Values, nesting_tracks
+from htagraph.output.whole_files import is_native
 from htagraph.trace.remote import TracePath
 
 __all__ = ["Event", "Job", "Written", "lane_order"]
@@ -127,11 +137,10 @@ class Job:
             writer.begin(self._header())
             for original in self.originals:
                 file = RecordedEvents(original, self.base_ns, self.pid_of, self._on_path(original, critical))
-                for block in file:
-                    writer.add(block)
+                writer.add(file)
                 left_out += file.left_out
             for part in chain(self._drawn(critical), parts):
-                writer.add(_as_json(part))
+                writer.add(part)
         return left_out, 0
 
     def _packets(self, parts: Iterable[Iterable[Event]], critical: Array) -> tuple[int, int]:
@@ -234,14 +243,6 @@ def _arguments(rows: Array, critical: Array) -> Rows:
         Column(MICROSECONDS, np.where(on_path, critical, NO_NUMBER)), Column(TEXT, 2),
     )  # fmt: skip
     return row_texts(columns, len(rows), [b'{"activity":', b',"critical_us":', b"}"])
-
-
-def _as_json(events: Iterable[Event]) -> Iterator[RawEvent | Rows]:
-    for event in events:
-        if isinstance(event, dict):
-            yield event
-        else:
-            yield slice_rows(event) if isinstance(event, Slices) else value_rows(event)
 
 
 def _counted(events: Iterable[Event], count: Counter[str]) -> Iterator[Event]:

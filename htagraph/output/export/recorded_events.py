@@ -1,87 +1,100 @@
-"""The recorded events of one rank, as they are written into a trace of several ranks that Perfetto can read."""
+"""The recorded events of one rank, block by block, as they are written into a trace of several ranks for Perfetto.
+
+Texts of events go from file to file as texts: their places are found by a compiled pass over events that the compiled
+scan has understood. Only events that take more than a new place and new times are decoded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any, TypeAlias
+from functools import cache
+from typing import Any, Final, TypeAlias
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from htagraph.core.arrays import Array
+from htagraph.core.compiled import njit
 from htagraph.core.issues import IssueLog
-from htagraph.output.export.arrows import FLOWS, start_ns
-from htagraph.output.export.event_spans import ARGS, CATEGORY, INSIDE, NAME, PLAIN, SCOPE, event_spans
-from htagraph.output.export.event_texts import EventText, EventTexts, as_event, slice_text
-from htagraph.output.export.originals import Lane, Original
-from htagraph.output.export.path_slices import us_texts
-from htagraph.output.export.pids import PidOf
-from htagraph.output.export.row_texts import (
+from htagraph.output.export.originals import FLOWS, Lane, Original, start_ns
+from htagraph.output.export.trace_writer import (
     INTEGER,
     MICROSECONDS,
-    NO_NUMBER,
     NO_TEXT,
     SPAN,
     TEXT,
     Column,
+    RawEvent,
+    Rows,
+    metadata,
     row_texts,
+    slice_rows,
+    us,
 )  # fmt: skip
-from htagraph.output.export.rows import Rows
-from htagraph.output.export.trace_writer import RawEvent, metadata, us
-from htagraph.trace.reading.collect.growing import Interner, label
-from htagraph.trace.reading.scan.events import FLAGS, OFFSET, PHASE, START_ABSENT, STOP
-from htagraph.trace.reading.scan.scanner import Block
-from htagraph.trace.reading.source import ahead, iter_bytes
-from htagraph.trace.reading.split import split
-from htagraph.trace.reading.times import padded
+from htagraph.output.scene import NO_NUMBER, Slices
+from htagraph.trace.columns import Interner, label
+from htagraph.trace.kineto.decode import BlockDecoder
+from htagraph.trace.kineto.scan.events import FLAGS, OFFSET, PHASE, START_ABSENT, STOP, UNKNOWN, key_number, key_table
+from htagraph.trace.kineto.scan.grammar import blank, byte, compiled, key_end, skip_value, value_behind, word
+from htagraph.trace.kineto.scan.scanner import Block
+from htagraph.trace.kineto.source import ahead, iter_bytes
+from htagraph.trace.kineto.split import split
+from htagraph.trace.kineto.times import padded
 
-__all__ = ["IDS_PER_RANK", "RecordedEvents", "lane_of"]
+__all__ = ["IDS_PER_RANK", "PREDICTED", "EventDecoder", "PidOf", "PidOfRank", "RecordedEvents", "event_spans"]
 
-Written: TypeAlias = RawEvent | bytes | Rows
+Part: TypeAlias = RawEvent | Slices | Rows
 
 IDS_PER_RANK = 2**32
-"""Ids of arrows that a rank may use; chosen: more than a file has events. Doubled, half as many ranks fit 64 bits."""
-_ARROWS_AT_ONCE = 1 << 16
-"""Arrows that are written together; chosen: some MB. Doubled, twice the memory, and no faster."""
+"""Ids of arrows that a rank may use; more than a file has events. Source: 2³² ranks of such files fit 64 bits."""
+_PIDS_PER_RANK = 1000
+"""Processes that a rank may have before their numbers meet those of the next rank. Source: files have a dozen."""
+_ARROWS_AT_ONCE = 1 << 16  # some MB of text
+PREDICTED = ", predicted"
+"""The process of a rank's activities at predicted times, beside the recorded ones: what its name ends in."""
+_INSTANTS = ("i", "I", "R")
+"""Phases of events that are moments."""
 _NAMING = ("process_name", "process_labels", "process_sort_index", "thread_name", "thread_sort_index")
-_DURATIONS = ("B", "E")
-_NOT_OTHERS = ("X", "M", *FLOWS, *_DURATIONS)
-"""Phases of events that are not written as they are, but for their place and time."""
-_PIECES = (
-    b',"name":', b',"ts":', b',"dur":', b',"cat":', b',"s":', b',"args":', b',"args":{', b',"critical_us":',
-    b'"critical_us":', b"}", b"}}",
-)  # fmt: skip
-_NAME, _TS, _DUR, _CAT, _S, _ARGS, _ARGS_OPEN, _AND_CRITICAL, _CRITICAL, _CLOSE, _CLOSE_BOTH = range(len(_PIECES))
-_decoded = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
+_NOT_OTHERS = ("X", "M", "B", "E", *FLOWS)
+"""Phases of events that are slices, names of tracks, or ends of slices and arrows."""
+_WRITTEN = frozenset({"ph", "pid", "tid", "ts", "dur", "name", "cat", "args"})
+"""Keys that every writer of slices knows; the JSON of the others is `Slices.more`."""
 _ODD = 0x9E37_79B9_7F4A_7C15  # 2^64 divided by the golden ratio: spreads what it is multiplied by
+_LENGTH = 2**32 - 1  # of a span: its lower half
+_encode = msgspec.json.Encoder(decimal_format="number").encode
+_decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    """Where and when events of a block are drawn."""
+class PidOf(dict[tuple[int, "int | str"], int]):
+    """(rank, pid in the file) → pid in what is written: no two ranks share one.
 
-    event: Array
-    """Positions in the block."""
-    place: Array
-    moment: Array
-    """ns since the base of what is written."""
-    duration: Array
-    """ns; `NO_NUMBER` for what has none."""
-    critical: Array
-    """ns on the critical path."""
-    spans: Array
-    """See `event_spans`."""
+    Example:
+        >>> pid_of = PidOf()
+        >>> pid_of[0, 4711], pid_of[0, "Spans"], pid_of[1, 4711], pid_of[0, 4711]
+        (1000, 1001, 2000, 1000)
+    """
 
-    def of(self, which: Array) -> _Drawn:
-        """Return some of them."""
-        return _Drawn(*(getattr(self, each.name)[which] for each in fields(self)))
+    def __missing__(self, key: tuple[int, int | str]) -> int:
+        taken = sum(rank == key[0] for rank, _ in self)
+        self[key] = pid = (key[0] + 1) * _PIDS_PER_RANK + taken
+        return pid
 
-    def joined(self, more: _Drawn) -> _Drawn:
-        """Return these and others."""
-        return _Drawn(*(np.concatenate((getattr(self, each.name), getattr(more, each.name))) for each in fields(self)))
+
+class PidOfRank(PidOf):
+    """The same with one process for all that a rank recorded, and one for its predicted times.
+
+    Example:
+        >>> pid_of = PidOfRank()
+        >>> pid_of[0, 4711], pid_of[0, "Spans"], pid_of[0, PREDICTED]
+        (1000, 1000, 1001)
+    """
+
+    def __missing__(self, key: tuple[int, int | str]) -> int:
+        return (key[0] + 1) * _PIDS_PER_RANK + (key[1] == PREDICTED)
 
 
 class RecordedEvents:
@@ -107,150 +120,104 @@ class RecordedEvents:
         ends = np.concatenate((original.arrows.tail, original.arrows.head))
         # an instant is a slice to Perfetto: where an arrow begins or ends it must come behind the arrow
         self._held = np.sort(_codes(self._place[ends], original.start[ends]))
-        self._late: list[Written] = []
 
-    def __iter__(self) -> Iterator[list[Written]]:
-        log, texts = IssueLog(str(self._original.path)), EventTexts()
-        pieces = ahead(iter_bytes(self._original.path, log))
-        for first, block in split(pieces, texts, {}, log, texts.scan):
-            rows = slice(*np.searchsorted(self._original.index, [first, first + len(block)]).tolist())
-            yield self._of_list(block, first, rows) if isinstance(block, list) else self._of_block(block, first, rows)
+    def __iter__(self) -> Iterator[Part]:
+        late: list[Part] = []
+        for slices, row, others in self._blocks():
+            held = row < 0
+            held[held] = self._is_held(slices.place[held], slices.start[held])
+            if held.any():
+                late.append(slice_rows(slices.rows(held)))
+            yield slices.rows(~held) if held.any() else slices
+            for event in others:
+                place, moment = self._moved(event)
+                is_held = moment is not None and self._is_held(np.array([place]), np.array([moment]))[0]
+                if is_held:
+                    late.append(event)
+                elif moment is not None or event.get("ph") == "M":
+                    yield event
         yield from self._arrows()
-        yield self._late
-        yield list(self._track_names())
+        yield from late
+        yield from self._track_names()
 
-    def _of_list(self, block: list[EventText | RawEvent], first: int, rows: slice) -> list[Written]:
-        """Return what is written of decoded events."""
-        written: list[Written] = []
-        slices = dict(zip((self._original.index[rows] - first).tolist(), range(rows.start, rows.stop), strict=True))
-        for at, event in enumerate(block):
-            if at in slices:
-                written.append(self._slice(event, slices[at]))
-            elif isinstance(event, dict) or event.ph not in FLOWS:
-                self._keep(event if isinstance(event, dict) else as_event(event), written)
-        return written
+    def _blocks(self) -> Iterator[tuple[Slices, Array, list[RawEvent]]]:
+        """Yield of each block slices and instants, the row of each slice (-1 for instants), and all other events.
 
-    def _of_block(self, block: Block, first: int, rows: slice) -> list[Written]:
-        """Return what is written of scanned events: texts of plain ones, and between them what takes more."""
-        index, phase = self._original.index[rows] - first, block.rows[:, PHASE]
-        not_sliced = np.ones(len(block), np.bool_)
-        not_sliced[index] = False
-        self.left_out += int(np.count_nonzero(not_sliced & (phase == ord("X"))))
-        others = np.flatnonzero(not_sliced & ~np.isin(phase, [ord(each) for each in _NOT_OTHERS]))
-        drawn = self._drawn(block, index, rows).joined(self._placed(block, others))
-        drawn = drawn.of(np.argsort(drawn.event, kind="stable"))
-        plain = _is_plain(block, drawn)
-        more = np.sort(np.concatenate((drawn.event[~plain], np.flatnonzero(not_sliced & (phase == ord("M"))))))
-        drawn = drawn.of(plain)
-        late = drawn.duration == NO_NUMBER
-        late[late] = self._is_held(drawn.place[late], drawn.moment[late])
-        self._late.append(self._texts(block, drawn.of(late)))
-        drawn = drawn.of(~late)
-        return self._between(block, drawn, more, dict(zip(index.tolist(), range(rows.start, rows.stop), strict=True)))
+        Metadata that names tracks is none of these: it is learned.
+        """
+        original, decoder = self._original, EventDecoder()
+        log = IssueLog(str(original.path))
+        self._where()  # processes that have slices get the first numbers
+        for first, block in split(ahead(iter_bytes(original.path, log)), decoder, {}, log, decoder.scan):
+            rows = slice(*np.searchsorted(original.index, [first, first + len(block)]).tolist())
+            of_block = self._of_decoded if isinstance(block, list) else self._of_scanned
+            slices, row, others = of_block(block, original.index[rows] - first, rows)  # type: ignore[arg-type]
+            yield slices, row, [event for event in others if not self._is_learned(event)]
 
-    def _between(self, block: Block, drawn: _Drawn, more: Array, row_of: dict[int, int]) -> list[Written]:
-        """Return the texts of drawn events, and between them, in the order of the file, some that take more."""
-        texts, written, done = self._texts(block, drawn), list[Written](), 0
-        cuts = np.searchsorted(drawn.event, more).tolist()
-        for at, cut, (start, stop) in zip(
-            more.tolist(), cuts, block.rows[more][:, [OFFSET, STOP]].tolist(), strict=True
-        ):
-            written.append(texts.part(done, cut))
-            done = cut
-            event = _decoded(block.text[start:stop].tobytes())
-            if at in row_of:
-                written.append(self._slice(event, row_of[at]))
-            else:
-                self._keep(event, written)
-        return [*written, texts.part(done, len(texts))]
-
-    def _drawn(self, block: Block, index: Array, rows: slice) -> _Drawn:
-        """Return where and when the slices of a block are drawn."""
-        start, duration = self._original.start[rows] - self._base_ns, self._original.duration[rows]
-        return _Drawn(
-            index, self._place[rows], start, duration, self._critical[rows], event_spans(block, index),
+    def _of_scanned(self, block: Block, index: Array, rows: slice) -> tuple[Slices, Array, list[RawEvent]]:
+        """Return what is written of scanned events, most of them by the spans of their texts."""
+        phase, is_other = block.rows[:, PHASE], np.ones(len(block), np.bool_)
+        is_other[index] = False
+        self.left_out += int(np.count_nonzero(is_other & (phase == ord("X"))))
+        is_instant = is_other & np.isin(phase, [ord(each) for each in _INSTANTS])
+        instants, place, moment = self._instants(block, np.flatnonzero(is_instant))
+        event = np.concatenate((index, instants))
+        order = np.argsort(event, kind="stable")
+        event, row = event[order], np.concatenate((np.arange(rows.start, rows.stop), np.full(len(instants), -1)))[order]
+        drawn = _Drawn(
+            row, np.concatenate((self._place[rows], place))[order],
+            np.concatenate((self._original.start[rows] - self._base_ns, moment))[order],
+            np.concatenate((self._original.duration[rows], np.full(len(instants), NO_NUMBER)))[order],
+            np.concatenate((self._critical[rows], np.zeros(len(instants), np.int64)))[order],
         )  # fmt: skip
+        texts = _Texts.of_block(block, event, drawn.critical)
+        for at in np.flatnonzero(~texts.plain).tolist():
+            texts.put(at, _event(block, event[at]), int(drawn.critical[at]))
+        is_other &= ~is_instant & (~np.isin(phase, [ord(each) for each in _NOT_OTHERS]) | (phase == ord("M")))
+        others = [_event(block, at) for at in np.flatnonzero(is_other).tolist()]
+        return texts.slices(self._where(), drawn), row, others
 
-    def _placed(self, block: Block, others: Array) -> _Drawn:
-        """Return where and when events that are no slices are drawn; count those that cannot be."""
-        moment = self._original.common(start_ns(block, others, unpadded=self._original.unpadded)) - self._base_ns
-        usable = (block.rows[others, FLAGS] & START_ABSENT == 0) & (moment >= 0)
+    def _instants(self, block: Block, instants: Array) -> tuple[Array, Array, Array]:
+        """Return which instants have a usable time, and where and when they are; count the others."""
+        original = self._original
+        moment = original.common(start_ns(block, instants, unpadded=original.unpadded)) - self._base_ns
+        usable = (block.rows[instants, FLAGS] & START_ABSENT == 0) & (moment >= 0)
         self.left_out += int(np.count_nonzero(~usable))
-        others, moment = others[usable], moment[usable]
-        pairs, which = np.unique(block.lanes[others], return_inverse=True)
-        lanes = [lane_of(*block.lane(pair)) for pair in pairs.tolist()]
-        place = np.array([self._places[lane, 0] for lane in lanes], np.int64)[which]
-        none = np.zeros(len(others), np.int64)
-        return _Drawn(others, place, moment, none + NO_NUMBER, none, event_spans(block, others))
+        which, pairs = pd.factorize(block.lanes[instants[usable]])
+        place = [self._places[place_of(*block.lane(pair)), 0] for pair in pairs.tolist()]
+        return instants[usable], np.array(place, np.int64)[which], moment[usable]
 
-    def _texts(self, block: Block, drawn: _Drawn) -> Rows:
-        """Return the texts of plain events."""
-        count, spans = len(drawn.event), drawn.spans
-        critical = drawn.critical > 0
-        letters, head = np.unique(block.rows[drawn.event, PHASE], return_inverse=True)
-        is_slice = drawn.duration != NO_NUMBER
-        heads = [b'{"ph":"X",', *(b'{"ph":"%c",' % letter for letter in letters.tolist())]
-        texts = [*_PIECES, *heads, *self._place_texts()]
-        behind_pieces = len(_PIECES)
-        some = spans[:, INSIDE] & (2**32 - 1) > 0
-        columns = (
-            Column(TEXT, behind_pieces + np.where(is_slice, 0, 1 + head)),
-            Column(TEXT, behind_pieces + len(heads) + drawn.place),
-            Column(TEXT, _NAME), Column(SPAN, spans[:, NAME]),
-            Column(TEXT, _TS), Column(MICROSECONDS, drawn.moment),
-            Column(TEXT, np.where(is_slice, _DUR, NO_TEXT)), Column(MICROSECONDS, drawn.duration),
-            Column(TEXT, np.where(spans[:, CATEGORY], _CAT, NO_TEXT)), Column(SPAN, spans[:, CATEGORY]),
-            Column(TEXT, np.where(spans[:, SCOPE], _S, NO_TEXT)), Column(SPAN, spans[:, SCOPE]),
-            Column(TEXT, np.where(critical, _ARGS_OPEN, np.where(spans[:, ARGS], _ARGS, NO_TEXT))),
-            Column(SPAN, np.where(critical, spans[:, INSIDE], spans[:, ARGS])),
-            Column(TEXT, np.where(critical, np.where(some, _AND_CRITICAL, _CRITICAL), NO_TEXT)),
-            Column(MICROSECONDS, np.where(critical, drawn.critical, NO_NUMBER)),
-            Column(TEXT, np.where(critical, _CLOSE_BOTH, _CLOSE)),
-        )  # fmt: skip
-        return row_texts(columns, count, texts, block.text)
+    def _of_decoded(self, block: Sequence[RawEvent], index: Array, rows: slice) -> tuple[Slices, Array, list[RawEvent]]:
+        """Return what is written of decoded events."""
+        row_of = dict(zip(index.tolist(), range(rows.start, rows.stop), strict=True))
+        columns, events, others = list[tuple[int, ...]](), list[RawEvent](), list[RawEvent]()
+        for at, event in enumerate(block):
+            row, phase = row_of.get(at, -1), event.get("ph")
+            if row >= 0:
+                start, duration = int(self._original.start[row]) - self._base_ns, int(self._original.duration[row])
+                columns.append((row, int(self._place[row]), start, duration, int(self._critical[row])))
+                events.append(event)
+            elif phase == "X":
+                self.left_out += 1
+            elif phase in _INSTANTS:
+                place, moment = self._moved(event)
+                if moment is not None:
+                    columns.append((-1, place, moment, NO_NUMBER, 0))
+                    events.append(event)
+            elif phase == "M" or phase not in _NOT_OTHERS:
+                others.append(event)
+        drawn = _Drawn(*np.array(columns, np.int64).reshape(-1, 5).T)
+        texts = _Texts(len(events), np.zeros(0, np.uint8))
+        for at, event in enumerate(events):
+            texts.put(at, event, int(drawn.critical[at]))
+        return texts.slices(self._where(), drawn), drawn.row, others
 
-    def _place_texts(self) -> list[bytes]:
-        """Return process and thread of each place, as JSON without the brackets."""
-        return [b'"pid":%d,"tid":%d' % self._pid_tid(*place) for place in self._places]
+    def _where(self) -> list[tuple[int, int]]:
+        """Return process and thread of each place."""
+        return [self._pid_tid(*place) for place in self._places]
 
     def _pid_tid(self, lane: Lane, level: int) -> tuple[int, int]:
         return self._pid_of[self._original.rank, lane[0]], self._original.tid(lane, level)
-
-    def _slice(self, event: EventText | RawEvent, row: int) -> RawEvent | bytes:
-        """Return a slice where and when it is drawn: as text if nothing else of it changes."""
-        original, critical_ns = self._original, int(self._critical[row])
-        pid, tid = self._pid_tid(original.lanes[original.lane[row]], int(original.level[row]))
-        ts, dur = us_texts(np.array([original.start[row] - self._base_ns, original.duration[row]]))
-        if isinstance(event, EventText):
-            critical_us = str(us(critical_ns)) if critical_ns else ""
-            text = slice_text(event, b'"pid":%d,"tid":%d' % (pid, tid), ts, dur, critical_us)
-            if text is not None:
-                return text
-            event = as_event(event)
-        event |= {"ph": "X", "pid": pid, "tid": tid, "ts": Decimal(ts), "dur": Decimal(dur)}
-        if not isinstance(event.get("name"), str):
-            event["name"] = str(event.get("name", ""))
-        if critical_ns:
-            args = event.get("args")
-            event["args"] = {**(args if isinstance(args, dict) else {}), "critical_us": us(critical_ns)}
-        return event
-
-    def _keep(self, event: RawEvent, written: list[Written]) -> None:
-        """Add an event that is no slice, if it is written here."""
-        lane, phase = lane_of(event.get("pid", ""), event.get("tid", "")), event.get("ph")
-        if phase == "M":
-            self._learn(event, lane)
-            if event.get("name") not in _NAMING:
-                written.append(self._at(event, lane))
-        elif phase not in (*FLOWS, *_DURATIONS):
-            moment = None if phase == "X" else self._common(event.get("ts"))
-            if moment is None or moment < self._base_ns:
-                self.left_out += 1
-                return
-            event["ts"] = us(moment - self._base_ns)
-            place = np.array([self._places[lane, 0]])
-            is_held = self._is_held(place, np.array([moment - self._base_ns]))[0]
-            (self._late if is_held else written).append(self._at(event, lane))
 
     def _is_held(self, place: Array, moment: Array) -> Array:
         """Return whether an arrow begins or ends at each place and moment since the base."""
@@ -260,18 +227,35 @@ class RecordedEvents:
         at = np.minimum(np.searchsorted(self._held, codes), len(self._held) - 1)
         return np.asarray(self._held[at] == codes)
 
-    def _at(self, event: RawEvent, lane: Lane) -> RawEvent:
-        event["pid"], event["tid"] = self._pid_tid(lane, 0)
-        return event
+    def _moved(self, event: RawEvent) -> tuple[int, int | None]:
+        """Give an event its new place and time; return its place, and its moment since the base, None without one.
 
-    def _learn(self, event: RawEvent, lane: Lane) -> None:
-        args = event.get("args")
+        An event without a usable time is counted, unless it is metadata.
+        """
+        lane, moment = place_of(event.get("pid", ""), event.get("tid", "")), None
+        if event.get("ph") != "M":
+            moment = self._common(event.get("ts"))
+            moment = None if moment is None or moment < self._base_ns else moment - self._base_ns
+            if moment is None:
+                self.left_out += 1
+                return 0, None
+            event["ts"] = us(moment)
+        event["pid"], event["tid"] = self._pid_tid(lane, 0)
+        return self._places[lane, 0], moment
+
+    def _is_learned(self, event: RawEvent) -> bool:
+        """Return whether an event only names a process or a track, whose names are written in the end."""
+        name, args = event.get("name"), event.get("args")
+        if event.get("ph") != "M" or name not in _NAMING:
+            return False
+        lane = place_of(event.get("pid", ""), event.get("tid", ""))
         if isinstance(args, dict):
-            name, text = event.get("name"), next(iter(args.values()), "")
+            text = str(next(iter(args.values()), ""))
             if name == "thread_name":
-                self._names[lane] = str(text).strip()
+                self._names[lane] = text.strip()
             elif name in ("process_name", "process_labels"):
-                self._processes.setdefault(lane[0], {})[name] = str(text)
+                self._processes.setdefault(lane[0], {})[name] = text
+        return True
 
     def _common(self, raw: object) -> int | None:
         """Return a time in the file as ns on the common clock; None where it is no time."""
@@ -282,16 +266,16 @@ class RecordedEvents:
         except (InvalidOperation, ValueError, OverflowError):
             return None
 
-    def _arrows(self) -> Iterator[list[Written]]:
+    def _arrows(self) -> Iterator[Rows]:
         """Yield both ends of each arrow."""
         arrows, original = self._original.arrows, self._original
-        encode = msgspec.json.encode
         labels = [
-            b'{"ph":"%b","cat":%b,"name":%b,"id":' % (phase, encode(category), encode(name))
+            b'{"ph":"%b","cat":%b,"name":%b,"id":' % (phase, _encode(category), _encode(name))
             for phase in (b"s", b"f")
             for category, name in arrows.labels
         ]
-        texts = [b",", b',"ts":', b"}", b',"bp":"e"}', *labels, *self._place_texts()]
+        places = [b'"pid":%d,"tid":%d' % place for place in self._where()]
+        texts = [b",", b',"ts":', b"}", b',"bp":"e"}', *labels, *places]
         for first in range(0, len(arrows), _ARROWS_AT_ONCE):
             some = slice(first, first + _ARROWS_AT_ONCE)
             slices = np.stack((arrows.tail[some], arrows.head[some]), axis=1).ravel()
@@ -302,7 +286,7 @@ class RecordedEvents:
                 Column(TEXT, 0), Column(TEXT, 4 + len(labels) + self._place[slices]),
                 Column(TEXT, 1), Column(MICROSECONDS, original.start[slices] - self._base_ns), Column(TEXT, 2 + end),
             )  # fmt: skip
-            yield [row_texts(columns, len(slices), texts)]
+            yield row_texts(columns, len(slices), texts)
 
     def _track_names(self) -> Iterator[RawEvent]:
         """Yield the names of processes, threads and added tracks."""
@@ -316,23 +300,230 @@ class RecordedEvents:
             yield metadata("process_name", self._pid_of[original.rank, pid], 0, name=text)
         for number, level in original.tracks:
             lane = original.lanes[number]
-            name = self._names.get(lane) or (f"thread {lane[1]}" if isinstance(lane[1], int) else str(lane[1]))
-            yield metadata("thread_name", *self._pid_tid(lane, level), name=f"{name} ({level + 1})" if level else name)
+            yield metadata("thread_name", *self._pid_tid(lane, level), name=self._track_name(lane, level))
+
+    def _track_name(self, lane: Lane, level: int, unnamed: str = "") -> str:
+        """Return the name of a track; `unnamed` where the lane has neither a name nor a number."""
+        name = self._names.get(lane) or (f"thread {lane[1]}" if isinstance(lane[1], int) else str(lane[1]) or unnamed)
+        return f"{name} ({level + 1})" if level else name
 
 
-def _is_plain(block: Block, drawn: _Drawn) -> Array:
-    """Return which events can be written as text; those that get an argument must have others, and not this one."""
-    critical, plain = drawn.critical > 0, drawn.spans[:, PLAIN] == 1
-    if critical.any() and b'"critical_us"' in block.text.tobytes():
-        plain &= ~critical
-    return plain & ~(critical & (drawn.spans[:, INSIDE] == 0)) & (block.rows[drawn.event, PHASE] > 0)
+@dataclass(frozen=True)
+class _Drawn:
+    """Where and when slices and instants are drawn."""
+
+    row: Array
+    """Rows of the original, -1 for instants."""
+    place: Array
+    start: Array
+    """ns since the base of what is written."""
+    duration: Array
+    """ns; `NO_NUMBER` for instants."""
+    critical: Array
+    """ns on the critical path."""
 
 
-def lane_of(pid: object, tid: object) -> Lane:
+class _Texts:
+    """Names, categories, arguments and other keys of slices: positions among texts, and spans of a source of JSON."""
+
+    def __init__(self, count: int, source: Array) -> None:
+        self._texts, self._sources, self._size = Interner[str](), [source], len(source)
+        self.plain = np.zeros(count, np.bool_)
+        """Which rows are known without decoding the event."""
+        self.name, self.category, self.args, self.more = np.zeros((4, count), np.int64)
+
+    @staticmethod
+    def of_block(block: Block, event: Array, critical: Array) -> _Texts:
+        """Return the texts of scanned events by the spans of their values; rows that are not plain are to be `put`."""
+        spans, on_path = event_spans(block, event), critical > 0
+        texts = _Texts(len(event), block.text)
+        is_object = spans[:, INSIDE] != 0
+        texts.plain = (spans[:, PLAIN] == 1) & (is_object | (spans[:, ARGS] == 0)) & (block.rows[event, PHASE] > 0)
+        if on_path.any() and b'"critical_us"' in block.text.tobytes():
+            texts.plain &= ~on_path
+        texts._label(block, event, spans)
+        texts.args = np.where(is_object, spans[:, ARGS], 0)
+        inside = spans[on_path, INSIDE]
+        columns = (
+            Column(TEXT, 0), Column(SPAN, inside), Column(TEXT, np.where(inside & _LENGTH, 1, NO_TEXT)),
+            Column(TEXT, 2), Column(MICROSECONDS, critical[on_path]), Column(TEXT, 3),
+        )  # fmt: skip
+        texts._add(texts.args, on_path, columns, [b"{", b",", b'"critical_us":', b"}"])
+        scoped = spans[:, SCOPE] != 0
+        texts._add(texts.more, scoped, (Column(TEXT, 0), Column(SPAN, spans[scoped, SCOPE])), [b',"s":'])
+        return texts
+
+    def put(self, row: int, event: RawEvent, critical_ns: int) -> None:
+        """Set the texts of a row to those of a decoded event."""
+        args, category = event.get("args"), event.get("cat")
+        self.name[row] = self._texts[str(event.get("name", ""))]
+        self.category[row] = self._texts[str(category)] if category not in (None, "") else -1
+        more = {key: value for key, value in event.items() if key not in _WRITTEN}
+        if not isinstance(args, dict):
+            more |= {"args": args} if args is not None and not critical_ns else {}
+            args = None if not critical_ns else {}
+        args = {**args, "critical_us": us(critical_ns)} if args is not None and critical_ns else args
+        self.args[row] = 0 if args is None else self._add_one(_encode(args))
+        self.more[row] = self._add_one(b"," + _encode(more)[1:-1]) if more else 0
+
+    def slices(self, places: list[tuple[int, int]], drawn: _Drawn) -> Slices:
+        """Return the slices that have these texts."""
+        source = self._sources[0] if len(self._sources) == 1 else np.concatenate(self._sources)
+        return Slices(
+            places, list(self._texts), drawn.place, drawn.start, drawn.duration, self.name, self.category, self.args,
+            source, self.more,
+        )  # fmt: skip
+
+    def _label(self, block: Block, event: Array, spans: Array) -> None:
+        """Set names and categories: of slices by the tokens of the scan, of others, which have none, by their JSON."""
+        numbers = np.zeros(len(block.values) + 1, np.int64)
+        is_slice = block.rows[event, PHASE] == ord("X")
+        tokens = np.stack((block.names[event], block.categories[event]))[:, is_slice]
+        used = np.zeros(len(numbers), np.bool_)
+        used[tokens] = True
+        for token in np.flatnonzero(used).tolist():
+            text = "" if block.values[token] is None else str(block.values[token])
+            numbers[token] = self._texts[text]
+        self.name[is_slice], self.category[is_slice] = numbers[tokens]
+        known: dict[bytes, int] = {}
+        for at in np.flatnonzero(~is_slice & self.plain).tolist():
+            for column, kind in ((self.name, NAME), (self.category, CATEGORY)):
+                text = _span(block, int(spans[at, kind]))
+                if text not in known:
+                    value = msgspec.json.decode(text) if text else None
+                    known[text] = self._texts["" if value is None else str(value)]
+                column[at] = known[text]
+        self.category[self.category == self._texts[""]] = -1
+
+    def _add(self, column: Array, which: Array, columns: Sequence[Column], texts: Sequence[bytes]) -> None:
+        """Add texts to the source, and their spans to some rows of a column."""
+        if which.any():
+            rows = row_texts(columns, int(which.sum()), texts, self._sources[0])
+            column[which] = rows.spans + (self._size << 32)
+            self._sources.append(rows.text)
+            self._size += len(rows.text)
+
+    def _add_one(self, text: bytes) -> int:
+        at, self._size = self._size, self._size + len(text)
+        self._sources.append(np.frombuffer(text, np.uint8))
+        return (at << 32) | len(text)
+
+
+class EventDecoder:
+    """Decodes the text of a JSON array of events, numbered as in bulk decoding; times and fractions are decimals."""
+
+    def __init__(self) -> None:
+        self._strict = BlockDecoder()
+        self._whole = msgspec.json.Decoder(list[dict[str, Any]], float_hook=Decimal).decode
+
+    def __call__(self, text: bytes) -> list[RawEvent]:
+        """Return the events."""
+        self._strict(text)  # refuse what bulk decoding refuses, so that both number the events alike
+        return self._whole(text)
+
+    def scan(self, text: memoryview, offset: int) -> Block | None:
+        """Return the events of a text as rows of numbers, see `BlockDecoder.scan`; None if it must go to `__call__`."""
+        try:
+            if not (whole := bytes(text)).isascii():
+                whole.decode()
+        except UnicodeDecodeError:
+            return None
+        return self._strict.scan(text, offset)
+
+
+def place_of(pid: object, tid: object) -> Lane:
     """Return process and thread, as numbers where they are some."""
     return label(pid), label(tid)
+
+
+def _event(block: Block, at: int) -> RawEvent:
+    start, stop = block.rows[at, [OFFSET, STOP]].tolist()
+    return _decode(block.text[start:stop].tobytes())
+
+
+def _span(block: Block, span: int) -> bytes:
+    start, length = span >> 32, span & _LENGTH
+    return block.text[start : start + length].tobytes()
 
 
 def _codes(place: Array, moment: Array) -> npt.NDArray[np.uint64]:
     """Return a number for each place and moment; if two share one, an instant comes late that need not."""
     return (moment.astype(np.uint64) + place.astype(np.uint64)) * np.uint64(_ODD) + place.astype(np.uint64)
+
+
+NAME, CATEGORY, ARGS, SCOPE, INSIDE, PLAIN = range(6)
+"""Columns: spans of the values (start · 2³² + length, 0 where absent), that between the brackets of the arguments, and
+1 for an event that can be written with these spans and without any other text of it."""
+_SPANS: Final = ("name", "cat", "args", "s")  # in the order of the columns
+_KEYS: Final = (*_SPANS, "ph", "pid", "tid", "ts", "dur")
+_COUNT: Final = len(_SPANS)
+_QUOTE, _COMMA, _OPEN, _CLOSE, _BACKSLASH, _SPACE = b'",{}\\ '
+_EACH: Final = 0x0101_0101_0101_0101
+_ONES, _TOPS, _BACKSLASHES = (np.uint64(each * _EACH) for each in (1, 0x80, _BACKSLASH))
+
+
+def event_spans(block: Block, which: Array) -> npt.NDArray[np.int64]:
+    """Return a row per event: `NAME`, `CATEGORY`, `ARGS`, `SCOPE`, `INSIDE`, `PLAIN`.
+
+    An event is plain if it has no other keys than these and its place and times, a text for a name, and no backslash:
+    one at the end of a text needs repair, see `trace_writer`.
+
+    Args:
+        block: the text of events, as scanned.
+        which: positions of events in the block.
+    """
+    spans = np.zeros((len(which), PLAIN + 1), np.int64)
+    _fill(block.text.ctypes.data, np.ascontiguousarray(block.rows[which, OFFSET]), _table().ctypes.data, spans)
+    return spans
+
+
+@cache
+def _table() -> Array:
+    return key_table([(key, 0) for key in _KEYS])
+
+
+@njit(cache=True, nogil=True)
+def _fill(base: int, offsets: Array, table: int, spans: Array) -> None:
+    for row in range(len(offsets)):
+        at, plain, more = blank(base + offsets[row] + 1), 1, True
+        while more and byte(at) == _QUOTE:
+            start, at = at + 1, key_end(at)
+            key = key_number(start, at - 1, table)
+            at = value_behind(at)
+            stop = skip_value(at)
+            if key == UNKNOWN:
+                plain = 0
+            elif key < _COUNT:
+                spans[row, key] = ((at - base) << 32) | (stop - at)
+                spans[row, INSIDE] = _inside(base, at, stop) if key == ARGS else spans[row, INSIDE]
+            at = blank(stop)
+            more = byte(at) == _COMMA
+            at = blank(at + 1) if more else at
+        for key in range(_COUNT):
+            first = base + (spans[row, key] >> 32)
+            plain &= not _has_backslash(first, first + (spans[row, key] & 0xFFFF_FFFF))
+        spans[row, PLAIN] = plain & (spans[row, NAME] != 0) & (byte(base + (spans[row, NAME] >> 32)) == _QUOTE)
+
+
+@compiled
+def _inside(base: int, at: int, stop: int) -> int:
+    """Return the span between the brackets of an object, without the white space at its ends; 0 for no object."""
+    if byte(at) != _OPEN:
+        return 0
+    first, last = blank(at + 1), stop - 1
+    while last > first and byte(last - 1) <= _SPACE:
+        last -= 1
+    return ((first - base) << 32) | (max(last - first, 0))
+
+
+@compiled
+def _has_backslash(at: int, stop: int) -> bool:
+    while at < stop:
+        marks = word(at) ^ _BACKSLASHES
+        marks = (marks - _ONES) & ~marks & _TOPS
+        if marks:  # exact for the lowest one
+            while byte(at) != _BACKSLASH:
+                at += 1
+            return at < stop
+        at += 8
+    return False

@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping
 
-import msgspec
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.issues import IssueLog
 from htagraph.graph.activities import Lane as GraphLane
-from htagraph.output.export.arrows import FLOWS
-from htagraph.output.export.event_batches import COUNT, Slices, Values
-from htagraph.output.export.event_spans import ARGS, INSIDE, event_spans
-from htagraph.output.export.event_texts import EventText, EventTexts, as_event
 from htagraph.output.export.originals import Lane, Original
-from htagraph.output.export.packet_order import held_back
 from htagraph.output.export.packet_writer import PacketWriter
-from htagraph.output.export.pids import PidOf
-from htagraph.output.export.recorded_events import IDS_PER_RANK, RecordedEvents, lane_of
-from htagraph.output.export.row_texts import MICROSECONDS, NO_NUMBER, NO_TEXT, SPAN, TEXT, Column, row_texts
-from htagraph.output.export.trace_writer import RawEvent, metadata, us
-from htagraph.trace.reading.collect.growing import Interner
-from htagraph.trace.reading.scan.events import OFFSET, PHASE, STOP
-from htagraph.trace.reading.scan.scanner import Block
-from htagraph.trace.reading.source import ahead, iter_bytes
-from htagraph.trace.reading.split import split
+from htagraph.output.export.recorded_events import IDS_PER_RANK, PidOf, RecordedEvents
+from htagraph.output.export.trace_writer import RawEvent, metadata
+from htagraph.output.scene import COUNT, Slices, Values
 
-__all__ = ["RecordedPackets"]
+__all__ = ["RecordedPackets", "held_back"]
 
-_Drawable: TypeAlias = tuple[int, str, str, bytes]  # row, name, category, arguments as JSON
-
-_INSTANTS = ("i", "I", "R")
-_ELSEWHERE = ("X", "M", "B", "E", *FLOWS)
-"""Phases of events that are slices, names of tracks, or ends of arrows."""
-_LENGTH = 2**32 - 1  # of a span: its lower half
-_encode = msgspec.json.Encoder(decimal_format="number").encode
+_ROUNDS = 8
+"""Arrows in a row without any time between them that are drawn in their direction; chosen: recorded chains have one or
+two. Doubled, so are longer chains."""
 
 
 class RecordedPackets(RecordedEvents):
@@ -69,119 +51,43 @@ class RecordedPackets(RecordedEvents):
 
     def write(self, writer: PacketWriter) -> None:
         """Write all events."""
-        original, log, texts = self._original, IssueLog(str(self._original.path)), EventTexts()
-        writer.add_ends(self._track_ids(), self._place, original.start - self._base_ns, original.duration)
-        for first, block in split(ahead(iter_bytes(original.path, log)), texts, {}, log, texts.scan):
-            rows = slice(*np.searchsorted(original.index, [first, first + len(block)]).tolist())
-            index = original.index[rows] - first
-            if isinstance(block, list):
-                self._list(writer, block, index, rows)
-            else:
-                self._block(writer, block, index, rows)
-        for row in self._back.tolist():
-            writer.write(self._kept[row])
+        original = self._original
+        writer.add_ends(self._where(), self._place, original.start - self._base_ns, original.duration)
+        for slices, row, others in self._blocks():
+            self._begin(writer, slices, row)
+            for event in others:
+                writer.add(self._values(event))
+        for row_ in self._back.tolist():
+            writer.write(self._kept[row_])
         writer.add(self._track_names())
 
-    def _track_ids(self) -> list[tuple[int, int]]:
+    def _where(self) -> list[tuple[int, int]]:
+        """Return the tracks of the rank's one process."""
         return [(self._pid, number) for number in range(len(self._places))]
 
-    def _begin(self, writer: PacketWriter, slices: Slices, rows: slice) -> None:
-        """Write where the slices of some rows begin; keep those that must come behind all others."""
+    def _begin(self, writer: PacketWriter, slices: Slices, row: Array) -> None:
+        """Write where slices and instants begin; keep the slices that must come behind all others."""
         ids, first = self._flows
-        packets, starts = writer.begins(slices, (ids, first[rows.start : rows.stop + 1]))
+        of_slices = row[row >= 0]
+        count = np.zeros(len(row) + 1, np.int64)
+        count[1:][row >= 0] = first[of_slices + 1] - first[of_slices]
+        begin = int(first[of_slices[0]]) if len(of_slices) else 0
+        packets, starts = writer.begins(slices, (ids, begin + np.cumsum(count)))
         done = 0
-        for at in np.flatnonzero(self._is_back[rows]).tolist():
+        for at in np.flatnonzero((row >= 0) & self._is_back[row]).tolist() if len(of_slices) else ():
             writer.write(packets[starts[done] : starts[at]])
-            self._kept[rows.start + at] = packets[starts[at] : starts[at + 1]].copy()
+            self._kept[int(row[at])] = packets[starts[at] : starts[at + 1]].copy()
             done = at + 1
         writer.write(packets[starts[done] :])
 
-    def _block(self, writer: PacketWriter, block: Block, index: Array, rows: slice) -> None:
-        """Write scanned events."""
-        phase = block.rows[:, PHASE]
-        other = np.ones(len(block), np.bool_)
-        other[index] = False
-        self.left_out += int(np.count_nonzero(other & (phase == ord("X"))))
-        self._begin(writer, self._slices(block, index, rows), rows)
-        for at in np.flatnonzero(other & (phase == ord("M"))).tolist():
-            self._other(writer, _event(block, at))
-        others = np.flatnonzero(other & ~np.isin(phase, [ord(each) for each in _ELSEWHERE]))
-        is_instant = np.isin(phase[others], [ord(each) for each in _INSTANTS])
-        drawn = self._placed(block, others[is_instant])
-        texts, name, category = _labels(block, drawn.event)
-        writer.add_begins(
-            Slices(
-                self._track_ids(), texts, drawn.place, drawn.moment, drawn.duration, name, category,
-                _objects(drawn.spans), block.text,
-            ),
-            _no_flows(len(drawn.event)),
-        )  # fmt: skip
-        for at in others[~is_instant].tolist():
-            self._other(writer, _event(block, at))
-
-    def _slices(self, block: Block, index: Array, rows: slice) -> Slices:
-        spans = event_spans(block, index)
-        texts, name, category = _labels(block, index)
-        args, source, critical = _objects(spans), block.text, self._critical[rows]
-        on_path = np.flatnonzero(critical > 0)
-        if len(on_path):
-            marked = _marked(block.text, spans[on_path, INSIDE], critical[on_path])
-            args[on_path] = marked.spans + (len(source) << 32)
-            source = np.concatenate((source, marked.text))
-        start, duration = self._original.start[rows] - self._base_ns, self._original.duration[rows]
-        return Slices(self._track_ids(), texts, self._place[rows], start, duration, name, category, args, source)
-
-    def _list(self, writer: PacketWriter, block: Sequence[EventText | RawEvent], index: Array, rows: slice) -> None:
-        """Write decoded events."""
-        events = [event if isinstance(event, dict) else as_event(event) for event in block]
-        texts, args = Interner[str](), list[bytes]()
-        name, category = list[int](), list[int]()
-        for at, critical_ns in zip(index.tolist(), self._critical[rows].tolist(), strict=True):
-            event = events[at]
-            name.append(texts[str(event.get("name", ""))])
-            category.append(texts[str(event["cat"])] if event.get("cat") else -1)
-            values = event.get("args") if isinstance(event.get("args"), dict) else {}
-            args.append(_encode({**values, "critical_us": us(critical_ns)} if critical_ns else values))
-        ends = np.cumsum([0, *map(len, args)], dtype=np.int64)
-        slices = Slices(
-            self._track_ids(), list(texts), self._place[rows], self._original.start[rows] - self._base_ns,
-            self._original.duration[rows], np.array(name, np.int64), np.array(category, np.int64),
-            (ends[:-1] << 32) | np.diff(ends), np.frombuffer(b"".join(args), np.uint8),
-        )  # fmt: skip
-        self._begin(writer, slices, rows)
-        taken = set(index.tolist())
-        for at, event in enumerate(events):
-            if at not in taken and event.get("ph") not in (*FLOWS, "B", "E"):
-                self._other(writer, event)
-
-    def _other(self, writer: PacketWriter, event: RawEvent) -> None:
-        """Write an event that is no slice, if this format has a form for it."""
-        phase, args = event.get("ph"), event.get("args")
-        if phase in ("M", "X"):
-            self._keep(event, [])  # which learns names, and counts slices without a time
-            return
-        if phase not in (*_INSTANTS, "C"):
-            self.not_drawn += 1
-            return
-        moment = self._common(event.get("ts"))
-        if moment is None or moment < self._base_ns:
-            self.left_out += 1
-        elif phase == "C":
-            writer.add(self._values(event, moment - self._base_ns))
-        else:
-            place = self._places[lane_of(event.get("pid", ""), event.get("tid", "")), 0]
-            text = np.frombuffer(_encode(args if isinstance(args, dict) else {}), np.uint8)
-            at, none = np.array([moment - self._base_ns]), np.zeros(1, np.int64)
-            names = [str(event.get("name", "")), str(event.get("cat", ""))]
-            one = Slices(
-                self._track_ids(), names, np.array([place]), at, none + NO_NUMBER, none, none + (1 if names[1] else -1),
-                none + len(text), text,
-            )  # fmt: skip
-            writer.add_begins(one, _no_flows(1))
-
-    def _values(self, event: RawEvent, moment: int) -> Iterator[Values]:
+    def _values(self, event: RawEvent) -> Iterator[Values]:
+        """Yield what an event that is neither slice nor instant says of counters; count it if it has no form here."""
         args = event.get("args")
-        for series, value in (args if isinstance(args, dict) else {}).items():
+        if event.get("ph") != "C":
+            self.not_drawn += event.get("ph") != "M"
+            return
+        _, moment = self._moved(event)
+        for series, value in args.items() if moment is not None and isinstance(args, dict) else ():
             try:
                 number = float(value)
             except (TypeError, ValueError):
@@ -198,11 +104,10 @@ class RecordedPackets(RecordedEvents):
         places = list(self._places)
         for position, (_, number) in enumerate(order):
             lane, level = places[number]
-            unnamed = f"thread {lane[1]}" if isinstance(lane[1], int) else str(lane[1]) or "without a thread"
-            name = self._names.get(lane) or unnamed
             device = self._lanes[lane].device if lane in self._lanes else -1
-            name = f"device {device} {name}" if several and device >= 0 else name
-            yield metadata("thread_name", self._pid, number, name=f"{name} ({level + 1})" if level else name)
+            before = f"device {device} " if several and device >= 0 else ""
+            name = before + self._track_name(lane, level, "without a thread")
+            yield metadata("thread_name", self._pid, number, name=name)
             yield metadata("thread_sort_index", self._pid, number, sort_index=position)
 
     def _sort_key(self, lane: Lane, level: int) -> tuple[int, int, int, str, int]:
@@ -215,37 +120,51 @@ class RecordedPackets(RecordedEvents):
         return 0 if is_thread else 2, int(pid != tid), tid if isinstance(tid, int) else 0, str(lane), level
 
 
-def _event(block: Block, at: int) -> RawEvent:
-    start, stop = block.rows[at, [OFFSET, STOP]].tolist()
-    return dict(msgspec.json.decode(block.text[start:stop].tobytes()))
+def held_back(track: Array, start: Array, duration: Array, arrows: tuple[Array, Array]) -> Array:
+    """Return the slices that must come behind all others of their file, in their order; the rest can stay in its order.
+
+    Of slices that begin together on one track, the longer ones must come first, as the others are inside them. An arrow
+    goes from what comes first to what comes last, so its tail must come before its head.
+
+    Args:
+        track: of each slice, in the order of the file.
+        start: ns.
+        duration: ns; slices of one track nest.
+        arrows: the slices at which arrows begin, and those at which they end.
+
+    Example:
+        >>> none = np.zeros(0, np.int64)
+        >>> held_back(np.array([1, 1, 2]), np.array([5, 5, 5]), np.array([1, 9, 3]), (none, none)).tolist()
+        [0]
+    """
+    order = np.lexsort((np.arange(len(track)), -duration, start, track))
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    new = np.ones(len(order), np.bool_)
+    new[1:] = (np.diff(track[order]) != 0) | (np.diff(start[order]) != 0)
+    group = np.cumsum(new) - 1
+    at_once = start[arrows[0]] == start[arrows[1]]
+    tail, head = place[arrows[0][at_once]], place[arrows[1][at_once]]
+    late = _late(order, group, tail, head)
+    level = np.zeros(len(order), np.int64)
+    both = late[tail] & late[head]
+    for _ in range(_ROUNDS):
+        np.maximum.at(level, head[both], level[tail[both]] + 1)
+        level = _running(level, group)
+    rows = np.flatnonzero(late)
+    return order[rows[np.lexsort((rows, level[rows], start[order[rows]]))]]
 
 
-def _labels(block: Block, index: Array) -> tuple[list[str], Array, Array]:
-    """Return names and categories of some events of a block: texts, and of each event the position of both in them."""
-    tokens, which = np.unique(np.stack((block.names[index], block.categories[index])), return_inverse=True)
-    texts = ["" if block.values[token] is None else str(block.values[token]) for token in tokens.tolist()]
-    name, category = which.reshape(2, -1).astype(np.int64)
-    for at in np.flatnonzero(block.rows[index, PHASE] != ord("X")).tolist():
-        event = _event(block, int(index[at]))
-        name[at], category[at] = len(texts), len(texts) + 1
-        texts += [str(event.get("name", "")), str(event.get("cat", ""))]
-    absent = np.array([text == "" for text in texts], np.bool_)
-    return texts, name, np.where(absent[category], -1, category)
+def _late(order: Array, group: Array, tail: Array, head: Array) -> Array:
+    """Return which slices, in `order`, cannot stay where they are in the file."""
+    late = order < _running(order, group)
+    for _ in range(_ROUNDS):
+        late = _running(late.astype(np.int64), group) > 0
+        late[head] |= late[tail] | (order[tail] > order[head])
+    return _running(late.astype(np.int64), group) > 0
 
 
-def _objects(spans: Array) -> Array:
-    """Return where arguments are, 0 for those that are no object: they have no names."""
-    return np.where(spans[:, INSIDE], spans[:, ARGS], 0)
-
-
-def _marked(text: Array, inside: Array, critical: Array) -> Any:  # noqa: ANN401 - Rows
-    """Return arguments as JSON with the time on the critical path."""
-    columns = (
-        Column(TEXT, 0), Column(SPAN, inside), Column(TEXT, np.where(inside & _LENGTH, 1, NO_TEXT)), Column(TEXT, 2),
-        Column(MICROSECONDS, critical), Column(TEXT, 3),
-    )  # fmt: skip
-    return row_texts(columns, len(inside), [b"{", b",", b'"critical_us":', b"}"], text)
-
-
-def _no_flows(count: int) -> tuple[Array, Array]:
-    return np.zeros(0, np.int64), np.zeros(count + 1, np.int64)
+def _running(values: Array, group: Array) -> Array:
+    """Return the largest value so far of each group; values are less than their number, or as many."""
+    base = group * (len(values) + _ROUNDS + 1)
+    return np.asarray(np.maximum.accumulate(values + base) - base) if len(values) else values

@@ -1,31 +1,59 @@
-"""Copies of trace files with events changed or added: raw events as dicts, block by block.
+"""Trace files as JSON: slices and counters of a scene as text, and copies of files with events changed or added.
 
-What can be read is written: `reading` repairs and reports damage as it does for `htagraph.load`. Numbers with a
-fraction are exact decimals from file to file, so no timestamp moves by a nanosecond.
+Rows of numbers and pieces of text become one text by a compiled pass. Of a copied file, what can be read is written:
+`reading` repairs and reports damage as it does for `htagraph.load`. Numbers with a fraction are exact decimals from
+file to file, so no timestamp moves by a nanosecond.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from itertools import groupby, islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
+from htagraph.core.arrays import Array
+from htagraph.core.compiled import njit
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.output.export.output_file import OutputFile
-from htagraph.output.export.rows import SEPARATOR, Rows
-from htagraph.trace.reading.decode import event_decoder, event_text_decoder
-from htagraph.trace.reading.discover import MADE_KEY
-from htagraph.trace.reading.source import iter_bytes
-from htagraph.trace.reading.split import split
+from htagraph.output.scene import NO_NUMBER, Slices, Values
+from htagraph.trace.discover import MADE_KEY
+from htagraph.trace.kineto.decode import event_decoder, event_text_decoder
+from htagraph.trace.kineto.source import iter_bytes
+from htagraph.trace.kineto.split import split
 from htagraph.trace.remote import TracePath, path_of
 
-__all__ = ["FOR_VIEWING", "Edit", "RawEvent", "TraceWriter", "edit_trace", "metadata", "raw_blocks", "readable", "us"]
+__all__ = [
+    "FOR_VIEWING",
+    "INTEGER",
+    "MICROSECONDS",
+    "NO_TEXT",
+    "SEPARATOR",
+    "SPAN",
+    "TEXT",
+    "Column",
+    "Edit",
+    "RawEvent",
+    "Rows",
+    "TraceWriter",
+    "edit_trace",
+    "metadata",
+    "raw_blocks",
+    "readable",
+    "row_texts",
+    "slice_rows",
+    "us",
+    "value_rows",
+    "writable",
+]
 
 RawEvent: TypeAlias = dict[str, Any]
 Edit: TypeAlias = Callable[[RawEvent], "RawEvent | Iterable[RawEvent] | None"]
@@ -162,26 +190,23 @@ class TraceWriter(OutputFile):
         """Write the root keys that are not in the header yet after the events."""
         self._rest = dict(header)
 
-    def add(self, events: Iterable[RawEvent | bytes | Rows]) -> None:
-        """Write events, encoded ones too; a text that ends in a backslash gets a blank, or Perfetto cannot read it.
+    def add(self, events: Iterable[RawEvent | Slices | Values | Rows]) -> None:
+        """Write events; a text that ends in a backslash gets a blank, or Perfetto cannot read it.
 
         Args:
-            events: of `Rows`, the texts must not need it.
+            events: dicts, slices, values of counters, or rows of JSON whose texts do not need the blank.
         """
-        for are_rows, some in groupby(events, lambda event: isinstance(event, Rows)):
-            if are_rows:
-                self._add_rows(some)
-            else:
-                texts = (event if isinstance(event, bytes) else self._encode(event) for event in some)
-                self.add_texts(readable(text) for text in texts)
-
-    def _add_rows(self, parts: Iterable[Any]) -> None:
-        self.begin({})
-        for rows in parts:
-            if len(rows):
-                self._write(SEPARATOR if self.count else b"")
-                self._write(rows.joined)
-                self.count += len(rows)
+        for are_dicts, some in groupby(events, lambda event: isinstance(event, dict)):
+            if are_dicts:
+                self.add_texts(readable(self._encode(event)) for event in some)
+                continue
+            for part in some:
+                rows = _as_rows(part)
+                if len(rows):
+                    self.begin({})
+                    self._write(SEPARATOR if self.count else b"")
+                    self._write(rows.joined)
+                    self.count += len(rows)
 
     def add_texts(self, texts: Iterable[Any]) -> None:
         """Write events given as JSON, or as dicts."""
@@ -220,9 +245,194 @@ def _copied(source: TracePath, header: dict[str, Any], log: IssueLog) -> Iterato
         del texts
 
 
+def _as_rows(part: Any) -> Rows:  # noqa: ANN401 - slices, values or rows
+    return slice_rows(part) if isinstance(part, Slices) else value_rows(part) if isinstance(part, Values) else part
+
+
 def _plain(value: object) -> object:
     """Return numpy's numbers as Python's."""
     if hasattr(value, "item"):
         return value.item()
     msg = f"{type(value).__name__} cannot be written as JSON"
     raise TypeError(msg)
+
+
+def slice_rows(slices: Slices) -> Rows:
+    """Return slices and instants as JSON of a trace file.
+
+    Example:
+        >>> columns = (np.array([each]) for each in (0, 1_500, 7, 0, 1, 0))
+        >>> bytes(slice_rows(Slices([(1, 2)], ["a", "b"], *columns, np.zeros(0, np.uint8))).joined)
+        b'{"ph":"X","pid":1,"tid":2,"name":"a","ts":1.500,"dur":0.007,"cat":"b"}'
+    """
+    encode = msgspec.json.encode
+    pieces = [b'{"ph":"X",', b'{"ph":"i",', b',"name":', b',"ts":', b',"dur":', b',"cat":', b',"args":', b"}"]
+    a_slice, instant, name, ts, dur, cat, args, close = range(len(pieces))
+    places = [b'"pid":%d,"tid":%d' % place for place in slices.places]
+    texts = [*pieces, *places, *(readable(encode(text)) for text in slices.texts)]
+    first_place, first_text = len(pieces), len(pieces) + len(places)
+    lasts, has_category = slices.duration != NO_NUMBER, slices.category >= 0
+    columns = (
+        Column(TEXT, np.where(lasts, a_slice, instant)), Column(TEXT, first_place + slices.place),
+        Column(TEXT, name), Column(TEXT, first_text + slices.name), Column(TEXT, ts),
+        Column(MICROSECONDS, slices.start), Column(TEXT, np.where(lasts, dur, NO_TEXT)),
+        Column(MICROSECONDS, slices.duration), Column(TEXT, np.where(has_category, cat, NO_TEXT)),
+        Column(TEXT, np.where(has_category, first_text + slices.category, NO_TEXT)),
+        Column(TEXT, np.where(slices.args != 0, args, NO_TEXT)), Column(SPAN, slices.args),
+        Column(SPAN, 0 if slices.more is None else slices.more), Column(TEXT, close),
+    )  # fmt: skip
+    return row_texts(columns, len(slices), texts, slices.source)
+
+
+def value_rows(values: Values) -> Rows:
+    """Return a counter's values as JSON of a trace file.
+
+    Example:
+        >>> bytes(value_rows(Values(7, "queue length", "stream 1", COUNT, np.array([2_000]), np.array([3]))).joined)
+        b'{"ph":"C","pid":7,"name":"queue length","ts":2,"args":{"stream 1":3}}'
+    """
+    encode = msgspec.json.encode
+    head = b'{"ph":"C","pid":%d,"name":%b,"ts":' % (values.pid, readable(encode(values.name)))
+    between = b',"args":{%b:' % readable(encode(values.series))
+    known, which = np.unique(values.value, return_inverse=True)
+    form = "%d" if np.issubdtype(known.dtype, np.integer) else "%.6f"
+    texts = [head, between, b"}}", *((form % each).encode() for each in known.tolist())]
+    columns = (
+        Column(TEXT, 0), Column(MICROSECONDS, values.moment), Column(TEXT, 1), Column(TEXT, 3 + which), Column(TEXT, 2),
+    )  # fmt: skip
+    return row_texts(columns, len(values), texts)
+
+
+SEPARATOR: Final = b",\n"
+"""What stands behind each row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Texts of rows with a `SEPARATOR` behind each."""
+
+    text: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.int64]
+    """Where each row begins in `text`, and where the last one ends."""
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def part(self, first: int, last: int) -> Rows:
+        """Return the rows from `first` on, before `last`."""
+        return Rows(self.text, self.starts[first : last + 1])
+
+    @property
+    def spans(self) -> npt.NDArray[np.int64]:
+        """Where each row is in `text`, as a span: start · 2³² + length, without the separator."""
+        return (self.starts[:-1] << 32) | (np.diff(self.starts) - len(SEPARATOR))
+
+    @property
+    def joined(self) -> memoryview:
+        """The rows with separators between them."""
+        return self.text[self.starts[0] : max(self.starts[-1] - len(SEPARATOR), self.starts[0])].data
+
+
+TEXT: Final = 0
+"""Kind of a column whose values are positions in the list of texts, or `NO_TEXT`."""
+SPAN: Final = 1
+"""Kind of a column whose values are spans of the source: start · 2³² + length."""
+MICROSECONDS: Final = 2
+"""Kind of a column whose values are times, ns, to be written as the µs of a trace file."""
+INTEGER: Final = 3
+"""Kind of a column whose values are whole numbers, written as they are."""
+NO_TEXT: Final = -1
+"""Value of a `TEXT` column in a row that has no text there."""
+_NUMBER_BYTES: Final = 24
+"""Bytes that a number takes at most: 19 digits, a sign, a point and a zero before it."""
+
+
+class Column(NamedTuple):
+    """What all rows have at one place."""
+
+    kind: int
+    values: Array | int
+    """One value per row, or one for all rows."""
+
+
+def row_texts(columns: Sequence[Column], count: int, texts: Sequence[bytes], source: Array | None = None) -> Rows:
+    r"""Return the text of each row.
+
+    Args:
+        columns: what stands in each row, from left to right.
+        count: the number of rows.
+        texts: what `TEXT` columns refer to.
+        source: the bytes that `SPAN` columns refer to.
+
+    Example:
+        >>> columns = Column(TEXT, 0), Column(MICROSECONDS, np.array([1_500, 2_000, -7]))
+        >>> bytes(row_texts(columns, 3, [b"at "]).joined)
+        b'at 1.500,\nat 2,\nat -0.007'
+    """
+    values = np.empty((count, len(columns) + 1), np.int64)
+    for at, column in enumerate(columns):
+        values[:, at] = column.values
+    values[:, -1] = len(texts)
+    kinds = np.array([*(column.kind for column in columns), TEXT], np.int64)
+    texts = [*texts, SEPARATOR]
+    bounds = np.concatenate(([0], np.cumsum([len(text) for text in texts], dtype=np.int64)))
+    size = sum(_size(kind, values[:, at], bounds) for at, kind in enumerate(kinds.tolist()))
+    out, starts = np.empty(size, np.uint8), np.zeros(count + 1, np.int64)
+    known = np.frombuffer(b"".join(texts), np.uint8)
+    _fill(kinds, values, (known, bounds), writable(np.empty(0, np.uint8) if source is None else source), out, starts)
+    return Rows(out, starts)
+
+
+def writable(text: Array) -> Array:
+    """Return a text that could be written, copied if it could not: passes are compiled anew for every kind of array."""
+    return text if text.flags.writeable else text.copy()
+
+
+def _size(kind: int, values: Array, bounds: Array) -> int:
+    """Return how many bytes a column takes at most."""
+    if kind == TEXT:
+        return int(np.diff(bounds)[values[values >= 0]].sum())
+    if kind == SPAN:
+        return int((values & (2**32 - 1)).sum())
+    return _NUMBER_BYTES * len(values)
+
+
+@njit(cache=True, nogil=True)
+def _fill(kinds: Array, values: Array, texts: tuple[Array, Array], source: Array, out: Array, starts: Array) -> None:
+    at = 0
+    for row in range(len(values)):
+        for column in range(len(kinds)):
+            kind, value = kinds[column], values[row, column]
+            if kind == TEXT:
+                if value >= 0:
+                    first, last = texts[1][value], texts[1][value + 1]
+                    out[at : at + last - first] = texts[0][first:last]
+                    at += last - first
+            elif kind == SPAN:
+                first, length = value >> 32, value & 0xFFFF_FFFF
+                out[at : at + length] = source[first : first + length]
+                at += length
+            elif value != NO_NUMBER:
+                if value < 0:
+                    out[at] = 45  # a minus
+                    at += 1
+                at = _put_number(out, at, abs(value), 1000 if kind == MICROSECONDS else 1)
+        starts[row + 1] = at
+
+
+@njit(nogil=True)
+def _put_number(out: Array, at: int, number: int, parts: int) -> int:
+    """Write a number that is not negative, given in thousandths or as it is; return the position behind it."""
+    thousandths = number % parts
+    whole, digits, rest = number // parts, 1, 10
+    while digits < 19 and whole >= rest:
+        digits, rest = digits + 1, rest * 10
+    for place in range(at + digits - 1, at - 1, -1):
+        out[place] = 48 + whole % 10  # a digit
+        whole //= 10
+    at += digits
+    if thousandths:
+        out[at], out[at + 1] = 46, 48 + thousandths // 100  # a point, a digit
+        out[at + 2], out[at + 3] = 48 + thousandths // 10 % 10, 48 + thousandths % 10
+        at += 4
+    return at

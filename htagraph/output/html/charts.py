@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from htagraph.findings.phrases import shortened, time_text
-from htagraph.output.html.markup import NOTHING, Html, element, join
+from htagraph.output.html.page import NOTHING, Html, element, join
 
 __all__ = ["Bar", "Part", "bars", "change_text", "curve", "stacked", "waterfall"]
 

@@ -14,12 +14,10 @@ from htagraph.findings.phrases import CATEGORY_WORDS, command_line, time_text
 from htagraph.findings.verbs.diff import diff_sentences
 from htagraph.output.html.charts import Bar, bars, change_text, waterfall
 from htagraph.output.html.definitions import definition
-from htagraph.output.html.markup import NOTHING, element
-from htagraph.output.html.page import Section, page
-from htagraph.output.html.sections import files_table
+from htagraph.output.html.page import NOTHING, Section, element, page
+from htagraph.output.html.sections import files_table, timeline_section
 from htagraph.output.html.tables import table_of
 from htagraph.output.html.timeline import timeline_of
-from htagraph.output.html.timeline_section import timeline_section
 from htagraph.output.wording.diff import TITLES, marked
 from htagraph.queries.inputs import inputs_of, issues_of
 

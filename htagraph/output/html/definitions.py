@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from htagraph.output.html.markup import Html, element, join
+from htagraph.output.html.page import Html, element, join
 
 __all__ = ["definition"]
 

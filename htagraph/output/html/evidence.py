@@ -21,7 +21,7 @@ from htagraph.findings.phrases import CATEGORY_WORDS, command_line, plural
 from htagraph.findings.verbs.critical_path import NO_OPERATOR
 from htagraph.output.html.charts import Bar, Part, bars, stacked
 from htagraph.output.html.definitions import definition
-from htagraph.output.html.markup import NOTHING, Html
+from htagraph.output.html.page import NOTHING, Html
 from htagraph.output.html.proof import MOST_ROWS, Evidence
 from htagraph.output.html.results import Results
 from htagraph.output.html.tables import table_of

@@ -10,8 +10,7 @@ from htagraph.findings.claim import Claim, Says
 from htagraph.findings.conclusions.claim_sentences import sentences, trial
 from htagraph.findings.conclusions.findings import CAUTIONS
 from htagraph.output.html.evidence import evidence_of
-from htagraph.output.html.markup import Html, element
-from htagraph.output.html.page import Section
+from htagraph.output.html.page import Html, Section, element
 from htagraph.output.html.proof import Evidence
 from htagraph.output.html.results import Results
 

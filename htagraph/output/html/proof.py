@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from htagraph.output.html.markup import NOTHING, Html
+from htagraph.output.html.page import NOTHING, Html
 
 __all__ = ["MOST_ROWS", "Evidence"]
 

@@ -10,12 +10,16 @@ from htagraph.findings.phrases import plural, time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.comparison import comparison_bytes
 from htagraph.output.html.findings import findings_section
-from htagraph.output.html.markup import element
-from htagraph.output.html.page import Section, page
+from htagraph.output.html.page import Section, element, page
 from htagraph.output.html.results import Results
-from htagraph.output.html.sections import breakdown_section, collective_section, glance_section, memory_section
+from htagraph.output.html.sections import (
+    breakdown_section,
+    collective_section,
+    glance_section,
+    memory_section,
+    timeline_section,
+)
 from htagraph.output.html.timeline import timeline_of
-from htagraph.output.html.timeline_section import timeline_section
 from htagraph.output.html.what_if_panel import what_if_section
 from htagraph.output.whole_files import write_whole
 

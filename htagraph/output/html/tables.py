@@ -8,7 +8,7 @@ import pandas as pd
 
 from htagraph.output.columns import columns_of
 from htagraph.output.fitting import cut_all
-from htagraph.output.html.markup import Html, element
+from htagraph.output.html.page import Html, element
 from htagraph.output.report import Wording
 
 __all__ = ["table_of"]

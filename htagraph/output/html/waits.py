@@ -19,7 +19,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.output.html.charts import Bar, Part, bars, stacked
 from htagraph.output.html.definitions import definition
-from htagraph.output.html.markup import NOTHING, Html, element
+from htagraph.output.html.page import NOTHING, Html, element
 from htagraph.output.html.proof import MOST_ROWS, Evidence
 from htagraph.output.html.results import Results
 from htagraph.output.html.tables import table_of

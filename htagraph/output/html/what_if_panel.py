@@ -18,8 +18,7 @@ from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.findings.phrases import plural, shortened, time_text
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.html.markup import Html, element
-from htagraph.output.html.page import Section, json_bytes
+from htagraph.output.html.page import Html, Section, element, json_bytes
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.queries.contract import contract
 from htagraph.queries.skeleton import Members, Skeleton

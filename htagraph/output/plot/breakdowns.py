@@ -4,15 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from htagraph.findings.phrases import time_text
-from htagraph.output.plot.pictures import parts_by_rank
-from htagraph.output.plot.style import COLORS, KIND_COLORS, MAX_BARS, drawn, nothing, time_unit
+import numpy as np
+
+from htagraph.findings.phrases import plural, time_text
+from htagraph.findings.verbs.stragglers import sentences
+from htagraph.output.plot.raster import columns_of, covered
+from htagraph.output.plot.style import (
+    COLORS,
+    DIVERGING,
+    EMPTY,
+    KIND_COLORS,
+    MAX_BARS,
+    SEQUENTIAL,
+    category_ticks,
+    color_bar,
+    drawn,
+    nothing,
+    parts_by_rank,
+    row_pixels,
+    time_unit,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
-__all__ = ["idle_breakdown", "overlap", "temporal_breakdown"]
+    from htagraph.analyses.stragglers import Stragglers
+
+__all__ = ["collectives", "idle_breakdown", "overlap", "stragglers", "temporal_breakdown"]
 
 _PARTS = {
     "computation": KIND_COLORS["computation"], "exposed communication": KIND_COLORS["communication"],
@@ -156,3 +175,181 @@ def idle_breakdown(table: pd.DataFrame) -> Figure:
 def _place(key: tuple[int, ...], *, several: bool) -> str:
     """Return the label of a rank or stream: its numbers, of which that of the device is left out if it says nothing."""
     return ", ".join(str(each) for at, each in enumerate(key) if several or at != 1)
+
+
+_IN_COLLECTIVES = {
+    "wait_us": ("wait for the last to arrive", COLORS["orange"]),
+    "transfer_us": ("transfer", COLORS["blue"]),
+    "excess_us": ("excess over the shortest transfer", COLORS["sky"]),
+    "wait_or_transfer_us": ("wait or transfer, not known", COLORS["light"]),
+    "beside_us": ("beside other work", COLORS["green"]),
+}
+_ABOVE = 240
+"""Pixels of the upper picture. Chosen; doubled, the lower one is off the screen."""
+_GAP = 80
+"""Pixels between both pictures: the axis of the upper one, and its title."""
+
+
+def collectives(table: pd.DataFrame) -> Figure:
+    """Return the figure of what ranks do in collectives: sums by rank above, and below when each rank waits.
+
+    Args:
+        table: result of `htagraph.collectives`.
+
+    Returns:
+        The figure, not shown; its axes are in µs, ms or s. The colour below is the share of time (percent) in which the
+        rank waits in a collective for the last one to arrive.
+
+    Example:
+        >>> import htagraph as hg
+        >>> figure = hg.plot.collectives(hg.collectives(hg.load("data/demo")))
+        >>> figure.layout.title.text.split("<br>")[0]
+        'Ranks wait 13.5 ms for each other in 6 collectives, and transfer 30.9 ms'
+    """
+    about = "Above: time in collectives by rank. Below: share of the time in which a rank waits for another to arrive."
+    if not len(table):
+        return nothing("No communication between ranks was recorded", about)
+    from plotly.graph_objects import Heatmap
+
+    by_rank = table.groupby("rank")[[*_IN_COLLECTIVES]].sum()
+    ranks = [str(rank) for rank in by_rank.index]
+    factor, unit = time_unit(float(by_rank.sum(axis=1).max()))
+    shown = {column: words for column, words in _IN_COLLECTIVES.items() if by_rank[column].any()}
+    parts = {words: (by_rank[column] / factor).to_numpy() for column, (words, _) in shown.items()}
+    hovers = {
+        words: [f"rank {rank}: {time_text(us)}<br>{words}" for rank, us in zip(ranks, by_rank[column], strict=True)]
+        for column, (words, _) in shown.items()
+    }
+    traces, layout = parts_by_rank(ranks, parts, dict(shown.values()), hovers, f"in collectives ({unit})")
+    picture, edges = _waiting(table, by_rank.index.to_numpy())
+    scale, time = time_unit(float(edges[-1]))
+    traces.append(
+        Heatmap(
+            x=(edges[1:] + edges[:-1]) / 2 / scale, y=ranks, z=picture.astype(np.float32), zmin=0, zmax=100,
+            colorscale=SEQUENTIAL, xaxis="x2", yaxis="y2",
+            hovertemplate=f"rank %{{y}}, %{{x:.4g}} {time}: waits %{{z:.0f}} % of the time<extra></extra>",
+        )
+    )  # fmt: skip
+    above = layout.pop("height", _ABOVE)
+    below = row_pixels(len(ranks))
+    height = above + _GAP + below
+    split, upper = below / height, (below + _GAP) / height
+    traces[-1].update(colorbar={**color_bar("waits (%)"), "y": 0, "yanchor": "bottom", "len": split})
+    layout["yaxis"] = {**layout["yaxis"], "domain": [upper, 1.0]}
+    layout["xaxis"] = {**layout["xaxis"], "anchor": "y"}
+    if len(ranks) > MAX_BARS:
+        traces[0].update(colorbar={"y": 1, "yanchor": "top", "len": 1 - upper})
+    else:
+        layout["legend"] = {"y": 1, "yanchor": "top", "traceorder": "reversed"}
+    return drawn(
+        traces, _finding(table), about, height=height,
+        xaxis2={"anchor": "y2", "title": {"text": f"time since the job's first activity ({time})"}},
+        yaxis2={
+            **category_ticks(ranks), "domain": [0.0, split], "title": {"text": "rank"}, "anchor": "x2",
+        },
+        plot_bgcolor=EMPTY, **layout,
+    )  # fmt: skip
+
+
+def _waiting(table: pd.DataFrame, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the share of time in which each rank waits, percent, by rank and column, and the edges of the columns."""
+    start = (table["start_us"] + table["beside_us"]).to_numpy()
+    edges = columns_of(
+        float(table["start_us"].min()), float((table["start_us"] + table["duration_us"]).max()), len(ranks)
+    )
+    row = np.searchsorted(ranks, table["rank"].to_numpy())
+    time = covered(row, start, start + table["wait_us"].to_numpy(), edges, len(ranks))
+    share = np.minimum(100 * time / np.diff(edges), 100.0)
+    share[share == 0] = np.nan
+    return share, edges
+
+
+def _finding(table: pd.DataFrame) -> str:
+    matched = table[table["collective"] >= 0]
+    count = int(matched["collective"].nunique())
+    if not count:
+        return f"None of {plural(len(table), 'part')} of collectives has a known partner: waits are not known"
+    wait, transfer = (float(table[column].sum()) for column in ("wait_us", "transfer_us"))
+    transfer += float(table["excess_us"].sum())
+    either = float(table["wait_or_transfer_us"].sum())
+    also = f"; {time_text(either)} are one or the other" if either else ""
+    return (
+        f"Ranks wait {time_text(wait)} for each other in {plural(count, 'collective')}, "
+        f"and transfer {time_text(transfer)}{also}"
+    )
+
+
+_NO_STEP = -1
+_GAPS_UP_TO = 64
+"""Ranks or steps between whose cells there is a line. Chosen: cells are 5 pixels then. Doubled, lines hide them."""
+
+
+def stragglers(result: Stragglers) -> Figure:
+    """Return the figure of how much longer each rank takes for each step than the others: a heat map.
+
+    Args:
+        result: result of `htagraph.stragglers`.
+
+    Returns:
+        The figure, not shown; its colours are in µs, ms or s. Where nothing compares (ranks that do different work by
+        design), they are what each rank does by itself in a step.
+
+    Example:
+        >>> import htagraph as hg
+        >>> figure = hg.plot.stragglers(hg.stragglers(hg.load("data/demo")))
+        >>> figure.layout.title.text.split(":")[0]
+        'Rank 2 is the straggler'
+    """
+    table = result.by_step
+    about = "What each rank does by itself in a step, beyond the median of the others; waiting for others left out."
+    finding, doubt = _straggler_finding(result)
+    about += doubt
+    compares = len(table) and bool(table["excess_us"].notna().any())
+    column = "excess_us" if compares else "own_us"
+    if not len(table) or not table[column].notna().any():
+        return nothing(finding.partition(". ")[0], about)
+    from plotly.graph_objects import Heatmap
+
+    wide = table.pivot_table(index="rank", columns="step", values=column, dropna=False)
+    ranks = [str(rank) for rank in wide.index]
+    steps = ["the recording" if step == str(_NO_STEP) else step for step in map(str, wide.columns)]
+    values = wide.to_numpy()
+    far = float(np.nanmax(np.abs(values)))
+    factor, unit = time_unit(far)
+    word = "beyond the others" if compares else "by itself"
+    hover = [
+        [f"rank {rank}, step {step}: " + ("not known" if np.isnan(us) else _beyond_words(us, word))
+         for step, us in zip(steps, row, strict=True)]
+        for rank, row in zip(ranks, values, strict=True)
+    ]  # fmt: skip
+    scale = {"colorscale": DIVERGING, "zmid": 0, "zmin": -far / factor, "zmax": far / factor} if compares else {
+        "colorscale": SEQUENTIAL}  # fmt: skip
+    heat = Heatmap(
+        x=steps, y=ranks, z=values / factor, hovertext=hover, hoverinfo="text",
+        xgap=int(len(steps) < _GAPS_UP_TO), ygap=int(len(ranks) < _GAPS_UP_TO),
+        colorbar=color_bar(f"{word} ({unit})"), **scale,
+    )  # fmt: skip
+    if not compares:
+        about = "What each rank does by itself in a step, waiting for others left out. The ranks' work is not the same."
+        about += doubt
+    return drawn(
+        [heat], finding, about, height=row_pixels(len(ranks)) + 80,
+        yaxis={**category_ticks(ranks), "title": {"text": "rank"}},
+        xaxis={"type": "category", "title": {"text": "step"}},
+    )  # fmt: skip
+
+
+def _beyond_words(us: float, word: str) -> str:
+    return f"{'+' if us > 0 and word != 'by itself' else ''}{time_text(us)} {word}"
+
+
+def _straggler_finding(result: Stragglers) -> tuple[str, str]:
+    """Return the title, and what makes it uncertain as a sentence; empty where nothing does."""
+    blamed = float(result.ranks.loc[result.ranks["rank"] == result.straggler, "blamed_us"].sum())
+    if blamed:
+        share = 100 * blamed / result.total_wait_us
+        waits = f"others wait {time_text(blamed)} for it, {share:.0f} % of all waiting"
+        return f"Rank {result.straggler} is the straggler: {waits}", ""
+    first = sentences(result, len(result.ranks), [])[0].partition(" For those that were not")[0].rstrip(".")
+    finding, but, doubt = first.partition("; but ")
+    return finding, f" But {doubt}." if but else ""

@@ -12,21 +12,16 @@ if TYPE_CHECKING:
 __all__ = ["FIGURES", "figure_of"]
 
 _TOPICS: Mapping[str, tuple[str, ...]] = {
-    "breakdowns": ("temporal_breakdown", "overlap", "idle_breakdown"),
-    "collectives": ("collectives",),
-    "counters": ("queue_length", "memory_bandwidth"),
-    "critical_path": ("critical_path",),
-    "diff": ("diff",),
-    "kernels": ("kernel_breakdown", "operator_breakdown", "module_breakdown", "kernel_owners", "kernel_distribution"),
-    "launches": ("launch_stats",),
-    "memory": ("memory_timeline",),
-    "opportunities": ("opportunities",),
-    "roofline": ("roofline",),
-    "slack": ("slack",),
-    "stragglers": ("stragglers",),
-    "timeline": ("timeline",),
-    "what_if": ("what_if", "sweep"),
-}
+    "breakdowns": ("temporal_breakdown", "overlap", "idle_breakdown", "collectives", "stragglers"),
+    "counters": ("queue_length", "memory_bandwidth", "memory_timeline"),
+    "kernels": (
+        "kernel_breakdown", "operator_breakdown", "module_breakdown", "kernel_owners", "kernel_distribution",
+        "roofline",
+    ),
+    "launches": ("launch_stats", "slack"),
+    "timeline": ("timeline", "critical_path"),
+    "what_if": ("what_if", "sweep", "diff", "opportunities"),
+}  # fmt: skip
 FIGURES: Mapping[str, str] = {name: topic for topic, names in _TOPICS.items() for name in names}
 """The figures by name, each with the module that it is in."""
 _OF_TYPES = {

@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from htagraph.findings.phrases import time_text
-from htagraph.output.plot.labels import escaped, plain
-from htagraph.output.plot.pictures import category_ticks, color_bar
-from htagraph.output.plot.raster import columns_of, highest_of_steps
-from htagraph.output.plot.style import EMPTY, MAX_BARS, SEQUENTIAL, drawn, nothing, row_pixels, time_unit
+from htagraph.output.plot.raster import columns_of, highest_of_steps, mean_of_steps
+from htagraph.output.plot.style import (
+    COLORS,
+    EMPTY,
+    MAX_BARS,
+    SEQUENTIAL,
+    category_ticks,
+    color_bar,
+    drawn,
+    escaped,
+    nothing,
+    plain,
+    row_pixels,
+    time_unit,
+)
+from htagraph.trace.profiler_files.memory_timeline import CATEGORIES
 
 if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
-__all__ = ["memory_bandwidth", "queue_length"]
+    from htagraph.trace.profiler_files.memory_snapshot import MemorySnapshot
+
+__all__ = ["memory_bandwidth", "memory_timeline", "queue_length"]
 
 _LABEL_LETTERS = 34
 """Letters of a label beside the axis. Doubled, a figure 700 pixels wide is half labels."""
@@ -129,3 +144,153 @@ def _label(shown: Sequence[str], keys: Sequence[str], key: tuple[object, ...]) -
         if name in shown
     ]
     return ", ".join(parts)
+
+
+_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+_NO_RANK = -1
+"""Stands for the rank of a snapshot, which does not say whose it is."""
+_LINE_POINTS = 2000
+"""Points of a line. Chosen: more than a figure has pixels; of those between, the highest is kept. Doubled, files are
+twice as large and look the same."""
+_MAX_DEVICES = 2
+"""Devices that are lines. Chosen: each has two, which cross those of others. Doubled, eight lines cross."""
+_ABOUT = "Memory that the allocator has given out, as the profiler recorded it."
+
+
+def memory_timeline(result: pd.DataFrame | MemorySnapshot) -> Figure:
+    """Return the figure of memory over time: areas by category, or lines in use and reserved; of many, a heat map.
+
+    Args:
+        result: result of `htagraph.memory.timeline`, of `htagraph.memory.read_timeline` (which has categories), or of
+            `htagraph.memory.read_snapshot`.
+
+    Returns:
+        The figure, not shown; its axes are in bytes to GiB and in µs, ms or s. The title gives the peak.
+
+    Example:
+        >>> import htagraph as hg
+        >>> figure = hg.plot.memory_timeline(hg.memory.timeline(hg.load("data/demo")))
+        >>> figure.layout.title.text.split("<br>")[0]
+        'No allocation was recorded: profile with profile_memory=True'
+    """
+    table: pd.DataFrame = result.events if hasattr(result, "events") else result  # type: ignore[assignment]
+    if not len(table):
+        return nothing("No allocation was recorded: profile with profile_memory=True", _ABOUT)
+    if "total_bytes" in table:
+        return _by_category(table)
+    if "rank" not in table:
+        table = table.assign(rank=_NO_RANK, device=[f"device {each}" for each in table["device"]])
+    return _by_device(table)
+
+
+def _by_category(table: pd.DataFrame) -> Figure:
+    from plotly.graph_objects import Scatter
+
+    table = _thinned(table, "total_bytes")
+    (divisor, size), (factor, unit) = _size_unit(table["total_bytes"].max()), time_unit(float(table["time_us"].max()))
+    areas = [
+        Scatter(
+            name=category.replace("_", " "), x=(table["time_us"] / factor).to_numpy(),
+            y=(table[f"{category}_bytes"] / divisor).to_numpy(), mode="lines", stackgroup="memory",
+            line={"shape": "hv", "width": 0.5, "color": color}, fillcolor=color,
+            hovertemplate=f"%{{y:.4g}} {size}",
+        )
+        for category, color in zip(CATEGORIES, COLORS.values(), strict=False)
+        if table[f"{category}_bytes"].any()
+    ]  # fmt: skip
+    at = int(table["total_bytes"].to_numpy().argmax())
+    peak = table.iloc[at]
+    sizes = {category: float(peak[f"{category}_bytes"]) for category in CATEGORIES}
+    largest = max(sizes, key=sizes.__getitem__)
+    share = 100 * sizes[largest] / max(float(peak["total_bytes"]), 1.0)
+    finding = (
+        f"Memory peaks at {_size(float(peak['total_bytes']))} after {time_text(float(peak['time_us']))}; "
+        f"{share:.0f} % of that is of category {largest.replace('_', ' ')}"
+    )
+    return drawn(
+        areas, finding, "Memory in use by what it was used for, as the profiler classified it.", showlegend=True,
+        xaxis={"title": {"text": f"time since the first recorded one ({unit})"}}, hovermode="x unified",
+        yaxis={"title": {"text": f"memory in use ({size})"}, "rangemode": "tozero"},
+        legend={"traceorder": "reversed"},
+    )  # fmt: skip
+
+
+def _by_device(table: pd.DataFrame) -> Figure:
+    (divisor, size), (factor, unit) = (
+        _size_unit(table["allocated_bytes"].max()),
+        time_unit(float(table["time_us"].max())),
+    )
+    groups = {escaped(_place(*key)): each for key, each in table.groupby(["rank", "device"])}
+    most = table.iloc[int(table["allocated_bytes"].to_numpy().argmax())]
+    where = _place(most["rank"], most["device"])
+    finding = (
+        f"Memory in use peaks at {_size(float(most['allocated_bytes']))} ({where}, "
+        f"at {time_text(float(most['time_us']))})"
+    )
+    time = {
+        "title": {
+            "text": f"time since the first recorded one ({unit})"
+            if (table["rank"] < 0).all()
+            else f"time since the job's first activity ({unit})"
+        }
+    }
+    if len(groups) <= _MAX_DEVICES:
+        lines = [line for at, each in enumerate(groups.items()) for line in _lines(*each, (divisor, factor), at)]
+        axis = {"title": {"text": size}, "rangemode": "tozero"}
+        return drawn(lines, finding, _ABOUT, xaxis=time, yaxis=axis, showlegend=True, hovermode="x unified",
+                     legend={"orientation": "v"})  # fmt: skip
+    from plotly.graph_objects import Heatmap
+
+    edges = columns_of(float(table["time_us"].min()), float(table["time_us"].max()), len(groups))
+    picture = np.array([_mean_of(each, edges) for each in groups.values()]) / divisor
+    heat = Heatmap(
+        x=(edges[1:] + edges[:-1]) / 2 / factor, y=[*groups], z=picture.astype(np.float32), colorscale=SEQUENTIAL,
+        colorbar=color_bar(size), hovertemplate=f"%{{y}}, %{{x:.4g}} {unit}: %{{z:.4g}} {size}<extra></extra>",
+    )  # fmt: skip
+    about = f"{_ABOUT} Each cell: the mean over its time."
+    return drawn([heat], finding, about, height=row_pixels(len(groups)), xaxis=time, yaxis=category_ticks([*groups]))
+
+
+def _place(rank: object, device: object) -> str:
+    return plain(str(device)) if rank == _NO_RANK else f"rank {rank}, {plain(str(device))}"
+
+
+def _mean_of(table: pd.DataFrame, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return mean_of_steps(table["time_us"].to_numpy(), table["allocated_bytes"].to_numpy(np.float64), edges)
+
+
+def _lines(label: str, table: pd.DataFrame, units: tuple[float, float], number: int) -> list[Any]:
+    from plotly.graph_objects import Scatter
+
+    table = _thinned(table, "allocated_bytes")
+    divisor, factor = units
+    columns = {"in use": ("allocated_bytes", "solid"), "reserved": ("reserved_bytes", "dot")}
+    return [
+        Scatter(
+            name=f"{label}, {words}", x=(table["time_us"] / factor).to_numpy(), y=(table[column] / divisor).to_numpy(),
+            mode="lines", line={"shape": "hv", "dash": dash, "color": [*COLORS.values()][number]},
+            hovertemplate="%{y:.4g}",
+        )
+        for words, (column, dash) in columns.items()
+        if column in table and (column == "allocated_bytes" or table[column].any())
+    ]  # fmt: skip
+
+
+def _thinned(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return the rows that a line needs: of each piece of time its highest value, and the last."""
+    if len(table) <= _LINE_POINTS:
+        return table
+    piece = np.arange(len(table)) * _LINE_POINTS // len(table)
+    values = table[column].to_numpy()
+    order = np.lexsort((values, piece))
+    last = np.flatnonzero(np.diff(piece[order], append=_LINE_POINTS))
+    return table.iloc[np.unique([*order[last], len(table) - 1])]
+
+
+def _size_unit(largest: float) -> tuple[int, str]:
+    return next((divisor, unit) for divisor, unit in _UNITS if largest >= divisor or divisor == 1)
+
+
+def _size(count: float) -> str:
+    divisor, unit = _size_unit(count)
+    return f"{count / divisor:.3g} {unit}"

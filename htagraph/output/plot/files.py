@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from htagraph.core.errors import HtagraphError
-from htagraph.output.export.endings import FIGURES, check_ending
-from htagraph.output.whole_files import write_whole
+from htagraph.output.whole_files import FIGURES, check_ending, write_whole
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -4,19 +4,50 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from htagraph.output.kind_colors import COLORS, KIND_COLORS
-from htagraph.output.plot.labels import escaped, plain
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.errors import printable
+from htagraph.core.naming import short_name
+from htagraph.findings.phrases import shortened
+from htagraph.output.scene import COLORS, KIND_COLORS
 
 if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
+    from plotly.graph_objects import Bar, Figure, Heatmap, Scatter
 
 __all__ = [
-    "AFTER", "BEFORE", "COLORS", "DIVERGING", "EMPTY", "GREY", "KIND_COLORS", "MAX_BARS", "SEQUENTIAL", "drawn",
-    "heading", "nothing", "row_pixels", "text_color", "time_unit",
-]  # fmt: skip
+    "AFTER",
+    "BEFORE",
+    "COLORS",
+    "DIVERGING",
+    "EMPTY",
+    "GREY",
+    "KIND_COLORS",
+    "MAX_BARS",
+    "SEQUENTIAL",
+    "axis_labels",
+    "category_map",
+    "category_ticks",
+    "color_bar",
+    "drawn",
+    "escaped",
+    "heading",
+    "hover_name",
+    "legend_of",
+    "nothing",
+    "parts_by_rank",
+    "plain",
+    "rank_axis",
+    "row_labels",
+    "row_pixels",
+    "text_color",
+    "time_unit",
+    "unique_labels",
+]
 
 GREY = "#767676"
 """Of text and lines. Chosen: its contrast is 4.5 to 1 on white and on black, so that one figure suits both."""
@@ -146,3 +177,192 @@ def _template() -> dict[str, Any]:
             "coloraxis": {"colorbar": {"outlinewidth": 0}},
         }
     }  # fmt: skip
+
+
+_MAX_LETTERS = 60
+"""Letters of a name in a legend. Chosen: longer names push the figure aside. Doubled, two pies do not fit."""
+_AXIS_LETTERS = 34
+"""Letters of a name beside an axis. Chosen: a third of a figure 700 pixels wide. Doubled, they leave no room."""
+_HOVER_LETTERS = 480
+"""Letters of a name where one points. Chosen: six lines hold the name of nearly every kernel. Doubled, names of
+templates cover what they are shown beside."""
+_HOVER_LINE = 80
+"""Letters of a line of it. Doubled, it is wider than a figure."""
+_NO_LETTERS = {ord("<"): "&lt;", ord(">"): "&gt;", ord("&"): "&amp;", ord("$"): "&#36;"}
+
+
+def unique_labels(names: Iterable[str], letters: int = _MAX_LETTERS) -> dict[str, str]:
+    """Return a label for each name: without signature, cut to what a legend holds, and different for each name.
+
+    plotly makes one item of those that have one label. Names whose labels would be equal are numbered, in the order in
+    which they are given.
+
+    Example:
+        >>> unique_labels(["void gemm<float>(float*)", "void gemm<half>(half*)", "copy"])
+        {'void gemm<float>(float*)': 'gemm [1]', 'void gemm<half>(half*)': 'gemm [2]', 'copy': 'copy'}
+    """
+    by_label: dict[str, list[str]] = defaultdict(list)
+    for name in dict.fromkeys(names):
+        by_label[shortened(short_name(name), letters)].append(name)
+    return {
+        name: label if len(same) == 1 else f"{label} [{number}]"
+        for label, same in by_label.items()
+        for number, name in enumerate(same, 1)
+    }
+
+
+def axis_labels(names: Iterable[str]) -> dict[str, str]:
+    """Return a label for each name of a kernel or operator as `unique_labels` does, shorter, and as plotly's markup.
+
+    Example:
+        >>> axis_labels(["void a<int>(int)", "x" * 40])
+        {'void a<int>(int)': 'a', 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx': 'xxxxxxxxxxxxxxxx…xxxxxxxxxxxxxxxxx'}
+    """
+    names = list(dict.fromkeys(names))
+    return dict(zip(names, row_labels([short_name(name) for name in names]), strict=True))
+
+
+def row_labels(texts: Sequence[str], letters: int = _AXIS_LETTERS) -> list[str]:
+    """Return a label for each row of a figure, as plotly's markup: cut in the middle, and numbered if rows look alike.
+
+    Example:
+        >>> row_labels(["a<b", "copy", "copy"])
+        ['a&lt;b', 'copy [1]', 'copy [2]']
+    """
+    cut = [shortened(plain(text), letters) or "(no name)" for text in texts]
+    alike, seen = Counter(cut), Counter[str]()
+    labels = []
+    for label in cut:
+        seen[label] += 1
+        labels.append(escaped(label if alike[label] == 1 else f"{label} [{seen[label]}]"))
+    return labels
+
+
+def hover_name(name: str) -> str:
+    """Return a full name as plotly's markup, on several lines; beyond 480 letters it is cut.
+
+    Example:
+        >>> hover_name("void gemm<float>(float*)")
+        'void gemm&lt;float&gt;(float*)'
+    """
+    return "<br>".join(map(escaped, textwrap.wrap(plain(name, _HOVER_LETTERS), _HOVER_LINE))) or "(no name)"
+
+
+def plain(text: str, letters: int | None = None) -> str:
+    """Return a text on one line that can be encoded and turns no direction of writing, cut to some letters."""
+    if letters is not None and len(text) > letters:
+        text = text[: letters - 1] + "…"
+    return " ".join(printable(text.encode("utf-8", "replace").decode()).split())
+
+
+def escaped(text: str) -> str:
+    """Return a text as plotly's markup, in which it is itself: plotly reads tags, entities and formulas in texts.
+
+    Example:
+        >>> escaped("<a href='x'>$a$</a>")
+        "&lt;a href='x'&gt;&#36;a&#36;&lt;/a&gt;"
+    """
+    return text.translate(_NO_LETTERS)
+
+
+_MAX_TICKS = 40
+"""Labels beside the rows of a picture. Chosen: rows are 22 pixels high then, and letters 12. Doubled, labels touch."""
+_MAX_RANKS = 24
+"""Labels below the ranks of a picture. Chosen: four digits each do not touch at a width of 700. Doubled, they do."""
+
+
+def parts_by_rank(
+    labels: Sequence[str],
+    parts: Mapping[str, npt.NDArray[np.float64]],
+    colors: Mapping[str, str],
+    hovers: Mapping[str, Sequence[str]],
+    unit: str,
+) -> tuple[list[Bar | Heatmap], dict[str, Any]]:
+    """Return traces and layout of parts that add up for each rank: stacked bars, or of many ranks a heat map.
+
+    Args:
+        labels: of the ranks or streams, as markup.
+        parts: values by the name of the part, one for each label.
+        colors: by the name of the part.
+        hovers: what to show where one points, by the name of the part, as markup.
+        unit: of the values, for the axis.
+    """
+    from plotly.graph_objects import Bar, Heatmap
+
+    if len(labels) <= MAX_BARS:
+        bars = [
+            Bar(
+                name=part, x=[*labels], y=values, marker_color=colors[part], hovertext=[*hovers[part]],
+                hoverinfo="text",
+            )
+            for part, values in parts.items()
+        ]  # fmt: skip
+        return bars, {
+            "barmode": "stack", "yaxis": {"title": {"text": unit}}, "xaxis": rank_axis(labels), "bargap": 0.25,
+            "showlegend": True, "legend": {"traceorder": "reversed"},
+        }  # fmt: skip
+    heat = Heatmap(
+        x=[*labels], y=[*parts], z=np.array([*parts.values()]), hovertext=[hovers[part] for part in parts],
+        hoverinfo="text", colorscale=SEQUENTIAL, colorbar=color_bar(unit),
+    )  # fmt: skip
+    return [heat], {"xaxis": rank_axis(labels), "yaxis": {"autorange": "reversed"}, "height": 120 + 36 * len(parts)}
+
+
+def rank_axis(labels: Sequence[str], title: str = "rank") -> dict[str, Any]:
+    """Return an axis of ranks, which are words: ranks that were not read leave no room."""
+    return {"type": "category", "title": {"text": title}, "nticks": min(len(labels), _MAX_RANKS), "showgrid": False}
+
+
+def color_bar(title: str) -> dict[str, Any]:
+    """Return the bar that explains the colours of a heat map."""
+    return {"title": {"text": title, "side": "right"}, "thickness": 12, "outlinewidth": 0}
+
+
+def category_map(
+    x: npt.NDArray[np.float64],
+    labels: Sequence[str],
+    codes: npt.NDArray[np.float64],
+    colors: Sequence[str],
+    hover: Sequence[Sequence[str]] | str,
+) -> Heatmap:
+    """Return a picture whose cells have the colours of categories.
+
+    Args:
+        x: middles of the columns.
+        labels: of the rows, as markup; no two are the same.
+        codes: by row and column, positions in `colors`; NaN for none.
+        colors: of the categories.
+        hover: what to show where one points, by row and column, as markup; or plotly's template of it.
+    """
+    from plotly.graph_objects import Heatmap
+
+    count = len(colors)
+    steps = [[(code + end) / count, color] for code, color in enumerate(colors) for end in (0, 1)]
+    words = {"hovertemplate": hover} if isinstance(hover, str) else {"hovertext": hover, "hoverinfo": "text"}
+    return Heatmap(
+        x=x, y=[*labels], z=codes.astype(np.float32), zmin=-0.5, zmax=count - 0.5, colorscale=steps, showscale=False,
+        hoverongaps=False, **words,
+    )  # fmt: skip
+
+
+def category_ticks(labels: Sequence[str]) -> dict[str, Any]:
+    """Return an axis for rows in their order, the first at the top, with as many labels as there is room for."""
+    shown = list(labels[:: max(1, -(-len(labels) // _MAX_TICKS))])
+    return {
+        "type": "category", "categoryorder": "array", "categoryarray": list(labels), "tickvals": shown,
+        "ticktext": shown, "showgrid": False, "zeroline": False, "range": [len(labels) - 0.5, -0.5],
+    }  # fmt: skip
+
+
+def legend_of(words: Mapping[str, str]) -> list[Scatter]:
+    """Return traces that draw nothing but have a line in the legend.
+
+    Args:
+        words: colours by word.
+    """
+    from plotly.graph_objects import Scatter
+
+    return [
+        Scatter(x=[None], y=[None], mode="markers", name=word, marker={"color": color, "symbol": "square", "size": 10})
+        for word, color in words.items()
+    ]

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from htagraph.findings.phrases import time_text
-from htagraph.output.plot.style import AFTER, BEFORE, GREY, drawn, nothing, time_unit
+from htagraph.core.naming import short_name
+from htagraph.core.words import check_choice
+from htagraph.findings.phrases import CATEGORY_WORDS, group_words, time_text
+from htagraph.output.plot.style import (
+    AFTER,
+    BEFORE,
+    COLORS,
+    GREY,
+    axis_labels,
+    drawn,
+    hover_name,
+    nothing,
+    plain,
+    row_labels,
+    time_unit,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
+    from htagraph.analyses.differences.diff import Diff
     from htagraph.whatif.outcome import Outcome
 
-__all__ = ["sweep", "what_if"]
+__all__ = ["diff", "opportunities", "sweep", "what_if"]
 
 _MAX_BARS = 40
 """Steps that are pairs of bars. Chosen: they are 6 pixels wide at 700; more are two lines. Doubled, they are 3 wide."""
@@ -183,3 +198,184 @@ def _band(table: pd.DataFrame, recorded: float, factor: float) -> list[Any]:
         Scatter(**common, y=ends[0], showlegend=False),
         Scatter(**common, y=ends[1], name="90 % interval", fill="tonexty"),
     ]
+
+
+_ROWS = 12
+"""Contributions that are drawn apart, the largest; all others are one. Chosen: they fit a screen without scrolling.
+Doubled, most rows are too small to see."""
+_NONE = "none"
+"""What `Diff.summary` calls time that belongs to no operator, kernel or module."""
+_ROOM = 0.08
+"""Share of the axis beyond both ends. Chosen; doubled, the changes are smaller."""
+
+
+def diff(
+    result: Diff, *, by: Literal["rank", "category", "edge", "operator", "kernel", "module"] = "operator"
+) -> Figure:
+    """Return the figure of a difference: a waterfall from the time before to the time after, per step.
+
+    Args:
+        result: result of `htagraph.diff`.
+        by: what the change is divided by; see `Diff.summary`.
+
+    Returns:
+        The figure, not shown; its axis, which does not begin at 0, is in µs, ms or s. The contributions, the largest
+        first and all small ones as one, sum to the change.
+
+    Raises:
+        ValueError: `by` is something else.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> (waterfall,) = hg.plot.diff(hg.diff(graph, graph)).data
+        >>> waterfall.measure[0], waterfall.measure[-1]
+        ('absolute', 'total')
+    """
+    check_choice("by", by, ("rank", "category", "edge", "operator", "kernel", "module"))
+    finding = result.sentences()[0].rstrip(".")
+    about = f"Time on the critical path per {result.unit}, by {by}: from before to after, bars sum to the change."
+    if not result.before_us and not result.after_us:
+        return nothing(finding, about)
+    from plotly.graph_objects import Waterfall
+
+    rows = result.summary()
+    rows = rows[(rows["group"] == by) & (rows["change_us"] != 0)]
+    large = rows.head(_ROWS)
+    rest = result.change_us - float(large["change_us"].sum())
+    several = len(rows) - len(large)
+    keys = [str(key) for key in large["key"]]
+    names = ["before", *_labels(keys, by)]
+    changes = [result.before_us, *large["change_us"].tolist()]
+    hover = [f"before: {time_text(result.before_us)}"]
+    hover += [_hover(row) for row in large.to_dict("records")]
+    if several:
+        names.append(f"{several:,} smaller ones")
+        changes.append(rest)
+        hover.append(f"{several:,} smaller ones: {_signed(rest)}")
+    names.append("after")
+    hover.append(f"after: {time_text(result.after_us)}")
+    levels = [result.before_us]
+    for change in changes[1:]:
+        levels.append(levels[-1] + change)
+    low, high = min(*levels, result.after_us), max(*levels, result.after_us)
+    factor, unit = time_unit(high)
+    room = _ROOM * (high - low) or _ROOM * high
+    waterfall = Waterfall(
+        orientation="h", y=list(range(len(names))), x=[*(each / factor for each in changes), None],
+        measure=["absolute", *["relative"] * (len(names) - 2), "total"], hovertext=hover, hoverinfo="text",
+        connector={"line": {"color": GREY, "width": 1}}, increasing={"marker": {"color": COLORS["vermillion"]}},
+        decreasing={"marker": {"color": COLORS["blue"]}}, totals={"marker": {"color": COLORS["light"]}},
+        text=["", *(_signed(each) for each in changes[1:]), ""], textposition="none",
+    )  # fmt: skip
+    return drawn(
+        [waterfall], finding, f"{about} The axis does not begin at 0.", height=110 + 26 * len(names), showlegend=False,
+        xaxis={
+            "title": {"text": f"{result.unit} time ({unit})"}, "range": [(low - room) / factor, (high + room) / factor],
+        },
+        yaxis={
+            "tickvals": list(range(len(names))), "ticktext": names, "range": [len(names) - 0.5, -0.5],
+            "showgrid": False,
+        },
+    )  # fmt: skip
+
+
+def _labels(keys: list[str], by: str) -> list[str]:
+    """Return a label for each row."""
+    if by == "category":
+        return [CATEGORY_WORDS.get(key, key) for key in keys]
+    if by == "rank":
+        return [f"rank {key}" for key in keys]
+    labels = axis_labels(keys)
+    return [f"outside all {by}s" if key == _NONE else labels[key] for key in keys]
+
+
+def _hover(row: dict[Any, Any]) -> str:
+    times = f"{time_text(row['before_us'])} → {time_text(row['after_us'])}"
+    return f"{hover_name(str(row['key']))}<br>{_signed(row['change_us'])}: {times} per step, on the critical path"
+
+
+def _signed(us: float) -> str:
+    return f"{'+' if us > 0 else ''}{time_text(us)}"
+
+
+_OPPORTUNITIES = 25
+"""Opportunities that are drawn, the largest. Chosen: they fit a screen. Doubled, one scrolls."""
+_TITLE_NAME = 60
+"""Letters of a name in a title. Doubled, it may fill two lines."""
+
+
+def opportunities(table: pd.DataFrame) -> Figure:
+    """Return the figure of what could be gained: bars from the recorded time back, each below its ceiling.
+
+    Args:
+        table: result of `htagraph.opportunities`.
+
+    Returns:
+        The figure, not shown; its axis is in µs, ms or s. The bar is the gain if something took no time, its mark the
+        gain if it took half of its time, and the pale bar behind it its time on the critical path.
+
+    Example:
+        >>> import htagraph as hg
+        >>> figure = hg.plot.opportunities(hg.opportunities(hg.load("data/demo")))
+        >>> [trace.name for trace in figure.data]
+        ['time on the critical path', 'gain if it took no time', 'gain if it took half']
+    """
+    about = "Each gain is a replay of its own; they overlap and do not add up."
+    if not len(table):
+        return nothing("Nothing that could be changed is on the critical path", about)
+    from plotly.graph_objects import Bar, Scatter
+
+    shown = table.head(_OPPORTUNITIES)
+    names = [_words(str(row["what"]), str(row["name"])) for row in shown.to_dict("records")]
+    ticks = row_labels(names)
+    factor, unit = time_unit(float(shown[["gain_us", "critical_us"]].to_numpy().max()))
+    hover = [_gain_hover(row) for row in shown.to_dict("records")]
+    rows = list(range(len(shown)))
+    traces: list[Any] = [
+        Bar(name="time on the critical path", x=(shown["critical_us"] / factor).to_numpy(), y=rows, orientation="h",
+            marker_color=BEFORE, hovertext=hover, hoverinfo="text", width=0.8),
+        Bar(name="gain if it took no time", x=(shown["gain_us"] / factor).to_numpy(), y=rows, orientation="h",
+            marker_color=AFTER, hovertext=hover, hoverinfo="text", width=0.5),
+    ]  # fmt: skip
+    if "gain_at_50_us" in shown:
+        traces.append(
+            Scatter(
+                name="gain if it took half", x=(shown["gain_at_50_us"] / factor).to_numpy(), y=rows, mode="markers",
+                marker={"symbol": "line-ns", "size": 14, "line": {"width": 3, "color": COLORS["orange"]}},
+                hovertext=hover, hoverinfo="text",
+            )
+        )  # fmt: skip
+    first = shown.iloc[0]
+    name = plain(names[0], _TITLE_NAME)
+    finding = (
+        f"Largest gain: {time_text(float(first['gain_us']))} ({first['gain_percent']:.0f} % of the job) if "
+        f"{name} took no time"
+    )
+    return drawn(
+        traces, finding, about, height=110 + 30 * len(shown), barmode="overlay", showlegend=True,
+        xaxis={"title": {"text": f"of the whole job ({unit})"}, "rangemode": "tozero"},
+        yaxis={"tickvals": rows, "ticktext": ticks, "range": [len(shown) - 0.5, -0.5], "showgrid": False},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
+    )  # fmt: skip
+
+
+def _words(what: str, name: str) -> str:
+    """Return what a row is about: names of phases and ranks say it already."""
+    if what == "group":
+        return f"transfers of {group_words(plain(name))}"
+    if what == "straggler":
+        return f"what {plain(name)} takes"
+    short = plain(short_name(name) if what == "kernel" else name)
+    return short if what in ("rank", "phase") else f"{what} {short}"
+
+
+def _gain_hover(row: dict[Any, Any]) -> str:
+    lines = [
+        hover_name(str(row["name"])),
+        f"gain if it took no time: {time_text(row['gain_us'])}, {row['gain_percent']:.1f} % of the job",
+        f"on the critical path: {time_text(row['critical_us'])}; its own time, all ranks: {time_text(row['time_us'])}",
+    ]
+    lines += [f"note: {hover_name(str(row['note']))}"] if row.get("note") else []
+    lines += [f"inside: {hover_name(str(row['inside']))}"] if row.get("inside") else []
+    return "<br>".join(lines)

@@ -25,9 +25,9 @@ from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.core.words import check_type
 from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.activities import RankPart
-from htagraph.graph.construction.join import TEXTS
+from htagraph.graph.construction.build import TEXTS
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.storage.parts import are_within, pack, unpack
+from htagraph.graph.storage.saved import are_within, pack, unpack
 from htagraph.queries.contract import terminal_skeleton
 from htagraph.queries.rank_digests.kept import (
     KeptRows,

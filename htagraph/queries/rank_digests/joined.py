@@ -19,9 +19,8 @@ from htagraph.core.kinds import UNCERTAIN, EdgeKind, Provenance
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities, Edges
 from htagraph.graph.clocks import estimate_clocks
-from htagraph.graph.construction.acyclic import acyclic
-from htagraph.graph.construction.fit import fit
-from htagraph.graph.construction.join import join
+from htagraph.graph.construction.build import join
+from htagraph.graph.construction.fit import acyclic, fit
 from htagraph.graph.construction.matching.match import match
 from htagraph.graph.construction.settle import settle
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -36,7 +35,7 @@ from htagraph.queries.skeleton import Skeleton
 from htagraph.queries.time_classes import END, LAST, START, Parts, TimeClasses
 from htagraph.queries.weights import initial, own_time
 from htagraph.trace.columns import SparseColumn
-from htagraph.trace.events.base import parse_ranks
+from htagraph.trace.kineto.events.base import parse_ranks
 
 __all__ = ["JoinedGraph", "joined_graph", "missing_ranks", "skeleton_of"]
 

@@ -15,13 +15,13 @@ from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind
 from htagraph.core.naming import Naming, collective_op, is_collective_call, names_that
 from htagraph.core.parents import nearest
 from htagraph.graph.activities import Activities, Lane
-from htagraph.graph.construction.join import TEXTS
+from htagraph.graph.construction.build import TEXTS
 from htagraph.graph.construction.matching.members import describing
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import work_times
 from htagraph.queries.rank_speed import MIN_SHARE_OF_NAME
 from htagraph.trace.columns import Flows, SparseColumn, Table, Trace
-from htagraph.trace.events.header import DeviceProperties, DistributedInfo, Header, ProcessGroup
+from htagraph.trace.kineto.events.header import DeviceProperties, DistributedInfo, Header, ProcessGroup
 
 __all__ = ["ALL_NAMES", "KeptRows", "WorkSums", "header_of", "kept_activities", "kept_rows", "own_tables", "work_sums"]
 

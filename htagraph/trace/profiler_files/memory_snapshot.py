@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +13,9 @@ import pandas as pd
 
 from htagraph.core.errors import NotATraceError, shown
 from htagraph.core.naming import operator_of_frame
-from htagraph.trace.profiler_files.memory_lifetimes import lifetimes
-from htagraph.trace.profiler_files.unpickle import read_plain_pickle
+from htagraph.trace.profiler_files.pickles import read_plain_pickle
 
-__all__ = ["MemorySnapshot", "read_memory_snapshot"]
+__all__ = ["MemorySnapshot", "lifetimes", "read_memory_snapshot"]
 
 _SEGMENTS: Final = {
     "device": "int64", "address": "uint64", "stream": "int64", "kind": "str", "expandable": "bool",
@@ -332,3 +331,54 @@ def _where(frames: tuple[tuple[str, int, str], ...]) -> str:
     ]
     chosen = next(iter([*own, *python, *callers]), None)
     return f"{chosen[0]}:{chosen[1]} {chosen[2]}" if chosen else ""
+
+
+_COLUMNS = {
+    "device": "int64", "address": "uint64", "bytes": "int64", "stack": "int64", "born": "int64", "died": "int64",
+}  # fmt: skip
+
+
+def lifetimes(events: pd.DataFrame, in_use: pd.DataFrame, grows: Sequence[str], shrinks: Sequence[str]) -> pd.DataFrame:
+    """Return one row per allocation, with the columns that `MemorySnapshot.allocations` documents.
+
+    An allocation lives until the next free of its address. A free without an allocation ends one that was made before
+    the history began. A block in use without an allocation was also made before, and is still alive.
+
+    Args:
+        events: the snapshot's events.
+        in_use: the snapshot's blocks in use.
+        grows: the actions that allocate.
+        shrinks: the actions that free.
+    """
+    count = len(events)
+    frees = events["action"].isin(shrinks).to_numpy()
+    rows = np.flatnonzero(frees | events["action"].isin(grows).to_numpy())
+    device, address = events["device"].to_numpy()[rows], events["address"].to_numpy()[rows]
+    order = np.lexsort((rows, address, device))
+    rows, device, address = rows[order], device[order], address[order]
+    is_free = frees[rows]
+    follows = np.zeros(len(rows), np.bool_)  # True if an event has the address of the event before it
+    follows[1:] = (device[1:] == device[:-1]) & (address[1:] == address[:-1])
+    ends = np.flatnonzero(follows[1:] & is_free[1:])
+    died = np.full(len(rows), count, np.int64)
+    died[ends] = rows[ends + 1]
+    begun = follows.copy()  # True for a free whose allocation is in the history
+    begun[1:] &= ~is_free[:-1]
+    born, freed_only = rows[~is_free], rows[is_free & ~begun]
+    parts = [
+        _part(events.iloc[born], born, died[~is_free]),
+        _part(events.iloc[freed_only].assign(stack=-1), -1, freed_only),
+        _part(_made_before(events.iloc[born[died[~is_free] == count]], in_use), -1, count),
+    ]
+    return pd.concat(parts, ignore_index=True).astype(_COLUMNS)
+
+
+def _part(allocated: pd.DataFrame, born: np.ndarray | int, died: np.ndarray | int) -> pd.DataFrame:
+    return allocated[["device", "address", "bytes", "stack"]].assign(born=born, died=died)
+
+
+def _made_before(recorded: pd.DataFrame, in_use: pd.DataFrame) -> pd.DataFrame:
+    """Return the blocks in use that were allocated before the history began."""
+    made = pd.MultiIndex.from_frame(recorded[["device", "address"]])
+    older = in_use[~pd.MultiIndex.from_frame(in_use[["device", "address"]]).isin(made)]
+    return older.drop(columns="bytes").rename(columns={"requested_bytes": "bytes"})

@@ -5,20 +5,19 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from htagraph.core.errors import HtagraphError
-from htagraph.trace.recording.extras import execution_trace_into, memory_snapshot_into
-from htagraph.trace.recording.files import folder_of
-from htagraph.trace.recording.plan import Plan, plan_of
-from htagraph.trace.recording.running import running
-from htagraph.trace.recording.trace_handler import TraceHandler
+from htagraph.core.errors import HtagraphError, SelectionError, shown
+from htagraph.trace.recording.files import TraceHandler, folder_of, rank_of_process, whole
 
-__all__ = ["SETTINGS_KEY", "profile"]
+__all__ = ["SETTINGS_KEY", "Plan", "execution_trace_into", "memory_snapshot_into", "plan_of", "profile", "running"]
 
 SETTINGS_KEY = "htagraph_profile"
 """Key in the trace under which a recording says how it was made."""
@@ -176,3 +175,159 @@ def _warn_if_short(plan: Plan, made: int, handler: TraceHandler) -> None:
     last = f"what ran after the last prof.step() is in the file as step {made}"
     lost = last if handler.written else "no file was written"
     warnings.warn(f"{wanted}, but prof.step() was called {made} times: {lost}; {advice}", stacklevel=4)
+
+
+_WAIT = 1
+"""Steps that run before warm-up if only a number of steps is given. Chosen: the first step of a job allocates, tunes
+and compiles, and says nothing of the others. Doubled, a recording begins one step later."""
+_RANGE = re.compile(r"(\d{1,9})(?:\s*-\s*(\d{1,9}))?")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps of one recording, counted from 0 as ``ProfilerStep#0`` is."""
+
+    wait: int
+    """Steps with the profiler off."""
+    warmup: int
+    """Steps with the profiler on whose events are dropped: the first ones it sees are slowed by its own start."""
+    active: int
+    """Steps that are recorded."""
+
+    @property
+    def first(self) -> int:
+        """The first recorded step."""
+        return self.wait + self.warmup
+
+    @property
+    def end(self) -> int:
+        """The step after the last recorded one."""
+        return self.first + self.active
+
+
+def plan_of(steps: int | str, warmup: int) -> Plan:
+    """Return which steps are recorded.
+
+    Args:
+        steps: how many, or which: ``"5-7"`` or ``"5"``, counted from 0.
+        warmup: steps of warm-up; a range that begins sooner has as many as there are before it.
+
+    Raises:
+        SelectionError: these are no steps.
+
+    Example:
+        >>> plan_of(3, 2)
+        Plan(wait=1, warmup=2, active=3)
+        >>> plan_of("5-7", 2)
+        Plan(wait=3, warmup=2, active=3)
+    """
+    if not isinstance(warmup, int) or warmup < 0:
+        msg = f"warmup={shown(warmup)}: a number of steps, 0 or more"
+        raise SelectionError(msg)
+    if isinstance(steps, str):
+        return _range(steps, warmup)
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+        msg = f"steps={shown(steps)}: give how many steps to record, such as 3, or which, such as '5-7'"
+        raise SelectionError(msg)
+    return Plan(_WAIT, warmup, steps)
+
+
+def _range(steps: str, warmup: int) -> Plan:
+    ends = _RANGE.fullmatch(steps.strip())
+    first = int(ends[1]) if ends else 0
+    last = int(ends[2] or ends[1]) if ends else -1
+    if last < first:
+        msg = f"steps={shown(steps)}: give a range of steps such as '5-7', or one such as '5'; the first step is 0"
+        raise SelectionError(msg)
+    warmup = min(warmup, first)
+    return Plan(first - warmup, warmup, last - first + 1)
+
+
+@contextmanager
+def running(profiler: Any, handler: TraceHandler) -> Iterator[None]:  # noqa: ANN401
+    """Run a profiler while a block runs.
+
+    An error of the block stays the error that is raised, also if the profiler cannot end after it, as after Ctrl-C in
+    the middle of its own start; its notes say what was written. A forked process that leaves the block does not end the
+    profiler, as the threads that it waits for are in the other process only: it would wait forever.
+
+    Args:
+        profiler: the `torch.profiler.profile`.
+        handler: what it calls with a recording.
+    """
+    profiler.__enter__()
+    try:
+        yield
+    except BaseException as error:
+        if handler.is_of_this_process():
+            _end_after(error, profiler, handler)
+        raise
+    if handler.is_of_this_process():
+        profiler.__exit__(None, None, None)
+
+
+def _end_after(error: BaseException, profiler: Any, handler: TraceHandler) -> None:  # noqa: ANN401
+    before = len(handler.written)
+    try:
+        profiler.__exit__(type(error), error, error.__traceback__)
+    except Exception as another:  # noqa: BLE001 - the error of the job is the one to see
+        _note(error, f"htagraph.profile: the recording could not be written: {another}")
+    for file in handler.written[before:]:
+        _note(error, f"htagraph.profile: {file} has what was recorded until this was raised")
+
+
+def _note(error: BaseException, text: str) -> None:
+    if hasattr(error, "add_note"):  # Python 3.11
+        error.add_note(text)
+
+
+_SNAPSHOT_ENTRIES = 100_000
+"""Allocations and frees that a snapshot keeps, the last ones. Chosen: as in PyTorch's examples; a large model has some
+thousand per step. Doubled, snapshots are up to twice as large."""
+
+
+def _beside(handler: TraceHandler, suffix: str) -> Path:
+    rank = rank_of_process() if handler.rank is None else handler.rank
+    return handler.folder / f"rank-{rank}.{suffix}"
+
+
+@contextmanager
+def memory_snapshot_into(torch: Any, handler: TraceHandler) -> Iterator[None]:  # noqa: ANN401
+    """Have CUDA's allocator keep its history, and write it at the end, if anything was recorded.
+
+    Raises:
+        HtagraphError: there is no CUDA device, or this PyTorch keeps no history.
+    """
+    memory = torch.cuda.memory
+    if not torch.cuda.is_available() or not hasattr(memory, "_record_memory_history"):
+        msg = "memory_snapshot=True needs a CUDA device and PyTorch 2.1 or later; use profile_memory=True instead"
+        raise HtagraphError(msg)
+    memory._record_memory_history(max_entries=_SNAPSHOT_ENTRIES)
+    try:
+        yield
+        if handler.written:
+            with whole(_beside(handler, "memory.pickle")) as part:
+                memory._dump_snapshot(str(part))
+    finally:
+        memory._record_memory_history(enabled=None)
+
+
+@contextmanager
+def execution_trace_into(torch: Any, handler: TraceHandler) -> Iterator[Any]:  # noqa: ANN401
+    """Give an observer that writes an execution trace of the steps that are recorded.
+
+    Raises:
+        HtagraphError: this PyTorch has none that follows the profiler.
+    """
+    import inspect
+
+    if "execution_trace_observer" not in inspect.signature(torch.profiler.profile.__init__).parameters:
+        msg = f"execution_trace=True: the profiler of PyTorch {torch.__version__} cannot; it came with 2.2"
+        raise HtagraphError(msg)
+    with whole(_beside(handler, "execution_trace.json")) as part:
+        observer = torch.profiler.ExecutionTraceObserver()
+        observer.register_callback(str(part))
+        try:
+            yield observer
+        finally:
+            observer.unregister_callback()

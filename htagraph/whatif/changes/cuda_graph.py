@@ -9,7 +9,7 @@ import numpy as np
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import DEVICE_WAITS, ActivityKind, EdgeKind, GapKind, of_kinds
-from htagraph.graph.criteria import IntSelector
+from htagraph.graph.selection import IntSelector
 from htagraph.queries.weights import NEVER, ChangeError, State, checked, of_kind, released
 
 if TYPE_CHECKING:

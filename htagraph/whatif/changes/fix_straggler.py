@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind, edges_with, of_kinds
 from htagraph.core.statistics import middles, others_median
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.peers import alike, peers
@@ -21,7 +21,7 @@ from htagraph.queries.weights import State
 
 __all__ = ["fix_straggler"]
 
-_OWN_EDGES = (EdgeKind.BODY, EdgeKind.DATALOADER)
+_OWN_EDGES = edges_with("own")
 _MAX_RANKS_TRIED = 8
 """How many ranks ``rank="auto"`` tries: those with the most work beyond their peers'.
 

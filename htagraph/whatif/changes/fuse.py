@@ -9,16 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance, of_kinds
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance, edges_with, of_kinds
 from htagraph.graph.activities import Activities, Edges
 from htagraph.queries.weights import NEVER, State
 from htagraph.whatif.rewire import rewired
 
 __all__ = ["fuse"]
 
-_ENQUEUED = (EdgeKind.STREAM, EdgeKind.LAUNCH, EdgeKind.GRAPH)
+_ENQUEUED = edges_with("enqueued")
 _FUSIBLE = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
-_CALL_WAITS = (EdgeKind.QUEUE_FULL, EdgeKind.MEMCPY_SYNC)
+_CALL_WAITS = edges_with("call")
 
 
 def fuse(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those of `DependencyGraph.select`

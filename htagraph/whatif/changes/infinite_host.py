@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind, GapKind, of_kinds
+from htagraph.core.kinds import EDGES, EdgeKind, GapKind, of_kinds
 from htagraph.queries.interruptions import interruption_time
 from htagraph.queries.weights import NEVER, State, of_kind, weighed
 
 __all__ = ["infinite_host"]
 
-_HOST = (*LAUNCHES, *BLOCKING, EdgeKind.THREAD)
+_HOST = tuple(kind for kind, each in EDGES.items() if each.cause)
 
 
 def infinite_host(state: State) -> State:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance, of_kinds
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance, edges_with, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import State
@@ -15,7 +15,7 @@ from htagraph.whatif.rewire import asked_at, collective_members, first_gradient,
 
 __all__ = ["perfect_overlap"]
 
-_WAIT_EDGES = (EdgeKind.STREAM, EdgeKind.EVENT_WAIT, EdgeKind.HOST_SYNC, EdgeKind.USER)
+_WAIT_EDGES = edges_with("work")
 _COMMUNICATION = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION, ActivityKind.JOIN)
 
 

@@ -7,10 +7,13 @@ from pathlib import Path
 import numpy as np
 from hypothesis import given, settings
 
+import htagraph as hg
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.construction.activities import RankPart, prepare
-from htagraph.trace.reading.read import read_trace
+from htagraph.trace.kineto.read import read_trace
+from tests import damage
+from tests.damage import END, kineto_text, written
 from tests.oracles import DEVICE, RUNTIME
 from tests.strategies import BASE_NS, COMPUTE, Json, kernel, launch, load, op, step, traces, write
 from tests.waiting import by_hand
@@ -84,3 +87,21 @@ def test_the_graph_of_a_file_holds_what_was_prepared(tmp_path: Path) -> None:
     graph = load(events)
     assert graph.activities.start.tolist() == prepared.start.tolist()
     assert graph.activities.parent.tolist() == prepared.parent.tolist()
+
+
+def test_events_of_unknown_categories_are_counted_by_category(tmp_path: Path) -> None:
+    odd = [damage.op(3, cat=f"mine{number}") for number in range(7)] + [
+        damage.op(4, cat="mine0"),
+        damage.op(5, cat="\x1b[31m" * 50),
+    ]
+    bare = {key: value for key, value in damage.op(6).items() if key != "cat"}
+    graph = hg.load(
+        written(tmp_path / "rank-0.json", kineto_text([damage.op(1), damage.kernel(1), *odd, bare, bare, END]))
+    )
+    found = {issue.what: issue for issue in graph.issues}
+    assert len(graph.activities) == 2
+    assert found["category_missing"].count == 2
+    assert found["unknown_category"].count == 9
+    assert "'mine0' (2), 'mine1' (1)" in found["unknown_category"].detail
+    assert found["unknown_category"].detail.endswith("…")
+    assert found["unknown_category"].detail.isprintable()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from hypothesis import given, settings
 
@@ -9,13 +11,13 @@ from htagraph.core.kinds import UNCERTAIN
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.activities import Edges
 from htagraph.graph.construction.activities import prepare
-from htagraph.graph.construction.build import build
-from htagraph.graph.construction.join import join
+from htagraph.graph.construction.build import build, join
 from htagraph.graph.rules import RULES
-from htagraph.trace.reading.discover import rank_files
-from htagraph.trace.reading.read import read_trace
+from htagraph.trace.discover import rank_files
+from htagraph.trace.kineto.read import read_trace
+from tests.graph.construction.test_activities import part
 from tests.reach import DATA, graph_of
-from tests.strategies import OTHER, Job, jobs, load, op
+from tests.strategies import COMPUTE, OTHER, Job, jobs, kernel, launch, load, op
 
 
 def test_building_the_parts_of_a_folder_is_loading_it() -> None:
@@ -59,3 +61,18 @@ def test_uncertain_dependencies_are_one_issue_of_the_job() -> None:
     assert issue.count == len(doubtful) > 0
     assert f"({len(doubtful)} thread)" in issue.detail
     assert not graph_of(DATA / "demo").issues
+
+
+def test_ranks_are_joined_under_one_numbering(tmp_path: Path) -> None:
+    one = [op("a", 0, 9), op("b", 1, 2), launch(4, 1, 7), kernel(COMPUTE, 6, 5, 7)]
+    other = [op("b", 0, 9), op("new", 1, 2), launch(4, 1, 7), kernel(COMPUTE, 6, 5, 7)]
+    job = join([part(other, tmp_path, 1), part(one, tmp_path, 0)])
+    acts = job.activities
+    assert acts.rank.tolist() == [0] * 4 + [1] * 4, "by rank, whatever their order"
+    assert len(set(job.names)) == len(job.names)
+    for first in (0, 4):
+        work = first + int(np.flatnonzero(acts.on_device[first : first + 4])[0])
+        assert job.names[acts.name[acts.cause[work]]] == "cudaLaunchKernel"
+        assert first <= acts.cause[work] < first + 4
+        assert [job.lanes[lane].rank for lane in acts.lane[first : first + 4]] == [first // 4] * 4
+    assert sorted(job.boundaries.tolist()) == [v for v in range(16) if not acts.on_device[v // 2]]

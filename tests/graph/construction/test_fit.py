@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
-from tests.strategies import COMPUTE, Json, jobs, kernel, launch, load
+import htagraph as hg
+from htagraph import EdgeKind, GapKind
+from tests.oracles import edges_by_name
+from tests.strategies import COMPUTE, MAIN, OTHER, Json, arrow, jobs, kernel, launch, load, op, runtime
 
 
 @given(jobs())
@@ -21,3 +24,100 @@ def test_work_before_its_launch_is_reported_for_each_rank_by_the_worst() -> None
     found = [issue for issue in graph.issues if issue.what == "negative_launch_latency"]
     assert [(issue.rank, issue.count) for issue in found] == [(0, 1), (2, 2)]
     assert ["by up to 2.0 µs" in found[0].detail, "by up to 5.0 µs" in found[1].detail] == [True, True]
+
+
+def crossed() -> list[Json]:
+    """Return two pairs of operators, each of which seems to need what the other thread does later."""
+    one, two = op("one", 0, 1, MAIN), op("two", 1, 1, MAIN)
+    three, four = op("three", 0, 1, OTHER), op("four", 1, 1, OTHER)
+    return [one, two, three, four, *arrow(1, two, three), *arrow(2, four, one)]
+
+
+def test_dependencies_that_lead_in_a_circle_are_dropped_and_reported() -> None:
+    graph = load(crossed())
+    graph.check()
+    assert edges_by_name(graph, EdgeKind.AUTOGRAD) == []
+    assert [(issue.what, issue.count) for issue in graph.issues if issue.what == "cycle_broken"] == [
+        ("cycle_broken", 2)
+    ]
+
+
+def test_what_lies_on_no_circle_stays() -> None:
+    forward, backward = op("forward", 10, 1, MAIN), op("backward", 12, 1, OTHER)
+    graph = load([*crossed(), forward, backward, *arrow(3, forward, backward)])
+    assert edges_by_name(graph, EdgeKind.AUTOGRAD) == [("forward.end", "backward.start", 0)]
+
+
+def lags(*events: Json) -> list[int]:
+    return [lag for *_, lag in edges_by_name(load(list(events)), EdgeKind.LAUNCH)]
+
+
+def test_what_waited_for_its_stream_has_the_latency_of_launches_that_did_not() -> None:
+    works = [kernel(COMPUTE, 6, 94, 1), kernel(COMPUTE, 101, 9, 2), kernel(COMPUTE, 207, 9, 3)]
+    assert lags(launch(0, 2, 1), launch(10, 2, 2), launch(200, 2, 3), *works) == [6, 7, 7]
+
+
+def test_what_waited_for_an_event_tells_nothing_of_latencies() -> None:
+    events = []
+    for i in range(4):
+        at, ids = 1000 * i, [10 * i + 1, 10 * i + 2, 10 * i + 3, 10 * i + 4]
+        events += [
+            launch(at, 2, ids[0]), kernel(COMPUTE, at + 5, 400, ids[0]), runtime("cudaEventRecord", at + 10, 1, ids[1]),
+            runtime("cudaStreamWaitEvent", at + 12, 1, ids[2]), runtime("cudaLaunchKernelExC", at + 14, 2, ids[3]),
+            kernel("side", at + 406, 20, ids[3], stream=20),
+        ]  # fmt: skip
+    graph = load(events)
+    of_side = [lag for source, _, lag in edges_by_name(graph, EdgeKind.LAUNCH) if source == "cudaLaunchKernelExC.start"]
+    assert of_side == [5] * 4, "none of its own kind was free: as long as launches of this rank usually take"
+    assert len(edges_by_name(graph, EdgeKind.EVENT_WAIT)) == 4
+
+
+def test_where_nothing_was_free_a_latency_is_at_most_what_is_plausible() -> None:
+    assert lags(kernel(COMPUTE, 0, 500), launch(10, 2, 1), kernel(COMPUTE, 502, 9, 1)) == [10]
+
+
+def graph_lags(*events: Json) -> list[int]:
+    return [lag for *_, lag in edges_by_name(load(list(events)), EdgeKind.GRAPH)]
+
+
+def test_the_queue_of_the_stream_is_no_latency_of_a_graph_launch() -> None:
+    events = [launch(0, 2, 1), kernel(COMPUTE, 6, 9000, 1), runtime("cudaGraphLaunch", 10, 300, 2)]
+    assert graph_lags(*events, kernel("in graph", 9010, 9, 2)) == [310], (
+        "it had been handed over when the call returned"
+    )
+
+
+def test_a_graph_has_the_least_latency_of_those_that_found_their_stream_idle() -> None:
+    events = []
+    for i, late in enumerate((12, 40, 20)):
+        at = 1000 * i
+        events += [runtime("cudaGraphLaunch", at, 30, i + 1), kernel(COMPUTE, at + late, 100, i + 1)]
+    events += [launch(3000, 2, 8), kernel("k", 3005, 500, 8)]
+    events += [runtime("cudaGraphLaunch", 3010, 30, 9), kernel(COMPUTE, 3510, 100, 9)]
+    assert graph_lags(*events) == [12, 12, 20, 40], "12 µs where it was queued for 490; pauses are added to the others"
+
+
+def test_a_graph_that_began_long_after_its_call_returned_waited_for_something_that_no_edge_describes() -> None:
+    assert graph_lags(runtime("cudaGraphLaunch", 0, 30, 1), kernel(COMPUTE, 20_000, 9, 1)) == [40]
+
+
+def test_work_that_waited_for_what_was_not_recorded_tells_nothing_of_latencies() -> None:
+    events = [launch(10 * i, 2, i + 1) for i in range(3)]
+    works = [kernel(COMPUTE, 7000, 9, 1), kernel(COMPUTE, 7010, 9, 2), kernel(COMPUTE, 7020, 9, 3)]
+    graph = load([*events, *works])
+    assert lags(*events, *works) == [10, 10, 10]
+    assert graph.gap[graph.gap_kind == GapKind.LAUNCH_EXCESS].tolist() == [6_990_000]
+
+
+def test_work_that_a_slow_call_handed_over_late_takes_that_calls_time_with_it() -> None:
+    """The first launch loads its kernel for 900 µs: without the call, what follows starts that much sooner."""
+    calls = [launch(0, 2, 1), launch(100, 900, 2), launch(2000, 2, 3)]
+    graph = load([*calls, kernel(COMPUTE, 6, 9, 1), kernel(COMPUTE, 990, 500, 2), kernel(COMPUTE, 2006, 9, 3)])
+    assert [lag for *_, lag in edges_by_name(graph, EdgeKind.LAUNCH)] == [6, 6, 890]
+    assert hg.what_if(graph).scale(kind="launch", factor=0.0).run().saved_ns >= 884_000
+    assert hg.replay(graph).max_error_ns == 0
+
+
+def test_work_that_waited_for_its_stream_while_its_call_ran_was_not_handed_over_late() -> None:
+    calls = [launch(0, 2, 1), launch(10, 700, 2)]
+    assert lags(*calls, kernel(COMPUTE, 6, 594, 1), kernel(COMPUTE, 600, 9, 2)) == [6, 6]

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.construction.activities import RankPart, prepare
 from htagraph.graph.construction.parts import Read, Wanted, part_of, survey, thin_part_of
+from htagraph.trace import kept as sieves
 from htagraph.trace.columns import SparseColumn, Trace
-from htagraph.trace.reading import source, split
-from htagraph.trace.reading.collect import sieves
-from htagraph.trace.reading.read import read_trace
+from htagraph.trace.kineto import source, split
+from htagraph.trace.kineto.read import read_trace
 from tests.reach import LARGE_BYTES, REAL, label
 from tests.strategies import BASE_NS, Json, annotation, complete, kernel, op, step, write
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from htagraph import EdgeKind
 from htagraph.core.kinds import ActivityKind, Provenance
 from htagraph.graph.evidence.calls import Calls
-from htagraph.graph.evidence.stream_waits import SharedByRank, StreamWaits, as_site, stream_waits
-from tests.strategies import kernel, launch, runtime
-from tests.waiting import MADE, by_hand, hidden, implied, simulated
+from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.stream_waits import SharedByRank, StreamWaits, as_site, idle_ends, stream_waits
+from htagraph.graph.rules.event_wait import event_wait, event_waits
+from tests.oracles import edges_by_name
+from tests.strategies import COMMUNICATE, COPY, Json, kernel, launch, load, op, runtime
+from tests.waiting import MADE, by_hand, hidden, implied, named, simulated, verdict
 
 
 @pytest.mark.parametrize("name", ["ddp", "fsdp"])
@@ -85,3 +90,137 @@ def test_a_device_that_is_slow_to_start_waiting_work_is_known_by_its_collectives
     names = [job.names[code] for code in job.activities.name]
     pairs = Counter((names[u], names[v]) for u, v in zip(source, target, strict=True))
     assert pairs["ncclAllReduce_a", "copy a"] == pairs["ncclAllReduce_b", "copy b"] == 4
+
+
+SIDE = 20
+
+
+def prefetching(
+    *, synchronizes: bool = False, begins: int = 10, copy_us: int = 30, name: str = COPY, inside: bool = False
+) -> list[Json]:
+    """Return a loop that waits for the side stream, launches copies there for the next step, then computes.
+
+    With `synchronizes`, the host waits for each copy; with `inside`, an operator launches it.
+    """
+    events: list[Json] = []
+    for number in range(6):
+        at, call = 200 * number, 10 * number + 1
+        events += [
+            runtime("cudaEventRecord", at, 1, call), runtime("cudaStreamWaitEvent", at + 2, 1, call + 1),
+            launch(at + 5, 1, call + 2), kernel(name, at + begins, copy_us, call + 2, stream=SIDE),
+            *([op("fork", at - 1, 9)] if inside else []),
+            *([runtime("cudaStreamSynchronize", at + 8, copy_us + 5, call + 3)] if synchronizes else []),
+            launch(at + 60, 1, call + 4), kernel(f"work{number}", at + 65, 100, call + 4),
+        ]  # fmt: skip
+    return events
+
+
+def test_work_that_nobody_would_wait_for_is_awaited() -> None:
+    job = by_hand(prefetching())
+    pairs = named(job, event_wait(job))
+    assert sorted(pairs) == [(COPY, f"work{number + 1}") for number in range(5)]
+
+
+def test_a_stream_that_the_host_waits_for_needs_no_other_wait() -> None:
+    job = by_hand(prefetching(synchronizes=True))
+    assert not [source for source, _ in named(job, event_wait(job)) if source == COPY]
+
+
+def test_work_that_is_not_over_in_time_is_not_awaited() -> None:
+    job = by_hand(prefetching(begins=70, copy_us=198))
+    assert not [source for source, _ in named(job, event_wait(job)) if source == COPY]
+
+
+def test_forks_of_a_library_and_streams_that_communicate_stay_as_they_are() -> None:
+    for events, work in ((prefetching(inside=True), COPY), (prefetching(name=COMMUNICATE), COMMUNICATE)):
+        job = by_hand(events)
+        assert not [source for source, _ in named(job, event_wait(job)) if source == work]
+
+
+NONE = np.zeros(0, np.int64)
+
+
+def idle(until: float, *more: Json) -> list[Json]:
+    """Stream 7 is idle from 20 to `until` µs, though what runs then was launched at 2; stream 20 is busy to 1000."""
+    events = [launch(0, 1, 1), launch(1, 1, 2), launch(2, 1, 3)]
+    works = [kernel("a", 10, 10, 1), kernel("other", 15, 985, 2, stream=20), kernel("b", until, 10, 3)]
+    return [*events, *works, *more]
+
+
+def pairs(events: list[Json]) -> list[tuple[str, str, int]]:
+    job = by_hand(events)
+    name = [job.names[code] for code in job.activities.name]
+    found = zip(*(column.tolist() for column in idle_ends(job.calls, NONE, NONE)), strict=True)
+    return [(name[u], name[v], sure) for u, v, sure in found]
+
+
+def test_a_stream_that_goes_on_just_as_work_of_another_one_ends_waited_for_it() -> None:
+    assert pairs(idle(1003)) == [("other", "b", 80)]
+    assert edges_by_name(load(idle(1003)), EdgeKind.EVENT_WAIT) == [("other.end", "b.start", 3)]
+
+
+@pytest.mark.parametrize("until", [1030, 990, 60])
+def test_work_that_starts_at_another_time_waited_for_something_else(until: float) -> None:
+    assert pairs(idle(until)) == []
+
+
+def test_work_launched_only_then_waited_for_its_launch() -> None:
+    events = idle(1003)
+    events[2] = launch(995, 1, 3)
+    assert pairs(events) == []
+
+
+def test_work_enqueued_later_cannot_have_been_waited_for() -> None:
+    events = idle(1003)
+    events[1], events[2] = launch(2, 1, 2), launch(1, 1, 3)
+    assert pairs(events) == []
+
+
+def test_many_ends_on_other_streams_make_it_chance() -> None:
+    busy = [event for i in range(60) for event in (launch(1, 0.01, 100 + i), kernel("x", 20 + 16 * i, 9, 100 + i, 30))]
+    assert pairs(idle(1003, *busy)) == []
+
+
+def test_what_is_known_to_be_waited_for_is_not_explained_twice() -> None:
+    job = by_hand(idle(1003))
+    name = [job.names[code] for code in job.activities.name]
+    known = (np.array([name.index("other")]), np.array([name.index("b")]))
+    assert len(idle_ends(job.calls, *known)[0]) == 0
+
+
+def without_calls(job: Job) -> Job:
+    """Return the job as if the profiler had not recorded calls that record or await events."""
+    acts = job.activities
+    events = np.isin(acts.kind, [ActivityKind.RECORD, ActivityKind.WAIT])
+    kind = np.where(events, ActivityKind.RUNTIME, acts.kind).astype(np.int8)
+    return hidden(replace(job, activities=replace(acts, kind=kind)))
+
+
+def test_collectives_await_what_was_enqueued_before_them_and_what_starts_right_behind_awaits_them() -> None:
+    events = [launch(0, 1, 1), launch(5, 1, 2), launch(10, 1, 3), launch(15, 1, 4)]
+    events += [kernel("a", 10, 30, 1), kernel("ncclAllReduce", 41, 100, 2, stream=20)]
+    events += [kernel("beside", 41, 20, 3), kernel("b", 142, 9, 4)]
+    job = by_hand(events)
+    edges, counts = event_waits(job)
+    assert named(job, edges) == [("a", "ncclAllReduce"), ("ncclAllReduce", "b")]
+    assert set(edges.provenance.tolist()) == {Provenance.INFERRED}
+    assert edges.confidence.max() < 80
+    assert counts["inferred without calls"] == 2
+
+
+def test_work_that_had_another_reason_to_start_awaits_no_collective() -> None:
+    events = [launch(0, 1, 1), launch(5, 1, 2), launch(137, 1, 3)]
+    events += [kernel("a", 10, 30, 1), kernel("ncclAllReduce", 41, 100, 2, stream=20), kernel("b", 142, 9, 3)]
+    job = by_hand(events)
+    assert named(job, event_wait(job)) == [("a", "ncclAllReduce")], "b was only just launched"
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_waits_without_calls_are_true_and_those_that_bind_are_found(name: str) -> None:
+    job, truth = simulated(MADE[name])
+    found = event_wait(without_calls(job))
+    result = verdict(job, found, truth["event_wait"])
+    assert result.wrong <= 0.02 * result.truth
+    acts = job.activities
+    binding = {(u, v) for u, v in truth["event_wait"] if acts.start[v] - acts.end[u] < 2_000}
+    assert verdict(job, found, binding).lost <= 0.02 * len(binding)

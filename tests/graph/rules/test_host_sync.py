@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from htagraph import EdgeKind, Provenance
-from htagraph.graph.evidence import wait_hypotheses
+from htagraph.graph.evidence import waits
 from htagraph.graph.rules.host_sync import host_sync, host_syncs
 from tests.oracles import edges_by_name
 from tests.reach import SHARED
@@ -150,13 +150,13 @@ def unexplained(streams: int) -> list[Json]:
 
 def test_hypotheses_tested_are_in_proportion_to_the_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     tested: list[int] = []
-    real = wait_hypotheses._tested
+    real = waits._tested
 
     def counted(*given: Any) -> Any:
         tested.append(len(given[2]))
         return real(*given)
 
-    monkeypatch.setattr(wait_hypotheses, "_tested", counted)
+    monkeypatch.setattr(waits, "_tested", counted)
     work = []
     for streams in (80, 160):
         tested.clear()

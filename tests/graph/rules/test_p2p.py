@@ -9,9 +9,9 @@ import pytest
 
 from htagraph import EdgeKind
 from htagraph.graph.clocks import estimate_clocks
+from htagraph.graph.construction.matching.alignment import Track
+from htagraph.graph.construction.matching.clusters import partners
 from htagraph.graph.construction.matching.match import match
-from htagraph.graph.construction.matching.partners import partners
-from htagraph.graph.construction.matching.sequence_alignment import Track
 from htagraph.simulate import Job, simulate
 from tests.graph.construction.matching.test_match import OFFSETS, loaded, made, matched
 from tests.graph.rules.test_collective import awaited, truly_awaited

@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 
 import htagraph as hg
 from htagraph import DependencyGraph
-from htagraph.graph.storage import cache, cache_folder, parts
+from htagraph.graph.storage import cache, cache_folder, saved
+from htagraph.graph.storage.cache import FileState, file_states, is_unchanged
 from htagraph.graph.storage.saved import read_graph
 from tests.graph.storage.same import difference
 from tests.reach import DATA
@@ -143,7 +145,7 @@ def test_another_program_or_schema_makes_its_own(
     hg.load(job, cache=place)
     monkeypatch.setattr(cache, "_program", lambda: ["changed"])
     hg.load(job, cache=place)
-    monkeypatch.setitem(parts.SCHEMA, "Table", [*parts.SCHEMA["Table"]][::-1])
+    monkeypatch.setitem(saved.SCHEMA, "Table", [*saved.SCHEMA["Table"]][::-1])
     hg.load(job, cache=place)
     assert len(made) == 3
 
@@ -152,7 +154,7 @@ def test_a_changed_source_is_another_program() -> None:
     release, sources = cache._program()
     assert release
     assert [each for each in sources if each[0] == "graph/rules/thread.py"]
-    assert [each for each in sources if each[0] == "trace/reading/decode.py"]
+    assert [each for each in sources if each[0] == "trace/kineto/decode.py"]
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "other"])
@@ -270,3 +272,88 @@ def test_one_byte_of_a_gzipped_file_makes_another_graph(tmp_path: Path, place: P
     path.write_bytes(gzip.compress(text.replace(b'"one"', b'"two"')))
     assert "two" in hg.load(path, cache=place).names
     assert len(made) == 2
+
+
+HOUR_NS = 3600 * 10**9
+
+
+def settled(path: Path, known: dict[str, FileState] | None = None) -> FileState:
+    """Return the state of a file as an hour after it was written."""
+    (state,) = file_states([path], known or {})
+    return replace(state, found_ns=state.found_ns + HOUR_NS)
+
+
+@pytest.fixture(name="read")
+def _read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that grows by the name of each file that is read."""
+    names: list[str] = []
+    real = cache._bytes_digest
+
+    def noted(path: Path) -> str:
+        names.append(path.name)
+        return real(path)
+
+    monkeypatch.setattr(cache, "_bytes_digest", noted)
+    return names
+
+
+def test_equal_bytes_have_one_digest(tmp_path: Path) -> None:
+    contents = {"a": b"x" * 3_000_000, "b": b"x" * 3_000_000, "c": b"x" * 2_999_999 + b"y", "d": b""}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    a, b, c, d = (state.digest for state in file_states([tmp_path / name for name in contents], {}))
+    assert a == b
+    assert len({a, c, d}) == 3
+
+
+def test_a_file_as_it_was_is_not_read_again(tmp_path: Path, read: list[str]) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"content")
+    before = settled(path)
+    assert file_states([path], {str(path): before}) == [before]
+    assert read == ["a"]
+
+
+@pytest.mark.parametrize("keeps_its_time", [False, True])
+def test_a_changed_file_is_read_again_even_if_its_time_was_set_back(
+    keeps_its_time: bool,  # noqa: FBT001 - a case
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"content")
+    before, stat = settled(path), path.stat()
+    path.write_bytes(b"CONTENT")
+    if keeps_its_time:
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert not is_unchanged(path, before)
+    assert settled(path, {str(path): before}).digest != before.digest
+
+
+def test_a_touched_file_has_its_digest_still(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"content")
+    before = settled(path)
+    os.utime(path, ns=(0, 0))
+    after = settled(path, {str(path): before})
+    assert after.digest == before.digest
+    assert after.modified_ns == 0
+
+
+def test_a_file_that_was_just_written_is_read_again(tmp_path: Path, read: list[str]) -> None:
+    """It may change once more within the resolution of its times."""
+    path = tmp_path / "a"
+    path.write_bytes(b"content")
+    (fresh,) = file_states([path], {})
+    assert not fresh.is_settled
+    file_states([path], {str(path): fresh})
+    assert read == ["a", "a"]
+
+
+def test_a_file_that_is_gone_is_an_error_and_not_unchanged(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"content")
+    state = settled(path)
+    path.unlink()
+    assert not is_unchanged(path, state)
+    with pytest.raises(FileNotFoundError):
+        file_states([path], {})

@@ -11,7 +11,7 @@ import pytest
 
 from htagraph.hta.common.trace import Trace, parse_trace_file
 from htagraph.hta.configs.parser_config import ParserConfig
-from tests.hta.shapes.test_job import TWO_STEPS, job_of, write
+from tests.hta.shapes.test_job import TWO_STEPS, event, job_of, write
 from tests.reach import DATA
 
 DEMO = str(DATA / "demo")
@@ -101,3 +101,12 @@ def test_arrows_bind_to_the_slice_at_their_end() -> None:
     assert begin == {"ph": "s", "id": 5, "pid": 0, "tid": 7, "ts": 1.5, "cat": "ac2g", "name": "launch"}
     end = Trace.flow_event(5, 0, 8, 2.5, is_start=False, name="launch", cat="ac2g", args={"a": 1})
     assert (end["ph"], end["bp"], end["args"]) == ("f", "e", {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [("cudaLaunchKernel", "NVIDIA GPU"), ("cudaLaunchKernelExC", "NVIDIA GPU"), ("hipLaunchKernel", "AMD GPU"),
+     ("runFunction - job_prep_and_submit_for_execution", "MTIA"), ("aten::mm", "UNKNOWN GPU")],
+)  # fmt: skip
+def test_the_maker_is_known_by_the_launches(call: str, kind: str, tmp_path: Path) -> None:
+    assert Trace.of(job_of(tmp_path, [event(call, "cuda_runtime", 0, 1)])).get_device_type() == kind

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from htagraph.hta.common.types import DeviceType, infer_device_type
+from htagraph.hta.common.types import DeviceType, infer_device_type, is_device_lane
 
 
 @pytest.mark.parametrize(
@@ -17,3 +18,9 @@ def test_the_device_is_inferred(pid: int, tid: int, streams: list[int], kind: De
     assert infer_device_type(pd.DataFrame({"pid": pid, "tid": tid, "stream": streams})) == kind
     if pid:
         assert infer_device_type(pd.DataFrame({"stream": streams})) == kind
+
+
+def test_streams_and_device_tracks_are_no_threads() -> None:
+    assert is_device_lane(5, 7, np.array([7, 7]))
+    assert is_device_lane(0, 7, np.array([-1]))
+    assert not is_device_lane(5, 7, np.array([-1, 7]))

@@ -19,12 +19,12 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.hta.shapes import breakdowns
-from htagraph.hta.shapes.job import HtaJob, open_job
+from htagraph.hta.trace_analysis import TraceAnalysis
 from tests.reach import SHARED
 from tests.strategies import COMMUNICATE, COMPUTE, COPY, Json, annotation, complete, kernel, launch, op, step, write
 
 RECORDED: dict[str, Any] = json.loads(Path(__file__).with_name("breakdowns.json").read_text(encoding="utf-8"))
+STATISTICS: Any = {"visualize": False, "show_idle_interval_stats": True}
 FLOAT, INT = "float64", "int64"
 
 every_job = pytest.mark.parametrize("name", RECORDED)
@@ -32,8 +32,8 @@ shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared traces are n
 
 
 @cache
-def job_of(name: str) -> HtaJob:
-    return open_job({int(rank): str(SHARED / file) for rank, file in RECORDED[name]["files"].items()})
+def job_of(name: str) -> TraceAnalysis:
+    return TraceAnalysis({int(rank): str(SHARED / file) for rank, file in RECORDED[name]["files"].items()})
 
 
 def ranks_of(name: str) -> list[int]:
@@ -46,8 +46,8 @@ def columns(table: pd.DataFrame | None) -> dict[str, list[Any]]:
     return {str(name): list(each) for name, each in table.astype(object).where(table.notna(), None).items()}
 
 
-def small(tmp_path: Path, events: list[Json], rank: int = 0) -> HtaJob:
-    return open_job({rank: str(write(events, tmp_path / "a.json", rank))})
+def small(tmp_path: Path, events: list[Json], rank: int = 0) -> TraceAnalysis:
+    return TraceAnalysis({rank: str(write(events, tmp_path / "a.json", rank))})
 
 
 # against HTA's own output
@@ -56,7 +56,7 @@ def small(tmp_path: Path, events: list[Json], rank: int = 0) -> HtaJob:
 @shared
 @pytest.mark.parametrize("name", [name for name in RECORDED if "temporal" in RECORDED[name]])
 def test_the_temporal_breakdown_is_htas(name: str) -> None:
-    table = breakdowns.temporal_breakdown(job_of(name))
+    table = job_of(name).get_temporal_breakdown(visualize=False)
     assert columns(table) == RECORDED[name]["temporal"][0]["columns"]
     assert [str(each) for each in table.dtypes] == [INT] + [FLOAT] * 7
 
@@ -64,7 +64,7 @@ def test_the_temporal_breakdown_is_htas(name: str) -> None:
 @shared
 @every_job
 def test_the_idle_time_is_htas(name: str) -> None:
-    times, statistics = breakdowns.idle_time_breakdown(job_of(name), ranks_of(name))
+    times, statistics = job_of(name).get_idle_time_breakdown(ranks_of(name), **STATISTICS)
     assert statistics is not None
     hta_times, hta_statistics = (table["columns"] for table in RECORDED[name]["idle"])
     if name == "test":  # D19: works of stream 7 overlap, which HTA counts as −114 µs of idle time
@@ -81,13 +81,13 @@ def test_the_idle_time_is_htas(name: str) -> None:
 @shared
 @every_job
 def test_the_overlap_is_htas(name: str) -> None:
-    assert columns(breakdowns.comm_comp_overlap(job_of(name))) == RECORDED[name]["overlap"][0]["columns"]
+    assert columns(job_of(name).get_comm_comp_overlap(visualize=False)) == RECORDED[name]["overlap"][0]["columns"]
 
 
 @shared
 @every_job
 def test_the_kernel_types_and_the_kernels_chosen_are_htas(name: str) -> None:
-    types, kernels = breakdowns.gpu_kernel_breakdown(job_of(name))
+    types, kernels = job_of(name).get_gpu_kernel_breakdown(visualize=False)
     hta_types, hta_kernels = (table["columns"] for table in RECORDED[name]["kernels"])
     shown = [
         row for row, us in enumerate(hta_types["sum"]) if us
@@ -103,7 +103,7 @@ def test_the_kernel_types_and_the_kernels_chosen_are_htas(name: str) -> None:
 
 @shared
 def test_the_annotations_of_the_host_are_htas() -> None:
-    table = breakdowns.user_annotation_breakdown(job_of("control"), use_gpu_annotation=False)
+    table = job_of("control").get_gpu_user_annotation_breakdown(use_gpu_annotation=False, visualize=False)
     assert table is not None
     ours = columns(table.assign(name=table["name"].str[:30]))
     for column, expected in RECORDED["control"]["cpuann"][0]["columns"].items():
@@ -122,7 +122,7 @@ def test_the_annotations_of_kernels_are_htas(tmp_path: Path) -> None:
         if "ts" in event:
             event["ts"] = int(event["ts"])
     (tmp_path / "a.json").write_text(json.dumps(trace), encoding="utf-8")
-    table = breakdowns.gpu_kernels_with_user_annotations(open_job({0: str(tmp_path / "a.json")}), 0)
+    table = TraceAnalysis({0: str(tmp_path / "a.json")}).get_gpu_kernels_with_user_annotations(0)
     assert table is not None
     assert Counter(table["s_user_annotation"]) == {
         "": 2991, "DistributedDataParallel.forward": 1840, "Optimizer.step#SGD.step": 27, "## backward ##": 18,
@@ -136,7 +136,7 @@ def test_the_annotations_of_kernels_are_htas(tmp_path: Path) -> None:
 def test_statistics_are_over_kernels_beyond_the_cut_too(tmp_path: Path) -> None:
     # D4: HTA gives a kernel that stays its total as mean, and of the others statistics over the totals of names
     events = [kernel("a", 0, 100), kernel("a", 200, 50), *(kernel(f"k{i}", 300 + 20 * i, i + 1) for i in range(5))]
-    table = breakdowns.gpu_kernel_breakdown(small(tmp_path, events), num_kernels=2)[1]
+    table = small(tmp_path, events).get_gpu_kernel_breakdown(num_kernels=2, visualize=False)[1]
     rows = table.drop(columns=["stddev", "kernel_type", "rank"]).to_numpy().tolist()
     assert rows == [["a", 150, 100, 50, 75], ["k4", 5, 5, 5, 5], ["others", 10, 4, 1, 2.5]]
     assert table["stddev"].tolist() == pytest.approx([35.35533905932738, 0, 1.2909944487358056])
@@ -145,21 +145,23 @@ def test_statistics_are_over_kernels_beyond_the_cut_too(tmp_path: Path) -> None:
 def test_up_to_num_kernels_every_kernel_has_its_row_with_its_own_statistics(tmp_path: Path) -> None:
     events = [kernel("a", 0, 100), kernel("a", 200, 50), *(kernel(f"k{i}", 300 + 20 * i, i + 1) for i in range(5))]
     one = small(tmp_path, events)
-    ours = breakdowns.gpu_kernel_breakdown(one, num_kernels=6)[1].set_index("name")
-    native = hg.kernel_breakdown(one.graph).set_index("name").loc[ours.index]
+    ours = one.get_gpu_kernel_breakdown(num_kernels=6, visualize=False)[1].set_index("name")
+    native = hg.kernel_breakdown(one.job.graph).set_index("name").loc[ours.index]
     for column, of_native in (("sum (us)", "total_us"), ("mean (us)", "mean_us"), ("stddev", "std_us")):
         assert ours[column].tolist() == pytest.approx(native[of_native].tolist())
 
 
 def test_the_quantile_of_the_running_total_cuts_too(tmp_path: Path) -> None:
     events = [kernel(name, 100 * i, us) for i, (name, us) in enumerate([("a", 90), ("b", 9), ("c", 5), ("d", 1)])]
-    names = breakdowns.gpu_kernel_breakdown(small(tmp_path, events), duration_ratio=0.5, num_kernels=3)[1]["name"]
+    names = small(tmp_path, events).get_gpu_kernel_breakdown(duration_ratio=0.5, num_kernels=3, visualize=False)[1][
+        "name"
+    ]
     assert names.tolist() == ["a", "b", "others"]
 
 
 def test_copies_may_be_left_out(tmp_path: Path) -> None:
     events = [kernel(COMPUTE, 0, 10), kernel(COPY, 5, 10, stream=20), kernel(COMMUNICATE, 8, 7, stream=21)]
-    types, kernels = breakdowns.gpu_kernel_breakdown(small(tmp_path, events), include_memory_kernels=False)
+    types, kernels = small(tmp_path, events).get_gpu_kernel_breakdown(include_memory_kernels=False, visualize=False)
     assert types.to_numpy().tolist() == [
         ["COMPUTATION", 8, 53.3], ["COMMUNICATION", 5, 33.3], ["COMPUTATION overlapping COMMUNICATION", 2, 13.3],
     ]  # fmt: skip
@@ -170,7 +172,7 @@ def test_waiting_for_the_device_is_no_device_time(tmp_path: Path) -> None:
     # D5: HTA counts the sync as 80 µs of other device time, and the operator with a `stream` argument as computation
     sync = complete("cuda_sync", "Stream Sync", 10, 80, 7, stream=7, correlation=9, cuda_sync_kind="Stream Sync")
     events = [kernel(COMPUTE, 0, 10), sync | {"pid": 0}, op("triton", 0, 90, stream=7), kernel(COMPUTE, 90, 10)]
-    (row,) = breakdowns.temporal_breakdown(small(tmp_path, events)).to_dict("records")
+    (row,) = small(tmp_path, events).get_temporal_breakdown(visualize=False).to_dict("records")
     assert (row["idle_time(us)"], row["compute_time(us)"], row["non_compute_time(us)"]) == (80, 20, 0)
 
 
@@ -178,7 +180,7 @@ def test_an_empty_kernel_has_the_annotation_that_it_starts_in(tmp_path: Path) ->
     # D1: under pandas 3.1 an empty interval overlaps nothing
     mark = complete("gpu_user_annotation", "forward", 0, 50, 7) | {"pid": 0}
     events = [launch(0, 1, 1), kernel(COMPUTE, 10, 0, 1), mark, kernel(COMPUTE, 50, 0, 2)]
-    table = breakdowns.gpu_kernels_with_user_annotations(small(tmp_path, events), 0)
+    table = small(tmp_path, events).get_gpu_kernels_with_user_annotations(0)
     assert table is not None
     assert table["s_user_annotation"].tolist() == ["forward", ""]
 
@@ -189,7 +191,9 @@ def test_an_empty_kernel_has_the_annotation_that_it_starts_in(tmp_path: Path) ->
 def test_annotations_on_the_allowlist_keep_their_rows(tmp_path: Path) -> None:
     events = [annotation(name, 20 * i, 10 - i) for i, name in enumerate("abcd")]
     job = small(tmp_path, events)
-    table = breakdowns.user_annotation_breakdown(job, 1.0, 1, ["c"], use_gpu_annotation=False)
+    table = job.get_gpu_user_annotation_breakdown(
+        duration_ratio=1.0, num_kernels=1, allowlist_patterns=["c"], use_gpu_annotation=False, visualize=False
+    )
     assert table is not None
     assert table[["name", "sum (us)", "rank"]].to_numpy().tolist() == [["a", 10, 0], ["c", 8, 0], ["others", 16, 0]]
 
@@ -198,10 +202,10 @@ def test_idle_time_of_chosen_streams_and_with_another_delay(tmp_path: Path) -> N
     events = [launch(0, 1, 1), launch(1, 1, 2), kernel(COMPUTE, 5, 5, 1), kernel(COMPUTE, 20, 5, 2)]
     events += [kernel(COMPUTE, 5, 5, 3, stream=20)]
     job = small(tmp_path, events)
-    table, nothing = breakdowns.idle_time_breakdown(job, streams=[7, 99], show_idle_interval_stats=False)
+    table, nothing = job.get_idle_time_breakdown(streams=[7, 99], visualize=False)
     assert table.to_numpy().tolist() == [[0, 7, "kernel_wait", 10, 1], [0, 7, "other", 0, 0]]
     assert nothing is None
-    table, _ = breakdowns.idle_time_breakdown(job, streams=[7], consecutive_kernel_delay=10)
+    table, _ = job.get_idle_time_breakdown(streams=[7], consecutive_kernel_delay=10, visualize=False)
     assert table["idle_category"].tolist() == ["other"]
 
 
@@ -210,33 +214,34 @@ def test_a_stream_number_from_the_thread_id_keeps_its_value(tmp_path: Path) -> N
     bare = kernel(COMPUTE, 20, 5, 2, stream=801)
     del bare["args"]["stream"]
     job = small(tmp_path, [launch(0, 1, 1), launch(1, 1, 2), kernel(COMPUTE, 5, 5, 1), bare])
-    table, _ = breakdowns.idle_time_breakdown(job)
+    table, _ = job.get_idle_time_breakdown(visualize=False)
     assert sorted(set(table["stream"])) == [7, 801]
 
 
 def test_the_first_rank_is_asked_where_none_is_chosen(tmp_path: Path) -> None:
     # HTA's default is rank 0, which a job of rank 3 alone does not have (C7)
-    table, _ = breakdowns.idle_time_breakdown(small(tmp_path, [kernel(COMPUTE, 0, 5)], 3))
+    table, _ = small(tmp_path, [kernel(COMPUTE, 0, 5)], 3).get_idle_time_breakdown(visualize=False)
     assert table["rank"].tolist() == [3]
 
 
 @pytest.mark.parametrize("events", [[], [step(1, 0, 30), op("a", 2, 20)]], ids=["nothing", "host only"])
 def test_a_job_without_device_work_has_empty_tables_and_a_reason(events: list[Json], tmp_path: Path) -> None:
-    job, full = small(tmp_path, events), open_job(trace_dir="data/demo")
+    job, full = small(tmp_path, events), TraceAnalysis(trace_dir="data/demo")
     with pytest.warns(UserWarning, match="device"):
-        assert columns(breakdowns.temporal_breakdown(job)) == {key: [] for key in breakdowns.temporal_breakdown(full)}
+        assert columns(job.get_temporal_breakdown(visualize=False)) == {
+            key: [] for key in full.get_temporal_breakdown(visualize=False)
+        }
     with pytest.warns(UserWarning, match="device"):
-        times, statistics = breakdowns.idle_time_breakdown(job)
-    assert statistics is not None
-    for ours, theirs in zip((times, statistics), breakdowns.idle_time_breakdown(full), strict=True):
+        tables = job.get_idle_time_breakdown(**STATISTICS)
+    for ours, theirs in zip(tables, full.get_idle_time_breakdown(**STATISTICS), strict=True):
         assert columns(ours) == {key: [] for key in columns(theirs)}
     with pytest.warns(UserWarning, match="device"):
-        types, kernels = breakdowns.gpu_kernel_breakdown(job)
+        types, kernels = job.get_gpu_kernel_breakdown(visualize=False)
     assert (len(types), len(kernels)) == (0, 0)
     with pytest.warns(UserWarning, match="annotation"):
-        assert breakdowns.user_annotation_breakdown(job) is None
+        assert job.get_gpu_user_annotation_breakdown(visualize=False) is None
     with pytest.warns(UserWarning, match="annotation"):
-        assert breakdowns.gpu_kernels_with_user_annotations(job, 0) is None
+        assert job.get_gpu_kernels_with_user_annotations(0) is None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert breakdowns.comm_comp_overlap(job)["comp_comm_overlap_pctg"].isna().all()
+        assert job.get_comm_comp_overlap(visualize=False)["comp_comm_overlap_pctg"].isna().all()

@@ -14,18 +14,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from htagraph.hta.shapes.counters import (
-    TimeSeriesTypes,
-    counter_events,
-    memory_bw_summary,
-    memory_bw_time_series,
-    queue_length_summary,
-    queue_length_summary_from_time_series,
-    queue_length_time_series,
-    time_spent_blocked_on_full_queue,
-    write_trace_with_counters,
-)
+from htagraph.hta.shapes.counters import TimeSeriesTypes, counter_events
+from htagraph.hta.trace_analysis import TraceAnalysis
 from tests.hta.shapes.test_launches import job, made, real
+from tests.reach import raw_events
 from tests.strategies import COMPUTE, Json, complete, kernel, launch, op
 
 TWO_STREAMS: list[Json] = [
@@ -41,7 +33,7 @@ def copy(start: int, duration: int, bandwidth: float, name: str = "Memcpy HtoD (
 
 @real
 def test_queue_lengths_are_those_of_hta() -> None:
-    table = queue_length_time_series(job("control"), [3])[3]
+    table = job("control").get_queue_length_time_series([3])[3]
     assert (len(table), int(table["ts"].sum())) == (15750, 3038850766)
     settled = table.groupby(["stream", "ts"])["queue_length"].last().groupby("stream").agg(["size", "sum", "max"])
     assert settled.index.tolist() == [7, 20, 21, 22]
@@ -50,7 +42,7 @@ def test_queue_lengths_are_those_of_hta() -> None:
 
 @real
 def test_queue_lengths_have_htas_columns_and_types() -> None:
-    table = queue_length_time_series(job("control"), [3])[3]
+    table = job("control").get_queue_length_time_series([3])[3]
     kinds = {column: str(kind) for column, kind in table.dtypes.items()}
     assert kinds == {"ts": "int64", "pid": "object", "tid": "object", "stream": "int8", "queue_length": "int64"}
     assert (table.index.name, str(table.index.dtype)) == ("index", "int32")
@@ -59,20 +51,20 @@ def test_queue_lengths_have_htas_columns_and_types() -> None:
 
 @real
 def test_time_blocked_is_that_of_hta_for_every_stream() -> None:
-    series = queue_length_time_series(job("control"), [3])
-    (row,) = time_spent_blocked_on_full_queue(job("control"), series, 50).to_numpy().tolist()
+    series = job("control").get_queue_length_time_series([3])
+    (row,) = job("control").get_time_spent_blocked_on_full_queue(series, 50).to_numpy().tolist()
     assert row == [3, 7, 77951, pytest.approx(0.20295722721544696)]
-    table = time_spent_blocked_on_full_queue(job("control"), series, 1)
+    table = job("control").get_time_spent_blocked_on_full_queue(series, 1)
     assert table["stream"].tolist() == [7, 20, 21, 22]  # HTA keeps the last one only
     assert table.iloc[-1].tolist() == [3, 22, 42666, pytest.approx(0.11108738895426946)]
 
 
 @real
 def test_bandwidths_are_those_of_hta() -> None:
-    table = memory_bw_time_series(job("control"), [3])[3]
+    table = job("control").get_memory_bw_time_series([3])[3]
     assert (len(table), table["ts"].sum(), table.index.to_numpy().sum()) == (1470, 283700062, 1079715)
     assert [str(kind) for kind in table.dtypes] == ["float64", "object", "str", "float64"]
-    summary = memory_bw_summary(job("control"), [3])
+    summary = job("control").get_memory_bw_summary([3])
     assert summary is not None
     assert summary.index.tolist() == [(3, f"Mem{kind}") for kind in ("cpy DtoD", "cpy DtoH", "cpy HtoD", "set")]
     assert summary.iloc[2].tolist() == pytest.approx([
@@ -83,7 +75,7 @@ def test_bandwidths_are_those_of_hta() -> None:
 
 @real
 def test_summaries_of_four_ranks_are_those_of_hta() -> None:
-    summary = memory_bw_summary(job("torchrec"), [0, 1, 2, 3])
+    summary = job("torchrec").get_memory_bw_summary([0, 1, 2, 3])
     assert summary is not None
     assert len(summary) == 16
     first = [2, 331.201612249401, 26.628199211792094, 312.3726320159565, 321.78712213267875, 331.201612249401,
@@ -93,41 +85,41 @@ def test_summaries_of_four_ranks_are_those_of_hta() -> None:
 
 @real
 def test_no_length_and_no_bandwidth_is_negative() -> None:  # in HTA's some are: works recorded before their launches
-    for table in queue_length_time_series(job("torchrec"), [0, 1, 2, 3]).values():
+    for table in job("torchrec").get_queue_length_time_series([0, 1, 2, 3]).values():
         assert table["queue_length"].min() == 0
 
 
 def test_a_summary_has_a_row_per_stream(tmp_path: Path) -> None:
     made_job = made(tmp_path, TWO_STREAMS)
-    summary = queue_length_summary(made_job)
+    summary = made_job.get_queue_length_summary()
     assert summary is not None
     assert summary.index.names == ["rank", "stream"]
     assert [tuple(each) for each in summary.columns] == [
         ("queue_length", each) for each in ("count", "mean", "std", "min", "25%", "50%", "75%", "max")
     ]
     assert summary["queue_length", "max"].to_dict() == {(0, 7): 2.0, (0, 20): 1.0}
-    series = queue_length_time_series(made_job)
+    series = made_job.get_queue_length_time_series()
     described = series[0].assign(rank=0)[["rank", "stream", "queue_length"]].groupby(["rank", "stream"]).describe()
     pd.testing.assert_frame_equal(summary, described, check_column_type=False)
     assert list(series[0].columns) == ["ts", "pid", "tid", "stream", "queue_length"]  # as it was
 
 
 def test_ranks_come_in_the_order_asked_for(tmp_path: Path) -> None:
-    summary = queue_length_summary(made(tmp_path, TWO_STREAMS, TWO_STREAMS), [1, 0])
+    summary = made(tmp_path, TWO_STREAMS, TWO_STREAMS).get_queue_length_summary([1, 0])
     assert summary is not None
     assert summary.index.get_level_values("rank").tolist() == [1, 1, 0, 0]
 
 
 def test_streams_that_were_never_full_have_no_row(tmp_path: Path) -> None:
     made_job = made(tmp_path, TWO_STREAMS)
-    series = queue_length_time_series(made_job)
-    assert time_spent_blocked_on_full_queue(made_job, series, 2).to_numpy().tolist() == [[0, 7, 3.0, 3 / 24]]
-    assert time_spent_blocked_on_full_queue(made_job, series).empty
+    series = made_job.get_queue_length_time_series()
+    assert made_job.get_time_spent_blocked_on_full_queue(series, 2).to_numpy().tolist() == [[0, 7, 3.0, 3 / 24]]
+    assert made_job.get_time_spent_blocked_on_full_queue(series).empty
 
 
 def test_bandwidth_counts_from_each_copys_start_and_end(tmp_path: Path) -> None:
     events = [op("aten::to", 3, 5), copy(10, 10, 4.0), copy(15, 0, 2.0), copy(12, 2, 9.0, "__amd_rocclr_copyBuffer")]
-    table = memory_bw_time_series(made(tmp_path, events))[0]
+    table = made(tmp_path, events).get_memory_bw_time_series()[0]
     assert table.reset_index()[["index", "ts", "name", "memory_bw_gbps"]].to_numpy().tolist() == [
         [0, 7.0, "Memcpy HtoD", 4.0], [1, 12.0, "Memcpy HtoD", 6.0], [4, 13.0, "Memcpy HtoD", 4.0],
         [3, 17.0, "Memcpy HtoD", 0.0], [2, 9.0, "Memcpy Unknown", 9.0], [5, 11.0, "Memcpy Unknown", 0.0],
@@ -136,21 +128,24 @@ def test_bandwidth_counts_from_each_copys_start_and_end(tmp_path: Path) -> None:
 
 def test_without_launches_or_copies_there_is_nothing_and_it_is_said(tmp_path: Path) -> None:
     made_job = made(tmp_path, [op("aten::mm", 0, 5)])
-    for series in (queue_length_time_series, memory_bw_time_series):
+    for series in (made_job.get_queue_length_time_series, made_job.get_memory_bw_time_series):
         with pytest.warns(UserWarning, match=r"rank 0 \(.*0.json\): no .* in the trace"):
-            assert series(made_job) == {}
-    for summary in (queue_length_summary, memory_bw_summary):
+            assert series() == {}
+    for summary in (made_job.get_queue_length_summary, made_job.get_memory_bw_summary):
         with pytest.warns(UserWarning, match="in the trace"):
-            assert summary(made_job) is None
+            assert summary() is None
+    with pytest.warns(UserWarning, match="no launch"):
+        assert made_job.get_queue_length_summary_from_time_series({}) is None
     with pytest.warns(UserWarning, match="no counters"):
-        assert write_trace_with_counters(made_job) == []
+        made_job.generate_trace_with_counters()
+    assert [path.name for path in tmp_path.iterdir()] == ["0.json"]
 
 
 def test_counters_are_events_in_the_time_of_the_file(tmp_path: Path) -> None:
-    found = counter_events(made(tmp_path, [*TWO_STREAMS, copy(30, 5, 4.0)]), 0)
+    found = counter_events(made(tmp_path, [*TWO_STREAMS, copy(30, 5, 4.0)]).job, 0)
     assert found[0] == {"pid": 0, "ts": 0, "args": {"Queue Length": 1}, "ph": "C", "name": "Queue Length", "id": "7"}
     assert found[-2] == {"pid": 0, "ts": 30, "args": {"Memcpy BW": 4.0}, "ph": "C", "name": "Memcpy HtoD"}
-    only = counter_events(made(tmp_path, TWO_STREAMS), 0, TimeSeriesTypes.MEMCPY_BANDWIDTH)
+    only = counter_events(made(tmp_path, TWO_STREAMS).job, 0, TimeSeriesTypes.MEMCPY_BANDWIDTH)
     assert only == []
 
 
@@ -160,17 +155,8 @@ def test_a_written_trace_is_the_trace_and_its_counters(tmp_path: Path, ending: s
     if ending == "json.gz":
         source = tmp_path / "0.json.gz"
         source.write_bytes(gzip.compress((tmp_path / "0.json").read_bytes()))
-        from htagraph.hta.shapes.job import open_job
-
-        made_job = open_job({0: str(source)})
-    (written,) = write_trace_with_counters(made_job, output_suffix="_new")
-    assert written.name == f"0_new.{ending}"
-    data = written.read_bytes()
-    events = json.loads(gzip.decompress(data) if ending == "json.gz" else data)["traceEvents"]
+        made_job = TraceAnalysis({0: str(source)})
+    made_job.generate_trace_with_counters(output_suffix="_new")
+    events = raw_events(tmp_path / f"0_new.{ending}")
     assert events[: len(TWO_STREAMS)] == TWO_STREAMS
-    assert events[len(TWO_STREAMS) :] == [json.loads(json.dumps(each)) for each in counter_events(made_job, 0)]
-
-
-def test_summaries_of_no_series_are_none() -> None:
-    with pytest.warns(UserWarning, match="no launch"):
-        assert queue_length_summary_from_time_series({}) is None
+    assert events[len(TWO_STREAMS) :] == [json.loads(json.dumps(each)) for each in counter_events(made_job.job, 0)]

@@ -15,8 +15,8 @@ import htagraph as hg
 from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.core.naming import short_name
 from htagraph.findings.phrases import shortened
-from htagraph.output.export.folded_path import fold_path
 from htagraph.output.export.graphviz import draw
+from htagraph.output.export.path_drawing import fold_path
 from tests.command_line import Ran
 from tests.reach import DATA, JOBS, LARGE_BYTES, SHARED, graph_of, label
 from tests.strategies import COMPUTE, kernel, launch, load, op

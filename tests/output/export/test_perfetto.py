@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph import DependencyGraph
 from htagraph.core.errors import TraceError
+from htagraph.output.export.originals import MetSlices
 from htagraph.output.export.perfetto import counters_to_perfetto, to_perfetto
-from htagraph.output.export.tracks import Slices, nesting_tracks
+from htagraph.output.scene import nesting_tracks
 from tests.damage import healthy, kineto_text
 from tests.reach import DATA, DATASETS, JOBS, LARGE_BYTES, SHARED, graph_of, label
 from tests.strategies import COMPUTE, kernel, launch, load, op
@@ -292,7 +293,7 @@ def test_slices_of_a_track_nest(rows: list[tuple[int, int, int]]) -> None:
 @given(times, st.integers(0, 2), st.integers(0, 25))
 def test_an_arrow_meets_a_slice_around_its_moment(rows: list[tuple[int, int, int]], lane: int, moment: int) -> None:
     lanes, start, duration = (np.array([row[i] for row in rows], np.int64) for i in range(3))
-    slices = Slices(lanes, start, duration, nesting_tracks(lanes, start, duration))
+    slices = MetSlices(lanes, start, duration, nesting_tracks(lanes, start, duration))
     found = int(slices.met(np.array([lane]), np.array([moment]))[0])
     around = (lanes == lane) & (start <= moment) & (moment <= start + duration)
     if not around.any():

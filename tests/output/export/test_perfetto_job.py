@@ -9,8 +9,9 @@ import pandas as pd
 
 import htagraph as hg
 from htagraph.graph.activities import Lane
-from htagraph.output.export.event_batches import Slices, slice_rows
 from htagraph.output.export.perfetto_job import Job, lane_order
+from htagraph.output.export.trace_writer import slice_rows
+from htagraph.output.scene import Slices
 
 
 def test_activities_are_slices_with_their_numbers_and_their_time_on_the_path() -> None:

@@ -7,13 +7,16 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import htagraph as hg
-from htagraph.output.export.event_texts import EventTexts
 from htagraph.output.export.perfetto import to_perfetto
-from htagraph.trace.reading.decode import BlockDecoder
+from htagraph.output.export.recorded_events import EventDecoder
+from htagraph.output.export.recorded_packets import held_back
+from htagraph.trace.kineto.decode import BlockDecoder
 from tests.output.export.test_recorded_events import EVENTS
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, arrow, kernel, launch, load, op
@@ -102,8 +105,35 @@ def test_scanned_events_are_written_as_decoded_ones_are(
     path = hg.critical_path(hg.load(folder / "trace.json"))
     scanned = to_perfetto(path, folder / "scanned.pftrace")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(EventTexts, "scan", lambda *_: None)
+        patch.setattr(EventDecoder, "scan", lambda *_: None)
         patch.setattr(BlockDecoder, "scan", lambda *_: None)
         decoded = to_perfetto(path, folder / "decoded.pftrace")
     assert phases(scanned.path) == phases(decoded.path)
     assert (scanned.left_out, scanned.not_drawn) == (decoded.left_out, decoded.not_drawn)
+
+
+rows = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=20)
+pairs = st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19)), max_size=6)
+
+
+@given(rows, pairs)
+def test_what_begins_together_stands_in_order(rows: list[tuple[int, int, int]], pairs: list[tuple[int, int]]) -> None:
+    track, start, duration = (np.array([row[at] for row in rows], np.int64) for at in range(3))
+    # arrows from a track to a later one never make a circle
+    arrows = [(tail, head) for tail, head in pairs if max(tail, head) < len(rows) and track[tail] < track[head]]
+    tails, heads = (np.array([arrow[at] for arrow in arrows], np.int64) for at in range(2))
+    late = held_back(track, start, duration, (tails, heads)).tolist()
+    order = [row for row in range(len(rows)) if row not in late] + late
+    assert sorted(order) == list(range(len(rows)))
+    place = {row: at for at, row in enumerate(order)}
+    for a in range(len(rows)):
+        for b in range(len(rows)):
+            if (track[a], start[a]) == (track[b], start[b]) and duration[a] > duration[b]:
+                assert place[a] < place[b]
+    assert all(place[tail] < place[head] for tail, head in arrows if start[tail] == start[head])
+
+
+def test_what_is_in_order_stays_where_it_is() -> None:
+    start = np.array([0, 0, 5, 5, 5])
+    none = np.zeros(0, np.int64)
+    assert not len(held_back(np.zeros(5), start, np.array([9, 4, 3, 3, 0]), (none, none)))

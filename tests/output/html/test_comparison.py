@@ -8,7 +8,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.output.html.comparison import comparison_bytes, steps_of_change
-from htagraph.output.html.markup import text
+from htagraph.output.html.page import text
 from tests.output.html.browsed import browsed
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, kernel, launch, load, op, step

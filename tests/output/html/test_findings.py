@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from htagraph.output.html.findings import findings, findings_section
-from htagraph.output.html.markup import text
+from htagraph.output.html.page import text
 from htagraph.output.html.results import Results
 from tests.reach import DATASETS, graph_of, label
 

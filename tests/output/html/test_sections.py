@@ -6,8 +6,16 @@ import re
 
 import pandas as pd
 
+import htagraph as hg
 from htagraph.output.html.results import Results
-from htagraph.output.html.sections import breakdown_section, collective_section, glance_section, memory_section
+from htagraph.output.html.sections import (
+    breakdown_section,
+    collective_section,
+    glance_section,
+    memory_section,
+    timeline_section,
+)
+from htagraph.output.html.timeline import timeline_of
 from tests.reach import DATA, graph_of
 from tests.strategies import load, op
 from tests.trace.profiler_files.made import allocation
@@ -47,3 +55,16 @@ def test_memory_is_there_if_it_was_recorded() -> None:
     section = memory_section(Results(graph, ["x"]))
     assert section is not None
     assert "at most 2.0 MB in use" in section.body
+
+
+def test_each_timeline_has_its_place_and_its_payload() -> None:
+    timeline = timeline_of(hg.critical_path(load([op("a", 0, 1)])))
+    section = timeline_section({"before": ("Before", timeline), "after": ("After", timeline)})
+    assert list(section.payload) == ["before-header", "before-data", "after-header", "after-data"]
+    assert section.body.count("<canvas") == 2
+    assert 'data-key="before"' in section.body
+
+
+def test_what_is_left_out_is_said() -> None:
+    timeline = timeline_of(hg.critical_path(load([op("x" * 2000, 0, 1)])))
+    assert "without their middle" in timeline_section({"job": ("", timeline)}).body

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import DependencyGraph
-from htagraph.output.html.timeline import MAX_LETTERS, timeline_of
+from htagraph.output.html.timeline import MAX_LETTERS, differences, kept_slices, packed, timeline_of
 from tests.output.html.unpacking import slices_of, unpacked
-from tests.reach import DATASETS, graph_of, label
-from tests.strategies import Json, jobs, kernel, load, op
+from tests.reach import DATA, DATASETS, graph_of, label
+from tests.strategies import OTHER, Json, complete, jobs, kernel, launch, load, op, step
 
 
 def holds(graph: DependencyGraph) -> None:
@@ -75,3 +76,56 @@ def test_members_of_collectives_are_those_that_were_matched() -> None:
 def test_the_same_job_gives_the_same_bytes() -> None:
     path = hg.critical_path(graph_of(DATASETS[0]))
     assert timeline_of(path).data == timeline_of(path).data
+
+
+def test_all_is_kept_where_it_fits() -> None:
+    path = hg.critical_path(graph_of(DATA / "demo"))
+    kept, sentences = kept_slices(path)
+    assert not sentences
+    assert int(kept.sum()) == path.graph.activities.ranked - int((path.graph.activities.kind == 10).sum())
+
+
+def test_python_goes_first_then_the_shortest_calls_and_the_path_stays() -> None:
+    python = [complete("python_function", f"f{i}", 1 + 2 * i, 1, OTHER) for i in range(5)]
+    calls = [op(f"op{i}", 20 + 10 * i, i + 1) for i in range(5)]
+    graph = load([step(1, 0, 100), *python, *calls, launch(80, 2, 1), kernel("gemm", 90, 50, 1)])
+    path = hg.critical_path(graph)
+    always = set(np.unique(path.segments.place).tolist())
+    kept, sentences = kept_slices(path, 6)
+    names = {graph.names[graph.activities.name[row]] for row in np.flatnonzero(kept)}
+    assert {"gemm", "ProfilerStep#1"} <= names
+    assert always <= set(np.flatnonzero(kept).tolist()) | set(np.flatnonzero(graph.activities.lane < 0).tolist())
+    assert "Python" in sentences[0]
+
+
+def test_the_sentences_count_what_is_left_out() -> None:
+    path = hg.critical_path(graph_of(DATA / "demo"))
+    kept, sentences = kept_slices(path, 3000)
+    whole, _ = kept_slices(path)
+    counted = sum(int(sentence.split(" ")[0].replace(",", "")) for sentence in sentences)
+    assert counted == int(whole.sum()) - int(kept.sum()) > 0
+
+
+NUMBERS = st.lists(st.integers(-(2**52), 2**52), max_size=30)
+
+
+@given(NUMBERS, NUMBERS)
+def test_integers_are_read_back(first: list[int], second: list[int]) -> None:
+    whole = packed({"first": np.array(first, np.int64), "second": np.abs(np.array(second, np.int64))})
+    assert unpacked(whole.columns, whole.data) == {"first": first, "second": [abs(each) for each in second]}
+
+
+def test_small_numbers_take_one_plane_and_zeros_none() -> None:
+    columns = packed({"zeros": np.zeros(9, np.int64), "small": np.arange(9)}).columns
+    assert [column["planes"] for column in columns] == [0, 1]
+
+
+def test_equal_columns_give_equal_bytes() -> None:
+    made = [packed({"a": np.arange(1000)}, {"names": b'["x"]'}).data for _ in range(2)]
+    assert made[0] == made[1]
+    assert made[0][4:8] == b"\0\0\0\0"  # gzip's time
+
+
+@given(NUMBERS)
+def test_sums_of_differences_are_the_values(values: list[int]) -> None:
+    assert np.cumsum(differences(np.array(values, np.int64))).tolist() == values

@@ -68,3 +68,62 @@ def test_of_many_ranks_the_same_streams_are_side_by_side() -> None:
     (picture,) = hg.plot.idle_breakdown(table).data
     streams = [int(label.split(", ")[1]) for label in picture.x]
     assert streams == sorted(streams)
+
+
+TABLE = hg.collectives(graph_of(DATA / "demo"))
+PARTS = ["beside_us", "wait_us", "transfer_us", "excess_us", "wait_or_transfer_us"]
+
+
+def test_the_parts_sum_to_the_time_in_collectives() -> None:
+    bars = [trace for trace in hg.plot.collectives(TABLE).data if trace.type == "bar"]
+    assert sum(bar.y.sum() for bar in bars) == pytest.approx(TABLE["duration_us"].sum() / 1000)
+
+
+def test_the_picture_of_waiting_holds_all_of_it() -> None:
+    (picture,) = (trace for trace in hg.plot.collectives(TABLE).data if trace.type == "heatmap")
+    column_ms = float(picture.x[1] - picture.x[0])
+    waited = np.nansum(np.array(picture.z), axis=1) / 100 * column_ms
+    assert waited.tolist() == pytest.approx((TABLE.groupby("rank")["wait_us"].sum() / 1000).tolist(), abs=1e-6)
+
+
+def test_the_title_sums_over_ranks() -> None:
+    title = hg.plot.collectives(TABLE).layout.title.text
+    assert title.startswith("Ranks wait 13.5 ms for each other in 6 collectives, and transfer 30.9 ms<br>")
+    assert TABLE["wait_us"].sum() == pytest.approx(13_500, abs=50)
+
+
+def test_what_has_no_partner_is_called_neither() -> None:
+    alone = TABLE.assign(collective=-1, wait_or_transfer_us=TABLE["duration_us"], wait_us=0.0, transfer_us=0.0)
+    title = hg.plot.collectives(alone.assign(excess_us=0.0)).layout.title.text
+    assert "waits are not known" in title
+
+
+def test_512_ranks_are_two_pictures() -> None:
+    many = pd.concat([TABLE.head(1).assign(rank=rank) for rank in range(512)], ignore_index=True)
+    assert [trace.type for trace in hg.plot.collectives(many).data] == ["heatmap", "heatmap"]
+
+
+def test_a_cell_is_how_much_longer_a_rank_takes_than_the_others() -> None:
+    result = hg.stragglers(graph_of(DATA / "demo"))
+    (heat,) = result.plot().data
+    wide = result.by_step.pivot_table(index="rank", columns="step", values="own_us")
+    others = np.array([np.median(np.delete(wide.to_numpy(), rank, 0), axis=0) for rank in range(4)])
+    assert (heat.z * 1000).ravel().tolist() == pytest.approx((wide.to_numpy() - others).ravel().tolist())
+    assert np.median(heat.z[2] * 1000) == pytest.approx(result.ranks["step_excess_us"][2])
+
+
+def test_the_title_is_one_line_with_the_figures_of_the_command() -> None:
+    title = hg.stragglers(graph_of(DATA / "demo")).plot().layout.title.text.split("<br>")[0]
+    assert title == "Rank 2 is the straggler: others wait 13.5 ms for it, 100 % of all waiting"
+
+
+def test_what_makes_the_title_uncertain_is_said_below_it() -> None:
+    title = hg.stragglers(graph_of(DATA / "gloo_ddp")).plot().layout.title.text.replace("<br>", " ")
+    finding, _, about = title.partition("<span")
+    assert " by chance" not in finding
+    assert "nobody can tell" in about or "straggler" in finding
+
+
+def test_one_rank_has_nothing_to_compare_with() -> None:
+    figure = hg.stragglers(hg.load(DATA / "demo", ranks=[0])).plot()
+    assert figure.layout.title.text.startswith("Only one rank was read")

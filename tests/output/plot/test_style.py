@@ -1,8 +1,36 @@
+"""Labels of figures: one for each name, and no markup in them."""
+
 from __future__ import annotations
 
-import pytest
+import html
 
-from htagraph.output.plot.style import COLORS, GREY, drawn, heading, nothing, row_pixels, text_color, time_unit
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from htagraph.output.plot.hta import user_annotation_breakdown
+from htagraph.output.plot.style import (
+    COLORS,
+    GREY,
+    MAX_BARS,
+    axis_labels,
+    category_map,
+    category_ticks,
+    drawn,
+    escaped,
+    heading,
+    hover_name,
+    nothing,
+    parts_by_rank,
+    plain,
+    row_labels,
+    row_pixels,
+    text_color,
+    time_unit,
+    unique_labels,
+)
 
 
 def luminance(color: str) -> float:
@@ -60,3 +88,66 @@ def test_no_word_of_a_title_stands_alone() -> None:
     lines = [len(line) for line in text.split("<br>")]
     assert len(lines) == 2
     assert min(lines) > 0.7 * max(lines)
+
+
+NAMES = st.lists(st.text(alphabet="ab<>( ", max_size=6) | st.just("x" * 61) | st.just("x" * 62), max_size=8)
+
+
+@given(NAMES)
+def test_different_names_have_different_labels(names: list[str]) -> None:
+    labels = unique_labels(names)
+    assert set(labels) == set(names)
+    assert len(set(labels.values())) == len(set(names))
+
+
+@given(NAMES)
+def test_each_row_has_a_label_of_its_own(names: list[str]) -> None:
+    assert len(set(row_labels(names))) == len(names)
+    assert len(set(axis_labels(names).values())) == len(set(names))
+
+
+@given(st.text())
+def test_markup_is_the_text_that_it_was(text: str) -> None:
+    assert html.unescape(escaped(text.replace("&", "+"))) == text.replace("&", "+")
+    assert not set("<>$") & set(escaped(text))
+
+
+def test_names_can_be_encoded_and_turn_no_direction_of_writing() -> None:
+    name = "a\ud800\u202eb\x00c\n" + "d" * 10_000
+    assert plain(name, 8) == "a? b c …"
+    assert len(hover_name(name).encode()) < 600
+    assert hover_name(name).replace("<br>", "").isprintable()
+
+
+def test_a_pie_has_as_many_items_as_there_are_annotations() -> None:
+    """plotly sums up the slices of one label, so equal labels lose items."""
+    names = [f"forward(batch={number})" for number in range(31)]
+    times = {f"{what} (us)": [1.0] * 31 for what in ("sum", "mean", "max", "min")}
+    pie, bars = user_annotation_breakdown(pd.DataFrame({"rank": 0, "name": names, **times}))
+    assert len(set(pie.data[0].labels)) == 31
+    assert list(pie.data[0].customdata) == names
+    assert len({bar.name for bar in bars.data}) == 31
+
+
+@pytest.mark.parametrize(("ranks", "kind"), [(1, "bar"), (MAX_BARS, "bar"), (MAX_BARS + 1, "heatmap")])
+def test_up_to_32_ranks_are_bars(ranks: int, kind: str) -> None:
+    labels = [str(rank) for rank in range(ranks)]
+    traces, _ = parts_by_rank(labels, {"a": np.ones(ranks)}, {"a": "#000000"}, {"a": labels}, "ms")
+    assert {trace.type for trace in traces} == {kind}
+
+
+@pytest.mark.parametrize("rows", [1, 40, 41, 512])
+def test_few_labels_are_drawn_beside_many_rows(rows: int) -> None:
+    axis = category_ticks([str(row) for row in range(rows)])
+    assert len(axis["ticktext"]) <= 40
+    assert set(axis["tickvals"]) <= set(axis["categoryarray"])
+    assert axis["tickvals"][0] == "0"
+
+
+def test_a_category_has_the_whole_stretch_of_its_colour() -> None:
+    colors = ["#111111", "#222222", "#333333"]
+    picture = category_map(np.array([0.0]), ["row"], np.array([[1.0]]), colors, [["x"]])
+    place = (1.0 - picture.zmin) / (picture.zmax - picture.zmin)
+    below = [color for at, color in picture.colorscale if at <= place]
+    above = [color for at, color in picture.colorscale if at >= place]
+    assert below[-1] == above[0] == "#222222"

@@ -1,8 +1,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import pytest
 
 import htagraph as hg
+from htagraph.findings.conclusions.claim_sentences import sentences
+from htagraph.findings.conclusions.claims import path_claims
+from htagraph.output.plot.style import KIND_COLORS
+from htagraph.queries.paths import CATEGORIES, CriticalPath
 from tests.reach import DATA, graph_of
 from tests.strategies import COMMUNICATE, COMPUTE, kernel, launch, load
 
@@ -24,3 +30,37 @@ def test_a_job_without_devices_has_rows_of_threads() -> None:
     figure = hg.plot.timeline(graph_of(DATA / "gloo_ddp"))
     assert "threads of" in figure.layout.title.text
     assert all(text.startswith("rank ") for text in figure.layout.yaxis.ticktext)
+
+
+@pytest.fixture(scope="module")
+def path() -> CriticalPath:
+    return hg.critical_path(graph_of(DATA / "demo"))
+
+
+def test_the_bars_sum_to_the_path_by_category(path: CriticalPath) -> None:
+    bars = {bar.name: float(bar.y.sum()) for bar in path.plot().data if bar.type == "bar"}
+    table = path.summary()
+    shares = (table[table["group"] == "category"].set_index("key")["time_us"] / 1000).to_dict()
+    assert bars == pytest.approx(
+        {{"head": "before recording", "data_loading": "data loading"}.get(str(k), k): v for k, v in shares.items()}
+    )
+
+
+def test_the_bars_have_a_place_for_each_step(path: CriticalPath) -> None:
+    bar = next(trace for trace in path.plot().data if trace.type == "bar")
+    assert list(bar.x)[:3] == ["5", "6", "7"]
+
+
+def test_the_title_is_what_the_reports_say(path: CriticalPath) -> None:
+    title = path.plot().layout.title.text.partition("<br>")[0]
+    assert sentences(path_claims(path))[0].startswith(title)
+    assert title.startswith("Bound by computation: 67 % of the critical path")
+
+
+def test_the_strip_has_the_category_that_takes_most_of_each_cell() -> None:
+    graph = load([launch(0, 10, 1), kernel(COMPUTE, 10, 90, 1)])
+    strip = hg.plot.critical_path(hg.critical_path(graph)).data[-1]
+    codes = pd.Series(strip.z[0])
+    middle = CATEGORIES[int(codes[codes.size // 2])]
+    assert (strip.type, middle) == ("heatmap", "computation")
+    assert strip.colorscale[2 * int(codes[codes.size // 2])][1] == KIND_COLORS["computation"]

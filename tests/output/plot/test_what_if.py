@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import htagraph as hg
+from htagraph.analyses.differences.diff import Diff
 from htagraph.whatif.outcome import Outcome
 from tests.reach import DATA, graph_of
 
@@ -56,3 +59,57 @@ def test_a_sweep_with_intervals_has_a_band_around_the_curve() -> None:
     low, high, curve, _ = hg.plot.sweep(table).data
     assert high.name == "90 % interval"
     assert low.y[0] < curve.y[0] < high.y[0]
+
+
+@pytest.fixture(scope="module")
+def change() -> Diff:
+    graph = graph_of(DATA / "demo")
+    slower = hg.what_if(graph).scale(factor=2.0, kind="computation").run().graph
+    return hg.diff(graph, slower)
+
+
+@pytest.mark.parametrize("by", ["rank", "category", "edge", "operator", "kernel", "module"])
+def test_the_bars_lead_from_before_to_after(change: Diff, by: str) -> None:
+    (waterfall,) = hg.plot.diff(change, by=by).data  # type: ignore[arg-type]
+    values = np.array(waterfall.x[:-1], float)
+    assert values[0] == pytest.approx(change.before_us / 1000)
+    assert values.sum() == pytest.approx(change.after_us / 1000)
+    assert values[1:].sum() == pytest.approx(change.change_us / 1000)
+
+
+def test_the_title_is_the_first_sentence(change: Diff) -> None:
+    title = change.plot().layout.title.text.partition("<br>")[0]
+    assert change.sentences()[0].startswith(title)
+
+
+def test_what_it_is_divided_by_must_be_known(change: Diff) -> None:
+    with pytest.raises(ValueError, match="by='stream' is not known"):
+        hg.plot.diff(change, by="stream")  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    return hg.opportunities(graph_of(DATA / "demo"))
+
+
+def test_bars_are_gains_below_their_ceilings(table: pd.DataFrame) -> None:
+    ceiling, gain, half = hg.plot.opportunities(table).data
+    assert gain.x.tolist() == pytest.approx((table["gain_us"] / 1000).tolist())
+    assert ceiling.x.tolist() == pytest.approx((table["critical_us"] / 1000).tolist())
+    assert half.x.tolist() == pytest.approx((table["gain_at_50_us"] / 1000).tolist())
+    assert (ceiling.x >= gain.x - 1e-9).all()
+
+
+def test_each_row_has_a_label_of_its_own(table: pd.DataFrame) -> None:
+    twice = pd.concat([table, table], ignore_index=True)
+    labels = hg.plot.opportunities(twice).layout.yaxis.ticktext
+    assert len(set(labels)) == len(labels) == len(twice)
+
+
+def test_the_title_is_the_first_row(table: pd.DataFrame) -> None:
+    title = hg.plot.opportunities(table).layout.title.text
+    assert title.startswith("Largest gain: 5.58 ms (21 % of the job) if operator aten::mm took no time<br>")
+
+
+def test_a_curve_without_halves_has_no_marks(table: pd.DataFrame) -> None:
+    assert len(hg.plot.opportunities(table.drop(columns="gain_at_50_us")).data) == 2

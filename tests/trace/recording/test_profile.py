@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import types
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import HtagraphError, SelectionError
-from htagraph.trace.reading.read import read_header
+from htagraph.trace.kineto.read import read_header
+from htagraph.trace.recording.files import TraceHandler
+from htagraph.trace.recording.profile import Plan, execution_trace_into, memory_snapshot_into, plan_of, running
 from tests.trace.recording.torch_python import needs_torch, record
 
 
@@ -187,3 +190,173 @@ def test_one_recording_at_a_time_since_two_end_the_process(tmp_path: Path, monke
         _ = 1 / 0
     with hg.profile(3, tmp_path / "b"):  # what ended, by an error or not, is in nobody's way
         pass
+
+
+@pytest.mark.parametrize(
+    ("steps", "warmup", "plan"),
+    [
+        (1, 0, Plan(1, 0, 1)),
+        (3, 2, Plan(1, 2, 3)),
+        ("5-7", 2, Plan(3, 2, 3)),
+        (" 5 - 5 ", 2, Plan(3, 2, 1)),
+        ("5", 9, Plan(0, 5, 1)),
+        ("0", 2, Plan(0, 0, 1)),
+    ],
+)
+def test_steps_are_as_many_or_those_of_a_range_with_a_warm_up_before(steps: Any, warmup: int, plan: Plan) -> None:
+    assert plan_of(steps, warmup) == plan
+
+
+@pytest.mark.parametrize("first", range(6))
+@pytest.mark.parametrize("last", range(6))
+def test_a_range_records_exactly_its_steps(first: int, last: int) -> None:
+    if last < first:
+        with pytest.raises(SelectionError, match="such as '5-7'"):
+            plan_of(f"{first}-{last}", 1)
+        return
+    plan = plan_of(f"{first}-{last}", 1)
+    assert list(range(plan.first, plan.end)) == list(range(first, last + 1))
+
+
+@pytest.mark.parametrize("steps", [0, -1, True, 2.0, None, "", "-3", "x", "1-", "1,2", "9" * 12])
+def test_what_is_no_step_is_an_error(steps: Any) -> None:
+    with pytest.raises(SelectionError, match="steps="):
+        plan_of(steps, 1)
+
+
+@pytest.mark.parametrize("warmup", [-1, 1.5, None])
+def test_what_is_no_warm_up_is_an_error(warmup: Any) -> None:
+    with pytest.raises(SelectionError, match="warmup="):
+        plan_of(3, warmup)
+
+
+@pytest.fixture(scope="session")
+def recordings_running(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("ends")
+
+
+class Profiler:
+    """Writes a file when it ends, or fails to."""
+
+    def __init__(self, handler: TraceHandler, fault: Exception | None = None) -> None:
+        self.handler, self.fault, self.ended = handler, fault, 0
+
+    def __enter__(self) -> Profiler:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.ended += 1
+        if self.fault:
+            raise self.fault
+        self.handler(self)
+
+    def export_chrome_trace(self, path: str) -> None:
+        Path(path).write_text("{}")
+
+
+def leave(profiler: Profiler, error: BaseException | None = None) -> None:
+    with running(profiler, profiler.handler):
+        if error:
+            raise error
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="errors have no notes before Python 3.11")
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ZeroDivisionError()])
+def test_after_an_error_the_file_is_there_and_the_error_says_so(error: BaseException, tmp_path: Path) -> None:
+    with pytest.raises(type(error)) as raised:
+        leave(Profiler(TraceHandler(tmp_path, 3)), error)
+    file = tmp_path / "rank-3.json.gz"
+    assert file.exists()
+    notes: Any = vars(raised.value)["__notes__"]
+    assert notes == [f"htagraph.profile: {file} has what was recorded until this was raised"]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="errors have no notes before Python 3.11")
+def test_a_profiler_that_cannot_end_hides_no_error_of_the_job(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt) as raised:
+        leave(Profiler(TraceHandler(tmp_path, 3), OSError("disk full")), KeyboardInterrupt())
+    notes: Any = vars(raised.value)["__notes__"]
+    assert notes == ["htagraph.profile: the recording could not be written: disk full"]
+    with pytest.raises(OSError, match="disk full"):
+        leave(Profiler(TraceHandler(tmp_path, 3), OSError("disk full")))
+
+
+@pytest.mark.parametrize("error", [None, SystemExit(0)])
+def test_a_forked_process_leaves_the_profiler_to_its_parent(
+    error: BaseException | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profiler = Profiler(TraceHandler(tmp_path, 3))
+    child = os.getpid() + 1
+    monkeypatch.setattr(os, "getpid", lambda: child)
+    if error:
+        with pytest.raises(SystemExit):
+            leave(profiler, error)
+    else:
+        leave(profiler)
+    assert profiler.ended == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("end", "files", "said"),
+    [
+        ("raises", ["rank-0.json.gz"], "rank-0.json.gz has what was recorded until this was raised"),
+        ("raises early", [], ""),
+        ("profiler inside", [], "no file was written: another profiler of PyTorch ran while this one recorded"),
+        ("profiler around", [], "another profiler of PyTorch is recording in this process"),
+        ("forked", ["rank-0.json.gz"], ""),
+        ("left the group", ["rank-5.json.gz"], ""),
+    ],
+)
+def test_what_a_real_profiler_leaves_behind(end: str, files: list[str], said: str, recordings_running: Path) -> None:
+    out = record(recordings_running, "ends") / end
+    assert sorted(file.name for file in out.glob("*.gz")) == files
+    text = (out / "said.txt").read_text()
+    assert said in text
+    assert bool(said) == bool(text)
+
+
+class Memory:
+    """An allocator that keeps its history."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def _record_memory_history(self, enabled: Any = "all", max_entries: int = 0) -> None:
+        self.asked.append(enabled)
+
+    def _dump_snapshot(self, path: str) -> None:
+        Path(path).write_bytes(b"snapshot")
+
+
+def with_cuda(memory: object, *, available: bool = True) -> Any:
+    return types.SimpleNamespace(cuda=types.SimpleNamespace(is_available=lambda: available, memory=memory))
+
+
+def test_a_snapshot_is_written_after_a_recording_and_the_history_ends(tmp_path: Path) -> None:
+    memory, handler = Memory(), TraceHandler(tmp_path, 3)
+    with memory_snapshot_into(with_cuda(memory), handler):
+        handler.written.append(tmp_path / "rank-3.json.gz")
+    assert (tmp_path / "rank-3.memory.pickle").read_bytes() == b"snapshot"
+    assert memory.asked == ["all", None]
+
+
+def test_without_a_recording_there_is_no_snapshot(tmp_path: Path) -> None:
+    memory = Memory()
+    with memory_snapshot_into(with_cuda(memory), TraceHandler(tmp_path, 0)):
+        pass
+    assert list(tmp_path.iterdir()) == []
+    assert memory.asked == ["all", None]
+
+
+@pytest.mark.parametrize("torch", [with_cuda(Memory(), available=False), with_cuda(object())])
+def test_a_snapshot_without_cuda_is_refused(torch: Any, tmp_path: Path) -> None:
+    with pytest.raises(HtagraphError, match="needs a CUDA device"):
+        memory_snapshot_into(torch, TraceHandler(tmp_path, 0)).__enter__()
+
+
+def test_an_execution_trace_with_an_old_pytorch_is_refused(tmp_path: Path) -> None:
+    torch = types.SimpleNamespace(__version__="2.1", profiler=types.SimpleNamespace(profile=Memory))
+    with pytest.raises(HtagraphError, match=r"PyTorch 2\.1 cannot"):
+        execution_trace_into(torch, TraceHandler(tmp_path, 0)).__enter__()

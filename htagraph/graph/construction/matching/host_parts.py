@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import Naming, transfer_direction
 from htagraph.graph.activities import Activities
-from htagraph.graph.construction.matching.host_groups import Calls, groups_of_calls
-from htagraph.graph.construction.matching.hosts import hosts_of
 from htagraph.graph.evidence.host_communication import CallArguments, call_arguments, host_calls
+from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
+from htagraph.trace.kineto.events import DeviceProperties
 
-__all__ = ["HostParts", "host_parts"]
+__all__ = ["Calls", "HostParts", "groups_of_calls", "host_parts", "hosts_of"]
 
 _Class: TypeAlias = tuple[int, int, int, int]
 """A rank's sends to a peer of one tag, or its receives: (rank, 1 or -1, rank of the peer within the group, tag)."""
@@ -28,22 +28,22 @@ _Class: TypeAlias = tuple[int, int, int, int]
 class HostParts:
     """One row per communication activity; for those on devices, -1 everywhere."""
 
-    call: npt.NDArray[np.int64]
+    call: Ints
     """The operator that asked for it."""
-    way: npt.NDArray[np.int64]
+    way: Ints
     """1 for a send, -1 for a receive, 0 for anything else."""
-    partner: npt.NDArray[np.int64]
+    partner: Ints
     """The rank that it is sent to or received from."""
-    tag: npt.NDArray[np.int64]
-    root: npt.NDArray[np.int64]
+    tag: Ints
+    root: Ints
     """The rank that is the root of a rooted collective."""
-    elements: npt.NDArray[np.int64]
+    elements: Ints
     """Elements of the whole message."""
-    own_elements: npt.NDArray[np.int64]
+    own_elements: Ints
     """Elements that the rank contributes."""
-    width: npt.NDArray[np.int64]
+    width: Ints
     """Bytes of an element."""
-    group: npt.NDArray[np.int64]
+    group: Ints
     """Index into `groups`: the group of a job that has but one."""
     groups: tuple[tuple[str, int], ...]
     """Label and size of each such group."""
@@ -112,7 +112,7 @@ def _divided(
     return group, tuple((label, len(ranks)) for label, ranks in labelled)
 
 
-def _ways(acts: Activities, names: tuple[str, ...], rows: Array) -> npt.NDArray[np.int64]:
+def _ways(acts: Activities, names: tuple[str, ...], rows: Array) -> Ints:
     distinct, inverse = np.unique(acts.name[rows], return_inverse=True)
     return np.array([transfer_direction(names[name]) for name in distinct.tolist()], np.int64)[inverse.ravel()]
 
@@ -171,7 +171,7 @@ def _partners(rank: Array, way: Array, arguments: CallArguments, members: Mappin
     return out
 
 
-def _only_other(rank: Array, traces: Mapping[int, Trace]) -> npt.NDArray[np.int64]:
+def _only_other(rank: Array, traces: Mapping[int, Trace]) -> Ints:
     """Return the other rank of a job of two, which needs no name; -1 in any other job."""
     infos = [trace.header.distributed_info for trace in traces.values()]
     sizes = {info.world_size for info in infos if info is not None and info.world_size} or {len(traces)}
@@ -197,3 +197,174 @@ def _supported(transfers: _Class, options: Mapping[_Class, set[int]]) -> int:
         if other[0] in own and other[1] == -way and other[3] == tag and rank in ranks
     }
     return able.pop() if len(able) == 1 else -1
+
+
+_Group: TypeAlias = tuple[str, tuple[int, ...]]
+"""Label of a process group, its ranks."""
+_Division: TypeAlias = tuple[_Group, ...]
+_Moments: TypeAlias = dict[tuple[int, int], tuple[int, int]]
+"""Begin and end of each call of a rank, ns, by step and place in it."""
+
+_AS_SHORT: Final = 1.05
+"""Divisions of the ranks explain the calls equally well if what they leave differs by at most this factor. Chosen: with
+balanced ranks, arrivals differ by a few percent of a transfer. It cannot be doubled; at 1, chance decides."""
+
+
+@dataclass(frozen=True, eq=False)
+class Calls:
+    """Collectives on hosts; columns of one length."""
+
+    rank: npt.NDArray[np.integer]
+    kind: npt.NDArray[np.integer]
+    """Equal for calls of one operation and size."""
+    lane: npt.NDArray[np.integer]
+    """The thread that did it; a backend has threads of its own for every group."""
+    step: npt.NDArray[np.integer]
+    asked: npt.NDArray[np.integer]
+    start: npt.NDArray[np.integer]
+    end: npt.NDArray[np.integer]
+
+
+def groups_of_calls(calls: Calls, traces: Mapping[int, Trace]) -> tuple[Ints, tuple[_Group, ...]]:
+    """Return (group of each call or -1, the groups): where exactly one division of the ranks is the best.
+
+    Args:
+        calls: collectives on hosts whose ranks share a clock.
+        traces: what was read, by rank; their headers list the process groups.
+    """
+    listed = {rank: _listed(trace) for rank, trace in traces.items()}
+    out = np.full(len(calls.rank), -1, np.int64)
+    number: dict[_Group, int] = {}
+    kinds = []
+    for kind in np.unique(calls.kind).tolist():
+        rows = np.flatnonzero(calls.kind == kind)
+        left = {division: _unexplained(division, calls, rows) for division in _divisions_of(calls, rows, listed)}
+        if left:
+            kinds.append((len(left), -len(rows), kind, rows, left))
+    lanes: dict[_Group, set[int]] = {}
+    for *_, rows, left in sorted(kinds, key=lambda each: each[:3]):  # those without a choice first
+        own = {rank: set(calls.lane[rows[calls.rank[rows] == rank]].tolist()) for rank in traces}
+        short = [division for division in left if left[division] <= _AS_SHORT * min(left.values())]
+        best = min(short, key=lambda division: (_on_other_lanes(division, lanes, own), -len(division), division))
+        for group in best:
+            members = rows[np.isin(calls.rank[rows], group[1])]
+            out[members] = number.setdefault(group, len(number))
+            lanes.setdefault(group, set()).update(calls.lane[members].tolist())
+    return out, tuple(number)
+
+
+def _listed(trace: Trace) -> list[_Group]:
+    """Return the process groups that a rank lists and is in, of two ranks or more."""
+    info = trace.header.distributed_info
+    groups = []
+    for each in info.pg_config if info is not None else ():
+        ranks = tuple(each.members or ())
+        if len(ranks) > 1 and trace.rank in ranks:
+            words = dict.fromkeys(word for word in (each.pg_name, each.pg_desc) if word)
+            groups.append((" ".join([*words, str(list(ranks))]), ranks))
+    return groups
+
+
+def _on_other_lanes(division: _Division, lanes: Mapping[_Group, set[int]], own: Mapping[int, set[int]]) -> int:
+    """Return how many groups of a division have other calls, on threads that none of these calls is on."""
+    return sum(
+        group in lanes and not lanes[group] & set().union(*(own.get(rank, set()) for rank in group[1]))
+        for group in division
+    )
+
+
+def _divisions_of(calls: Calls, rows: Array, listed: Mapping[int, list[_Group]]) -> list[_Division]:
+    """Return the ways to divide the ranks that make some calls into groups that time and counts do not contradict."""
+    of_rank = {rank: _moments(calls, rows[calls.rank[rows] == rank]) for rank in np.unique(calls.rank[rows]).tolist()}
+    able = {
+        group: _agrees([of_rank[rank] for rank in group[1] if rank in of_rank])
+        and all(group in listed[rank] and rank in of_rank for rank in group[1] if rank in listed)
+        for group in dict.fromkeys(group for rank in of_rank for group in listed.get(rank, []))
+    }
+    found: list[_Division] = []
+    tried = 0
+    todo: list[tuple[_Division, frozenset[int]]] = [((), frozenset())]
+    while todo and tried < LIMITS.compared:
+        division, held = todo.pop()
+        missing = [rank for rank in of_rank if rank not in held]
+        if not missing:
+            found.append(division)
+            continue
+        for group in listed.get(missing[0], []):
+            tried += 1
+            if able[group] and not held & set(group[1]):
+                todo.append(((*division, group), held | set(group[1])))
+    return [] if todo else found
+
+
+def _moments(calls: Calls, rows: Array) -> _Moments:
+    """Return begin and end of each call of one rank by (step, place among those of the step)."""
+    rows = rows[np.lexsort((calls.asked[rows], calls.step[rows]))]
+    step = calls.step[rows]
+    place = np.arange(len(rows)) - np.searchsorted(step, step)
+    keys = zip(step.tolist(), place.tolist(), strict=True)
+    return dict(zip(keys, zip(calls.start[rows].tolist(), calls.end[rows].tolist(), strict=True), strict=True))
+
+
+def _agrees(members: list[_Moments]) -> bool:
+    """Return whether all members make the same calls in the steps that they share, and none ends before all begin."""
+    shared = set.intersection(*({step for step, _ in each if step >= 0} for each in members)) if members else set()
+    places = [{key for key in each if key[0] in shared} for each in members]
+    if not shared or any(each != places[0] for each in places):
+        return False
+    broken = sum(
+        max(each[key][0] for each in members) > min(each[key][1] for each in members) + LIMITS.two_clocks_ns
+        for key in places[0]
+    )
+    return broken <= max(1, LIMITS.damaged * len(places[0]))
+
+
+def _unexplained(division: _Division, calls: Calls, rows: Array) -> float:
+    """Return how long calls last after the last arrival in their group: the sum of the ranks' medians, ns."""
+    total = 0.0
+    for _, ranks in division:
+        members = [_moments(calls, rows[calls.rank[rows] == rank]) for rank in ranks]
+        members = [each for each in members if each]
+        shared = set.intersection(*(set(each) for each in members))
+        last = {key: max(each[key][0] for each in members) for key in shared}
+        total += sum(float(np.median([each[key][1] - last[key] for key in shared])) for each in members)
+    return total
+
+
+def hosts_of(traces: Mapping[int, Trace]) -> dict[int, int]:
+    """Return the number of each rank's host, equal for ranks of one host; a rank whose host is unknown is left out.
+
+    A host is known by its name. Files without one are of one host if they list the same devices, at least as many as
+    the job has ranks, and no two of them ran on the same device or in the same process.
+
+    Args:
+        traces: what was read, by rank.
+    """
+    name = {rank: trace.header.host_name or "" for rank, trace in traces.items()}
+    number: dict[str, int] = {}
+    hosts = {rank: number.setdefault(host, len(number)) for rank, host in name.items() if host}
+    nameless = [trace for rank, trace in traces.items() if rank not in hosts]
+    if not hosts and _share_devices(nameless):
+        return dict.fromkeys(traces, 0)
+    return hosts
+
+
+def _share_devices(traces: list[Trace]) -> bool:
+    """Return whether all files list the same devices, enough for all ranks, and each rank used others of them."""
+    tables = [trace.header.device_properties for trace in traces]
+    if len(tables) < 2 or any(_kinds(table) != _kinds(tables[0]) for table in tables):
+        return False
+    infos = [trace.header.distributed_info for trace in traces]
+    size = max(len(traces), *(info.world_size or 0 if info else 0 for info in infos))
+    used = [_pids(trace) for trace in traces]
+    return size <= len(tables[0]) and all(used) and len(set().union(*used)) == sum(map(len, used))
+
+
+def _kinds(table: list[DeviceProperties]) -> list[tuple[int | None, str | None]]:
+    """Return what distinguishes the devices of a table: their ids and names."""
+    return [(device.id, device.name) for device in table]
+
+
+def _pids(trace: Trace) -> set[int]:
+    """Return the numbers of the devices and of the processes that a file has events of."""
+    return {pid for pid, _ in trace.lanes if isinstance(pid, int) and pid >= 0}

@@ -11,23 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities
 from htagraph.graph.clock_fits import medians
 from htagraph.graph.clocks import Clock, corrected, estimate_clocks
-from htagraph.graph.construction.matching.broken_sequences import with_broken
-from htagraph.graph.construction.matching.clusters import cluster
-from htagraph.graph.construction.matching.host_transfers import host_collectives, host_transfers
-from htagraph.graph.construction.matching.hosts import hosts_of
+from htagraph.graph.construction.matching.alignment import Cluster, Track, with_broken
+from htagraph.graph.construction.matching.clusters import cluster, partners
+from htagraph.graph.construction.matching.host_parts import hosts_of
 from htagraph.graph.construction.matching.members import Members, members_of
-from htagraph.graph.construction.matching.partners import partners
-from htagraph.graph.construction.matching.sequence_alignment import Cluster, Track
-from htagraph.graph.construction.matching.timing_check import Team, aligned, tested, times
-from htagraph.graph.evidence.call_sites import grouped
+from htagraph.graph.construction.matching.teams import Team, aligned, host_collectives, host_transfers, tested, times
+from htagraph.graph.evidence.calls import grouped
 from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
 
@@ -39,7 +35,7 @@ class Matching:
     """The matched collectives before they are in a graph."""
 
     members: Members
-    collective: npt.NDArray[np.int64]
+    collective: Ints
     """Per member: its collective, 0 to the number of them less 1; -1 where it has none."""
     op: tuple[str, ...]
     """Per collective: its operation."""
@@ -47,9 +43,9 @@ class Matching:
     """Per collective: a label of its group."""
     key: tuple[str, ...]
     """Per collective: how its members were matched."""
-    size: npt.NDArray[np.int64]
+    size: Ints
     """Per collective: the members its group has, 0 where unknown."""
-    team: npt.NDArray[np.int64]
+    team: Ints
     """Per collective: the number of its group in this job."""
     issues: tuple[Issue, ...] = ()
     host: Mapping[int, int] = field(default_factory=dict)
@@ -59,7 +55,7 @@ class Matching:
         return len(self.op)
 
     @property
-    def barrier(self) -> npt.NDArray[np.bool_]:
+    def barrier(self) -> Mask:
         """Which collectives no member can leave before all have arrived."""
         out = np.zeros(len(self), np.bool_)
         rows = np.flatnonzero((self.collective >= 0) & self.members.barrier)
@@ -119,7 +115,7 @@ def match(
     return _collect(members, kept, tuple(Issue(where, *complaint) for complaint in all_complaints), hosts)
 
 
-def _unheld(members: Members, teams: list[Team]) -> npt.NDArray[np.bool_]:
+def _unheld(members: Members, teams: list[Team]) -> Mask:
     """Return which members have a place in none of the groups."""
     out = np.ones(len(members), np.bool_)
     for team in teams:
@@ -138,7 +134,7 @@ def _none_of(acts: Activities) -> Activities:
     return Activities(**{name: getattr(acts, name)[:0] for name in dense})
 
 
-def _by_id(members: Members) -> tuple[list[Team], npt.NDArray[np.bool_]]:
+def _by_id(members: Members) -> tuple[list[Team], Mask]:
     """Return (the groups whose members have ids of their collectives, which members have none).
 
     If a rank has an id twice (a collective of several kernels), the occurrences are matched by order.
@@ -160,7 +156,7 @@ def _by_id(members: Members) -> tuple[list[Team], npt.NDArray[np.bool_]]:
     return teams, ~has
 
 
-def _occurrence(rank: Array, number: Array) -> npt.NDArray[np.int64]:
+def _occurrence(rank: Array, number: Array) -> Ints:
     """Return for each row how many rows of its rank and number precede it."""
     order = np.lexsort((np.arange(len(rank)), number, rank))
     new = np.concatenate(([True], (np.diff(rank[order]) != 0) | (np.diff(number[order]) != 0)))
@@ -170,7 +166,7 @@ def _occurrence(rank: Array, number: Array) -> npt.NDArray[np.int64]:
     return out
 
 
-def _grid(members: Members, rows: Array, column: Array) -> npt.NDArray[np.int64]:
+def _grid(members: Members, rows: Array, column: Array) -> Ints:
     """Return rows by (rank, column), columns in the order of their first starts."""
     ranks, line = np.unique(members.rank[rows], return_inverse=True)
     grid = np.full((len(ranks), int(column.max()) + 1), -1, np.int64)
@@ -188,7 +184,7 @@ def _by_order(members: Members, rows: Array, hosts: Mapping[int, int], clocks: S
     return _teams(members, *with_broken(tracks, cluster(tracks, _compared(clocks) if clocks else None, lone=lone)))
 
 
-def _unnamed_pairs(members: Members, teams: list[Team]) -> npt.NDArray[np.bool_]:
+def _unnamed_pairs(members: Members, teams: list[Team]) -> Mask:
     """Return which members nothing names but a kernel of sends and receives, and seem to have one partner each.
 
     Order and time are too weak a proof of that; of an all-to-all of more ranks they are not.
@@ -285,7 +281,7 @@ def _way(way: Array) -> int:
     return int(way[0]) if (way == way[0]).all() else 0
 
 
-def _placed(fellows: Cluster, tracks: list[Track]) -> npt.NDArray[np.int64]:
+def _placed(fellows: Cluster, tracks: list[Track]) -> Ints:
     low = min(fellows.shift.values())
     width = max(shift + len(tracks[number]) for number, shift in fellows.shift.items()) - low
     whole = {number: tracks[number].part_of if tracks[number].part_of >= 0 else number for number in fellows.shift}
@@ -296,7 +292,7 @@ def _placed(fellows: Cluster, tracks: list[Track]) -> npt.NDArray[np.int64]:
     return grid
 
 
-def _of_majority(members: Members, grid: Array) -> npt.NDArray[np.bool_]:
+def _of_majority(members: Members, grid: Array) -> Mask:
     """Return which members have the label that most of their column have."""
     label = np.where(grid >= 0, members.label[grid], -1)
     first = label.max(axis=0)

@@ -9,18 +9,16 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, short_name, transfer_direction
 from htagraph.graph.activities import Activities
-from htagraph.graph.construction.matching.batches import only_peer, values
 from htagraph.graph.construction.matching.host_parts import HostParts, host_parts
 from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
-from htagraph.trace.events.base import parse_ranks
+from htagraph.trace.kineto.events.base import parse_ranks
 
-__all__ = ["Members", "describing", "members_of"]
-
+__all__ = ["Members", "describing", "members_of", "only_peer", "values"]
 
 _BARRIERS: Final = frozenset({"all_reduce", "all_gather", "reduce_scatter", "barrier", "send_recv"})
 """Collectives in which no member can end before all members have arrived."""
@@ -41,45 +39,45 @@ _ELEMENT_BYTES = {
 class Members:
     """One row per communication activity, ordered by rank and start; columns of one length."""
 
-    activity: npt.NDArray[np.int64]
-    rank: npt.NDArray[np.int64]
-    start: npt.NDArray[np.int64]
+    activity: Ints
+    rank: Ints
+    start: Ints
     """The earliest moment of its arrival, ns on the rank's own clock: its start, or, of a send or receive on the host,
     the start of the operator that asked for it."""
-    end: npt.NDArray[np.int64]
-    asked: npt.NDArray[np.int64]
+    end: Ints
+    asked: Ints
     """When it was asked for, which is the order of a sequence, ns on the rank's own clock: the start of its operator on
     the host, where threads may take what was asked for in another order; else its own start."""
-    op: npt.NDArray[np.int64]
+    op: Ints
     """Index into `ops`."""
-    label: npt.NDArray[np.int64]
+    label: Ints
     """Equal for activities that can be members of one collective: of one operation, kernel, type, and size (unless the
     sizes of an operation differ between the ranks)."""
-    sequence: npt.NDArray[np.int64]
+    sequence: Ints
     """The sequence in which the activity has its place: of its rank and group, or of its rank and stream."""
-    group: npt.NDArray[np.int64]
+    group: Ints
     """Index into `groups`; -1 if no argument names the group."""
-    seq: npt.NDArray[np.int64]
+    seq: Ints
     comms_id: npt.NDArray[np.uint64]
-    bytes: npt.NDArray[np.int64]
-    on_host: npt.NDArray[np.bool_]
+    bytes: Ints
+    on_host: Mask
     step: npt.NDArray[np.int32]
     """The number of the ProfilerStep that it was launched in, -1 outside of steps."""
-    way: npt.NDArray[np.int64]
+    way: Ints
     """1 for a send, -1 for a receive, 0 for anything else and where it is unknown."""
     ops: tuple[str, ...]
     groups: tuple[str, ...]
     """A label of each group."""
-    group_size: npt.NDArray[np.int64]
+    group_size: Ints
     """Members of each group; 0 where unknown."""
-    root: npt.NDArray[np.int64]
+    root: Ints
     """The rank that the call names as the root of a rooted collective; -1 where none does."""
 
     def __len__(self) -> int:
         return len(self.activity)
 
     @property
-    def barrier(self) -> npt.NDArray[np.bool_]:
+    def barrier(self) -> Mask:
         """Which rows are of operations in which no member can end before all have arrived, and all end together.
 
         Not those on the host: a send ends when its data has left, a receive when it has come.
@@ -87,12 +85,12 @@ class Members:
         return np.asarray(np.array([op in _BARRIERS for op in self.ops], np.bool_)[self.op] & ~self.host_transfer)
 
     @property
-    def host_transfer(self) -> npt.NDArray[np.bool_]:
+    def host_transfer(self) -> Mask:
         """Which rows are sends and receives on the host."""
         return np.asarray(np.array([op == "send_recv" for op in self.ops], np.bool_)[self.op] & self.on_host)
 
     @property
-    def partnerless(self) -> npt.NDArray[np.bool_]:
+    def partnerless(self) -> Mask:
         """Which rows are sends and receives on a device whose partner is not named."""
         pair = np.array([op == "send_recv" for op in self.ops], np.bool_)[self.op] & ~self.on_host
         size = np.append(self.group_size, 0)  # the last is that of no group
@@ -156,7 +154,7 @@ def _code(words: tuple[str, ...], word: str) -> int:
     return words.index(word) if word in words else -1
 
 
-def _numbered(*columns: Array) -> npt.NDArray[np.int64]:
+def _numbered(*columns: Array) -> Ints:
     """Return a number per row, equal where all columns are equal."""
     number = np.zeros(len(columns[0]), np.int64)
     for column in columns:
@@ -166,7 +164,7 @@ def _numbered(*columns: Array) -> npt.NDArray[np.int64]:
     return number
 
 
-def describing(acts: Activities, rows: Array) -> npt.NDArray[np.int64]:
+def describing(acts: Activities, rows: Array) -> Ints:
     """Return the activity that has the arguments of each: itself, or the nearest around its launch; -1 for none.
 
     Args:
@@ -190,7 +188,7 @@ def describing(acts: Activities, rows: Array) -> npt.NDArray[np.int64]:
 
 def _operations(
     acts: Activities, names: tuple[str, ...], naming: Naming, rows: Array, described_by: Array, host_call: Array
-) -> tuple[tuple[str, ...], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+) -> tuple[tuple[str, ...], Ints, Ints]:
     """Return (words, word of each row, way of each row): of the argument, else of the kernel's name, else of the calls.
 
     A kernel of sends and receives also is an all-to-all, a gather or a scatter: there only the calls can say. On the
@@ -246,11 +244,11 @@ def _around(acts: Activities, names: tuple[str, ...], naming: Naming, calls: Arr
 class _Pairs:
     """Whom sends and receives are with: columns of one length, -1 where unknown."""
 
-    source: npt.NDArray[np.int64]
-    target: npt.NDArray[np.int64]
-    tag: npt.NDArray[np.int64]
+    source: Ints
+    target: Ints
+    tag: Ints
     """Tag of a send or receive on the host, if it is not the usual 0."""
-    in_batch: npt.NDArray[np.bool_]
+    in_batch: Mask
     """Which are of a batch with one peer, so that source and target may be exchanged."""
 
 
@@ -270,7 +268,7 @@ def _pairs_of(
 
 def _groups(
     acts: Activities, names: tuple[str, ...], rows: Array, described_by: Array, pairs: _Pairs, host: HostParts
-) -> tuple[tuple[str, ...], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+) -> tuple[tuple[str, ...], Ints, Ints]:
     """Return (label of each group, group of each row or -1, members of each group).
 
     Groups differ in name or ranks. Of sends and receives every directed pair of ranks is a group: a send from rank 0 to
@@ -315,7 +313,7 @@ def _groups(
     return tuple(labels), group, sizes
 
 
-def _even(rank: Array, group: Array, op: Array, elements: Array, uneven: Array) -> npt.NDArray[np.bool_]:
+def _even(rank: Array, group: Array, op: Array, elements: Array, uneven: Array) -> Mask:
     """Return the rows whose sizes distinguish collectives: every rank of the group has the same ones for the operation.
 
     Splits may be uneven (all_gather_v), and then only the order is left. Rows marked `uneven` never count.
@@ -327,13 +325,13 @@ def _even(rank: Array, group: Array, op: Array, elements: Array, uneven: Array) 
     return np.asarray(shared[kind] & ~uneven)
 
 
-def _holders(what: Array, rank: Array) -> npt.NDArray[np.int64]:
+def _holders(what: Array, rank: Array) -> Ints:
     """Return how many ranks have each number."""
     count = int(rank.max(initial=0)) + 1
     return np.bincount(np.unique(what * count + rank) // count)
 
 
-def _short_names(name: Array, names: tuple[str, ...]) -> npt.NDArray[np.int64]:
+def _short_names(name: Array, names: tuple[str, ...]) -> Ints:
     """Return a number per activity name, equal where the names differ in their signatures only."""
     distinct, inverse = np.unique(name, return_inverse=True)
     number: dict[str, int] = {}
@@ -341,10 +339,66 @@ def _short_names(name: Array, names: tuple[str, ...]) -> npt.NDArray[np.int64]:
     return np.array(codes, np.int64)[inverse.ravel()]
 
 
-def _bytes(names: tuple[str, ...], elements: Array, dtype: Array) -> npt.NDArray[np.int64]:
+def _bytes(names: tuple[str, ...], elements: Array, dtype: Array) -> Ints:
     size = {int(each): _ELEMENT_BYTES.get(names[each], -1) for each in np.unique(dtype) if each >= 0}
     return _size(elements, np.array([size.get(each, -1) for each in dtype.tolist()], np.int64))
 
 
-def _size(elements: Array, width: Array) -> npt.NDArray[np.int64]:
+def _size(elements: Array, width: Array) -> Ints:
     return np.where((elements >= 0) & (width > 0), elements * width, -1).astype(np.int64)
+
+
+def only_peer(acts: Activities, rows: Array, described_by: Array, nameless: Array) -> Ints:
+    """Return the rank that each of some kernels exchanged data with, by the calls that named it; -1 where none did.
+
+    Sends and receives that are started at once (batch_isend_irecv) are recorded one by one without a kernel, and run
+    as one kernel without arguments, which the end of the batch launches. Only batches with one peer count.
+
+    Args:
+        acts: of all ranks.
+        rows: the activities that communicate.
+        described_by: the activity that has the arguments of each row, -1 for none.
+        nameless: which rows have no arguments, and no name that is a collective's.
+    """
+    out = np.full(len(rows), -1, np.int64)
+    argument = acts.args.get("src_rank")
+    kernels = np.flatnonzero(nameless & (acts.cause[rows] >= 0))
+    if argument is None or not len(kernels):
+        return out
+    transfers = np.setdiff1d(argument.rows, np.concatenate((described_by, rows))).astype(np.int64)  # without a kernel
+    launches = np.unique(acts.cause[rows[kernels]]).astype(np.int64)
+    low, high = _peers_before(acts, transfers, launches)
+    at = np.searchsorted(launches, acts.cause[rows[kernels]])
+    out[kernels] = np.where(low[at] == high[at], high[at], -1)
+    return out
+
+
+def _peers_before(acts: Activities, transfers: Array, launches: Array) -> tuple[Array, Array]:
+    """Return the lowest and the highest peer of the transfers recorded on a thread since the launch before each launch.
+
+    A batch is those transfers and the launch that ends it; without any, the lowest is above the highest.
+    """
+    source, target = values(acts, "src_rank", transfers), values(acts, "dst_rank", transfers)
+    rank = acts.rank[transfers]
+    peer = np.where(source == rank, target, np.where(target == rank, source, -1))
+    calls = np.concatenate((transfers, launches))
+    is_launch = np.arange(len(calls)) >= len(transfers)
+    order = np.lexsort((is_launch, acts.start[calls], acts.lane[calls]))
+    begins_batch = np.concatenate(([False], is_launch[order][:-1] | (np.diff(acts.lane[calls][order]) != 0)))
+    batch = np.empty(len(calls), np.int64)
+    batch[order] = np.cumsum(begins_batch)
+    low, high = np.full(len(calls), np.iinfo(np.int64).max), np.full(len(calls), -1, np.int64)
+    np.minimum.at(low, batch[~is_launch], peer)
+    np.maximum.at(high, batch[~is_launch], peer)
+    return low[batch[is_launch]], high[batch[is_launch]]
+
+
+def values(acts: Activities, column: str, rows: Array, missing: int = -1) -> Array:
+    """Return an argument of some activities, `missing` where they lack it or `rows` is -1."""
+    argument = acts.args.get(column)
+    if argument is None or not len(argument.rows):
+        return np.full(len(rows), missing, np.int64)
+    order = np.argsort(argument.rows, kind="stable")
+    keys = argument.rows[order]
+    at = np.minimum(np.searchsorted(keys, rows), len(keys) - 1)
+    return np.where(keys[at] == rows, argument.values[order][at], np.array(missing).astype(argument.values.dtype))

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from tests.host_jobs import host_job, transfer
-from tests.strategies import Json
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+import htagraph as hg
+from htagraph.graph.construction.matching.host_parts import hosts_of
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.trace.columns import Trace
+from tests.host_jobs import host_job, tensor_args, transfer
+from tests.strategies import Json, annotation, op, step
 
 
 def test_the_group_of_a_peer_is_the_one_in_which_it_has_a_counterpart() -> None:
@@ -29,3 +38,82 @@ def test_without_recorded_inputs_a_job_of_two_needs_no_names() -> None:
     graph = host_job(job)
     assert graph.matches is not None
     assert graph.matches.count == 3
+
+
+_EVERYBODY, _ROWS, _COLUMNS = (0, 1, 2, 3), ((0, 1), (2, 3)), ((0, 2), (1, 3))
+_STEPS = 5
+
+
+def reduced(start: float, end: float, count: int, thread: int) -> list[Json]:
+    """Return an all-reduce of `count` elements that is asked for at `start` and is over at `end`, µs."""
+    work = annotation("gloo:all_reduce", start + 10, end - start - 10, tid=thread)
+    work["args"] = {"Input Dims": [[count]], "Input type": ["float"]}
+    return [op("c10d::allreduce_", start, 5, **tensor_args(count)), work]
+
+
+def grid(late: int, begins: int = 0) -> DependencyGraph:
+    """Return a job whose ranks reduce 16 elements with their row and then 64 with their column; rank 3 is `late` µs.
+
+    Row 0 comes 300 µs before row 1. Rank 0 is recorded from step `begins` on.
+    """
+    job: dict[int, list[Json]] = {rank: [] for rank in _EVERYBODY}
+    for number in range(_STEPS):
+        at = 10_000 * number
+        for rank in _EVERYBODY:
+            row = at + 300 * (rank // 2) + 37 * number
+            arrival, slow = row + 200, late * (rank == 3)
+            over = max(at + 37 * number + 500, at + 37 * number + 500 + late * (rank % 2)) + 1_000
+            if rank or number >= begins:
+                job[rank] += [step(number, at, 9_000), *reduced(row, row + 100, 16, 20)]
+                job[rank] += reduced(arrival + slow, over, 64, 30)
+    return host_job(job, [_EVERYBODY, *_ROWS, *_COLUMNS])
+
+
+def found(graph: DependencyGraph) -> dict[tuple[int, ...], int]:
+    """Return how many collectives the ranks have together, by ranks."""
+    matches, rank = graph.matches, graph.activities.rank
+    assert matches is not None
+    members = (matches.activity[matches.collective == number] for number in range(matches.count))
+    return Counter(tuple(sorted(rank[rows].tolist())) for rows in members)
+
+
+@pytest.mark.parametrize("late", [0, 4_000])
+def test_calls_are_of_the_groups_that_time_and_threads_leave(late: int) -> None:
+    graph = grid(late)
+    assert found(graph) == dict.fromkeys((*_ROWS, *_COLUMNS), _STEPS)
+    assert hg.replay(graph).max_error_ns == 0
+
+
+def test_a_recording_that_begins_later_leaves_the_groups_as_they_are() -> None:
+    groups = found(grid(4_000, begins=2))
+    assert groups[2, 3] == groups[1, 3] == _STEPS
+    assert groups[0, 1] == groups[0, 2] == _STEPS - 2
+
+
+def traces(**changes: object) -> dict[int, Trace]:
+    """Return the ranks of the demo with another header."""
+    return {
+        rank: replace(trace, header=trace.header.model_copy(update=changes))
+        for rank, trace in hg.load("data/demo").traces.items()
+    }
+
+
+def test_ranks_with_one_host_name_are_of_one_host() -> None:
+    known = traces()
+    known[2] = replace(known[2], header=known[2].header.model_copy(update={"host_name": "other"}))
+    hosts = hosts_of(known)
+    assert hosts[0] == hosts[1] == hosts[3] != hosts[2]
+
+
+def test_without_names_a_shared_table_of_devices_tells() -> None:
+    nameless = traces(host_name=None)
+    assert len(set(hosts_of(nameless).values())) == 1
+    assert set(hosts_of(nameless)) == {0, 1, 2, 3}
+    nameless[1] = replace(nameless[1], lanes=nameless[0].lanes)  # the same device, hence another host
+    assert hosts_of(nameless) == {}
+
+
+@pytest.mark.parametrize("devices", [[], None])
+def test_without_names_and_devices_nothing_is_known(devices: list[object] | None) -> None:
+    table = hg.load("data/demo").traces[0].header.device_properties[:2] if devices is None else []
+    assert hosts_of(traces(host_name=None, device_properties=table)) == {}

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import htagraph as hg
+from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import collective_op, transfer_direction
-from htagraph.graph.construction.matching.members import members_of
+from htagraph.graph.construction.matching.members import members_of, only_peer, values
 from htagraph.simulate import Job, simulate
 from tests.graph.construction.matching.test_match import matched, score, truth_of
 from tests.host_jobs import host_job, tensor_args, transfer
-from tests.strategies import OTHER, Json, annotation, op
+from tests.strategies import OTHER, Json, annotation, kernel, launch, load, op
 
 
 @pytest.mark.parametrize(
@@ -173,3 +174,23 @@ def test_sends_on_a_host_begin_with_their_operator_and_end_apart() -> None:
     assert not members.barrier.any(), "no end of one says anything about the other's"
     assert members.host_transfer.all()
     assert (graph.activities.start[members.activity] - members.start).tolist() == [100, 100]
+
+
+def batch(*peers: int) -> list[Json]:
+    """Return sends of rank 0 to peers, recorded one by one, and the kernel that runs them all."""
+    sends = [op("record_param_comms", 10.0 * i, 5, **{"Src Rank": 0, "Dst Rank": peer}) for i, peer in enumerate(peers)]
+    return [*sends, launch(100, 5, 1), kernel("ncclDevKernel_SendRecv", 120, 50, 1)]
+
+
+@pytest.mark.parametrize(("peers", "expected"), [((3,), 3), ((3, 3), 3), ((3, 2), -1), ((), -1)])
+def test_a_batch_has_a_peer_if_it_is_the_only_one(peers: tuple[int, ...], expected: int) -> None:
+    acts = load(batch(*peers)).activities
+    rows = np.flatnonzero(acts.kind == ActivityKind.COMMUNICATION)
+    assert only_peer(acts, rows, np.array([-1]), np.array([True])).tolist() == [expected]
+
+
+def test_values_of_an_argument_are_those_of_the_rows_that_have_it() -> None:
+    acts = load(batch(3, 2)).activities
+    targets = values(acts, "dst_rank", np.arange(-1, 4)).tolist()
+    assert sorted(targets) == [-1, -1, -1, 2, 3]
+    assert values(acts, "no_such_column", np.array([0, 1]), missing=7).tolist() == [7, 7]

@@ -1,0 +1,268 @@
+"""Runtime calls that wait for the whole device without saying so: `cudaFree`, loading a module.
+
+Some are known by name: the documentation says that they synchronize. Any other call is known by its times: it was long,
+and it returned right after the end of all that had been enqueued before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.arrays import Array, Ints
+from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
+from htagraph.core.naming import is_graph_launch, is_memory_call, is_poll, names_like, names_that
+from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owners, spread, work_before
+from htagraph.graph.evidence.waits import (
+    Answer,
+    Hypothesis,
+    Plausible,
+    Returns,
+    Site,
+    best,
+    records_back,
+    returns,
+    sampled,
+)
+from htagraph.graph.tolerances import LIMITS, Confidence
+
+__all__ = ["ImplicitSyncs", "Polled", "implicit_syncs", "polled"]
+
+
+@dataclass(frozen=True, eq=False)
+class ImplicitSyncs:
+    """Which call waits for which work, one row for each call and stream with work before it."""
+
+    source: Ints
+    """The last work that was enqueued on a stream before the call."""
+    call: Ints
+    """The activity that waits."""
+    own: Ints
+    """What the call did once all that work had ended, ns."""
+    confidence: Ints
+    """Percent."""
+
+
+def implicit_syncs(calls: Calls) -> ImplicitSyncs:
+    """Return the runtime calls that wait for the device without being synchronizations, and what they wait for."""
+    acts = calls.job.activities
+    host = np.flatnonzero(of_kinds(acts.kind, (ActivityKind.RUNTIME, ActivityKind.LAUNCH)))
+    documented = names_like(calls.job.naming.implicit_sync, calls.job.names, acts.name[host])
+    plain = ~documented & (acts.duration[host] >= LIMITS.long_call_ns)
+    if plain.any():
+        other = [names_that(fits, calls.job.names) for fits in (is_memory_call, is_graph_launch)]
+        plain &= ~(other[0] | other[1])[acts.name[host]]
+    chosen = documented | plain
+    call, by_name = host[chosen], documented[chosen]
+    source, pairs, over, clock = _work_before(calls, call)
+    confidence = np.where(by_name, _known_by_name(calls, call, over, clock), _known_by_times(calls, call, over, clock))
+    own = acts.end[call] - np.maximum(acts.start[call], over)
+    keep = confidence[pairs] > 0
+    source, pairs = source[keep], pairs[keep]
+    return ImplicitSyncs(source, call[pairs], np.maximum(0, own[pairs]), confidence[pairs])
+
+
+def _work_before(calls: Calls, call: Array) -> tuple[Array, Array, Array, dict[int, Returns]]:
+    """Return pairs (last work on a stream before a call, index of the call), when all of it ended, and `returns`.
+
+    The third column has a row per call, ns; the last result is by rank.
+    """
+    acts, sources, owners = calls.job.activities, [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    over = np.full(len(call), np.iinfo(np.int64).min)
+    clock: dict[int, Returns] = {}
+    for of_rank in grouped(acts.rank[call]):
+        rank = int(acts.rank[call[of_rank[0]]])
+        of_rank = of_rank[np.argsort(acts.start[call[of_rank]], kind="stable")]
+        known = calls.of_rank(rank)
+        at = known.start + np.searchsorted(acts.start[calls.row[known]], acts.start[call[of_rank]])
+        clock[rank] = returns(calls, rank) if rank in calls.lanes else Returns()
+        source, number = work_before(calls, rank, at, acts.lane[call[of_rank]])
+        over[of_rank] = last_ends(calls, rank, at)
+        sources.append(source)
+        owners.append(of_rank[number])
+    return np.concatenate(sources), np.concatenate(owners), over, clock
+
+
+def _known_by_name(calls: Calls, call: Array, over: Array, clock: dict[int, Returns]) -> Array:
+    """Return the confidence of each call as one whose documentation says that it waits; 0 where the times refute it."""
+    acts = calls.job.activities
+    tolerance = _by_rank(acts.rank[call], {rank: each.tolerance for rank, each in clock.items()})
+    pending = over > acts.start[call] + LIMITS.two_clocks_ns
+    refuted = pending & (over > acts.end[call] + tolerance)
+    name = acts.name[call]
+    count = np.maximum(1, np.bincount(name, pending))[name]
+    possible = np.bincount(name, refuted)[name] <= LIMITS.most * count
+    seen = np.bincount(name, pending & ~refuted)[name] > 0
+    return np.where(possible & ~refuted, np.where(seen, Confidence.SURE, Confidence.LIKELY), 0)
+
+
+def _known_by_times(calls: Calls, call: Array, over: Array, clock: dict[int, Returns]) -> Array:
+    """Return the confidence of each call as one that was seen to wait; 0 where it was not."""
+    acts, rank = calls.job.activities, calls.job.activities.rank[call]
+    window = _by_rank(rank, {each: known.window for each, known in clock.items()})
+    soonest = _by_rank(rank, {each: known.soonest for each, known in clock.items()})
+    waited, after = over - acts.start[call], acts.end[call] - over
+    long = waited >= LIMITS.times_window * window
+    right = long & (after >= soonest) & (after <= window)
+    name = acts.name[call]
+    share = np.bincount(name, right)[name] / np.maximum(1, np.bincount(name, long)[name])
+    sure = np.minimum(Confidence.SEEN, 100 * share * (1 - window / np.maximum(waited, window)))
+    return np.where(right & (share >= LIMITS.most), sure, 0).astype(np.int64)
+
+
+def _by_rank(rank: Array, value: dict[int, int]) -> Array:
+    return np.fromiter((value[each] for each in rank.tolist()), np.int64, len(rank))
+
+
+class Polled(NamedTuple):
+    """What loops of questions wait for."""
+
+    source: Array
+    """The work that a moment in a loop waits for."""
+    vertex: Array
+    """The moment: of the thread, after the loop's first question and up to the beginning of its last one."""
+    over: Array
+    """The work that a single question would have waited for, had it not been over."""
+    call: Array
+    """That question."""
+
+
+class _Loops(NamedTuple):
+    """Rows of questions of one thread with nothing but Python between them."""
+
+    first: Array
+    """The first question of each."""
+    before_last: Array
+    """The last one that was asked in vain; where there is one question only, that one."""
+    last: Array
+    key: npt.NDArray[np.uint64]
+    """Equal for loops of one place and thread."""
+
+
+def polled(calls: Calls) -> Polled:
+    """Return which moments of host threads wait for which device work by asking again and again.
+
+    Args:
+        calls: the calls of the job.
+    """
+    none = np.zeros(0, np.int64)
+    parts = [_Resolved(none, none, none, none, none)]
+    acts, loops = calls.job.activities, _loops(calls)
+    for rows in grouped(loops.key):
+        of_place = _Loops(loops.first[rows], loops.before_last[rows], loops.last[rows], loops.key[rows])
+        rank = int(acts.rank[of_place.first[0]])
+        if rank in calls.lanes and (of_place.first != of_place.last).any():
+            parts.append(_resolved(calls, of_place, rank, returns(calls, rank)))
+    found = _Resolved(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    owner, vertex = _moments(calls, found.first, found.last)
+    return Polled(found.source[owner], vertex, found.over, found.call)
+
+
+def _loops(calls: Calls) -> _Loops:
+    """Return the rows of questions of all threads that also do something else."""
+    job, acts = calls.job, calls.job.activities
+    asks = (acts.kind == ActivityKind.RUNTIME) & names_that(is_poll, job.names)[acts.name]
+    if not asks.any():
+        none = np.zeros(0, np.int64)
+        return _Loops(none, none, none, none.astype(np.uint64))
+    works = ~of_kinds(acts.kind, (*ANNOTATIONS, *ADDED, ActivityKind.PYTHON))
+    item = job.boundaries[job.boundaries & 1 == 0] >> 1
+    item = item[works[item]].astype(np.int64)
+    also = np.zeros(len(job.lanes), np.bool_)
+    also[acts.lane[item[~asks[item]]]] = True
+    item = item[also[acts.lane[item]]]
+    key = np.zeros(len(item), np.uint64)
+    rows = np.flatnonzero(asks[item])
+    key[rows] = mixed(owners(acts, item[rows])[1], acts.lane[item[rows]])
+    goes_on = np.append(False, key[1:] == key[:-1])[: len(item)] & asks[item]
+    first = np.flatnonzero(asks[item] & ~goes_on)
+    last = np.flatnonzero(asks[item] & ~np.append(goes_on[1:], False)[: len(item)])
+    return _Loops(item[first], item[np.maximum(first, last - 1)], item[last], key[first])
+
+
+class _Resolved(NamedTuple):
+    """What the loops of places wait for, before their moments are looked up."""
+
+    source: Array
+    """The work that a loop waits for."""
+    first: Array
+    """The loop's first question."""
+    last: Array
+    over: Array
+    """As in `Polled`."""
+    call: Array
+
+
+def _resolved(calls: Calls, loops: _Loops, rank: int, clock: Returns) -> _Resolved:
+    """Return what the loops of one place wait for; nothing if the times do not show it."""
+    acts, none = calls.job.activities, np.zeros(0, np.int64)
+    since = acts.start[loops.before_last] - clock.window  # that work is over shows as late as a blocked call returns
+    again = loops.first != loops.last
+    over = acts.end[loops.last]
+    known = np.searchsorted(calls.rank, (rank, rank + 1))
+    position = known[0] + np.searchsorted(calls.starts[known[0] : known[1]], acts.start[loops.first])
+    some = sampled(len(position))
+    free = np.where(again, since, over)[some]
+    site = Site(position[some], over[some], free, np.iinfo(np.int64).max, clock.tolerance)
+    answer = best(calls, site, _guesses(calls, loops, position, rank, some))
+    if answer is None or not _sure(answer, loops, acts.start[loops.first], over - since, over):
+        return _Resolved(none, none, none, none, none)
+    lane, anchor, _ = next(
+        islice(_guesses(calls, loops, position, rank, np.arange(len(position))), answer.number, None)
+    )
+    source = calls.enqueued.last_before(lane, anchor)
+    end = acts.end[np.maximum(source, 0)]
+    in_time = (source >= 0) & (end <= over + clock.tolerance)
+    waits = in_time & again & (end > since + LIMITS.tick_ns)
+    single = in_time & ~again
+    return _Resolved(source[waits], loops.first[waits], loops.last[waits], source[single], loops.last[single])
+
+
+def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array) -> bool:
+    """Return whether nearly all loops end with the work, and too many of them for chance.
+
+    Args:
+        answer: what they seem to wait for.
+        loops: the loops.
+        start: when each begins, ns.
+        pause: how long before the end of each the work may have ended, ns.
+        over: when each ends, ns.
+    """
+    agree = answer.explained >= LIMITS.nearly_all * (answer.explained + answer.unexplained)
+    long = (over - start >= LIMITS.two_clocks_ns) & (loops.first != loops.last)
+    chance = np.sort(np.minimum(1, pause / np.maximum(1, over - start))[long])[::-1][: answer.explained].prod()
+    return bool(agree and long.any() and chance * (answer.number + 1) <= LIMITS.chance)
+
+
+def _guesses(calls: Calls, loops: _Loops, position: Array, rank: int, only: Array) -> Iterator[Hypothesis]:
+    """Yield what the loops of a place may wait for: one of the latest events of the thread, or a stream's last work.
+
+    Args:
+        calls: the calls of the job.
+        loops: the loops.
+        position: where a call of each would be.
+        rank: the rank.
+        only: for which of the loops that is yielded.
+    """
+    acts = calls.job.activities
+    name = acts.name[loops.first[:1]]
+    if names_like("Event", calls.job.names, name)[0]:
+        thread = acts.lane[loops.first].astype(np.int64)
+        for record, lane in records_back(calls, position, thread, only):
+            yield lane, record, Plausible.YES
+    for lane in calls.lanes[rank][: LIMITS.tried]:
+        yield np.full(len(only), lane), position[only], Plausible.YES
+
+
+def _moments(calls: Calls, first: Array, last: Array) -> tuple[Array, Array]:
+    """Return (index of the loop, vertex) of each moment from the end of a first question to the begin of the last."""
+    boundaries = calls.job.boundaries.astype(np.int64)
+    place = np.empty(2 * len(calls.job.activities), np.int64)
+    place[boundaries] = np.arange(len(boundaries))
+    owner, at = spread(place[2 * first + 1] + 1, place[2 * last] + 1)
+    return owner, boundaries[at]

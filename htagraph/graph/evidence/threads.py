@@ -1,0 +1,386 @@
+"""The host threads of a rank: their moments, when they are idle, and which of them are autograd's workers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.arrays import Array, Ints
+from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
+from htagraph.core.naming import has_loader_workers, is_data_loader, names_that
+from htagraph.core.parents import outermost
+from htagraph.graph.evidence.calls import grouped, mixed
+from htagraph.graph.evidence.job import Job
+from htagraph.graph.tolerances import LIMITS, Confidence
+
+__all__ = ["HandOvers", "HostThread", "hand_overs", "host_threads", "loaders", "waited_loaders", "worker_loads"]
+
+
+@dataclass(frozen=True, eq=False)
+class HostThread:
+    """A host thread: its moments in order, and its top-level activities."""
+
+    lane: int
+    vertices: Ints
+    """Starts and ends of its activities, in order."""
+    times: Ints
+    """When they were recorded, ns."""
+    running: npt.NDArray[np.int32]
+    """The innermost operator or call that runs right after each moment, or -1."""
+    tops: Ints
+    """The activities that no other one on the thread encloses."""
+    starts: Ints
+    """When each of `tops` starts, ns."""
+    ends: Ints
+    """When each of `tops` ends, ns."""
+    is_worker: bool
+    """Whether it is a thread of the autograd engine."""
+
+    def with_worker(self, worker: HostThread) -> HostThread:
+        """Return the moments of this thread and of a worker that runs while this thread is blocked, as of one thread.
+
+        The lane and the top-level activities are this thread's.
+        """
+        times = np.concatenate((self.times, worker.times))
+        order = np.argsort(times, kind="stable")
+        both = np.maximum(*(each.running_at(times) for each in (self, worker)))
+        own = np.concatenate((self.running, worker.running))
+        running = np.where(own >= 0, own, both)[order].astype(np.int32)
+        return replace(
+            self, vertices=np.concatenate((self.vertices, worker.vertices))[order], times=times[order], running=running
+        )
+
+    def running_at(self, times: Ints) -> npt.NDArray[np.int32]:
+        """Return the innermost operator or call that runs right after each time (ns), or -1."""
+        at = np.searchsorted(self.times, times, side="right") - 1
+        return np.where(at >= 0, self.running[at], -1).astype(np.int32)
+
+
+def host_threads(job: Job, rank: int) -> list[HostThread]:
+    """Return the rank's threads, the one with the most activities first; on ties, the one that starts first.
+
+    A worker spends most of its time in backward operators. Where another thread has the steps, a thread that runs any
+    backward operator is a worker.
+    """
+    acts = job.activities
+    of_rank, own = acts.of_rank(rank), job.boundaries_of(rank)
+    boundaries, at_work = job.boundaries[own].astype(np.int64), job.at_work[own]
+    lanes = acts.lane[boundaries >> 1]
+    with_steps = np.unique(acts.lane[of_rank][acts.kind[of_rank] == ActivityKind.STEP])
+    threads = []
+    cuts = [0, *(np.flatnonzero(np.diff(lanes)) + 1).tolist(), len(lanes)]
+    for first, last in pairwise(cuts if len(lanes) else ()):
+        vertices = boundaries[first:last]
+        opened = vertices[vertices & 1 == 0] >> 1
+        tops = opened[acts.parent[opened] < 0]
+        backward = (job.forward_thread[tops] > 0) | job.backward_names[acts.name[tops]]
+        begins, ends = job.moment(2 * tops), job.moment(2 * tops + 1)
+        takes = (ends - begins).astype(np.float64)  # damaged durations may sum to more than an integer holds
+        lane = int(acts.lane[opened[0]])
+        beside = bool(len(with_steps)) and lane not in with_steps
+        is_worker = 2 * takes[backward].sum() > takes.sum() or backward.all() or (beside and backward.any())
+        running = at_work[first:last]
+        threads.append(HostThread(lane, vertices, job.moment(vertices), running, tops, begins, ends, bool(is_worker)))
+    return sorted(threads, key=lambda thread: (-len(thread.vertices), int(thread.times[0])))
+
+
+_NEAREST = 4
+"""How many ends before a wake-up are looked at for the names that may have caused it. Chosen: threads that work in step
+end together. Doubled, more threads may end between cause and effect."""
+
+
+class HandOvers(NamedTuple):
+    """One row per operator of a thread that takes what another thread's operator made."""
+
+    source: Array
+    """The vertex of the end of the operator that made it."""
+    target: Array
+    """The vertex of the first moment of the thread that may depend on it."""
+    confidence: Array
+    """Percent."""
+
+
+def hand_overs(job: Job, threads: Sequence[HostThread]) -> HandOvers:
+    """Return who takes what was made on which other thread, among threads of one rank.
+
+    Args:
+        job: the job.
+        threads: the threads between which nothing else is known.
+    """
+    none = np.zeros(0, np.int64)
+    parts = [HandOvers(none, none, none)]
+    if len(threads) > 1:
+        lanes = [thread.lane for thread in threads]
+        items = _operators(job, job.lanes[lanes[0]].rank, lanes)
+        takes = _Takes.of(job, threads, items)
+        made = items[np.argsort(job.moment(2 * items + 1), kind="stable")]
+        links = [link for rows in grouped(takes.key) if (link := _link(job, takes, rows, made)) is not None]
+        parts += [_counted(job, link) for link in links]
+        parts += _stocked(job, items, links)
+    return HandOvers(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def _operators(job: Job, rank: int, lanes: Sequence[int]) -> Array:
+    """Return the operators and calls on some threads of a rank that are inside no other one, by thread and start."""
+    acts = job.activities
+    idle = (*ANNOTATIONS, *ADDED, ActivityKind.PYTHON)
+    own = np.zeros(len(job.lanes) + 1, np.bool_)  # the last is the lane of JOINs, -1
+    own[list(lanes)] = True
+    of_rank = acts.of_rank(rank)
+    wanted = own[acts.lane[of_rank]] & ~acts.on_device[of_rank] & ~of_kinds(acts.kind[of_rank], idle)
+    above = acts.parent[of_rank]
+    items = of_rank.start + outermost(np.where(above >= 0, above - of_rank.start, -1), wanted)
+    return items[np.lexsort((job.moment(2 * items), acts.lane[items]))]
+
+
+class _Takes(NamedTuple):
+    """The operators that may have waited for another thread, by their start."""
+
+    threads: dict[int, HostThread]
+    """The threads by their lane."""
+    item: Array
+    lane: Array
+    key: npt.NDArray[np.uint64]
+    """Equal for operators of one name behind operators of one name, on any thread."""
+    start: Array
+    """When each starts, ns."""
+    idle: Array
+    """For how long its thread had run nothing before, ns; 0 for the first one of a thread."""
+
+    @staticmethod
+    def of(job: Job, threads: Sequence[HostThread], items: Array) -> _Takes:
+        """Return the operators of some threads, given by thread and start."""
+        name, lane = job.activities.name[items], job.activities.lane[items].astype(np.int64)
+        start, end = job.moment(2 * items), job.moment(2 * items + 1)
+        first = np.concatenate(([True], lane[1:] != lane[:-1]))[: len(items)]
+        before = np.where(first, name, np.roll(name, 1))
+        idle = np.where(first, 0, start - np.roll(end, 1))
+        order = np.argsort(start, kind="stable")
+        key = mixed(name, before)
+        by_lane = {thread.lane: thread for thread in threads}
+        return _Takes(by_lane, items[order], lane[order], key[order], start[order], idle[order])
+
+
+class _Link(NamedTuple):
+    """Operators of one key, which wait for operators of one name on other threads."""
+
+    takes: _Takes
+    rows: Array
+    """Those of the key, in order."""
+    made: Array
+    """The operators of the other name, by their end."""
+    woken: Array
+    """Which of `rows` waited."""
+    by: Array
+    """For which of `made`."""
+    sure: int
+    """Percent of confidence."""
+
+
+def _link(job: Job, takes: _Takes, rows: Array, made: Array) -> _Link | None:
+    """Return what wakes the operators of one key, None if nothing regular precedes them.
+
+    Args:
+        job: the job.
+        takes: the operators of all threads.
+        rows: those of one key, in order.
+        made: the operators of all threads, by their end.
+    """
+    waited = np.flatnonzero(takes.idle[rows] >= LIMITS.turn_ns)
+    if len(waited) < LIMITS.often:
+        return None
+    other = np.ones(len(job.lanes), np.bool_)
+    other[takes.lane[rows]] = False
+    elsewhere = other[job.activities.lane[made]]
+    if not elsewhere.any():
+        return None
+    made = made[elsewhere]
+    start, limit = takes.start[rows[waited]], np.minimum(LIMITS.turn_ns, LIMITS.most * takes.idle[rows[waited]])
+    name, ends = job.activities.name[made], job.moment(2 * made + 1)
+    last = np.searchsorted(ends, start, side="right")[:, None] - 1 - np.arange(_NEAREST)
+    best: tuple[float, float, Array, Array, Array] | None = None
+    for each in np.unique(name[np.maximum(last, 0)]).tolist():
+        of_name = np.flatnonzero(name == each)
+        at = np.searchsorted(ends[of_name], start, side="right") - 1
+        delay = start - ends[of_name[at]]
+        agrees = (at >= 0) & (delay <= limit)
+        share = float(agrees.mean())
+        too_few = agrees.sum() < LIMITS.often or share < LIMITS.nearly_all
+        chance = _by_chance(ends[of_name], start[agrees], takes.idle[rows[waited[agrees]]], delay[agrees])
+        if too_few or chance > LIMITS.chance:
+            continue
+        candidate = (share, -float(np.median(delay[agrees])), made[of_name], waited[agrees], at[agrees])
+        best = max(best, candidate, key=lambda of: of[:2]) if best else candidate
+    if best is None:
+        return None
+    share, _, made, woken, by = best
+    return _Link(takes, rows, made, woken, by, round(Confidence.LIKELY * share))
+
+
+def _by_chance(ends: Array, start: Array, idle: Array, delay: Array) -> float:
+    """Return how likely it is that moments of waiting threads have ends before them that are as near as these.
+
+    Each moment is compared with those shortly before and after it: operators end in phases of a step, and a thread may
+    wake in the same phase without being woken by them.
+
+    Args:
+        ends: the ends, ns, ascending.
+        start: the moments, ns.
+        idle: how long the thread waited until each moment, ns, positive.
+        delay: from the last end before each moment to the moment, ns.
+    """
+    if not len(delay):
+        return 1.0
+    reach = max(1, int(delay.max()))
+    around = np.minimum(idle, LIMITS.few * reach)
+    near = np.concatenate(([0], np.cumsum(np.minimum(np.append(np.diff(ends), reach), reach))))
+    first, last = np.searchsorted(ends, start - around), np.searchsorted(ends, start + around, side="right")
+    share = np.maximum(near[last] - near[first], delay) / (2 * around)
+    return float(np.minimum(share, 1.0).prod())
+
+
+def _counted(job: Job, link: _Link) -> HandOvers:
+    """Return the hand-overs to all operators of a link: those seen, and, where counting tells, all others."""
+    takes, rows, made, woken, by, sure = link
+    target = _first_moments(takes, rows[woken], job.moment(2 * made[by] + 1))
+    found = HandOvers(2 * made[by] + 1, target, np.full(len(by), sure))
+    each = round((by[-1] - by[0]) / max(1, int(woken[-1] - woken[0])))  # how many are made for one that takes
+    offset = by - each * woken
+    usual = int(np.median(offset))
+    if each < 1 or (offset == usual).mean() < LIMITS.nearly_all:
+        return found
+    last = min(each, LIMITS.in_a_row)
+    taker = np.repeat(np.arange(len(rows)), last)
+    maker = each * taker + usual - np.tile(np.arange(last), len(rows))
+    known = (maker >= 0) & (maker < len(made))
+    taker, maker = taker[known], maker[known]
+    in_time = job.moment(2 * made[maker] + 1) <= takes.start[rows[taker]]
+    new = in_time & ~(np.isin(taker, woken) & np.isin(maker, by))
+    taker, maker = taker[new], maker[new]
+    counted = HandOvers(2 * made[maker] + 1, 2 * takes.item[rows[taker]], np.full(len(maker), Confidence.COUNTED))
+    return HandOvers(*map(np.concatenate, zip(found, counted, strict=True)))
+
+
+def _stocked(job: Job, items: Array, links: Sequence[_Link]) -> list[HandOvers]:
+    """Return the hand-overs in the other direction of each link, in which no thread ever waited.
+
+    If a producer waits for room in a queue, the consumer would wait for the producer if it were faster, and the other
+    way round. Which item it takes is not known, because the length of the queue is not. The edges assume the shortest
+    one with which neither side slows the other one down below its own speed.
+
+    Args:
+        job: the job.
+        items: the operators of all threads.
+        links: what is known to wake what.
+    """
+    name, lane = job.activities.name, job.activities.lane
+    known = {_names(name, link) for link in links}
+    parts, done = [], set()
+    for link in links:
+        waits, frees = names = _names(name, link)
+        if (frees, waits) in known or names in done:
+            continue
+        done.add(names)
+        takers, makers = (items[name[items] == each] for each in (frees, waits))
+        takers = takers[np.argsort(job.moment(2 * takers), kind="stable")]
+        makers = makers[np.argsort(job.moment(2 * makers + 1), kind="stable")]
+        count = np.unique(lane[makers])
+        room = _index(makers, link.takes.item[link.rows[link.woken]]) - _index(takers, link.made[link.by])
+        usual = int(np.median(room))
+        if len(np.unique(lane[takers])) > 1 or lane[takers[0]] in count or (room == usual).mean() < LIMITS.nearly_all:
+            continue
+        order = np.arange(len(takers))
+        ready = np.searchsorted(job.moment(2 * makers + 1), job.moment(2 * takers), side="right") - 1
+        item = order + min(int((ready - order).min()), usual - len(count) - 1)
+        exists = (item >= 0) & (item < len(makers))
+        sure = np.full(exists.sum(), Confidence.FIRST_POSSIBLE)
+        parts.append(HandOvers(2 * makers[item[exists]] + 1, 2 * takers[exists], sure))
+    return parts
+
+
+def _names(name: npt.NDArray[np.int32], link: _Link) -> tuple[int, int]:
+    """Return (the name of the operators that wait, the name of those that they wait for)."""
+    return int(name[link.takes.item[link.rows[0]]]), int(name[link.made[0]])
+
+
+def _index(among: Array, wanted: Array) -> Array:
+    """Return where in some distinct activities others of them are."""
+    order = np.argsort(among)
+    return order[np.searchsorted(among, wanted, sorter=order)]
+
+
+def _first_moments(takes: _Takes, rows: Array, since: Array) -> Array:
+    """Return the vertex of the thread's first moment since each time (ns), at the latest the operator's start."""
+    target = 2 * takes.item[rows]
+    for lane in np.unique(takes.lane[rows]).tolist():
+        own, thread = takes.lane[rows] == lane, takes.threads[lane]
+        at = np.searchsorted(thread.times, since[own])
+        sooner = thread.times[at] < takes.start[rows[own]]
+        target[own] = np.where(sooner, thread.vertices[at], target[own])
+    return target
+
+
+def loaders(job: Job) -> npt.NDArray[np.int32]:
+    """Return for each stretch of `Job.slices` the annotation or operator of a loader whose own time it is, else -1.
+
+    What is open innermost has the time, also if it is an annotation in a Python frame. Python frames inside a loader
+    with workers wait for these: their time is the loader's.
+    """
+    acts = job.activities
+    names = names_that(is_data_loader, job.names)
+    source, _, owner = job.slices()
+    out = np.full(len(source), -1, np.int32)
+    if not names.any():
+        return out
+    is_loader = np.append(names[acts.name], [False])
+    around = acts.parent[source >> 1]
+    here = np.flatnonzero(is_loader[owner] | is_loader[source >> 1] | is_loader[around])
+    innermost = np.where(source[here] & 1, around[here], source[here] >> 1)
+    out[here] = np.where(is_loader[innermost], innermost, np.where(is_loader[owner[here]], owner[here], -1))
+    waits = np.flatnonzero((names & names_that(has_loader_workers, job.names))[acts.name] & ~acts.on_device)
+    if len(waits) and ActivityKind.PYTHON in acts.kind:
+        frames = np.flatnonzero((owner >= 0) & (acts.kind[owner] == ActivityKind.PYTHON))
+        waited = _around(job, source[frames], waits)
+        out[frames[waited >= 0]] = waited[waited >= 0]
+    return out
+
+
+def waited_loaders(job: Job, vertex: Array) -> Ints:
+    """Return for each vertex the annotation or operator of a loader whose workers its thread waits for, or -1."""
+    begins, region = job.worker_loads
+    if not len(begins):
+        return np.full(len(vertex), -1, np.int64)
+    at = np.minimum(np.searchsorted(begins, vertex), len(begins) - 1)
+    return np.where(begins[at] == vertex, region[at], -1).astype(np.int64)
+
+
+def worker_loads(job: Job) -> tuple[Array, Array]:
+    """Return (vertex where it begins, annotation or operator of the loader) of each wait for a loader's workers.
+
+    They are sorted by vertex.
+    """
+    source, _, _ = job.slices()
+    loads = np.flatnonzero(job.loaders >= 0)
+    loads = loads[names_that(has_loader_workers, job.names)[job.activities.name[job.loaders[loads]]]]
+    loads = loads[np.argsort(source[loads], kind="stable")]
+    return source[loads], job.loaders[loads]
+
+
+def _around(job: Job, vertex: Array, regions: Array) -> Array:
+    """Return for each moment of a host thread the region on its thread that lasts then, the last to start; else -1."""
+    acts = job.activities
+    origin = int(acts.start.min())
+    span = int((acts.start + acts.duration).max()) - origin + 1
+    begin = acts.lane[regions].astype(np.int64) * span + acts.start[regions] - origin
+    order = np.argsort(begin, kind="stable")
+    at = np.searchsorted(
+        begin[order], acts.lane[vertex // 2].astype(np.int64) * span + acts.moment(vertex) - origin, "right"
+    )
+    region = regions[order][np.maximum(at - 1, 0)]
+    lasts = (at > 0) & (acts.lane[region] == acts.lane[vertex // 2])
+    return np.where(lasts & (acts.moment(vertex) < acts.start[region] + acts.duration[region]), region, -1)

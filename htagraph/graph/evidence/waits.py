@@ -1,0 +1,422 @@
+"""What a wait waits for, where the trace does not name it: hypotheses per call site, tested against recorded times.
+
+A hypothesis names, for each wait of a site, a position in the order of calls (an *anchor*: a record, a launch, the wait
+itself) and a stream; the wait is for the last work enqueued on the stream before the anchor. A wait that ended before
+that work refutes the hypothesis. A wait that ended right after that work, and that nothing else explains, supports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.core.issues import Issue
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import names_like
+from htagraph.graph.evidence.calls import Calls
+from htagraph.graph.evidence.job import Job
+from htagraph.graph.tolerances import LIMITS
+from htagraph.trace.columns import Table
+
+__all__ = [
+    "Answer",
+    "AwaitRows",
+    "Ordered",
+    "Plausible",
+    "Returns",
+    "Site",
+    "await_rows",
+    "best",
+    "in_order",
+    "records_back",
+    "returns",
+    "sampled",
+    "start_window",
+    "unresolved_waits",
+]
+
+_SAMPLE = 400
+"""Hypotheses are tested on at most this many waits of a site, evenly spread. Chosen for time; 1 % of 400 is 4. Doubled,
+testing takes twice as long."""
+_MAX_RECORDS_BACK = 12
+"""How many records before a wait the awaited one may be. Chosen: libraries record few events between a record and its
+wait. Doubled, testing takes twice as long, and a few more rare waits are resolved."""
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """The waits of one call site."""
+
+    position: Ints
+    """The positions of the waiting calls."""
+    over: Ints
+    """When each wait ended, ns; the work that it waited for ended before."""
+    free: Ints
+    """When each wait would have ended if it had waited for nothing, ns."""
+    window: int
+    """A wait ends at most this long after the work that it waited for, ns."""
+    tolerance: int = LIMITS.tick_ns
+    """By the errors of clocks, a wait may seem to end this long before that work, ns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The hypothesis that fits a site best."""
+
+    lane: Ints
+    anchor: Ints
+    source: Ints
+    """The work that each wait waited for, -1 for none."""
+    explained: int
+    """How many waits of the sample ended right after that work, and would have ended earlier without it."""
+    unexplained: int
+    """How many waits of the sample took visibly long without being explained."""
+    number: int = 0
+    """The number of the hypothesis, in the order in which they were tried."""
+
+
+class Plausible(IntEnum):
+    """Whether a hypothesis is plausible in itself, so that it needs less evidence."""
+
+    NO = 0  # accepted only if it explains at least two waits, and a fifth of those that were visibly long
+    YES = 1  # accepted if it is not refuted and no other hypothesis explains more
+
+
+Hypothesis: TypeAlias = tuple[Array, Array, Plausible]
+"""(stream's lane for each wait, anchor of each wait, how plausible)."""
+
+
+def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer | None:
+    """Return the hypothesis that explains most waits and is not refuted (the first on ties), or None."""
+    sample = sampled(len(site.position))
+    over, free = site.over[sample], site.free[sample]
+    chosen: Hypothesis | None = None
+    score, chosen_number = -1.0, 0
+    visible = int(np.count_nonzero(over - free > LIMITS.tick_ns))
+    for number, (lane, anchor, plausible) in enumerate(hypotheses):
+        source = calls.enqueued.last_before(lane[sample], anchor[sample])
+        feasible, explained = _tested(calls, site, over, free, source)
+        enough = explained > 0 if plausible else explained >= max(2, visible / 5)
+        if not feasible or not (enough or plausible) or not (source >= 0).any():
+            continue
+        if explained > score * LIMITS.clearer or chosen is None:
+            chosen, score, chosen_number = (lane, anchor, plausible), float(explained), number
+        if score >= visible:
+            break  # none can explain more
+    if chosen is None:
+        return None
+    lane, anchor, _ = chosen
+    source = calls.enqueued.last_before(lane, anchor)
+    return Answer(lane, anchor, source, int(score), visible - int(score), chosen_number)
+
+
+def sampled(count: int) -> Ints:
+    """Return which of so many waits hypotheses are tested on: all if they are few, else some, evenly spread."""
+    return np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64)
+
+
+def _tested(calls: Calls, site: Site, over: Array, free: Array, source: Array) -> tuple[bool, int]:
+    """Return (whether the sources ended before the waits did, how many waits they explain).
+
+    Args:
+        calls: the calls of the job.
+        site: the site.
+        over: when some waits of it ended, ns.
+        free: when each of them would have ended if it had waited for nothing, ns.
+        source: what each of them may have waited for, -1 for nothing.
+    """
+    known = source >= 0
+    end = calls.job.activities.end[np.maximum(source, 0)]
+    fits = ~known | (end <= over + site.tolerance)
+    if not len(fits) or np.count_nonzero(fits) / len(fits) < 1 - LIMITS.damaged:
+        return False, 0
+    explains = known & fits & (end > free + LIMITS.tick_ns) & (over - end <= site.window)
+    return True, int(np.count_nonzero(explains))
+
+
+def records_back(
+    calls: Calls, position: Array, thread: Array | None = None, only: Array | None = None
+) -> Iterator[tuple[Array, Array]]:
+    """Yield for k = 1, 2… the k-th latest record on the thread before each call, and the lane of the launch before it.
+
+    Both are -1 if there is none. There are as many pairs as records before any of the calls, up to a limit.
+
+    Args:
+        calls: the calls of the job.
+        position: the position of each call, or where a call that does not count would be.
+        thread: the lane of each call's thread; by default that of the call at the position.
+        only: for which of the calls records and lanes are looked up; by default for all.
+    """
+    records, key, lane = calls.record_order
+    stride = len(calls.row) + 1
+    first = (calls.thread[position] if thread is None else thread) * stride
+    at, begin = np.searchsorted(key, first + position), np.searchsorted(key, first)
+    most = min(_MAX_RECORDS_BACK, int((at - begin).max(initial=0)))
+    if only is not None:
+        at, begin = at[only], begin[only]
+    for back in range(1, most + 1):
+        index = np.maximum(at - back, 0)
+        exists = at - back >= begin
+        yield np.where(exists, records[index], -1), np.where(exists, lane[index], -1)
+
+
+@dataclass(frozen=True, eq=False)
+class Ordered:
+    """Calls in the order of their positions, counted within each epoch (step)."""
+
+    position: Ints
+    """Their positions, ascending."""
+    order: Ints
+    """The calls by epoch, and within one by position."""
+    epochs: Ints
+    """The epochs that have any, ascending."""
+    first: Ints
+    """Where each epoch begins in `order`, and where the last one ends."""
+
+    @staticmethod
+    def of(position: Array, epoch: Array) -> Ordered:
+        """Return calls by epoch.
+
+        Args:
+            position: the position of each call, ascending.
+            epoch: the epoch of each call.
+        """
+        order = np.arange(len(epoch)) if (epoch[1:] >= epoch[:-1]).all() else np.argsort(epoch, kind="stable")
+        by_epoch = epoch[order]
+        first = np.concatenate(([0], np.flatnonzero(by_epoch[1:] != by_epoch[:-1]) + 1, [len(order)]))
+        return Ordered(position, order, by_epoch[first[:-1]] if len(order) else by_epoch, first[: len(order) + 1])
+
+    @cached_property
+    def count(self) -> Ints:
+        """How many calls each epoch has."""
+        return np.diff(self.first)
+
+    @cached_property
+    def _place(self) -> tuple[Array, Array]:
+        """Return for each call (the number of its epoch in `epochs`, how many calls of the epoch precede it)."""
+        number, nth = np.empty(len(self.order), np.int64), np.empty(len(self.order), np.int64)
+        number[self.order] = np.repeat(np.arange(len(self.epochs)), self.count)
+        nth[self.order] = np.arange(len(self.order)) - np.repeat(self.first[:-1], self.count)
+        return number, nth
+
+    def _beside(self, others: Ordered) -> tuple[Array, Array]:
+        """Return for each epoch (where it begins in the order of some other calls, how many of them it has)."""
+        if np.array_equal(self.epochs, others.epochs):
+            return others.first[:-1], others.count
+        if not len(others.epochs):
+            return np.zeros_like(self.count), np.zeros_like(self.count)
+        at = np.minimum(np.searchsorted(others.epochs, self.epochs), len(others.epochs) - 1)
+        known = others.epochs[at] == self.epochs
+        return np.where(known, others.first[at], 0), np.where(known, others.count[at], 0)
+
+    def as_many(self, others: Ordered) -> bool:
+        """Return whether nearly all epochs of these calls have as many of some other calls."""
+        same = self.count == self._beside(others)[1]
+        return bool(len(same) and np.count_nonzero(same) / len(same) >= 1 - LIMITS.damaged)
+
+    def match(self, others: Ordered) -> Ints:
+        """Return for the m-th call of each epoch the position of the m-th of some other calls in it, if before it.
+
+        -1 stands for none.
+        """
+        begin, count = self._beside(others)
+        if np.array_equal(self.count, count) and len(self.order) == len(others.order):
+            match = np.empty(len(self.order), np.int64)
+            match[self.order] = others.position[others.order]
+            return np.where(match < self.position, match, -1)
+        number, nth = self._place
+        has = nth < count[number]
+        if not has.any():
+            return np.full(len(nth), -1, np.int64)
+        match = others.position[others.order[np.where(has, begin[number] + nth, 0)]]
+        return np.where(has & (match < self.position), match, -1)
+
+
+def in_order(epoch: Array, position: Array, others: Array, other_epoch: Array) -> tuple[Array, bool]:
+    """Return (for the m-th wait of each epoch, the m-th of some other calls in it; whether that fits all epochs).
+
+    The other call is -1 if there is none or if it comes after the wait. It fits if no other call is -1 and nearly all
+    epochs with waits have as many other calls as waits.
+
+    Args:
+        epoch: the epoch (step) of each wait.
+        position: the position of each wait, ascending.
+        others: the positions of the other calls, ascending.
+        other_epoch: the epoch of each of them.
+    """
+    waits, calls = Ordered.of(position, epoch), Ordered.of(others, other_epoch)
+    match = waits.match(calls)
+    return match, waits.as_many(calls) and bool((match >= 0).all())
+
+
+@dataclass(frozen=True)
+class Returns:
+    """How soon blocking calls of a rank return after the work that they wait for, as recorded.
+
+    Host and device have a clock each, and the two may disagree: a call may seem to return before the work ended.
+    """
+
+    tolerance: int = LIMITS.tick_ns
+    """A call may seem to return this long before the work ended, ns."""
+    window: int = LIMITS.usual_return_ns
+    """A call returns at most this long after the work ended, ns."""
+    soonest: int = -LIMITS.tick_ns
+    """The soonest usual return after the end of the work, ns; far above 0 if the device's clock is late."""
+
+
+def returns(calls: Calls, rank: int) -> Returns:
+    """Return how soon blocking calls of a rank return: of its stream syncs and its copies to pageable memory."""
+    known = calls.job.returns
+    if rank not in known:
+        known[rank] = _measured(calls, rank)
+    return known[rank]
+
+
+def _measured(calls: Calls, rank: int) -> Returns:
+    job, acts = calls.job, calls.job.activities
+    syncs = calls.of_kind_on(rank, ActivityKind.SYNC)
+    name = acts.name[calls.row[syncs]]
+    of_event = names_like(job.naming.event_sync, job.names, name)
+    streams = syncs[~of_event & ~names_like(job.naming.device_sync, job.names, name)]
+    own = acts.of_rank(rank)
+    copies = own.start + np.flatnonzero((acts.kind[own] == ActivityKind.MEMORY) & (acts.cause[own] >= 0))
+    for pattern in (job.naming.pageable, job.naming.to_host):
+        copies = copies[names_like(pattern, job.names, acts.name[copies])]
+    source = calls.enqueued.last_before(calls.lane_at(calls.before[streams]), streams)
+    call = np.concatenate([calls.row[streams[source >= 0]], acts.cause[copies]])
+    source = np.concatenate([source[source >= 0], copies])
+    # a sync right after a blocking copy finds nothing pending, and its return is no measure: leave it out
+    waited = acts.end[source] > acts.start[call]
+    late = (acts.end[call] - acts.end[source])[waited]
+    late = late[np.abs(late) <= LIMITS.longest_return_ns]
+    soonest, tolerance = -LIMITS.tick_ns, LIMITS.tick_ns
+    if len(late) >= LIMITS.returns:
+        soonest = int(np.percentile(late, 5)) - LIMITS.tick_ns
+        tolerance = int(np.clip(-soonest, LIMITS.tick_ns, LIMITS.two_clocks_ns))
+    events = syncs[of_event]
+    for record, lane in records_back(calls, events):
+        source = calls.enqueued.last_before(lane, record)
+        after = (acts.end[calls.row[events]] - acts.end[np.maximum(source, 0)])[source >= 0]
+        late = np.concatenate([late, after[(after >= 0) & (after <= LIMITS.longest_return_ns)]])
+        break
+    window = LIMITS.usual_return_ns
+    if len(late) >= LIMITS.returns:
+        window = int(np.clip(1.5 * np.median(late), LIMITS.usual_return_ns, LIMITS.longest_return_ns))
+    return Returns(tolerance, window, max(soonest, -tolerance))
+
+
+def start_window(calls: Calls, rank: int, least: int, latency: int) -> int:
+    """Return how soon the device of a rank starts work after what it waited for on another stream has ended, ns.
+
+    That is seen where collectives wait for the computation before them, which they always do.
+
+    Args:
+        calls: the calls of the job.
+        rank: the rank.
+        least: the least window, ns, also where nothing is seen.
+        latency: work that starts this soon after its launch need not have waited, ns.
+    """
+    acts, main = calls.job.activities, calls.lanes[rank][0]
+    of_rank = calls.of_rank(rank)
+    position = of_rank.start + np.flatnonzero(calls.communicates[of_rank] & (calls.launched[of_rank] != main))
+    lane = calls.launched[position]
+    before, own = (calls.enqueued.last_before(each, position) for each in (np.full(len(position), main), lane))
+    start = acts.start[calls.enqueued.first_from(lane, position)]
+    end = np.where(before >= 0, acts.end[before], 0)
+    ready = np.maximum(acts.start[calls.row[position]] + latency, np.where(own >= 0, acts.end[own], 0))
+    after = (start - end)[(end > ready) & (start >= end) & (start <= end + 4 * LIMITS.window_ns)]
+    return int(np.clip(2 * np.median(after), least, 4 * LIMITS.window_ns)) if len(after) else least
+
+
+def unresolved_waits(job: Job, counts: Mapping[int, int], what: str) -> tuple[Issue, ...]:
+    """Return an issue for each rank some of whose waits have no edge.
+
+    Args:
+        job: the job.
+        counts: by rank, how many waits have no edge.
+        what: which waits these are, and why.
+    """
+    return tuple(
+        Issue(str(job.traces[rank].path), "waits_unresolved", f"{what}; left out", count, rank)
+        for rank, count in sorted(counts.items())
+        if count
+    )
+
+
+_NO_STREAM = 4_294_967_295
+"""How Kineto of 2023 wrote "no stream": -1 as 32 bits without a sign."""
+
+
+@dataclass(frozen=True, eq=False)
+class AwaitRows:
+    """The cuda_sync rows of a job, which name by ids what waited for what."""
+
+    rank: Ints
+    correlation: Ints
+    """The correlation id of the waiting call."""
+    position: Ints
+    """The position of the waiting call, or where it would be if it is not in the file."""
+    lane: Ints
+    """The stream that waits or is waited for; -1 for none or all."""
+    record_lane: Ints
+    """The stream where the awaited event was recorded; -1 if unknown."""
+    record: Ints
+    """Position of the call that recorded the event; -1 if unknown."""
+    awaits_event: Mask
+    """Whether the call waited for an event, not for a stream or a device."""
+
+
+def await_rows(calls: Calls) -> AwaitRows:
+    """Return the cuda_sync rows of all ranks."""
+    streams = {(lane.rank, lane.device, lane.stream): i for i, lane in enumerate(calls.job.lanes)}
+    parts = []
+    for rank, trace in sorted(calls.job.traces.items()):
+        which = trace.in_categories("cuda_sync")
+        if which.any():
+            parts.append(_await_rows(calls, rank, trace.events.take(which), trace.names, streams))
+    names = AwaitRows.__dataclass_fields__
+    empty = [np.zeros(0, bool if name == "awaits_event" else np.int64) for name in names]
+    return AwaitRows(*(np.concatenate(column) for column in zip(empty, *parts, strict=True)))
+
+
+def _await_rows(
+    calls: Calls, rank: int, table: Table, names: tuple[str, ...], streams: dict[tuple[int, int, int], int]
+) -> tuple[Array, ...]:
+    """Return the columns of one rank.
+
+    Args:
+        calls: the calls of the job.
+        rank: the rank.
+        table: its cuda_sync rows.
+        names: the texts of their names.
+        streams: the lane of each (rank, device, stream).
+    """
+    device = np.maximum(table.arg("device"), 0)
+
+    def lanes(column: str) -> Array:
+        on, stream, place = _distinct_pairs(device, table.arg(column))
+        numbers = [
+            -1 if number in (-1, _NO_STREAM) else streams.get((rank, ordinal, number), -1)
+            for ordinal, number in zip(on, stream, strict=True)
+        ]
+        return np.array(numbers, np.int64)[place]
+
+    correlation, record = table.arg("correlation"), table.arg("wait_on_record")
+    record_at = np.where(record > 0, calls.by_correlation(rank, np.maximum(record, 0)), -1)
+    awaits_event = names_like(calls.job.naming.event_sync, names, table.name)
+    return (
+        np.full(len(table), rank, np.int64), correlation, calls.by_correlation(rank, correlation), lanes("stream"),
+        lanes("wait_on_stream"), record_at, awaits_event,
+    )  # fmt: skip
+
+
+def _distinct_pairs(first: Array, second: Array) -> tuple[list[int], list[int], Array]:
+    """Return the distinct pairs of two columns, as two lists, and the number of each row's pair among them."""
+    pairs, place = np.unique(np.stack((first, second)), axis=1, return_inverse=True)
+    return pairs[0].tolist(), pairs[1].tolist(), place.ravel()

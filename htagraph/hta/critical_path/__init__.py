@@ -1,1 +1,0 @@
-"""HTA's critical-path graph as a view of ours."""

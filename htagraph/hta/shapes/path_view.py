@@ -1,0 +1,426 @@
+"""The graph of one rank's window as HTA draws it: its nodes, our edges between them in its five types, its path."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from htagraph.core.arrays import Array
+from htagraph.core.kinds import ActivityKind, EdgeKind, edges_with
+from htagraph.core.naming import RUNTIME_CATEGORIES, names_that
+from htagraph.graph.construction.nesting import nest, nesting_order
+from htagraph.graph.dependency_graph import DependencyGraph
+
+if TYPE_CHECKING:
+    from htagraph.hta.shapes.job import HtaJob
+
+__all__ = [
+    "NOBODY",
+    "TYPES",
+    "BoundType",
+    "CPEdge",
+    "CPEdgeType",
+    "CPNode",
+    "Columns",
+    "View",
+    "flag",
+    "heaviest_path",
+    "view_of",
+]
+
+Number: TypeAlias = int | float
+
+OPERATOR, DEPENDENCY, LAUNCH, KERNEL, SYNC = range(5)
+"""The types of edges, in the order of `CPEdgeType`."""
+NOBODY = -2
+"""The owner of an edge whose time belongs to no event; -1 is HTA's number for time outside of any operator."""
+
+_HOST_CATEGORIES = RUNTIME_CATEGORIES | {"cpu_op", "hpu_op"}
+_ONLY_IF_IT_WAITED = ("cudaMemcpyAsync",)
+_LOCKING = ("cudaHostAlloc", "cudaLaunchKernel", *_ONLY_IF_IT_WAITED)
+_BLOCKING = (
+    "cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventQuery", "cudaEventSynchronize", "cudaMemcpy",
+    *_ONLY_IF_IT_WAITED,
+)  # fmt: skip
+_LONGEST_PAUSE_NS = 1_500_000
+"""From one kernel's end to the next one's start on its stream: HTA draws an edge between them below 1500 µs. With twice
+as much, longer stretches in which a stream was idle count as the overhead between two kernels."""
+_ONTO_DEVICE = edges_with("enqueued")
+_WAITS = edges_with("waits")
+_ORDERS = edges_with("threads")
+
+
+def flag(name: str) -> bool:
+    """Return whether an environment variable of HTA's is set to 1; asked at every call."""
+    return os.environ.get(name, "0") == "1"
+
+
+class CPEdgeType(Enum):
+    """The types of edges, with HTA's names."""
+
+    OPERATOR_KERNEL = "critical_path_operator"
+    DEPENDENCY = "critical_path_dependency"
+    KERNEL_LAUNCH_DELAY = "critical_path_kernel_launch_delay"
+    KERNEL_KERNEL_DELAY = "critical_path_kernel_kernel_delay"
+    SYNC_DEPENDENCY = "critical_path_sync_dependency"
+
+
+TYPES = tuple(CPEdgeType)
+"""The types by their code in `View.edges`."""
+
+
+class BoundType(Enum):
+    """What bounds the time of an edge, with HTA's names."""
+
+    GPU_KERNEL_KERNEL_OVERHEAD = "gpu_kernel_kernel_overhead"
+    GPU_KERNEL_LAUNCH_OVERHEAD = "gpu_kernel_launch_overhead"
+    DATA_LOADING = "data_loading"
+    CPU_BOUND = "cpu_bound"
+    GPU_COMPUTE_BOUND = "gpu_compute_bound"
+    GPU_COMMUNICATION_BOUND = "gpu_communication_bound"
+
+
+@dataclass
+class CPNode:
+    """The start or the end of an event."""
+
+    idx: int = -1
+    ev_idx: int = -1
+    ts: Number = 0
+    is_start: bool = False
+    is_blocking: bool = False
+
+
+@dataclass(frozen=True)
+class CPEdge:
+    """A part of an event's time, or the reason why one moment came after another."""
+
+    begin: int
+    end: int
+    type: CPEdgeType
+    weight: Number = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Edges in the order in which HTA would add them."""
+
+    source: Array
+    """Nodes."""
+    target: Array
+    kind: Array
+    weight: Array
+    """Time of each edge, ns."""
+    owner: Array
+    """Position in the file of the event that takes this time."""
+
+    @staticmethod
+    def of(source: Array, target: Array, kind: Array | int, weight: Array | int, owner: Array | int) -> Columns:
+        """Return edges; a single number applies to all of them."""
+        many = len(source)
+        return Columns(source, target, *(np.broadcast_to(np.asarray(each), many) for each in (kind, weight, owner)))
+
+    def take(self, rows: Array) -> Columns:
+        """Return the edges in some rows."""
+        return Columns(*(getattr(self, name)[rows] for name in Columns.__dataclass_fields__))
+
+    @staticmethod
+    def concatenate(parts: Sequence[Columns]) -> Columns:
+        """Return the edges of all parts, one part after the other."""
+        names = Columns.__dataclass_fields__
+        return Columns(*(np.concatenate([getattr(part, name) for part in parts]).astype(np.int64) for name in names))
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Nodes by (time, event), a node's number being its position; edges in the order in which HTA would add them."""
+
+    event: Array
+    """Position in the file of each node's event."""
+    vertex: Array
+    """The vertex of the dependency graph; -1 for cuda_sync events, which are no activities."""
+    time: Array
+    """ns on the rank's own clock."""
+    is_start: Array
+    is_blocking: Array
+    kind: Array
+    """ActivityKind of each node's event; that of device work for cuda_sync events."""
+    edges: Columns
+    rank: int
+    window: tuple[int, int]
+    """First and last moment, ns on the rank's own clock."""
+    first_ns: int
+    """The moment from which HTA's times of the nodes count."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Which activities of a graph have nodes."""
+
+    graph: DependencyGraph
+    host: Array
+    """Activities of the host that have nodes."""
+    device: Array
+    """Activities of the device that have nodes."""
+    nodes: View
+    node_of: Array
+    """The node of each vertex of the graph, -1 for none."""
+
+
+def view_of(
+    job: HtaJob,
+    rank: int,
+    window: tuple[int, int],
+    data_load_events: Sequence[str] = (),
+    *,
+    zero_launches: bool = False,
+) -> View:
+    """Return the view of what a rank's host began in a window, and of the device work that this launched.
+
+    Args:
+        job: the job.
+        rank: one of its ranks.
+        window: first and last ns, on the rank's clock, at which host activities begin that count.
+        data_load_events: parts of names of annotations that are nodes as well.
+        zero_launches: give work that waited for other work an edge of weight 0 from its launch, too.
+    """
+    graph, acts = job.graph, job.graph.activities
+    of_rank = acts.of_rank(rank)
+    start, some = acts.start[of_rank], (acts.duration[of_rank] > 0) & (acts.event[of_rank] >= 0)
+    begun = ~acts.on_device[of_rank] & some & (start >= window[0]) & (start <= window[1])
+    begun = of_rank.start + np.flatnonzero(begun)  # without activities too short to be seen
+    shown = names_that(lambda name: name in _HOST_CATEGORIES, graph.names)[acts.category[begun]]
+    loads = names_that(lambda name: any(each in name for each in data_load_events), graph.names)[acts.name[begun]]
+    host = begun[shown | loads]
+    in_window = np.zeros(len(acts), np.bool_)
+    in_window[begun] = True
+    device = np.flatnonzero(acts.on_device & (acts.cause >= 0))
+    device = device[in_window[acts.cause[device]]]
+    nodes = _nodes(job, (rank, window), np.concatenate((host, device)), _sync_rows(job, rank, begun))
+    node_of = np.full(graph.vertex_count, -1, np.int64)
+    known = np.flatnonzero(nodes.vertex >= 0)
+    node_of[nodes.vertex[known]] = known
+    drawn = _Drawn(graph, host, device, nodes, node_of)
+    edges = Columns.concatenate([*_host_edges(drawn), _device_edges(drawn, zero_launches=zero_launches)])
+    _, first = np.unique(edges.source * np.int64(len(nodes.event)) + edges.target, return_index=True)
+    return replace(nodes, edges=edges.take(np.sort(first)))
+
+
+def _sync_rows(job: HtaJob, rank: int, begun: Array) -> tuple[Array, Array, Array]:
+    """Return (position, start, end) of the cuda_sync events for which HTA has nodes, though never an edge."""
+    trace, events = job.traces[rank], job.traces[rank].events
+    rows = np.flatnonzero(trace.in_categories("cuda_sync"))
+    if len(rows):
+        correlation = events.arg("correlation")[rows]
+        within = np.isin(correlation, job.graph.activities.arg("correlation")[begun]) & (correlation > 0)
+        within |= names_that(lambda name: name == "Stream Wait Event", trace.names)[events.name[rows]]
+        rows = rows[within & (events.arg("stream")[rows] >= 0) & (correlation >= 0)]
+    return events.index[rows], events.start[rows], events.start[rows] + events.duration[rows]
+
+
+def _nodes(job: HtaJob, place: tuple[int, tuple[int, int]], chosen: Array, rows: tuple[Array, Array, Array]) -> View:
+    """Return the nodes of some activities and cuda_sync events of a rank's window, without edges."""
+    acts, none = job.graph.activities, np.zeros(0, np.int64)
+    position, start, end = rows
+    event = np.concatenate((acts.event[chosen], position)).astype(np.int64)
+    activity = np.concatenate((chosen, np.full(len(position), -1)))
+    blocks = (_named(job.graph, chosen, _BLOCKING) | (acts.kind[chosen] == ActivityKind.SYNC)) & ~acts.on_device[chosen]
+    kind = np.concatenate((acts.kind[chosen], np.full(len(position), ActivityKind.DEVICE_OTHER)))
+    time = np.concatenate((acts.start[chosen], start, acts.start[chosen] + acts.duration[chosen], end))
+    order = np.lexsort((np.concatenate((event, event)), time))
+    at, is_start = order % max(1, len(event)), order < len(event)
+    return View(
+        event=event[at], vertex=np.where(activity[at] >= 0, 2 * activity[at] + ~is_start, -1), time=time[order],
+        is_start=is_start, is_blocking=np.concatenate((blocks, np.zeros(len(position), np.bool_)))[at],
+        kind=kind[at], edges=Columns.of(none, none, 0, 0, 0), rank=place[0], window=place[1], first_ns=job.first_ns,
+    )  # fmt: skip
+
+
+def _named(graph: DependencyGraph, activities: Array, names: Sequence[str]) -> Array:
+    """Return which activities have one of some names."""
+    return names_that(lambda name: name in names, graph.names)[graph.activities.name[activities]]
+
+
+def _host_edges(drawn: _Drawn) -> list[Columns]:
+    """Return the edges along threads, through the operators and between the outermost ones, and between threads.
+
+    HTA draws those calls first that hold the runtime's lock, so that of paths of one weight theirs is taken.
+    """
+    nodes, time = drawn.nodes, drawn.nodes.time
+    vertices = _along_threads(drawn)
+    here, lane = drawn.node_of[vertices], drawn.graph.activities.lane[vertices >> 1]
+    depth = np.cumsum(1 - 2 * (vertices % 2))  # of all threads, as each comes back to 0
+    same = lane[1:] == lane[:-1]
+    source, target, inside = here[:-1][same], here[1:][same], depth[:-1][same] > 0
+    free = np.zeros(len(nodes.event), np.bool_)
+    own = drawn.host[~(_named(drawn.graph, drawn.host, _ONLY_IF_IT_WAITED) & ~_waited(drawn.graph)[drawn.host])]
+    free[drawn.node_of[2 * own + 1]] = nodes.is_blocking[drawn.node_of[2 * own + 1]]
+    weight = np.where(inside & ~free[target], time[target] - time[source], 0)
+    owner = np.where(inside, _owner(drawn, source, target), NOBODY)
+    chain = Columns.of(source, target, np.where(inside, OPERATOR, DEPENDENCY), np.maximum(0, weight), owner)
+    calls = drawn.host[_named(drawn.graph, drawn.host, _LOCKING)]
+    calls = calls[np.argsort(drawn.node_of[2 * calls + 1])]
+    begin, end = drawn.node_of[2 * calls], drawn.node_of[2 * calls + 1]
+    whole = Columns.of(begin, end, OPERATOR, np.where(free[end], 0, time[end] - time[begin]), nodes.event[begin])
+    return [whole, chain, _between_threads(drawn, vertices)]
+
+
+def _along_threads(drawn: _Drawn) -> Array:
+    """Return the host's vertices thread by thread, each thread's in the order of time."""
+    acts, host = drawn.graph.activities, drawn.host
+    order = host[nesting_order(acts.lane[host], acts.start[host], acts.end[host])]
+    work = np.ones(len(order), np.bool_)
+    _, boundaries, _ = nest(acts.lane[order], acts.start[order], acts.end[order], work, 0)
+    return 2 * order[boundaries >> 1] + boundaries % 2
+
+
+def _owner(drawn: _Drawn, source: Array, target: Array) -> Array:
+    """Return the event that the time between neighbouring nodes belongs to; from an end to a start, the one around."""
+    nodes, acts = drawn.nodes, drawn.graph.activities
+    parent = acts.parent[nodes.vertex[source] >> 1]
+    around = np.where(parent >= 0, acts.event[parent], -1)
+    return np.where(
+        nodes.is_start[source], nodes.event[source], np.where(nodes.is_start[target], around, nodes.event[target])
+    )
+
+
+def _waited(graph: DependencyGraph) -> Array:
+    """Return which activities are calls that waited for device work to finish before they returned."""
+    edges = graph.edges
+    out = np.zeros(len(graph.activities), np.bool_)
+    out[edges.target[np.isin(edges.kind, (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC))] >> 1] = True
+    return out
+
+
+def _between_threads(drawn: _Drawn, vertices: Array) -> Columns:
+    """Return the edges between threads; where an end has no node, the edge uses the nearest one."""
+    edges, acts = drawn.graph.edges, drawn.graph.activities
+    rows = np.flatnonzero(np.isin(edges.kind, _ORDERS))
+    source, target = edges.source[rows], edges.target[rows]
+    apart = acts.lane[source >> 1] != acts.lane[target >> 1]
+    keep = apart & ~acts.on_device[source >> 1] & ~acts.on_device[target >> 1]
+    source, target = source[keep], target[keep]
+    begin, end = _nearest(drawn, vertices, source, before=True), _nearest(drawn, vertices, target, before=False)
+    known = (begin >= 0) & (end >= 0)
+    return Columns.of(begin[known], end[known], DEPENDENCY, 0, NOBODY)
+
+
+def _nearest(drawn: _Drawn, vertices: Array, wanted: Array, *, before: bool) -> Array:
+    """Return the node of each vertex; else the last before it on its thread, or the first after it; -1 for none."""
+    acts = drawn.graph.activities
+    out = drawn.node_of[wanted].copy()
+    if not len(vertices):
+        return out
+    origin = int(acts.start.min())
+    stride = np.int64(int(acts.end.max()) - origin + 2)
+    keys = acts.lane[vertices >> 1] * stride + acts.moment(vertices) - origin
+    left = np.flatnonzero(out < 0)
+    wanted_keys = acts.lane[wanted[left] >> 1] * stride + acts.moment(wanted[left]) - origin
+    at = np.searchsorted(keys, wanted_keys) - 1 if before else np.searchsorted(keys, wanted_keys, side="right")
+    inside = (at >= 0) & (at < len(vertices))
+    nearest = vertices[np.clip(at, 0, len(vertices) - 1)]
+    inside &= acts.lane[nearest >> 1] == acts.lane[wanted[left] >> 1]
+    out[left] = np.where(inside, drawn.node_of[nearest], -1)
+    return out
+
+
+def _device_edges(drawn: _Drawn, *, zero_launches: bool) -> Columns:
+    """Return the edges of device work: its own duration, what it waited for before it started, and what waited for it.
+
+    Work started when the last of three came: its launch, the end of the work before it on its stream, and the end of
+    what its stream waited for. The first two are edges that last until the work started; where that took too long to
+    be a launch or a pause, or it waited for work of before the window, they last as long as such edges usually do.
+    """
+    graph, nodes, node_of, device = drawn.graph, drawn.nodes, drawn.node_of, drawn.device
+    edges, acts = graph.edges, graph.activities
+    target = node_of[edges.target]
+    near = np.flatnonzero((target >= 0) & np.isin(edges.kind, _ONTO_DEVICE + _WAITS))
+    near = near[(acts.rank[edges.source[near] >> 1] == acts.rank[edges.target[near] >> 1])]
+    source, target, kind = node_of[edges.source[near]], target[near], edges.kind[near]
+    moment = acts.moment(edges.source[near])
+    waits = np.isin(kind, _WAITS) & (source >= 0) & acts.on_device[edges.source[near] >> 1]
+    latest = np.full(len(nodes.event), np.iinfo(np.int64).min)
+    awaited = np.flatnonzero(waits & (kind == EdgeKind.EVENT_WAIT))
+    np.maximum.at(latest, target[awaited], moment[awaited])
+    onto = np.flatnonzero(np.isin(kind, _ONTO_DEVICE))
+    launch = kind[onto] != EdgeKind.STREAM
+    last = _latest(target[onto], moment[onto], launch)
+    before = np.zeros(len(nodes.event), np.bool_)
+    before[target[onto[last & (source[onto] < 0)]]] = True  # held up by work of before the window
+    seen = onto[(source[onto] >= 0) & (last | (launch & before[target[onto]]))]
+    seen = seen[moment[seen] > latest[target[seen]]]
+    on_stream = kind[seen] == EdgeKind.STREAM
+    pause = nodes.time[target[seen]] - nodes.time[source[seen]]
+    unexplained = (pause >= _LONGEST_PAUSE_NS) | before[target[seen]]
+    weight = np.maximum(0, np.where(unexplained, edges.lag[near[seen]], pause))
+    owner = np.where(on_stream, nodes.event[source[seen]], NOBODY)
+    others = np.setdiff1d(onto[launch & (source[onto] >= 0)], seen) if zero_launches else onto[:0]
+    return _in_order([
+        Columns.of(node_of[2 * device], node_of[2 * device + 1], OPERATOR, acts.duration[device], acts.event[device]),
+        Columns.of(source[waits], target[waits], SYNC, 0, NOBODY),
+        Columns.of(source[seen], target[seen], np.where(on_stream, KERNEL, LAUNCH), weight, owner),
+        Columns.of(source[others], target[others], LAUNCH, 0, NOBODY),
+    ])  # fmt: skip
+
+
+def _latest(target: Array, moment: Array, launch: Array) -> Array:
+    """Return which edge into each target comes last; on ties, one that is no launch."""
+    order = np.lexsort((launch, -moment, target))
+    first = np.ones(len(order), np.bool_)
+    first[1:] = np.diff(target[order]) != 0
+    out = np.zeros(len(order), np.bool_)
+    out[order[first]] = True
+    return out
+
+
+def _in_order(parts: Sequence[Columns]) -> Columns:
+    """Return the edges sorted by the time of what they lead to; an edge that is device work by that work's time."""
+    joined = Columns.concatenate(parts)
+    part = np.repeat(np.arange(len(parts)), [len(each.source) for each in parts])
+    which = np.where(part == 0, joined.source, joined.target)
+    return joined.take(np.lexsort((part, which)))
+
+
+def heaviest_path(view: View, weight: Array) -> Array | None:
+    """Return the nodes of the path with the largest sum of weights; None if there are no edges or they form a cycle.
+
+    Ties are broken as in networkx: the edge that was added first, the end that comes first in its topological order.
+    It is plain Python because loading numba would take longer.
+
+    Args:
+        view: nodes and edges.
+        weight: of each edge, none negative.
+    """
+    edges = view.edges
+    ends = np.stack((edges.source, edges.target), axis=1).ravel()
+    nodes, first = np.unique(ends, return_index=True)
+    nodes = nodes[np.argsort(first)]  # as they come into networkx's tables
+    number = np.full(len(view.event), -1, np.int64)
+    number[nodes] = np.arange(len(nodes))
+    source, target = number[edges.source], number[edges.target]
+    order = np.argsort(source, kind="stable")
+    offsets = np.searchsorted(source[order], np.arange(len(nodes) + 1)).tolist()
+    out = list(zip(target[order].tolist(), weight[order].tolist(), order.tolist(), strict=True))
+    waiting = np.bincount(target, minlength=len(nodes)).tolist()
+    best, into = [0] * len(nodes), [-1] * len(nodes)
+    ready = [node for node, count in enumerate(waiting) if not count]
+    for node in ready:
+        reached = best[node]
+        for after, lasts, edge in out[offsets[node] : offsets[node + 1]]:
+            length, known = reached + lasts, into[after]
+            if known < 0 or length > best[after] or (length == best[after] and edge < known):
+                best[after], into[after] = length, edge
+            waiting[after] -= 1
+            if not waiting[after]:
+                ready.append(after)
+    if not ready or len(ready) < len(nodes):
+        return None
+    path, before = [max(ready, key=best.__getitem__)], source.tolist()
+    while into[path[-1]] >= 0:
+        path.append(before[into[path[-1]]])
+    return nodes[path[::-1]]

@@ -1,0 +1,307 @@
+"""Tracks beside a critical path, for Perfetto: where its time goes, what waited for it, and near-critical paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from htagraph.core.arrays import Array
+from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.naming import short_name
+from htagraph.findings.phrases import shortened
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.export.trace_writer import (
+    INTEGER,
+    MICROSECONDS,
+    TEXT,
+    Column,
+    RawEvent,
+    metadata,
+    readable,
+    row_texts,
+    us,
+)
+from htagraph.output.scene import Slices, nesting_tracks
+from htagraph.queries.attribution import module_of, operator_of
+from htagraph.queries.path_segments import Segments, segments_of
+from htagraph.queries.paths import CATEGORIES, CriticalPath, Way, ways_beside
+from htagraph.trace.columns import Interner
+
+__all__ = ["CATEGORY", "NEXT_CRITICAL", "PATH_PID", "next_critical", "path_slices", "stretches", "us_texts", "waits"]
+
+NEXT_CRITICAL = 3
+"""Near-critical paths that are drawn; chosen: what is behind them needs several changes. Doubled, three more tracks."""
+_MAX_STRETCHES = 1000
+"""A stretch shorter than the path over this is drawn as part of the one before: a screen has about as many pixels.
+Doubled, shorter stretches are drawn."""
+_MAX_PIECES = 4000
+"""Operators and kernels in a row that are shorter than the path over this are drawn as one; chosen: to be seen once a
+stretch fills the screen. Doubled, shorter ones are drawn."""
+_LEAST_WORK = 0.0001
+"""Share of the path that a near-critical path works at least, as for `CriticalPath.near`. Doubled, fewer are drawn."""
+_DEVICE = tuple(CATEGORIES.index(word) for word in ("computation", "communication", "memory"))
+
+
+def stretches(path: CriticalPath, tid: int, base_ns: int) -> Iterator[RawEvent]:
+    """Yield the path on one track: stretches of one rank and category, in each a piece per operator or kernel.
+
+    Short stretches join the one before, short pieces each other. The stretches' lengths sum to the makespan, and so do
+    those of the pieces.
+
+    Args:
+        path: of one rank or of all.
+        tid: the number of the track.
+        base_ns: the moment that times are relative to, ns on the common clock.
+    """
+    parts, several = path.segments, len(path.graph.ranks) > 1
+    rank = path.graph.activities.rank[parts.place].astype(np.int64)
+    category = _long_enough(parts.category.astype(np.int64), rank, parts.length, path.makespan_ns / _MAX_STRETCHES)
+    bounds = _bounds(rank, category)
+    for at, end in bounds:
+        time, order = _by_category(parts, at, end)
+        name = f"rank {rank[at]}: {CATEGORIES[order[0]]}" if several else CATEGORIES[order[0]]
+        shares = {f"{CATEGORIES[each]}_us": us(time[each]) for each in order if time[each]}
+        args = {"rank": int(rank[at]), "segments": end - at, **shares}
+        where = us(int(parts.start[at]) - base_ns), us(int(parts.length[at:end].sum()))
+        yield _slice(tid, name.replace("_", " "), *where, cat=f"{CATEGORY}_stretch", args=args)
+    stretch = np.repeat(np.arange(len(bounds)), [end - at for at, end in bounds])
+    yield from _pieces(path.graph, parts, stretch, tid, base_ns)
+
+
+def next_critical(path: CriticalPath, first_tid: int, base_ns: int) -> Iterator[RawEvent]:
+    """Yield the near-critical paths, least slack first, each on its own track with its name; see `CriticalPath.near`.
+
+    Args:
+        path: of one rank or of all.
+        first_tid: the number of their first track.
+        base_ns: the moment that times are relative to, ns on the common clock.
+    """
+    graph = path.graph
+    for number, way in enumerate(ways_beside(path, NEXT_CRITICAL, int(path.makespan_ns * _LEAST_WORK))):
+        parts = _segments(path, way)
+        if not len(parts):
+            continue
+        tid = first_tid + number
+        work = int(graph.edges.lag[way.into[graph.edges.activity[way.into] >= 0]].sum())
+        args = {"slack_us": us(way.slack), "work_us": us(work), "rank": int(graph.activities.rank[parts.place[-1]])}
+        args |= {"returns": way.returns >> 1} if way.returns >= 0 else {}
+        where = us(int(parts.start[0]) - base_ns), us(int(parts.length.sum()))
+        name = f"critical once {way.slack / 1000:,.1f} µs longer"
+        yield _slice(tid, name, *where, cat=f"{CATEGORY}_next", args=args)
+        yield from _pieces(graph, parts, np.zeros(len(parts), np.int64), tid, base_ns)
+        yield metadata("thread_name", PATH_PID, tid, name=f"next critical {number + 1}")
+
+
+def waits(path: CriticalPath, tids: Mapping[int, int], first: tuple[int, int], base_ns: int) -> Iterator[RawEvent]:
+    """Yield what waited on other ranks until the path came from them, each with an arrow to what it waited for longest.
+
+    Args:
+        path: of all ranks.
+        tids: lane → number of its track of the path's slices.
+        first: the number of the first track, and the id of the first arrow.
+        base_ns: the moment that times are relative to, ns on the common clock.
+    """
+    table, parts, graph = path.hops(), path.segments, path.graph
+    table = table[table["waited_us"] > 0]
+    end = np.rint(table["at_us"].to_numpy() * 1000).astype(np.int64) + graph.origin_ns
+    length = np.rint(table["waited_us"].to_numpy() * 1000).astype(np.int64)
+    begin = np.maximum(end - length, path.window[0])
+    rank, of = table["to_rank"].to_numpy(), table["from_rank"].to_numpy()
+    level = nesting_tracks(rank, begin, end - begin)
+    tracks: dict[tuple[int, int], int] = {}
+    for at, name in enumerate(table["name"].tolist()):
+        tid = tracks.setdefault((int(rank[at]), int(level[at])), first[0] + len(tracks))
+        cause = _cause(path, int(of[at]), int(begin[at]), int(end[at]))
+        args = {"rank": int(rank[at]), "waited_for_rank": int(of[at])}
+        args |= {"longest_cause": graph.names[graph.activities.name[parts.activity[cause]]]} if cause >= 0 else {}
+        title = f"rank {rank[at]} waits for rank {of[at]}: {short_name(name)}"
+        start = us(int(begin[at]) - base_ns)
+        yield _slice(tid, title, start, us(int(end[at] - begin[at])), cat=f"{CATEGORY}_wait", args=args)
+        if cause >= 0 and parts.start[cause] >= begin[at]:
+            arrow = {"cat": f"{CATEGORY}_wait", "name": "waits for", "id": first[1] + at, "pid": PATH_PID}
+            lane = int(graph.activities.lane[parts.place[cause]])
+            yield {"ph": "s", **arrow, "tid": tid, "ts": start}
+            yield {"ph": "f", **arrow, "tid": tids[lane], "ts": us(int(parts.start[cause]) - base_ns), "bp": "e"}
+    for (each, depth), tid in tracks.items():
+        yield metadata(
+            "thread_name", PATH_PID, tid, name=f"rank {each} waits ({depth + 1})" if depth else f"rank {each} waits"
+        )
+
+
+def _cause(path: CriticalPath, rank: int, begin: int, end: int) -> int:
+    """Return the longest segment of a rank while another waits for it, -1 for none."""
+    parts = path.segments
+    first, behind = np.searchsorted(parts.start, [begin, end]).tolist()
+    mine = np.arange(first, behind)
+    mine = mine[path.graph.activities.rank[parts.place[mine]] == rank]
+    return int(mine[np.argmax(parts.length[mine])]) if len(mine) else -1
+
+
+def _segments(path: CriticalPath, way: Way) -> Segments:
+    """Return the segments of a near-critical path, without the edge that returns."""
+    start = max(int(path.graph.time[way.vertices[0]]), path.window[0])
+    return segments_of(path.graph, way.vertices, way.into[: len(way.vertices) - 1], start)
+
+
+def _pieces(graph: DependencyGraph, parts: Segments, stretch: Array, tid: int, base_ns: int) -> Iterator[RawEvent]:
+    """Yield a slice per operator or kernel of each stretch; of short ones in a row one, named by the longest."""
+    operator = operator_of(graph, parts.region)
+    by_operator = (operator >= 0) & ~np.isin(parts.category, _DEVICE)
+    named = graph.activities.name[np.where(by_operator, operator, parts.activity)].astype(np.int64)
+    for at, end in _chunks(stretch, named, parts.length, int(parts.length.sum()) / _MAX_PIECES):
+        time, order = _by_category(parts, at, end)
+        args = {"segments": end - at, **{f"{CATEGORIES[each]}_us": us(time[each]) for each in order if time[each]}}
+        where = us(int(parts.start[at]) - base_ns), us(int(parts.length[at:end].sum()))
+        names, which = np.unique(named[at:end], return_inverse=True)
+        name = short_name(graph.names[names[np.argmax(np.bincount(which, parts.length[at:end]))]])
+        name = name if len(names) == 1 else f"{name}, {len(names) - 1} more"
+        yield _slice(tid, name, *where, cat=f"{CATEGORY}_piece", args=args)
+
+
+def _long_enough(value: Array, outer: Array, length: Array, least: float) -> Array:
+    """Return values by segment; runs shorter than the least get the value before them within the same outer value."""
+    value = value.copy()
+    for at, end in _bounds(outer, value):
+        if at and outer[at - 1] == outer[at] and length[at:end].sum() < least:
+            value[at:end] = value[at - 1]
+    return value
+
+
+def _chunks(outer: Array, inner: Array, length: Array, least: float) -> list[tuple[int, int]]:
+    """Return runs of equal values, those in a row that are shorter than the least as one until they have its length."""
+    found: list[tuple[int, int]] = []
+    held = 0.0  # of the last chunk, while it may still grow
+    for at, end in _bounds(outer, inner):
+        time = int(length[at:end].sum())
+        if held and time < least and outer[at] == outer[at - 1]:
+            found[-1] = found[-1][0], end
+            held += time
+        else:
+            found.append((at, end))
+            held = time
+        if held >= least:
+            held = 0.0
+    return found
+
+
+def _bounds(outer: Array, inner: Array) -> list[tuple[int, int]]:
+    """Return where runs of equal values begin, and where each ends."""
+    new = np.ones(len(outer), np.bool_)
+    new[1:] = (np.diff(outer) != 0) | (np.diff(inner) != 0)
+    first = np.flatnonzero(new).tolist()
+    return list(zip(first, [*first[1:], len(outer)], strict=True)) if first else []
+
+
+def _by_category(parts: Segments, at: int, end: int) -> tuple[Array, list[int]]:
+    """Return the time of some segments by category, ns, and the categories, most time first."""
+    time = np.bincount(parts.category[at:end], parts.length[at:end], len(CATEGORIES)).astype(np.int64)
+    return time, np.argsort(-time, kind="stable").tolist()
+
+
+def _slice(tid: int, name: str, ts: Any, dur: Any, **more: Any) -> RawEvent:  # noqa: ANN401 - int or Decimal
+    return {"ph": "X", "pid": PATH_PID, "tid": tid, "name": name, "ts": ts, "dur": dur, **more}
+
+
+PATH_PID = 1
+"""Process of the path's tracks; processes of ranks count from 1000, as `PidOf` gives them."""
+CATEGORY = "critical_path"
+_MAX_LETTERS = 80
+"""Letters of a slice's name; chosen. Doubled, names reach further into slices that are wide enough."""
+_MAX_ARGUMENT = 2_000
+"""Letters of a name among the arguments of a slice. Chosen: kernels of C++ have hundreds, and every slice repeats them.
+Doubled, a file of one long name grows by twice as much for each slice."""
+_AT_ONCE = 1 << 16
+"""Slices whose numbers become text together. Chosen: a few MB. Doubled, twice the memory, and no faster."""
+
+
+def path_slices(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> Iterator[Slices]:
+    """Yield the segments of a path as slices.
+
+    Args:
+        path: of one rank or of all.
+        tids: lane → number of its track.
+        base_ns: the moment that times are relative to, ns on the common clock.
+    """
+    parts = path.segments
+    shared, alike = _shared(path, tids)
+    places, names = Interner[tuple[int, int]](), Interner[str]()
+    category = names[CATEGORY]
+    place = np.array([places[PATH_PID, tid] for tid, _, _ in shared], np.int64)[alike]
+    name = np.array([names[title] for _, title, _ in shared], np.int64)[alike]
+    texts = [b'{"weight_us":', b',"activity":', *(tail for _, _, tail in shared)]
+    for first in range(0, len(parts), _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        length = parts.length[some]
+        columns = (
+            Column(TEXT, 0), Column(MICROSECONDS, length), Column(TEXT, 1), Column(INTEGER, parts.activity[some]),
+            Column(TEXT, 2 + alike[some]),
+        )  # fmt: skip
+        args = row_texts(columns, len(length), texts)
+        yield Slices(
+            list(places), list(names), place[some], parts.start[some] - base_ns, length, name[some],
+            np.full(len(length), category), args.spans, args.text,
+        )  # fmt: skip
+
+
+def us_texts(nanoseconds: Array) -> list[str]:
+    """Return times, ns, as the µs of a trace file.
+
+    Example:
+        >>> us_texts(np.array([1_500, 2_000, -7]))
+        ['1.500', '2', '-0.007']
+    """
+    whole, rest = np.divmod(np.abs(nanoseconds), 1000)
+    texts = [f"{us}.{ns:03d}" if ns else str(us) for us, ns in zip(whole.tolist(), rest.tolist(), strict=True)]
+    for at in np.flatnonzero(nanoseconds < 0).tolist():
+        texts[at] = f"-{texts[at]}"
+    return texts
+
+
+def _shared(path: CriticalPath, tids: Mapping[int, int]) -> tuple[list[tuple[int, str, bytes]], Array]:
+    """Return (track, name, end of the arguments) of slices of which many are alike, and which each is."""
+    graph, parts = path.graph, path.segments
+    acts = graph.activities
+    named = np.append(acts.name, -1)  # for none
+    columns: dict[str, Array] = {
+        "tid": np.array([tids[lane] for lane in acts.lane[parts.place].tolist()], np.int64),
+        "category": parts.category, "edge": parts.edge, "gap": parts.gap, "kind": acts.kind[parts.activity],
+        "name": acts.name[parts.activity], "operator": named[operator_of(graph, parts.region)],
+        "module": named[module_of(graph, parts.region)], "before": acts.name[parts.target],
+        "rank": acts.rank[parts.place], "lane": acts.lane[parts.place],
+    }  # fmt: skip
+    alike = np.zeros(len(parts), np.int64)
+    for column in columns.values():
+        least = int(column.min(initial=0))
+        alike = alike * (int(column.max(initial=0)) - least + 1) + (column.astype(np.int64) - least)
+        alike = pd.factorize(alike)[0]  # small again, so that no product overflows
+    example = np.zeros(int(alike.max(initial=-1)) + 1, np.int64)
+    example[alike] = np.arange(len(parts))
+    rows = zip(*(column[example].tolist() for column in columns.values()), strict=True)
+    return [_texts(path, dict(zip(columns, row, strict=True))) for row in rows], alike
+
+
+def _texts(path: CriticalPath, codes: dict[str, int]) -> tuple[int, str, bytes]:
+    """Return the track of a slice, its name, and the end of its arguments as JSON."""
+    names, lanes, lane = path.graph.names, path.graph.lanes, codes["lane"]
+    edge = EdgeKind(codes["edge"]).label if codes["edge"] >= 0 else ""
+    gap = GapKind(codes["gap"]).label if codes["gap"] != GapKind.NONE else ""
+    texts = {
+        key: shortened(names[codes[key]], _MAX_ARGUMENT) if codes[key] >= 0 else ""
+        for key in ("name", "operator", "module", "before")
+    }
+    why = gap or ("" if edge == EdgeKind.BODY.label else edge)
+    title = f"{why.replace('_', ' ')} → {_short(texts['before'])}" if why else _short(texts["name"])
+    shown = {
+        "category": CATEGORIES[codes["category"]], "edge": edge, "gap": gap, "kind": ActivityKind(codes["kind"]).label,
+        **texts, "rank": codes["rank"], "lane": shortened(lanes[lane].label, _MAX_ARGUMENT) if lane >= 0 else "",
+    }  # fmt: skip
+    tail = readable(msgspec.json.encode({key: value for key, value in shown.items() if value != ""}))
+    return codes["tid"], title, b"," + tail[1:]
+
+
+def _short(name: str) -> str:
+    return shortened(short_name(name), _MAX_LETTERS)

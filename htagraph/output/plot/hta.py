@@ -1,0 +1,298 @@
+"""The figures of HTA's tables, each named after its table, and how they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from htagraph.output.plot.style import unique_labels
+from htagraph.trace.profiler_files.memory_timeline import CATEGORIES
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from plotly.graph_objects import Figure
+
+__all__ = [
+    "OTHERS", "comm_comp_overlap", "counts_diff", "duration_diff", "gpu_kernel_breakdown", "idle_time_breakdown",
+    "late_starts", "launch_stats", "memory_categories", "operator_kernels", "patterns", "show", "temporal_breakdown",
+    "user_annotation_breakdown", "write",
+]  # fmt: skip
+
+OTHERS = "others"
+"""The name of the row that sums up the names without a row of their own."""
+_RANKS: dict[str, Any] = {"title": "Rank", "type": "category"}
+_PIES_A_ROW = 2
+"""Pies side by side: what fits a notebook's width with legends. Doubled, the legends overlap."""
+_ROW_PIXELS = 400
+"""Height of a row of pies, pixels. Chosen. Doubled, one row fills a screen."""
+_BINS = 300
+"""Bins of a histogram, at most: two or three pixels each in a notebook. Doubled, bars get thinner than a pixel."""
+_OPERATORS = {
+    "ATen Operation": "aten_op_name", "Kernel Sequence": "kernel_sequence", "Occurrence Count": "occurrence_count",
+    "Average ATen Op Launch Delay (us)": "avg_aten_op_launch_delay",
+    "Average Runtime Delay (us)": "avg_runtime_delay",
+}  # fmt: skip
+_TOTAL = "_total_duration"
+
+
+def show(*figures: Figure, renderer: str | None = None) -> None:
+    """Show figures where the user looks: in a notebook or a browser.
+
+    Args:
+        figures: what to show.
+        renderer: plotly's name of what shows them; its own choice if not given.
+    """
+    for figure in figures:
+        figure.show(renderer=renderer or None)
+
+
+def write(figure: Figure, path: str) -> None:
+    """Write a figure to a file: a page if its name ends with ``.html``, else an image."""
+    figure.write_html(path) if path.endswith(".html") else figure.write_image(path)
+
+
+def _figure(traces: Sequence[dict[str, Any]], title: str, **layout: object) -> Figure:
+    """Return a figure of some traces, each given as plotly's dictionary."""
+    from plotly.graph_objects import Figure
+
+    return Figure(list(traces)).update_layout(title_text=title, **layout)
+
+
+def temporal_breakdown(table: pd.DataFrame) -> Figure:
+    """Return a stacked bar for each rank: the shares of time in which its device idles, computes, does something else.
+
+    Args:
+        table: result of `TraceAnalysis.get_temporal_breakdown`.
+    """
+    whole = table["kernel_time(us)"].where(table["kernel_time(us)"] > 0)
+    bars = [
+        {"type": "bar", "name": part, "x": table["rank"], "y": table[f"{part}(us)"] / whole}
+        for part in ("idle_time", "compute_time", "non_compute_time")
+    ]
+    return _figure(
+        bars, "Temporal breakdown across ranks", barmode="stack", legend_title_text="Time Breakdown", xaxis=_RANKS,
+        yaxis={"title": "Percentage", "tickformat": ".2%"},
+    )  # fmt: skip
+
+
+def comm_comp_overlap(table: pd.DataFrame) -> Figure:
+    """Return a bar for each rank: which share of its communication runs beside computation.
+
+    Args:
+        table: result of `TraceAnalysis.get_comm_comp_overlap`.
+    """
+    bar = {"type": "bar", "x": table["rank"], "y": table["comp_comm_overlap_pctg"] / 100}
+    axis = {"title": "Computation-Communication Overlap Percentage", "tickformat": ".2%"}
+    return _figure([bar], "Computation-Communication Overlap", xaxis=_RANKS, yaxis=axis)
+
+
+def idle_time_breakdown(table: pd.DataFrame, *, percent: bool = True) -> Figure:
+    """Return a stacked bar for each stream: its idle time by category.
+
+    Args:
+        table: the first result of `TraceAnalysis.get_idle_time_breakdown`.
+        percent: shares of the stream's idle time, else µs.
+    """
+    ranks = sorted(table["rank"].unique().tolist())
+    bars = []
+    for category, rows in table.groupby("idle_category"):
+        streams = [f"stream {stream}" for stream in rows["stream"]]
+        bars.append({
+            "type": "bar", "name": category,
+            "x": streams if len(ranks) == 1 else [[f"rank {rank}" for rank in rows["rank"]], streams],
+            "y": rows["idle_time_ratio" if percent else "idle_time"],
+            "customdata": rows[["idle_time", "idle_time_ratio"]],
+            "hovertemplate": "%{x}: %{customdata[0]} µs, %{customdata[1]:.0%}",
+        })  # fmt: skip
+    return _figure(
+        bars, f"Idle time breakdown on rank {', '.join(map(str, ranks))} per stream", barmode="stack",
+        legend_title_text="Idle Time Breakdown",
+        yaxis={"title": "Percentage", "tickformat": ".2%"} if percent else {"title": "Idle time (us)"},
+    )  # fmt: skip
+
+
+def gpu_kernel_breakdown(types: pd.DataFrame, kernels: pd.DataFrame) -> list[Figure]:
+    """Return a pie of the kernel types of all ranks, and for each type a pie for each rank and bars of mean durations.
+
+    Args:
+        types: the first result of `TraceAnalysis.get_gpu_kernel_breakdown`.
+        kernels: the second.
+    """
+    shown = types[types["percentage"] > 0]
+    pie = {"type": "pie", "labels": shown["kernel_type"], "values": shown["percentage"]}
+    figures = [_figure([pie], "Kernel Type Percentage Across All Ranks", height=500)]
+    for kind, rows in kernels.groupby("kernel_type"):
+        figures.append(_pies(rows, f'Kernel type "{kind}" - kernel distribution on each rank'))
+        figures.append(_means(rows, f'Kernel type "{kind}" - mean duration, from shortest to longest'))
+    return figures
+
+
+def user_annotation_breakdown(table: pd.DataFrame) -> list[Figure]:
+    """Return a pie of user annotations for each rank, and bars of their mean durations.
+
+    Args:
+        table: result of `TraceAnalysis.get_gpu_user_annotation_breakdown`.
+    """
+    title = "User annotation distribution on each rank"
+    return [_pies(table, title), _means(table, "User annotations - mean duration, from shortest to longest")]
+
+
+def _pies(table: pd.DataFrame, title: str) -> Figure:
+    """Return one pie of summed durations for each rank."""
+    from plotly.subplots import make_subplots
+
+    by_rank = list(table.groupby("rank"))
+    rows = max(1, -(-len(by_rank) // _PIES_A_ROW))
+    label_of = unique_labels(table["name"])
+    figure = make_subplots(rows=rows, cols=_PIES_A_ROW, specs=[[{"type": "domain"}] * _PIES_A_ROW] * rows)
+    for place, (rank, kernels) in enumerate(by_rank):  # by place: ranks need not be 0, 1, 2, …
+        row, column = divmod(place, _PIES_A_ROW)
+        pie = {
+            "type": "pie", "labels": kernels["name"].map(label_of), "values": kernels["sum (us)"],
+            "title": f"Rank {rank!s}", "automargin": False, "customdata": kernels["name"],
+            "hovertemplate": "%{customdata}: %{value} µs, %{percent}<extra></extra>",
+        }  # fmt: skip
+        figure.add_trace(pie, row + 1, column + 1)
+    return figure.update_layout(title_text=title, showlegend=True, height=_ROW_PIXELS * (1 + len(by_rank) / 2))
+
+
+def _means(table: pd.DataFrame, title: str) -> Figure:
+    """Return the mean duration of each name on each rank, with whiskers from the shortest to the longest."""
+    named = table[table["name"] != OTHERS]
+    label_of = unique_labels(named["name"])
+    bars = []
+    for name, rows in named.groupby("name", sort=False):
+        mean = rows["mean (us)"]
+        bars.append({
+            "type": "bar", "name": label_of[str(name)], "x": rows["rank"], "y": mean,
+            "error_y": {"array": rows["max (us)"] - mean, "arrayminus": mean - rows["min (us)"]},
+            "hovertemplate": f"{escape(str(name))}, rank %{{x}}: %{{y}} µs<extra></extra>",
+        })  # fmt: skip
+    axis = {"title": "Mean Duration (us)"}
+    return _figure(bars, title, barmode="group", showlegend=True, xaxis=_RANKS, yaxis=axis)
+
+
+def launch_stats(
+    table: pd.DataFrame, where: str, runtime_cutoff_us: float = 50.0, launch_delay_cutoff_us: float = 100.0
+) -> list[Figure]:
+    """Return three histograms: calls longer than their kernels, excessive calls, excessive delays.
+
+    Args:
+        table: one of the results of `TraceAnalysis.get_cuda_kernel_launch_stats`.
+        where: for the titles, such as ``"rank 0"``.
+        runtime_cutoff_us: a launch call that takes longer is excessive, µs.
+        launch_delay_cutoff_us: a delay above this is excessive, µs.
+    """
+    call, delay = table["cpu_duration"], table["launch_delay"]
+    short = (call <= runtime_cutoff_us) & (table["gpu_duration"] < call)
+    duration = "Cuda Runtime Event Duration (us)"
+    long = f"Runtime Event Duration Outliers (duration > {runtime_cutoff_us:g} us)"
+    late = f"Launch Delay Outliers (duration > {launch_delay_cutoff_us:g} us)"
+    histograms = (
+        (call[short], "Short GPU kernels (gpu op duration < cpu op duration)", duration, None),
+        (call[call > runtime_cutoff_us], long, duration, _BINS),
+        (delay[delay > launch_delay_cutoff_us], late, "Launch Delay Duration (us)", _BINS),
+    )
+    return [
+        _figure(
+            [{"type": "histogram", "x": values, "nbinsx": bins}], f"{title} on {where}", xaxis_title=axis,
+            yaxis_title="count",
+        )
+        for values, title, axis, bins in histograms
+    ]  # fmt: skip
+
+
+def operator_kernels(table: pd.DataFrame, where: str) -> Figure:
+    """Return a table to look at.
+
+    Args:
+        table: one of the results of `TraceAnalysis.get_aten_op_kernels_and_delay`.
+        where: for the title, such as ``"rank 0"``.
+    """
+    cells = {"values": [table[column] for column in _OPERATORS.values()], "height": 30, "align": "left"}
+    return _figure(
+        [{"type": "table", "header": {"values": list(_OPERATORS)}, "cells": cells}],
+        f"ATen Operations, Associated Kernels, ATen and Runtime Delays for {where}",
+        width=1500, height=1500, autosize=True, margin={"l": 10, "r": 10, "t": 40, "b": 10},
+    )  # fmt: skip
+
+
+def late_starts(table: pd.DataFrame) -> Figure:
+    """Return bars of when each rank started, one group per step.
+
+    Args:
+        table: result of `htagraph.late_starts`.
+    """
+    bars = [
+        {
+            "type": "bar", "name": f"step {step}", "x": rows["rank"], "y": rows["late_us"],
+            "customdata": rows["normalized_start"],
+        }
+        for step, rows in table.groupby("step")
+    ]  # fmt: skip
+    axes = {"xaxis_title": "rank", "yaxis_title": "start after the first rank (us)"}
+    return _figure(bars, "Potential Stragglers", barmode="group", **axes)
+
+
+def patterns(table: pd.DataFrame, where: str, top: int = 5) -> Figure:
+    """Return how often the most frequent patterns occur; pointing at a bar shows the kernels.
+
+    Args:
+        table: columns ``pattern`` and ``count``, as `TraceAnalysis.get_frequent_cuda_kernel_sequences` returns them.
+        where: for the title, such as ``"rank 0"``.
+        top: patterns to show.
+    """
+    shown = table.head(top)
+    bars = {
+        "type": "bar", "x": [str(i) for i in range(len(shown))], "y": shown["count"],
+        "customdata": shown["pattern"].str.replace("|", "<br>", regex=False),
+        "hovertemplate": "%{y} times<br>%{customdata}<extra></extra>",
+    }  # fmt: skip
+    axis = {"title": "Pattern Index", "type": "category"}
+    return _figure([bars], f"Top {len(shown)} frequent patterns for {where}", xaxis=axis, yaxis_title="Pattern Count")
+
+
+def counts_diff(table: pd.DataFrame) -> Figure:
+    """Return bars of how often each name occurs in either job, and the difference.
+
+    Args:
+        table: result of `TraceDiff.compare_traces`.
+    """
+    return _figure(_sides(table, "_counts", "diff_counts"), "Ops Count Comparison", barmode="group")
+
+
+def duration_diff(table: pd.DataFrame) -> Figure:
+    """Return bars of how long each name takes in either job, and the difference; the table as for `counts_diff`."""
+    bars, axis = _sides(table, _TOTAL, "diff_duration"), "Total Duration (us)"
+    size = {"autosize": True, "width": 1000, "height": 1000}
+    return _figure(bars, "Ops Duration Comparison", barmode="group", yaxis_title=axis, **size)
+
+
+def _sides(table: pd.DataFrame, suffix: str, difference: str) -> list[dict[str, Any]]:
+    labels = [str(name).removesuffix(_TOTAL) for name in table.columns if str(name).endswith(_TOTAL)]
+    if len(labels) != 2:
+        msg = f"the table has {len(labels)} columns that end with {_TOTAL}: pass the result of compare_traces"
+        raise ValueError(msg)
+    columns = {label: f"{label}{suffix}" for label in labels} | {"Difference": difference}
+    return [{"type": "bar", "name": name, "x": table.index, "y": table[column]} for name, column in columns.items()]
+
+
+def memory_categories(timeline: pd.DataFrame) -> Figure:
+    """Return the figure of what memory was used for: areas by category over time.
+
+    Args:
+        timeline: what `htagraph.memory.read_timeline` gave.
+    """
+    from plotly.colors import qualitative
+
+    areas = [
+        {
+            "type": "scatter", "x": timeline["time_us"] / 1000, "y": timeline[f"{category}_bytes"] / 2**30,
+            "name": category.replace("_", " ").capitalize(), "mode": "lines",
+            "line": {"color": color, "shape": "hv"}, "stackgroup": "memory",
+        }
+        for category, color in zip(CATEGORIES, qualitative.Pastel, strict=False)
+    ]  # fmt: skip
+    axes = {"xaxis_title": "Time (ms)", "yaxis_title": "Memory (GiB)"}
+    return _figure(areas, "What memory is used for", title_x=0.5, **axes)

@@ -1,0 +1,143 @@
+"""What pictures of a job show: slices on tracks, values of counters, and one colour for each kind of time.
+
+A scene is drawn by thin backends: Perfetto's files, figures of plotly, the page's charts and its timeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.arrays import Array
+from htagraph.core.compiled import njit
+
+__all__ = [
+    "BYTES", "COLORS", "COUNT", "GB_S", "KIND_COLORS", "NO_NUMBER", "Slices", "Values", "nesting_tracks", "tint",
+]  # fmt: skip
+
+COLORS = {
+    "blue": "#0072B2", "orange": "#E69F00", "green": "#009E73", "vermillion": "#D55E00", "sky": "#56B4E9",
+    "purple": "#CC79A7", "yellow": "#F0E442", "brown": "#8C6D31", "grey": "#999999", "light": "#C4C4C4",
+}  # fmt: skip
+"""Okabe and Ito's colours, which readers of all kinds of colour vision tell apart; a brown and two greys as well."""
+KIND_COLORS: Mapping[str, str] = {
+    "computation": COLORS["blue"], "communication": COLORS["vermillion"], "memory": COLORS["purple"],
+    "host": COLORS["orange"], "launch": COLORS["yellow"], "sync": COLORS["green"], "waiting": COLORS["sky"],
+    "data_loading": COLORS["brown"], "gap": COLORS["grey"], "head": COLORS["light"], "idle": COLORS["light"],
+    "op": COLORS["orange"], "host_communication": COLORS["vermillion"], "device_other": COLORS["sky"],
+    "module": COLORS["sky"], "annotation": COLORS["green"], "step": COLORS["brown"], "": COLORS["grey"],
+}  # fmt: skip
+"""Kinds of activity and categories of time: each has one colour in all figures."""
+COUNT, GB_S, BYTES = "count", "GB/s", "bytes"
+"""Units of counters."""
+NO_NUMBER: Final = -(2**63)
+"""The duration of what has none, such as an instant."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slices:
+    """Slices and instants of some tracks, as columns of numbers."""
+
+    places: Sequence[tuple[int, int]]
+    """Processes and tracks in them, by number."""
+    texts: Sequence[str]
+    """Names and categories, by number."""
+    place: Array
+    start: Array
+    """ns since the base of what is written, ≥ 0."""
+    duration: Array
+    """ns; `NO_NUMBER` for instants."""
+    name: Array
+    category: Array
+    """Position in `texts`, -1 for none."""
+    args: Array
+    """Arguments as JSON: spans of `source` (start · 2³² + length), 0 for none."""
+    source: Array
+    """Bytes of JSON."""
+    more: Array | None = None
+    """Other keys and values of each slice as JSON, with a comma before: spans of `source`; None for none at all."""
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def rows(self, which: Array) -> Slices:
+        """Return some of the slices, in that order."""
+        shared = ("places", "texts", "source")
+        columns = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in shared}
+        return replace(self, **{name: column[which] for name, column in columns.items() if column is not None})
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Values of one counter of a process."""
+
+    pid: int
+    name: str
+    series: str
+    unit: str
+    moment: Array
+    """ns since the base of what is written, ≥ 0."""
+    value: Array
+    """Integers, or floats of which six decimals are written."""
+
+    def __len__(self) -> int:
+        return len(self.moment)
+
+
+def nesting_tracks(lane: Array, start: Array, duration: Array) -> npt.NDArray[np.int32]:
+    """Return for each slice which of its lane's tracks it goes to, so that the slices of each track nest.
+
+    The first track of a lane is 0; a slice goes to the first on which it is inside everything that is under way.
+
+    Example:
+        >>> nesting_tracks(np.array([1, 1, 1]), np.array([0, 3, 4]), np.array([5, 5, 1])).tolist()
+        [0, 1, 0]
+    """
+    order = np.lexsort((-duration, start, lane))
+    level = np.zeros(len(order), np.int32)
+    if len(order):
+        columns = lane[order], start[order], (start + duration)[order]
+        _assign_tracks(order, np.stack(columns), level)
+    return level
+
+
+@njit(cache=True, nogil=True)
+def _assign_tracks(order: Array, columns: Array, level: Array) -> None:
+    """Put each slice, in order, on the first track of its lane where it is inside everything that is under way."""
+    lane, start, end = columns
+    innermost, around = [-1], np.empty(len(order), np.int64)  # by track, by slice: a slice, -1 for none
+    for at in range(len(order)):
+        if at and lane[at] != lane[at - 1]:
+            innermost = [-1]
+        track = 0
+        while True:
+            inner = innermost[track]
+            while inner >= 0 and end[inner] <= start[at]:
+                inner = around[inner]
+            innermost[track] = inner
+            if inner < 0 or end[at] <= end[inner]:
+                break
+            track += 1
+            if track == len(innermost):
+                innermost.append(-1)
+        around[at], innermost[track] = innermost[track], at
+        level[order[at]] = track
+
+
+def tint(color: str, share: float = 0.45) -> str:
+    """Return a colour mixed with white, light enough for black letters.
+
+    Args:
+        color: as ``#RRGGBB``.
+        share: how much of the colour is left, from 0 (white) to 1.
+
+    Example:
+        >>> tint("#0072B2", 1.0), tint("#0072B2", 0.5), tint("#0072B2", 0.0)
+        ('#0072b2', '#80b8d8', '#ffffff')
+    """
+    parts = (int(color[at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{round(255 - share * (255 - part)):02x}" for part in parts)

@@ -1,0 +1,243 @@
+"""The single schema of a Kineto (PyTorch profiler) trace file: its header, and one model per kind of event.
+
+The models describe files as they are, of every backend and age: all arguments are optional, unknown keys are
+kept, and times are µs. `parse_event` picks the model of an event; `columns` lists what bulk decoding reads.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import AliasChoices
+from pydantic.fields import FieldInfo
+
+from htagraph.core.naming import FRAME
+from htagraph.trace.kineto.events import base, cpu, gpu, header
+from htagraph.trace.kineto.events.base import *  # noqa: F403 - what its __all__ names
+from htagraph.trace.kineto.events.base import CallText, Column, Event
+from htagraph.trace.kineto.events.cpu import *  # noqa: F403
+from htagraph.trace.kineto.events.gpu import *  # noqa: F403
+from htagraph.trace.kineto.events.header import *  # noqa: F403
+
+__all__ = [
+    "CATEGORY_ALIASES",
+    "HOST_BACKENDS",
+    "HOST_CALLS",
+    "MODELS",
+    "BulkField",
+    "call_columns",
+    "canonical_category",
+    "columns",
+    "is_frame",
+    "parse_event",
+]
+__all__ += base.__all__
+__all__ += cpu.__all__
+__all__ += gpu.__all__
+__all__ += header.__all__
+
+HOST_BACKENDS = ("gloo", "mpi", "ucc")
+"""Backends of torch.distributed that communicate on host threads."""
+
+HOST_CALLS = ("c10d::", *(f"{backend}:" for backend in HOST_BACKENDS))
+"""How names begin of the operators that ask for communication, and of what those backends record."""
+
+_COMPLETE: Mapping[str, type[Event]] = {
+    "Trace": base.TraceSpan,
+    "collective_comm": base.CollectiveComm,
+    "cpu_op": cpu.CpuOp,
+    "cuda_driver": cpu.DriverCall,
+    "cuda_event": gpu.CudaEvent,
+    "cuda_profiler_range": gpu.RangeProfiler,
+    "cuda_runtime": cpu.RuntimeCall,
+    "cuda_sync": gpu.CudaSync,
+    "glow_runtime": cpu.GlowRuntime,
+    "gpu_memcpy": gpu.GpuMemcpy,
+    "gpu_memset": gpu.GpuMemset,
+    "gpu_user_annotation": gpu.GpuUserAnnotation,
+    "hpu_op": cpu.HpuOp,
+    "kernel": gpu.Kernel,
+    "mtia_ccp_events": gpu.MtiaCcpEvent,
+    "mtia_insight": gpu.MtiaInsight,
+    "mtia_runtime": cpu.MtiaRuntime,
+    "overhead": cpu.Overhead,
+    "privateuse1_driver": cpu.PrivateUse1Driver,
+    "privateuse1_runtime": cpu.PrivateUse1Runtime,
+    "python_function": cpu.PythonFunction,
+    "user_annotation": cpu.UserAnnotation,
+    "xpu_driver": cpu.XpuDriver,
+    "xpu_runtime": cpu.XpuRuntime,
+    "xpu_sync": gpu.XpuSync,
+}
+
+MODELS: Mapping[str, type[Event]] = MappingProxyType(
+    {
+        **_COMPLETE,
+        "ac2g": base.Flow,
+        "cpu_instant_event": cpu.MemoryEvent,
+        "fwdbwd": base.Flow,
+        "hardware_counters": base.Counter,
+        "mtia_counters": base.Counter,
+        "xpu_scope_profiler": base.Counter,
+    }
+)
+"""The model of each category. Events of `cpu_instant_event` may also be `OutOfMemory`."""
+
+CATEGORY_ALIASES: Mapping[str, str] = MappingProxyType(
+    {
+        "async": "ac2g",
+        "async_cpu_to_gpu": "ac2g",
+        "async_gpu": "ac2g",
+        "cpu_to_cuda": "ac2g",
+        "forward_backward": "fwdbwd",
+        "fwd_bwd": "fwdbwd",
+        "memcpy": "gpu_memcpy",
+        "memset": "gpu_memset",
+        "operator": "cpu_op",
+        "runtime": "cuda_runtime",
+    }
+)
+"""Today's name of each category of 2022 and before (in lower case)."""
+
+_CANONICAL = {**CATEGORY_ALIASES, **{category.lower(): category for category in MODELS}}
+
+_PHASES: Mapping[str, type[Event]] = {
+    "C": base.Counter,
+    "M": base.Metadata,
+    "f": base.Flow,
+    "s": base.Flow,
+    "t": base.Flow,
+}
+
+_INSTANTS: Mapping[str, type[Event]] = {
+    "Iteration Start": base.IterationStart,
+    "Record Window End": base.RecordWindowEnd,
+    "[OutOfMemory]": cpu.OutOfMemory,
+    "[memory]": cpu.MemoryEvent,
+}
+
+_UNCATEGORIZED: Mapping[str, type[Event]] = {"CPU functions": cpu.CpuOp, "CUDA functions": gpu.Kernel}
+
+
+@dataclass(frozen=True)
+class BulkField:
+    """An argument that bulk decoding stores in a column.
+
+    Attributes:
+        keys: Keys of the argument in files, today's first.
+        column: Where it is stored.
+        categories: Canonical categories that have the argument; in others the same key means something else.
+    """
+
+    keys: tuple[str, ...]
+    column: Column
+    categories: frozenset[str]
+
+
+def canonical_category(cat: str) -> str:
+    """Return today's name of a category; an unknown category is returned unchanged.
+
+    Example:
+        >>> canonical_category("Operator"), canonical_category("KERNEL"), canonical_category("mine")
+        ('cpu_op', 'kernel', 'mine')
+    """
+    return _CANONICAL.get(cat.lower(), cat)
+
+
+def is_frame(category: object) -> bool:
+    """Return whether a category, as written in a file, is that of calls of Python functions.
+
+    Example:
+        >>> is_frame("Python_Function"), is_frame(None)
+        (True, False)
+    """
+    return category is not None and canonical_category(str(category)) == FRAME
+
+
+def parse_event(raw: Mapping[str, Any]) -> Event:
+    """Return the event of a trace file as the model of its phase and category.
+
+    Args:
+        raw: The event's JSON object.
+
+    Raises:
+        pydantic.ValidationError: A value cannot be what its field says; the error names both.
+
+    Example:
+        >>> event = parse_event({"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7,
+        ...                      "ts": 12.345, "dur": 2, "args": {"stream": 7, "shared memory": 4096}})
+        >>> type(event).__name__, event.ts_ns, event.args.stream, event.args.shared_memory
+        ('Kernel', 12345, 7, 4096)
+    """
+    return _model(raw).model_validate(raw)
+
+
+def _model(raw: Mapping[str, Any]) -> type[Event]:
+    """Return the model of an event of a file."""
+    phase = str(raw.get("ph"))
+    if phase in ("i", "I"):  # the format's older letter too
+        return _INSTANTS.get(str(raw.get("name")).partition(":")[0], base.UnknownEvent)
+    if phase != "X":
+        return _PHASES.get(phase, base.UnknownEvent)
+    if "cat" not in raw:
+        return _UNCATEGORIZED.get(str(raw.get("pid")), base.UnknownEvent)
+    return _COMPLETE.get(canonical_category(str(raw["cat"])), base.UnknownEvent)
+
+
+@cache
+def columns() -> tuple[BulkField, ...]:
+    """Return every argument that bulk decoding stores: one field per column, merged over all models.
+
+    Raises:
+        TypeError: Two models disagree on the type or the missing value of a column.
+
+    Example:
+        >>> next(field for field in columns() if field.column.name == "stream").keys
+        ('stream', 'stream_id')
+    """
+    fields: dict[str, BulkField] = {}
+    for category, model in MODELS.items():
+        args = model.model_fields["args"].annotation
+        for field in getattr(args, "model_fields", {}).values():
+            for column in field.metadata:
+                if isinstance(column, Column):
+                    merged = fields.get(column.name, BulkField((), column, frozenset()))
+                    fields[column.name] = _merged(merged, _keys(field), column, category)
+    return tuple(fields.values())
+
+
+@cache
+def call_columns() -> tuple[BulkField, ...]:
+    """Return every argument that is kept as text for the calls of host-side communication (`HOST_CALLS`) only.
+
+    Example:
+        >>> [field.column.name for field in call_columns()]
+        ['input_dims', 'input_type', 'concrete_inputs']
+    """
+    args = cpu.OpArgs.model_fields
+    return tuple(
+        BulkField(_keys(field), Column(mark.name, "str", ""), frozenset({"cpu_op", "user_annotation"}))
+        for field in args.values()
+        for mark in field.metadata
+        if isinstance(mark, CallText)
+    )
+
+
+def _merged(bulk: BulkField, keys: tuple[str, ...], column: Column, category: str) -> BulkField:
+    """Return the field with the keys and the category of one more model."""
+    if bulk.column != column:
+        msg = f"column {column.name!r} is {column} in category {category!r} but {bulk.column} in another"
+        raise TypeError(msg)
+    union = tuple(dict.fromkeys((*bulk.keys, *keys)))
+    return replace(bulk, keys=union, categories=bulk.categories | {category})
+
+
+def _keys(field: FieldInfo) -> tuple[str, ...]:
+    """Return the keys under which files have the argument."""
+    choices = field.validation_alias
+    if not isinstance(choices, AliasChoices):
+        msg = f"declare the bulk column of {field!r} with arg()"
+        raise TypeError(msg)
+    return tuple(str(choice) for choice in choices.choices)

@@ -1,0 +1,390 @@
+"""The envelope every event shares, the types its values are read with, and the mark for bulk columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+
+__all__ = [
+    "ActivityArgs",
+    "Address",
+    "Args",
+    "CallText",
+    "CollectiveArgs",
+    "CollectiveComm",
+    "CollectiveCommArgs",
+    "Column",
+    "CorrelatedArgs",
+    "Counter",
+    "DeviceArgs",
+    "Event",
+    "Flow",
+    "Int",
+    "IterationStart",
+    "Kwarg",
+    "Label",
+    "Measure",
+    "Metadata",
+    "MetadataArgs",
+    "MetricArgs",
+    "Microseconds",
+    "Model",
+    "Number",
+    "Ranks",
+    "RecordWindowEnd",
+    "TraceSpan",
+    "TraceSpanArgs",
+    "UnknownEvent",
+    "arg",
+    "parse_ranks",
+]
+
+_MAX_US = Decimal(2**63 - 1) / 1000
+"""µs: largest time whose ns an int64 can hold (292 years). Not a choice: beyond it nothing can be stored."""
+_INTEGER = re.compile(r"\s*([+-]?(?:0[xX][0-9a-fA-F]+|\d+))\s*(?:bytes|B)?\s*", re.ASCII)
+_DECIMAL_INTEGER = re.compile(r"-?\d+", re.ASCII)
+_MAX_RANKS = 1_000_000
+"""Ranks of the largest group that is rebuilt. Chosen: 10 times the largest jobs known; a larger size is a damaged
+number that would only fill memory. Doubling it doubles that memory (8 MB)."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """Marks a field that bulk decoding stores as an array instead of one object per event.
+
+    Attributes:
+        name: Name of the column, shared by all models that have the argument.
+        dtype: `int64`, `uint64`, `float64` or `str`.
+        missing: Value of the events without the argument.
+    """
+
+    name: str
+    dtype: Literal["int64", "uint64", "float64", "str"]
+    missing: int | float | str
+
+
+@dataclass(frozen=True)
+class CallText:
+    """Marks a field whose JSON text bulk decoding keeps for calls of host-side communication only.
+
+    Such calls are the operators of c10d and what gloo, MPI or UCC record; all other operators have the argument too,
+    and keeping it for them would cost time and memory for nothing.
+
+    Attributes:
+        name: Name of the column, in which texts are numbers of names.
+    """
+
+    name: str
+
+
+def _integer(value: object) -> object:
+    """Read `"0x10"`, `"128"` and `"123 bytes"` as integers; anything else is left to pydantic."""
+    match = _INTEGER.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return value
+    digits = match[1]
+    return int(digits, 16 if "x" in digits.lower() else 10)
+
+
+def _measure(value: object) -> object:
+    """Read `"12%"` as 12 and `"N/A"` as nothing; anything else, `"inf"` too, is left to pydantic."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    return None if text in {"N/A", ""} else text.removesuffix("%")
+
+
+def _label(value: object) -> object:
+    """Read the ids that old files write as text, such as the thread `"4093687616"`, as integers."""
+    if isinstance(value, str) and _DECIMAL_INTEGER.fullmatch(value):
+        return int(value)
+    return value
+
+
+def _ranks_text(value: object) -> object:
+    """Write a list of ranks as the text that Kineto would have written."""
+    return str(value) if isinstance(value, list) else value
+
+
+Int = Annotated[int, BeforeValidator(_integer)]
+Address = Annotated[int | str, BeforeValidator(_integer)]
+Label = Annotated[int | str, BeforeValidator(_label)]
+Measure = Annotated[float | None, BeforeValidator(_measure)]
+Number = int | float
+Kwarg = int | float | str | list[Any]
+Ranks = Annotated[str, BeforeValidator(_ranks_text)]
+Microseconds = Annotated[Decimal, Field(ge=-_MAX_US, le=_MAX_US)]
+
+
+def arg(key: str, *legacy: str, about: str) -> Any:  # noqa: ANN401 - a field specifier, like pydantic's Field
+    """Declare an optional argument of an event.
+
+    Args:
+        key: The argument's key in the files of today, and in what is written back.
+        *legacy: Keys of the same argument in older files.
+        about: What the argument is, with its unit.
+    """
+    return Field(default=None, alias=key, validation_alias=AliasChoices(key, *legacy), description=about)
+
+
+class Model(BaseModel):
+    """Base of everything read from a trace file: frozen, and keeps the keys that it does not know."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        frozen=True,
+        populate_by_name=True,
+        defer_build=True,
+        coerce_numbers_to_str=True,
+        ser_json_inf_nan="strings",
+    )
+
+
+class Args(Model):
+    """Arguments of an event: all optional, unknown ones kept as extras."""
+
+
+class ActivityArgs(Args):
+    """Arguments that any complete event may have."""
+
+    external_id: Annotated[Int | None, Column("external_id", "int64", -1)] = arg(
+        "External id",
+        "external id",
+        about="Id of the enclosing CPU operator; on GPU and runtime events before 2024-02, their correlation",
+    )
+
+
+class CorrelatedArgs(ActivityArgs):
+    """Arguments of an event that is one end of a launch."""
+
+    correlation: Annotated[Int | None, Column("correlation", "int64", -1)] = arg(
+        "correlation", about="Id shared by a runtime call and the GPU work it launched"
+    )
+
+
+class DeviceArgs(CorrelatedArgs):
+    """Arguments of an event on a device."""
+
+    device: Annotated[Int | None, Column("device", "int64", -1)] = arg("device", about="Local ordinal of the device")
+    context: Int | None = arg("context", about="Id of the device context (CUDA) or its address (XPU)")
+    stream: Annotated[Int | None, Column("stream", "int64", -1)] = arg(
+        "stream", about="Id of the stream; -1 or 4294967295 where a synchronization has none"
+    )
+
+
+class MetricArgs(Args):
+    """Arguments whose keys are names of metrics, each with a number."""
+
+    __pydantic_extra__: dict[str, Number] = Field(init=False)
+
+    @property
+    def series(self) -> dict[str, Number]:
+        """The number of each metric, in the metric's own unit."""
+        return self.__pydantic_extra__
+
+
+class Event(Model):
+    """Any event of a trace file: what all phases and categories have in common."""
+
+    ph: str = Field(description="Phase: X complete, i instant, s and f flow, C counter, M metadata")
+    name: str = Field("", description="Name of the activity")
+    cat: str | None = Field(None, description="Category as written in the file")
+    pid: Label | None = Field(None, description="Process id (CPU), device ordinal (GPU) or the name of a group")
+    tid: Label | None = Field(None, description="Thread id (CPU), stream id (GPU) or the name of a row")
+    ts: Microseconds | None = Field(None, description="Start, µs: since the header's base, or since 1970")
+    dur: Microseconds | None = Field(None, description="Duration, µs")
+    id: Label | None = Field(None, description="Id that joins the two ends of a flow")
+    bp: str | None = Field(None, description="Binding point of a flow's end; e is the enclosing event")
+    s: str | None = Field(None, description="Scope of an instant: t thread, p process, g global")
+    args: Args = Field(default_factory=Args, description="Arguments of the category")
+
+    @property
+    def ts_ns(self) -> int | None:
+        """Start in ns on the clock of `ts`, rounded half to even."""
+        return None if self.ts is None else round(self.ts * 1000)
+
+    @property
+    def dur_ns(self) -> int | None:
+        """Duration in ns, rounded half to even."""
+        return None if self.dur is None else round(self.dur * 1000)
+
+
+def parse_ranks(
+    text: str | Sequence[int] | None,
+    *,
+    start: int | None = None,
+    stride: int | None = None,
+    size: int | None = None,
+) -> list[int] | None:
+    """Return the ranks of a process group, rebuilding a list that the profiler cut short.
+
+    Args:
+        text: The ranks as written, `"[0, 1]"`; a `...` stands for those left out.
+        start: The group's first global rank, or none.
+        stride: Distance between its ranks, or none.
+        size: Number of its ranks, or none.
+
+    Returns:
+        The global ranks in group order; None if they are absent, unreadable, or cut short without being an arithmetic
+        progression that agrees with the ranks shown.
+
+    Example:
+        >>> parse_ranks("[0, 2, ..., 14]", start=0, stride=2, size=8)
+        [0, 2, 4, 6, 8, 10, 12, 14]
+    """
+    if text is None:
+        return _progression([], [], start=start, stride=stride, size=size)
+    if not isinstance(text, str):
+        return list(text)
+    items = [item.strip() for item in text.strip().strip("[]").split(",") if item.strip()]
+    if not all(item == "..." or _DECIMAL_INTEGER.fullmatch(item) for item in items):
+        return None
+    if "..." not in items:
+        return [int(item) for item in items]
+    cut = items.index("...")
+    head, tail = ([int(item) for item in part if item != "..."] for part in (items[:cut], items[cut:]))
+    if start is None or start < 0 or not stride or stride < 0:
+        start, stride = _inferred(head)
+    return _progression(head, tail, start=start, stride=stride, size=size)
+
+
+def _inferred(head: list[int]) -> tuple[int | None, int | None]:
+    """Return the start and stride that the first ranks suggest."""
+    return (head[0], head[1] - head[0]) if len(head) > 1 else (None, None)
+
+
+def _progression(
+    head: list[int], tail: list[int], *, start: int | None, stride: int | None, size: int | None
+) -> list[int] | None:
+    """Return the arithmetic progression of ranks, or None if it is undefined or contradicts the ranks shown."""
+    if start is None or start < 0 or not stride or stride < 0 or not size or size < len(head) + len(tail):
+        return None
+    ranks = range(start, start + stride * size, stride)
+    if size > _MAX_RANKS or [*ranks[: len(head)], *ranks[size - len(tail) :]] != [*head, *tail]:
+        return None
+    return list(ranks)
+
+
+class TraceSpanArgs(Args):
+    """Arguments of `TraceSpan`."""
+
+    op_count: Int | None = arg("Op count", about="Operators in the span, count")
+
+
+class TraceSpan(Event):
+    """The whole recorded window."""
+
+    args: TraceSpanArgs = Field(default_factory=TraceSpanArgs)
+
+
+class IterationStart(Event):
+    """The marker at the start of the recorded window."""
+
+
+class RecordWindowEnd(Event):
+    """The last event of a complete file: where it is missing, the file was cut short."""
+
+
+class Counter(Event):
+    """The values of one or more metrics from this time on."""
+
+    args: MetricArgs = Field(default_factory=MetricArgs)
+
+
+class Flow(Event):
+    """One end of an arrow: from a launch to its work (`ac2g`), or from forward to backward (`fwdbwd`)."""
+
+
+class MetadataArgs(Args):
+    """Arguments of `Metadata`."""
+
+    name: str | None = arg("name", about="Name of the process or thread")
+    labels: str | None = arg("labels", about="Label of the process, such as CPU or GPU 0")
+    sort_index: Int | None = arg("sort_index", about="Where viewers show the process or thread")
+
+
+class Metadata(Event):
+    """The name, label or position of a process or thread."""
+
+    args: MetadataArgs = Field(default_factory=MetadataArgs)
+
+
+class UnknownEvent(Event):
+    """An event of a phase or category that these models do not know; everything in it is kept."""
+
+
+class CollectiveArgs(Args):
+    """Arguments of one rank's part in a collective: on `record_param_comms`, and copied to its kernel."""
+
+    collective_name: Annotated[str | None, Column("collective_name", "str", "")] = arg(
+        "Collective name", about="Operation, such as allreduce; wait moves no data"
+    )
+    in_msg_nelems: Annotated[Int | None, Column("in_msg_nelems", "int64", -1)] = arg(
+        "In msg nelems", about="Elements sent by this rank, count"
+    )
+    out_msg_nelems: Annotated[Int | None, Column("out_msg_nelems", "int64", -1)] = arg(
+        "Out msg nelems", about="Elements received by this rank, count"
+    )
+    group_size: Annotated[Int | None, Column("group_size", "int64", -1)] = arg(
+        "Group size", about="Ranks of the process group, count"
+    )
+    dtype: Annotated[str | None, Column("dtype", "str", "")] = arg(
+        "dtype", about="Type of an element as c10 names it, such as BFloat16"
+    )
+    in_split_size: str | None = arg("In split size", about="Elements sent to each rank, as text; count")
+    out_split_size: str | None = arg("Out split size", about="Elements received from each rank, as text; count")
+    process_group_name: Annotated[str | None, Column("pg_name", "str", "")] = arg(
+        "Process Group Name", about="Name of the group: a counter, unique only within the job"
+    )
+    process_group_description: Annotated[str | None, Column("pg_desc", "str", "")] = arg(
+        "Process Group Description", about="Purpose of the group, such as default_pg"
+    )
+    process_group_id: Int | None = arg("Process Group ID", about="Number of the group, before 2024-04")
+    process_group_ranks: Annotated[Ranks | None, Column("pg_ranks", "str", "")] = arg(
+        "Process Group Ranks", about="Global ranks as text, maybe cut short; see the property ranks"
+    )
+    global_rank_start: Int | None = arg("Global rank start", about="First global rank; -1 if unknown")
+    global_rank_stride: Int | None = arg("Global rank stride", about="Distance between ranks; 0 if irregular")
+    rank: Int | None = arg("Rank", about="Rank within the group; of the peer for send and recv")
+    src_rank: Annotated[Int | None, Column("src_rank", "int64", -1)] = arg(
+        "Src Rank", about="Global rank that sends, point to point only"
+    )
+    dst_rank: Annotated[Int | None, Column("dst_rank", "int64", -1)] = arg(
+        "Dst Rank", about="Global rank that receives, point to point only"
+    )
+    seq: Annotated[Int | None, Column("seq", "int64", -1)] = arg(
+        "Seq", about="Counter of the group's collectives; the same on all ranks"
+    )
+    comms_id: Annotated[Int | None, Column("comms_id", "uint64", 0)] = arg(
+        "Comms Id", about="Hash of group and Seq, up to 2^64-1; the same on all ranks"
+    )
+    is_async: bool | None = arg("Is asynchronized op", about="Whether the caller did not wait")
+    input_tensors_start: str | None = arg("Input Tensors start", about="Addresses of the inputs, as text")
+    output_tensors_start: str | None = arg("Output Tensors start", about="Addresses of the outputs, as text")
+
+    @property
+    def ranks(self) -> list[int] | None:
+        """The group's global ranks, or nothing where they are absent or cut short beyond rebuilding."""
+        return parse_ranks(
+            self.process_group_ranks,
+            start=self.global_rank_start,
+            stride=self.global_rank_stride,
+            size=self.group_size,
+        )
+
+
+class CollectiveCommArgs(ActivityArgs, CollectiveArgs):
+    """Arguments of `CollectiveComm`."""
+
+    communicator_id: Int | None = arg("Communicator_id", about="Id of the oneCCL communicator")
+
+
+class CollectiveComm(Event):
+    """A collective as the communication library recorded it on the host (XPU, `xccl::...`)."""
+
+    args: CollectiveCommArgs = Field(default_factory=CollectiveCommArgs)

@@ -1,0 +1,249 @@
+"""Blocks of the compiled scan → columns: what `collect_events` does, on arrays instead of objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from htagraph.core.arrays import Array
+from htagraph.trace.columns import GrowingTable, extend
+from htagraph.trace.kineto.collecting import Columns
+from htagraph.trace.kineto.decode import RawEvent, plain_events
+from htagraph.trace.kineto.events import HOST_CALLS, BulkField, canonical_category
+from htagraph.trace.kineto.from_events import add_thread_names, fields_of, typed
+from htagraph.trace.kineto.scan.events import (
+    DURATION,
+    DURATION_ABSENT,
+    DURATION_SLIP,
+    DURATION_STYLE,
+    FLAGS,
+    FLOAT,
+    ID,
+    ID_IS_NUMBER,
+    ID_IS_SPAN,
+    OFFSET,
+    PHASE,
+    RAW,
+    START,
+    START_ABSENT,
+    START_SLIP,
+    START_STYLE,
+    STOP,
+    TEXT,
+    UNSIGNED,
+)  # fmt: skip
+from htagraph.trace.kineto.scan.scanner import Block, argument_keys, span_text
+from htagraph.trace.kineto.scan.tokens import NO_TOKEN
+
+__all__ = ["BlockColumns"]
+
+_VARIED, _DECIMAL, _TRAILING_ZERO = 1, 2, 4  # what a fraction shows, see `scan.STYLE_BITS`
+_STORED = {FLOAT: np.float64, UNSIGNED: np.uint64}
+
+
+class _Time(NamedTuple):
+    """Where a row has a time, by how much it is too large if fractions lack zeros, and bits of the row's flags."""
+
+    column: int
+    slip: int
+    absent: int
+    style: int
+
+
+_START = _Time(START, START_SLIP, START_ABSENT, START_STYLE)
+_DURATION = _Time(DURATION, DURATION_SLIP, DURATION_ABSENT, DURATION_STYLE)
+
+
+class _Named(NamedTuple):
+    """An event, as far as a message about one of its arguments names it."""
+
+    cat: object
+    name: object
+
+
+class BlockColumns:
+    """Adds the blocks of one file to its columns."""
+
+    def __init__(self, into: Columns) -> None:
+        self._into = into
+        self._names, self._categories, self._processes, self._lanes, self._calls, self._forward = (
+            _Numbers() for _ in range(6)
+        )
+
+    def add(self, position: int, block: Block) -> None:
+        """Append a block; `position` is that of its first event in the file."""
+        self._into.starts.append((position, block.offset))
+        phases = block.rows[:, PHASE]
+        counts = np.bincount(phases)
+        for phase in np.flatnonzero(counts).tolist():
+            self._into.counts[chr(phase) if phase else ""] += int(counts[phase])
+        complete = np.flatnonzero(phases == ord("X"))
+        self._add_table(self._into.complete, position, block, complete)
+        self._into.note_frames(block.is_frame[complete], block.left_out[complete])
+        instants = np.flatnonzero((phases == ord("i")) | (phases == ord("I")))
+        categorized = instants[block.categories[instants] != NO_TOKEN]
+        self._add_table(self._into.instant, position, block, categorized)
+        names = np.unique(block.names[instants]).tolist()
+        self._into.window_end_seen |= any(block.values[name] == "Record Window End" for name in names)
+        self._add_flows(block, np.flatnonzero((phases == ord("s")) | (phases == ord("f"))))
+        add_thread_names(self._into, _events(block, np.flatnonzero(phases == ord("M"))))
+        durations = np.flatnonzero((phases == ord("B")) | (phases == ord("E")))
+        self._into.durations += zip((durations + position).tolist(), _events(block, durations), strict=True)
+
+    def _add_table(self, part: GrowingTable, position: int, block: Block, where: Array) -> None:
+        if not len(where):
+            return
+        into, values, first = self._into, block.values, part.count
+        category, lane = self._category_numbers(block, where), self.lane_numbers(block, where)
+        starts = self._times(block, where, _START, "ts")
+        what = "dur" if part is into.complete else ""  # an instant has none
+        durations = self._times(block, where, _DURATION, what)
+        if part is into.complete:
+            into.see(category, starts[0], durations[0])
+        stays = ~block.left_out[where]
+        where, category, lane = where[stays], category[stays], lane[stays]
+        for column, stored in (
+            ("index", (where + position).astype(np.int32)),
+            ("name", self._names.of(block.names[where], lambda token: into.names[_text(values[token])])),
+            ("category", category),
+            ("lane", lane),
+        ):
+            extend(part.columns[column], stored)
+        part.add_times("start", *_of_rows(starts, stays))
+        part.add_times("duration", *_of_rows(durations, stays))
+        row_of = np.full(len(block), -1, np.int32)
+        row_of[where] = np.arange(len(where), dtype=np.int32)
+        self._add_args(part, first, block, row_of, category)
+        self._add_call_args(part, first, block, row_of)
+
+    def _category_numbers(self, block: Block, where: Array) -> Array:
+        into, values, tokens = self._into, block.values, block.categories[where]
+        numbers = np.empty(len(where), np.int32)
+        has = tokens != NO_TOKEN
+        numbers[has] = self._categories.of(tokens[has], lambda token: into.category(values[token], None))
+        processes = block.processes[where][~has]
+        numbers[~has] = self._processes.of(processes, lambda token: into.category(None, values[token]))
+        return numbers
+
+    def lane_numbers(self, block: Block, where: Array) -> Array:
+        """Return the lanes of some events, as the columns number them."""
+        return self._lanes.of(block.lanes[where], lambda pair: self._into.lanes[block.lane(pair)])
+
+    def _times(self, block: Block, where: Array, time: _Time, what: str) -> tuple[Array, Array]:
+        """Return (times, times if fractions turn out to be unpadded) in ns."""
+        flags = block.rows[where, FLAGS]
+        self._into.note_absent(int(np.count_nonzero(flags & time.absent)), what)
+        padded = block.rows[where, time.column]
+        if not block.exact:
+            return padded, padded
+        style, shapes = self._into.style, flags >> time.style
+        style.varied += int(np.count_nonzero(shapes & _VARIED))
+        style.decimal += int(np.count_nonzero(shapes & _DECIMAL))
+        style.trailing_zero += int(np.count_nonzero(shapes & _TRAILING_ZERO))
+        return padded, padded - block.rows[where, time.slip]
+
+    def _add_args(self, part: GrowingTable, first: int, block: Block, row_of: Array, category: Array) -> None:
+        allowed = _allowed(tuple(self._into.categories), calls=block.calls)
+        for number, key in enumerate(argument_keys(calls=block.calls)):
+            if key.kind != RAW and number in block.arguments:
+                events, values = _kept(*block.arguments[number], row_of, category, allowed[:, number])
+                if key.kind == TEXT:
+                    values = self._names.of(values, lambda token: self._into.names[block.values[token]])
+                stored = values.view(_STORED.get(key.kind, values.dtype))
+                self._store(part, key.field, row_of[events] + np.int32(first), stored)
+            if number in block.odd:
+                events, values = _kept(*block.odd[number], row_of, category, allowed[:, number])
+                named = [_Named(*block.label(event)) for event in events.tolist()]
+                if named:
+                    stored = typed(self._into, values.tolist(), key.field, named)
+                    self._store(part, key.field, row_of[events] + np.int32(first), stored)
+
+    def _store(self, part: GrowingTable, field: BulkField, rows: Array, values: Array) -> None:
+        """Add the values that are not the one which stands for none."""
+        if len(rows):
+            has = values != (self._into.names[""] if field.column.dtype == "str" else field.column.missing)
+            part.add_args(field, rows[has], values[has])
+
+    def _add_call_args(self, part: GrowingTable, first: int, block: Block, row_of: Array) -> None:
+        """Append the arguments of calls of host-side communication, as JSON texts."""
+        for number, key in enumerate(argument_keys(calls=block.calls)):
+            if key.kind == RAW and number in block.arguments:
+                events, spans = block.arguments[number]
+                is_call = self._calls.of(
+                    block.names[events], lambda token: _text(block.values[token]).startswith(HOST_CALLS)
+                )
+                keep = (row_of[events] >= 0) & (is_call == 1)
+                texts = [span_text(block.text, span).decode("utf-8", "replace") for span in spans[keep].tolist()]
+                stored = np.array([self._into.names[text] for text in texts], np.int32)
+                part.add_args(key.field, row_of[events[keep]] + np.int32(first), stored)
+
+    def _add_flows(self, block: Block, where: Array) -> None:
+        is_forward = self._forward.of(
+            block.categories[where], lambda token: canonical_category(str(block.values[token])) == "fwdbwd"
+        )
+        has_id = block.rows[where, FLAGS] & (ID_IS_NUMBER | ID_IS_SPAN) > 0
+        where = where[(is_forward == 1) & has_id]
+        if not len(where):
+            return
+        ids = block.rows[where, ID]
+        for i in np.flatnonzero(block.rows[where, FLAGS] & ID_IS_SPAN).tolist():
+            ids[i] = self._into.flow_id(msgspec.json.decode(span_text(block.text, int(ids[i]))))
+        padded, unpadded = self._times(block, where, _START, "ts")
+        is_start = block.rows[where, PHASE] == ord("s")
+        self._into.flow_parts.append((ids, is_start, self.lane_numbers(block, where), padded, unpadded))
+
+
+class _Numbers:
+    """Numbers of tokens in the columns of a file, asked for once each."""
+
+    def __init__(self) -> None:
+        self._known = np.full(1, -1, np.int32)
+
+    def of(self, tokens: Array, number: Callable[[int], int]) -> Array:
+        """Return the number of each token; `number` returns that of a token which is new."""
+        behind = int(tokens.max(initial=0)) + 1
+        if behind > len(self._known):
+            self._known = np.concatenate([self._known, np.full(2 * behind, -1, np.int32)])
+        numbers = self._known[tokens]
+        new = tokens[numbers < 0]
+        for token in dict.fromkeys(new.tolist()):  # in the file's order, as the general way numbers them
+            self._known[token] = number(token)
+        return self._known[tokens] if len(new) else numbers
+
+
+def _events(block: Block, where: Array) -> list[RawEvent]:
+    """Return some events as objects."""
+    spans = zip(block.rows[where, OFFSET].tolist(), block.rows[where, STOP].tolist(), strict=True)
+    texts = [block.text[start:stop].tobytes() for start, stop in spans]
+    return plain_events(b"[" + b",".join(texts) + b"]", exact=block.exact, calls=block.calls)
+
+
+def _of_rows(times: tuple[Array, Array], rows: Array) -> tuple[Array, Array]:
+    """Return both readings of some of the times; one array where they are one."""
+    padded = times[0][rows]
+    return padded, padded if times[1] is times[0] else times[1][rows]
+
+
+def _text(value: object) -> str:
+    """Return a name; an absent one is empty."""
+    return "" if value is None else str(value)
+
+
+def _kept(events: Array, values: Array, row_of: Array, category: Array, allowed: Array) -> tuple[Array, Array]:
+    """Return the events that are in a table and whose category has the argument, and their values."""
+    rows = row_of[events]
+    keep = rows >= 0
+    keep[keep] = allowed[category[rows[keep]]]
+    return events[keep], values[keep]
+
+
+@cache
+def _allowed(categories: tuple[str, ...], *, calls: bool) -> Array:
+    """Return, by category and key, whether events of the category have the argument."""
+    of_category = [{field for _, field in fields_of(name)} for name in categories]
+    keys = argument_keys(calls=calls)
+    return np.array([[key.field in own for key in keys] for own in of_category], bool)

@@ -1,0 +1,275 @@
+"""One file → a Trace, its events as models, one event, or its header."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from htagraph.core.errors import DamagedTraceError, NotATraceError, TraceError, shown
+from htagraph.core.issues import IssueLog
+from htagraph.trace.columns import Table, Trace
+from htagraph.trace.kept import Extent, Extents, Frames, Sieve
+from htagraph.trace.kineto.collecting import Columns
+from htagraph.trace.kineto.decode import BlockDecoder, event_decoder, event_text_decoder
+from htagraph.trace.kineto.events import Event, Header, parse_event
+from htagraph.trace.kineto.from_events import add_durations, add_events
+from htagraph.trace.kineto.salvage import salvage_header
+from htagraph.trace.kineto.source import ahead, iter_bytes
+from htagraph.trace.kineto.split import find_events, split
+from htagraph.trace.kineto.times import padded
+from htagraph.trace.remote import TracePath, fingerprint, path_of
+
+if TYPE_CHECKING:
+    from htagraph.trace.kineto.from_blocks import BlockColumns
+
+__all__ = ["read_event", "read_events", "read_header", "read_trace"]
+
+_HEAD_BYTES = 64 << 10
+"""Bytes of a piece when only the header is read. Chosen: headers of small jobs fit into one; larger pieces decompress
+more than is needed."""
+_TAIL_BYTES = 1 << 20
+"""Bytes at the end of a file in which the keys behind the events are looked for. Chosen: process groups of a large job
+fit; a larger tail costs memory only."""
+_MAX_NS = 2**62
+"""ns since 1970: later times (2116) are refused. Half of what int64 holds, so that the sum of two times fits."""
+_YEAR_NS = 365 * 24 * 3600 * 10**9
+"""If all starts are below this, times do not count from 1970. Chosen: no recording takes a year, and none is from
+1970."""
+
+
+def read_trace(
+    path: TracePath,
+    rank_in: Callable[[Header, IssueLog], int],
+    progress: Callable[[int], None] | None = None,
+    *,
+    compiled: bool = True,
+    frames: Frames | None = None,
+    sieve: Sieve | None = None,
+) -> Trace:
+    """Return one file's events as columns.
+
+    Args:
+        path: a Kineto trace, JSON or gzipped JSON.
+        rank_in: returns the rank of the file, given its complete header and what was wrong with it, to which it adds.
+        progress: called with the number of bytes of the file consumed so far.
+        compiled: use the compiled scan, which is many times faster once it is loaded, and gives the same columns.
+        frames: decides which calls of Python functions are read; all if not given.
+        sieve: decides which complete events are kept while reading; all if not given.
+
+    Raises:
+        TraceError: the file cannot be read, is not a trace, or is damaged beyond recovery.
+    """
+    stat = _stat(path)
+    log = IssueLog(str(path))
+    raw_header: dict[str, Any] = {}
+    frames = frames or Frames(asked=True)
+    decode, columns = BlockDecoder(raw_header, frames), Columns(log, frames, sieve)
+    add_block = _block_columns(columns).add if compiled else None
+    pieces = iter_bytes(path, log, progress)
+    for position, events in split(
+        ahead(pieces) if compiled else pieces, decode, raw_header, log, add_block and decode.scan
+    ):
+        try:
+            if isinstance(events, list):
+                add_events(columns, position, events)
+            elif add_block is not None:  # for the type checker: only a scan makes blocks
+                add_block(position, events)
+        except TraceError as error:  # a value that cannot be what its field says
+            msg = f"{path}: {error}"
+            raise TraceError(msg) from error
+        del events  # see split: before the next block
+        columns.thin()
+    if not columns.counts and log.has("truncated"):
+        msg = f"{path}: the file ends within its first event; was the job killed while the profiler exported?"
+        raise DamagedTraceError(msg)
+    if set(columns.counts) <= {""} and (columns.counts or log.has("event_unreadable")):
+        msg = f"{path}: not a Kineto trace: JSON, but the list does not hold events (objects with a phase, ph)"
+        raise NotATraceError(msg)
+    header = _header(raw_header, log)
+    add_durations(columns)
+    columns.thin(last=True)
+    frames.report(log)
+    table = columns.table()
+    extent = _extent(table) if sieve is None else sieve.extent
+    table = _without_outliers(table, extent, log)
+    if columns.style.unpadded:
+        log.add("unpadded_fractions", "fractions of times lack leading zeros (Kineto of March 2024); times corrected")
+    if not columns.window_end_seen and extent.events:
+        log.add("no_window_end", "no 'Record Window End' event: the file was cut short, or written by another tool")
+    if header.base_time_nanoseconds is None and extent.events and extent.last < _YEAR_NS:
+        log.add("no_base_time", "times are relative, but the file has no baseTimeNanoseconds: ranks share no clock")
+    base, rank = header.base_time_nanoseconds or 0, rank_in(header, log)
+    _refuse_out_of_range(extent, base, path)
+    return Trace(
+        rank=rank, path=path, header=header, names=tuple(columns.names), categories=tuple(columns.categories),
+        lanes=tuple(columns.lanes.lanes), thread_names=columns.thread_names, events=_shifted(table, base),
+        instants=_shifted(columns.instants(), base), flows=columns.flows().shifted(base),
+        counts=dict(columns.counts), issues=log.issues(rank), fingerprint=stat, unpadded=columns.style.unpadded,
+        starts=np.array(columns.starts, np.int64).reshape(-1, 2),
+    )  # fmt: skip
+
+
+def _block_columns(columns: Columns) -> BlockColumns:
+    from htagraph.trace.kineto.from_blocks import BlockColumns  # loads compiled code
+
+    return BlockColumns(columns)
+
+
+def read_events(path: str | PathLike[str]) -> Iterator[Event]:
+    """Yield every event of a trace file as its validated pydantic model, in the file's order.
+
+    Use it where you need objects; `load` is about twenty times faster.
+
+    Times are the decimals in the file. Files of two weeks in March 2024 lack the leading zeros of fractions (``12.5``
+    meant 12.005 µs). This shows only once the whole file is read: `load` corrects it, this function does not.
+
+    Args:
+        path: a Kineto trace, JSON or gzipped JSON.
+
+    Yields:
+        Models of `htagraph.trace.kineto.events`, each with every argument that the file had.
+
+    Raises:
+        TraceError: the file cannot be read, or an event does not fit its model; the message names event and field.
+
+    Warns:
+        UserWarning: after the last event, if the file is damaged: what was repaired or lost.
+
+    Example:
+        >>> import htagraph as hg
+        >>> first = next(hg.read_events("data/demo/rank-0.json.gz"))
+        >>> first.ph in "XMisfC"
+        True
+    """
+    path = path_of(path)
+    log = IssueLog(str(path))
+    for position, raws in split(iter_bytes(path, log), event_decoder(), {}, log):
+        for number, raw in enumerate(raws, position):
+            yield _parsed(raw, number, path)
+    if log.issues():
+        problems = "; ".join(f"{issue.detail} ({issue.count})" for issue in log.issues())
+        warnings.warn(f"{path}: {problems}", stacklevel=2)
+
+
+def read_event(path: TracePath, index: int, start: tuple[int, int] = (0, -1), *, unpadded: bool = False) -> Event:
+    """Return the event at position `index` of the file's events.
+
+    Args:
+        path: a Kineto trace, JSON or gzipped JSON.
+        index: the position.
+        start: an event at or before it, and where its text begins in the decompressed file, see `Trace.starts`; reading
+            begins there, or where that is -1 at the beginning of the file.
+        unpadded: True if the fractions of times lack their leading zeros, see `Trace.unpadded`.
+
+    Raises:
+        TraceError: the file has fewer events.
+    """
+    log = IssueLog(str(path))
+    before, at = start
+    pieces = iter_bytes(path, log) if at < 0 else itertools.chain((b"[",), iter_bytes(path, log, start=at))
+    for position, texts in split(pieces, event_text_decoder(), {}, log):
+        number = index - before - position
+        if number < len(texts):
+            # through split, since text that bulk decoding skips, such as bad UTF-8, may need repair
+            alone = iter((b"[", bytes(texts[number]), b"]"))
+            for _, raws in split(alone, event_decoder(), {}, log):
+                return _parsed(_padded(raws[0]) if unpadded else raws[0], index, path)
+            break
+    msg = f"{path}: has no event {index}; was the file changed since it was loaded?"
+    raise TraceError(msg)
+
+
+def read_header(path: TracePath, *, and_tail: bool) -> Header:
+    """Return the header from the root keys before the events: cheap, enough to find a file's rank.
+
+    Args:
+        path: a Kineto trace.
+        and_tail: if there is no ``distributedInfo`` before the events, look for it after them, where traces on demand
+            (requested from outside the job) have it. This decompresses the whole file.
+    """
+    log = IssueLog(str(path))
+    raw: dict[str, Any] = {}
+    find_events(iter_bytes(path, log, piece_bytes=_HEAD_BYTES), raw, log)
+    if and_tail and "distributedInfo" not in raw:
+        tail = b""
+        for piece in iter_bytes(path, log):
+            tail = (tail + piece)[-_TAIL_BYTES:]
+        raw |= salvage_header(tail, log)
+    return _header(raw, log)
+
+
+def _padded(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return an event with the leading zeros that the fractions of its times lack."""
+    return raw | {key: padded(str(raw[key])) for key in ("ts", "dur") if isinstance(raw.get(key), Decimal | str)}
+
+
+def _parsed(raw: dict[str, Any], number: int, path: TracePath) -> Event:
+    try:
+        return parse_event(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        msg = f"{path}: event {number}: {where}: {first['msg']} (got {shown(first['input'])})"
+        raise TraceError(msg) from error
+
+
+def _stat(path: TracePath) -> tuple[int, int]:
+    try:
+        return fingerprint(path)
+    except OSError as error:
+        msg = f"{path}: cannot be read ({error.strerror or error})"
+        raise TraceError(msg) from error
+
+
+def _header(raw: dict[str, Any], log: IssueLog) -> Header:
+    try:
+        return Header.model_validate(raw)
+    except ValidationError as error:
+        bad = {str(problem["loc"][0]) for problem in error.errors()}
+        for key in sorted(bad):
+            log.add("header_key_lost", f"header key {key} has an unexpected type; ignored")
+        return Header.model_validate({key: value for key, value in raw.items() if key not in bad})
+
+
+def _extent(table: Table) -> Extent:
+    extents = Extents()
+    extents.see(table.start, table.duration)
+    return extents.result()
+
+
+def _without_outliers(table: Table, extent: Extent, log: IssueLog) -> Table:
+    """Return the events without those that start at 0 or hours before all others: known errors of CUPTI and XPU."""
+    early = table.start < extent.valid_from
+    detail = "events that start hours before all others (a clock error of the profiler); dropped"
+    log.add("time_outlier", detail, extent.early)
+    return table.take(~early) if early.any() else table
+
+
+def _refuse_out_of_range(extent: Extent, base: int, path: TracePath) -> None:
+    """Raise an error for times that int64 ns cannot hold: they would overflow silently."""
+    if not -_MAX_NS < base + extent.first <= base + extent.last + extent.longest < _MAX_NS:
+        what = "baseTimeNanoseconds (ns), or an event's ts or dur (µs), is not in its unit"
+        msg = f"{path}: times beyond the year 2115: {what}"
+        raise TraceError(msg)
+
+
+def _shifted(table: Table, base: int) -> Table:
+    if base:
+        np.add(table.start, base, out=table.start)
+    for column in (
+        table.index,
+        table.name,
+        table.category,
+        table.lane,
+        table.start,
+        table.duration,
+    ):
+        column.flags.writeable = False
+    return table

@@ -1,0 +1,406 @@
+"""Text of events → a `Block` of rows of numbers, by the compiled scan; or nothing, for the general decoder to do it."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.arrays import Array
+from htagraph.trace.kept import Frames
+from htagraph.trace.kineto.events import BulkField, call_columns, columns, is_frame
+from htagraph.trace.kineto.salvage import UNDECODABLE
+from htagraph.trace.kineto.scan.events import (
+    ARGUMENT_WIDTH,
+    CATEGORY,
+    DURATION,
+    FIELDS,
+    FLOAT,
+    MAX_KEYS,
+    NAME,
+    NEEDS_EXACT,
+    NO_SPAN,
+    OFFSET,
+    PHASE,
+    RAW,
+    ROW_WIDTH,
+    SCANNED,
+    SIGNED,
+    SPAN,
+    START,
+    STOP,
+    TEXT,
+    THREAD,
+    UNSIGNED,
+    key_table,
+    scan_events,
+)  # fmt: skip
+from htagraph.trace.kineto.scan.grammar import PADDING
+from htagraph.trace.kineto.scan.tokens import NO_TOKEN, TokenTable
+
+__all__ = [
+    "Block",
+    "EventTextScanner",
+    "EventTexts",
+    "Key",
+    "Reused",
+    "Scanner",
+    "argument_keys",
+    "room_for",
+    "scan_tables",
+    "span_text",
+]
+
+_MIN_EVENT_BYTES = 24
+"""Bytes per event for which there is room; a text with shorter ones is declined. Chosen: phase and two times take 25.
+Doubled, it saves 50 bytes of memory per event in flight, and declines events of less than 48 bytes."""
+_MIN_ARGUMENT_BYTES = 8
+"""Bytes per argument for which there is room. The shortest key has four letters, which with quotes, colon and value
+makes 8. Doubled, texts with many short arguments would be declined."""
+_MAX_TEXT_BYTES = 2**31 - 1
+"""Bytes of a text: positions in it are the upper half of a span. Doubled, spans would overflow."""
+_PAIR_BYTES = 16  # of two int64
+_AS_OBJECTS = tuple(map(ord, "MBE"))  # phases whose events are read as objects, whole
+_ByKey: TypeAlias = dict[int, tuple[Array, Array]]
+_KINDS = {"int64": SIGNED, "uint64": UNSIGNED, "float64": FLOAT, "str": TEXT}
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of arguments that is read, and the column that it fills."""
+
+    name: str
+    field: BulkField
+    kind: int
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Events as rows of numbers (columns of `scan`, each of which is contiguous), and what they refer to."""
+
+    text: Array
+    offset: int
+    """Position of the text in the document."""
+    exact: bool
+    """True if times were read as decimals."""
+    rows: Array
+    """One row per event."""
+    names: Array
+    """Token of each event's name."""
+    categories: Array
+    """Token of each event's category."""
+    processes: Array
+    """Token of each event's process."""
+    lanes: Array
+    """Number of each event's pair of process and thread."""
+    arguments: dict[int, tuple[Array, Array]]
+    """Events and values by key number; values of texts are tokens, of raw texts spans."""
+    odd: dict[int, tuple[Array, Array]]
+    """Events and values, as objects, by key number, where a value is not of its column's type."""
+    is_frame: Array
+    """Which events are calls of Python functions."""
+    left_out: Array
+    """Which events are to have no row: they have no name here."""
+    calls: bool
+    """True if keys of calls were read."""
+    values: list[Any]
+    """What each token says."""
+    pairs: list[tuple[int, int]]
+    """Tokens of process and thread by number of their pair."""
+
+    def __len__(self) -> int:
+        """Number of events."""
+        return len(self.rows)
+
+    def lane(self, pair: int) -> tuple[Any, Any]:
+        """Return the process and thread of a pair of tokens, as in the file; "" where the event has none."""
+        process, thread = self.pairs[pair]
+        return tuple("" if token == NO_TOKEN else self.values[token] for token in (process, thread))  # type: ignore[return-value]
+
+    def label(self, event: int) -> tuple[Any, Any]:
+        """Return category and name of an event, as in the file."""
+        return self.values[self.categories[event]], self.values[self.names[event]]
+
+
+@cache
+def argument_keys(*, calls: bool) -> tuple[Key, ...]:
+    """Return the keys of arguments that are read, of one column today's last, so that its value wins.
+
+    Args:
+        calls: also those of calls of host-side communication.
+    """
+    keys = [
+        Key(key, replace(field, keys=(key,)), _KINDS[field.column.dtype])
+        for field in columns()
+        for key in reversed(field.keys)
+    ]
+    if calls:
+        keys += [Key(field.keys[0], replace(field, keys=field.keys[:1]), RAW) for field in call_columns()]
+    return tuple(keys)
+
+
+@cache
+def scan_tables(*, calls: bool) -> tuple[Array, Array]:
+    """Return the tables of keys for `scan_events`; `calls` as in `argument_keys`."""
+    return key_table([(name, 0) for name in FIELDS]), key_table([(k.name, k.kind) for k in argument_keys(calls=calls)])
+
+
+def room_for(size: int) -> tuple[int, int] | None:
+    """Return how many events and how many arguments a text of some bytes may have; None if it is too long."""
+    return (size // _MIN_EVENT_BYTES + 1, size // _MIN_ARGUMENT_BYTES) if size <= _MAX_TEXT_BYTES else None
+
+
+class Scanner:
+    """Scans the texts of one file, one after the other.
+
+    Args:
+        calls: read the arguments of calls of host-side communication too.
+        frames: decides which calls of Python functions are left out; None for none.
+    """
+
+    def __init__(self, *, calls: bool, frames: Frames | None = None) -> None:
+        self._calls, self._frames = calls, frames
+        self._texts, self._pairs_seen = TokenTable(), TokenTable()
+        self._values: list[Any] = [None]
+        self._pairs = [(NO_TOKEN, NO_TOKEN)]
+        self._unreadable: list[int] = []
+        self._of_text, self._of_rows, self._of_args = Reused(np.uint8), Reused(np.int64), Reused(np.int64)
+
+    def scan(self, text: bytes | memoryview, offset: int, *, exact: bool) -> tuple[Block | None, bool]:
+        """Return (the events of a text that holds events with commas between them, True if times need exact reading).
+
+        There is no block for text that is not understood, and for times that are too large for floats.
+
+        Args:
+            text: the text.
+            offset: its position in the document.
+            exact: read times as decimals, not as floats.
+        """
+        size, room = len(text), room_for(len(text))
+        if room is None:
+            return None, False
+        rows = self._of_rows.lend(room[0] * ROW_WIDTH).reshape(-1, ROW_WIDTH)
+        args = self._of_args.lend((room[1] + MAX_KEYS) * ARGUMENT_WIDTH).reshape(-1, ARGUMENT_WIDTH)
+        padded = self._of_text.lend(size + len(PADDING))
+        padded[:size], padded[size:] = np.frombuffer(text, np.uint8), 0
+        base, (fields, known) = padded.ctypes.data, scan_tables(calls=self._calls)
+        result, events, used = scan_events(
+            (base, size), (fields.ctypes.data, known.ctypes.data), _part(rows), _part(args), int(exact)
+        )
+        if result != SCANNED:
+            return None, result == NEEDS_EXACT
+        rows = rows[:events]
+        if not _objects_are_utf8(padded, rows):
+            return None, False
+        left_out = self._left_out(base, rows)
+        rows[left_out, NAME] = NO_SPAN
+        # event by event, while its text is in a cache
+        of_events = self._texts.numbers(base, rows[:, NAME : THREAD + 1].ravel()).reshape(-1, THREAD + 1 - NAME)
+        names, categories, processes, _ = np.ascontiguousarray(of_events.T)
+        tokens = [of_events]
+        arguments, odd = self._arguments(padded, _by_column(args[:used]))
+        tokens += [values for key, (_, values) in arguments.items() if self._kind(key) == TEXT]
+        pairs = of_events[:, -2:].astype(np.int64, order="C")
+        lanes = self._pairs_seen.numbers(pairs.ctypes.data, (np.arange(events) * _PAIR_BYTES << 32) + _PAIR_BYTES)
+        self._decode()
+        if odd is None or (self._unreadable and any(np.isin(part, self._unreadable).any() for part in tokens)):
+            return None, False
+        block = Block(
+            padded, offset, exact, _by_column(rows), names, categories, processes, lanes, arguments, odd,
+            self._is_frame(rows, categories), left_out, self._calls, self._values, self._pairs,
+        )  # fmt: skip
+        return block, False
+
+    def _left_out(self, base: int, rows: Array) -> Array:
+        """Return which events are calls of Python functions that are left out."""
+        if self._frames is None or not self._frames.may_leave_out:
+            return np.zeros(len(rows), np.bool_)
+        is_frame = self._is_frame(rows, self._texts.numbers(base, rows[:, CATEGORY].copy()))
+        return self._frames.left_out_of(is_frame, rows[:, START], rows[:, DURATION])
+
+    def _is_frame(self, rows: Array, categories: Array) -> Array:
+        """Return which events are calls of Python functions."""
+        self._decode()
+        of_token = np.bincount(categories) > 0
+        for token in np.flatnonzero(of_token).tolist():
+            of_token[token] = is_frame(self._values[token])
+        return of_token[categories] & (rows[:, PHASE] == ord("X"))
+
+    def _kind(self, key: int) -> int:
+        return argument_keys(calls=self._calls)[key].kind
+
+    def _arguments(self, text: Array, args: Array) -> tuple[_ByKey, _ByKey | None]:
+        """Return events and values by key: those that a column holds, and others, None if one of them is unreadable."""
+        events, keys, values = args.T
+        number = keys.astype(np.uint8)
+        order = np.argsort(number, kind="stable")  # a radix sort
+        behind = np.cumsum(np.bincount(number, minlength=MAX_KEYS)).tolist()
+        is_odd = keys >= SPAN
+        any_odd, arguments, odd = is_odd.any(), {}, {}
+        for key, (start, stop) in enumerate(itertools.pairwise((0, *behind))):
+            of_key = order[start:stop]
+            plain = of_key[~is_odd[of_key]] if any_odd else of_key
+            if len(plain):
+                fitting = values[plain]
+                if self._kind(key) == TEXT:
+                    fitting = self._texts.numbers(text.ctypes.data, fitting)
+                arguments[key] = events[plain], fitting
+            if len(plain) < len(of_key):
+                others = of_key[is_odd[of_key]]
+                objects = np.empty(len(others), object)
+                try:
+                    for i, span in enumerate(values[others].tolist()):
+                        objects[i] = msgspec.json.decode(span_text(text, span))
+                except UNDECODABLE:
+                    return arguments, None
+                odd[key] = events[others], objects
+        return arguments, odd
+
+    def _decode(self) -> None:
+        """Decode the tokens that are new."""
+        while len(self._values) < len(self._texts):
+            try:
+                self._values.append(msgspec.json.decode(self._texts.text(len(self._values))))
+            except UNDECODABLE:
+                self._unreadable.append(len(self._values))
+                self._values.append(None)
+        while len(self._pairs) < len(self._pairs_seen):
+            process, thread = np.frombuffer(self._pairs_seen.text(len(self._pairs)), np.int64).tolist()
+            self._pairs.append((process, thread))
+
+
+def _part(array: Array) -> tuple[int, int]:
+    return array.ctypes.data, len(array)
+
+
+def _objects_are_utf8(text: Array, rows: Array) -> bool:
+    """Return True if the events that are read as objects are valid UTF-8; of others, only texts in use matter."""
+    where = np.flatnonzero(np.isin(rows[:, PHASE], _AS_OBJECTS))
+    spans = zip(rows[where, OFFSET].tolist(), rows[where, STOP].tolist(), strict=True)
+    try:
+        b"".join(text[start:stop].tobytes() for start, stop in spans).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _by_column(rows: Array) -> Array:
+    """Return a copy of a table, whose columns are contiguous: they are looked at one by one."""
+    return np.ascontiguousarray(rows.T).T
+
+
+def span_text(text: Array, span: int) -> bytes:
+    """Return the bytes of a span."""
+    start, length = span >> 32, span & (2**32 - 1)
+    return text[start : start + length].tobytes()
+
+
+_MAX_BYTES = 256 << 20
+"""Bytes of the largest memory that is kept. Chosen: a block of text needs a tenth; larger ones hold one huge event.
+Doubled, a file with such an event takes that much more memory until it is read."""
+_OWN_REFERENCES = 2
+"""References that Python counts to an array nobody else looks into: the one that is kept, and the one it counts by."""
+
+
+class Reused:
+    """Lends an array again and again.
+
+    An array that is a part of the lent one refers to it, so it is not lent again while there is one.
+
+    Args:
+        dtype: the type of its values.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike) -> None:
+        self._dtype = np.dtype(dtype)
+        self._kept: Array = np.empty(0, self._dtype)
+
+    def lend(self, count: int) -> Array:
+        """Return an array of `count` values that nobody else has, whatever they are.
+
+        Example:
+            >>> memory = Reused(np.int64)
+            >>> first, second = memory.lend(3), memory.lend(3)
+            >>> np.shares_memory(first, second)
+            False
+        """
+        if len(self._kept) < count or sys.getrefcount(self._kept) > _OWN_REFERENCES:
+            made = np.empty(count, self._dtype)
+            if made.nbytes > _MAX_BYTES:
+                return made
+            self._kept = made
+        return self._kept[:count]
+
+
+@dataclass(frozen=True, eq=False)
+class EventTexts:
+    """The events of a text, each as the JSON that it is."""
+
+    text: bytes
+    starts: npt.NDArray[np.int64]
+    stops: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Number of events."""
+        return len(self.starts)
+
+    def __getitem__(self, event: int) -> bytes:
+        """Return the text of an event."""
+        return self.text[self.starts[event] : self.stops[event]]
+
+
+class EventTextScanner:
+    """Finds the events of the texts of one file, one text after the other."""
+
+    def __init__(self) -> None:
+        self._rows, self._args = np.empty((0, ROW_WIDTH), np.int64), np.empty((0, ARGUMENT_WIDTH), np.int64)
+
+    def __call__(self, part: bytes | memoryview, offset: int) -> EventTexts | None:
+        """Return the events of a text that holds events with commas between them, numbered as in bulk decoding.
+
+        None for a text that bulk decoding might refuse: it must go through the general decoder.
+
+        Args:
+            part: the text.
+            offset: its position in the document; not used.
+        """
+        del offset
+        text = bytes(part)
+        room = room_for(len(text))
+        if room is None or b"\\u" in text or not _is_utf8(text):  # half a surrogate pair, or text that is repaired
+            return None
+        if len(self._rows) < room[0]:  # kept, because new memory costs as much as the scan
+            self._rows = np.empty((room[0], ROW_WIDTH), np.int64)
+            self._args = np.empty((room[1] + MAX_KEYS, ARGUMENT_WIDTH), np.int64)
+        padded, tables = np.frombuffer(text + PADDING, np.uint8), scan_tables(calls=False)
+        result, events, used = scan_events(
+            (padded.ctypes.data, len(text)), (tables[0].ctypes.data, tables[1].ctypes.data),
+            (self._rows.ctypes.data, len(self._rows)), (self._args.ctypes.data, len(self._args)), 1,
+        )  # fmt: skip
+        odd = np.flatnonzero(self._args[:used, 1] >= SPAN)  # values that are not of their columns' types
+        if result != SCANNED or not all(
+            map(_is_readable, map(partial(span_text, padded), self._args[odd, 2].tolist()))
+        ):
+            return None
+        return EventTexts(text, self._rows[:events, OFFSET].copy(), self._rows[:events, STOP].copy())
+
+
+def _is_readable(value: bytes) -> bool:
+    try:
+        msgspec.json.decode(value)
+    except UNDECODABLE:
+        return False
+    return True
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        return text.isascii() or bool(text.decode())
+    except UnicodeDecodeError:
+        return False

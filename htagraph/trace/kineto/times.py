@@ -1,0 +1,320 @@
+"""Timestamps of every era of Kineto → int64 ns; no floats where a float would lose a nanosecond.
+
+Kineto wrote whole microseconds since the epoch until March 2024, then microseconds with three decimals, for two weeks
+with the fraction not zero-padded (``12.5`` meant 12.005 µs), and since then relative to ``baseTimeNanoseconds``.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.arrays import Ints
+from htagraph.core.errors import TraceError, shown
+from htagraph.core.issues import IssueLog
+
+__all__ = [
+    "EXACT_FLOAT_US",
+    "FractionStyle",
+    "Pair",
+    "PhaseEvent",
+    "completed",
+    "decimal_us",
+    "numbers_to_ns",
+    "padded",
+    "paired",
+    "report_phases",
+    "text_to_ns",
+]
+
+EXACT_FLOAT_US = 2.0**43
+"""µs: below it (102 days), a float64 is within half a nanosecond of the decimal it was read from. A property of float64
+(53 bits); with twice the limit, times could be wrong by 1 ns."""
+
+_ENOUGH_SHORT_FRACTIONS = 50
+"""Fractions of one or two digits after which a file counts as unpadded, if no fraction contradicts it. Chosen: 9 of 99
+such fractions of a writer of shortest decimals begin with 0, so 50 of them without a 0 have a probability of 0.9 %.
+Doubling it leaves more of the short files of March 2024 uncorrected."""
+_MAX_NS = 2**63 - 1000
+_MAX_US = _MAX_NS // 1000
+"""Largest time that is accepted, in ns and µs: what int64 ns can hold, less a µs for the fraction."""
+_MAX_DIGITS = 19
+"""Digits of whole µs that are read as an integer. A property of int64: no more digits fit, so longer texts are decimals
+that may be out of range. Doubled, nothing changes."""
+
+
+def numbers_to_ns(values: Sequence[int | float]) -> Ints:
+    """Return µs as ns; floats must lie below `EXACT_FLOAT_US`.
+
+    Raises:
+        TraceError: a number is out of range.
+
+    Example:
+        >>> numbers_to_ns([1, 2]).tolist(), numbers_to_ns([12.005, 3]).tolist()
+        ([1000, 2000], [12005, 3000])
+    """
+    array = np.array(values)
+    if array.dtype.kind == "i":
+        _refuse_out_of_range(array)
+        return array.astype(np.int64) * 1000
+    try:
+        array = array.astype(np.float64)
+    except OverflowError:
+        raise _not_a_time(_short(max((each for each in values if isinstance(each, int)), key=abs))) from None
+    _refuse_out_of_range(array)
+    # convert whole and fraction apart: their sum in ns may need more than the 53 bits of a float, and would be rounded
+    whole = np.floor(array)
+    return whole.astype(np.int64) * 1000 + np.rint((array - whole) * 1000).astype(np.int64)
+
+
+def _refuse_out_of_range(array: npt.NDArray[Any]) -> None:
+    if array.size and not (array.min() > -_MAX_US and array.max() < _MAX_US):
+        worst = array[np.argmax(np.abs(array.astype(np.float64)))]
+        raise _not_a_time(_short(worst if isinstance(worst, float) else int(worst)))
+
+
+@dataclass
+class FractionStyle:
+    """Evidence, over a whole file, of how the fractions of its times (µs) were written."""
+
+    varied: int = 0
+    """Fractions with one or two digits."""
+    decimal: int = 0
+    """Fractions that only a padded writer writes: with a leading zero, or more than three digits."""
+    trailing_zero: int = 0
+    """Fractions such as ``120`` or ``10``: a writer of shortest decimals would drop the last zero."""
+
+    def note(self, fraction: str) -> None:
+        """Add the evidence of one fraction, given its digits."""
+        digits = len(fraction)
+        self.varied += digits < 3
+        self.decimal += digits > 3 or (1 < digits <= 3 and fraction[0] == "0")
+        self.trailing_zero += 1 < digits <= 3 and fraction[-1] == "0"
+
+    @property
+    def unpadded(self) -> bool:
+        """True if ``12.5`` means 12.005 µs in this file."""
+        evidence = self.trailing_zero or self.varied >= _ENOUGH_SHORT_FRACTIONS
+        return bool(self.varied and not self.decimal and evidence)
+
+
+def text_to_ns(texts: Sequence[str], style: FractionStyle) -> tuple[Ints, Ints]:
+    """Return (times, times if fractions turn out to be unpadded) in ns, exactly, of decimal texts in µs.
+
+    Raises:
+        TraceError: a text is not a number, or out of range.
+
+    Example:
+        >>> padded, unpadded = text_to_ns(["1711900000000012.5"], FractionStyle())
+        >>> padded[0] % 100_000, unpadded[0] % 100_000
+        (np.int64(12500), np.int64(12005))
+    """
+    padded = np.empty(len(texts), dtype=np.int64)
+    unpadded = np.empty(len(texts), dtype=np.int64)
+    for i, text in enumerate(texts):
+        whole, _, fraction = text.strip('"').partition(".")
+        digits = whole.removeprefix("-")
+        if len(fraction) <= 3 and len(digits) <= _MAX_DIGITS and _are_digits(fraction) and _are_digits(digits):
+            style.note(fraction)
+            sign = -1 if whole.startswith("-") else 1
+            base = int(whole) * 1000
+            if abs(base) >= _MAX_NS:
+                raise _not_a_time(text)
+            padded[i] = base + sign * int(fraction.ljust(3, "0"))
+            unpadded[i] = base + sign * int(fraction)
+        else:
+            padded[i] = unpadded[i] = _decimal_to_ns(text.strip('"'), style)
+    return padded, unpadded
+
+
+def padded(text: str) -> str:
+    """Return a time in µs as a decimal number, adding the leading zeros that its fraction lacks.
+
+    Example:
+        >>> padded("12.5"), padded("12")
+        ('12.005', '12')
+    """
+    whole, _, fraction = text.partition(".")
+    return f"{whole}.{fraction:0>3}" if fraction.isdigit() else text
+
+
+def _short(number: float) -> str:
+    return f"{Decimal(number):.6g}"
+
+
+def _are_digits(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def decimal_us(text: str) -> Decimal | None:
+    """Return a time in µs as a number; None for text that is no number, or one out of range.
+
+    Example:
+        >>> decimal_us("12.5"), decimal_us("1e300"), decimal_us("soon")
+        (Decimal('12.5'), None, None)
+    """
+    try:
+        number = Decimal(text if text.isascii() else "")
+        return number if -_MAX_US < number < _MAX_US else None
+    except InvalidOperation:  # not a number, or NaN, which cannot be compared
+        return None
+
+
+def _decimal_to_ns(text: str, style: FractionStyle) -> int:
+    number = decimal_us(text)
+    if number is None:
+        raise _not_a_time(text)
+    if "." in text:
+        style.note(text.partition(".")[2])
+    return round(number * 1000)
+
+
+def _not_a_time(text: str) -> TraceError:
+    return TraceError(f"{shown(text)} is not a time in µs")
+
+
+_READ = frozenset("XiIsfMCBE")
+"""Phases that have rows in columns, or are read again when asked for (counters)."""
+_ARROWS = frozenset("t")
+"""Steps of arrows: whatever they join is joined by the ends of the arrow too."""
+_MAX_SHOWN = 5
+"""Phases that are reported one by one. Chosen: few files have more. Doubled, reports of hostile files are longer."""
+
+
+class PhaseEvent(NamedTuple):
+    """A begin or an end of a duration, as in the file."""
+
+    position: int
+    """Position in the file's events."""
+    phase: str
+    """``"B"`` or ``"E"``."""
+    name: object
+    """``""`` or None for ends without a name."""
+    category: object
+    pid: object
+    tid: object
+    time: str
+    """µs, decimal."""
+    args: Any
+
+
+class Pair(NamedTuple):
+    """A complete event: a begin, and how long it took until its end."""
+
+    begin: PhaseEvent
+    duration: str
+    """µs, decimal."""
+
+
+def paired(events: Iterable[PhaseEvent], log: IssueLog) -> list[Pair]:
+    """Return the durations that begins and ends make, in the order of the begins in the file.
+
+    Args:
+        events: the events of phases B and E of a file, in any order; on ties in time, in the file's order.
+        log: receives issues for begins without an end, ends without a begin, and events without a usable time.
+
+    Example:
+        >>> begin = PhaseEvent(0, "B", "forward", "cpu_op", 7, 7, "10.5", {})
+        >>> end = PhaseEvent(1, "E", "", None, 7, 7, "12", {})
+        >>> [(pair.begin.name, pair.duration) for pair in paired([begin, end], IssueLog("a.json"))]
+        [('forward', '1.5')]
+    """
+    events = list(events)
+    timed = [(time, event) for event in events if (time := decimal_us(event.time.strip('"'))) is not None]
+    timed.sort(key=lambda each: (each[0], each[1].position))
+    threads: dict[tuple[str, str], _Thread] = defaultdict(_Thread)
+    pairs: list[Pair] = []
+    ends = too_long = 0
+    for time, event in timed:
+        thread = threads[str(event.pid), str(event.tid)]
+        if event.phase == "B":
+            thread.begin(time, event)
+        elif (begun := thread.end(event.name)) is None:
+            ends += 1
+        elif decimal_us(duration := str(time - begun[0])) is None:
+            too_long += 2
+        else:
+            pairs.append(Pair(begun[1], duration))
+    begins = sum(len(thread.open) for thread in threads.values())
+    untimed = len(events) - len(timed) + too_long
+    log.add("begin_unpaired", "begins of durations (ph B) without an end (ph E) on their thread; left out", begins)
+    log.add("end_unpaired", "ends of durations (ph E) without a begin (ph B) on their thread; left out", ends)
+    log.add("pair_untimed", "begins and ends of durations (ph B, E) without a time that can be read; left out", untimed)
+    return sorted(pairs, key=lambda pair: pair.begin.position)
+
+
+@dataclass
+class _Thread:
+    """The begins of one thread that are still open."""
+
+    open: dict[int, tuple[Decimal, PhaseEvent]] = field(default_factory=dict)
+    """By number, the earliest first."""
+    numbers: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    """Numbers of begins by name, maybe of some that have ended."""
+    count: int = 0
+
+    def begin(self, time: Decimal, event: PhaseEvent) -> None:
+        self.open[self.count] = time, event
+        self.numbers[str(event.name)].append(self.count)
+        self.count += 1
+
+    def end(self, name: object) -> tuple[Decimal, PhaseEvent] | None:
+        """Close and return the latest open begin, or the latest of a name."""
+        if name in ("", None):
+            return self.open.popitem()[1] if self.open else None
+        numbers = self.numbers[str(name)]
+        while numbers:
+            number = numbers.pop()
+            if number in self.open:
+                return self.open.pop(number)
+        return None
+
+
+def completed(events: Iterable[tuple[int, Any]], log: IssueLog) -> dict[int, Any]:
+    """Return decoded begins and ends as decoded complete events, by position of the begin.
+
+    Args:
+        events: position and struct of each, with the attributes of an event's envelope.
+        log: receives an issue for what stays unpaired.
+    """
+    by_position = dict(events)
+    rows = [
+        PhaseEvent(at, each.ph, each.name, each.cat, each.pid, each.tid, _text(each.ts), each.args)
+        for at, each in by_position.items()
+    ]
+    return {
+        begin.position: msgspec.structs.replace(
+            by_position[begin.position], ph="X", ts=msgspec.Raw(begin.time), dur=msgspec.Raw(duration)
+        )
+        for begin, duration in paired(rows, log)
+    }
+
+
+def _text(time: object) -> str:
+    """Return a decoded time as text; empty if there is none."""
+    if time is None:
+        return ""
+    return bytes(time).decode() if isinstance(time, msgspec.Raw) else str(time)
+
+
+def report_phases(counts: dict[str, int], log: IssueLog) -> None:
+    """Report the events that are in no column because of their phase.
+
+    Args:
+        counts: number of events by phase; ``""`` for objects without one.
+        log: receives one issue per phase.
+    """
+    others = {phase: count for phase, count in counts.items() if phase not in _READ | _ARROWS}
+    log.add("phase_missing", "objects without a phase (ph), which are no events; left out", others.pop("", 0))
+    for phase in list(others)[:_MAX_SHOWN]:
+        log.add(
+            "phase_unknown", f"events of phase {shown(phase)}, which are no activities; left out", others.pop(phase)
+        )
+    log.add("phase_unknown", "events of further phases, which are no activities; left out", sum(others.values()))

@@ -1,1 +1,0 @@
-"""Files → Trace: discovery of ranks, decompression, bulk decoding, repair of broken JSON."""

@@ -1,1 +1,0 @@
-"""Events → the columns of a file."""

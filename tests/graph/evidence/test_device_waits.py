@@ -1,0 +1,170 @@
+"""Loops in which a thread asks again and again whether device work is over."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import htagraph as hg
+from htagraph import EdgeKind
+from htagraph.core.naming import DEFAULT_NAMING, names_like
+from htagraph.graph.evidence import device_waits
+from htagraph.graph.evidence.device_waits import implicit_syncs
+from htagraph.graph.tolerances import LIMITS
+from htagraph.queries.blocking_calls import longest_blocking
+from tests.strategies import COMPUTE, Json, complete, kernel, launch, load, op, runtime
+from tests.waiting import by_hand
+
+
+def called(name: str, duration: float, at: float = 10) -> list[Json]:
+    """A call at `at`, while a kernel of another stream runs from 5 to 5005 µs after a launch at 0."""
+    return [launch(0, 2, 1), kernel("k", 5, 5000, 1, stream=20), runtime(name, at, duration, 9)]
+
+
+def confidence(events: list[Json]) -> list[int]:
+    return implicit_syncs(by_hand(events).calls).confidence.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "waits"),
+    [
+        ("cudaFree", True), ("hipFree", True), ("cudaFreeHost", True), ("hipHostFree", True), ("cuMemFree_v2", True),
+        ("cudaDeviceReset", True), ("cudaFreeAsync", False), ("cudaMalloc", False), ("cudaMallocAsync", False),
+    ],
+)  # fmt: skip
+def test_calls_that_free_what_the_device_may_use_are_documented_to_wait(name: str, *, waits: bool) -> None:
+    assert names_like(DEFAULT_NAMING.implicit_sync, (name,), [0]).tolist() == [waits]  # type: ignore[arg-type]
+
+
+def test_a_documented_call_waits_for_the_work_of_every_stream_and_then_works_itself() -> None:
+    waits = implicit_syncs(by_hand(called("cudaFree", 6000)).calls)
+    assert (waits.own.tolist(), waits.confidence.tolist()) == ([1_005_000], [95])
+
+
+def test_a_documented_call_with_nothing_pending_may_wait_another_time() -> None:
+    waits = implicit_syncs(by_hand(called("cudaFree", 300, at=5100)).calls)
+    assert (waits.own.tolist(), waits.confidence.tolist()) == ([300_000], [80])
+
+
+def test_a_documented_call_that_returned_before_the_work_ended_did_not_wait() -> None:
+    assert confidence(called("cudaFree", 3)) == []
+
+
+def test_an_allocation_that_returned_while_the_device_was_busy_did_not_wait() -> None:
+    assert confidence(called("cudaMalloc", 3000)) == []
+
+
+@pytest.mark.parametrize("name", ["cudaHostAlloc", "cudaFuncSetAttribute", "cuModuleLoadData", "cudaLaunchKernel"])
+def test_any_long_call_that_returns_just_as_the_device_falls_idle_waited(name: str) -> None:
+    assert confidence(called(name, 5003)) == [90]
+    assert confidence(called(name, 5800)) == [], "0.8 ms after the end of the work: it was busy itself"
+    assert confidence([*called(name, 5003), *called(name, 7000, 11)[2:], *called(name, 8000, 12)[2:]]) == [], (
+        "one of three may end in time by chance"
+    )
+
+
+def test_without_the_work_a_call_that_waited_takes_what_it_does_itself() -> None:
+    graph = load([*called("cudaFree", 6000), op("after", 6012, 5)])
+    edges = graph.edges
+    assert edges.lag[edges.kind == EdgeKind.HOST_SYNC].tolist() == [1_005_000]
+    assert not graph.gap[2 * 2 + 1]
+    assert hg.what_if(graph).scale(factor=0, kind="computation").run().saved_ns == 4_995_000
+    assert hg.what_if(graph).scale(factor=0, name="cudaFree").run().saved_ns == 1_005_000, "and no more than that"
+
+
+LENGTH = 600
+"""µs from the launch of the awaited work to its end, nearly."""
+
+
+def steps(*, asks: str = "cudaEventQuery", until: int = LENGTH, pause: int = 20, sleeps: bool = False) -> list[Json]:
+    """Return steps that record an event after a kernel, work beside it, ask for the event, and work on.
+
+    Args:
+        asks: the call that asks.
+        until: how long the thread asks, µs.
+        pause: from one question to the next, µs.
+        sleeps: whether Python frames are recorded.
+    """
+    calls = itertools.count(1)
+    events: list[Json] = []
+    asked = [pause * number for number in range(1, until // pause + 2)]
+    for number in range(4):
+        at, call = 2000 * number, next(calls)
+        events += [launch(at, 1, call), kernel("first", at + 5, LENGTH + 2 * number, call)]
+        events += [runtime("cudaEventRecord", at + 3, 1, next(calls))]
+        events += [launch(at + 5, 1, call := next(calls)), kernel(COMPUTE, at + 10, 100, call, stream=8)]
+        events += [runtime(asks, at + after, 1, next(calls)) for after in asked]
+        if sleeps:
+            events += [complete("python_function", "sleep", at + after + 2, 17, 1) for after in asked[:-1]]
+        events += [op("work", at + asked[-1] + 5, 300)]
+    return events
+
+
+@pytest.mark.parametrize("sleeps", [False, True])
+def test_a_loop_ends_with_the_work_however_long_that_takes(*, sleeps: bool) -> None:
+    graph = load(steps(sleeps=sleeps))
+    assert not hg.replay(graph).max_error_ns
+    place = longest_blocking(graph)
+    assert place is not None
+    assert (place.name, place.count) == ("cudaEventQuery", 4)
+    for factor, saved in ((0.5, 4 * 300), (2, -4 * 600)):
+        outcome = hg.what_if(graph).scale(name="first", factor=factor).run()
+        assert outcome.saved_ns / 1000 == pytest.approx(saved, abs=30), "questions come closer together, or later"
+    assert not hg.what_if(graph).scale(name=COMPUTE, factor=0.5).run().saved_ns, "nobody asks for this work"
+    without = hg.what_if(graph).remove_sync(name="cudaEventQuery").run()
+    assert without.saved_ns / 1000 > 3 * 600, "the last step ends with its kernel"
+
+
+@pytest.mark.parametrize(("asks", "pause", "late"), [("cudaStreamQuery", 20, 0), ("cudaEventQuery", 3, 9)])
+def test_a_stream_may_be_asked_for_and_the_answer_may_come_late(asks: str, pause: int, late: int) -> None:
+    graph = load(steps(asks=asks, pause=pause, until=LENGTH + late))
+    assert hg.what_if(graph).scale(name="first", factor=0.5).run().saved_ns > 4 * 270_000
+
+
+def test_questions_that_end_before_or_long_after_the_work_are_no_wait() -> None:
+    for until in (100, 900):
+        polled = by_hand(steps(until=until)).polled
+        assert not len(polled.vertex), "an allocator asks, and goes on whatever the answer"
+    few = [event for event in steps() if event["name"] != "cudaEventQuery" or event["ts"] % 2000 >= LENGTH - 20]
+    assert not len(by_hand(few).polled.vertex), "two questions around an end may be chance"
+
+
+def test_a_single_question_where_others_had_to_ask_again_would_have_waited() -> None:
+    done = [event for event in steps() if event["name"] != "cudaEventQuery" or not 6000 < event["ts"] < 6610]
+    assert len(by_hand(done).polled.over) == 1
+
+
+@pytest.mark.parametrize("places", [1, 3])
+def test_what_is_as_long_as_the_job_is_looked_up_once_for_all_places(
+    places: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls, moments = [], device_waits._moments
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return moments(*arguments)
+
+    monkeypatch.setattr(device_waits, "_moments", counted)
+    events = []
+    for number in range(places):
+        for event in steps():
+            later = {"ts": event["ts"] + 20_000 * number}
+            args = event.get("args", {})
+            call = (
+                {"args": {**args, "correlation": args["correlation"] + 1000 * number}} if "correlation" in args else {}
+            )
+            events.append({**event, **later, **call})
+        events += [op(f"place {number}", 20_000 * number + 2000 * step, 1500) for step in range(4)]
+    found = device_waits.polled(by_hand(events).calls)
+    assert len(calls) == 1
+    assert len(set(found.source.tolist())) == 4 * places
+
+
+def test_a_loop_asks_for_one_of_so_many_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = by_hand(steps(asks="cudaStreamQuery"))
+    assert len(device_waits.polled(job.calls).source)
+    monkeypatch.setattr(device_waits, "LIMITS", replace(LIMITS, tried=0))
+    assert not len(device_waits.polled(job.calls).source)

@@ -1,0 +1,107 @@
+"""What a file's columns make of categories, ids, absent times and fractions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from htagraph.trace.kineto.collecting import Columns
+from htagraph.trace.kineto.events import columns
+from tests.damage import log
+
+
+def new() -> Columns:
+    return Columns(log())
+
+
+def test_categories_have_one_number_however_they_are_written() -> None:
+    into = new()
+    numbers = [into.category(written, None) for written in ("kernel", "Kernel", "cpu_op", "Operator", "mine")]
+    assert numbers == [0, 0, 1, 1, 2]
+    assert list(into.categories) == ["kernel", "cpu_op", "mine"]
+
+
+@pytest.mark.parametrize(
+    ("process", "category"),
+    [("CPU functions", "cpu_op"), ("CUDA functions", "kernel"), ("", ""), (7, ""), (None, ""), ("python", "")],
+)
+def test_an_absent_category_is_that_of_an_old_files_process(process: object, category: str) -> None:
+    into = new()
+    number = into.category(None, process)
+    assert list(into.categories)[number] == category
+    assert into.category("kernel", "CPU functions") == into.categories["kernel"]
+
+
+_ids = st.integers(-(2**65), 2**65) | st.integers(-3, 3) | st.sampled_from(["7", "-7", "a", "", "0x7", 1.5, 2**63])
+
+
+@given(st.lists(_ids))
+def test_ids_are_int64_and_equal_if_they_are_written_alike(ids: list[object]) -> None:
+    into = new()
+    numbers = [into.flow_id(each) for each in ids]
+    assert all(-(2**63) <= number < 2**63 for number in numbers)
+    assert [[one == other for one in numbers] for other in numbers] == [
+        [str(one) == str(other) for one in ids] for other in ids
+    ]
+    for number, written in zip(numbers, ids, strict=True):
+        in_range = isinstance(written, int | str) and str(written).isdigit() and int(written) < 2**63
+        assert number == int(written) if in_range else number < 0  # type: ignore[call-overload]
+
+
+def test_absent_times_are_reported_where_there_should_be_one() -> None:
+    into = new()
+    into.note_absent(2, "dur")
+    into.note_absent(3, "")
+    into.note_absent(0, "ts")
+    assert [(issue.what, issue.count) for issue in into.log.issues(0)] == [("dur_missing", 2)]
+
+
+def add(into: Columns, start: list[int], duration: list[int]) -> None:
+    """Append events without names whose durations would be 5 ns shorter if fractions were not padded."""
+    count = len(start)
+    for column in ("index", "name", "category", "lane"):
+        into.complete.columns[column].extend(range(count))
+    into.complete.add_times("start", np.array(start), np.array(start))
+    into.complete.add_times("duration", np.array(duration), np.array(duration) - 5)
+
+
+def test_durations_below_nothing_are_nothing_and_reported() -> None:
+    into = new()
+    add(into, [1, 2, 3], [-1, 0, 4])
+    assert into.table().duration.tolist() == [0, 0, 4]
+    assert [(issue.what, issue.count) for issue in into.log.issues(0)] == [("negative_duration", 1)]
+
+
+@pytest.mark.parametrize(("zeros", "unpadded"), [(0, False), (1, True)])
+def test_fractions_that_lack_zeros_anywhere_count_so_everywhere(zeros: int, unpadded: bool) -> None:  # noqa: FBT001
+    into = new()
+    add(into, [1, 2], [10, 20])
+    one = (np.array([3]), np.array([True]), np.array([0], np.int32), np.array([500]), np.array([5]))
+    into.flow_parts += [one, one]
+    into.style.varied, into.style.trailing_zero = 1, zeros
+    assert into.style.unpadded == unpadded
+    assert into.table().duration.tolist() == ([5, 15] if unpadded else [10, 20])
+    assert into.flows().time.tolist() == ([5, 5] if unpadded else [500, 500])
+
+
+def test_columns_without_events_have_their_types() -> None:
+    flows, table = new().flows(), new().table()
+    assert [each.dtype for each in (flows.id, flows.is_start, flows.lane, flows.time)] == [
+        np.int64, np.bool_, np.int32, np.int64,
+    ]  # fmt: skip
+    assert (len(table), len(new().instants()), table.args) == (0, 0, {})
+
+
+def test_an_argument_is_absent_in_rows_that_have_none() -> None:
+    into = new()
+    add(into, [1, 2, 3], [1, 1, 1])
+    for bulk in columns():
+        if bulk.column.name in {"stream", "comms_id"}:
+            into.complete.add_args(bulk, np.array([1], np.int32), np.array([9], bulk.column.dtype))
+    table = into.table()
+    missing = {bulk.column.name: bulk.column.missing for bulk in columns()}
+    for name, column in table.args.items():
+        assert column.dense(3).tolist() == [missing[name], 9, missing[name]]
+    assert set(table.args) == {"stream", "comms_id"}

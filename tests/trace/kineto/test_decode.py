@@ -1,0 +1,301 @@
+"""Columns agree with the models, field by field, for every event; odd values never crash the reader."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from htagraph.core.errors import TraceError
+from htagraph.trace.columns import Table, Trace
+from htagraph.trace.kineto.events import BulkField, Event, canonical_category, columns
+from htagraph.trace.kineto.read import read_events
+from tests.damage import BASE_NS, END, Json, call, document, healthy, issues, kernel, loaded, op, read, written
+from tests.reach import DATASETS, REAL, label
+
+FILES = [*(path for folder in DATASETS for path in sorted(folder.glob("*.json*"))), *REAL]
+ENVELOPE = ("ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "args")
+MOST_CHECKED = 1000  # events of a large file whose arguments are compared
+_LEGACY = {"CPU functions": "cpu_op", "CUDA functions": "kernel"}
+
+
+# the oracle
+
+
+@cache
+def model_field(args: type[Any], bulk: BulkField) -> str | None:
+    return next((name for name, info in args.model_fields.items() if bulk.column in info.metadata), None)
+
+
+def expected_argument(event: Event, bulk: BulkField) -> int | str:
+    name = model_field(type(event.args), bulk)
+    value = getattr(event.args, name) if name else None
+    return bulk.column.missing if value is None else value  # type: ignore[return-value]
+
+
+def category_of(event: Event) -> str:
+    return _LEGACY.get(str(event.pid), "") if event.cat is None else canonical_category(event.cat)
+
+
+def lane_of(event: Event) -> tuple[int | str, int | str]:
+    return tuple("" if part is None else part for part in (event.pid, event.tid))  # type: ignore[return-value]
+
+
+def assert_columns_agree(trace: Trace, models: list[Event], *, base: int, every: int = 1) -> None:
+    """Assert that what the columns say is what the models say, arguments at every so many rows."""
+    for table, phases in ((trace.events, ("X",)), (trace.instants, ("i", "I"))):
+        dropped = {issue.what: issue.count for issue in trace.issues}.get("time_outlier", 0)
+        mine = [
+            i for i, event in enumerate(models) if event.ph in phases and (event.ph == "X" or event.cat is not None)
+        ]
+        assert len(mine) == len(table) + (dropped if table is trace.events else 0)
+        chosen = [models[i] for i in table.index]
+        assert [trace.names[i] for i in table.name] == [event.name for event in chosen]
+        assert [trace.categories[i] for i in table.category] == [category_of(event) for event in chosen]
+        assert [trace.lanes[i] for i in table.lane] == [lane_of(event) for event in chosen]
+        assert (table.start - base).tolist() == [event.ts_ns or 0 for event in chosen]
+        assert table.duration.tolist() == [max(0, event.dur_ns or 0) for event in chosen]
+        assert_arguments_agree(trace, table, chosen, every)
+
+
+def assert_arguments_agree(trace: Trace, table: Table, models: list[Event], every: int) -> None:
+    rows = range(0, len(table), every)
+    for bulk in columns():
+        text = bulk.column.dtype == "str"
+        if bulk.column.name in table.args:
+            values = table.arg(bulk.column.name)
+        else:
+            values = np.full(len(table), -1 if text else bulk.column.missing)
+        for row in rows:
+            event, got = models[row], values[row]
+            if trace.categories[table.category[row]] not in bulk.categories:
+                continue  # the columns of unknown categories have no model
+            read_value = ("" if got < 0 else trace.names[got]) if text else got.item()
+            assert read_value == expected_argument(event, bulk), (bulk.keys, event)
+
+
+@pytest.mark.parametrize("path", FILES, ids=label)
+def test_columns_and_models_agree_on_every_trace_in_reach(path: Path) -> None:
+    trace, models = read(path), list(read_events(path))
+    if trace.header.base_time_nanoseconds is None and "unpadded_fractions" in issues(trace):
+        pytest.skip("models read fractions as decimals")
+    every = max(1, len(trace.events) // MOST_CHECKED)
+    assert_columns_agree(trace, models, base=trace.header.base_time_nanoseconds or 0, every=every)
+    assert len(models) == sum(trace.counts.values())
+
+
+# by Hypothesis
+
+_odd_values = (
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=4) | st.sampled_from(["12", "0x1f", "-1", "inf", "N/A", "3 bytes", "18446744073709551615"])
+    | st.lists(st.integers(0, 9), max_size=2) | st.dictionaries(st.text(max_size=1), st.integers(), max_size=1)
+)  # fmt: skip
+_keys = st.sampled_from(sorted({key for bulk in columns() for key in bulk.keys} | {"name", "other"}))
+_categories = st.sampled_from(
+    [
+        "kernel",
+        "Kernel",
+        "cpu_op",
+        "Operator",
+        "cuda_runtime",
+        "gpu_memcpy",
+        "cuda_sync",
+        "mine",
+        "Trace",
+        "mtia_runtime",
+    ]
+)
+_good = {
+    "int64": st.integers(-(2**63), 2**63 - 1) | st.integers(0, 99).map(str) | st.none(),
+    "uint64": st.integers(0, 2**64 - 1) | st.integers(0, 99).map(str) | st.none(),
+    "float64": st.floats(0, 1e9) | st.integers(0, 99) | st.sampled_from(["1.5", "N/A", "inf"]) | st.none(),
+    "str": st.text(max_size=5) | st.integers(0, 99) | st.none(),
+}
+
+
+@st.composite
+def sensible_events(draw: st.DrawFn) -> Json:
+    cat = draw(_categories)
+    bulk = [each for each in columns() if canonical_category(cat) in each.categories]
+    chosen = draw(st.lists(st.sampled_from(bulk), max_size=5, unique_by=lambda each: each.column.name)) if bulk else []
+    args = {each.keys[0]: draw(_good[each.column.dtype]) for each in chosen}
+    where = {"pid": draw(st.integers(0, 2) | st.sampled_from(["", "1", "Spans"])), "tid": draw(st.integers(-1, 2))}
+    times = {"ts": draw(st.integers(0, 10**6)) / 1000, "dur": draw(st.none() | st.integers(-5, 99))}
+    return {"ph": "X", "cat": cat, "name": draw(st.text(max_size=3)), **where, **times, "args": args}
+
+
+_FILE = settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@_FILE
+@given(made=st.lists(sensible_events(), max_size=8))
+def test_columns_and_models_agree_on_generated_events(made: list[Json], tmp_path: Path) -> None:
+    path = written(tmp_path / "a.json", document([*made, END]))
+    assert_columns_agree(read(path), list(read_events(path)), base=BASE_NS)
+
+
+@_FILE
+@given(data=st.data())
+def test_odd_values_anywhere_are_read_or_refused_by_name(data: st.DataObject, tmp_path: Path) -> None:
+    made = healthy(2)
+    for _ in range(data.draw(st.integers(1, 3))):
+        event = data.draw(st.sampled_from(made))
+        if data.draw(st.booleans()):
+            event[data.draw(st.sampled_from(["ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "args"]))] = (
+                data.draw(_odd_values)
+            )
+        elif isinstance(event.get("args"), dict):
+            event["args"][data.draw(_keys)] = data.draw(_odd_values)
+    try:
+        trace = loaded(tmp_path, document(made))
+    except TraceError as error:
+        assert "trace.json" in str(error)
+    else:
+        assert len(trace.events) <= len(made)
+
+
+# by hand
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "column", "read_as"),
+    [
+        ("Comms Id", 2**64 - 1, "comms_id", 2**64 - 1),
+        ("Comms Id", 2**63 + 1, "comms_id", 2**63 + 1),
+        ("Comms Id", str(2**64 - 1), "comms_id", 2**64 - 1),
+        ("correlation", "0x10", "correlation", 16),
+        ("external id", 7, "external_id", 7),
+        ("External id", 7, "external_id", 7),
+        ("stream", -1, "stream", -1),
+        ("stream", 4294967295, "stream", 4294967295),
+        ("device", None, "device", -1),
+        ("correlation", True, "correlation", 1),
+        ("correlation", 3.0, "correlation", 3),
+    ],
+)
+def test_arguments_are_read_as_their_models_do(key: str, value: Any, column: str, read_as: int, tmp_path: Path) -> None:
+    trace = loaded(tmp_path, document([kernel(1, args={key: value}), kernel(2), END]))
+    assert trace.events.arg(column)[0] == read_as
+    assert not issues(trace)
+
+
+@pytest.mark.parametrize("value", [2**64, 2**63, -(2**63) - 1, 10**30])
+def test_integers_beyond_64_bits_are_absent_and_reported(value: int, tmp_path: Path) -> None:
+    trace = loaded(tmp_path, document([kernel(1, args={"correlation": value, "stream": 7}), kernel(2), END]))
+    assert trace.events.arg("correlation").tolist() == [-1, 2]
+    assert trace.events.arg("stream").tolist() == [7, 7]
+    assert issues(trace) == {"value_out_of_range": 1}
+
+
+def test_addresses_have_all_64_bits(tmp_path: Path) -> None:
+    trace = loaded(tmp_path, document(healthy(1)))
+    assert trace.instants.arg("addr").tolist() == [2**63 + 5]
+    assert trace.instants.arg("addr").dtype == np.uint64
+
+
+def test_an_argument_of_another_type_is_missing_and_reported_with_its_first_value(tmp_path: Path) -> None:
+    odd = [kernel(number, args={"correlation": value}) for number, value in enumerate(["seven", [1], "x" * 7000], 1)]
+    trace = loaded(tmp_path, document([*odd, kernel(4), END]))
+    assert trace.events.arg("correlation").tolist() == [-1, -1, -1, 4]
+    assert issues(trace) == {"value_unreadable": 3}
+    [issue] = [issue for issue in trace.issues if issue.what == "value_unreadable"]
+    assert "'correlation'" in issue.detail
+    assert "'seven'" in issue.detail
+
+
+@pytest.mark.parametrize("text", ["inf", "nan", "-nan", "N/A", "Infinity"])
+def test_non_finite_texts_are_nobodys_problem(text: str, tmp_path: Path) -> None:
+    trace = loaded(tmp_path, document([kernel(1, args={"blocks per SM": text, "warps per SM": text}), END]))
+    assert not issues(trace)
+
+
+@pytest.mark.parametrize(
+    ("pids", "lanes"),
+    [
+        ((7, "7"), [(7, 7)]),
+        (("Spans", ""), [("Spans", 7), ("", 7)]),
+        ((-1, "-1"), [(-1, 7)]),
+        (("GPU 0", 0), [("GPU 0", 7), (0, 7)]),
+        (("²", "--1"), [("²", 7), ("--1", 7)]),
+    ],
+)
+def test_processes_may_have_names(pids: tuple[Any, Any], lanes: list[Any], tmp_path: Path) -> None:
+    trace = loaded(tmp_path, document([kernel(1, pid=pids[0]), kernel(2, pid=pids[1], tid="7"), END]))
+    assert list(trace.lanes) == lanes
+
+
+def test_thread_names_are_read(tmp_path: Path) -> None:
+    assert loaded(tmp_path, document(healthy(1))).thread_names == {(77, 77): "thread 77 (python)"}
+
+
+def test_many_categories_are_kept_apart(tmp_path: Path) -> None:
+    made = [op(i, cat=f"mine {i}") for i in range(300)]
+    trace = loaded(tmp_path, document([*made, END]))
+    assert [trace.categories[code] for code in trace.events.category] == [event["cat"] for event in made]
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [({"dur": -5}, "negative_duration"), ({"dur": None}, "dur_missing"), ({"dur": "-0.5"}, "negative_duration")],
+)
+def test_durations_below_nothing_are_nothing(change: Json, what: str, tmp_path: Path) -> None:
+    trace = loaded(tmp_path, document([op(1), op(2, **change), op(3, **change), END]))
+    assert trace.events.duration.tolist() == [30_000, 0, 0]
+    assert issues(trace) == {what: 2}
+
+
+def test_a_missing_duration_is_nothing(tmp_path: Path) -> None:
+    bare = {key: value for key, value in op(2).items() if key != "dur"}
+    for first in (op(1), op(1, ts="0.5")):  # numbers, and texts
+        trace = loaded(tmp_path, document([first, bare, END]))
+        assert trace.events.duration.tolist() == [30_000, 0]
+        assert issues(trace) == {"dur_missing": 1}
+
+
+def test_flows_keep_their_ends(tmp_path: Path) -> None:
+    flows = loaded(tmp_path, document(healthy(1))).flows
+    assert (flows.id.tolist(), flows.is_start.tolist()) == ([3, 3], [True, False])
+    assert (flows.time - BASE_NS).tolist() == [100_125, 200_125]
+
+
+def flow(identity: Any, ph: str = "s", **keys: Any) -> Json:
+    return {"ph": ph, "id": identity, "pid": 1, "tid": 1, "ts": 1, "cat": "fwdbwd", "name": "fwdbwd", **keys}
+
+
+@pytest.mark.parametrize("identity", [2**64, "abc", [1], {}, 1.5, -1])
+def test_flows_with_odd_ids_are_joined_all_the_same(identity: Any, tmp_path: Path) -> None:
+    ids = [identity, 7, "other", identity]
+    trace = loaded(tmp_path, document([call(1), *(flow(each) for each in ids), END]))
+    assert trace.flows.id.tolist() == [-1, 7, -2, -1]
+
+
+def test_flows_with_ids_as_text_are_those_with_numbers(tmp_path: Path) -> None:
+    trace = loaded(tmp_path, document([call(1), flow("1"), flow(1, "f"), flow("2"), flow("x0"), END]))
+    assert trace.flows.id.tolist() == [1, 1, 2, -1]
+
+
+def test_flows_without_an_id_join_nothing(tmp_path: Path) -> None:
+    trace = loaded(tmp_path, document([call(1), flow(None), flow(None, "f"), END]))
+    assert trace.flows.id.tolist() == []
+
+
+@pytest.mark.parametrize("name", [[], {}, None, 5])
+def test_instants_may_have_odd_names(name: Any, tmp_path: Path) -> None:
+    odd = [{**END, "name": name}, {**END, "ph": "I", "name": name, "cat": "cpu_instant_event"}]
+    assert not issues(loaded(tmp_path, document([op(1), *odd, END])))
+
+
+def test_repeated_keys_have_their_last_value_on_both_paths(tmp_path: Path) -> None:
+    text = document([kernel(1), END]).replace('"stream": 7', '"stream": 7, "stream": 8')
+    path = written(tmp_path / "a.json", text)
+    event = next(itertools.islice(read_events(path), 1))
+    assert json.loads(event.args.model_dump_json(by_alias=True))["stream"] == 8
+    assert read(path).events.arg("stream").tolist() == [8]

@@ -1,0 +1,170 @@
+"""A file as a Trace, as models, and one event of it again."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import htagraph as hg
+from htagraph.core.errors import TraceError
+from htagraph.trace.columns import Table
+from htagraph.trace.kineto.events import CpuOp, Kernel, Metadata, RecordWindowEnd
+from htagraph.trace.kineto.read import read_event, read_events, read_header
+from tests.damage import (
+    BASE_NS,
+    END,
+    Json,
+    call,
+    document,
+    header,
+    healthy,
+    issues,
+    kernel,
+    kineto_text,
+    loaded,
+    op,
+    read,
+    written,
+)
+
+
+def test_a_healthy_file_has_no_issues(tmp_path: Path) -> None:
+    trace = loaded(tmp_path, kineto_text(healthy()))
+    assert trace.issues == ()
+    assert trace.counts == {"M": 1, "X": 18, "s": 1, "f": 1, "i": 2}
+    assert len(trace.instants) == 1
+
+
+def test_times_are_placed_on_the_epoch(tmp_path: Path) -> None:
+    trace = loaded(tmp_path, document([op(1), END]))
+    assert (trace.events.start.tolist(), trace.events.end.tolist()) == ([BASE_NS + 100_000], [BASE_NS + 130_000])
+
+
+def test_columns_are_read_only(tmp_path: Path) -> None:
+    events = loaded(tmp_path, document(healthy())).events
+    arrays = [getattr(events, each.name) for each in dataclasses.fields(Table) if each.name != "args"]
+    assert not any(array.flags.writeable for array in arrays)
+
+
+@pytest.mark.parametrize("block", [1, 5])
+def test_models_come_in_the_order_of_the_file(block: int, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.json.gz", kineto_text(healthy(block)))
+    models = list(read_events(path))
+    assert [type(each) for each in (models[0], models[1], models[3], models[-1])] == [
+        Metadata,
+        CpuOp,
+        Kernel,
+        RecordWindowEnd,
+    ]
+    assert [read_event(path, number) for number in range(len(models))] == models
+
+
+def test_an_event_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.json", document([op(1)]))
+    with pytest.raises(TraceError, match=r"a\.json: has no event 1"):
+        read_event(path, 1)
+
+
+def test_an_event_that_does_not_fit_its_model_is_named(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.json", document([op(1), kernel(2, args={"grid": "wide"})]))
+    with pytest.raises(TraceError, match=r"a\.json: event 1: args\.grid: .*'wide'"):
+        list(read_events(path))
+
+
+@pytest.mark.parametrize("and_tail", [True, False])
+def test_the_header_is_read_without_the_events(and_tail: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    path = written(tmp_path / "a.json.gz", document(healthy(), rank=4))
+    info = read_header(path, and_tail=and_tail).distributed_info
+    assert info is not None
+    assert info.rank == 4
+
+
+def test_an_outlier_at_zero_is_dropped_and_counted(tmp_path: Path) -> None:
+    made = [op(i, ts=1_711_000_000_000_000 + i) for i in range(1, 9)]
+    trace = loaded(tmp_path, document([*made, op(9, ts=0), op(9, ts=0.001), END]))
+    assert len(trace.events) == len(made)
+    assert np.diff(trace.events.start).tolist() == [1000] * (len(made) - 1)
+    assert issues(trace) == {"time_outlier": 2}
+
+
+def test_steps_that_are_minutes_apart_are_no_outliers(tmp_path: Path) -> None:
+    made = [op(i, ts=i * 60e6) for i in range(60)]
+    assert not issues(loaded(tmp_path, document([*made, END])))
+
+
+@pytest.mark.parametrize(
+    ("events", "keys", "what"),
+    [([op(1)], {}, "no_window_end"), ([op(1), END], {"baseTimeNanoseconds": None}, "no_base_time")],
+)
+def test_what_a_trace_lacks_is_said(events: list[Json], keys: Json, what: str, tmp_path: Path) -> None:
+    assert [issue.what for issue in loaded(tmp_path, kineto_text(events, **keys)).issues] == [what]
+
+
+def test_ids_that_several_processes_use_are_nobodys_fault_yet(tmp_path: Path) -> None:
+    merged = [call(number, pid=pid) for pid in (1001, 1002) for number in range(1, 6)]
+    path = written(tmp_path / "a.json", document([*merged, END]))
+    assert not issues(read(path))
+    assert [issue.what for issue in hg.load(path).issues] == ["correlation_repeated"]  # once
+
+
+def test_a_damaged_file_warns_once_its_events_have_come(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.json", kineto_text([op(1), op(2), op(3)])[:-150])
+    events = read_events(path)
+    assert [next(events).ph, next(events).ph] == ["X", "X"]
+    with pytest.warns(UserWarning, match=r"a\.json: .*the file ends early; .*\(1\)"):
+        list(events)
+
+
+def test_one_event_of_a_damaged_file_comes_without_a_warning(tmp_path: Path) -> None:
+    text = kineto_text([op(1), op(2), op(3)])[:-150].replace('"aten::mm"', '"a"mm"', 1)
+    path = written(tmp_path / "a.json", text)
+    assert [read_event(path, number).name for number in (0, 1)] == ['a"mm', "aten::mm"]
+
+
+def test_one_event_is_repaired_where_only_the_bulk_reader_could_skip_the_damage(tmp_path: Path) -> None:
+    text = document([op(1, args={"Backend": "a?b"}), op(2), END]).encode().replace(b"a?b", b"a\xffb")
+    path = written(tmp_path / "a.json", text)
+    assert len(read(path).events) == 2
+    assert read_event(path, 0).args.model_dump()["backend"] == "a\ufffdb"
+    assert read_event(path, 1).args.model_dump()["backend"] is None
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_an_event_of_march_2024_needs_the_style_of_its_file(quote: str, tmp_path: Path) -> None:
+    made = kineto_text([op(i, ts=f"TS{i}", dur="DUR") for i in range(3)], baseTimeNanoseconds=None)
+    for i, fraction in enumerate(("120", "5", "37")):
+        made = made.replace(f'"TS{i}"', f"{quote}1711900000000012.{fraction}{quote}")
+    trace = loaded(tmp_path, made.replace('"DUR"', "7"))
+    assert trace.unpadded
+    events = [read_event(trace.path, i, unpadded=trace.unpadded) for i in range(3)]
+    assert [event.ts_ns for event in events] == trace.events.start.tolist()
+    assert [event.dur_ns for event in events] == [7000, 7000, 7000]
+    assert [str(event.ts) for event in read_events(trace.path)][1] == "1711900000000012.5"  # as its docstring says
+
+
+def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
+    trace = loaded(tmp_path, document(healthy()))
+    assert trace.unchanged_path() == trace.path
+    written(Path(trace.path), document(healthy(1)))
+    with pytest.raises(TraceError, match="was changed since it was loaded"):
+        trace.unchanged_path()
+    Path(trace.path).unlink()
+    with pytest.raises(TraceError, match="cannot be read again"):
+        trace.unchanged_path()
+
+
+def test_both_texts_of_a_header_are_one_header(tmp_path: Path) -> None:
+    info = loaded(tmp_path, document(healthy())).header
+    assert info == loaded(tmp_path, kineto_text(healthy())).header
+    assert info.base_time_nanoseconds == header()["baseTimeNanoseconds"]
+
+
+def test_reading_again_gives_the_same_columns(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.json", document(healthy()))
+    one, two = read(path).events, read(path).events
+    assert all(
+        (getattr(one, name) == getattr(two, name)).all() for name in ("index", "name", "lane", "start", "duration")
+    )
