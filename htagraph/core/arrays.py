@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -18,6 +18,8 @@ __all__ = [
     "coded",
     "distinct",
     "is_any_of",
+    "joined",
+    "looked_up",
     "occurring",
     "stable_order",
     "sums_by",
@@ -68,7 +70,7 @@ def coded(*columns: Array) -> npt.NDArray[np.int64]:
     The numbers are in the order of the columns' values, the first column first; none is left out.
 
     Args:
-        *columns: integers, of equal length, at least one row.
+        *columns: integers, of equal length.
 
     Example:
         >>> import numpy as np
@@ -76,7 +78,7 @@ def coded(*columns: Array) -> npt.NDArray[np.int64]:
         [2, 0, 1, 2]
     """
     code, dense = np.zeros(len(columns[0]), np.int64), True
-    for column in columns:
+    for column in columns if len(code) else ():
         low = int(column.min())
         wide = int(column.max()) - low + 1
         if int(code.max()) >= np.iinfo(np.int64).max // wide:
@@ -136,6 +138,40 @@ def occurring(column: Array) -> list[int]:
     """
     changes = np.flatnonzero(column[1:] != column[:-1]) + 1
     return sorted(set(column[:1].tolist()) | set(column[changes].tolist()))
+
+
+def joined(parts: Iterable[Sequence[Array]], width: int) -> list[Ints]:
+    """Return the columns of all parts, one part after the other.
+
+    Args:
+        parts: columns of integers, equally many in each part.
+        width: how many, also where there is no part.
+
+    Example:
+        >>> [column.tolist() for column in joined([([1], [2]), ([3], [4])], 2)], joined([], 1)[0].tolist()
+        ([[1, 3], [2, 4]], [])
+    """
+    columns = list(zip(*parts, strict=True)) or [()] * width
+    return [np.concatenate([np.zeros(0, np.int64), *column]) for column in columns]
+
+
+def looked_up(keys: Array, values: Array, wanted: Array, missing: int = -1) -> Array:
+    """Return the value of each wanted key, `missing` for keys that are not there; of a repeated key the first value.
+
+    Args:
+        keys: ascending.
+        values: of each key.
+        wanted: keys.
+        missing: what stands for no value.
+
+    Example:
+        >>> looked_up(np.array([2, 5]), np.array([20, 50]), np.array([5, 3])).tolist()
+        [50, -1]
+    """
+    if not len(keys):
+        return np.full(len(wanted), missing, values.dtype)
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[at] == wanted, values[at], np.array(missing).astype(values.dtype))
 
 
 def sums_by(key: Array, value: Array) -> tuple[Array, npt.NDArray[np.int64]]:

@@ -6,13 +6,14 @@ On arrays, they take about a tenth of the time of pandas' ``groupby``.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints
 
 __all__ = [
     "DISTRIBUTION",
@@ -21,6 +22,7 @@ __all__ = [
     "described",
     "least_of",
     "middles",
+    "ordered_by",
     "others_median",
     "summed",
     "upper_quantile",
@@ -119,6 +121,24 @@ def least_of(values: Array, group: Array) -> Array:
     least = np.full(int(group.max()) + 1 if len(group) else 0, np.iinfo(np.int64).max)
     np.minimum.at(least, group, values)
     return np.asarray(least[group])
+
+
+def ordered_by(group: Array, values: Array, place: Callable[[Ints], Ints]) -> tuple[Array, Array]:
+    """Return (the groups that occur, ascending; of the values of each, in their order, the one at a place).
+
+    Args:
+        group: the number of each value's group.
+        values: the values.
+        place: the place, 0 and up, for groups of so many values.
+
+    Example:
+        >>> group, median = ordered_by(np.array([7, 2, 7]), np.array([9, 5, 3]), lambda count: count // 2)
+        >>> group.tolist(), median.tolist()
+        ([2, 7], [5, 9])
+    """
+    order = np.lexsort((values, group))
+    known, first, count = np.unique(group[order], return_index=True, return_counts=True)
+    return known, values[order][first + place(count)]
 
 
 def others_median(values: Array, group: Array) -> npt.NDArray[np.float64]:

@@ -1,6 +1,8 @@
 """Fits of clock offsets: to ends that lie together, and to arrivals that must come before ends.
 
 Times are arrays with a row per collective and a column per clock, ns, nan where a clock has no part in a collective.
+They are kept member by member (`BarrierTimes`): a table of all collectives and all ranks would mostly be empty,
+since thousands of ranks form groups of a few.
 """
 
 from __future__ import annotations
@@ -64,6 +66,10 @@ longer chains are solved without one."""
 _MAX_COMPARED: Final = 1 << 28
 """Times of two clocks in one collective that are compared at most: of more, an even sample of the collectives. Chosen:
 4 s; all collectives of up to 115 clocks count. Doubled, larger jobs take twice as long, and limits are narrower."""
+
+
+_BLOCK: Final = 1 << 22
+"""Cells of a table that are filled at once. Chosen: 32 MiB for each of its times. Doubled, they take twice as much."""
 
 
 def feasible_offsets(end: Array, start: Array) -> npt.NDArray[np.float64]:
@@ -392,10 +398,6 @@ def _snapped(end: Array, start: Array, time: Array, fitted: tuple[Array, Array],
     broken = _latest(end, start, time, snapped, drift)
     allowed = max(0.0, _latest(end, start, time, offset, drift))
     return (snapped if broken <= allowed else offset), drift
-
-
-_BLOCK: Final = 1 << 22
-"""Cells of a table that are filled at once. Chosen: 32 MiB for each of its times. Doubled, they take twice as much."""
 
 
 class TimeTable(NamedTuple):

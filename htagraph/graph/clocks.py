@@ -1,8 +1,11 @@
-"""Clocks: the error of each rank's clock, estimated from the ends of collectives.
+"""Clocks: the error of each rank's clock, estimated from the ends of collectives, and which ranks share one.
 
 All members of a barrier-like collective end almost at once. Robust least squares on
 ``end = moment + offset + drift * t`` give each clock's error; then the offsets are moved until no member arrives after
 another has ended. Recorded times are never edited: the graph adds the correction (`DependencyGraph.time`).
+
+On a host of few ranks each pair is compared for whether it shares a clock. Of many ranks those next to each other in a
+collective are: the number of pairs grows with the members of collectives, not with the square of the ranks.
 """
 
 from __future__ import annotations
@@ -43,6 +46,14 @@ _SAMPLE: Final = 20_000
 _MAX_CELLS: Final = 1 << 25
 """The estimate also uses at most so many collectives that, times the clocks, they give this number. Chosen: 256 MiB for
 each table of times; of up to 1,600 clocks all of `_SAMPLE` are used. Doubled, larger jobs take twice the memory."""
+
+
+_ALL_PAIRS: Final = 64
+"""Ranks of a host up to which each pair is compared. Chosen: hosts have up to 16 devices, racks that share a clock 72.
+Doubled, hosts of 65 to 128 ranks take up to 32 times as long, and the verdict on them rests on more collectives."""
+_NEIGHBOURS: Final = 2
+"""Ranks behind each in a collective with which it is compared on larger hosts. Chosen: where every second rank is on
+another clock, each still meets its own. Doubled, it takes twice as long."""
 
 
 @dataclass(frozen=True)
@@ -299,17 +310,6 @@ def _offsets(own: TimeTable, time: Array) -> tuple[Array, Array, Array]:
     return offset, drift, doubt
 
 
-_MIN_FOR_OFFSET: Final = 4
-"""Collectives whose ends prove that ranks of one host do not share a clock. Chosen: fewer may agree by chance. Doubled,
-short recordings of skewed ranks of one host have unknown clocks."""
-_ALL_PAIRS: Final = 64
-"""Ranks of a host up to which each pair is compared. Chosen: hosts have up to 16 devices, racks that share a clock 72.
-Doubled, hosts of 65 to 128 ranks take up to 32 times as long, and the verdict on them rests on more collectives."""
-_NEIGHBOURS: Final = 2
-"""Ranks behind each in a collective with which it is compared on larger hosts. Chosen: where every second rank is on
-another clock, each still meets its own. Doubled, it takes twice as long."""
-
-
 def shared_clocks(host: Sequence[int], barriers: BarrierTimes) -> tuple[list[list[int]], set[int]]:
     """Return the columns grouped by clocks, and the hosts whose ranks some collective shows to have different ones.
 
@@ -409,4 +409,4 @@ def _one_clock(pair: TimeTable) -> bool | None:
     spread = max(LIMITS.resolution_ns, float(np.quantile(np.abs(apart - middle - trend), LIMITS.typical)))
     if max(abs(middle), float(np.ptp(trend))) <= LIMITS.spreads * spread:
         return True
-    return False if len(apart) >= _MIN_FOR_OFFSET else None
+    return False if len(apart) >= LIMITS.several else None

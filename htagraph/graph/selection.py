@@ -1,4 +1,8 @@
-"""Selection: some activities of a graph, so that every number can be drilled down to the events behind it."""
+"""Selection: some activities of a graph, so that every number can be drilled down to the events behind it.
+
+`mask_of` has the criteria of `DependencyGraph.select`, one function each; `placed` finds what runs during, before or
+after the n-th occurrence of an operator.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +36,11 @@ __all__ = ["Criteria", "IntSelector", "Mask", "Place", "Selection", "backward_of
 
 _SHOWN_ROWS = 5
 """Rows of the table in a notebook. Chosen: enough to recognize what was selected. Doubled, the table has 10 rows."""
+
+
+_SHOWN_NUMBERS = 32
+"""How many ranks or steps an error message lists. Chosen: four lines of a terminal. Doubled, eight lines hide what is
+wrong."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,9 +219,6 @@ class Selection:
 IntSelector: TypeAlias = int | Sequence[int] | None
 """One number or several; None for all."""
 _KIND_GROUPS: Final = {"kernel": KERNELS, "device": DEVICE, "host": HOST}
-_SHOWN_NUMBERS = 32
-"""How many ranks or steps an error message lists. Chosen: four lines of a terminal. Doubled, eight lines hide what is
-wrong."""
 
 
 class Criteria(TypedDict, total=False):

@@ -102,6 +102,8 @@ class Tolerances:
 
     often: int = 3
     """Occurrences that must agree: two may do so by chance."""
+    several: int = 4
+    """Values from which on a usual length or a spread is known."""
     returns: int = 5
     """Returns that a rank must show before the 5th percentile of them means anything."""
     proof: int = 6

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.core.arrays import Array, Ints, Mask, looked_up
 from htagraph.core.kinds import ADDED, FRAMES, OPERATORS, ActivityKind, of_kinds
 from htagraph.core.naming import is_autograd_node, is_backward
 from htagraph.core.parents import ancestors, depths, nearest, outermost
@@ -169,9 +169,8 @@ def _adopt_by_steps(acts: Activities, parent: Array) -> None:
     rows = rows[(above < 0) | (may_leave & (acts.step[above] != acts.step[rows]))]
     keys, first = np.unique(_rank_and_step(acts, marks), return_index=True)
     wanted = _rank_and_step(acts, rows)
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    known = keys[at] == wanted
-    parent[rows[known]] = marks[first[at[known]]]
+    step = looked_up(keys, marks[first], wanted)
+    parent[rows[step >= 0]] = step[step >= 0]
 
 
 def _rank_and_step(acts: Activities, rows: Array) -> Array:

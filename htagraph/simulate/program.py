@@ -1,18 +1,18 @@
-"""What a rank does in one step: forward, backward, optimizer, as in PyTorch's eager mode.
+"""What a rank does in one step: forward, backward, AdamW, as in PyTorch's eager mode, with its collectives.
 
 The factors on `rank.host_ns` and the ns of annotations are chosen, to give the proportions of real traces; doubling one
 doubles the host time of that op. Kernel durations are shares of `Job.kernel_us`, see `htagraph.simulate.catalogue`.
 """
 
+from __future__ import annotations
+
 from htagraph.simulate import catalogue
-from htagraph.simulate.catalogue import BackwardOp, LayerOp
-from htagraph.simulate.codes import Category, Host, Op
-from htagraph.simulate.communication import activation_bytes, arrive, bucket_ends, exchange, gather
+from htagraph.simulate.catalogue import COLLECTIVES, BackwardOp, Kernel, LayerOp
+from htagraph.simulate.codes import Category, Device, Host, Op
 from htagraph.simulate.groups import Place
 from htagraph.simulate.job import Job
-from htagraph.simulate.optimizer import optimizer
 from htagraph.simulate.rank import STREAM_INDEX, Done, Rank
-from htagraph.simulate.template import MAIN, NONE, Builder, Event, Template
+from htagraph.simulate.template import MAIN, NONE, Builder, Event, Instruction, Template
 
 STEP_NAME = "ProfilerStep#"
 
@@ -283,3 +283,127 @@ def report(rank: Rank) -> None:
             build.hold(job.sync_return_us * 1e3)
         build.synchronize(Op.STREAM_SYNC, job.sync_us * 1e3, job.sync_return_us * 1e3)
     rank.python()
+
+
+def optimizer(rank: Rank) -> None:
+    """Run AdamW over the stage's parameters."""
+    job, build = rank.job, rank.build
+    build.section("optimizer")
+    count = len(job.stage_layers(rank.place.stage))
+    rank.python()
+    if job.clip_grad:
+        with build.named("aten::_foreach_norm", rank.host_ns):
+            rank.kernel(catalogue.MULTI_TENSOR, 0.2 * job.kernel_us)
+    build.optimizing = True
+    frame = build.frame("torch/optim/adamw.py(210): step")
+    with build.annotation("Optimizer.step#AdamW.step", 8e3), frame, rank.graph("optimizer"):
+        {"foreach": foreach, "loop": loop, "fused": fused}[job.optimizer](rank, count)
+    build.optimizing = False
+
+
+def foreach(rank: Rank, layers: int) -> None:
+    """Update several tensors per kernel."""
+    for name in catalogue.FOREACH:
+        rank.python()
+        with rank.build.named(name, rank.host_ns * 2):
+            for _ in range((layers + 3) // 4):
+                rank.kernel(catalogue.MULTI_TENSOR, 0.25 * rank.job.kernel_us)
+
+
+def loop(rank: Rank, layers: int) -> None:
+    """Update one tensor after the other: many small kernels, which the host cannot launch fast enough."""
+    for _ in range(layers * sum(op.parameters for op in catalogue.LAYER)):
+        for name, kernel in catalogue.LOOP:
+            rank.python(0.3)
+            with rank.build.named(name, rank.host_ns * 0.7):
+                rank.kernel(kernel, 2.4)
+
+
+def fused(rank: Rank, layers: int) -> None:
+    """Update everything with few kernels."""
+    with rank.build.named("aten::_fused_adamw_", rank.host_ns * 3):
+        for _ in range((layers + 3) // 4):
+            rank.kernel(catalogue.FUSED_ADAM, 0.8 * rank.job.kernel_us)
+
+
+def bucket_ends(job: Job, layers: range) -> dict[int, int]:
+    """Return the bytes to reduce once the first op of a layer is undone, by layer."""
+    size = round(job.layer_mb * 1e6)
+    if job.sizes[0] == 1:
+        return {}
+    if job.data_strategy == "fsdp":
+        return dict.fromkeys(layers, size)
+    count = min(job.buckets, len(layers))
+    ends: dict[int, int] = {}
+    for bucket in range(count):
+        low, high = len(layers) * bucket // count, len(layers) * (bucket + 1) // count
+        ends[layers[low]] = size * (high - low)
+    return ends
+
+
+def gather(rank: Rank, layer: int, when: str) -> int | None:
+    """Gather a layer's parameters ahead of their use (fsdp); return the slot of the event recorded after it."""
+    if rank.job.data_strategy != "fsdp" or "dp" not in rank.place.roles:
+        return None
+    rank.build.section(f"gather layer {layer} for {when}")
+    return exchange(rank, "dp", "all_gather", round(rank.job.layer_mb * 1e6), wait=False)
+
+
+def arrive(rank: Rank, slot: int | None) -> None:
+    """Let compute wait for gathered parameters."""
+    if slot is not None:
+        rank.build.wait("compute", slot, rank.job.call_us * 1e3)
+
+
+def activation_bytes(job: Job) -> int:
+    """Return the bytes of one activation tensor."""
+    return round(job.activation_mb * 1e6)
+
+
+def exchange(rank: Rank, role: str, kind: str, size: int, *, wait: bool = True) -> int:
+    """Run a collective as ProcessGroupNCCL does: after all that is enqueued on the compute stream.
+
+    With `wait`, the compute stream waits for it. Factors on the host costs are chosen; they shift host time only.
+
+    Returns:
+        The slot of the event recorded after it.
+    """
+    job, build = rank.job, rank.build
+    names = COLLECTIVES[kind]
+    call_ns = job.call_us * 1e3
+    order = build.collective(role, kind)
+    with build.named(names.op, rank.host_ns * 0.8):
+        event = Event(Category.CPU_OP, "record_param_comms", 0, role=role, kind=kind, order=order, size=size)
+        with build.op(event, rank.host_ns):
+            build.call("cudaStreamIsCapturing", call_ns * 0.5)
+            before = build.record("compute", call_ns)
+            build.wait(role, before, call_ns)
+            with build.annotation(names.annotation, rank.host_ns * 0.3):
+                launch_collective(rank, role, kind, order, size)
+            after = build.record(role, call_ns)
+    if wait:
+        build.wait("compute", after, call_ns)
+    return after
+
+
+def launch_collective(rank: Rank, role: str, kind: str, order: int, size: int) -> None:
+    """Launch this rank's kernel of a collective."""
+    job = rank.job
+    old = job.era in ("2021", "2022")
+    name = COLLECTIVES[kind].kernel_before if old else COLLECTIVES[kind].kernel
+    kernel = Kernel(name, (24, 1, 1), (544, 1, 1), 96, 87568)  # chosen launch shape; no time depends on it
+    rank.build.launch(
+        Event(Category.KERNEL, name, 0, kernel=kernel, role=role, kind=kind, order=order, size=size),
+        Instruction(
+            Op.COLLECTIVE,
+            host_ns=job.launch_us * 2e3,  # chosen: twice the cost of a plain launch, 1e3 ns per µs
+            latency_ns=job.launch_latency_us * 1e3,
+            device=Device.COLLECTIVE,
+            role=role,
+            kind=kind,
+            order=order,
+            size=size,
+        ),
+        "cudaLaunchKernel" if old else "cudaLaunchKernelExC",
+        role,
+    )

@@ -1,20 +1,31 @@
-"""A job that has run: its events, its traces and its truth."""
+"""A job that has run: its events, its traces and its truth; and how it runs, in exact int64 ns.
 
-from collections.abc import Iterator
+Every time is the latest of some other times plus a duration, and nothing depends on the order of evaluation. So device
+work is timed as soon as everything it waits for is known: work behind a collective that lacks a member stays pending,
+and a rank's host stops only where it needs the end of pending work.
+
+A kernel that runs beside a collective shares the device with it, and takes longer. What will run beside it is not known
+when it is timed, so the job is run several times: the overlaps of each run give the durations of the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.simulate.codes import Category
-from htagraph.simulate.contention import ROUNDS, Slower, slowdowns
+from htagraph.simulate.codes import Category, Device, Purpose
 from htagraph.simulate.costs import Columns, Durations, columns, draw
+from htagraph.simulate.device import advance
+from htagraph.simulate.draws import Float, mix, uniform
 from htagraph.simulate.emit import RankFile, Sink, Suffix, trace_name
-from htagraph.simulate.engine import execute
 from htagraph.simulate.group_args import Writer
 from htagraph.simulate.groups import Group, Place, places
 from htagraph.simulate.instructions import compile_code
@@ -22,9 +33,9 @@ from htagraph.simulate.job import Job
 from htagraph.simulate.layout import Ints
 from htagraph.simulate.program import epilogue, step
 from htagraph.simulate.rank import STREAMS
-from htagraph.simulate.state import Code, Executed
+from htagraph.simulate.state import Code, Engine, Executed, Prepare, RankState, Run, Stream
 from htagraph.simulate.style import style
-from htagraph.simulate.template import Template
+from htagraph.simulate.template import Instruction, Template
 from htagraph.simulate.truth import (
     MOMENTS,
     Clock,
@@ -265,3 +276,126 @@ def run(job: Job, where: list[Place], slower: Slower | None = None) -> Iterator[
         )
 
     return execute(job, where, len(STREAMS), prepare)
+
+
+ROUNDS: Final = 4
+"""Runs of a job with contention. Chosen: durations hardly change after the third; doubling it doubles the time a
+simulation takes."""
+
+Slower = Mapping[tuple[int, int], Float]
+
+
+def slowdowns(contention: float, executed: Mapping[int, Iterable[Executed]]) -> Slower:
+    """Return, by (rank, step), a factor for each instruction's device work.
+
+    Args:
+        contention: By how much longer a kernel takes that runs beside collectives all the time, 0.3 for 30 %.
+        executed: A run's steps, by rank.
+    """
+    factors: dict[tuple[int, int], Float] = {}
+    for rank, steps in executed.items():
+        runs = list(steps)
+        busy = [(run.start[i.work], run.end[i.work]) for run in runs for i in _works(run, Device.COLLECTIVE)]
+        edges, covered = _coverage(np.array(sorted(busy), np.int64).reshape(-1, 2))
+        for run in runs:
+            factor = np.ones(len(run.template.instructions))
+            rows = [n for n, i in enumerate(run.template.instructions) if i.device is Device.COMPUTE]
+            works = [run.template.instructions[row].work for row in rows]
+            start = np.array([run.start[work] for work in works], np.float64)
+            end = np.array([run.end[work] for work in works], np.float64)
+            if len(edges):
+                beside = np.interp(end, edges, covered) - np.interp(start, edges, covered)
+                factor[rows] = 1 + contention * beside / np.maximum(1, end - start)
+            factors[rank, run.step] = factor
+    return factors
+
+
+def _works(run: Executed, device: Device) -> list[Instruction]:
+    return [i for i in run.template.instructions if i.device is device]
+
+
+def _coverage(busy: Ints) -> tuple[Float, Float]:
+    """Return (moments, ns that the intervals cover before each moment); the intervals are sorted by start."""
+    moments: list[float] = []
+    covered: list[float] = []
+    total, reach = 0.0, float("-inf")
+    for start, end in busy.tolist():
+        begin = max(start, reach)
+        if end > begin:
+            moments += [begin, end]
+            covered += [total, total + end - begin]
+            total += end - begin
+            reach = end
+    return np.array(moments), np.array(covered)
+
+
+def execute(job: Job, places: list[Place], streams: int, prepare: Prepare) -> Iterator[Executed]:
+    """Run the job, yielding each rank's steps in order as they become complete.
+
+    Args:
+        job: The job.
+        places: The ranks.
+        streams: How many streams a rank has.
+        prepare: Gives the program and durations of (rank, step); step `job.steps` is the epilogue.
+
+    Raises:
+        RuntimeError: If ranks wait for each other forever.
+    """
+    engine = Engine(job, prepare)
+    for place in places:
+        skew = round(uniform(mix(job.seed, place.rank, Purpose.SKEW), 0) * job.start_skew_us * 1e3)
+        state = RankState(place, engine, [], skew)
+        state.streams = [Stream(state, [0] * job.queue_depth) for _ in range(streams)]
+        engine.ranks.append(state)
+        engine.ready.append(state)
+    while engine.ready:
+        item = engine.ready.popleft()
+        owner = item if isinstance(item, RankState) else item.owner
+        if isinstance(item, RankState):
+            _proceed(item)
+        else:
+            advance(item)
+        yield from _complete(owner)
+    stuck = [state.place.rank for state in engine.ranks if not state.finished or state.unfinished]
+    if stuck:
+        message = f"ranks {stuck} wait for collectives that other ranks never join: the programs do not match"
+        raise RuntimeError(message)
+
+
+def _complete(rank: RankState) -> Iterator[Executed]:
+    while rank.unfinished and rank.unfinished[0].left and not rank.unfinished[0].open:
+        yield rank.unfinished.popleft().executed
+
+
+def _next_step(rank: RankState) -> bool:
+    if rank.run is not None:
+        rank.run.left = True
+    rank.step += 1
+    if rank.step > rank.engine.job.steps:
+        rank.finished = True
+        return False
+    template, rank.code, rank.cost = rank.engine.prepare(rank.place.rank, rank.step)
+    count = len(template.events)
+    rank.start, rank.end = [0] * count, [0] * count
+    rank.run = Run(Executed(rank.place.rank, rank.step, template, rank.start, rank.end, rank.cost.released))
+    rank.unfinished.append(rank.run)
+    rank.position = 0
+    return True
+
+
+def _proceed(rank: RankState) -> None:
+    """Run a rank's host until it needs the end of untimed device work, one step at most."""
+    if rank.position == len(rank.code) and not _next_step(rank):
+        return
+    position, code = rank.position, rank.code
+    count = len(code)
+    while position < count:
+        function, instruction = code[position]
+        blocker = function(rank, position, instruction)
+        if blocker is not None:
+            rank.position = position
+            blocker.waiters.append(rank)
+            return
+        position += 1
+    rank.position = position
+    rank.engine.ready.append(rank)

@@ -45,9 +45,22 @@ def test_some_ranks_can_be_chosen(ranks: list[int], tmp_path: Path) -> None:
     assert hg.load(job(tmp_path), ranks=ranks).ranks == tuple(sorted(set(ranks)))
 
 
-def test_a_rank_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RankError, match="rank 7 is not among the files; they have ranks 0, 1, 2"):
-        hg.load(job(tmp_path), ranks=[0, 7])
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"ranks": [0, 7]}, "rank 7 is not among the files; they have ranks 0, 1, 2"),
+        ({"steps": [9]}, "no activity in steps 9: they have steps 1, 2"),
+        ({"steps": [99, 2, 9]}, "no activity in steps 9, 99: they have steps 1, 2"),
+        ({"steps": []}, "they have steps 1, 2"),
+        ({"time": (5, 5)}, r"time=\(5, 5\): the window ends before it begins"),
+        *(({"time": time}, r"time=.*: give \(from, to\) in µs, None for an end that is open") for time in (
+            5, "ab", (1,), (1, 2, 3), (math.nan, 5), (None, math.nan), ("a", None), (0, 10**400))),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_refused_with_what_is(choice: dict[str, Any], message: str, tmp_path: Path) -> None:
+    error = {"ranks": RankError, "steps": SelectionError, "time": ValueError}[next(iter(choice))]
+    with pytest.raises(error, match=message):
+        hg.load(job(tmp_path), **choice)
 
 
 def test_some_steps_can_be_chosen(tmp_path: Path) -> None:
@@ -55,21 +68,6 @@ def test_some_steps_can_be_chosen(tmp_path: Path) -> None:
     assert part.steps == (2,)
     assert set(part.activities.step.tolist()) == {2}
     assert 0 < len(part.activities) < len(whole.activities)
-
-
-def test_a_step_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SelectionError, match="no activity in steps 9: they have steps 1, 2"):
-        hg.load(job(tmp_path), steps=[9])
-
-
-def test_a_step_that_is_not_there_is_named_though_others_are(tmp_path: Path) -> None:
-    with pytest.raises(SelectionError, match="no activity in steps 9, 99: they have steps 1, 2"):
-        hg.load(job(tmp_path), steps=[99, 2, 9])
-
-
-def test_no_steps_at_all_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SelectionError, match="they have steps 1, 2"):
-        hg.load(job(tmp_path), steps=[])
 
 
 def test_traces_without_steps_say_so(tmp_path: Path) -> None:
@@ -87,7 +85,11 @@ def test_an_unreadable_file_stops_loading_or_is_skipped_and_reported(tmp_path: P
     assert [Path(issue.file).name for issue in skipped] == ["trace-1.json.gz"]
 
 
-def test_a_file_found_out_while_reading_is_skipped_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("parallel_bytes", [0, 1 << 40])
+def test_a_file_found_out_while_reading_is_skipped_too(
+    parallel_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("htagraph.trace.readers._LARGE_BYTES", parallel_bytes)
     bad = document([op(1, ts="seven"), END], rank=1)
     written(job(tmp_path) / "trace-1.json.gz", bad)
     with pytest.raises(TraceError, match=r"trace-1\.json\.gz.*'seven' is not a time"):
@@ -161,13 +163,6 @@ def test_threads_and_one_thread_read_the_same(tmp_path: Path, monkeypatch: pytes
     assert (together.activities.start == alone.activities.start).all()
     assert [together.names[i] for i in together.activities.name] == [alone.names[i] for i in alone.activities.name]
     assert together.issues == alone.issues
-
-
-def test_an_error_in_another_thread_is_the_same_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("htagraph.trace.readers._LARGE_BYTES", 0)
-    written(job(tmp_path) / "trace-1.json.gz", document([op(1, ts="soon"), END], rank=1))
-    with pytest.raises(TraceError, match=r"trace-1\.json\.gz.*'soon' is not a time"):
-        hg.load(tmp_path)
 
 
 def test_an_interrupted_load_leaves_no_thread_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,17 +261,6 @@ def test_a_window_of_some_steps_is_in_both(tmp_path: Path) -> None:
     part = hg.load(tmp_path, steps=[2], time=(None, first / 1000 + 120))
     assert 0 < len(part.activities) < len(whole.activities)
     assert set(recorded(part)[0]) < set(recorded(whole)[0])
-
-
-def test_a_window_that_ends_before_it_begins_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"time=\(5, 5\): the window ends before it begins"):
-        hg.load(job(tmp_path), time=(5, 5))
-
-
-@pytest.mark.parametrize("time", [5, "ab", (1,), (1, 2, 3), (math.nan, 5), (None, math.nan), ("a", None), (0, 10**400)])
-def test_what_is_no_window_is_refused(time: Any, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"time=.*: give \(from, to\) in µs, None for an end that is open"):
-        hg.load(job(tmp_path), time=time)
 
 
 def test_a_window_may_reach_beyond_all_time(tmp_path: Path) -> None:

@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-import htagraph as hg
 from htagraph.memory_analysis import MemoryAnalysis
-from htagraph.output.plot.hta import memory_categories
 
 EVENTS = [[-1, 1, 1024**3, 0], [5_000_000, 2, 2 * 1024**3, 4], [7_000_000, 4, -(1024**3), 4]]
 
@@ -22,15 +20,6 @@ def path(tmp_path: Path) -> Path:
     made = tmp_path / "memory.raw.json"
     made.write_text(json.dumps(EVENTS), encoding="utf-8")
     return made
-
-
-def test_a_figure_has_an_area_for_each_category(path: Path) -> None:
-    figure = memory_categories(hg.memory.read_timeline(path))
-    assert [trace.name for trace in figure.data] == [
-        "Parameter", "Optimizer state", "Input", "Temporary", "Activation", "Gradient", "Autograd", "Unknown",
-    ]  # fmt: skip
-    assert list(figure.data[4].y) == [0, 2, 1]
-    assert list(figure.data[4].x) == [0, 0, 2]
 
 
 def test_the_timeline_is_shown(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,13 +32,13 @@ CONSTANTS = {
         "resolution_ns", "tick_ns", "two_clocks_ns", "proven_by_id_ns", "host_clocks_ns", "clock_estimates_ns",
         "ends_ns", "window_ns", "started_ns", "launch_ns", "idle_start_ns", "queued_ns", "pause_ns", "long_pause_ns",
         "own_call_ns", "jitter_ns", "usual_return_ns", "slow_return_ns", "longest_return_ns", "long_call_ns",
-        "python_ns", "turn_ns", "damaged", "spreads", "times_usual", "times_window", "often", "returns", "few", "tried",
+        "python_ns", "turn_ns", "damaged", "spreads", "times_usual", "times_window", "often", "several", "returns",
+        "few", "tried",
     ),
-    f"{GRAPH}.clocks": ("_MIN_FOR_OFFSET",),
     f"{GRAPH}.clock_fits": ("_CLOSE_NS", "MIN_FOR_DRIFT", "_MIN_DRIFT_SPREADS", "_MAX_SWEEPS"),
     f"{GRAPH}.matches": ("_TRANSFER_PERCENTILE", "_MAX_TRANSFER_RATIO"),
     f"{MATCHING}.alignment": ("_NEIGHBOURS",),
-    f"{MATCHING}.clusters": ("_COMPRESSED", "_MIN_TIMES_WORSE", "_RESOLUTION_NS"),
+    f"{MATCHING}.clusters": ("_COMPRESSED", "_MIN_TIMES_WORSE"),
     f"{GRAPH}.evidence.waits": ("_MAX_RECORDS_BACK", "_SAMPLE"),
 }  # fmt: skip
 """The thresholds that decide conclusions, by module; shares near 1 cannot be doubled, nor can `proof`: short recordings

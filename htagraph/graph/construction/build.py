@@ -1,4 +1,4 @@
-"""Traces → DependencyGraph: the activities, then one edge rule after another."""
+"""Traces → DependencyGraph: the parts of all ranks under one numbering, then one edge rule after another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Edges of the rules → edges that agree with the recorded times: lags are reduced, impossible edges dropped."""
+"""Edges of the rules → edges that agree with the recorded times and form no cycle, with lags that are latencies.
+
+`fit` drops impossible edges and reduces lags to what was observed, `acyclic` breaks cycles at their least certain edge,
+`latency` takes the time that work waited out of the time from its launch to its start.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from htagraph.core.arrays import Ints, Mask
+from htagraph.core.arrays import Ints, Mask, looked_up
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind, edges_with, of_kinds
+from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS
@@ -41,17 +46,8 @@ def fit(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
 
 
 def _refused(job: Job, edges: Edges, possible: np.ndarray) -> tuple[Issue, ...]:
-    bad = np.flatnonzero(~possible)
-    rank = job.activities.rank
-    of_edge = np.maximum(rank[edges.target[bad] // 2], rank[edges.source[bad] // 2])  # a JOIN has no rank
-    by_rank_and_kind = Counter(zip(of_edge.tolist(), edges.kind[bad].tolist(), strict=True))
-    return tuple(
-        Issue(
-            str(job.traces[owner].path) if owner in job.traces else "", "edge_refused",
-            f"{EdgeKind(kind).label} dependencies that the recorded times contradict; left out", count, owner,
-        )
-        for (owner, kind), count in sorted(by_rank_and_kind.items())
-    )  # fmt: skip
+    detail = "dependencies that the recorded times contradict; left out"
+    return _counted(job, "edge_refused", detail, edges.take(np.flatnonzero(~possible)))
 
 
 def _early(job: Job, edges: Edges, observed: np.ndarray, possible: np.ndarray) -> tuple[Issue, ...]:
@@ -84,7 +80,8 @@ def acyclic(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
         suspects = np.flatnonzero(on_circle)
         suspects = suspects[~of_kinds(edges.kind[suspects], edges_with("lane"))]
         if not len(suspects):
-            return edges, _issues(job, dropped)
+            detail = "dependencies that lead in a circle; left out"
+            return edges, _counted(job, "cycle_broken", detail, Edges.concatenate(dropped)) if dropped else ()
         doubt = 2 * (100 - edges.confidence[suspects].astype(np.int64)) + (edges.lag[suspects] < 0)
         worst = suspects[doubt == doubt.max()]
         dropped.append(edges.take(worst))
@@ -128,20 +125,22 @@ def _on_circles(count: int, edges: Edges) -> np.ndarray:
     return stuck[edges.source] & stuck[edges.target]
 
 
-def _issues(job: Job, dropped: list[Edges]) -> tuple[Issue, ...]:
+def _counted(job: Job, what: str, detail: str, edges: Edges) -> tuple[Issue, ...]:
+    """Return an issue for each rank and kind of some edges."""
     rank = job.activities.rank
-    by_rank_and_kind = Counter(
-        (int(max(rank[target // 2], rank[source // 2])), int(kind))  # a JOIN has no rank
-        for edges in dropped
-        for source, target, kind in zip(edges.source, edges.target, edges.kind, strict=True)
-    )
+    of_edge = np.maximum(rank[edges.target // 2], rank[edges.source // 2])  # a JOIN has no rank
+    by_rank_and_kind = Counter(zip(of_edge.tolist(), edges.kind.tolist(), strict=True))
     return tuple(
         Issue(
-            str(job.traces[owner].path) if owner in job.traces else "", "cycle_broken",
-            f"{EdgeKind(kind).label} dependencies that lead in a circle; left out", count, owner,
+            str(job.traces[owner].path) if owner in job.traces else "", what, f"{EdgeKind(kind).label} {detail}",
+            count, owner,
         )
         for (owner, kind), count in sorted(by_rank_and_kind.items())
     )  # fmt: skip
+
+
+_UNKNOWN = np.iinfo(np.int64).min
+"""No latency; no threshold."""
 
 
 def latency(job: Job, edges: Edges) -> Edges:
@@ -239,17 +238,8 @@ def _held_until(job: Job, edges: Edges) -> Ints:
     return held
 
 
-def _medians(
-    group: Ints, value: Ints, use: Mask,
-    otherwise: Ints,
-) -> Ints:  # fmt: skip
+def _medians(group: Ints, value: Ints, use: Mask, otherwise: Ints) -> Ints:
     """Return for each row the median of its group's values in use; `otherwise` for a group without any."""
-    groups, member = np.unique(group, return_inverse=True)
-    member = member.ravel()
-    rows = np.flatnonzero(use)
-    rows = rows[np.lexsort((value[rows], member[rows]))]
-    first = np.searchsorted(member[rows], np.arange(len(groups) + 1))
-    some = first[1:] > first[:-1]
-    middle = np.zeros(len(groups), np.int64)
-    middle[some] = value[rows][((first[1:] + first[:-1]) // 2)[some]]
-    return np.where(some[member], middle[member], otherwise)
+    known, median = ordered_by(group[use], value[use], lambda count: count // 2)
+    of_row = looked_up(known, median, group, _UNKNOWN)
+    return np.where(of_row == _UNKNOWN, otherwise, of_row)

@@ -9,8 +9,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.core.arrays import Array, Ints, Mask, looked_up
 from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind, edges_with, of_kinds
+from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS
@@ -213,21 +214,13 @@ def _own_cost(waits: _Waits, lag: Array) -> Ints:
     acts, activity = waits.job.activities, waits.edges.activity
     own = activity[waits.bodies]
     wanted = acts.rank[own].astype(np.int64) << 32 | acts.name[own]
-    classes = np.unique(wanted)
     named = np.zeros(len(waits.job.names), np.bool_)
     named[acts.name[own]] = True
     free = waits.last[named[acts.name[activity[waits.last]]]]
     free = free[~np.isin(free, waits.bodies)]
     key = acts.rank[activity[free]].astype(np.int64) << 32 | acts.name[activity[free]]
-    of_class = np.full(len(classes), LIMITS.own_call_ns)
-    member = np.minimum(np.searchsorted(classes, key), max(0, len(classes) - 1))
-    same = classes[member] == key
-    free, member = free[same], member[same]
-    order = np.lexsort((lag[free], member))
-    first = np.searchsorted(member[order], np.arange(len(classes) + 1))
-    some = first[1:] > first[:-1]
-    of_class[some] = lag[free][order][((first[1:] + first[:-1]) // 2)[some]]
-    return of_class[np.searchsorted(classes, wanted)]
+    known, median = ordered_by(key, lag[free], lambda count: count // 2)
+    return looked_up(known, median, wanted, LIMITS.own_call_ns)
 
 
 def _usual_returns(waits: _Waits, lag: Array) -> Ints:

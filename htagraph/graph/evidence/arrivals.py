@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from htagraph.core.arrays import Array, coded, looked_up
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges, blocked_since, worked_until
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS
@@ -78,7 +80,7 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
     return Edges.concatenate(edges)
 
 
-def _released(job: Job, member: np.ndarray, awaited: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _released(job: Job, member: Array, awaited: Array) -> tuple[Array, Array]:
     """Return the vertex at which the wait of each member ends, and the end of a wait for its device before it, or -1.
 
     A collective on a host thread may prepare buffers before it communicates, and copy what it received afterwards. The
@@ -111,11 +113,11 @@ def _released(job: Job, member: np.ndarray, awaited: np.ndarray) -> tuple[np.nda
 class _Posted:
     """Ends that come before the record of the other side begins, and the operators from within which it was posted."""
 
-    row: np.ndarray
+    row: Array
     """Row of the matches."""
-    member: np.ndarray
-    call: np.ndarray
-    lag: np.ndarray
+    member: Array
+    call: Array
+    lag: Array
     """ns from the operator's start to the member's end, at most what such transfers usually take."""
 
     @staticmethod
@@ -123,7 +125,7 @@ class _Posted:
         return _Posted(*(np.empty(0, np.int64),) * 4)
 
 
-def _posted_early(job: Job, rows: np.ndarray) -> _Posted:
+def _posted_early(job: Job, rows: Array) -> _Posted:
     """Return the sends and receives on hosts that ended before the record of their partner began.
 
     A backend hands a message over first and then begins its record of that. If the thread is put aside in between, the
@@ -138,16 +140,17 @@ def _posted_early(job: Job, rows: np.ndarray) -> _Posted:
     other = matches.activity[np.where(matches.activity[first] == member, last, first)].astype(np.int64)
     end, start = job.moment(2 * member + 1), np.maximum(job.moment(2 * member), job.moment(2 * other))
     call = job.host_calls.call_of(other)
-    begun = np.where(call >= 0, job.moment(2 * np.maximum(call, 0)), np.iinfo(np.int64).max)
+    begun = np.where(call >= 0, job.moment(2 * np.maximum(call, 0)), _NEVER)
     early = (start > end) & (begun <= end) & (other != member)
     if not early.any():
         return _Posted.none()
-    usual = _usual(acts.rank[member], matches.bytes[rows], np.where(early, np.iinfo(np.int64).max, end - start))
+    alike = coded(acts.rank[member], matches.bytes[rows])
+    usual = looked_up(*ordered_by(alike, np.where(early, _NEVER, end - start), lambda count: count // 2), alike)
     observed = end - begun
     return _Posted(rows[early], member[early], call[early], np.minimum(observed, usual)[early])
 
 
-def _without_other_work(job: Job, rows: np.ndarray, lag: np.ndarray) -> np.ndarray:
+def _without_other_work(job: Job, rows: Array, lag: Array) -> Array:
     """Return transfer times of sends and receives without the time in which their thread did other work.
 
     An asynchronous one lasts until its caller waits for it, however early the data came. Only where the thread waited
@@ -175,8 +178,8 @@ def _without_other_work(job: Job, rows: np.ndarray, lag: np.ndarray) -> np.ndarr
     _, group = np.unique(np.array(matches.group, dtype=object)[collective].astype(str), return_inverse=True)
     group = group.ravel()
     alike = np.where(size >= 0, -1, group)  # sizes that are unknown are compared within a pair of ranks only
-    of_size = _numbers(alike, size)
-    usual = _medians(_numbers(group, size), lasts, on_host & measured)
+    of_size = coded(alike, size)
+    usual = _medians(coded(group, size), lasts, on_host & measured)
     usual = np.where(usual < _NEVER, usual, _medians(of_size, lasts, on_host & measured))
     least = np.full(int(of_size.max()) + 1, _NEVER)
     np.minimum.at(least, of_size[on_host], lasts[on_host])
@@ -185,31 +188,13 @@ def _without_other_work(job: Job, rows: np.ndarray, lag: np.ndarray) -> np.ndarr
     return np.where(busy & ~shown, np.minimum(lag, lasts), lag)
 
 
-def _numbers(*columns: np.ndarray) -> np.ndarray:
-    """Return a number per row, equal where all columns are equal."""
-    return np.unique(np.stack(columns), axis=1, return_inverse=True)[1].ravel()
-
-
-def _medians(number: np.ndarray, lag: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def _medians(number: Array, lag: Array, counts: Array) -> Array:
     """Return for each row the median of the lags of its number that count; `_NEVER` where none does."""
-    chosen = np.flatnonzero(counts)
-    chosen = chosen[np.lexsort((lag[chosen], number[chosen]))]
-    known, first, several = np.unique(number[chosen], return_index=True, return_counts=True)
-    out = np.full(int(number.max()) + 1, _NEVER)
-    out[known] = lag[chosen[first + (several - 1) // 2]] if len(chosen) else _NEVER
-    return np.asarray(out[number])
+    known, median = ordered_by(number[counts], lag[counts], lambda count: (count - 1) // 2)
+    return looked_up(known, median, number, _NEVER)
 
 
-def _usual(rank: np.ndarray, size: np.ndarray, lag: np.ndarray) -> np.ndarray:
-    """Return the median time of the transfers of one rank and size, ns."""
-    number = np.unique(np.stack([rank, size]), axis=1, return_inverse=True)[1].ravel()
-    order = np.lexsort((lag, number))
-    first = np.searchsorted(number[order], np.arange(int(number.max()) + 2))
-    middle: np.ndarray = lag[order][(first[1:] + first[:-1]) // 2]
-    return middle[number]
-
-
-def _chained(join: np.ndarray, collective: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _chained(join: Array, collective: Array) -> tuple[Array, Array]:
     """Return (JOINs that have a next JOIN in their collective, that next JOIN); JOINs are numbered in order of time."""
     joins, first = np.unique(join.astype(np.int64), return_index=True)
     owner = collective[first]

@@ -1,6 +1,7 @@
-"""The runtime calls that launch, record events and wait, in order, and the device work that each of them enqueued.
+"""Calls that launch, record events and wait, in order, the device work that each of them enqueued, and call sites.
 
-The rules for waits (EVENT_WAIT, HOST_SYNC, QUEUE_FULL) ask it for "the last work enqueued on a stream before a call".
+The rules for waits (EVENT_WAIT, HOST_SYNC, QUEUE_FULL) ask for "the last work enqueued on a stream before a call". A
+call site is a place in the program: calls of one thread with the same names around them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.core.arrays import Array, Ints, Mask, joined
 from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.graph.activities import Activities
 from htagraph.graph.evidence.job import Job
@@ -191,13 +192,14 @@ class Calls:
         return out
 
     @cached_property
+    def _by_thread(self) -> Ints:
+        """The positions of the calls by thread, and on each thread in order."""
+        return np.argsort(self.thread, kind="stable")
+
+    @cached_property
     def previous(self) -> Ints:
         """For each call: the position of the previous call on its thread, or -1."""
-        order = np.argsort(self.thread, kind="stable")
-        out = np.full(len(order), -1, np.int64)
-        same = self.thread[order[1:]] == self.thread[order[:-1]]
-        out[order[1:]] = np.where(same, order[:-1], -1)
-        return out
+        return _latest(self._by_thread, self.thread, np.ones(len(self.row), np.bool_))
 
     def within(self, inner: Array, outer: Array) -> Mask:
         """Return which calls `inner` were made inside the operator around the later call `outer`; False for -1."""
@@ -269,29 +271,17 @@ class Calls:
     @cached_property
     def before(self) -> Ints:
         """For each call: the position of the thread's latest launch before it, or -1."""
-        return self._nearest(np.argsort(self.thread, kind="stable"))
+        return _latest(self._by_thread, self.thread, self.launched >= 0)
 
     @cached_property
     def before_on_rank(self) -> Ints:
         """For each call: the position of the latest launch before it on any thread of its rank, or -1."""
-        at = np.where(self.launched >= 0, np.arange(len(self.row)), -1)
-        previous = np.concatenate([[-1], np.maximum.accumulate(at)[:-1]]) if len(at) else at
-        same = (previous >= 0) & (self.rank[np.maximum(previous, 0)] == self.rank)
-        return np.where(same, previous, -1)
+        return _latest(np.arange(len(self.row)), self.rank, self.launched >= 0)
 
     @cached_property
     def after(self) -> Ints:
         """For each call: the position of the thread's next launch after it, or -1."""
-        return self._nearest(np.argsort(self.thread, kind="stable")[::-1])
-
-    def _nearest(self, order: Array) -> Array:
-        at = np.arange(len(order))
-        launches = np.where(self.launched[order] >= 0, at, -1)
-        previous = np.concatenate([[-1], np.maximum.accumulate(launches)[:-1]]) if len(order) else launches
-        same = (previous >= 0) & (self.thread[order[np.maximum(previous, 0)]] == self.thread[order])
-        out = np.full(len(order), -1, np.int64)
-        out[order] = np.where(same, order[np.maximum(previous, 0)], -1)
-        return out
+        return _latest(self._by_thread[::-1], self.thread, self.launched >= 0)
 
     def lane_at(self, position: Array) -> Array:
         """Return the lane launched on at each position, -1 where the position is -1."""
@@ -335,6 +325,14 @@ class Calls:
         first, last = np.searchsorted(self.rank, (rank, rank + 1))
         return slice(int(first), int(last))
 
+    def from_moment(self, rank: Array, moment: Array) -> Array:
+        """Return the position of the first call of each rank from a moment (ns) on."""
+        out = np.empty(len(rank), np.int64)
+        for each in np.unique(rank).tolist():
+            of_rank, own = rank == each, self.of_rank(each)
+            out[of_rank] = own.start + np.searchsorted(self.starts[own], moment[of_rank])
+        return out
+
     def of_kind_on(self, rank: int, kind: ActivityKind) -> Array:
         """Return the positions of a rank's calls of one kind."""
         own = self.of_rank(rank)
@@ -365,6 +363,15 @@ class Calls:
 def _work(job: Job) -> Array:
     acts = job.activities
     return np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
+
+
+def _latest(order: Array, group: Array, counts: Array) -> Ints:
+    """For each row, return the latest row before it in an order that counts, of its own group, or -1."""
+    last = np.append(-1, np.maximum.accumulate(np.where(counts[order], np.arange(len(order)), -1)))[:-1]
+    at = order[np.maximum(last, 0)]
+    out = np.full(len(order), -1, np.int64)
+    out[order] = np.where((last >= 0) & (group[at] == group[order]), at, -1)
+    return out
 
 
 def _filled(position: Array, lane: Array) -> Array:
@@ -437,7 +444,7 @@ def owners(acts: Activities, row: Array) -> tuple[Array, Array]:
     return owner, path
 
 
-def work_before(calls: Calls, rank: int, position: Array, thread: Array) -> tuple[Array, Array]:
+def work_before(calls: Calls, rank: Array, position: Array, thread: Array) -> tuple[Array, Array]:
     """Return pairs (last work on a stream before a call, index of the call), one per stream with work before the call.
 
     On very many streams, only those count on which work was enqueued since the thread's previous one of these calls:
@@ -445,44 +452,52 @@ def work_before(calls: Calls, rank: int, position: Array, thread: Array) -> tupl
 
     Args:
         calls: the calls of the job.
-        rank: the rank of the calls.
+        rank: of each call.
         position: of each call, or where a call that does not count would be; ascending on each thread.
         thread: the lane of each call's thread.
     """
-    none = np.zeros(0, np.int64)
-    lanes = calls.lanes.get(rank, none)
-    sources, owners = [none], [none]
-    if len(lanes) <= 2 * LIMITS.tried:
+    parts = []
+    for own in grouped(rank):
+        lanes = calls.lanes.get(int(rank[own[0]]), np.zeros(0, np.int64))
+        if len(lanes) > 2 * LIMITS.tried:
+            parts += [_new_work_before(calls, lanes, position, own[rows]) for rows in grouped(thread[own])]
+            continue
         for lane in lanes.tolist():
-            source = calls.enqueued.last_before(np.full(len(position), lane), position)
-            sources.append(source[source >= 0])
-            owners.append(np.flatnonzero(source >= 0))
-        return np.concatenate(sources), np.concatenate(owners)
-    enqueued = calls.enqueued
-    own = slice(*np.searchsorted(enqueued.lane, (lanes.min(), lanes.max() + 1)))
+            source = calls.enqueued.last_before(np.full(len(own), lane), position[own])
+            parts.append((source[source >= 0], own[source >= 0]))
+    source, number = joined(parts, 2)
+    return source, number
+
+
+def _new_work_before(calls: Calls, lanes: Array, position: Array, rows: Array) -> tuple[Array, Array]:
+    """Return the pairs of `work_before` of one thread's calls with streams that have new work since the call before."""
+    enqueued, own = calls.enqueued, _entries(calls, lanes)
     lane, at = enqueued.lane[own], enqueued.key[own] - enqueued.lane[own] * enqueued.stride - 1
-    for rows in grouped(thread):
-        first = np.searchsorted(position[rows], at, side="right")  # the first of the calls after it was enqueued
-        last = np.append((lane[1:] != lane[:-1]) | (first[1:] != first[:-1]), True) & (first < len(rows))
-        sources.append(enqueued.latest[own][last])
-        owners.append(rows[first[last]])
-    return np.concatenate(sources), np.concatenate(owners)
+    first = np.searchsorted(position[rows], at, side="right")  # the first of the calls after it was enqueued
+    last = np.append((lane[1:] != lane[:-1]) | (first[1:] != first[:-1]), True) & (first < len(rows))
+    return enqueued.latest[own][last], rows[first[last]]
 
 
-def last_ends(calls: Calls, rank: int, position: Array) -> Ints:
+def last_ends(calls: Calls, rank: Array, position: Array) -> Ints:
     """Return when the last of all work ended that had been enqueued on a rank before each call, ns.
 
     It is the smallest integer where there was none.
 
     Args:
         calls: the calls of the job.
-        rank: the rank of the calls.
+        rank: of each call.
         position: of each call, or where a call that does not count would be.
     """
-    enqueued, lanes = calls.enqueued, calls.lanes.get(rank, np.zeros(0, np.int64))
-    own = slice(*np.searchsorted(enqueued.lane, (lanes.min(), lanes.max() + 1))) if len(lanes) else slice(0, 0)
-    at = enqueued.key[own] - enqueued.lane[own] * enqueued.stride - 1
-    order = np.argsort(at, kind="stable")
-    ends = np.maximum.accumulate(calls.job.activities.end[enqueued.work[own]][order])
-    none = np.iinfo(np.int64).min
-    return np.append(none, ends)[np.searchsorted(at[order], position)]
+    enqueued, out = calls.enqueued, np.full(len(rank), np.iinfo(np.int64).min)
+    for rows in grouped(rank):
+        own = _entries(calls, calls.lanes.get(int(rank[rows[0]]), np.zeros(0, np.int64)))
+        at = enqueued.key[own] - enqueued.lane[own] * enqueued.stride - 1
+        order = np.argsort(at, kind="stable")
+        ends = np.maximum.accumulate(calls.job.activities.end[enqueued.work[own]][order])
+        out[rows] = np.append(out[rows[0]], ends)[np.searchsorted(at[order], position[rows])]
+    return out
+
+
+def _entries(calls: Calls, lanes: Array) -> slice:
+    """Return which entries of `Calls.enqueued` are on the streams of a rank, as a slice."""
+    return slice(*np.searchsorted(calls.enqueued.lane, (lanes.min(), lanes.max() + 1))) if len(lanes) else slice(0, 0)

@@ -1,4 +1,4 @@
-"""Branches of a CUDA graph: which of its kernels wait for kernels of its other streams.
+"""Which launches replay a CUDA graph, and the branches of a graph: which kernels wait for kernels of its other streams.
 
 Traces do not record the dependencies inside a graph. Three things tell them: a graph begins after what its stream did
 before, the stream goes on once all branches are over (capture demands it), and inside, a kernel that starts just as one
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.core.arrays import Array, Ints, Mask, joined
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.naming import is_graph_launch
+from htagraph.core.naming import is_graph_launch, names_that
 from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS, Confidence
@@ -41,8 +41,7 @@ def graph_branches(job: Job) -> tuple[Array, Array, Array]:
     """
     places = {rank: {int(lane): i for i, lane in enumerate(lanes)} for rank, lanes in job.calls.lanes.items()}
     parts = [_waits(job, alike, places[int(job.activities.rank[alike.work[0, 0]])]) for alike in _launched_alike(job)]
-    columns = zip(*parts, strict=True) if parts else ((), (), ())
-    source, target, confidence = (np.concatenate([np.zeros(0, np.int64), *column]) for column in columns)
+    source, target, confidence = joined(parts, 3)
     acts = job.activities
     possible = (source >= 0) & (target >= 0)
     possible &= acts.end[source] <= acts.start[target] + LIMITS.tick_ns
@@ -161,6 +160,4 @@ def _awaited(alike: _Alike, others: Array, free: Array, until: tuple[Array, Arra
 def graph_launches(job: Job) -> Mask:
     """Return which activities are calls that launch a CUDA graph (many kernels and copies with one correlation id)."""
     acts = job.activities
-    launches = acts.kind == ActivityKind.LAUNCH
-    names = [name for name in np.unique(acts.name[launches]) if is_graph_launch(job.names[name])]
-    return launches & np.isin(acts.name, names)
+    return (acts.kind == ActivityKind.LAUNCH) & names_that(is_graph_launch, job.names)[acts.name]

@@ -1,7 +1,11 @@
-"""Runtime calls that wait for the whole device without saying so: `cudaFree`, loading a module.
+"""Calls and loops that wait for the device without saying so.
 
-Some are known by name: the documentation says that they synchronize. Any other call is known by its times: it was long,
-and it returned right after the end of all that had been enqueued before it.
+Some calls are known by name: the documentation says that they synchronize (`cudaFree`, loading a module). Any other
+call is known by its times: it was long, and it returned right after the end of all that had been enqueued before it.
+
+A loop asks again and again whether work is over. The evidence is when it ends: the last question but one was asked
+while the work ran, the last one when it was over. An allocator that asks, and goes on whatever the answer, does not
+stop asking at such moments.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints
+from htagraph.core.arrays import Array, Ints, joined
 from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
 from htagraph.core.naming import is_graph_launch, is_memory_call, is_poll, names_like, names_that
 from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owners, spread, work_before
@@ -28,6 +32,7 @@ from htagraph.graph.evidence.waits import (
     records_back,
     returns,
     sampled,
+    support,
 )
 from htagraph.graph.tolerances import LIMITS, Confidence
 
@@ -59,39 +64,22 @@ def implicit_syncs(calls: Calls) -> ImplicitSyncs:
         plain &= ~(other[0] | other[1])[acts.name[host]]
     chosen = documented | plain
     call, by_name = host[chosen], documented[chosen]
-    source, pairs, over, clock = _work_before(calls, call)
-    confidence = np.where(by_name, _known_by_name(calls, call, over, clock), _known_by_times(calls, call, over, clock))
-    own = acts.end[call] - np.maximum(acts.start[call], over)
+    rank, begin, end = acts.rank[call].astype(np.int64), acts.start[call], acts.end[call]
+    position = calls.from_moment(rank, begin)
+    order = np.argsort(begin, kind="stable")
+    source, number = work_before(calls, rank[order], position[order], acts.lane[call][order])
+    pairs, over = order[number], last_ends(calls, rank, position)
+    confidence = np.where(by_name, _known_by_name(calls, call, over), _known_by_times(calls, call, over))
     keep = confidence[pairs] > 0
     source, pairs = source[keep], pairs[keep]
+    own = end - np.maximum(begin, over)
     return ImplicitSyncs(source, call[pairs], np.maximum(0, own[pairs]), confidence[pairs])
 
 
-def _work_before(calls: Calls, call: Array) -> tuple[Array, Array, Array, dict[int, Returns]]:
-    """Return pairs (last work on a stream before a call, index of the call), when all of it ended, and `returns`.
-
-    The third column has a row per call, ns; the last result is by rank.
-    """
-    acts, sources, owners = calls.job.activities, [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    over = np.full(len(call), np.iinfo(np.int64).min)
-    clock: dict[int, Returns] = {}
-    for of_rank in grouped(acts.rank[call]):
-        rank = int(acts.rank[call[of_rank[0]]])
-        of_rank = of_rank[np.argsort(acts.start[call[of_rank]], kind="stable")]
-        known = calls.of_rank(rank)
-        at = known.start + np.searchsorted(acts.start[calls.row[known]], acts.start[call[of_rank]])
-        clock[rank] = returns(calls, rank) if rank in calls.lanes else Returns()
-        source, number = work_before(calls, rank, at, acts.lane[call[of_rank]])
-        over[of_rank] = last_ends(calls, rank, at)
-        sources.append(source)
-        owners.append(of_rank[number])
-    return np.concatenate(sources), np.concatenate(owners), over, clock
-
-
-def _known_by_name(calls: Calls, call: Array, over: Array, clock: dict[int, Returns]) -> Array:
+def _known_by_name(calls: Calls, call: Array, over: Array) -> Array:
     """Return the confidence of each call as one whose documentation says that it waits; 0 where the times refute it."""
     acts = calls.job.activities
-    tolerance = _by_rank(acts.rank[call], {rank: each.tolerance for rank, each in clock.items()})
+    tolerance, _, _ = _clocks(calls, acts.rank[call])
     pending = over > acts.start[call] + LIMITS.two_clocks_ns
     refuted = pending & (over > acts.end[call] + tolerance)
     name = acts.name[call]
@@ -101,22 +89,25 @@ def _known_by_name(calls: Calls, call: Array, over: Array, clock: dict[int, Retu
     return np.where(possible & ~refuted, np.where(seen, Confidence.SURE, Confidence.LIKELY), 0)
 
 
-def _known_by_times(calls: Calls, call: Array, over: Array, clock: dict[int, Returns]) -> Array:
+def _known_by_times(calls: Calls, call: Array, over: Array) -> Array:
     """Return the confidence of each call as one that was seen to wait; 0 where it was not."""
-    acts, rank = calls.job.activities, calls.job.activities.rank[call]
-    window = _by_rank(rank, {each: known.window for each, known in clock.items()})
-    soonest = _by_rank(rank, {each: known.soonest for each, known in clock.items()})
-    waited, after = over - acts.start[call], acts.end[call] - over
+    acts = calls.job.activities
+    _, window, soonest = _clocks(calls, acts.rank[call])
+    waited = over - acts.start[call]
     long = waited >= LIMITS.times_window * window
-    right = long & (after >= soonest) & (after <= window)
+    right = long & support(over, acts.end[call], acts.start[call], window, -soonest)[1]
     name = acts.name[call]
     share = np.bincount(name, right)[name] / np.maximum(1, np.bincount(name, long)[name])
     sure = np.minimum(Confidence.SEEN, 100 * share * (1 - window / np.maximum(waited, window)))
     return np.where(right & (share >= LIMITS.most), sure, 0).astype(np.int64)
 
 
-def _by_rank(rank: Array, value: dict[int, int]) -> Array:
-    return np.fromiter((value[each] for each in rank.tolist()), np.int64, len(rank))
+def _clocks(calls: Calls, rank: Array) -> tuple[Array, Array, Array]:
+    """Return (tolerance, window, soonest) of `Returns`, ns, for the rank of each call."""
+    known = {each: returns(calls, each) if each in calls.lanes else Returns() for each in np.unique(rank).tolist()}
+    columns = [[getattr(known[each], what) for each in rank.tolist()] for what in ("tolerance", "window", "soonest")]
+    tolerance, window, soonest = np.array(columns, np.int64).reshape(3, -1)
+    return tolerance, window, soonest
 
 
 class Polled(NamedTuple):
@@ -150,15 +141,14 @@ def polled(calls: Calls) -> Polled:
     Args:
         calls: the calls of the job.
     """
-    none = np.zeros(0, np.int64)
-    parts = [_Resolved(none, none, none, none, none)]
+    parts = []
     acts, loops = calls.job.activities, _loops(calls)
     for rows in grouped(loops.key):
         of_place = _Loops(loops.first[rows], loops.before_last[rows], loops.last[rows], loops.key[rows])
         rank = int(acts.rank[of_place.first[0]])
         if rank in calls.lanes and (of_place.first != of_place.last).any():
             parts.append(_resolved(calls, of_place, rank, returns(calls, rank)))
-    found = _Resolved(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    found = _Resolved(*joined(parts, 5))
     owner, vertex = _moments(calls, found.first, found.last)
     return Polled(found.source[owner], vertex, found.over, found.call)
 
@@ -204,8 +194,7 @@ def _resolved(calls: Calls, loops: _Loops, rank: int, clock: Returns) -> _Resolv
     since = acts.start[loops.before_last] - clock.window  # that work is over shows as late as a blocked call returns
     again = loops.first != loops.last
     over = acts.end[loops.last]
-    known = np.searchsorted(calls.rank, (rank, rank + 1))
-    position = known[0] + np.searchsorted(calls.starts[known[0] : known[1]], acts.start[loops.first])
+    position = calls.from_moment(acts.rank[loops.first], acts.start[loops.first])
     some = sampled(len(position))
     free = np.where(again, since, over)[some]
     site = Site(position[some], over[some], free, np.iinfo(np.int64).max, clock.tolerance)

@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints
+from htagraph.core.arrays import Array, Ints, looked_up
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, is_collective_call
+from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, is_collective_call, names_that
 from htagraph.graph.activities import Activities
 from htagraph.graph.tolerances import Confidence
 
@@ -60,10 +60,7 @@ class HostCalls:
 
     def call_of(self, work: Array) -> Ints:
         """Return the operator that asked for each of some activities, -1 where it is unknown."""
-        if not len(self.work):
-            return np.full(len(work), -1, np.int64)
-        at = np.minimum(np.searchsorted(self.work, work), len(self.work) - 1)
-        return np.where(self.work[at] == work, self.call[at], -1)
+        return looked_up(self.work, self.call, work)
 
 
 def host_calls(acts: Activities, names: tuple[str, ...], naming: Naming = DEFAULT_NAMING) -> HostCalls:
@@ -103,8 +100,7 @@ def host_calls(acts: Activities, names: tuple[str, ...], naming: Naming = DEFAUL
 def _calls(acts: Activities, names: tuple[str, ...]) -> Ints:
     """Return the operators that ask for communication, without those that only pass on to another one inside them."""
     ops = np.flatnonzero(acts.kind == ActivityKind.OP)
-    asking = [name for name in np.unique(acts.name[ops]).tolist() if is_collective_call(names[name])]
-    calls = ops[np.isin(acts.name[ops], asking)]
+    calls = ops[names_that(is_collective_call, names)[acts.name[ops]]]
     above = acts.parent[calls]
     return np.setdiff1d(calls, above[above >= 0])
 

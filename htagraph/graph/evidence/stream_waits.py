@@ -1,4 +1,15 @@
-"""Which stream waits for which work, for traces that have the event calls but not their streams and events."""
+"""Which stream waits for which work, where the trace does not name streams and events.
+
+- `stream_waits`: for traces with the calls that record and await events, site by site.
+- `boundary_waits`: for traces without such calls, where waits are assumed around collectives.
+- `turned_joins`: ``a.wait_stream(b)`` records an event on b and makes a wait for it, in two neighbouring calls that
+  name neither. Where such a wait never took time, the launches around it decide which stream waits. A loop that
+  launches copies for the next step right after it waited for the copies of this step looks like a fork then, though
+  it is a join.
+- `idle_ends`: idle streams that go on just as work of another stream ends, though no call says that they wait for
+  it. The calls may be missing (from before the recording, or not recorded), or the work needs a part of the device
+  that the other work occupied. In both cases it could not start before the other work ended.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints
+from htagraph.core.arrays import Array, Ints, joined
 from htagraph.core.kinds import ActivityKind, Provenance
 from htagraph.graph.evidence.calls import Calls, grouped, mixed
 from htagraph.graph.evidence.waits import (
@@ -20,10 +31,11 @@ from htagraph.graph.evidence.waits import (
     best,
     records_back,
     start_window,
+    support,
 )
 from htagraph.graph.tolerances import LIMITS, Confidence
 
-__all__ = ["SharedByRank", "StreamWaits", "as_site", "boundary_waits", "idle_ends", "joined", "stream_waits"]
+__all__ = ["SharedByRank", "StreamWaits", "as_site", "boundary_waits", "idle_ends", "stream_waits", "turned_joins"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +68,7 @@ class StreamWaits:
     def concatenate(parts: list[StreamWaits]) -> StreamWaits:
         """Return the waits of all parts."""
         names = StreamWaits.__dataclass_fields__
-        none = np.zeros(0, np.int64)
-        return StreamWaits(*(np.concatenate([none, *(getattr(part, name) for part in parts)]) for name in names))
+        return StreamWaits(*joined([[getattr(part, name) for name in names] for part in parts], len(names)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +176,10 @@ def _resolved(shared: SharedByRank, position: Array, candidates: list[Array], *,
     if chosen is None:
         for lane in candidates:
             chosen = _better(chosen, _asked(shared, position, lane, _hypotheses(shared, position, lane)))
-    return None if chosen is None else _accepted(*chosen)
+    if chosen is None:
+        return None
+    answer, lane, position = chosen
+    return StreamWaits.inferred(lane, position, answer.lane, answer.anchor, answer.confidence)
 
 
 def _current(calls: Calls, position: Array, collective: Array) -> Array | None:
@@ -221,12 +235,6 @@ def _asked(
     site = as_site(shared, position[keep], lane[keep], target[keep])
     answer = best(shared.calls, site, _restricted(guesses, keep))
     return None if answer is None else (answer, lane[keep], position[keep])
-
-
-def _accepted(answer: Answer, lane: Array, position: Array) -> StreamWaits:
-    sure = answer.explained >= max(3, 2 * answer.unexplained)
-    confidence = Confidence.SURE if sure else Confidence.LIKELY if answer.explained else Confidence.POSSIBLE
-    return StreamWaits.inferred(lane, position, answer.lane, answer.anchor, confidence)
 
 
 def _candidates(shared: SharedByRank, waits: Array, place: Array) -> Iterator[tuple[Array, list[Array]]]:
@@ -421,14 +429,14 @@ def _right_behind(shared: SharedByRank, launches: Array, counts: Counter[str]) -
     at = np.searchsorted(acts.end[collective], site.over, side="right") - 1
     source = collective[np.maximum(at, 0)] if len(collective) else np.zeros(len(at), np.int64)
     end, record = acts.end[source], calls.position[np.maximum(acts.cause[source], 0)] + 1
-    waits = (at >= 0) & (record <= position) & (end > site.free + LIMITS.tick_ns) & (site.over - end <= site.window)
+    waits = (at >= 0) & (record <= position) & support(end, site.over, site.free, site.window, site.tolerance)[1]
     counts["inferred without calls"] += int(waits.sum())
     return StreamWaits.inferred(
         lane[waits], position[waits], acts.lane[source[waits]].astype(np.int64), record[waits], Confidence.EVEN
     )
 
 
-def joined(calls: Calls, rank: int, waits: StreamWaits) -> StreamWaits:
+def turned_joins(calls: Calls, rank: int, waits: StreamWaits) -> StreamWaits:
     """Return the waits of a rank, with those turned around that leave a stream's work awaited by nobody.
 
     A stream's results are used somewhere: by a stream or a thread that waits for it. Where no wait and no
@@ -476,8 +484,7 @@ def idle_ends(calls: Calls, source: Array, target: Array) -> tuple[Array, Array,
     free = np.full(len(acts), np.iinfo(np.int64).min)
     np.maximum.at(free, target, acts.end[source])
     parts = [_of_rank(calls, rank, free) for rank, lanes in calls.lanes.items() if len(lanes) > 1]
-    columns = zip(*parts, strict=True) if parts else ((), (), ())
-    first, second, sure = (np.concatenate([np.zeros(0, np.int64), *column]) for column in columns)
+    first, second, sure = joined(parts, 3)
     return first, second, sure
 
 
@@ -505,7 +512,8 @@ def _of_rank(calls: Calls, rank: int, free: Ints) -> tuple[Array, Array, Array]:
     at = np.searchsorted(ends, acts.start[target] + LIMITS.tick_ns, side="right") - 1
     source = by_end[at]
     before = _enqueued_before(calls, source, target)
-    near = (acts.start[target] - acts.end[source] <= window) & (acts.lane[source] != acts.lane[target]) & before
+    _, near = support(acts.end[source], acts.start[target], since, window, LIMITS.tick_ns)
+    near &= (acts.lane[source] != acts.lane[target]) & before
     chances = (at - np.searchsorted(ends, since, side="right") + 1) * window
     sure = 100 - 100 * chances // np.maximum(1, acts.start[target] - since)
     near &= sure >= Confidence.EVEN

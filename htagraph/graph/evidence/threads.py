@@ -1,4 +1,10 @@
-"""The host threads of a rank: their moments, when they are idle, and which of them are autograd's workers."""
+"""The host threads of a rank: their moments, who wakes whom, and which of their time is a data loader's.
+
+No event records which thread wakes which other one (producers and consumers with a queue, futures of a thread pool).
+The evidence is regularity: whenever a thread has been idle for long, its next operator of one name starts shortly
+after the end of an operator of one name on other threads. Time of data loaders is known by the names of annotations
+or operators.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints
+from htagraph.core.arrays import Array, Ints, joined, looked_up
 from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
 from htagraph.core.naming import has_loader_workers, is_data_loader, names_that
 from htagraph.core.parents import outermost
@@ -19,6 +25,11 @@ from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["HandOvers", "HostThread", "hand_overs", "host_threads", "loaders", "waited_loaders", "worker_loads"]
+
+
+_NEAREST = 4
+"""How many ends before a wake-up are looked at for the names that may have caused it. Chosen: threads that work in step
+end together. Doubled, more threads may end between cause and effect."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,11 +100,6 @@ def host_threads(job: Job, rank: int) -> list[HostThread]:
     return sorted(threads, key=lambda thread: (-len(thread.vertices), int(thread.times[0])))
 
 
-_NEAREST = 4
-"""How many ends before a wake-up are looked at for the names that may have caused it. Chosen: threads that work in step
-end together. Doubled, more threads may end between cause and effect."""
-
-
 class HandOvers(NamedTuple):
     """One row per operator of a thread that takes what another thread's operator made."""
 
@@ -112,8 +118,7 @@ def hand_overs(job: Job, threads: Sequence[HostThread]) -> HandOvers:
         job: the job.
         threads: the threads between which nothing else is known.
     """
-    none = np.zeros(0, np.int64)
-    parts = [HandOvers(none, none, none)]
+    parts: list[HandOvers] = []
     if len(threads) > 1:
         lanes = [thread.lane for thread in threads]
         items = _operators(job, job.lanes[lanes[0]].rank, lanes)
@@ -122,7 +127,7 @@ def hand_overs(job: Job, threads: Sequence[HostThread]) -> HandOvers:
         links = [link for rows in grouped(takes.key) if (link := _link(job, takes, rows, made)) is not None]
         parts += [_counted(job, link) for link in links]
         parts += _stocked(job, items, links)
-    return HandOvers(*map(np.concatenate, zip(*parts, strict=True)))
+    return HandOvers(*joined(parts, 3))
 
 
 def _operators(job: Job, rank: int, lanes: Sequence[int]) -> Array:
@@ -263,7 +268,7 @@ def _counted(job: Job, link: _Link) -> HandOvers:
     new = in_time & ~(np.isin(taker, woken) & np.isin(maker, by))
     taker, maker = taker[new], maker[new]
     counted = HandOvers(2 * made[maker] + 1, 2 * takes.item[rows[taker]], np.full(len(maker), Confidence.COUNTED))
-    return HandOvers(*map(np.concatenate, zip(found, counted, strict=True)))
+    return HandOvers(*joined((found, counted), 3))
 
 
 def _stocked(job: Job, items: Array, links: Sequence[_Link]) -> list[HandOvers]:
@@ -353,10 +358,7 @@ def loaders(job: Job) -> npt.NDArray[np.int32]:
 def waited_loaders(job: Job, vertex: Array) -> Ints:
     """Return for each vertex the annotation or operator of a loader whose workers its thread waits for, or -1."""
     begins, region = job.worker_loads
-    if not len(begins):
-        return np.full(len(vertex), -1, np.int64)
-    at = np.minimum(np.searchsorted(begins, vertex), len(begins) - 1)
-    return np.where(begins[at] == vertex, region[at], -1).astype(np.int64)
+    return looked_up(begins, region, vertex).astype(np.int64)
 
 
 def worker_loads(job: Job) -> tuple[Array, Array]:

@@ -1,8 +1,9 @@
-"""What a wait waits for, where the trace does not name it: hypotheses per call site, tested against recorded times.
+"""What a wait waits for: by the ids of cuda_sync rows, else by hypotheses per call site, tested against recorded times.
 
 A hypothesis names, for each wait of a site, a position in the order of calls (an *anchor*: a record, a launch, the wait
 itself) and a stream; the wait is for the last work enqueued on the stream before the anchor. A wait that ended before
 that work refutes the hypothesis. A wait that ended right after that work, and that nothing else explains, supports it.
+All inferred waits for device work go this way: a site, its candidates (which differ), `support`, and a confidence.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.core.arrays import Array, Ints, Mask, looked_up
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_like
 from htagraph.graph.evidence.calls import Calls
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.tolerances import LIMITS
+from htagraph.graph.tolerances import LIMITS, Confidence
 from htagraph.trace.columns import Table
 
 __all__ = [
@@ -33,11 +34,11 @@ __all__ = [
     "Site",
     "await_rows",
     "best",
-    "in_order",
     "records_back",
     "returns",
     "sampled",
     "start_window",
+    "support",
     "unresolved_waits",
 ]
 
@@ -47,6 +48,10 @@ testing takes twice as long."""
 _MAX_RECORDS_BACK = 12
 """How many records before a wait the awaited one may be. Chosen: libraries record few events between a record and its
 wait. Doubled, testing takes twice as long, and a few more rare waits are resolved."""
+
+
+_NO_STREAM = 4_294_967_295
+"""How Kineto of 2023 wrote "no stream": -1 as 32 bits without a sign."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +84,13 @@ class Answer:
     """How many waits of the sample took visibly long without being explained."""
     number: int = 0
     """The number of the hypothesis, in the order in which they were tried."""
+
+    @property
+    def confidence(self) -> Confidence:
+        """How sure the hypothesis is: it explains much more than it leaves unexplained, something, or nothing."""
+        if self.explained >= max(LIMITS.often, 2 * self.unexplained):
+            return Confidence.SURE
+        return Confidence.LIKELY if self.explained else Confidence.POSSIBLE
 
 
 class Plausible(IntEnum):
@@ -133,11 +145,27 @@ def _tested(calls: Calls, site: Site, over: Array, free: Array, source: Array) -
     """
     known = source >= 0
     end = calls.job.activities.end[np.maximum(source, 0)]
-    fits = ~known | (end <= over + site.tolerance)
-    if not len(fits) or np.count_nonzero(fits) / len(fits) < 1 - LIMITS.damaged:
+    possible, explains = support(end, over, free, site.window, site.tolerance)
+    if not len(end) or np.count_nonzero(possible | ~known) / len(end) < 1 - LIMITS.damaged:
         return False, 0
-    explains = known & fits & (end > free + LIMITS.tick_ns) & (over - end <= site.window)
-    return True, int(np.count_nonzero(explains))
+    return True, int(np.count_nonzero(known & explains))
+
+
+def support(end: Array, over: Array, free: Array, window: Array | int, tolerance: Array | int) -> tuple[Array, Array]:
+    """Return (which waits can have been for some work, which waits that work explains).
+
+    Times are in ns. This is the one test of all inferred waits: a wait that ended before the work refutes it. A wait
+    that ended right behind the work, and would have ended sooner without it, supports it.
+
+    Args:
+        end: when the work ended that each wait may have been for.
+        over: when each wait ended.
+        free: when each wait would have ended if it had waited for nothing.
+        window: a wait ends at most this long after the work.
+        tolerance: by the errors of clocks, a wait may seem to end this long before the work.
+    """
+    possible = end <= over + tolerance
+    return possible, possible & (end > free + LIMITS.tick_ns) & (over - end <= window)
 
 
 def records_back(
@@ -209,11 +237,8 @@ class Ordered:
         """Return for each epoch (where it begins in the order of some other calls, how many of them it has)."""
         if np.array_equal(self.epochs, others.epochs):
             return others.first[:-1], others.count
-        if not len(others.epochs):
-            return np.zeros_like(self.count), np.zeros_like(self.count)
-        at = np.minimum(np.searchsorted(others.epochs, self.epochs), len(others.epochs) - 1)
-        known = others.epochs[at] == self.epochs
-        return np.where(known, others.first[at], 0), np.where(known, others.count[at], 0)
+        first, count = (looked_up(others.epochs, each, self.epochs, 0) for each in (others.first[:-1], others.count))
+        return first, count
 
     def as_many(self, others: Ordered) -> bool:
         """Return whether nearly all epochs of these calls have as many of some other calls."""
@@ -236,23 +261,6 @@ class Ordered:
             return np.full(len(nth), -1, np.int64)
         match = others.position[others.order[np.where(has, begin[number] + nth, 0)]]
         return np.where(has & (match < self.position), match, -1)
-
-
-def in_order(epoch: Array, position: Array, others: Array, other_epoch: Array) -> tuple[Array, bool]:
-    """Return (for the m-th wait of each epoch, the m-th of some other calls in it; whether that fits all epochs).
-
-    The other call is -1 if there is none or if it comes after the wait. It fits if no other call is -1 and nearly all
-    epochs with waits have as many other calls as waits.
-
-    Args:
-        epoch: the epoch (step) of each wait.
-        position: the position of each wait, ascending.
-        others: the positions of the other calls, ascending.
-        other_epoch: the epoch of each of them.
-    """
-    waits, calls = Ordered.of(position, epoch), Ordered.of(others, other_epoch)
-    match = waits.match(calls)
-    return match, waits.as_many(calls) and bool((match >= 0).all())
 
 
 @dataclass(frozen=True)
@@ -347,10 +355,6 @@ def unresolved_waits(job: Job, counts: Mapping[int, int], what: str) -> tuple[Is
         for rank, count in sorted(counts.items())
         if count
     )
-
-
-_NO_STREAM = 4_294_967_295
-"""How Kineto of 2023 wrote "no stream": -1 as 32 bits without a sign."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from htagraph.core.arrays import joined, looked_up
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Activities, Edges
 from htagraph.graph.evidence.job import Job
@@ -31,8 +32,7 @@ def autograd(job: Job) -> Edges:
         lanes = np.array([threads.get(_thread(rank, *lane), -1) for lane in trace.lanes], np.int32)
         by_flow = _by_flow(acts, rows, trace.flows, lanes)
         pairs.append(by_flow if len(by_flow[0]) else _by_sequence_number(acts, rows, args))
-    forward = np.concatenate([np.zeros(0, np.int64), *(pair[0] for pair in pairs)])
-    backward = np.concatenate([np.zeros(0, np.int64), *(pair[1] for pair in pairs)])
+    forward, backward = joined(pairs, 2)
     return Edges.of(2 * forward + 1, 2 * backward, 0, EdgeKind.AUTOGRAD, Provenance.OBSERVED)
 
 
@@ -66,8 +66,7 @@ def _by_flow(acts: Activities, rows: np.ndarray, flows: Flows, lanes: np.ndarray
     corner = int(acts.lane[order[0]]), int(acts.start[rows].min())
     key = _key(acts.lane[order], acts.start[order], corner)
     wanted = _key(lanes[flows.lane], flows.time, corner)
-    at = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
-    op = np.where((key[at] == wanted) & (lanes[flows.lane] >= 0), order[at], -1)
+    op = np.where(lanes[flows.lane] >= 0, looked_up(key, order, wanted), -1)
     begins, ends = flows.is_start & (op >= 0), ~flows.is_start & (op >= 0)
     _, first, second = np.intersect1d(flows.id[begins], flows.id[ends], return_indices=True)
     return op[begins][first], op[ends][second]

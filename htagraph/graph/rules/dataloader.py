@@ -23,9 +23,6 @@ _STEADY = 2.0
 """The thread works for its batches, and does not wait, if the times between batches vary more than this many times as
 much as the times that the thread takes for them: what limits the job varies less than what waits for it. Chosen.
 Doubled, loaders whose time varies by chance less than the steps do are taken for waits."""
-_MIN_STEADY = 4
-"""How many waits that comparison needs. Chosen: of fewer, no spread is known. Doubled, it is not made in short
-traces."""
 _AHEAD = 2
 """How many batches a worker prepares before the thread takes the first of them: PyTorch's default `prefetch_factor`.
 Doubled, a wait after a long time without any is charged to production over a longer time."""
@@ -93,7 +90,7 @@ def _workers_edges(job: Job, resumes: Array, lasts: Array, region: Array) -> tup
     before = waited - np.clip(apart, workers, _AHEAD * workers)
     waited, before = waited[before >= 0], before[before >= 0]
     lag = ends[waited] - ends[before]
-    if len(waited) > _MIN_STEADY and _spread(lag[1:]) > _STEADY * _spread(lasts[waited[1:]]):
+    if len(waited) > LIMITS.several and _spread(lag[1:]) > _STEADY * _spread(lasts[waited[1:]]):
         waited, before, lag = waited[:0], before[:0], lag[:0]
     edges = Edges.of(
         resumes[before], resumes[waited], lag, EdgeKind.DATALOADER, Provenance.INFERRED,
@@ -118,7 +115,7 @@ def _workers(ends: Array, waited: Array) -> int:
     spreads = {}
     for count in range(1, LIMITS.in_a_row + 1):
         own = waited[waited >= waited[0] + count]
-        if len(own) < _MIN_STEADY - 1:
+        if len(own) < LIMITS.several - 1:
             break
         spreads[count] = _spread(ends[own] - ends[own - count])
     best = min(spreads, key=lambda count: spreads[count], default=1)

@@ -15,7 +15,7 @@ from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.calls import Calls, mixed, spread
 from htagraph.graph.evidence.cuda_graphs import graph_branches
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.stream_waits import StreamWaits, boundary_waits, idle_ends, joined, stream_waits
+from htagraph.graph.evidence.stream_waits import StreamWaits, boundary_waits, idle_ends, stream_waits, turned_joins
 from htagraph.graph.evidence.waits import unresolved_waits
 from htagraph.graph.tolerances import LIMITS, Confidence
 
@@ -54,7 +54,7 @@ def _resolved(job: Job) -> tuple[Edges, dict[int, Counter[str]]]:
             counts[rank] = Counter()
             waits = calls.of_kind_on(rank, ActivityKind.WAIT)
             own = (stream_waits if len(waits) else boundary_waits)(calls, rank, counts[rank])
-            parts.append(joined(calls, rank, StreamWaits.concatenate(list(own))))
+            parts.append(turned_joins(calls, rank, StreamWaits.concatenate(list(own))))
     edges = _edges(calls, StreamWaits.concatenate(parts))
     edges = Edges.concatenate([edges, _inferred(*graph_branches(job))])
     return Edges.concatenate([edges, _inferred(*idle_ends(calls, edges.source >> 1, edges.target >> 1))]), counts

@@ -23,11 +23,11 @@ from htagraph.graph.evidence.job import Job
 from htagraph.graph.evidence.waits import (
     Answer,
     Hypothesis,
+    Ordered,
     Plausible,
     Returns,
     Site,
     best,
-    in_order,
     records_back,
     returns,
     unresolved_waits,
@@ -81,10 +81,7 @@ def _resolved(job: Job) -> _Resolved:
 
 def _had_work(calls: Calls, call: Array) -> Array:
     """Return which calls have work enqueued before them on their rank; the others have nothing to wait for."""
-    out = np.zeros(len(call), np.bool_)
-    for own in grouped(calls.rank[call]):
-        out[own] = last_ends(calls, int(calls.rank[call[own[0]]]), call[own]) > np.iinfo(np.int64).min
-    return out
+    return last_ends(calls, calls.rank[call], call) > np.iinfo(np.int64).min
 
 
 def _linked(
@@ -149,14 +146,8 @@ def _stream_argument(calls: Calls, syncs: Array) -> Array:
 def _of_devices(calls: Calls, syncs: Array, counts: Counter[str]) -> Edges:
     """Return the edges from the last work on every stream of the rank to each call that waits for a device."""
     counts["device"] += len(syncs)
-    sources, calls_of = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for own in grouped(calls.rank[syncs]):
-        of_rank = syncs[own]
-        source, number = work_before(calls, int(calls.rank[of_rank[0]]), of_rank, calls.thread[of_rank])
-        sources.append(source)
-        calls_of.append(of_rank[number])
-    source, call = np.concatenate(sources), np.concatenate(calls_of)
-    return _linked(calls, source, call, Provenance.ORDER, 100, LIMITS.two_clocks_ns)
+    source, number = work_before(calls, calls.rank[syncs], syncs, calls.thread[syncs])
+    return _linked(calls, source, syncs[number], Provenance.ORDER, 100, LIMITS.two_clocks_ns)
 
 
 def _implicit(calls: Calls, counts: Counter[str]) -> Edges:
@@ -208,7 +199,7 @@ def _inferred(calls: Calls, syncs: Array, of_event: Array, refused: list[Array])
         if answer is None:
             refused.append(site.position)
             continue
-        confidence = np.full(len(site.position), _confidence(answer))
+        confidence = np.full(len(site.position), answer.confidence)
         if not event:
             confidence[_own_copy(calls, site.position, answer.source)] = Confidence.SURE
         yield _linked(calls, answer.source, site.position, Provenance.INFERRED, confidence, site.tolerance)
@@ -242,7 +233,7 @@ def _clear(calls: Calls, sites: list[Site], answers: list[Answer | None]) -> dic
     """
     explained: dict[int, Counter[int]] = {}
     for site, answer in zip(sites, answers, strict=True):
-        if answer is not None and answer.explained and _confidence(answer) == Confidence.SURE:
+        if answer is not None and answer.explained and answer.confidence == Confidence.SURE:
             place = explained.setdefault(int(calls.place[site.position[0]]), Counter())
             place[answer.number] += answer.explained
     return {place: numbers.most_common(1)[0][0] for place, numbers in explained.items()}
@@ -252,12 +243,6 @@ def _as_elsewhere(calls: Calls, site: Site, guesses: Iterator[Hypothesis], numbe
     """Return the answer of one hypothesis, by its number, if nothing refutes it here."""
     chosen = [(lane, anchor, Plausible.YES) for lane, anchor, _ in islice(guesses, number, number + 1)]
     return best(calls, site, iter(chosen))
-
-
-def _confidence(answer: Answer) -> int:
-    if answer.explained >= max(3, 2 * answer.unexplained):
-        return Confidence.SURE
-    return Confidence.LIKELY if answer.explained else Confidence.POSSIBLE
 
 
 def _of_stream(calls: Calls, position: Array) -> Iterator[Hypothesis]:
@@ -288,23 +273,12 @@ def _asked(calls: Calls, position: Array) -> Array:
     launches = np.flatnonzero(calls.launched >= 0)
     launches = launches[np.lexsort((launches, calls.thread[launches]))]
     stride = np.int64(len(calls.row) + 1)
-    begin, end = (_first_call(calls, acts.rank[operator], moment[operator]) for moment in (acts.start, acts.end))
+    begin, end = (calls.from_moment(acts.rank[operator], moment[operator]) for moment in (acts.start, acts.end))
     lane = acts.lane[operator].astype(np.int64) * stride
     at = np.searchsorted(calls.thread[launches] * stride + launches, lane + end) - 1
     last = launches[np.maximum(at, 0)] if len(launches) else np.full(len(at), -1)
     fits = (at >= 0) & (last >= begin) & (calls.thread[np.maximum(last, 0)] == acts.lane[operator])
     out[np.flatnonzero(inside)[known]] = np.where(fits, last, -1)
-    return out
-
-
-def _first_call(calls: Calls, rank: Array, moment: Array) -> Array:
-    """Return the position of the first call of each rank from a moment (ns) on."""
-    out = np.empty(len(rank), np.int64)
-    for each in np.unique(rank).tolist():
-        low, high = np.searchsorted(calls.rank, (each, each + 1))
-        of_rank = rank == each
-        start = calls.job.activities.start[calls.row[low:high]]
-        out[of_rank] = low + np.searchsorted(start, moment[of_rank])
     return out
 
 
@@ -321,9 +295,9 @@ def _of_event(calls: Calls, position: Array) -> Iterator[Hypothesis]:
         for lane in lanes[: LIMITS.tried]:
             yield np.where(record >= 0, lane, -1), record, Plausible.NO
     records = np.sort(calls.records[calls.rank[calls.records] == rank])
-    step = calls.step
+    waits = Ordered.of(position, calls.step[position])
     for rows in sorted(grouped(calls.site[records]), key=len, reverse=True)[: LIMITS.tried]:
-        match, _ = in_order(step[position], position, records[rows], step[records[rows]])
+        match = waits.match(Ordered.of(records[rows], calls.step[records[rows]]))
         yield np.where(match >= 0, calls.lane_at(calls.before[np.maximum(match, 0)]), -1), match, Plausible.NO
     if not len(records):
         for lane in lanes[: LIMITS.tried]:

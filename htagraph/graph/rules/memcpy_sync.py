@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, coded
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import names_like
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.calls import mixed
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.evidence.waits import returns
 from htagraph.graph.tolerances import LIMITS
@@ -68,7 +67,7 @@ def _return_after(job: Job, copy: Array, named: Array, small: Array) -> Array:
     # if the device's clock is early, even copies that no call waited for seem to end in time; not so in long calls
     long = acts.end[copy] - acts.start[call] > LIMITS.long_call_ns
     feasible = (after >= -tolerance) & (long | (after >= soonest - LIMITS.jitter_ns))
-    group = np.unique(mixed(acts.rank[copy], acts.name[copy], acts.name[call], small), return_inverse=True)[1].ravel()
+    group = coded(acts.rank[copy], acts.name[copy], acts.name[call], small)
     always = np.bincount(group, feasible)[group] >= (1 - LIMITS.damaged) * np.bincount(group)[group]
     right_behind = (after >= soonest) & (after <= soonest + LIMITS.slow_return_ns)
     seen = np.bincount(group, long & right_behind)[group] >= LIMITS.often

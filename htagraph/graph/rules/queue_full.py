@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from htagraph.core.arrays import coded, joined, looked_up
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.calls import Calls, mixed
+from htagraph.graph.evidence.calls import Calls
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS, Confidence
 
@@ -28,7 +30,7 @@ def queue_full(job: Job) -> Edges:
     """
     acts, calls = job.activities, job.calls
     enqueued = calls.enqueued
-    sources, targets = [], []
+    parts = []
     own = _own_cost(calls)
     long = acts.duration > np.maximum(LIMITS.times_usual * own, own + LIMITS.jitter_ns)
     extra = np.where(long, acts.duration - own, 0)
@@ -44,10 +46,8 @@ def queue_full(job: Job) -> Edges:
         source, blocked = at - depth, call[at]
         waited = end[source] > acts.start[blocked] + own[blocked]
         waited &= end[source] <= acts.end[blocked] + LIMITS.tick_ns
-        sources.append(work[source[waited]])
-        targets.append(blocked[waited])
-    none = np.zeros(0, np.int64)
-    source, target = np.concatenate([none, *sources]), np.concatenate([none, *targets])
+        parts.append((work[source[waited]], blocked[waited]))
+    source, target = joined(parts, 2)
     return Edges.of(
         2 * source + 1, 2 * target + 1, 0, EdgeKind.QUEUE_FULL, Provenance.INFERRED, confidence=Confidence.SEEN
     )
@@ -61,12 +61,9 @@ def _own_cost(calls: Calls) -> np.ndarray:
     acts = calls.job.activities
     rows = np.flatnonzero(acts.kind == ActivityKind.LAUNCH)
     out = np.full(len(acts), np.iinfo(np.int64).max // (2 * LIMITS.times_usual))
-    if len(rows):
-        group = np.unique(mixed(acts.rank[rows], acts.name[rows]), return_inverse=True)[1].ravel()
-        order = np.lexsort((acts.duration[rows], group))
-        count = np.bincount(group)
-        quartile = np.cumsum(count) - count + count // 4  # not the median: most launches may have blocked
-        out[rows] = acts.duration[rows][order][quartile][group]
+    group = coded(acts.rank[rows], acts.name[rows])
+    known, quartile = ordered_by(group, acts.duration[rows], lambda count: count // 4)
+    out[rows] = looked_up(known, quartile, group)  # not the median: most launches may have blocked
     return out
 
 

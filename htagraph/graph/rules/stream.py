@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from htagraph.core.arrays import joined
 from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
@@ -21,17 +22,15 @@ def stream(job: Job) -> Edges:
     """
     acts = job.activities
     usual = _usual_pauses(job)
-    sources, targets, lags = [], [], []
+    parts = []
     for lane in acts.by_stream():
         start, end = acts.start[lane], acts.end[lane]
         overlaps = end[:-1] > start[1:]
         outlived = np.maximum.accumulate(end)[:-1] > end[:-1]  # something before it on the stream ends later
         source, target = _last_over(lane, start, end, overlaps | outlived)
-        sources += [2 * lane[:-1] + ~overlaps, source]
-        targets += [2 * lane[1:], target]
-        lags += [np.where(overlaps, 0, usual[acts.lane[lane[0]]]), np.zeros(len(source), np.int64)]
-    empty = np.zeros(0, np.int64)
-    source, target, lag = (np.concatenate([empty, *parts]) for parts in (sources, targets, lags))
+        lag = np.where(overlaps, 0, usual[acts.lane[lane[0]]])
+        parts += [(2 * lane[:-1] + ~overlaps, 2 * lane[1:], lag), (source, target, np.zeros(len(source), np.int64))]
+    source, target, lag = joined(parts, 3)
     return Edges.of(source, target, lag, EdgeKind.STREAM, Provenance.ORDER)
 
 

@@ -6,8 +6,6 @@ thread, and from the end of the worker's last activity to the moment when the ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
@@ -20,9 +18,6 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["thread"]
 
-_MIN_PAUSES = 4
-"""How many pauses a thread must have for that. Chosen: of fewer, no usual length is known. Doubled, threads with few
-activities get more guessed edges."""
 _BACKWARD_DOUBT = 5
 """Percentage points that the confidence of edges around backward is below the share of the worker's activities that
 run while the caller is blocked: the times fit, but no id proves it. Chosen. Doubled, these edges have 80 to 90 % in
@@ -121,7 +116,7 @@ def _around_collectives(job: Job, rank: int, threads: list[HostThread]) -> list[
     if not len(works):
         return []
     ops = own.start + np.flatnonzero(acts.kind[own] == ActivityKind.OP)
-    calls = ops[_which(_runs_elsewhere, job.names, acts.name[ops])]
+    calls = ops[names_that(_runs_elsewhere, job.names)[acts.name[ops]]]
     works = works[~np.isin(acts.lane[works], acts.lane[calls])]  # sends and receives run on the thread that calls
     if not len(works) or not len(calls):
         return []
@@ -168,7 +163,7 @@ def _awakened(job: Job, thread: HostThread, clock: tuple[np.ndarray, np.ndarray]
     awoken = np.ones(len(thread.tops), np.bool_)
     pause = thread.starts[1:] - np.maximum.accumulate(thread.ends)[:-1]
     usual = (
-        np.quantile(pause, 0.25) if len(pause) >= _MIN_PAUSES else 0.0
+        np.quantile(pause, 0.25) if len(pause) >= LIMITS.several else 0.0
     )  # threads of Python that take turns pause for longer
     awoken[1:] = pause > max(LIMITS.python_ns, min(LIMITS.times_usual * usual, LIMITS.turn_ns))
     target = 2 * thread.tops[awoken]
@@ -179,12 +174,6 @@ def _awakened(job: Job, thread: HostThread, clock: tuple[np.ndarray, np.ndarray]
     for row in np.flatnonzero(~keep & (loader >= 0)).tolist():  # one per batch at most
         keep[row] = not (job.moment(known.source[known.target == target[row]]) >= job.moment(source[row])).any()
     return _edges([source[keep]], [target[keep]], Confidence.GUESS, [loader[keep]])
-
-
-def _which(fits: Callable[[str], bool], names: Sequence[str], codes: np.ndarray) -> np.ndarray:
-    """Return a mask of the codes (indices into `names`) for whose name a predicate is true."""
-    distinct, inverse = np.unique(codes, return_inverse=True)
-    return names_that(fits, [names[code] for code in distinct.tolist()])[inverse.ravel()]
 
 
 def _runs_elsewhere(name: str) -> bool:

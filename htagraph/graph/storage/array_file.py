@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import numpy as np
 
@@ -28,7 +28,7 @@ try:  # three times as fast as zlib
 except ImportError:  # processors that isal has no package for
     from zlib import crc32
 
-__all__ = ["read_file", "write_file", "write_whole"]
+__all__ = ["read_file", "refuse", "write_file", "write_whole"]
 
 
 _MAGIC = b"htagraph"
@@ -124,17 +124,17 @@ def read_file(path: Path) -> tuple[Any, list[Array]]:
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size < _ALIGNMENT:
-            _refuse(path, "is too short")
+            refuse(path, "is too short")
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     magic, number, at, length, digest = _HEAD.unpack_from(mapped)
     if magic != _MAGIC:
-        _refuse(path, "is no saved graph")
+        refuse(path, "is no saved graph")
     if _digest(mapped[: _HEAD.size]) != mapped[_HEAD.size : _HEAD.size + _DIGEST_BYTES]:
-        _refuse(path, "its head is damaged")
+        refuse(path, "its head is damaged")
     if number != _FORMAT:
-        _refuse(path, f"has format {number}, this release reads format {_FORMAT}")
+        refuse(path, f"has format {number}, this release reads format {_FORMAT}")
     if at + length != size or _digest(mapped[at:]) != digest:
-        _refuse(path, "its manifest is damaged or cut short")
+        refuse(path, "its manifest is damaged or cut short")
     manifest = json.loads(mapped[at:])
     data = np.frombuffer(mapped, np.uint8)
     return manifest["content"], [_array(path, data[:at], row) for row in manifest["arrays"]]
@@ -145,13 +145,18 @@ def _array(path: Path, data: Array, row: list[Any]) -> Array:
     word, shape, at, checksum = row
     dtype = np.dtype(word)
     if dtype.kind not in _PLAIN_KINDS or not dtype.isnative or at % _ALIGNMENT or min(shape, default=0) < 0:
-        _refuse(path, "has an array that this machine cannot read")
+        refuse(path, "has an array that this machine cannot read")
     part = data[at : at + dtype.itemsize * int(np.prod(shape, dtype=object))]
     if crc32(part) != checksum:
-        _refuse(path, "an array is damaged")
+        refuse(path, "an array is damaged")
     return part.view(dtype).reshape(shape)
 
 
-def _refuse(path: Path, why: str) -> None:
+def refuse(path: Path, why: str) -> NoReturn:
+    """Raise the error that says why a file cannot be opened.
+
+    Raises:
+        StoredGraphError: always.
+    """
     msg = f"{path}: cannot be opened: {why}; load the traces and save the graph again"
     raise StoredGraphError(msg)

@@ -1,4 +1,8 @@
-"""The cache of graphs: what was loaded before is opened instead, if neither the files nor the program changed."""
+"""The cache of graphs: what was loaded before is opened instead, if neither the files nor the program changed.
+
+Whether files still hold what they held follows from their state on the disk where that proves it, else from their
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +43,15 @@ fills the disk."""
 _PACKAGE: Final = Path(__file__).parents[2]
 _DECIDING: Final = ("core", "trace", "graph")
 """Folders of the package whose code decides what a graph is."""
+
+
+_PIECE_BYTES: Final = 1 << 20
+"""Bytes that are digested at once. Chosen: fits into the cache of a processor core. Doubled, nothing is faster."""
+_SETTLED_NS: Final = 2_000_000_000
+"""ns: a file that changed less than this before it was digested may change again without a new time, because some file
+systems count whole seconds or two (FAT). Doubled, files just written are digested once more."""
+_MAX_THREADS: Final = 8
+"""Threads that digest files. Chosen: disks are busy by then. Doubled, only faster disks gain."""
 
 
 def cached(
@@ -173,15 +186,6 @@ def _make(folder: Path) -> None:
     """Make a folder of the cache that only its user can read: names of kernels and jobs are nobody else's business."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
-
-
-_PIECE_BYTES: Final = 1 << 20
-"""Bytes that are digested at once. Chosen: fits into the cache of a processor core. Doubled, nothing is faster."""
-_SETTLED_NS: Final = 2_000_000_000
-"""ns: a file that changed less than this before it was digested may change again without a new time, because some file
-systems count whole seconds or two (FAT). Doubled, files just written are digested once more."""
-_MAX_THREADS: Final = 8
-"""Threads that digest files. Chosen: disks are busy by then. Doubled, only faster disks gain."""
 
 
 @dataclass(frozen=True)

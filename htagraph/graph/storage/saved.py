@@ -1,4 +1,10 @@
-"""Save a graph to a folder, and open it again: everything that it answers afterwards is equal."""
+"""Save a graph to a folder, and open it again: everything that it answers afterwards is equal.
+
+The parts of a graph are JSON and a list of arrays, without pickle: only the classes in `_CLASSES` are ever made.
+JSON's texts, numbers, lists, true, false and null stand for themselves; everything else is an object with one key
+that says what it is. Classes are stored field by field, so a field that is added to one of them is stored without a
+change here.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel
@@ -21,7 +27,7 @@ from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.matches import Matches
-from htagraph.graph.storage.array_file import read_file, write_file
+from htagraph.graph.storage.array_file import read_file, refuse, write_file
 from htagraph.graph.tree import Tree
 from htagraph.trace.columns import Flows, SparseColumn, Table, Trace
 from htagraph.trace.discover import TracePaths, rank_files
@@ -32,6 +38,13 @@ __all__ = ["GRAPH_FILE", "SCHEMA", "are_within", "open", "pack", "read_graph", "
 
 GRAPH_FILE: Final = "graph.htagraph"
 """Name of the file inside the folder."""
+
+
+_MANY_TEXTS: Final = 16
+"""Texts from which they lie in one array instead of the manifest. Chosen: two rows of arrays are as long as a dozen
+names. Doubled, manifests of many ranks grow by a few percent."""
+_PLAIN_BITS: Final = 63
+"""Bits of integers that are JSON numbers: others would be refused by Python's limit on digits if they are very long."""
 
 
 def save(graph: DependencyGraph, folder: str | os.PathLike[str]) -> Path:
@@ -158,14 +171,14 @@ def read_graph(path: Path) -> DependencyGraph:
         raise StoredGraphError(msg) from error
     try:
         if content["schema"] != SCHEMA:
-            _refuse(path, "another release of htagraph wrote it")
+            refuse(path, "another release of htagraph wrote it")
         parts = unpack(content["parts"], arrays)
         graph, tree = parts["graph"], parts["tree"]
         fits = isinstance(graph, DependencyGraph) and isinstance(tree, Tree) and _fits(graph, tree)
     except (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError) as error:
-        _refuse(path, f"it holds no graph ({error})")
+        refuse(path, f"it holds no graph ({error})")
     if not fits:
-        _refuse(path, "its parts do not belong together")
+        refuse(path, "its parts do not belong together")
     vars(graph)["tree"] = tree  # where the property keeps what it has computed
     return graph
 
@@ -207,11 +220,6 @@ def _climbs_end(parent: Array, first: Array) -> bool:
     return not bool((jump >= 0).any())
 
 
-def _refuse(path: Path, why: str) -> NoReturn:
-    msg = f"{path}: cannot be opened: {why}; load the traces and save the graph again"
-    raise StoredGraphError(msg)
-
-
 Json: TypeAlias = Any
 
 _CLASSES: Final[dict[str, type[Any]]] = {
@@ -221,11 +229,6 @@ _CLASSES: Final[dict[str, type[Any]]] = {
         DeviceProperties, DistributedInfo, Header, ProcessGroup,
     )
 }  # fmt: skip
-_MANY_TEXTS: Final = 16
-"""Texts from which they lie in one array instead of the manifest. Chosen: two rows of arrays are as long as a dozen
-names. Doubled, manifests of many ranks grow by a few percent."""
-_PLAIN_BITS: Final = 63
-"""Bits of integers that are JSON numbers: others would be refused by Python's limit on digits if they are very long."""
 
 
 def _fields(cls: type[Any]) -> list[str]:

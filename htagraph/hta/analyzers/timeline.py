@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from htagraph.core.errors import SelectionError
 from htagraph.core.naming import short_name
-from htagraph.hta.common.timeline import TimelinePlotSetting, bars
+from htagraph.hta.common.timeline import TimelinePlotSetting, bars, require
 from htagraph.output.plot.hta import show
 
 if TYPE_CHECKING:
@@ -54,10 +53,7 @@ def prepare_timeline_gpu_events(
     Raises:
         SelectionError: a column is absent.
     """
-    absent = [column for column in _REQUIRED if column not in df]
-    if absent:
-        msg = f"the frame has no column {', '.join(absent)}; it has {', '.join(map(str, df.columns))}"
-        raise SelectionError(msg)
+    require(df, _REQUIRED, f"; it has {', '.join(map(str, df.columns))}")
     keep = pd.Series(True, index=df.index)
     for column, wanted in (("rank", ranks), ("iteration", iterations), ("stream", streams)):
         keep &= df[column].ne(-1) if wanted is None else df[column].isin(wanted)
@@ -89,10 +85,7 @@ def plot_timeline(title: str, events: pd.DataFrame, ranks: Sequence[int] | None 
     Raises:
         ValueError: a column is absent.
     """
-    absent = [column for column in _BARS if column not in events]
-    if absent:
-        msg = f"the frame has no column {', '.join(absent)}: pass what prepare_timeline_gpu_events returned"
-        raise ValueError(msg)
+    require(events, _BARS, ": pass what prepare_timeline_gpu_events returned", ValueError)
     shown = events if ranks is None or "rank" not in events else events[events["rank"].isin(ranks)]
     show(bars(title, shown, _SETTING, _HOVER))
 

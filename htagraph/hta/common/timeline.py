@@ -13,6 +13,7 @@ import pandas as pd
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.naming import short_name
+from htagraph.output.plot import hta as figures
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AnnotationStreamID", "CPUStreamID", "DefaultHoverColumns", "DefaultTimelinePlotSetting", "EventType", "PlotFormat",
     "Timeline", "TimelinePlotSetting", "align_module_with_kernels", "auto_detect_setting", "bars",
-    "plot_events_timeline", "prepare_timeline_events",
+    "plot_events_timeline", "prepare_timeline_events", "require",
 ]  # fmt: skip
 
 Choice: TypeAlias = Callable[[pd.DataFrame, "TraceSymbolTable | None"], pd.DataFrame]
@@ -186,10 +187,7 @@ def prepare_timeline_events(
     Raises:
         SelectionError: a column is absent.
     """
-    absent = [column for column in _REQUIRED if column not in df]
-    if absent:
-        msg = f"the frame has no column {', '.join(absent)}; it has {', '.join(map(str, df.columns))}"
-        raise SelectionError(msg)
+    require(df, _REQUIRED, f"; it has {', '.join(map(str, df.columns))}")
     wanted = {*_REQUIRED, *_LABELS, *(hover_columns or DefaultHoverColumns)}
     events = df[[column for column in df.columns if column in wanted]].copy()
     if events.empty:
@@ -231,6 +229,18 @@ def _readable(name: str) -> str:
     return short if len(short) < _MAX_NAME else short[: _MAX_NAME - 3] + "..."
 
 
+def require(events: pd.DataFrame, columns: Sequence[str], hint: str, error: type[Exception] = SelectionError) -> None:
+    """Refuse a frame that lacks some columns.
+
+    Raises:
+        Exception: of the given class; the message ends with the hint.
+    """
+    absent = [column for column in columns if column not in events]
+    if absent:
+        msg = f"the frame has no column {', '.join(absent)}{hint}"
+        raise error(msg)
+
+
 def _lines(events: pd.DataFrame, setting: TimelinePlotSetting) -> pd.Series:
     """Return in which line each event is drawn."""
     parts = []
@@ -238,35 +248,28 @@ def _lines(events: pd.DataFrame, setting: TimelinePlotSetting) -> pd.Series:
         parts.append("trace " + events["trace"].astype(str).str.pad(5, side="right"))
     if setting.multi_ranks:
         parts.append("rank " + _digits(events["rank"]))
-    if setting.event_type is not EventType.CPUEvents:
-        parts.append(_device_lines(events))
-    else:
+    of_host = pd.Series("cpu events", index=events.index, dtype="str")
+    if "depth" in events:
+        of_host = "cpu level " + _digits(events["depth"])
+    if setting.event_type is EventType.CPUEvents:
         if "tid" in events and not setting.compress_threads:
             parts.append("tid " + events["tid"].astype(str))
-        parts.append("cpu level " + _digits(events["depth"]) if "depth" in events else _same(events, "cpu events"))
-    out = parts[0]
+        parts.append(of_host)
+    elif "stream" not in events:
+        parts.append(pd.Series("gpu events", index=events.index, dtype="str"))
+    else:
+        on_host = events["stream"].eq(CPUStreamID)
+        of_device = ("gpu stream " + _digits(events["stream"])).mask(on_host, of_host)
+        annotates = events["stream"].eq(AnnotationStreamID) & bool(on_host.any())
+        parts.append(of_device.mask(annotates, "gpu annotate"))
+    lines = parts[0]
     for part in parts[1:]:
-        out = out + " " + part
-    return out
-
-
-def _device_lines(events: pd.DataFrame) -> pd.Series:
-    if "stream" not in events:
-        return _same(events, "gpu events")
-    host = "cpu level " + _digits(events["depth"]) if "depth" in events else _same(events, "cpu events")
-    lines = "gpu stream " + _digits(events["stream"])
-    lines = lines.mask(events["stream"].eq(CPUStreamID), host)
-    if events["stream"].eq(CPUStreamID).any():
-        return lines.mask(events["stream"].eq(AnnotationStreamID), "gpu annotate")
+        lines = lines + " " + part
     return lines
 
 
 def _digits(column: pd.Series) -> pd.Series:
     return column.astype(str).str.zfill(3)
-
-
-def _same(events: pd.DataFrame, text: str) -> pd.Series:
-    return pd.Series(text, index=events.index, dtype="str")
 
 
 def _sort_columns(setting: TimelinePlotSetting) -> list[str]:
@@ -298,22 +301,14 @@ def plot_events_timeline(
         SelectionError: a column is absent.
     """
     needed = (setting.x_start_column, setting.x_end_column, setting.task_column, setting.color_column)
-    absent = [column for column in needed if column not in events]
-    if absent:
-        msg = f"the frame has no column {', '.join(absent)}: pass what prepare_timeline_events returned"
-        raise SelectionError(msg)
+    require(events, needed, ": pass what prepare_timeline_events returned")
     figure = bars(title, events, setting, hover_columns or DefaultHoverColumns)
     if output_image_path:
-        if output_image_path.endswith(".html"):
-            figure.write_html(output_image_path)
-        else:
-            figure.write_image(output_image_path)
+        figures.write(figure, output_image_path)
     if setting.plot_format is PlotFormat.HTML:
         return str(figure.to_html(include_plotlyjs="cdn"))
     if setting.plot_format is PlotFormat.Inline:
-        from htagraph.output.plot.hta import show
-
-        show(figure)
+        figures.show(figure)
     return None
 
 
@@ -326,26 +321,24 @@ def bars(title: str, events: pd.DataFrame, setting: TimelinePlotSetting, hover: 
         setting: how it is drawn.
         hover: what a bar shows under the mouse, of what the frame has.
     """
-    from plotly.graph_objects import Bar, Figure
-
     start, end = setting.x_start_column, setting.x_end_column
     shown = [column for column in ("dur", *hover) if column in events]
+    text = "<br>".join(f"{column}: %{{customdata[{i}]}}" for i, column in enumerate(shown))
     lines = sorted(events[setting.task_column].unique())
-    figure = Figure()
+    traces = []
     for name, of_name in events.groupby(setting.color_column, sort=False):
         lasts = of_name[end] - of_name[start]
         if lasts.dtype.kind == "m":
             lasts = lasts.dt.total_seconds() * 1000  # the length of a bar on an axis of dates is in ms
-        text = "<br>".join(f"{column}: %{{customdata[{i}]}}" for i, column in enumerate(shown))
-        figure.add_trace(Bar(
-            name=str(name), base=of_name[start], x=lasts, y=of_name[setting.task_column], orientation="h",
-            customdata=np.stack([of_name[column].astype(str) for column in shown], axis=-1),
-            hovertemplate=f"<b>{name}</b><br>{text}<extra></extra>",
-        ))  # fmt: skip
+        traces.append({
+            "type": "bar", "name": str(name), "base": of_name[start], "x": lasts, "y": of_name[setting.task_column],
+            "orientation": "h", "customdata": np.stack([of_name[column].astype(str) for column in shown], axis=-1),
+            "hovertemplate": f"<b>{name}</b><br>{text}<extra></extra>",
+        })  # fmt: skip
     height = max(setting.task_height, _TALL) if len(lines) < _FEW_LINES else setting.task_height
     axis = {"type": "date"} if setting.use_global_time else {"title": "µs since the first event"}
-    return figure.update_layout(
-        title_text=title, barmode="overlay", height=2 * _MARGIN + height * len(lines),
+    return figures.figure(
+        traces, title, barmode="overlay", height=2 * _MARGIN + height * len(lines),
         xaxis={"showgrid": True, "rangeslider_visible": True, **axis},
         yaxis={"categoryorder": "array", "categoryarray": lines[::-1]}, paper_bgcolor="rgba(0,0,0,0)",
     )  # fmt: skip
@@ -372,10 +365,7 @@ def align_module_with_kernels(
     Raises:
         ValueError: a column is absent, or names are numbers and no table was given.
     """
-    absent = sorted(_ALIGNED - set(events_df.columns))
-    if absent:
-        msg = f"the frame has no column {', '.join(absent)}: make a CallGraph of its trace first"
-        raise ValueError(msg)
+    require(events_df, sorted(_ALIGNED), ": make a CallGraph of its trace first", ValueError)
     names = _texts(events_df, sym_table)
     patterns = [re.compile(pattern) for pattern in module_list]
     matching = {name for name in names.unique() if any(pattern.match(name) for pattern in patterns)}

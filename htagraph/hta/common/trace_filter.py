@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import pandas as pd
 
 from htagraph.core.errors import SelectionError
-from htagraph.hta.shapes.names import memory_type
+from htagraph.hta.shapes.names import DEVICE_SYNCS, memory_type
 
 if TYPE_CHECKING:
     from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
@@ -27,10 +27,9 @@ __all__ = [
     "QueryFilter", "RankFilter", "TimeRangeFilter", "ZeroDurationFilter",
 ]  # fmt: skip
 
-Choice: TypeAlias = Callable[[pd.DataFrame, "TraceSymbolTable | None"], pd.DataFrame]
 Some: TypeAlias = int | Sequence[int]
-_SYNCS = ("Event Sync", "Context Sync")
-"""Waits for the device: on no stream in the file, but the device's all the same."""
+Symbols: TypeAlias = "TraceSymbolTable | None"
+Choice: TypeAlias = Callable[[pd.DataFrame, Symbols], pd.DataFrame]
 
 
 class Filter(ABC):
@@ -45,7 +44,7 @@ class Filter(ABC):
     """
 
     @abstractmethod
-    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
+    def __call__(self, df: pd.DataFrame, symbol_table: Symbols = None) -> pd.DataFrame:
         """Return the rows of a frame that the filter keeps.
 
         Args:
@@ -57,17 +56,17 @@ class Filter(ABC):
 class _ColumnFilter(Filter):
     """A filter that looks at columns which a frame may lack; every row is then kept, with a warning."""
 
-    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
+    def __call__(self, df: pd.DataFrame, symbol_table: Symbols = None) -> pd.DataFrame:
         """Return the rows that the filter keeps; all where the frame lacks what it looks at."""
         try:
-            return self._kept(df, symbol_table)
+            return df[self._keeps(df, symbol_table)]
         except SelectionError as error:
             warnings.warn(f"{type(self).__name__}: {error}; every row is kept", stacklevel=2)
             return df
 
     @abstractmethod
-    def _kept(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> pd.DataFrame:
-        """Return the rows that the filter keeps.
+    def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
+        """Return which rows the filter keeps.
 
         Raises:
             SelectionError: the frame lacks what the filter looks at.
@@ -80,22 +79,21 @@ class IterationFilter(_ColumnFilter):
 
     iterations: Some
 
-    def _kept(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> pd.DataFrame:
-        """Return the rows of these steps."""
-        return df[_column(df, "iteration").isin(_several(self.iterations))]
+    def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
+        return _column(df, "iteration").isin(_several(self.iterations))
 
 
 @dataclass(frozen=True)
 class IterationIndexFilter(_ColumnFilter):
-    """The events of one or several profiler steps, by position among those that the frame has."""
+    """The events of some profiler steps, by position among those of the frame; all of a frame without steps."""
 
     iteration_index: Some
 
-    def _kept(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> pd.DataFrame:
-        """Return the rows of these steps; all where the frame has no steps."""
-        steps = sorted(step for step in _column(df, "iteration").unique() if step >= 0)
+    def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
+        numbers = _column(df, "iteration")
+        steps = sorted(step for step in numbers.unique() if step >= 0)
         chosen = [steps[i] for i in _several(self.iteration_index) if 0 <= i < len(steps)]
-        return df[df["iteration"].isin(chosen)] if steps else df
+        return numbers.isin(chosen if steps else numbers)
 
 
 @dataclass(frozen=True)
@@ -111,9 +109,8 @@ class RankFilter(_ColumnFilter):
 
     ranks: Some
 
-    def _kept(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> pd.DataFrame:
-        """Return the rows of these ranks."""
-        return df[_column(df, "rank").isin(_several(self.ranks))]
+    def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
+        return _column(df, "rank").isin(_several(self.ranks))
 
 
 @dataclass(frozen=True)
@@ -128,10 +125,9 @@ class TimeRangeFilter(_ColumnFilter):
             msg = f"the time range begins at {start}, after its end {end}"
             raise ValueError(msg)
 
-    def _kept(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> pd.DataFrame:
-        """Return the rows that begin and end within the range."""
+    def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
         start, end = self.time_range
-        return df[(_column(df, "ts") >= start) & (df["ts"] + _column(df, "dur") <= end)]
+        return (_column(df, "ts") >= start) & (df["ts"] + _column(df, "dur") <= end)
 
 
 @dataclass(frozen=True)
@@ -142,12 +138,10 @@ class NameFilter(_ColumnFilter):
     symbol_table: TraceSymbolTable | None = None
     name_column: str | None = None
 
-    def _kept(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> pd.DataFrame:
-        """Return the rows with matching names."""
-        names = _names(df, self.symbol_table or symbol_table, self.name_column)
+    def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
         pattern = re.compile(self.name_pattern)
-        matching = {name for name in names.unique() if pattern.match(name)}
-        return df[names.isin(matching).to_numpy()]
+        names = _names(df, self.symbol_table or symbols, self.name_column)
+        return names.isin({name for name in names.unique() if pattern.match(name)})
 
 
 @dataclass(frozen=True)
@@ -156,7 +150,7 @@ class NameStringColumnFilter(Filter):
 
     name_pattern: str
 
-    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
+    def __call__(self, df: pd.DataFrame, symbol_table: Symbols = None) -> pd.DataFrame:
         """Return the rows with matching names."""
         return NameFilter(self.name_pattern)(df)
 
@@ -167,7 +161,7 @@ class NameIdColumnFilter(Filter):
 
     name_pattern: str
 
-    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
+    def __call__(self, df: pd.DataFrame, symbol_table: Symbols = None) -> pd.DataFrame:
         """Return the rows with matching names."""
         return NameFilter(self.name_pattern, name_column="name")(df, symbol_table)
 
@@ -178,7 +172,7 @@ class QueryFilter(Filter):
 
     query_str: str
 
-    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
+    def __call__(self, df: pd.DataFrame, symbol_table: Symbols = None) -> pd.DataFrame:
         """Return the rows for which it is true."""
         return df.query(self.query_str)
 
@@ -190,18 +184,18 @@ ZeroDurationFilter = QueryFilter("dur > 0")
 class GPUKernelFilter(_ColumnFilter):
     """The device's events: on a stream and correlated, or, with a symbol table, waits for the device."""
 
-    def _kept(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> pd.DataFrame:
-        """Return the device's rows."""
-        return df[_on_device(df, symbol_table)]
+    def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
+        on_stream = (_column(df, "stream") >= 0) & (_column(df, "correlation") >= 0)
+        waits = [symbols.sym_index[name] for name in DEVICE_SYNCS if name in symbols.sym_index] if symbols else []
+        return on_stream | df["name"].isin(waits)
 
 
 @dataclass(frozen=True)
 class CPUOperatorFilter(_ColumnFilter):
-    """The host's events: all that are not the device's."""
+    """The host's events: all that are not the device's; without a symbol table those on no stream."""
 
-    def _kept(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> pd.DataFrame:
-        """Return the host's rows; without a symbol table those on no stream."""
-        return df[~_on_device(df, symbol_table)] if symbol_table else df[_column(df, "stream") == -1]
+    def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
+        return ~GPUKernelFilter()._keeps(df, symbols) if symbols else _column(df, "stream") == -1
 
 
 @dataclass(frozen=True)
@@ -211,11 +205,9 @@ class MemCopyEventFilter(_ColumnFilter):
     memory_copy_type: str
     symbol_table: TraceSymbolTable | None = None
 
-    def _kept(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> pd.DataFrame:
-        """Return the rows of these copies."""
-        names = _names(df, self.symbol_table or symbol_table, None)
-        matching = {name for name in names.unique() if memory_type(name) == self.memory_copy_type}
-        return df[names.isin(matching).to_numpy()]
+    def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
+        names = _names(df, self.symbol_table or symbols, None)
+        return names.isin({name for name in names.unique() if memory_type(name) == self.memory_copy_type})
 
 
 @dataclass(frozen=True)
@@ -224,7 +216,7 @@ class CompositeFilter(Filter):
 
     filters: Sequence[Choice]
 
-    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
+    def __call__(self, df: pd.DataFrame, symbol_table: Symbols = None) -> pd.DataFrame:
         """Return the rows that all filters leave."""
         for choice in self.filters:
             df = choice(df, symbol_table)
@@ -242,7 +234,7 @@ def _several(value: Some) -> list[int]:
     return [value] if isinstance(value, int) else list(value)
 
 
-def _names(df: pd.DataFrame, symbols: TraceSymbolTable | None, column: str | None) -> pd.Series:
+def _names(df: pd.DataFrame, symbols: Symbols, column: str | None) -> pd.Series:
     """Return the names as texts: of the column that is named, of the numbers in ``name``, or of ``s_name``."""
     names = _column(df, column or ("name" if symbols or "s_name" not in df else "s_name"))
     if names.dtype.kind != "i":
@@ -251,9 +243,3 @@ def _names(df: pd.DataFrame, symbols: TraceSymbolTable | None, column: str | Non
         msg = "names are numbers in this frame: pass its symbol table, or decode it"
         raise SelectionError(msg)
     return names.map(dict(enumerate(symbols.sym_table)))
-
-
-def _on_device(df: pd.DataFrame, symbols: TraceSymbolTable | None) -> pd.Series:
-    on_stream = (_column(df, "stream") >= 0) & (_column(df, "correlation") >= 0)
-    syncs = [symbols.sym_index[name] for name in _SYNCS if name in symbols.sym_index] if symbols else []
-    return on_stream | df["name"].isin(syncs)

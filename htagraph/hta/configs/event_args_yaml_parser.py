@@ -68,17 +68,21 @@ _ARGUMENTS: tuple[tuple[str, str, str, ValueType, object], ...] = (
 )
 """HTA's key, the column, the key in the file, the type, the value of events without the argument."""
 
-_MINIMUM = ("cuda::stream", "correlation::cpu_gpu")
-_BANDWIDTH = ("data::bytes", "data::bandwidth")
-_SYNC = ("cuda_sync::stream", "cuda_sync::event")
-_INPUT_SHAPE = ("cpu_op::input_dims", "cpu_op::input_type", "cpu_op::input_strides")
+_GROUPS: dict[str, tuple[str, ...]] = {
+    "ARGS_MINIMUM": ("cuda::stream", "correlation::cpu_gpu"),
+    "ARGS_BANDWIDTH": ("data::bytes", "data::bandwidth"),
+    "ARGS_SYNC": ("cuda_sync::stream", "cuda_sync::event"),
+    "ARGS_INPUT_SHAPE": ("cpu_op::input_dims", "cpu_op::input_type", "cpu_op::input_strides"),
+    "ARGS_INFO": ("info::labels", "info::name", "info::sort_index"),
+    "ARGS_TRITON_KERNELS": ("cpu_op::kernel_backend", "cpu_op::kernel_hash"),
+    "ARGS_COMMUNICATION": (
+        "nccl::collective_name", "nccl::in_msg_nelems", "nccl::out_msg_nelems", "nccl::dtype", "nccl::group_size",
+        "nccl::rank", "nccl::in_split_size", "nccl::out_split_size",
+    ),
+    "ARGS_COMPLETE": tuple(key for key, *_ in _ARGUMENTS if not key.startswith("info")),
+}  # fmt: skip
 _INDEX = ("index::external_id", "index::python_id", "index::python_parent_id")
-_COMMUNICATION = (
-    "nccl::collective_name", "nccl::in_msg_nelems", "nccl::out_msg_nelems", "nccl::dtype", "nccl::group_size",
-    "nccl::rank", "nccl::in_split_size", "nccl::out_split_size",
-)  # fmt: skip
-_INFO = ("info::labels", "info::name", "info::sort_index")
-_TRITON = ("cpu_op::kernel_backend", "cpu_op::kernel_hash")
+_DEFAULT = ("ARGS_MINIMUM", "ARGS_BANDWIDTH", "ARGS_SYNC", "ARGS_INPUT_SHAPE")
 
 
 @cache
@@ -93,19 +97,6 @@ def parse_event_args_yaml(version: YamlVersion = v1_0_0) -> EventArgs:
         key: AttributeSpec(name, raw_name, value_type, default, version)
         for key, name, raw_name, value_type, default in _ARGUMENTS
     }
-
-    def group(*keys: str) -> list[AttributeSpec]:
-        return [known[key] for key in keys]
-
-    return EventArgs(
-        AVAILABLE_ARGS=known,
-        ARGS_INPUT_SHAPE=group(*_INPUT_SHAPE),
-        ARGS_BANDWIDTH=group(*_BANDWIDTH),
-        ARGS_SYNC=group(*_SYNC),
-        ARGS_MINIMUM=group(*_MINIMUM),
-        ARGS_COMPLETE=group(*(key for key in known if not key.startswith("info"))),
-        ARGS_INFO=group(*_INFO),
-        ARGS_COMMUNICATION=group(*_COMMUNICATION),
-        ARGS_TRITON_KERNELS=group(*_TRITON),
-        ARGS_DEFAULT=group(*_MINIMUM, *_BANDWIDTH, *_SYNC, *_INPUT_SHAPE, *_INDEX, *_COMMUNICATION),
-    )
+    by_default = (*(key for group in _DEFAULT for key in _GROUPS[group]), *_INDEX, *_GROUPS["ARGS_COMMUNICATION"])
+    groups = {name: [known[key] for key in keys] for name, keys in {**_GROUPS, "ARGS_DEFAULT": by_default}.items()}
+    return EventArgs(AVAILABLE_ARGS=known, **groups)

@@ -24,13 +24,9 @@ from htagraph.output.plot import hta as figures
 from htagraph.queries.recorded_events import narrowest
 
 __all__ = [
-    "get_comm_comp_overlap",
-    "get_gpu_kernel_breakdown",
-    "get_gpu_kernels_with_user_annotations",
-    "get_gpu_user_annotation_breakdown",
-    "get_idle_time_breakdown",
-    "get_temporal_breakdown",
-]
+    "get_comm_comp_overlap", "get_gpu_kernel_breakdown", "get_gpu_kernels_with_user_annotations",
+    "get_gpu_user_annotation_breakdown", "get_idle_time_breakdown", "get_temporal_breakdown",
+]  # fmt: skip
 
 Part: TypeAlias = tuple[dict[str, Any], list[str], dict[str, Array]]
 """Columns that are the same in all rows, names, statistics by name."""

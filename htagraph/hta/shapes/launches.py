@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.analyses.late_starts import late_starts
+from htagraph.analyses.launch_stats import launch_stats
 from htagraph.analyses.operator_kernels import operator_kernels
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, ActivityKind
@@ -25,7 +26,6 @@ from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks
 from htagraph.hta.shapes.names import is_step, step_of
 from htagraph.output.export.patterns import overlay_patterns
 from htagraph.output.plot import hta as figures
-from htagraph.queries.counter_series import launched
 from htagraph.queries.kernel_sequences import sequences_below
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ __all__ = [
     "get_profiler_steps",
 ]
 
+_LAUNCH = {"launch_us": "cpu_duration", "work_us": "gpu_duration", "delay_us": "launch_delay"}
 _ATEN = {
     "operator": "aten_op_name", "kernel_sequence": "kernel_sequence", "count": "occurrence_count",
     "launch_delay_us": "avg_aten_op_launch_delay", "kernel_delay_us": "avg_runtime_delay",
@@ -76,22 +77,19 @@ def get_cuda_kernel_launch_stats(
         file.
     """
     job, acts = self.job, self.job.graph.activities
-    call, work = launched(job.graph)
-    kept = include_memory_events | ~names_that(is_memory_call, job.graph.names)[acts.name[call]]
-    call, work = call[kept], work[kept]
+    native = launch_stats(job.graph).rename(columns=_LAUNCH)
+    if not include_memory_events:
+        of_memory = names_that(is_memory_call, job.graph.names)
+        native = native[~of_memory[acts.name[native["launch"].to_numpy()]]]
     tables = {}
     for rank in job.ranks(ranks):
-        rows = np.flatnonzero(acts.rank[work] == rank)
-        rows = rows[np.lexsort((acts.event[work[rows]], acts.event[call[rows]]))]
-        first, then = call[rows], work[rows]
-        times = {
-            "cpu_duration": acts.duration[first] / 1000, "gpu_duration": acts.duration[then] / 1000,
-            "launch_delay": np.maximum(0, acts.start[then] - acts.end[first]) / 1000,
-        }  # fmt: skip
-        correlation = acts.arg("correlation")[then]
-        smallest = smallest_type(job.of_rank(rank).events.arg("correlation"))
-        tables[rank] = pd.DataFrame({"correlation": correlation.astype(smallest), **in_whole(job, times)})
-        if not len(rows):
+        table = native[(native["rank"] == rank).to_numpy()]
+        table = table.iloc[np.lexsort((acts.event[table["work"].to_numpy()], acts.event[table["launch"].to_numpy()]))]
+        correlation = table["correlation"].to_numpy()
+        kept_as = smallest_type(job.of_rank(rank).events.arg("correlation"))
+        times = in_whole(job, {name: table[name].to_numpy() for name in _LAUNCH.values()})
+        tables[rank] = pd.DataFrame({"correlation": correlation.astype(kept_as), **times})
+        if not len(table):
             job.warn("no launch with its device work is in the trace", [rank])
     if visualize:
         for rank, table in tables.items():

@@ -13,20 +13,13 @@ from htagraph.core.arrays import Mask
 from htagraph.trace.columns import Trace
 
 __all__ = [
-    "DEVICE_CATEGORIES",
-    "HOST_CATEGORIES",
-    "device_side",
-    "in_window",
-    "is_analysed",
-    "is_mtia",
-    "is_step",
-    "memory_type",
-    "shorten",
-    "step_names",
-    "step_of",
-]
+    "DEVICE_CATEGORIES", "DEVICE_SYNCS", "HOST_CATEGORIES", "device_side", "in_window", "is_analysed", "is_mtia",
+    "is_step", "memory_type", "shorten", "step_names", "step_of",
+]  # fmt: skip
 
 HOST_CATEGORIES = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver", "python_function", "mtia_runtime")
+DEVICE_SYNCS = ("Event Sync", "Context Sync")
+"""Waits for the device: on no stream in the file, but the device's all the same."""
 DEVICE_CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events")
 
 _STEP = re.compile(r"ProfilerStep\s*#\s*(\d+)")
@@ -84,9 +77,6 @@ def shorten(name: str) -> str:
     return kept.split(" ")[-1]
 
 
-_DEVICE_SYNCS = ("Event Sync", "Context Sync")  # on no stream, and the device's all the same
-
-
 def step_names(trace: Trace) -> set[str]:
     """Return the names of the profiler steps in a trace."""
     return {trace.names[name] for name in np.unique(trace.events.name) if is_step(trace.names[name])}
@@ -106,7 +96,7 @@ def is_mtia(trace: Trace) -> bool:
 def device_side(trace: Trace) -> Mask:
     """Return which events HTA counts as the device's: those on a stream with a correlation, and device waits."""
     events = trace.events
-    syncs = [code for code, name in enumerate(trace.names) if name in _DEVICE_SYNCS]
+    syncs = [code for code, name in enumerate(trace.names) if name in DEVICE_SYNCS]
     return ((events.arg("stream") >= 0) & (events.arg("correlation") >= 0)) | np.isin(events.name, syncs)
 
 

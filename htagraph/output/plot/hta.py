@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 __all__ = [
-    "OTHERS", "comm_comp_overlap", "counts_diff", "duration_diff", "gpu_kernel_breakdown", "idle_time_breakdown",
-    "late_starts", "launch_stats", "memory_categories", "operator_kernels", "patterns", "show", "temporal_breakdown",
-    "user_annotation_breakdown", "write",
+    "OTHERS", "comm_comp_overlap", "counts_diff", "duration_diff", "figure", "gpu_kernel_breakdown",
+    "idle_time_breakdown", "late_starts", "launch_stats", "memory_categories", "operator_kernels", "patterns", "show",
+    "temporal_breakdown", "user_annotation_breakdown", "write",
 ]  # fmt: skip
 
 OTHERS = "others"
@@ -36,23 +36,23 @@ _OPERATORS = {
 _TOTAL = "_total_duration"
 
 
-def show(*figures: Figure, renderer: str | None = None) -> None:
+def show(*shown: Figure, renderer: str | None = None) -> None:
     """Show figures where the user looks: in a notebook or a browser.
 
     Args:
-        figures: what to show.
+        shown: the figures.
         renderer: plotly's name of what shows them; its own choice if not given.
     """
-    for figure in figures:
-        figure.show(renderer=renderer or None)
+    for each in shown:
+        each.show(renderer=renderer or None)
 
 
-def write(figure: Figure, path: str) -> None:
+def write(drawn: Figure, path: str) -> None:
     """Write a figure to a file: a page if its name ends with ``.html``, else an image."""
-    figure.write_html(path) if path.endswith(".html") else figure.write_image(path)
+    drawn.write_html(path) if path.endswith(".html") else drawn.write_image(path)
 
 
-def _figure(traces: Sequence[dict[str, Any]], title: str, **layout: object) -> Figure:
+def figure(traces: Sequence[dict[str, Any]], title: str, **layout: object) -> Figure:
     """Return a figure of some traces, each given as plotly's dictionary."""
     from plotly.graph_objects import Figure
 
@@ -70,7 +70,7 @@ def temporal_breakdown(table: pd.DataFrame) -> Figure:
         {"type": "bar", "name": part, "x": table["rank"], "y": table[f"{part}(us)"] / whole}
         for part in ("idle_time", "compute_time", "non_compute_time")
     ]
-    return _figure(
+    return figure(
         bars, "Temporal breakdown across ranks", barmode="stack", legend_title_text="Time Breakdown", xaxis=_RANKS,
         yaxis={"title": "Percentage", "tickformat": ".2%"},
     )  # fmt: skip
@@ -84,7 +84,7 @@ def comm_comp_overlap(table: pd.DataFrame) -> Figure:
     """
     bar = {"type": "bar", "x": table["rank"], "y": table["comp_comm_overlap_pctg"] / 100}
     axis = {"title": "Computation-Communication Overlap Percentage", "tickformat": ".2%"}
-    return _figure([bar], "Computation-Communication Overlap", xaxis=_RANKS, yaxis=axis)
+    return figure([bar], "Computation-Communication Overlap", xaxis=_RANKS, yaxis=axis)
 
 
 def idle_time_breakdown(table: pd.DataFrame, *, percent: bool = True) -> Figure:
@@ -105,7 +105,7 @@ def idle_time_breakdown(table: pd.DataFrame, *, percent: bool = True) -> Figure:
             "customdata": rows[["idle_time", "idle_time_ratio"]],
             "hovertemplate": "%{x}: %{customdata[0]} µs, %{customdata[1]:.0%}",
         })  # fmt: skip
-    return _figure(
+    return figure(
         bars, f"Idle time breakdown on rank {', '.join(map(str, ranks))} per stream", barmode="stack",
         legend_title_text="Idle Time Breakdown",
         yaxis={"title": "Percentage", "tickformat": ".2%"} if percent else {"title": "Idle time (us)"},
@@ -121,7 +121,7 @@ def gpu_kernel_breakdown(types: pd.DataFrame, kernels: pd.DataFrame) -> list[Fig
     """
     shown = types[types["percentage"] > 0]
     pie = {"type": "pie", "labels": shown["kernel_type"], "values": shown["percentage"]}
-    figures = [_figure([pie], "Kernel Type Percentage Across All Ranks", height=500)]
+    figures = [figure([pie], "Kernel Type Percentage Across All Ranks", height=500)]
     for kind, rows in kernels.groupby("kernel_type"):
         figures.append(_pies(rows, f'Kernel type "{kind}" - kernel distribution on each rank'))
         figures.append(_means(rows, f'Kernel type "{kind}" - mean duration, from shortest to longest'))
@@ -145,7 +145,7 @@ def _pies(table: pd.DataFrame, title: str) -> Figure:
     by_rank = list(table.groupby("rank"))
     rows = max(1, -(-len(by_rank) // _PIES_A_ROW))
     label_of = unique_labels(table["name"])
-    figure = make_subplots(rows=rows, cols=_PIES_A_ROW, specs=[[{"type": "domain"}] * _PIES_A_ROW] * rows)
+    pies = make_subplots(rows=rows, cols=_PIES_A_ROW, specs=[[{"type": "domain"}] * _PIES_A_ROW] * rows)
     for place, (rank, kernels) in enumerate(by_rank):  # by place: ranks need not be 0, 1, 2, …
         row, column = divmod(place, _PIES_A_ROW)
         pie = {
@@ -153,8 +153,8 @@ def _pies(table: pd.DataFrame, title: str) -> Figure:
             "title": f"Rank {rank!s}", "automargin": False, "customdata": kernels["name"],
             "hovertemplate": "%{customdata}: %{value} µs, %{percent}<extra></extra>",
         }  # fmt: skip
-        figure.add_trace(pie, row + 1, column + 1)
-    return figure.update_layout(title_text=title, showlegend=True, height=_ROW_PIXELS * (1 + len(by_rank) / 2))
+        pies.add_trace(pie, row + 1, column + 1)
+    return pies.update_layout(title_text=title, showlegend=True, height=_ROW_PIXELS * (1 + len(by_rank) / 2))
 
 
 def _means(table: pd.DataFrame, title: str) -> Figure:
@@ -170,7 +170,7 @@ def _means(table: pd.DataFrame, title: str) -> Figure:
             "hovertemplate": f"{escape(str(name))}, rank %{{x}}: %{{y}} µs<extra></extra>",
         })  # fmt: skip
     axis = {"title": "Mean Duration (us)"}
-    return _figure(bars, title, barmode="group", showlegend=True, xaxis=_RANKS, yaxis=axis)
+    return figure(bars, title, barmode="group", showlegend=True, xaxis=_RANKS, yaxis=axis)
 
 
 def launch_stats(
@@ -195,7 +195,7 @@ def launch_stats(
         (delay[delay > launch_delay_cutoff_us], late, "Launch Delay Duration (us)", _BINS),
     )
     return [
-        _figure(
+        figure(
             [{"type": "histogram", "x": values, "nbinsx": bins}], f"{title} on {where}", xaxis_title=axis,
             yaxis_title="count",
         )
@@ -211,7 +211,7 @@ def operator_kernels(table: pd.DataFrame, where: str) -> Figure:
         where: for the title, such as ``"rank 0"``.
     """
     cells = {"values": [table[column] for column in _OPERATORS.values()], "height": 30, "align": "left"}
-    return _figure(
+    return figure(
         [{"type": "table", "header": {"values": list(_OPERATORS)}, "cells": cells}],
         f"ATen Operations, Associated Kernels, ATen and Runtime Delays for {where}",
         width=1500, height=1500, autosize=True, margin={"l": 10, "r": 10, "t": 40, "b": 10},
@@ -232,7 +232,7 @@ def late_starts(table: pd.DataFrame) -> Figure:
         for step, rows in table.groupby("step")
     ]  # fmt: skip
     axes = {"xaxis_title": "rank", "yaxis_title": "start after the first rank (us)"}
-    return _figure(bars, "Potential Stragglers", barmode="group", **axes)
+    return figure(bars, "Potential Stragglers", barmode="group", **axes)
 
 
 def patterns(table: pd.DataFrame, where: str, top: int = 5) -> Figure:
@@ -250,7 +250,7 @@ def patterns(table: pd.DataFrame, where: str, top: int = 5) -> Figure:
         "hovertemplate": "%{y} times<br>%{customdata}<extra></extra>",
     }  # fmt: skip
     axis = {"title": "Pattern Index", "type": "category"}
-    return _figure([bars], f"Top {len(shown)} frequent patterns for {where}", xaxis=axis, yaxis_title="Pattern Count")
+    return figure([bars], f"Top {len(shown)} frequent patterns for {where}", xaxis=axis, yaxis_title="Pattern Count")
 
 
 def counts_diff(table: pd.DataFrame) -> Figure:
@@ -259,14 +259,14 @@ def counts_diff(table: pd.DataFrame) -> Figure:
     Args:
         table: result of `TraceDiff.compare_traces`.
     """
-    return _figure(_sides(table, "_counts", "diff_counts"), "Ops Count Comparison", barmode="group")
+    return figure(_sides(table, "_counts", "diff_counts"), "Ops Count Comparison", barmode="group")
 
 
 def duration_diff(table: pd.DataFrame) -> Figure:
     """Return bars of how long each name takes in either job, and the difference; the table as for `counts_diff`."""
     bars, axis = _sides(table, _TOTAL, "diff_duration"), "Total Duration (us)"
     size = {"autosize": True, "width": 1000, "height": 1000}
-    return _figure(bars, "Ops Duration Comparison", barmode="group", yaxis_title=axis, **size)
+    return figure(bars, "Ops Duration Comparison", barmode="group", yaxis_title=axis, **size)
 
 
 def _sides(table: pd.DataFrame, suffix: str, difference: str) -> list[dict[str, Any]]:
@@ -295,4 +295,4 @@ def memory_categories(timeline: pd.DataFrame) -> Figure:
         for category, color in zip(CATEGORIES, qualitative.Pastel, strict=False)
     ]  # fmt: skip
     axes = {"xaxis_title": "Time (ms)", "yaxis_title": "Memory (GiB)"}
-    return _figure(areas, "What memory is used for", title_x=0.5, **axes)
+    return figure(areas, "What memory is used for", title_x=0.5, **axes)

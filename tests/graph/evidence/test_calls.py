@@ -170,7 +170,7 @@ def streams_and_syncs(count: int) -> list[Json]:
 def test_of_few_streams_the_last_work_of_each_counts() -> None:
     calls = by_hand(streams_and_syncs(5)).calls
     syncs = calls.of_kind(ActivityKind.SYNC)
-    source, number = work_before(calls, 0, syncs, calls.thread[syncs])
+    source, number = work_before(calls, calls.rank[syncs], syncs, calls.thread[syncs])
     pairs = {(int(call), int(work)) for call, work in zip(number, source, strict=True)}
     rows = np.flatnonzero(calls.job.activities.on_device)
     assert pairs == {(call, int(work)) for call in range(10) for work in rows[: call + 1]}
@@ -181,15 +181,15 @@ def test_the_last_end_is_that_of_all_work_before_a_call() -> None:
     syncs = calls.of_kind(ActivityKind.SYNC)
     acts = calls.job.activities
     ends = np.sort(acts.end[acts.on_device])
-    assert last_ends(calls, 0, syncs).tolist() == [*ends.tolist(), *[int(ends[-1])] * 5]
-    assert last_ends(calls, 0, np.zeros(1, np.int64)).tolist() == [np.iinfo(np.int64).min]
+    assert last_ends(calls, calls.rank[syncs], syncs).tolist() == [*ends.tolist(), *[int(ends[-1])] * 5]
+    assert last_ends(calls, np.zeros(1, np.int64), np.zeros(1, np.int64)).tolist() == [np.iinfo(np.int64).min]
 
 
 def test_of_many_streams_only_new_work_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LIMITS", replace(LIMITS, tried=1))
     calls = by_hand(streams_and_syncs(5)).calls
     syncs = calls.of_kind(ActivityKind.SYNC)
-    source, number = work_before(calls, 0, syncs, calls.thread[syncs])
+    source, number = work_before(calls, calls.rank[syncs], syncs, calls.thread[syncs])
     rows = np.flatnonzero(calls.job.activities.on_device)
     assert sorted(zip(number.tolist(), source.tolist(), strict=True)) == list(enumerate(rows.tolist()))
 

@@ -6,6 +6,7 @@ import multiprocessing
 import shutil
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +30,8 @@ from tests.reach import DATASETS, REPOSITORY, graph_of, label
 from tests.strategies import Frames, frames, jobs, load
 
 DERIVED = (
-    "time",
-    "out_offsets",
-    "in_offsets",
-    "in_edges",
-    "topological_order",
-    "gap",
-    "binding",
-    "gap_kind",
-    "awake",
-    "tree",
-)
+    "time", "out_offsets", "in_offsets", "in_edges", "topological_order", "gap", "binding", "gap_kind", "awake", "tree",
+)  # fmt: skip
 
 
 def again(graph: DependencyGraph, folder: Path) -> DependencyGraph:
@@ -202,51 +194,45 @@ def test_a_graph_of_a_release_with_other_fields_is_refused(tmp_path: Path, monke
         hg.open(tmp_path)
 
 
-def save_wrong(graph: Any, tree: Any, folder: Path) -> None:
-    content, arrays = pack({"graph": graph, "tree": tree})
-    write_file(folder / saved.GRAPH_FILE, {"schema": SCHEMA, "parts": content}, arrays, durable=False)
+def with_first(columns: Any, column: str, value: int) -> Any:
+    """Return columns in one of which the first number is another."""
+    values = getattr(columns, column).copy()
+    values[0] = value
+    return replace(columns, **{column: values})
+
+
+def in_a_circle(columns: Any, length: int) -> Any:
+    """Return columns whose parents lead back to the activity they start from."""
+    parent, circle = columns.parent.copy(), np.flatnonzero(~graph_of(DATASETS[0]).activities.on_device)[:length]
+    parent[circle] = np.roll(circle, 1)
+    return replace(columns, parent=parent)
 
 
 @pytest.mark.parametrize(
-    ("part", "column", "value"),
+    ("part", "change"),
     [
-        ("edges", "source", -1), ("edges", "target", 10**6), ("edges", "activity", -2), ("activities", "parent", 10**6),
-        ("activities", "cause", -2), ("activities", "name", 10**6), ("activities", "lane", 10**6),
-        ("activities", "category", -1), ("matches", "join", 10**6), ("matches", "collective", 10**6),
+        *((part, partial(with_first, column=column, value=value)) for part, column, value in (
+            ("edges", "source", -1), ("edges", "target", 10**6), ("edges", "activity", -2),
+            ("activities", "parent", 10**6), ("activities", "cause", -2), ("activities", "name", 10**6),
+            ("activities", "lane", 10**6), ("activities", "category", -1), ("matches", "join", 10**6),
+            ("matches", "collective", 10**6), ("tree", "parent", 10**6), ("tree", "order", -1),
+            ("tree", "first", 10**6), ("tree", "stop", 0),
+        )),
+        *((part, partial(in_a_circle, length=length)) for part in ("activities", "tree") for length in (1, 2, 3)),
+        ("activities", lambda columns: replace(columns, duration=columns.duration[1:])),
+        ("graph", lambda graph: graph.activities),
     ],
 )  # fmt: skip
-def test_numbers_that_refer_to_nothing_are_refused(part: str, column: str, value: int, tmp_path: Path) -> None:
-    graph = graph_of(DATASETS[0])
-    columns: Any = getattr(graph, part)
-    values = getattr(columns, column).copy()
-    values[0] = value
-    save_wrong(replace(graph, **{part: replace(columns, **{column: values})}), graph.tree, tmp_path)
-    with pytest.raises(hg.StoredGraphError, match="do not belong together"):
-        hg.open(tmp_path)
-
-
-@pytest.mark.parametrize(("column", "value"), [("parent", 10**6), ("order", -1), ("first", 10**6), ("stop", 0)])
-def test_a_tree_that_refers_to_nothing_is_refused(column: str, value: int, tmp_path: Path) -> None:
-    graph = graph_of(DATASETS[0])
-    values = getattr(graph.tree, column).copy()
-    values[0] = value
-    save_wrong(graph, replace(graph.tree, **{column: values}), tmp_path)
-    with pytest.raises(hg.StoredGraphError, match="do not belong together"):
-        hg.open(tmp_path)
-
-
-@pytest.mark.parametrize("part", ["activities", "tree"])
-@pytest.mark.parametrize("length", [1, 2, 3])
-def test_activities_above_themselves_are_refused(part: str, length: int, tmp_path: Path) -> None:
-    graph = graph_of(DATASETS[0])
-    columns: Any = getattr(graph, part)
-    parent, circle = columns.parent.copy(), np.flatnonzero(~graph.activities.on_device)[:length]
-    parent[circle] = np.roll(circle, 1)
-    wrong = replace(columns, parent=parent)
-    if part == "tree":
-        save_wrong(graph, wrong, tmp_path)
+def test_parts_that_do_not_belong_together_are_refused(part: str, change: Any, tmp_path: Path) -> None:
+    """Numbers that refer to nothing, activities above themselves, columns of other lengths, something else."""
+    graph: Any = graph_of(DATASETS[0])
+    stored = {"graph": graph, "tree": graph.tree}
+    if part in stored:
+        stored[part] = change(stored[part])
     else:
-        save_wrong(replace(graph, activities=wrong), graph.tree, tmp_path)
+        stored["graph"] = replace(graph, **{part: change(getattr(graph, part))})
+    content, arrays = pack(stored)
+    write_file(tmp_path / saved.GRAPH_FILE, {"schema": SCHEMA, "parts": content}, arrays, durable=False)
     with pytest.raises(hg.StoredGraphError, match="do not belong together"):
         hg.open(tmp_path)
 
@@ -256,20 +242,6 @@ def test_walks_up_end_where_a_graph_of_them_has_no_cycle(parent: list[int]) -> N
     up = networkx.DiGraph([(child, above) for child, above in enumerate(parent) if above >= 0])
     for first in (np.arange(10), np.arange(10)[::-1]):
         assert saved._climbs_end(np.array(parent), first) == networkx.is_directed_acyclic_graph(up)
-
-
-def test_columns_of_different_lengths_are_refused(tmp_path: Path) -> None:
-    graph = graph_of(DATASETS[0])
-    short = replace(graph.activities, duration=graph.activities.duration[1:])
-    save_wrong(replace(graph, activities=short), graph.tree, tmp_path)
-    with pytest.raises(hg.StoredGraphError, match="do not belong together"):
-        hg.open(tmp_path)
-
-
-def test_something_else_than_a_graph_is_refused(tmp_path: Path) -> None:
-    save_wrong(graph_of(DATASETS[0]).activities, graph_of(DATASETS[0]).tree, tmp_path)
-    with pytest.raises(hg.StoredGraphError, match="do not belong together"):
-        hg.open(tmp_path)
 
 
 def test_a_graph_with_something_unknown_is_not_saved(tmp_path: Path) -> None:

@@ -38,11 +38,6 @@ def test_queue_lengths_are_those_of_hta() -> None:
     settled = table.groupby(["stream", "ts"])["queue_length"].last().groupby("stream").agg(["size", "sum", "max"])
     assert settled.index.tolist() == [7, 20, 21, 22]
     assert settled.to_numpy().tolist() == [[14633, 523115, 287], [468, 1206, 10], [100, 76, 2], [240, 2542, 22]]
-
-
-@real
-def test_queue_lengths_have_htas_columns_and_types() -> None:
-    table = job("control").get_queue_length_time_series([3])[3]
     kinds = {column: str(kind) for column, kind in table.dtypes.items()}
     assert kinds == {"ts": "int64", "pid": "object", "tid": "object", "stream": "int8", "queue_length": "int64"}
     assert (table.index.name, str(table.index.dtype)) == ("index", "int32")

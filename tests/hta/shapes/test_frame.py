@@ -16,13 +16,10 @@ from htagraph.hta.shapes.frame import (
     frame_of,
     ids_of_lanes,
     parsed_frame,
-    partners,
     smallest_type,
-    step_of_events,
     whole,
 )
 from htagraph.hta.shapes.job import open_job
-from htagraph.hta.shapes.names import device_side
 from tests.hta.shapes.test_job import TWO_STEPS, event, job_of, kernel, launch
 from tests.reach import SHARED
 
@@ -49,16 +46,6 @@ def test_times_with_fractions_stay_and_their_ends_stand_in_front(fraction: float
     assert frame["end"].tolist() == [14 + fraction, 4]
     assert (list(frame.columns).index("end") == 7) == bool(fraction)
     assert frame["ts"].dtype.kind == ("f" if fraction else "i")
-
-
-def test_partners_and_steps_follow_correlations(tmp_path: Path) -> None:
-    job = job_of(tmp_path, TWO_STEPS, include_last_profiler_step=True)
-    trace = job.traces[0]
-    device = device_side(trace)
-    partner = partners(trace, device)
-    frame = job.frame(0).sort_index()
-    assert dict(zip(trace.events.index.tolist(), partner.tolist(), strict=True)) == frame["index_correlation"].to_dict()
-    assert step_of_events(trace, partner)[device].tolist() == [-1, 1, 2]
 
 
 def test_lanes_have_the_ids_of_the_file(tmp_path: Path) -> None:

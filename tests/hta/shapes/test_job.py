@@ -123,11 +123,6 @@ def test_compact_json_says_its_rank_too(tmp_path: Path) -> None:
     assert list(open_job(None, str(tmp_path)).traces) == [3]
 
 
-def test_files_are_looked_for_in_the_folder_too(tmp_path: Path) -> None:
-    write(tmp_path / "a.json", TWO_STEPS)
-    assert list(open_job({5: "a.json"}, str(tmp_path)).traces) == [5]
-
-
 def test_two_files_of_one_rank_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RankError):
         open_job([write(tmp_path / "a.json", TWO_STEPS, 1), write(tmp_path / "b.json", TWO_STEPS, 1)])
@@ -137,11 +132,6 @@ def test_two_files_of_one_rank_are_refused(tmp_path: Path) -> None:
 def test_no_files_are_an_error(nothing: Any) -> None:
     with pytest.raises(HtagraphError, match="trace_files is empty"):
         open_job(nothing)
-
-
-def test_an_absent_folder_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(HtagraphError, match="nowhere"):
-        open_job(None, str(tmp_path / "nowhere"))
 
 
 def test_ranks_are_rank_0_or_the_lowest(tmp_path: Path) -> None:
@@ -172,11 +162,3 @@ def test_what_htas_users_find_as_t(tmp_path: Path) -> None:
 def test_the_start_in_unix_time_needs_a_base(tmp_path: Path) -> None:
     with pytest.raises(KeyError, match="baseTimeNanoseconds"):
         Trace.of(job_of(tmp_path, TWO_STEPS)).get_trace_start_unixtime_ns(0)
-
-
-def test_htas_own_way_in(tmp_path: Path) -> None:
-    trace = Trace({0: write(tmp_path / "a.json", TWO_STEPS)})
-    trace.parse_traces()
-    assert (len(trace.get_trace(0)), trace.get_trace(0)["ts"].min()) == (9, 98)
-    trace.load_traces()
-    assert (len(trace.get_trace(0)), trace.get_trace(0)["ts"].min()) == (5, 0)

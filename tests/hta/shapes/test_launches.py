@@ -16,11 +16,10 @@ import pytest
 from htagraph.analyses.late_starts import late_starts
 from htagraph.hta.shapes.launches import _straggler_figures
 from htagraph.hta.trace_analysis import TraceAnalysis
-from htagraph.output.plot import hta as figures
 from tests.analyses.test_kernel_patterns import linear
 from tests.analyses.test_late_starts import rank
-from tests.reach import DATA, SHARED, raw_events
-from tests.strategies import COMPUTE, COPY, Json, annotation, complete, kernel, launch, op, runtime, step, write
+from tests.reach import SHARED, raw_events
+from tests.strategies import COMPUTE, Json, annotation, complete, kernel, launch, op, runtime, step, write
 
 HTA = SHARED / "hta"
 real = pytest.mark.skipif(not HTA.is_dir(), reason="the shared traces are not here")
@@ -137,27 +136,6 @@ def test_a_job_without_launches_has_empty_tables_and_says_so(tmp_path: Path) -> 
     with pytest.warns(UserWarning, match="no ATen operator"):
         table = job.get_aten_op_kernels_and_delay(visualize=False)[0]
     assert (len(table), len(table.columns)) == (0, 5)
-
-
-def test_the_default_is_the_lowest_rank() -> None:
-    files = {rank: str(DATA / "demo" / f"rank-{rank}.json.gz") for rank in (2, 3)}
-    assert list(TraceAnalysis(files).get_cuda_kernel_launch_stats(visualize=False)) == [2]
-
-
-def test_figures_show_the_tables(tmp_path: Path) -> None:
-    events = [
-        op("aten::mm", 0, 90),
-        launch(10, 60, 1),
-        kernel(COMPUTE, 200, 5, 1),
-        launch(80, 9, 2),
-        kernel(COPY, 95, 5, 2),
-    ]
-    job = made(tmp_path, events)
-    short, long, late = figures.launch_stats(job.get_cuda_kernel_launch_stats(visualize=False)[0], "rank 0", 50, 100)
-    assert [len(figure.data[0].x) for figure in (short, long, late)] == [1, 1, 1]
-    assert "rank 0" in late.layout.title.text
-    figure = figures.operator_kernels(job.get_aten_op_kernels_and_delay(visualize=False)[0], "rank 0")
-    assert figure.data[0].cells.values[0][0] == "aten::mm"
 
 
 COLUMNS = ["pattern", "count", "GPU kernel duration (us)", "CPU op duration (us)"]

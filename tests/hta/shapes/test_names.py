@@ -65,11 +65,5 @@ def test_waits_for_the_device_are_the_devices(tmp_path: Path) -> None:
     assert device_side(trace_of(tmp_path, events)).tolist() == [True, False, True]
 
 
-def test_the_window_ends_where_the_last_step_begins(tmp_path: Path) -> None:
-    trace = trace_of(tmp_path, TWO_STEPS)
-    assert trace.events.index[in_window(trace, include_last=False)].tolist() == [1, 2, 3, 4, 5]
-    assert trace.events.index[in_window(trace, include_last=True)].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
-
-
 def test_a_rank_without_steps_keeps_all(tmp_path: Path) -> None:
     assert in_window(trace_of(tmp_path, TWO_STEPS[1:3]), include_last=False).all()

@@ -87,7 +87,8 @@ def marked(events: list[dict[str, Any]], phase: str) -> int:
 
 
 @shared
-def test_an_overlay_marks_the_path(graph: CPGraph, tmp_path: Path) -> None:
+def test_an_overlay_marks_the_path(graph: CPGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launches of weight 0 are shown on demand."""
     job = job_of(SIMPLE_ADD)
     name = overlay_critical_path_analysis(
         job, 0, graph, str(tmp_path / "new"), only_show_critical_events=False, show_all_edges=True
@@ -102,6 +103,14 @@ def test_an_overlay_marks_the_path(graph: CPGraph, tmp_path: Path) -> None:
         if not is_zero_weight_launch_edge(data["object"])
     )
     assert types == {word: 2 * count for word, count in edges.items()}
+    monkeypatch.setenv(SHOW_ZERO_LAUNCHES, "1")
+    every = written(
+        overlay_critical_path_analysis(
+            job, 0, graph, str(tmp_path), only_show_critical_events=False, show_all_edges=True
+        )
+    )
+    assert sum(event["ph"] == "f" and event["cat"] == "critical_path" for event in every) == len(graph.edges)
+    assert len(graph.edges) > sum(edges.values())
     few = written(overlay_critical_path_analysis(job, 0, graph, str(tmp_path), only_show_critical_events=False))
     assert (marked(few, "X"), marked(few, "f")) == (159, 21)
 
@@ -114,22 +123,6 @@ def test_an_overlay_of_critical_events_has_no_others(graph: CPGraph, tmp_path: P
     ]
     assert len(slices) == marked(events, "X") == 159
     assert marked(events, "f") == 21
-
-
-@shared
-def test_launches_of_weight_0_are_shown_on_demand(
-    graph: CPGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arrows = {}
-    for value in ("0", "1"):
-        monkeypatch.setenv(SHOW_ZERO_LAUNCHES, value)
-        events = written(
-            overlay_critical_path_analysis(
-                job_of(SIMPLE_ADD), 0, graph, str(tmp_path), only_show_critical_events=False, show_all_edges=True
-            )
-        )
-        arrows[value] = sum(event["ph"] == "f" and event["cat"] == "critical_path" for event in events)
-    assert arrows["1"] == len(graph.edges) > arrows["0"]
 
 
 @shared

@@ -139,6 +139,9 @@ def test_categories_are_stacked_areas_in_gib() -> None:
     columns = {f"{category}_bytes": [number * 2**30] for number, category in enumerate(CATEGORIES)}
     areas = figures.memory_categories(pd.DataFrame({"time_us": [2000.0], **columns})).data
     assert [list(area.y) for area in areas] == [[number] for number in range(len(CATEGORIES))]
+    assert [area.name for area in areas] == [
+        "Parameter", "Optimizer state", "Input", "Temporary", "Activation", "Gradient", "Autograd", "Unknown",
+    ]  # fmt: skip
     assert {tuple(area.x) for area in areas} == {(2.0,)}
     assert {area.stackgroup for area in areas} == {"memory"}
 

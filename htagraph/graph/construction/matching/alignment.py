@@ -1,8 +1,10 @@
-"""Alignment of the ranks' sequences of collectives: which belong together, and which element corresponds to which.
+"""Alignment of the ranks' sequences of collectives: which are compared, and which element corresponds to which.
 
 Only order and time are used, so it needs no arguments and no known clock offsets. Members of one collective end
-together however far apart they arrived: under the right shift the differences of the ends are nearly constant, and no
-member starts after another has ended.
+together however far apart they arrived: under the right shift the differences of the ends are nearly constant, and
+no member starts after another has ended. A whole sequence lies beside the others under one shift. Where a record was
+lost in the middle, what comes behind it is one place nearer: parts of the sequence show the shift before and behind
+the hole, and between them ends tell where it is (`with_broken`).
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.graph.clock_fits import medians
 from htagraph.graph.tolerances import LIMITS
 
-__all__ = ["Cluster", "Fit", "Track", "fit_pair", "medians", "pairs", "slope", "with_broken"]
+__all__ = ["Cluster", "Fit", "Track", "fit_pair", "pairs", "slope", "with_broken"]
 
 _BLOCK: Final = 256
 """Places compared per shift, from the middle of the shorter sequence. Chosen for time. Doubled, it takes twice as
@@ -29,6 +32,17 @@ _MAX_CELLS: Final = 3_000_000
 _MAX_PRIOR: Final = 3.0
 """How many times as much a fit costs at most for the clock offset that it needs. Chosen: a clock that was never set may
 be off by anything. Doubled, fits that need large offsets must be better by as much."""
+
+
+_MAX_PAIRS: Final = 3000
+"""Pairs of sequences in a pool up to which all are compared, above just neighbours. Chosen for time. Doubled, it
+takes twice as long."""
+_NEIGHBOURS: Final = 6
+"""Sequences that each one is compared with in large pools, those that run most parallel. Chosen for time. Doubled, it
+takes twice as long."""
+_NOT_ALIKE: Final = 1e15
+"""ns: what it costs to put collectives of other kinds, sizes or steps side by side. Chosen: more than any times can
+differ by. It may be doubled without effect."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +254,7 @@ def _best_of_part(sides: _Sides, shifts: Array, overlap: Array) -> tuple[float, 
     count = used.sum(axis=1)
     a_end = sides.of(a.end, shifts, 0.0)
     difference = np.where(used, b.end[places] - a_end, np.nan)
-    middle = medians(difference, count)
+    middle = medians(difference, axis=1)
     clock = middle[:, None] if terms.hint is None else terms.hint
     spread = _quantiles(np.abs(difference - clock), count, LIMITS.typical)
     good = (count > 0) & (_broken(sides, shifts, used, a_end, middle) <= LIMITS.damaged * count)
@@ -274,7 +288,7 @@ def _by_step(sides: _Sides, shifts: Array, same: Array) -> tuple[Array, Array]:
     a_step, b_step = sides.of(sides.a.step, shifts, -1), sides.b.step[sides.places]
     known = same & (a_step >= 0) & (b_step >= 0)
     apart = np.where(known, a_step - b_step, np.nan)
-    return np.abs(medians(apart, known.sum(axis=1))) < 1, (known & (apart != 0)).sum(axis=1)
+    return np.abs(medians(apart, axis=1)) < 1, (known & (apart != 0)).sum(axis=1)
 
 
 def _common(a: Track, b: Track) -> int:
@@ -295,14 +309,6 @@ def _offsets(middle: Array, low: Array, high: Array, hint: float | None, *, on_h
     bounded = np.isfinite(low) & np.isfinite(high)
     between = (np.where(bounded, low, 0.0) + np.where(bounded, high, 0.0)) / 2
     return np.where(bounded, between, middle) if on_host else middle
-
-
-def medians(values: Array, count: Array) -> npt.NDArray[np.float64]:
-    """Return the median of each row, of which all but `count` values are nan."""
-    ordered = np.sort(values, axis=1)
-    rows = np.arange(len(values))
-    low, high = np.maximum(0, (count - 1) // 2), np.minimum(values.shape[1] - 1, count // 2)
-    return np.where(count > 0, (ordered[rows, low] + ordered[rows, high]) / 2, np.inf)
 
 
 def _quantiles(values: Array, count: Array, share: float) -> npt.NDArray[np.float64]:
@@ -331,14 +337,6 @@ def slope(ends: Array, arrivals: Array, when: Array) -> tuple[float, float, floa
         return 0.0, float("inf"), spread, reach
     doubt = float(np.sqrt((ends * ends).sum() / power / len(ends)))
     return float((ends * arrivals).sum()) / power, doubt, spread, reach
-
-
-_MAX_PAIRS: Final = 3000
-"""Pairs of sequences in a pool up to which all are compared, above just neighbours. Chosen for time. Doubled, it
-takes twice as long."""
-_NEIGHBOURS: Final = 6
-"""Sequences that each one is compared with in large pools, those that run most parallel. Chosen for time. Doubled, it
-takes twice as long."""
 
 
 def pairs(tracks: Sequence[Track]) -> list[tuple[Track, Track]]:
@@ -371,11 +369,6 @@ def _neighbours(pool: list[Track]) -> list[tuple[Track, Track]]:
         spread[(rank == rank[i]) | ((way == way[i]) & (way != 0))] = np.inf
         near |= {(min(i, int(j)), max(i, int(j))) for j in np.argsort(spread)[:_NEIGHBOURS]}
     return [(pool[i], pool[j]) for i, j in sorted(near)]
-
-
-_NOT_ALIKE: Final = 1e15
-"""ns: what it costs to put collectives of other kinds, sizes or steps side by side. Chosen: more than any times can
-differ by. It may be doubled without effect."""
 
 
 def with_broken(tracks: list[Track], clusters: list[Cluster]) -> tuple[list[Track], list[Cluster]]:

@@ -3,13 +3,19 @@
 Ranks of one host share a clock unless the recording contradicts that. Other clocks are learnt from sequences long
 enough to prove that they belong together; short ones are united only under clocks that are known, or where no
 other choice is left.
+
+Sends pair with receives (`partners`): both end together, after both have started. Where no argument names the partner,
+time has to show it beyond doubt. Stages of a pipeline all have as many sends and receives, as regular as each other:
+under some clock offset nearly any two of them seem to end together. So clocks are taken as right where that explains
+the ends; another offset counts only where what goes there and what comes back agree on it, and whatever leaves a choice
+is not linked.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import Final, TypeAlias
@@ -17,7 +23,8 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.graph.construction.matching.alignment import Cluster, Fit, Track, fit_pair, medians, pairs, slope
+from htagraph.graph.clock_fits import medians
+from htagraph.graph.construction.matching.alignment import Cluster, Fit, Track, fit_pair, pairs, slope
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["cluster", "partners"]
@@ -30,6 +37,13 @@ _CLEAR: Final = 2
 _COMPRESSED: Final = 0.25
 """Ends that lie so much closer together than arrivals were brought together by a collective. Chosen. Doubled, chance
 brings them together more often."""
+
+
+_MIN_TIMES_WORSE: Final = 2.0
+"""Times worse that any other partner must be. Chosen. Doubled, fewer pairs are clear, and more are left unlinked."""
+_MIN_COVERED: Final = 0.75
+"""Share of the shorter sequence that must have partners. Chosen: less is another step. It cannot be doubled; at 1 cut
+recordings are not linked."""
 
 
 def cluster(tracks: Sequence[Track], island: Mapping[int, int] | None = None, *, lone: bool = True) -> list[Cluster]:
@@ -118,15 +132,35 @@ def _proven(a: Track, b: Track, fit: Fit) -> bool:
     return steepness + 2 * doubt < LIMITS.slope and spread < _COMPRESSED * reach
 
 
-class _State:
+class _Clocks:
+    """Which clocks are known against each other, and by how much they differ."""
+
+    def __init__(self, island: dict[int, int]) -> None:
+        self.island = island  # by rank: equal where the clocks are known against each other
+        self.offset = dict.fromkeys(island, 0.0)  # by rank: what its clock shows more than that of its island, ns
+
+    def between(self, a: int, b: int) -> float | None:
+        """Return the clock of rank b less that of rank a, ns, if it is known."""
+        return self.offset[b] - self.offset[a] if self.island[a] == self.island[b] else None
+
+    def tie(self, a: int, b: int, offset: float) -> None:
+        """Note by how much the clock of rank b is ahead of that of rank a."""
+        moved, target, move = self.island[b], self.island[a], self.offset[a] + offset - self.offset[b]
+        if moved == target:
+            return
+        for rank in [rank for rank, island in self.island.items() if island == moved]:
+            self.offset[rank] += move
+            self.island[rank] = target
+
+
+class _State(_Clocks):
     """What is known so far: clusters of tracks, and clock offsets between ranks."""
 
     def __init__(self, tracks: dict[int, Track], island: dict[int, int]) -> None:
+        super().__init__(island)
         self.tracks = tracks
         self.clusters = {number: Cluster({number: 0}) for number in tracks}  # by root
         self.root = {number: number for number in tracks}
-        self.island = island  # by rank: equal where the clocks are known against each other
-        self.offset = {track.rank: 0.0 for track in tracks.values()}
         self.usual: dict[int, float] = {}  # spread of the middle track's best fit in a pool
 
     def learn(self, fits: Sequence[Fit]) -> None:
@@ -137,10 +171,6 @@ class _State:
                 best[number] = min(fit.spread, best.get(number, fit.spread))
         for pool in {self.tracks[number].pool for number in best}:
             self.usual[pool] = float(np.median([best[n] for n in best if self.tracks[n].pool == pool]))
-
-    def between(self, a: int, b: int) -> float | None:
-        """Return the clock of rank b less that of rank a, ns, if it is known."""
-        return self.offset[b] - self.offset[a] if self.island[a] == self.island[b] else None
 
     def join(self, fit: Fit, *, doubtful: bool) -> None:
         """Unite the clusters of the two tracks if all that is known allows it.
@@ -163,7 +193,7 @@ class _State:
             return
         x.spread = max(x.spread, y.spread, fit.spread)
         if known is None:
-            self._tie(a.rank, b.rank, fit.offset)
+            self.tie(a.rank, b.rank, fit.offset)
         for number, shift in y.shift.items():
             x.shift[number] = shift + move
             self.root[number] = self.root[a.number]
@@ -186,15 +216,7 @@ class _State:
             best, count, rival = _agreed(options, self.root)
             a, b = (self.tracks[number].rank for number in (best.first, best.second))
             if count >= LIMITS.proof and 2 * rival <= count and {self.island[a], self.island[b]} == set(pair):
-                self._tie(a, b, best.offset)
-
-    def _tie(self, a: int, b: int, offset: float) -> None:
-        correction = self.offset[a] + offset - self.offset[b]
-        moved, target = self.island[b], self.island[a]
-        for rank, island in self.island.items():
-            if island == moved:
-                self.offset[rank] += correction
-                self.island[rank] = target
+                self.tie(a, b, best.offset)
 
     def _together(self, x: Cluster, y: Cluster) -> bool:
         """Return whether a rank of each already are of one group."""
@@ -250,7 +272,7 @@ class _State:
             last[at[use]] = np.fmax(last[at[use]], track.start[use] - off)
             ends[i, at[use]] = track.end[use] - off
         count = np.isfinite(ends).sum(axis=0)
-        middle = medians(ends.T, count)
+        middle = medians(ends, axis=0)
         return low, last, np.where(count > 0, middle, np.nan)
 
 
@@ -293,45 +315,18 @@ def _end_together(ends: Array, arrivals: Array, when: Array, usual: float, pairw
     return int(clear or spread <= 2 * usual + LIMITS.resolution_ns / 2)
 
 
-_MIN_TIMES_WORSE: Final = 2.0
-"""Times worse that any other partner must be. Chosen. Doubled, fewer pairs are clear, and more are left unlinked."""
-_RESOLUTION_NS: Final = 500.0
-"""ns: differences of spreads below this say nothing: half a µs of files of whole µs. Doubled, fewer pairs are
-clear."""
-_MIN_COVERED: Final = 0.75
-"""Share of the shorter sequence that must have partners. Chosen: less is another step. It cannot be doubled; at 1 cut
-recordings are not linked."""
-
-
-@dataclass(eq=False)
-class _Pairing:
+class _Pairing(_Clocks):
     """What is known so far: what still lacks a partner, the clocks, and who goes with whom."""
 
-    free: dict[int, Track]
-    island: dict[int, int]
-    """By rank: equal for ranks whose clocks are known against each other."""
-    offset: dict[int, float]
-    """By rank: what its clock shows more than that of its island, ns."""
-    pairs: list[Cluster] = field(default_factory=list)
-    """The sequences that were united."""
-
-    def between(self, a: int, b: int) -> float:
-        """Return the clock of rank b less that of rank a, ns; 0 where nothing is known."""
-        return self.offset[b] - self.offset[a] if self.island[a] == self.island[b] else 0.0
+    def __init__(self, free: dict[int, Track], island: dict[int, int]) -> None:
+        super().__init__(island)
+        self.free = free
+        self.pairs: list[Cluster] = []  # the sequences that were united
 
     def take(self, fit: Fit) -> None:
         """Note two sequences as partners."""
         self.pairs.append(Cluster({fit.first: 0, fit.second: fit.shift}, fit.spread))
         del self.free[fit.first], self.free[fit.second]
-
-    def tie(self, a: int, b: int, offset: float) -> None:
-        """Note by how much the clock of rank b is ahead of that of rank a."""
-        moved, move = self.island[b], self.offset[a] + offset - self.offset[b]
-        if self.island[a] == moved:
-            return
-        for rank in [rank for rank, island in self.island.items() if island == moved]:
-            self.offset[rank] += move
-            self.island[rank] = self.island[a]
 
 
 def partners(tracks: Sequence[Track], island: Mapping[int, int]) -> list[Cluster]:
@@ -345,9 +340,7 @@ def partners(tracks: Sequence[Track], island: Mapping[int, int]) -> list[Cluster
         Pairs that time leaves no doubt about; the other sequences are left out.
     """
     ranks = sorted({track.rank for track in tracks})
-    state = _Pairing(
-        {track.number: track for track in tracks}, {r: island[r] for r in ranks}, dict.fromkeys(ranks, 0.0)
-    )
+    state = _Pairing({track.number: track for track in tracks}, {rank: island[rank] for rank in ranks})
     options = [(a, b) for a, b in pairs(tracks) if a.way == -b.way]
     unhinted: dict[tuple[int, int], Fit | None] = {}
     more = True
@@ -367,10 +360,10 @@ def _take_coinciding(state: _Pairing, options: Sequence[tuple[Track, Track]]) ->
     """Unite what ends together on the clocks as they are known, or else as they are."""
     fits: list[tuple[float, Fit]] = []
     for a, b in options:
-        clock = state.between(a.rank, b.rank)
+        clock = state.between(a.rank, b.rank) or 0.0
         fit = fit_pair(a, b, clock)
         spread = _spread(a, b, fit, clock)
-        if fit is not None and abs(fit.offset - clock) <= min(LIMITS.ends_ns, 4 * _RESOLUTION_NS + 2 * spread):
+        if fit is not None and abs(fit.offset - clock) <= min(LIMITS.ends_ns, 2 * (LIMITS.resolution_ns + spread)):
             fits.append((fit.spread, fit))
     for (fit,) in _clear([(cost, (fit,)) for cost, fit in fits]):
         a, b = state.free[fit.first], state.free[fit.second]
@@ -408,7 +401,7 @@ def _agreeing(way: Mapping[tuple[int, int], list[Fit]]) -> list[tuple[float, tup
     for (a, b), fits in way.items():
         for there, back in product(fits, way.get((b, a), []) if a < b else []):
             spread, apart = there.spread + back.spread, abs(there.offset + back.offset)
-            if apart <= _RESOLUTION_NS + 2 * spread and there.count + back.count >= LIMITS.proof:
+            if apart <= LIMITS.resolution_ns / 2 + 2 * spread and there.count + back.count >= LIMITS.proof:
                 agreeing.append((spread + apart, (there, back)))
     return agreeing
 
@@ -433,7 +426,9 @@ def _clear(options: Sequence[tuple[float, tuple[Fit, ...]]]) -> list[tuple[Fit, 
             and (theirs := {number for fit in others for number in (fit.first, fit.second)}) & own
             and not theirs & taken
         ]
-        if all(other + _RESOLUTION_NS >= _MIN_TIMES_WORSE * (cost + _RESOLUTION_NS) for other in rivals):
+        if all(
+            other + LIMITS.resolution_ns / 2 >= _MIN_TIMES_WORSE * (cost + LIMITS.resolution_ns / 2) for other in rivals
+        ):
             clear.append(fits)
         taken |= own  # if it is not clear, none of them is linked
     return clear
@@ -449,5 +444,5 @@ def _spread(a: Track, b: Track, fit: Fit | None, clock: float) -> float:
     at, place = slice(low, high), slice(low - fit.shift, high - fit.shift)
     apart, late = b.end[place] - a.end[at] - clock, b.start[place] - a.start[at] - clock
     steepness, _, spread, _ = slope(apart, late, a.end[at])
-    regular = spread <= 2 * LIMITS.ends_ns and (steepness < LIMITS.slope or spread <= _RESOLUTION_NS)
+    regular = spread <= 2 * LIMITS.ends_ns and (steepness < LIMITS.slope or spread <= LIMITS.resolution_ns / 2)
     return spread if regular else -math.inf

@@ -1,4 +1,8 @@
-"""Communication activities as possible members of collectives: what each is, of which group, in which sequence."""
+"""Communication activities as possible members of collectives: what each is, of which group, in which sequence.
+
+Sends and receives that were started at once run as one kernel without arguments; the only peer of such a batch is known
+by the calls before its launch.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.core.arrays import Array, Ints, Mask, coded, looked_up
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, short_name, transfer_direction
 from htagraph.graph.activities import Activities
@@ -136,13 +140,13 @@ def members_of(
         acts.rank[rows], group, op, elements, np.array([word in _UNEVEN for word in ops], np.bool_)[op]
     )
     of_kind = (*(np.where(has_size, full, -1) for full in (op, dtype)), np.where(even, elements, -1))
-    label = _numbered(*of_kind, np.where(has_size & ~on_host, -1, short))
+    label = coded(*of_kind, np.where(has_size & ~on_host, -1, short))
     lane = np.where((group >= 0) & (peer < 0), -1, np.where(on_host, -2, acts.lane[rows]))
     asked = np.where(host.call >= 0, host.call, rows)
     posted = np.where(way != 0, asked, rows)
     return Members(
         activity=rows, rank=acts.rank[rows].astype(np.int64), start=acts.start[posted], end=acts.end[rows],
-        asked=acts.start[asked], op=op, label=label, sequence=_numbered(acts.rank[rows], group, lane), group=group,
+        asked=acts.start[asked], op=op, label=label, sequence=coded(acts.rank[rows], group, lane), group=group,
         seq=values(acts, "seq", described_by),
         comms_id=values(acts, "comms_id", described_by, missing=0).astype(np.uint64),
         bytes=np.where(on_host, _size(host.elements, host.width), _bytes(names, elements, dtype)), on_host=on_host,
@@ -152,16 +156,6 @@ def members_of(
 
 def _code(words: tuple[str, ...], word: str) -> int:
     return words.index(word) if word in words else -1
-
-
-def _numbered(*columns: Array) -> Ints:
-    """Return a number per row, equal where all columns are equal."""
-    number = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        _, own = np.unique(column, return_inverse=True)
-        _, number = np.unique(number * (len(own) + 1) + own.ravel(), return_inverse=True)
-        number = number.ravel()
-    return number
 
 
 def describing(acts: Activities, rows: Array) -> Ints:
@@ -290,7 +284,7 @@ def _groups(
     known = np.flatnonzero((pg_name >= 0) | (pg_ranks >= 0) | pairs.in_batch | on_host | (only >= 0))
     group = np.full(len(rows), -1, np.int64)
     of_group = (pg_name, pg_ranks, pairs.source, pairs.target, pairs.tag, only)
-    group[known] = _numbered(*(column[known] for column in of_group))
+    group[known] = coded(*(column[known] for column in of_group))
     first = known[np.unique(group[known], return_index=True)[1]]
     described = (values(acts, "group_size", described_by), values(acts, "pg_desc", described_by))
     labels, sizes = [], np.zeros(len(first), np.int64)
@@ -318,8 +312,8 @@ def _even(rank: Array, group: Array, op: Array, elements: Array, uneven: Array) 
 
     Splits may be uneven (all_gather_v), and then only the order is left. Rows marked `uneven` never count.
     """
-    kind = _numbered(group, op)
-    size, rank = _numbered(kind, elements), _numbered(rank)
+    kind = coded(group, op)
+    size, rank = coded(kind, elements), coded(rank)
     everywhere = _holders(size, rank)[size] == _holders(kind, rank)[kind]
     shared = np.bincount(kind, everywhere) >= LIMITS.most * np.bincount(kind)
     return np.asarray(shared[kind] & ~uneven)
@@ -399,6 +393,4 @@ def values(acts: Activities, column: str, rows: Array, missing: int = -1) -> Arr
     if argument is None or not len(argument.rows):
         return np.full(len(rows), missing, np.int64)
     order = np.argsort(argument.rows, kind="stable")
-    keys = argument.rows[order]
-    at = np.minimum(np.searchsorted(keys, rows), len(keys) - 1)
-    return np.where(keys[at] == rows, argument.values[order][at], np.array(missing).astype(argument.values.dtype))
+    return looked_up(argument.rows[order], argument.values[order], rows, missing)

@@ -1,4 +1,11 @@
-"""The test of time: are what seem to be members of one collective contradicted by when they started and ended?"""
+"""Groups matched by ids, steps or order, and the test of time: do starts and ends contradict them?
+
+On host threads, all members of a process group ask for its collectives in one order: within a step of one number,
+the n-th of a rank belongs to the n-th of every other. A send ends once its data has left, a receive once it has
+come, so their ends may lie a whole transfer apart. But with every backend in reach neither can end before the other
+has begun. Of one rank's sends to another, the n-th belongs to the n-th receive there; only heads and tails may be
+missing.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +16,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.core.arrays import Array, Ints, Mask, coded
 from htagraph.core.statistics import others_median
 from htagraph.graph.clock_fits import feasible_offsets, fitted, medians
 from htagraph.graph.construction.matching.alignment import slope
@@ -251,8 +258,7 @@ def host_collectives(members: Members) -> list[Team]:
         ranks, line = np.unique(members.rank[own], return_inverse=True)
         new = (np.diff(members.rank[own]) != 0) | (np.diff(members.step[own]) != 0)
         first = np.maximum.accumulate(np.where(np.append(True, new), np.arange(len(own)), 0))
-        place = np.stack([members.step[own], np.arange(len(own)) - first])
-        column = np.unique(place, axis=1, return_inverse=True)[1].ravel()
+        column = coded(members.step[own], np.arange(len(own)) - first)
         grid = np.full((len(ranks), int(column.max()) + 1), -1, np.int64)
         grid[line.ravel(), column] = own
         grid = _mended(members, grid) if len(ranks) > 1 else grid
@@ -268,14 +274,19 @@ def _same_in_every_step(members: Members, grid: Array) -> bool:
 
     Where a rank has fewer in a step, the others fit.
     """
-    held = grid >= 0
-    step = np.where(held, members.step[grid], -2).max(axis=0)
-    label = np.where(held, members.label[grid], -1)
-    has_step = np.stack([np.isin(step, step[line]) for line in held])
+    held, step, label, has_step = _by_step(members, grid)
     shared = (has_step & (step >= 0)).sum(axis=0) > 1
     lost = (has_step & ~held)[:, step >= 0].sum() <= LIMITS.lost * held.sum()
     outside = (held == has_step)[:, step < 0].all()
     return bool(((label == label.max(axis=0)) | ~held).all() and lost and outside and shared.any())
+
+
+def _by_step(members: Members, grid: Array) -> tuple[Array, Array, Array, Array]:
+    """Return (which collectives each rank has, the step of each column, their labels, which ranks have which steps)."""
+    held = grid >= 0
+    step = np.where(held, members.step[grid], -2).max(axis=0)
+    has_step = np.stack([np.isin(step, step[line]) for line in held])
+    return held, step, np.where(held, members.label[grid], -1), has_step
 
 
 def _mended(members: Members, grid: Array) -> Array:
@@ -285,10 +296,7 @@ def _mended(members: Members, grid: Array) -> Array:
         members: the communication of all ranks.
         grid: a row per rank, a column per step and place in it; -1 where a rank has none.
     """
-    held = grid >= 0
-    step = np.where(held, members.step[grid], -2).max(axis=0)
-    has_step = np.stack([np.isin(step, step[line]) for line in held])
-    label = np.where(held, members.label[grid], -1)
+    held, step, label, has_step = _by_step(members, grid)
     unlike = (((label != label.max(axis=0)) | ~held) & has_step).any(axis=0)
     odd = np.unique(step[unlike & (step >= 0)])
     end = np.where(held, members.end[grid], 0)
