@@ -19,7 +19,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits
 from htagraph.queries.attribution import names_of
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
-from htagraph.queries.compare import SlowRanks, slow_ranks
+from htagraph.queries.rank_speed import SlowRanks, slow_ranks
 from htagraph.queries.straggler import (
     COMPARED,
     Difference,
@@ -30,6 +30,7 @@ from htagraph.queries.straggler import (
     rank_differences,
     slow_work,
     straggler_among,
+    waits_by_rank,
 )
 
 if TYPE_CHECKING:
@@ -225,10 +226,7 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     best[by_cause[:, 1:].sum(axis=1) == 0] = 0
     slow = slow_ranks(graph)
     works = slow_work(graph, chains, blame, best)
-    table = _table(graph, waits, by_cause, best, works).assign(
-        own_step_us=slow.own / 1000, step_excess_us=slow.excess / 1000, step_error_us=slow.error / 1000, slow=slow.slow,
-        slow_steps=slow.when.sum(axis=1).astype(np.int64), slow_excess_us=slow.in_slow / 1000,
-    )  # fmt: skip
+    table = _table(graph, slow, by_cause, best, works)
     evidence = [
         _evidence(row, work, len(slow.steps), most)
         for row, work, most in zip(table.to_dict("records"), works, _most_of_others(table), strict=True)
@@ -266,33 +264,23 @@ def _differences(graph: DependencyGraph, chains: Chains, slow: SlowRanks, rank: 
     return tuple(rank_differences(graph, chains.own, rank, peers))
 
 
-def _table(graph: DependencyGraph, waits: Waits, by_cause: Array, best: Array, works: list[SlowWork]) -> pd.DataFrame:
-    ranks = np.array(graph.ranks, np.int64)
-    blamed, explained = by_cause.sum(axis=1), by_cause[:, 1:].sum(axis=1)
-    total = int(waits.wait.sum())
-    own = np.zeros(len(ranks), np.int64)
-    np.add.at(own, np.searchsorted(ranks, waits.rank), waits.wait)
-    late_parts = waits.late[(waits.wait > 0) & (waits.late >= 0)]
-    late = np.bincount(np.searchsorted(ranks, graph.activities.rank[np.unique(late_parts)]), minlength=len(ranks))
-    guess = np.zeros(len(ranks), np.bool_)
+def _table(
+    graph: DependencyGraph, slow: SlowRanks, by_cause: Array, best: Array, works: list[SlowWork]
+) -> pd.DataFrame:
+    explained = by_cause[:, 1:].sum(axis=1)
+    guess = np.zeros(len(explained), np.bool_)
     if explained.any():
         guess[explained.argmax()] = True
-    return pd.DataFrame(
-        {
-            "rank": ranks,
-            "blamed_us": blamed / 1000,
-            "share_percent": 100 * blamed / total if total else np.zeros(len(ranks)),
-            "explained_us": explained / 1000,
-            "first_guess": guess,
-            "waits_us": own / 1000,
-            "late_count": late.astype(np.int64),
-            "lateness_us": _lateness(graph, waits),
-            "cause": pd.array([CAUSES[cause] for cause in best.tolist()], dtype="str"),
-            "cause_name": pd.array([work.name for work in works], dtype="str"),
-            "cause_us": np.where(best > 0, by_cause[np.arange(len(ranks)), best], 0) / 1000,
-            "slower_percent": np.array([100 * work.slower for work in works], np.float64),
-        }
-    )
+    columns = waits_by_rank(graph, by_cause, slow) | {
+        "explained_us": explained / 1000,
+        "first_guess": guess,
+        "lateness_us": _lateness(graph, graph.waits),
+        "cause": pd.array([CAUSES[cause] for cause in best.tolist()], dtype="str"),
+        "cause_name": pd.array([work.name for work in works], dtype="str"),
+        "cause_us": np.where(best > 0, by_cause[np.arange(len(best)), best], 0) / 1000,
+        "slower_percent": np.array([100 * work.slower for work in works], np.float64),
+    }
+    return pd.DataFrame({name: columns[name] for name in TABLE.types if name in columns})
 
 
 def _lateness(graph: DependencyGraph, waits: Waits) -> npt.NDArray[np.float64]:

@@ -15,8 +15,21 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints
 
-__all__ = ["DISTRIBUTION", "MAD_TO_DEVIATION", "described", "ordered_by", "others_median", "summed", "upper_quantile"]
+__all__ = [
+    "DISTRIBUTION",
+    "MAD_TO_DEVIATION",
+    "MOST",
+    "described",
+    "least_of",
+    "middles",
+    "ordered_by",
+    "others_median",
+    "summed",
+    "upper_quantile",
+]
 
+MOST: Final = 0.5
+"""Share from which a part is the larger one of a whole. It cannot be doubled."""
 DISTRIBUTION = ("count", "mean", "std", "min", "p25", "median", "p75", "max")
 """Names of the statistics that `described` returns, as in ``pandas.DataFrame.describe``."""
 _QUARTILES = (("p25", 0.25), ("median", 0.5), ("p75", 0.75))
@@ -78,6 +91,36 @@ def _of_sorted(values: Array, group: Array, groups: int) -> dict[str, Array]:
         squares = np.add.reduceat((values - mean[group]) ** 2, first)
         deviation[some] = np.sqrt(squares / np.where(size[some] > 1, size[some] - 1, np.nan))
     return {"count": size, "sum": total, "mean": mean, "std": deviation, "min": low, "max": high}
+
+
+def middles(values: Array, group: Array) -> tuple[Array, Array]:
+    """Return, for each value, the lower and the upper median of its group, which differ for even counts.
+
+    Args:
+        values: the numbers.
+        group: the group of each number, 0 or more.
+
+    Example:
+        >>> [each.tolist() for each in middles(np.array([4, 1, 9, 7]), np.array([0, 0, 0, 2]))]
+        [[4, 4, 4, 7], [4, 4, 4, 7]]
+    """
+    ordered, size = values[np.lexsort((values, group))], np.bincount(group)
+    first, some = np.cumsum(size) - size, np.maximum(size, 1)
+    last = max(len(values) - 1, 0)
+    low, high = (np.minimum(first + half, last) for half in ((some - 1) // 2, some // 2))
+    return ordered[low[group]], ordered[high[group]]
+
+
+def least_of(values: Array, group: Array) -> Array:
+    """Return, for each integer, the least of its group.
+
+    Example:
+        >>> least_of(np.array([4, 1, 9]), np.array([0, 0, 2])).tolist()
+        [1, 1, 9]
+    """
+    least = np.full(int(group.max()) + 1 if len(group) else 0, np.iinfo(np.int64).max)
+    np.minimum.at(least, group, values)
+    return np.asarray(least[group])
 
 
 def ordered_by(group: Array, values: Array, place: Callable[[Ints], Ints]) -> tuple[Array, Array]:

@@ -11,7 +11,8 @@ from htagraph.findings.finding import SHORT_LIST, Finding, in_full, in_short
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
-from htagraph.queries.host_time import LONG_PAUSE_NS, host_pauses
+from htagraph.queries.host_time import host_pauses
+from htagraph.queries.interruptions import LONG_NS
 from htagraph.queries.paths import CriticalPath
 
 __all__ = ["HOST_PAUSE"]
@@ -28,7 +29,7 @@ def _when(results: Results) -> list[Claim]:
     if not results.bound.cause:
         return []
     is_bound = results.bound.cause == "host"
-    percent, longest_us = (MIN_PERCENT, 0.0) if is_bound else (_LARGE_PERCENT, LONG_PAUSE_NS / 1000)
+    percent, longest_us = (MIN_PERCENT, 0.0) if is_bound else (_LARGE_PERCENT, LONG_NS / 1000)
     stopped = results.claims(INTERRUPTED.when)
     outside = frozenset().union(*(claim.facts["activities"] for claim in stopped))
     return [

@@ -9,7 +9,7 @@ from htagraph.findings.finding import Finding, Trial
 from htagraph.findings.gain_words import gain_text, interval_us, less_text, likely, saves_text
 from htagraph.findings.phrases import MAX_LISTED, and_list, ranks_text, time_text
 from htagraph.findings.waiting import waits_evidence
-from htagraph.queries.slow_stages import slow_stage
+from htagraph.queries.rank_speed import slow_stage
 from htagraph.whatif.options import criteria_text
 from htagraph.whatif.scenario import what_if
 

@@ -11,6 +11,7 @@ import pandas as pd
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError, TraceError
 from htagraph.core.kinds import ActivityKind, of_kinds
+from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
@@ -27,11 +28,6 @@ LINKS = Table(
 )
 
 _LINKABLE = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.HOST_COMMUNICATION)
-_LEAST_SAME_NAMES = 0.5
-"""The least share of pairs with the same id that must have the same name, or the two files are of different runs.
-
-Chosen: ids of one run agree except for a few operators that are renamed, ids of two runs only by accident. Doubled (1),
-a single renamed operator would refuse the whole execution trace."""
 
 
 def arguments(
@@ -125,7 +121,7 @@ def link_execution_trace(graph: DependencyGraph, nodes: pd.DataFrame, rank: int 
     rows, at = rows[at >= 0], at[at >= 0]
     names = np.array([graph.names[name] for name in acts.name[rows]], object)
     same = names == real["name"].to_numpy(object)[at]
-    if len(rows) and same.mean() < _LEAST_SAME_NAMES:
+    if len(rows) and same.mean() < MOST:
         first = int(np.argmin(same))
         msg = (
             f"the execution trace is not of this run: {int((~same).sum())} of {len(rows)} shared ids have other names, "

@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import distinct
 from htagraph.core.errors import NothingMeetsError, SelectionError
-from htagraph.core.kinds import ANNOTATIONS, BETWEEN, OPERATORS, ActivityKind, GapKind, of_kinds
+from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, of_kinds
 from htagraph.core.words import nearest_words
+from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.graph.selection import Criteria, Mask, mask_of, named
 
 if TYPE_CHECKING:
@@ -132,8 +133,7 @@ def untraced_gaps(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArr
             msg = f"{key!r} is no criterion of untraced time: choose from {', '.join(_CRITERIA)}{near}"
             raise SelectionError(msg)
     edges = graph.edges
-    between = np.flatnonzero(of_kinds(edges.kind, BETWEEN) & (graph.gap_kind[edges.target] == GapKind.HOST_UNTRACED))
-    between = between[graph.binding[edges.target[between]] == between]
+    between = untraced_edges(graph)
     source, target = edges.source[between] >> 1, edges.target[between]
     after, before = (_name_mask(graph, given.pop(key, None)) for key in ("after", "before"))
     fits = after[source] & before[target >> 1] & _around(graph, target, given)

@@ -1,11 +1,13 @@
-"""Which ranks take longer for their steps than their peers do, by more than chance.
+"""The comparison of peers: which of several units (ranks, stages) takes longer than the others, by more than chance.
 
-The step is the unit of evidence: operators of one step share what delays them, so they are no independent draws. The
-own time of a rank in a step (`own_steps`) is compared with the median of its peers' in the same step; the median of
-these differences over the steps is the rank's excess. It is more than chance if it exceeds the spread of the
-differences from step to step, and the differences between the other ranks, too. Where no rank is slow in the median
-step, one may be in some (`slow_steps`). What exceeds must be work: of a rank whose transfers take longer, the network
-is slow. Where the steps are too few or too different to tell, the ratios of single activities may (`rank_pace`).
+A unit is drawn several times: a rank in each step. The step is the unit of evidence: operators of one step share what
+delays them, so they are no independent draws. The time of a unit is compared with the median of its peers' in the same
+draw; the median of these differences over the draws is the unit's excess. It is more than chance if it exceeds the
+spread of the differences from draw to draw, and the differences between the other units, too. Where no unit is slow in
+the median draw, one may be in some (`slow_steps`): single steps stand out by more than the largest of all differences
+would by chance, and they are of one rank, as delays that strike any rank alike do not strike the same one again and
+again, and not at equal distances. What exceeds must be work: of a rank whose transfers take longer, the network is
+slow. Where the steps are too few or too different to tell, the ratios of single activities (paces) may.
 """
 
 from __future__ import annotations
@@ -13,85 +15,73 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from math import exp, lgamma, log, log1p
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.statistics import MAD_TO_DEVIATION, others_median, upper_quantile
-from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.own_steps import OwnSteps, own_steps
-from htagraph.queries.peers import peers, rank_roles
-from htagraph.queries.rank_speed import rank_pace, rank_speed
+from htagraph.core.statistics import MAD_TO_DEVIATION, MOST, others_median, upper_quantile
 
-__all__ = ["Excess", "Paces", "SlowRanks", "Speed", "SpeedOf", "excess_of", "slow_among", "slow_ranks", "slow_steps"]
+__all__ = ["Excess", "Paces", "compare", "slow_steps"]
 
 Paces: TypeAlias = Callable[[Array], Sequence[Array]]
-"""The paces of some ranks, given by position: time by rank and batch for one kind of work each (`rank_pace`)."""
-SpeedOf: TypeAlias = Callable[[Array, Array, bool], Array]
-"""What `rank_speed` returns, given positions of ranks, numbers of steps, and whether it is about kernels."""
+"""The paces of some units, given by position: time by unit and batch, for one kind of work each."""
 _CHANCE = 5e-3
-"""Probability that a rank of a job is slower than its peers by that much by chance, judged by the spread of its steps.
+"""Probability that a unit is slower than its peers by that much by chance, judged by the spread of its draws.
 
 Chosen: one of 200 jobs passes this test by chance if steps are independent draws, and fewer pass the next one, too.
 Doubled, a difference of 4.0 instead of 4.5 standard errors suffices in a job of 4 ranks and 5 steps."""
-_CHANCE_OF_TWO = 1e-3
-"""The same for two ranks, where no other rank shows how much ranks differ.
+_CHANCE_OF_LITTLE = 1e-3
+"""The same where there is half the evidence: two units, where no other shows how much units differ, or a single draw,
+where the other units are all the evidence.
 
-Chosen: measured with noise that lasts for several steps, 0 to 6 % of jobs without a slow rank have one, with `_CHANCE`
-0 to 12 %. Doubled, 6.0 instead of 7.2 standard errors suffice in a job of 5 steps."""
+Chosen: measured with noise that lasts for several steps, 0 to 6 % of jobs of two ranks without a slow one have one,
+with `_CHANCE` 0 to 12 %. Doubled, 6.0 instead of 7.2 standard errors suffice in a job of 5 steps."""
 _CHANCE_BETWEEN = 0.08
-"""The same judged by the differences between the other ranks, in a job of several steps.
+"""The same judged by the differences between the other units, in several draws.
 
 Chosen: this second test alone need not convince; it protects from ranks that differ for good, or for several steps in a
 row. Measured on generated noise: without it 4 to 30 % of jobs whose noise lasts several steps have a false straggler,
 with it 0 to 2 %. Doubled, a rank of four must exceed the others by 3.3 instead of 4.8 of their deviations."""
-_CHANCE_IN_ONE_STEP = 1e-3
-"""The same in a recording of a single step, where the other ranks are all the evidence.
-
-Chosen: as `_CHANCE`. Doubled, a rank of eight must exceed the others by 6.6 instead of 7.7 of their deviations."""
-_MIN_ERRORS_TO_NEXT = 2.0
-"""Standard errors by which a slow rank's steps exceed those of every other rank, at least: the next may be as slow.
-
-Chosen: few pairs of equally slow ranks differ by more. Doubled, one of two ranks 10 and 13 % slower is missed."""
 _CHANCE_BETWEEN_FEW = 0.03
 """The same among few other ranks, whose differences beyond what errors explain add to the error.
 
 Chosen: measured on generated noise, 0 to 1.3 % of jobs of 4 ranks have a false straggler (without this rule 0 to
 0.5 %), and slow ranks are found at about four fifths of the difference. Doubled, ranks of a real job that differ by 1 %
 for good have one."""
+_MIN_ERRORS_TO_NEXT = 2.0
+"""Standard errors by which a slow rank's steps exceed those of every other rank, at least: the next may be as slow.
+
+Chosen: few pairs of equally slow ranks differ by more. Doubled, one of two ranks 10 and 13 % slower is missed."""
 _FEW_PEERS = 3
 """Other ranks up to which their spread alone is no measure of how much ranks differ: of three values it is often far
 too small or too large. Chosen; measured as above. Doubled, noise that lasts makes 3.5 % false stragglers of 8 ranks
 instead of 1 %."""
-_MIN_PEERS_BETWEEN = 2
-"""Peers whose differences show how much ranks differ: with one, there is no difference. It cannot be doubled."""
-_MIN_STAGES = 3
-"""Stages of a single pipeline that can be compared: of two, nobody can tell which one is as it should be. Doubled,
-pipelines of three to five stages are not judged."""
 _MEDIAN_VARIANCE = 1.57
 """Variance of a median over that of a mean of as many normal values: pi / 2. Doubled, errors are 1.4 times as large."""
 _FEW_STEPS = 5
-"""Up to so many steps the spread is the standard deviation; beyond, the median deviation, which no outlier changes.
+"""Up to so many steps the spread is the standard deviation; beyond, the median deviation, which no outlier changes, and
+the correlation of one step's difference with the next one's is estimated, which with fewer is mostly chance.
 
 Chosen: a median of five deviations is often far too small by chance (measured: 1.8 % false alarms instead of 0.2 % with
 two ranks and five steps). Doubled, one outlier in ten steps hides a rank that is 2 % slower."""
-_MIN_STEPS_FOR_TREND = 6
-"""Steps from which the correlation of one step's difference with the next one's is estimated. Chosen: with fewer the
-estimate is mostly chance. Doubled, in jobs of 6 to 11 steps, only the differences between ranks protect from noise that
-lasts."""
 _MAX_TREND = 0.9
 """The largest correlation of successive steps that is assumed: errors then are 4.4 times as large. Chosen. It cannot be
 doubled."""
 _LEAST_ERROR = 1e-4
 """The least standard error, as a share of a step: for jobs without any noise. Chosen: below what matters to anybody.
 Doubled, a rank without any noise must be 0.1 % slower, which is below what counts as a straggler."""
-_MIN_SHARE_IN_WORK = 0.5
-"""Share of a rank's excess that remains if transfers take no time, at least: else its network is slow, not the rank.
+_CHANCE_OF_DELAYS = 0.01
+"""Probability that the largest difference of any rank in any step stands out by chance, and that delays which strike
+any rank alike strike this one as often and as evenly.
 
-Chosen: the middle between none and all of it. It cannot be doubled; at 0.9 a slow rank whose transfers vary as much as
-a tenth of its excess is missed."""
+Chosen: a step of ten in a job of four ranks stands out from 4.4 deviations; with four ranks five delays at any
+distance suffice, or three at equal distances; with eight ranks four. Doubled, 4.1 deviations suffice, and four delays
+of one rank of four."""
+_MIN_EVEN = 3
+"""Delays that are needed: two have a single distance, which is equal to no other. Doubled, a rank must be held up six
+times, for which a recording of ten steps has no room."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,81 +101,33 @@ class Excess:
     that are not slow."""
 
 
-class Speed(NamedTuple):
-    """How much longer a stage takes for the same work than the others."""
-
-    ratio: float
-    """The time for the same work, as a multiple of the others' median."""
-    kinds: tuple[str, ...]
-    """The kinds of activity that are slower: those of the device, or those of the host."""
-
-
-@dataclass(frozen=True, eq=False)
-class SlowRanks(Excess):
-    """The same for all ranks of a job, each compared with the ranks of its role."""
-
-    own: npt.NDArray[np.float64]
-    """By rank: median over the steps of what it takes by itself, ns."""
-    lasted_ns: float
-    """Median time from step to step as recorded, ns; NaN if nothing compares."""
-    steps: npt.NDArray[np.int64]
-    """Numbers of the steps, the columns of `when`; -1 alone for a job without steps."""
-    roles: npt.NDArray[np.int64]
-    """By rank: a number shared by ranks that do the same work by design (`rank_roles`)."""
-    stage: Speed | None
-    """How the slow rank's work compares with that of the other stages, if it is one of a single pipeline."""
-    by_step: npt.NDArray[np.float64]
-    """By rank and step: what the rank takes by itself, ns; NaN where unknown."""
-
-
-def slow_ranks(graph: DependencyGraph) -> SlowRanks:
-    """Return how much longer each rank takes for its steps than the ranks of its role do, and whether by chance.
+def compare(
+    times: Array, roles: Array | None = None, *, work: Array | None = None, paces: Paces | None = None
+) -> Excess:
+    """Return how much longer each unit takes than its peers, the other units of its role, and whether by chance.
 
     Args:
-        graph: the job.
+        times: by unit and draw (rank and step), ns; NaN where unknown. A unit that lacks most draws is left out, and so
+            is a draw that one of the others lacks.
+        roles: by unit, a number shared by the units that do the same work by design; None if all do.
+        work: the same times as if transfers took no time, ns; None where none are part of them.
+        paces: compares single activities of some units; asked where none of a role is slow by its draws.
+
+    Example:
+        >>> compare(np.array([[50.0, 52, 51], [51, 50, 52], [1010, 1012, 1009]])).slow.tolist()
+        [False, False, True]
     """
-    peer = peers(graph)
-
-    def paces(rows: Array) -> list[Array]:
-        return [rank_pace(graph, rows, peer, device=each) for each in (True, False)]
-
-    def speed_of(rows: Array, steps: Array, device: bool) -> Array:  # noqa: FBT001 - a `SpeedOf`
-        return rank_speed(graph, rows, steps, device=device)
-
-    return slow_among(own_steps(graph), rank_roles(graph), paces, speed_of)
-
-
-def slow_among(times: OwnSteps, of_ranks: tuple[Array, Array], paces: Paces, speed_of: SpeedOf) -> SlowRanks:
-    """Return what `slow_ranks` does, of a job whose work is compared elsewhere.
-
-    Args:
-        times: how long each rank takes for each step by itself.
-        of_ranks: the role and the pipeline of each rank (`rank_roles`).
-        paces: compares single activities of ranks.
-        speed_of: compares stages of a pipeline.
-    """
-    whole = _nothing(*times.own.shape)
-    roles, pipeline = of_ranks
-    stages: dict[int, Speed] = {}
+    whole = _nothing(*times.shape)
+    roles = np.zeros(len(times), np.int64) if roles is None else roles
     for number in np.unique(roles).tolist():
         rows = np.flatnonzero(roles == number)
         if len(rows) > 1:
-            of_role = excess_of(times.own[rows], times.work[rows])
-            _put(whole, rows, _by_pace(of_role, [] if of_role.slow.any() else paces(rows)))
-    for number in np.unique(pipeline).tolist():
-        rows = np.flatnonzero(pipeline == number)
-        if len(rows) >= _MIN_STAGES and np.isnan(whole.excess[rows]).all():
-            of_stages, speed = _of_stages(speed_of, rows, times.steps)
-            _put(whole, rows, of_stages)
-            stages |= dict.fromkeys(rows[of_stages.slow].tolist(), speed)
-    if int(whole.slow.sum()) > 1:  # of several roles, only the rank that takes longest can hold up the job
-        whole.slow[:] &= whole.in_slow == whole.in_slow[whole.slow].max()
-        whole.when[~whole.slow] = False
-    return SlowRanks(
-        whole.excess, whole.error, whole.slow, whole.when, np.where(whole.slow, whole.in_slow, np.nan),
-        _row_medians(times.own), _median(times.lasted), times.steps, roles,
-        stages.get(int(whole.slow.argmax())) if whole.slow.any() else None, times.own,
-    )  # fmt: skip
+            of_role = _of_role(times[rows], None if work is None else work[rows])
+            if paces is not None and not of_role.slow.any():
+                of_role = _by_pace(of_role, paces(rows))
+            for field in fields(Excess):
+                getattr(whole, field.name)[rows] = getattr(of_role, field.name)
+    return whole
 
 
 def _nothing(ranks: int, steps: int) -> Excess:
@@ -194,42 +136,11 @@ def _nothing(ranks: int, steps: int) -> Excess:
     return Excess(unknown[0], unknown[1], np.zeros(ranks, np.bool_), np.zeros((ranks, steps), np.bool_), unknown[2])
 
 
-def _put(whole: Excess, rows: Array, part: Excess) -> None:
-    """Write the excess of some ranks to their rows."""
-    for field in fields(Excess):
-        getattr(whole, field.name)[rows] = getattr(part, field.name)
-
-
-def _of_stages(speed_of: SpeedOf, rows: Array, steps: Array) -> tuple[Excess, Speed]:
-    """Return the excess of the stages of a single pipeline, which differ by design: by how fast they do like work.
-
-    Also how fast the slow one is, which says nothing if none is slow.
-    """
-    both = []
-    for kinds, device in ((("computation", "memory"), True), (("host",), False)):
-        speed = speed_of(rows, steps, device)
-        excess = excess_of(speed)
-        own = _row_medians(speed)
-        at = int(excess.slow.argmax())
-        both.append((excess, Speed(float(own[at] / np.median(np.delete(own, at))), kinds)))
-    return max(both, key=lambda each: (each[0].slow.any(), np.isfinite(each[0].excess).any()))
-
-
-def excess_of(own: Array, work: Array | None = None) -> Excess:
-    """Return how much longer each of some ranks takes for its steps than the others, and whether by chance.
-
-    Args:
-        own: own time by rank and step, ns; NaN where unknown. A rank that lacks most steps is left out, and so is a
-            step that one of the others lacks.
-        work: the same as if transfers took no time, ns; None where none are part of `own`.
-
-    Example:
-        >>> excess_of(np.array([[50.0, 52, 51], [51, 50, 52], [1010, 1012, 1009]])).slow.tolist()
-        [False, False, True]
-    """
+def _of_role(own: Array, work: Array | None) -> Excess:
+    """Return what `compare` does for the units of one role."""
     result = _nothing(*own.shape)
     known = np.isfinite(own)
-    ranks = np.flatnonzero(known.mean(axis=1) > 0.5) if own.shape[1] else np.zeros(0, np.int64)
+    ranks = np.flatnonzero(known.mean(axis=1) > MOST) if own.shape[1] else np.zeros(0, np.int64)
     steps = np.flatnonzero(known[ranks].all(axis=0)) if len(ranks) > 1 else np.zeros(0, np.int64)
     if not len(steps):
         return result
@@ -276,7 +187,7 @@ def _beyond(times: Array) -> npt.NDArray[np.float64]:
 
 def _is_work(beyond: Array, beyond_in_work: Array, at: int, steps: Array) -> bool:
     """Return whether what a rank exceeds its peers by in some steps is its work, and not the transfers."""
-    return bool(np.median(beyond_in_work[at, steps]) >= _MIN_SHARE_IN_WORK * np.median(beyond[at, steps]))
+    return bool(np.median(beyond_in_work[at, steps]) >= MOST * np.median(beyond[at, steps]))
 
 
 def _compared(times: Array, floor: float, *, means: bool = False) -> tuple[Array, Array, int, bool]:
@@ -316,7 +227,7 @@ def _errors(differences: Array, typical: Array, *, means: bool) -> npt.NDArray[n
 def _lengthened(differences: Array, typical: Array, spread: float) -> float:
     """Return the factor of errors where a step's difference resembles the one before: such steps are fewer facts."""
     count = differences.shape[1]
-    if count < _MIN_STEPS_FOR_TREND or not spread:
+    if count <= _FEW_STEPS or not spread:
         return 1.0
     rest = np.clip(differences - typical[:, None], -3 * spread, 3 * spread)
     total = float((rest**2).sum())
@@ -337,20 +248,20 @@ def _more_than_chance(times: Array, typical: Array, errors: Array, at: int, floo
     freedom = (count - 1) * max(1.0, (size - 1) / 2)
     if count > 1:
         next_one = float(np.median(times[at] - np.delete(times, at, 0), axis=1).min())
-        chance = _CHANCE if size > _MIN_PEERS_BETWEEN else _CHANCE_OF_TWO
+        chance = _CHANCE if size > 2 else _CHANCE_OF_LITTLE
         if typical[at] < upper_quantile(chance / size, freedom) * errors[at]:
             return False
         if next_one < _MIN_ERRORS_TO_NEXT * errors[at]:
             return False
     rest = np.delete(typical, at)
-    if len(rest) < _MIN_PEERS_BETWEEN:
+    if len(rest) < 2:
         return count > 1
-    if count == 1 and len(rest) <= _MIN_PEERS_BETWEEN:
+    if count == 1 and len(rest) <= 2:
         return False
     beyond = float(typical[at] - rest.mean())
     if count > 1 and len(rest) <= _FEW_PEERS:
         return beyond >= _needed_among_few(rest, np.delete(errors, at), max(float(errors[at]), floor), freedom)
-    chance = _CHANCE_BETWEEN if count > 1 else _CHANCE_IN_ONE_STEP
+    chance = _CHANCE_BETWEEN if count > 1 else _CHANCE_OF_LITTLE
     needed = upper_quantile(chance / size, len(rest) - 1) * np.sqrt(1 + 1 / len(rest))
     return bool(beyond >= needed * max(float(rest.std(ddof=1)), floor))
 
@@ -371,33 +282,6 @@ def _needed_among_few(rest: Array, errors: Array, error: float, freedom: float) 
     both = between + error**2
     of_both = both**2 / (between**2 / (count - 1) + error**4 / freedom)
     return float(upper_quantile(_CHANCE_BETWEEN_FEW / (count + 1), of_both) * np.sqrt(both))
-
-
-def _row_medians(values: Array) -> npt.NDArray[np.float64]:
-    """Return the median of the known values of each row; NaN without any."""
-    return np.array([_median(row) for row in values], np.float64)
-
-
-def _median(values: Array) -> float:
-    """Return the median of the known values; NaN without any."""
-    known = values[np.isfinite(values)]
-    return float(np.median(known)) if len(known) else float("nan")
-
-
-_CHANCE_OF_LARGEST = 0.01
-"""Probability that the largest difference of any rank in any step stands out by chance. Chosen: what stands out must
-also recur. Doubled, a step of ten in a job of four ranks stands out from 4.1 instead of 4.4 deviations."""
-_CHANCE_OF_ONE_RANK = 0.01
-"""Probability that delays which strike any rank alike strike this one as often and as evenly.
-
-Chosen: with four ranks five delays at any distance, or three at equal distances; with eight ranks four. That a job has
-as many delays and all of one rank is rarer than this. Doubled, four delays of one rank of four suffice."""
-_MIN_EVEN = 3
-"""Delays that are needed: two have a single distance, which is equal to no other. Doubled, a rank must be held up six
-times, for which a recording of ten steps has no room."""
-_SAME_SIZE = 0.5
-"""Share of a rank's median delay from which delays of other ranks count as of the same kind. Chosen. Doubled, smaller
-delays of others, which happen in all jobs, are not counted, and a rank is named on weaker evidence."""
 
 
 def slow_steps(differences: Array, floor: float) -> tuple[int, npt.NDArray[np.bool_]]:
@@ -423,16 +307,16 @@ def slow_steps(differences: Array, floor: float) -> tuple[int, npt.NDArray[np.bo
     spread = np.sqrt((faster**2).mean(axis=1))
     spread = np.maximum(np.maximum(spread, np.median(spread)), floor)
     freedom = (count - 1) * max(1.0, (ranks - 1) / 2)
-    stands_out = rest > upper_quantile(_CHANCE_OF_LARGEST / rest.size, freedom) * spread[:, None]
+    stands_out = rest > upper_quantile(_CHANCE_OF_DELAYS / rest.size, freedom) * spread[:, None]
     row = int(np.where(stands_out, rest, 0).sum(axis=1).argmax())
     steps = stands_out[row]
     begins = _begins(steps)
     if len(begins) < _MIN_EVEN:
         return -1, none
-    alike = stands_out & (rest > _SAME_SIZE * np.median(rest[row][steps]))
+    alike = stands_out & (rest > MOST * np.median(rest[row][steps]))
     others = sum(len(_begins(each)) for at, each in enumerate(alike) if at != row)
     chance = ranks * _at_least(len(begins), len(begins) + others, 1 / ranks) * _chance_of_distances(begins, count)
-    return (row, steps) if chance < _CHANCE_OF_ONE_RANK else (-1, none)
+    return (row, steps) if chance < _CHANCE_OF_DELAYS else (-1, none)
 
 
 def _begins(steps: Array) -> npt.NDArray[np.int64]:

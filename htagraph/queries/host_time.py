@@ -9,9 +9,11 @@ import numpy as np
 from htagraph.core.arrays import Array, coded
 from htagraph.core.kinds import OPERATORS, ActivityKind, GapKind, of_kinds
 from htagraph.core.naming import is_source_frame, names_that
+from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.pauses import CAUSES
+from htagraph.queries.interruptions import LONG_NS
 from htagraph.queries.paths import CATEGORIES, path_to
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     from htagraph.queries.paths import CriticalPath
 
-__all__ = ["LATE_REASONS", "LONG_PAUSE_NS", "first_calls", "host_pauses", "late_reason"]
+__all__ = ["LATE_REASONS", "first_calls", "host_pauses", "late_reason"]
 
 _CATEGORIES = ("host", "launch", "sync")
 _KEYS = ["what", "inside", "before", "rank"]
@@ -43,18 +45,12 @@ PAUSES = Table(
 LATE_REASONS = ("loader", "ranks", "pauses", "launches", "few")
 """What the host does while its device waits: it waits for its data loader; for other ranks or for transfers; it is busy
 or pauses for long with something else; it works on many small things; or on few."""
-LONG_PAUSE_NS = 1_000_000
-"""ns; a single activity or pause of the host this long is no cost of launching. Chosen: dispatch of an operator takes
-some 10 µs. Doubled, CUDA graphs are advised where pauses of 1 to 2 ms dominate."""
 _MAX_WAITS = 24
 """How many waits of a device are looked into, the longest. Chosen: where few pauses are the reason, they are most of
 the time. Doubled, a summary takes a few ms longer."""
 _MANY = 30
 """Waits of a device; fewer are no sign of many small pieces of work. Chosen: a training step has hundreds. Doubled, a
 recording of 30 to 60 kernels is not advised to use CUDA graphs."""
-_MIN_LOOKED_INTO = 0.5
-"""Share of the time in which a device waits for its host; where the longest waits are less of it, the rest are many
-short ones, and these are the reason. Chosen: the larger part. Doubled, it is always many small things."""
 _CALLS = (ActivityKind.LAUNCH, ActivityKind.RUNTIME)
 _MIN_NS = 5_000_000
 """ns; chosen: making a context takes some 100 ms and a stream some ms, while a steady call takes µs. Doubled, streams
@@ -65,9 +61,6 @@ Chosen: loading a library takes some 100 ms, pauses of a host some 10 ms. Double
 _TIMES = 100
 """How many times the median of the later calls the first one takes. Chosen: those that load code take a thousand times
 as long, while calls that sometimes wait differ by ten. Doubled, functions that always take 50 µs need 10 ms."""
-_MOST = 0.5
-"""Share of the ranks that call a function on which its first call is as long; else it was a pause of one rank. It
-cannot be doubled."""
 
 
 @described(PAUSES)
@@ -115,14 +108,14 @@ def late_reason(graph: DependencyGraph, rank: int) -> str:
     """
     time = np.zeros(len(LATE_REASONS) - 1)
     waits, share, count = _waits(graph, rank)
-    if waits and share < _MIN_LOOKED_INTO:
+    if waits and share < MOST:
         return "launches"
     for work, since in waits:
         segments = path_to(graph, np.array([2 * work]), since).segments
         elsewhere = graph.activities.rank[segments.place] != rank
         category = segments.category
         whole = np.bincount(segments.activity, segments.length)[segments.activity]  # slices of one activity are one
-        long = np.where(segments.gap != 0, segments.length, whole) >= LONG_PAUSE_NS
+        long = np.where(segments.gap != 0, segments.length, whole) >= LONG_NS
         of_ranks = elsewhere | (category == CATEGORIES.index("communication"))
         reason = np.select([category == CATEGORIES.index("data_loading"), of_ranks, long], [0, 1, 2], 3)
         time += np.bincount(reason, segments.length, len(time))
@@ -266,7 +259,7 @@ def _is_first(graph: DependencyGraph, alike: Array, call: int, least_ns: int) ->
     own = of_ranks[int(np.searchsorted(ranks, acts.rank[call]))]
     if own[0] != call or not _is_long(acts.duration[own], least_ns):
         return False
-    return float(np.mean([_is_long(acts.duration[each], least_ns) for each in of_ranks])) > _MOST
+    return float(np.mean([_is_long(acts.duration[each], least_ns) for each in of_ranks])) > MOST
 
 
 def _is_long(duration: Array, least_ns: int) -> bool:

@@ -15,8 +15,10 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, coded
 from htagraph.core.computing import once
 from htagraph.core.intervals import union
-from htagraph.core.kinds import BETWEEN, BLOCKING, LAUNCHES, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.core.kinds import BLOCKING, LAUNCHES, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.core.naming import is_compiling, is_data_loader, is_wait, names_that
+from htagraph.core.statistics import MOST, middles
+from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.queries.peers import alike
 from htagraph.queries.weights import OwnTime
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
-    "LEAST_NS",
+    "LONG_NS",
     "InterruptedRanks",
     "Interruptions",
     "interrupted",
@@ -33,13 +35,11 @@ __all__ = [
     "places_of",
 ]
 
-_MIN_TIMES = 10
-"""How many times as long as usual a stretch must be. Chosen: other sizes of an operator's arguments seldom change the
-time of its dispatch by more than a few times. Doubled, stops of 1 to 2 ms in code that usually takes 0.1 ms are not
-found."""
-_MIN_DEVIATIONS = 10.0
-"""How many median absolute deviations beyond its usual time a stretch must last. Chosen: beyond the tail of skewed
-distributions too. Doubled, stops in code whose time varies are not found."""
+_FAR = 10
+"""How many times as long as usual a stretch must be, and how many median absolute deviations beyond its usual time.
+Chosen: other sizes of an operator's arguments seldom change the time of its dispatch by more than a few times, and
+times have skewed distributions. Doubled, stops of 1 to 2 ms in code that usually takes 0.1 ms, or whose time varies,
+are not found."""
 _MIN_CALLS = 4
 """How many times code must have been recorded for its usual time to be known. Chosen: one long of four leaves the
 median as it is. Doubled, stops in code that runs 4 to 7 times are not found."""
@@ -52,11 +52,6 @@ code that is slow every second time counts as interrupted."""
 _MIN_PLACES = 5
 """How many different places must have been hit, and how often a job must have been. Chosen: what an operator does
 itself is long in that operator, not in five. Doubled, short recordings of few stops are not recognized."""
-_MAX_OF_ONE = 0.5
-"""Share of the time that may be in one place. Chosen: else it is likely that place's own work. It cannot be doubled; at
-1, one operator that is slow for certain arguments counts as interrupted."""
-_NO_STEP = np.iinfo(np.int32).max
-"""The number of the first step of a rank that has none: no step has a larger one. A mark; no result depends on it."""
 _CODE = (
     ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.PYTHON, ActivityKind.LAUNCH,
     ActivityKind.RECORD, ActivityKind.WAIT, ActivityKind.RUNTIME,
@@ -71,10 +66,10 @@ _MIN_RATIO = 1.5
 percent. Doubled, eight ranks on two cores, which go on two by two 2.7 times as often as by chance, have no pattern."""
 _IDLE = (GapKind.STREAM_IDLE, GapKind.LAUNCH_EXCESS)
 """What a stream's wait for a launch is, where an earlier kernel or copy ended after the call had begun; and else."""
-LEAST_NS: Final = 1_000_000
-"""ns; a stretch of host code must last this long to be one. Chosen: the dispatch of an operator takes some 10 µs, a
-time slice of an operating system 1 to 10 ms, and a full run of Python's garbage collector more than 1 ms where it
-matters. Doubled, stops of 1 to 2 ms are not found."""
+LONG_NS: Final = 1_000_000
+"""ns; a stretch of host code this long is neither dispatch nor launching. Chosen: the dispatch of an operator takes
+some 10 µs, a time slice of an operating system 1 to 10 ms, and a full run of Python's garbage collector more than 1 ms
+where it matters. Doubled, stops of 1 to 2 ms are not found, and CUDA graphs are advised where such pauses dominate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +118,7 @@ def interrupted(graph: DependencyGraph) -> Interruptions:
         0
     """
     edge, vertex, owner, length = _stretches(graph)
-    long = np.flatnonzero(length >= LEAST_NS)
+    long = np.flatnonzero(length >= LONG_NS)
     long = long[_may_count(graph, owner[long], vertex[long])]
     if not _in_many_places(graph, owner[long], vertex[long], length[long]):
         return _chosen(edge, vertex, owner, length, long[:0], long[:0])
@@ -231,9 +226,7 @@ def _stretches(graph: DependencyGraph) -> tuple[Array, Array, Array, Array]:
     """Return (edge or -1, the moment of its end, owner or -1, length in ns) of all stretches of host code."""
     edges, kind = graph.edges, np.append(graph.activities.kind, np.int8(-1))
     rows = np.flatnonzero((edges.kind == EdgeKind.BODY) & of_kinds(kind[edges.activity], _CODE))
-    between = np.flatnonzero(of_kinds(edges.kind, BETWEEN) & (graph.gap_kind[edges.target] == GapKind.HOST_UNTRACED))
-    between = between[graph.binding[edges.target[between]] == between]
-    gaps = edges.target[between].astype(np.int64)
+    gaps = edges.target[untraced_edges(graph)].astype(np.int64)
     none = np.full(len(gaps), -1)
     return (
         np.concatenate((rows, none)),
@@ -273,7 +266,7 @@ def _runs_first(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
 def _in_many_places(graph: DependencyGraph, owner: Array, vertex: Array, length: Array) -> bool:
     """Return whether so many stretches are in different places, with no place that has most of the time."""
     time = np.bincount(places_of(graph, owner, vertex), length, 2 * len(graph.names))
-    return int((time > 0).sum()) >= _MIN_PLACES and float(time.max()) <= _MAX_OF_ONE * float(time.sum())
+    return int((time > 0).sum()) >= _MIN_PLACES and float(time.max()) <= MOST * float(time.sum())
 
 
 def _only_in_first_steps(graph: DependencyGraph, vertex: Array) -> bool:
@@ -282,11 +275,13 @@ def _only_in_first_steps(graph: DependencyGraph, vertex: Array) -> bool:
     inside = acts.step >= 0
     if len(np.unique(acts.step[inside])) < 2:
         return False
-    first = {rank: acts.step[of_rank][inside[of_rank]].min(initial=_NO_STEP) for rank, of_rank in (
-        (rank, acts.of_rank(rank)) for rank in graph.ranks
-    )}  # fmt: skip
     at = vertex >> 1
-    return all(step <= first[rank] for rank, step in zip(acts.rank[at].tolist(), acts.step[at].tolist(), strict=True))
+    for rank in np.unique(acts.rank[at]).tolist():
+        of_rank = acts.of_rank(rank)
+        steps = acts.step[of_rank][inside[of_rank]]
+        if len(steps) and (acts.step[at][acts.rank[at] == rank] > steps.min()).any():
+            return False
+    return True
 
 
 def _usual(graph: DependencyGraph, stretches: tuple[Array, Array, Array, Array], long: Array) -> npt.NDArray[np.int64]:
@@ -302,8 +297,8 @@ def _usual(graph: DependencyGraph, stretches: tuple[Array, Array, Array, Array],
     begin = np.where(stretches[0][rows] >= 0, graph.edges.source[stretches[0][rows]], graph.edges.source[edge])
     code = coded(name[rows], *_named(graph, begin), *_named(graph, vertex[rows]))
     middle, deviation, count = _middles(length[rows], code)
-    least = np.maximum(_MIN_TIMES * middle, middle + _MIN_DEVIATIONS * deviation)
-    often = np.bincount(code, length[rows] >= np.maximum(least, LEAST_NS))[code]
+    least = np.maximum(_FAR * middle, middle + _FAR * deviation)
+    often = np.bincount(code, length[rows] >= np.maximum(least, LONG_NS))[code]
     if len(graph.ranks) < 2 and len(np.unique(acts.step[acts.step >= 0])) < 2:
         known = (count >= _MIN_CALLS_ONCE) & (name[rows] >= 0) & bool(acts.on_device.any())
         known &= ~of_kinds(np.append(acts.kind, np.int8(-1))[owner[rows]], (ActivityKind.PYTHON,))
@@ -312,7 +307,7 @@ def _usual(graph: DependencyGraph, stretches: tuple[Array, Array, Array, Array],
         place = alike(graph)[1][vertex[rows] >> 1] * 2 + (vertex[rows] & 1)
         there, _, peers = _middles(length[rows], coded(place, code))
         known, usual = (count >= _MIN_CALLS) & (peers > 1), np.maximum(middle, there)
-    known &= (often <= _MAX_SHARE * count) & (length[rows] >= np.maximum(least, _MIN_TIMES * usual))
+    known &= (often <= _MAX_SHARE * count) & (length[rows] >= np.maximum(least, _FAR * usual))
     return np.where(known, usual, -1)[at].astype(np.int64)
 
 
@@ -323,12 +318,8 @@ def _named(graph: DependencyGraph, vertex: Array) -> tuple[Array, Array]:
 
 def _middles(values: Array, group: Array) -> tuple[Array, Array, Array]:
     """Return, for each value, the lower median of its group, the median deviation from it, and how many there are."""
-    size = np.bincount(group)
-    first = np.cumsum(size) - size
-    middle = values[np.lexsort((values, group))][first + (size - 1) // 2][group]
-    away = np.abs(values - middle)
-    deviation = away[np.lexsort((away, group))][first + (size - 1) // 2][group]
-    return middle, deviation, size[group]
+    middle = middles(values, group)[0]
+    return middle, middles(np.abs(values - middle), group)[0], np.bincount(group)[group]
 
 
 def _of_streams(graph: DependencyGraph, found: Interruptions) -> tuple[Array, Array, Array]:

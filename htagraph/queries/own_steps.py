@@ -13,7 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
+from htagraph.core.computing import once
 from htagraph.core.kinds import TRANSFERS, ActivityKind, EdgeKind, of_kinds
+from htagraph.core.statistics import middles
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER
@@ -36,6 +38,7 @@ class OwnSteps:
     """The same as recorded, others waited for, ns."""
 
 
+@once
 def own_steps(graph: DependencyGraph) -> OwnSteps:
     """Return how long each rank takes for each step by itself, without waiting for others.
 
@@ -75,7 +78,10 @@ def times_alone(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDAr
     """
     waits = graph.waits
     transfer = np.zeros(len(graph.activities), np.int64)
-    transfer[waits.activity] = np.where(waits.collective >= 0, _middle(waits.transfer, waits.collective), waits.pure)
+    transfer[waits.activity] = waits.pure
+    met = waits.collective >= 0
+    low, high = middles(waits.transfer[met], waits.collective[met])
+    transfer[waits.activity[met]] = (low + high) // 2
     gap = graph.gap.copy()
     gap[_released(graph)[waits.activity]] = 0  # unexplained time at the end of a transfer is no work
     alone, working = (
@@ -117,18 +123,6 @@ def _released(graph: DependencyGraph) -> npt.NDArray[np.int64]:
     released = 2 * np.arange(len(graph.activities)) + 1
     released[edges.activity[ends]] = edges.target[ends]
     return released
-
-
-def _middle(values: Array, group: Array) -> npt.NDArray[np.int64]:
-    """Return, for each value, the median of its group; 0 for group -1."""
-    order = np.lexsort((values, group))
-    order = order[group[order] >= 0]
-    number, first, size = np.unique(group[order], return_index=True, return_counts=True)
-    ordered = values[order]
-    middle = (ordered[first + (size - 1) // 2] + ordered[first + size // 2]) // 2
-    out = np.zeros(len(values), np.int64)
-    out[order] = middle[np.searchsorted(number, group[order])]
-    return out
 
 
 def _step_of(graph: DependencyGraph, activity: Array, place: Array, collective: Array) -> npt.NDArray[np.int64]:

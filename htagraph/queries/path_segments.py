@@ -12,6 +12,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import CATEGORIES, EDGES, ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import has_loader_workers, names_that
+from htagraph.core.statistics import MOST
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import in_data_loader
 
@@ -20,18 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["CATEGORIES", "HOST_CATEGORIES", "NO_EDGE", "Bound", "Segments", "bound_of", "segments_of"]
 
-_MIN_WAITING_STEPS = 0.5
-"""Share of the calls of a loader with workers that must wait on the path. Chosen: most of them. It cannot be doubled;
-at 1, one batch that was ready in time would make the workers look fast enough."""
 _MIN_BATCHES = 2
 """Batches that a rank asks for from which on waits for most of them set the pace. Chosen: one wait may be by chance.
 Doubled, recordings of two and three steps name workers only if these take most of the path."""
 _MIN_WAIT_SHARE = 0.05
 """Share of the path that waits for workers. Chosen: less than the spread of steps is no bound. Doubled, loaders that
 are 5 to 10 % slower than a step are not named as what bounds the job."""
-_MOST = 50.0
-"""Percent of the path from which waits for workers bound the job, however few batches they are. Chosen: the larger
-part; several workers deliver at once, and a few waits are for all of their batches. It cannot be doubled."""
 HOST_CATEGORIES = ("host", "launch", "sync")
 """Categories of a path that are one cause, the host: what it runs, its launches, its returns from blocking calls."""
 _OF_KIND: dict[Any, str] = dict.fromkeys(ActivityKind, "host") | {
@@ -224,5 +219,5 @@ def _waits_for_workers(path: CriticalPath, parts: Segments, loading: Array) -> t
     waited = int((lasts >= _MIN_WAIT_SHARE * total / max(1.0, expected)).sum())
     share = 100 * float(lasts.sum()) / max(1, total)
     several = expected >= _MIN_BATCHES
-    often = several and share >= 100 * _MIN_WAIT_SHARE and waited >= _MIN_WAITING_STEPS * expected
-    return often or share >= _MOST, (waited, round(expected))
+    often = several and share >= 100 * _MIN_WAIT_SHARE and waited >= MOST * expected
+    return often or share >= 100 * MOST, (waited, round(expected))

@@ -78,8 +78,6 @@ _GAP_CODES = 64
 _MAIN_ACTIVITIES = 3
 """How many activities `CriticalPath.near` names per row. Chosen to fit a line; no figure depends on it."""
 _DEVICE_CATEGORIES = tuple(CATEGORIES.index(word) for word in ("computation", "communication", "memory"))
-_NO_EDGE = -1
-"""Where an array of edges has none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,8 +361,8 @@ def ways_beside(path: CriticalPath, count: int, least: int = 0) -> list[Way]:
     order = np.argsort(slack, kind="stable")
     candidates = np.concatenate((edges.source[merging], ending))[order].astype(np.int64)
     own = np.concatenate((_work(graph)[merging], np.zeros(len(ending), np.int64)))[order]
-    edge = np.concatenate((merging, np.full(len(ending), _NO_EDGE)))[order]
-    before[on_path | (time <= start)] = _NO_EDGE
+    edge = np.concatenate((merging, np.full(len(ending), NO_EDGE)))[order]
+    before[on_path | (time <= start)] = NO_EDGE
     ways = []
     for i in traverse.detours(before, edges.source, weight, on_path, candidates, own, max(least, 1), count):
         vertices = traverse.walk_back(before, edges.source, time, int(candidates[i]), start)

@@ -1,26 +1,160 @@
-"""How fast each rank does work of the same names, where ranks do different amounts of it by design.
+"""Which ranks, or stages of pipelines, are slower than their peers: by their own steps, by like work, by their pace.
 
-The stages of a pipeline have different layers. A slow device or host takes longer for whatever it does; a stage with
-more to do takes longer for some of it. So the name counts whose ratio to the other ranks is smallest.
+Ranks of one role are compared by the time that they need by themselves for each step (`own_steps`). The stages of a
+pipeline have different layers: a slow device or host takes longer for whatever it does, a stage with more to do takes
+longer for some of it, so the name of work counts whose ratio to the other ranks is smallest (`rank_speed`). The time of
+a step is the sum of few long activities, and a recording has few steps: the ratios of all activities tell a rank that
+is 2 % slower from chance sooner (`rank_pace`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
+from htagraph.core.computing import once
 from htagraph.core.statistics import MAD_TO_DEVIATION
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import work_times
+from htagraph.queries.compare import Excess, Paces, compare
+from htagraph.queries.own_steps import OwnSteps, own_steps
+from htagraph.queries.peers import peers, rank_roles
 
-__all__ = ["MIN_SHARE_OF_NAME", "rank_pace", "rank_speed", "speed_of_sums"]
+__all__ = [
+    "MIN_SHARE_OF_NAME",
+    "SlowRanks",
+    "SlowStage",
+    "Speed",
+    "SpeedOf",
+    "rank_pace",
+    "rank_speed",
+    "slow_among",
+    "slow_ranks",
+    "slow_stage",
+    "speed_of_sums",
+]
 
+SpeedOf: TypeAlias = Callable[[Array, Array, bool], Array]
+"""What `rank_speed` returns, given positions of ranks, numbers of steps, and whether it is about kernels."""
 MIN_SHARE_OF_NAME = 0.03
 """Share of the compared time that a name takes on every rank, at least. Chosen: rare names vary too much by chance.
 Doubled, fewer names are compared, and a rank that is slow in all of them by design is more likely."""
-_MIN_NAMES = 3
-"""Names that are needed: one or two can be slower by design. Chosen. Doubled, jobs of few operators are not judged."""
+_MIN_ALIKE = 3
+"""Names of work that ranks must have in common, as one or two can be slower by design; and stages of a single pipeline
+that can be compared, as of two nobody can tell which one is as it should be. Doubled, jobs of few operators, and
+pipelines of three to five stages, are not judged."""
+_BATCHES = 20
+"""Batches that a recording is divided into, if it has fewer steps.
+
+Chosen: the usual number for means of batches, few enough for long ones. Doubled, more of what neighbours share lies
+between batches, where it has to be estimated."""
+_MIN_IN_BATCH = 10
+"""Activities in a batch, at least. Chosen: fewer are sums of single draws. Doubled, small jobs have fewer batches."""
+_MAX_DEVIATIONS = 4.0
+"""Deviations beyond which the ratio of one activity counts no more. Chosen: a stall is not the pace. Doubled, single
+stalls widen the spread of batches, and fewer slow ranks are found."""
+_FLOOR_NS = 100
+"""Added to all times before they are divided, ns: ratios of shorter times are mostly the resolution of clocks.
+
+Chosen: below the shortest kernels and operators (about 1 µs), above the resolution of the timestamps. Doubled, work of
+less than 1 µs counts a little less."""
+_MIN_SHARE_OF_STEPS = 0.8
+"""Share of the steps in which the stage takes longest, at least. Chosen: of stages that take turns by chance none is
+named; a step that went another way hides nothing. It cannot be doubled."""
+
+
+class Speed(NamedTuple):
+    """How much longer a stage takes for the same work than the others."""
+
+    ratio: float
+    """The time for the same work, as a multiple of the others' median."""
+    kinds: tuple[str, ...]
+    """The kinds of activity that are slower: those of the device, or those of the host."""
+
+
+@dataclass(frozen=True, eq=False)
+class SlowRanks(Excess):
+    """How much longer each rank of a job takes for its steps than the ranks of its role."""
+
+    own: npt.NDArray[np.float64]
+    """By rank: median over the steps of what it takes by itself, ns."""
+    lasted_ns: float
+    """Median time from step to step as recorded, ns; NaN if nothing compares."""
+    steps: npt.NDArray[np.int64]
+    """Numbers of the steps, the columns of `when`; -1 alone for a job without steps."""
+    roles: npt.NDArray[np.int64]
+    """By rank: a number shared by ranks that do the same work by design (`rank_roles`)."""
+    stage: Speed | None
+    """How the slow rank's work compares with that of the other stages, if it is one of a single pipeline."""
+    by_step: npt.NDArray[np.float64]
+    """By rank and step: what the rank takes by itself, ns; NaN where unknown."""
+
+
+@once
+def slow_ranks(graph: DependencyGraph) -> SlowRanks:
+    """Return how much longer each rank takes for its steps than the ranks of its role do, and whether by chance.
+
+    Args:
+        graph: the job.
+    """
+    peer = peers(graph)
+
+    def paces(rows: Array) -> list[Array]:
+        return [rank_pace(graph, rows, peer, device=each) for each in (True, False)]
+
+    def speed_of(rows: Array, steps: Array, device: bool) -> Array:  # noqa: FBT001 - a `SpeedOf`
+        return rank_speed(graph, rows, steps, device=device)
+
+    return slow_among(own_steps(graph), rank_roles(graph), paces, speed_of)
+
+
+def slow_among(times: OwnSteps, of_ranks: tuple[Array, Array], paces: Paces | None, speed_of: SpeedOf) -> SlowRanks:
+    """Return what `slow_ranks` does, of a job whose work is compared elsewhere.
+
+    Args:
+        times: how long each rank takes for each step by itself.
+        of_ranks: the role and the pipeline of each rank (`rank_roles`).
+        paces: compares single activities of ranks; None where there are none.
+        speed_of: compares stages of a pipeline.
+    """
+    roles, pipeline = of_ranks
+    whole = compare(times.own, roles, work=times.work, paces=paces)
+    stages: dict[int, Speed] = {}
+    for number in np.unique(pipeline).tolist():
+        rows = np.flatnonzero(pipeline == number)
+        if len(rows) >= _MIN_ALIKE and np.isnan(whole.excess[rows]).all():
+            of_stages, speed = _of_stages(speed_of, rows, times.steps)
+            for field in fields(Excess):
+                getattr(whole, field.name)[rows] = getattr(of_stages, field.name)
+            stages |= dict.fromkeys(rows[of_stages.slow].tolist(), speed)
+    if int(whole.slow.sum()) > 1:  # of several roles, only the rank that takes longest can hold up the job
+        whole.slow[:] &= whole.in_slow == whole.in_slow[whole.slow].max()
+        whole.when[~whole.slow] = False
+    return SlowRanks(
+        whole.excess, whole.error, whole.slow, whole.when, np.where(whole.slow, whole.in_slow, np.nan),
+        _row_medians(times.own), _median(times.lasted), times.steps, roles,
+        stages.get(int(whole.slow.argmax())) if whole.slow.any() else None, times.own,
+    )  # fmt: skip
+
+
+def _of_stages(speed_of: SpeedOf, rows: Array, steps: Array) -> tuple[Excess, Speed]:
+    """Return the excess of the stages of a single pipeline, which differ by design: by how fast they do like work.
+
+    Also how fast the slow one is, which says nothing if none is slow.
+    """
+    both = []
+    for kinds, device in ((("computation", "memory"), True), (("host",), False)):
+        speed = speed_of(rows, steps, device)
+        excess = compare(speed)
+        own = _row_medians(speed)
+        at = int(excess.slow.argmax())
+        both.append((excess, Speed(float(own[at] / np.median(np.delete(own, at))), kinds)))
+    return max(both, key=lambda each: (each[0].slow.any(), np.isfinite(each[0].excess).any()))
 
 
 def rank_speed(graph: DependencyGraph, ranks: Array, steps: Array, *, device: bool) -> npt.NDArray[np.float64]:
@@ -64,28 +198,11 @@ def speed_of_sums(total: Array, count: Array, whole: Array) -> npt.NDArray[np.fl
     """
     of_rank = total.sum(axis=2) / np.maximum(whole, 1)[:, None]
     common = (of_rank >= MIN_SHARE_OF_NAME).all(axis=0) & (count > 0).all(axis=(0, 2))
-    if common.sum() < _MIN_NAMES:
+    if common.sum() < _MIN_ALIKE:
         return None
     mean = total[:, common] / count[:, common]
     usual = float(np.median(total[:, common].sum(axis=1)))
     return np.asarray((mean / np.median(mean, axis=0)).min(axis=1) * usual)
-
-
-_BATCHES = 20
-"""Batches that a recording is divided into, if it has fewer steps.
-
-Chosen: the usual number for means of batches, few enough for long ones. Doubled, more of what neighbours share lies
-between batches, where it has to be estimated."""
-_MIN_IN_BATCH = 10
-"""Activities in a batch, at least. Chosen: fewer are sums of single draws. Doubled, small jobs have fewer batches."""
-_MAX_DEVIATIONS = 4.0
-"""Deviations beyond which the ratio of one activity counts no more. Chosen: a stall is not the pace. Doubled, single
-stalls widen the spread of batches, and fewer slow ranks are found."""
-_FLOOR_NS = 100
-"""Added to all times before they are divided, ns: ratios of shorter times are mostly the resolution of clocks.
-
-Chosen: below the shortest kernels and operators (about 1 µs), above the resolution of the timestamps. Doubled, work of
-less than 1 µs counts a little less."""
 
 
 def rank_pace(graph: DependencyGraph, ranks: Array, peer: Array, *, device: bool) -> npt.NDArray[np.float64]:
@@ -129,3 +246,76 @@ def _batches(step: Array, start: Array) -> npt.NDArray[np.int64]:
     place[order] = np.arange(len(step)) - (np.cumsum(size) - size)[of_step[order]]
     first = np.cumsum(parts) - parts
     return np.asarray(first[of_step] + place * parts[of_step] // size[of_step], np.int64)
+
+
+@dataclass(frozen=True)
+class SlowStage:
+    """The stage that takes longest, and what each stage does by itself in a step: without waits and transfers."""
+
+    ranks: tuple[int, ...]
+    """The ranks of the stage: one, or the same stage of several pipelines."""
+    own_ns: float
+    """What they do by themselves in a step, median over them and the steps."""
+    others: tuple[int, ...]
+    """The ranks of the other stages."""
+    least_ns: float
+    """The same of the other stage that does least."""
+    most_ns: float
+    """The same of the other stage that does most."""
+    even: dict[int, float]
+    """By rank of all stages: the factor by which its own work changes if all stages of a pipeline do equally much."""
+    steps: int
+    """Steps that were compared."""
+
+
+def slow_stage(graph: DependencyGraph) -> SlowStage | None:
+    """Return the stage that takes longer than every other one in most steps; None if there is none, or no pipeline.
+
+    Ranks that send to each other one by one are stages (`rank_roles`). A job has a stage of each number in every
+    pipeline; these do the same work and are compared with the other numbers together.
+
+    Args:
+        graph: the job.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> slow_stage(graph) is None  # its ranks are replicas
+        True
+    """
+    roles, pipeline = rank_roles(graph)
+    staged = np.flatnonzero(np.bincount(pipeline)[pipeline] > 1)
+    stages, at = np.unique(roles[staged], return_inverse=True)
+    if len(stages) < 2:
+        return None
+    work = own_steps(graph).work[staged]
+    work = work[:, ~np.isnan(work).any(axis=0)]
+    if not work.shape[1]:
+        return None
+    by_stage = np.stack([np.median(work[at.ravel() == number], axis=0) for number in range(len(stages))])
+    own = np.median(by_stage, axis=1)
+    slow = int(own.argmax())
+    if (by_stage.argmax(axis=0) == slow).mean() < _MIN_SHARE_OF_STEPS or own[slow] <= 0 or own.min() <= 0:
+        return None
+    ranks = np.array(graph.ranks)[staged]
+    rest = np.delete(own, slow)
+    return SlowStage(
+        ranks=tuple(ranks[at.ravel() == slow].tolist()),
+        own_ns=float(own[slow]),
+        others=tuple(ranks[at.ravel() != slow].tolist()),
+        least_ns=float(rest.min()),
+        most_ns=float(rest.max()),
+        even=dict(zip(ranks.tolist(), (own.mean() / own)[at.ravel()].tolist(), strict=True)),
+        steps=work.shape[1],
+    )
+
+
+def _row_medians(values: Array) -> npt.NDArray[np.float64]:
+    """Return the median of the known values of each row; NaN without any."""
+    return np.array([_median(row) for row in values], np.float64)
+
+
+def _median(values: Array) -> float:
+    """Return the median of the known values; NaN without any."""
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if len(known) else float("nan")

@@ -21,8 +21,6 @@ __all__ = ["counter_ranges", "device_annotations", "memory_events", "narrowest",
 
 _DEVICES: Final = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu", 13: "mps", 15: "hpu", 19: "mtia", 20: "privateuse1"}
 """Names by the numbers of PyTorch's c10::DeviceType, which the events record."""
-_ABSENT = -1
-"""Bytes of an argument that an event lacks; no recorded total is negative."""
 _COLUMNS = {
     "rank": "int64", "device": "str", "time_us": "float64", "delta_bytes": "int64", "allocated_bytes": "int64",
     "reserved_bytes": "int64", "address": "uint64", "activity": "int64", "name": "str",
@@ -163,7 +161,7 @@ def _of_rank(graph: DependencyGraph, rank: int, trace: Trace) -> pd.DataFrame:
             "device": pd.array(labels, dtype="str").take(np.cumsum(first) - 1),
             "time_us": (moment - graph.origin_ns) / 1000,
             "delta_bytes": delta,
-            "allocated_bytes": np.where(recorded_total == _ABSENT, _summed(delta, first), recorded_total),
+            "allocated_bytes": np.where(recorded_total < 0, _summed(delta, first), recorded_total),
             "reserved_bytes": np.maximum(table.arg("total_reserved")[order], 0),
             "address": table.arg("addr")[order],
             "activity": activity,

@@ -16,12 +16,11 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, GapKind, of_kinds
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
-from htagraph.core.statistics import others_median
+from htagraph.core.statistics import MOST, others_median
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
-from htagraph.queries.compare import SlowRanks, slow_ranks
-from htagraph.queries.peers import peers
 from htagraph.queries.peers import peers as peers_of
+from htagraph.queries.rank_speed import SlowRanks, slow_ranks
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import initial, own_time, with_factor
 
@@ -40,6 +39,7 @@ __all__ = [
     "slow_work",
     "straggler_among",
     "straggler_of",
+    "waits_by_rank",
 ]
 
 SavedBy: TypeAlias = Callable[[int, float, tuple[str, ...]], int]
@@ -52,9 +52,6 @@ _MIN_STEP_SHARE = 0.004
 
 Chosen: less is not worth a repair, as devices of one kind differ by that much. Doubled, a rank whose kernels are 1 %
 slower in a job that computes for half of the time is not named."""
-_MOST = 0.5
-"""Share from which a part is the larger one: of what a rank exceeds its peers by, or of the waiting charged to it. It
-cannot be doubled."""
 _FROM_ONE = ("broadcast", "scatter")
 """Operations by which one rank gives its result to all others, which have to wait for it."""
 COMPARED = ("kernels", "host", "data_loading", "collective")
@@ -109,6 +106,28 @@ def charges_of(graph: DependencyGraph, blame: Blame) -> npt.NDArray[np.int64]:
     return by_cause
 
 
+def waits_by_rank(graph: DependencyGraph, by_cause: Array, slow: SlowRanks) -> dict[str, Array]:
+    """Return columns with a row per rank that every table of stragglers has; they are documented at `hg.stragglers`.
+
+    Args:
+        graph: the job.
+        by_cause: the waiting charged to each rank by cause (`charges_of`), ns.
+        slow: how much longer its ranks take for their steps.
+    """
+    waits, ranks, blamed = graph.waits, np.array(graph.ranks, np.int64), by_cause.sum(axis=1)
+    total, own = int(waits.wait.sum()), np.zeros(len(ranks), np.int64)
+    np.add.at(own, np.searchsorted(ranks, waits.rank), waits.wait)
+    late = np.unique(waits.late[(waits.wait > 0) & (waits.late >= 0)])
+    count = np.bincount(np.searchsorted(ranks, graph.activities.rank[late]), minlength=len(ranks))
+    return {
+        "rank": ranks, "blamed_us": blamed / 1000,
+        "share_percent": 100 * blamed / total if total else np.zeros(len(ranks)), "waits_us": own / 1000,
+        "late_count": count.astype(np.int64), "own_step_us": slow.own / 1000, "step_excess_us": slow.excess / 1000,
+        "step_error_us": slow.error / 1000, "slow": slow.slow, "slow_steps": slow.when.sum(axis=1).astype(np.int64),
+        "slow_excess_us": slow.in_slow / 1000,
+    }  # fmt: skip
+
+
 def straggler_among(graph: DependencyGraph, slow: SlowRanks, blame: Blame) -> Straggler:
     """Return which rank is slower than its peers by more than chance, if no other is charged more beyond its own.
 
@@ -151,9 +170,9 @@ def named_among(
         whole = int(graph.time.max()) - graph.origin_ns  # charges of stages are mostly by design
         saved = saved_ns(graph.ranks[at], 1 / slow.stage.ratio, slow.stage.kinds) if charged[at] > 0 else 0
         holds_up &= charged[at] > 0 and saved >= _MIN_STEP_SHARE * whole
-    if not holds_up or by_cause[at, CAUSES.index("network")] > _MOST * charged[at]:
+    if not holds_up or by_cause[at, CAUSES.index("network")] > MOST * charged[at]:
         return Straggler(None, charged_most=most)
-    if _is_waited_for(graph, graph.ranks[at]) and alone_ns(at) > _MOST * slow.in_slow[at]:
+    if _is_waited_for(graph, graph.ranks[at]) and alone_ns(at) > MOST * slow.in_slow[at]:
         return Straggler(None, graph.ranks[at], most)
     return Straggler(graph.ranks[at], charged_most=most)
 
@@ -276,10 +295,15 @@ def alone_work(graph: DependencyGraph, own: Array, rank: int) -> tuple[int, floa
         own: own time of each activity, ns (`queries.blame.Chains.own`).
         rank: the rank.
     """
+    rows = _without_peers(graph, rank)
+    return len(rows), float(own[rows].sum()) / 1000
+
+
+def _without_peers(graph: DependencyGraph, rank: int) -> npt.NDArray[np.int64]:
+    """Return the operators and kernels of a rank that no other rank has."""
     acts = graph.activities
     is_work = of_kinds(acts.kind, (ActivityKind.OP, ActivityKind.COMPUTATION))
-    rows = np.flatnonzero(is_work & (acts.rank == rank) & (peers_of(graph) < 0))
-    return len(rows), float(own[rows].sum()) / 1000
+    return np.flatnonzero(is_work & (acts.rank == rank) & (peers_of(graph) < 0))
 
 
 def _saved_ns(graph: DependencyGraph, rank: int, factor: float, kinds: tuple[str, ...]) -> int:
@@ -298,14 +322,13 @@ def _is_waited_for(graph: DependencyGraph, rank: int) -> bool:
     rows = rows[graph.activities.rank[waits.late[rows]] == rank]
     gives = np.isin(np.array(matches.op)[waits.collective[rows]], _FROM_ONE)
     wait = waits.wait[rows]
-    return bool(wait[gives].sum() > _MOST * wait.sum())
+    return bool(wait[gives].sum() > MOST * wait.sum())
 
 
 def _alone_ns(graph: DependencyGraph, at: int, slow: SlowRanks) -> float:
     """Return how long a rank works in a step on what no other rank does, ns: median over the steps where it is slow."""
     acts = graph.activities
-    alone = of_kinds(acts.kind, (ActivityKind.OP, ActivityKind.COMPUTATION)) & (peers(graph) < 0)
-    rows = np.flatnonzero(alone & (acts.rank == graph.ranks[at]))
+    rows = _without_peers(graph, graph.ranks[at])
     device = acts.kind[rows] == ActivityKind.COMPUTATION
     own = np.where(device, acts.duration[rows], graph.own_time[rows])
     steps = slow.steps[slow.when[at]]

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, coded
 from htagraph.core.computing import once
 from htagraph.core.kinds import COMMUNICATION, TRANSFERS, EdgeKind, of_kinds
+from htagraph.core.statistics import least_of
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -54,10 +55,7 @@ def _late_ends(graph: DependencyGraph) -> npt.NDArray[np.int16] | None:
         return None
     together = np.zeros(len(graph.activities) + 1, np.bool_)
     together[matches.activity] = ~np.isin(np.array(matches.op), _OWN_SHARES)[matches.collective]
-    joins, member = np.unique(edges.source[every], return_inverse=True)
-    first = np.full(len(joins), np.iinfo(np.int64).max)
-    np.minimum.at(first, member.ravel(), edges.lag[every])
-    late = np.minimum(edges.lag[every] - first[member.ravel()], _MAX_END_SPREAD_NS)
+    late = np.minimum(edges.lag[every] - least_of(edges.lag[every], edges.source[every]), _MAX_END_SPREAD_NS)
     out = np.zeros(len(edges), np.int16)
     out[every] = np.where(together[edges.activity[every]], late, 0)
     return out
@@ -99,11 +97,8 @@ def _waits_alone(graph: DependencyGraph) -> tuple[Array, Array]:
 def _class_minimum(graph: DependencyGraph, rows: Array) -> npt.NDArray[np.int64]:
     """Return, for each activity of `rows`, the shortest recorded duration of its name and size, ns; 0 for others."""
     acts = graph.activities
-    keys = np.stack([acts.name[rows], *(acts.arg(column)[rows] for column in ("in_msg_nelems", "out_msg_nelems"))])
-    _, member = np.unique(keys, axis=1, return_inverse=True)
-    member = member.ravel()
-    least = np.full(int(member.max()) + 1 if len(member) else 0, np.iinfo(np.int64).max)
-    np.minimum.at(least, member, acts.duration[rows])
+    size = (acts.arg(column)[rows] for column in ("in_msg_nelems", "out_msg_nelems"))
     out = np.zeros(len(acts), np.int64)
-    out[rows] = least[member]
+    if len(rows):
+        out[rows] = least_of(acts.duration[rows], coded(acts.name[rows], *size))
     return out

@@ -10,7 +10,7 @@ from htagraph.findings.results import Results
 from htagraph.findings.slow_stage import SLOW_STAGE
 from htagraph.findings.verbs.stragglers import shares_command
 from htagraph.findings.verdict import trial_of
-from tests.queries.test_slow_stages import BATCHES, pipeline
+from tests.queries.test_rank_speed import BATCHES, pipeline
 
 
 def test_the_claim_gives_what_a_replay_with_equal_stages_gains() -> None:

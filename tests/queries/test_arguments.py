@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
-import htagraph.queries.arguments as module
 from htagraph.core.errors import SelectionError, TraceError
+from htagraph.core.statistics import MOST
 from htagraph.queries.arguments import arguments, link_execution_trace
 from htagraph.trace.kineto.again import category_arguments
 from htagraph.trace.profiler_files.execution_trace import LISTS
@@ -148,7 +148,7 @@ def test_links_are_those_of_trying_every_pair(operators: list[tuple[str, int]], 
     first = {number: (100 + i, name) for i, (name, number) in reversed([*enumerate(nodes)]) if number > 0}
     pairs = [(i, *first[number], name) for i, (name, number) in enumerate(operators) if number in first]
     same = {i: node for i, node, there, here in pairs if there == here}
-    if pairs and len(same) < module._LEAST_SAME_NAMES * len(pairs):
+    if pairs and len(same) < MOST * len(pairs):
         with pytest.raises(TraceError, match="not of this run"):
             link_execution_trace(graph, table)
     else:

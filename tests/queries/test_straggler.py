@@ -11,7 +11,7 @@ import htagraph.queries.straggler as module
 from htagraph.core.naming import BETWEEN_OPERATORS
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES, blame_of, chains_of
-from htagraph.queries.compare import slow_ranks
+from htagraph.queries.rank_speed import slow_ranks
 from htagraph.queries.straggler import (
     Difference,
     alone_work,

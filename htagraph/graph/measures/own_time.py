@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array, occurring
 from htagraph.core.intervals import Intervals, union
-from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind, EdgeKind, Provenance, of_kinds
+from htagraph.core.kinds import BETWEEN, DEVICE, OPERATORS, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.graph.activities import blocked_since
 
 if TYPE_CHECKING:
     from htagraph.graph.activities import Activities, Edges
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Work", "own_time_of", "timed_work", "work_of", "work_times"]
+__all__ = ["Work", "own_time_of", "timed_work", "untraced_edges", "work_of", "work_times"]
 
 
 def own_time_of(acts: Activities, edges: Edges, time: Array) -> npt.NDArray[np.int64]:
@@ -60,6 +60,13 @@ def work_times(
     rows = np.flatnonzero((acts.kind == kind) & (place[acts.rank] >= 0))
     time = (acts.duration if device else graph.own_time)[rows].astype(np.float64)
     return rows, place[acts.rank[rows]], time
+
+
+def untraced_edges(graph: DependencyGraph) -> npt.NDArray[np.int64]:
+    """Return the edges between activities of a thread behind which it spends time that no event covers."""
+    edges = graph.edges
+    between = np.flatnonzero(of_kinds(edges.kind, BETWEEN) & (graph.gap_kind[edges.target] == GapKind.HOST_UNTRACED))
+    return between[graph.binding[edges.target[between]] == between]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.core.naming import names_that
+from htagraph.core.statistics import MOST
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -39,10 +40,6 @@ _ALIKE_SHARE = 0.05
 """Share of a step; chosen: ranks of one job enter a step that far apart by chance. Ranks whose usual step is that much
 shorter than the slowest one's do not say how long a step takes, and ranks whose first and last steps are alike within
 it are equally good. Doubled, a rank that is 10 % faster than another, which nobody waits for, may say how long it is.
-"""
-_COMMON_SHARE = 0.5
-"""Share of a rank's steps that all ranks recorded, from which on only these are taken. Chosen: a rank that recorded few
-steps does not hide those of the others. Doubled, steps in which a rank did not record yet are always taken.
 """
 
 
@@ -247,7 +244,7 @@ def _in_common(steps: Steps, chosen: Array) -> Array:
     rows = np.flatnonzero(np.isin(steps.end >> 1, chosen))
     number, count = np.unique(steps.step[rows], return_counts=True)
     common = number[count == len(np.unique(steps.rank[rows]))]
-    return rows[np.isin(steps.step[rows], common)] if len(common) >= _COMMON_SHARE * len(number) else rows
+    return rows[np.isin(steps.step[rows], common)] if len(common) >= MOST * len(number) else rows
 
 
 def _windows(graph: DependencyGraph, chosen: Array) -> list[StepWindow]:

@@ -18,6 +18,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.computing import once
 from htagraph.core.intervals import difference, length, union
 from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind, of_kinds
+from htagraph.core.statistics import least_of
 from htagraph.graph.activities import blocked_since
 
 if TYPE_CHECKING:
@@ -179,11 +180,9 @@ def _classes(graph: DependencyGraph, activity: Array, collective: Array, bytes_:
 
 def _least(number: Array, values: Array, counts: Array) -> npt.NDArray[np.int64]:
     """Return, for each row, the least value of its class among those that count; of all where none does."""
-    some = np.bincount(number, counts, int(number.max()) + 1 if len(number) else 0) > 0
-    least = np.full(len(some), np.iinfo(np.int64).max)
-    counts = counts | ~some[number]
-    np.minimum.at(least, number[counts], values[counts])
-    return least[number]
+    never = np.iinfo(np.int64).max
+    among = least_of(np.where(counts, values, never), number)
+    return np.where(among < never, among, least_of(values, number))
 
 
 def ranks_not_read(graph: DependencyGraph) -> tuple[int, ...]:

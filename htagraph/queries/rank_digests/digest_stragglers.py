@@ -18,16 +18,15 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import TRANSFERS
-from htagraph.core.statistics import others_median
+from htagraph.core.statistics import MOST, others_median
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of
-from htagraph.queries.compare import SlowRanks, slow_among
 from htagraph.queries.own_steps import own_steps, times_alone
 from htagraph.queries.peers import roles_among
 from htagraph.queries.rank_digests.kept import ALL_NAMES, WorkSums
-from htagraph.queries.rank_speed import speed_of_sums
-from htagraph.queries.straggler import SavedBy, charges_of, named_among
+from htagraph.queries.rank_speed import SlowRanks, slow_among, speed_of_sums
+from htagraph.queries.straggler import SavedBy, charges_of, named_among, waits_by_rank
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,8 +35,6 @@ __all__ = ["RankStragglers", "alone_ns", "counts_of", "digest_stragglers", "exce
 
 _SIDES: Final = ("kernels", "host")
 """What may take a slow rank longer: a cause of `htagraph.stragglers` each."""
-_MOST: Final = 0.5
-"""Share of what a rank exceeds its peers by from which one side is the cause. It cannot be doubled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +78,11 @@ def digest_stragglers(graph: DependencyGraph, sums: Sequence[WorkSums], saved_ns
     """
     waits = graph.waits
     roles = roles_among(graph, partial(counts_of, sums))
-    slow = slow_among(own_steps(graph), roles, lambda _: [], partial(speed_among, sums))
+    slow = slow_among(own_steps(graph), roles, None, partial(speed_among, sums))
     blame = blame_of(graph, _chains(graph, waits, roles[0]))
     who = named_among(graph, slow, blame, saved_ns, lambda at: alone_ns(sums, at, slow.steps[slow.when[at]]))
     total = int(waits.wait.sum())
-    return RankStragglers(_table(graph, waits, blame, slow, sums), who.rank, total / 1000, who.serves, len(slow.steps))
+    return RankStragglers(_table(graph, blame, slow, sums), who.rank, total / 1000, who.serves, len(slow.steps))
 
 
 def _chains(graph: DependencyGraph, waits: Waits, roles: Array) -> Chains:
@@ -117,24 +114,11 @@ def _chains(graph: DependencyGraph, waits: Waits, roles: Array) -> Chains:
     return Chains(before, nothing, cause, excess, nothing, nothing.astype(np.float64), nothing.astype(np.int8))
 
 
-def _table(
-    graph: DependencyGraph, waits: Waits, blame: Blame, slow: SlowRanks, sums: Sequence[WorkSums]
-) -> pd.DataFrame:
+def _table(graph: DependencyGraph, blame: Blame, slow: SlowRanks, sums: Sequence[WorkSums]) -> pd.DataFrame:
     import pandas as pd
 
-    ranks, total = np.array(graph.ranks, np.int64), int(waits.wait.sum())
-    blamed = charges_of(graph, blame).sum(axis=1)
-    own = np.zeros(len(ranks), np.int64)
-    np.add.at(own, np.searchsorted(ranks, waits.rank), waits.wait)
-    late = np.unique(waits.late[(waits.wait > 0) & (waits.late >= 0)])
-    count = np.bincount(np.searchsorted(ranks, graph.activities.rank[late]), minlength=len(ranks))
-    return pd.DataFrame({
-        "rank": ranks, "blamed_us": blamed / 1000,
-        "share_percent": 100 * blamed / total if total else np.zeros(len(ranks)), "waits_us": own / 1000,
-        "late_count": count.astype(np.int64), "own_step_us": slow.own / 1000, "step_excess_us": slow.excess / 1000,
-        "step_error_us": slow.error / 1000, "slow": slow.slow, "slow_steps": slow.when.sum(axis=1).astype(np.int64),
-        "slow_excess_us": slow.in_slow / 1000, "cause": pd.array(_causes(slow, sums), dtype="str"),
-    })  # fmt: skip
+    columns = waits_by_rank(graph, charges_of(graph, blame), slow)
+    return pd.DataFrame({**columns, "cause": pd.array(_causes(slow, sums), dtype="str")})
 
 
 def _causes(slow: SlowRanks, sums: Sequence[WorkSums]) -> list[str]:
@@ -144,7 +128,7 @@ def _causes(slow: SlowRanks, sums: Sequence[WorkSums]) -> list[str]:
         peers = np.flatnonzero((slow.roles == slow.roles[at]) & (np.arange(len(sums)) != at))
         excess = excess_by_side(sums, at, peers, slow.steps[slow.when[at]])
         largest = int(np.argmax(excess))
-        if excess[largest] >= _MOST * slow.in_slow[at]:
+        if excess[largest] >= MOST * slow.in_slow[at]:
             out[at] = _SIDES[largest]
     return out
 

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind, edges_with, of_kinds
-from htagraph.core.statistics import others_median
+from htagraph.core.statistics import middles, others_median
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.compare import SlowRanks, slow_ranks
 from htagraph.queries.peers import alike, peers
+from htagraph.queries.rank_speed import SlowRanks, slow_ranks
 from htagraph.queries.replay import predict
 from htagraph.queries.straggler import straggler_of
 from htagraph.queries.weights import State
@@ -234,7 +234,7 @@ def _compared(log: Array, number: Array, pool: Array, rank: Array, to: str) -> t
     cell = cell.ravel()
     kind, count = number[first], np.bincount(cell)
     middle = np.zeros(len(first))
-    middle[cell] = _medians(log, cell)
+    middle[cell] = np.mean(middles(log, cell), axis=0)
     others = _of_others(np.exp(middle), kind, to)
     many = np.bincount(kind)[kind]
     rest = np.bincount(kind, count)[kind] - count
@@ -266,17 +266,6 @@ def _of_others(values: Array, group: Array, to: str) -> npt.NDArray[np.float64]:
     least = np.empty(len(values))
     least[order] = values[order[np.minimum(first + (np.arange(len(order)) == first), len(order) - 1)]]
     return np.where(count > 0, least, np.nan)
-
-
-def _medians(values: Array, number: Array) -> npt.NDArray[np.float64]:
-    """Return, for each value, the median of the values of its number."""
-    order = np.lexsort((values, number))
-    size = np.bincount(number)
-    first = np.cumsum(size) - size
-    ordered = values[order]
-    low, high = first + np.maximum(size - 1, 0) // 2, first + size // 2
-    middle = (ordered[low] + ordered[np.minimum(high, len(ordered) - 1)]) / 2
-    return np.asarray(middle[number], np.float64)
 
 
 def _applied(state: State, work: _Work, rows: Array, aim: Array) -> State:
