@@ -7,7 +7,6 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from htagraph.output.plot.style import unique_labels
-from htagraph.trace.profiler_files.memory_timeline import CATEGORIES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -285,6 +284,8 @@ def memory_categories(timeline: pd.DataFrame) -> Figure:
         timeline: what `htagraph.memory.read_timeline` gave.
     """
     from plotly.colors import qualitative
+
+    from htagraph.trace.profiler_files.memory_timeline import CATEGORIES
 
     areas = [
         {
