@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import pkgutil
 import re
 from typing import Any
 
@@ -11,6 +13,8 @@ __all__ = ["Sentences"]
 
 _RESULT = re.compile(r"(?m)^(Returns|Yields):\n(\s+)")
 _EXAMPLE = re.compile(r"(?m)^Example:$")
+_COLUMNS = "{columns}"
+"""What a docstring has in the source in place of the columns of a declared table."""
 
 
 class Sentences(griffe.Extension):
@@ -23,5 +27,8 @@ class Sentences(griffe.Extension):
             return
         given = getattr(obj, "returns", None)
         returned = str(given) if given is not None else "None"
-        text = _RESULT.sub(lambda found: f"{found[1]}:\n{found[2]}{returned}: ", obj.docstring.value)
+        text = obj.docstring.value
+        if _COLUMNS in text:  # the function itself names them
+            text = inspect.getdoc(pkgutil.resolve_name(f"{obj.module.path}:{obj.name}")) or ""
+        text = _RESULT.sub(lambda found: f"{found[1]}:\n{found[2]}{returned}: ", text)
         obj.docstring.value = _EXAMPLE.sub("Examples:", text)

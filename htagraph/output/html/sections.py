@@ -22,7 +22,8 @@ from htagraph.output.html.results import Results
 from htagraph.output.html.tables import table_of
 from htagraph.output.html.timeline import Timeline
 from htagraph.output.html.waits import idle_chart
-from htagraph.output.summary import SUMMARY_HEADINGS, Summary
+from htagraph.output.report import wording_of
+from htagraph.output.summary import Summary
 
 __all__ = [
     "breakdown_section",
@@ -68,7 +69,7 @@ def glance_section(results: Results) -> Section:
     steps = _some(
         summary.tables["steps"],
         "mean_us",
-        headings=SUMMARY_HEADINGS,
+        headings=wording_of("summary").headings,
         caption="Step times: until all work of a step is over",
     )
     issues = summary.issues
