@@ -58,6 +58,22 @@ _MEANINGS = (
     "Events read: in the files, before any was left out. Problems in files: kinds of what was repaired, dropped or not "
     "matched; each is a row below.",
 )
+SCRIPTS = (
+    "payload.js", "model.js", "layout.js", "colors.js", "scan.js", "words.js", "marks.js", "draw.js", "details.js",
+    "find.js", "moves.js", "timeline.js",
+)  # fmt: skip
+STYLES = ("timeline.css",)
+_KEYS = (
+    "Click into it or go there by Tab, then: W and S or the wheel zoom, A and D or dragging pan, arrow keys pan and "
+    "scroll, / finds, N goes to the next one found, 0 shows all. Click a slice to select it; . and , select the next "
+    "and the one before in its row, F or a double click zooms to it, Escape selects nothing."
+)
+_COLORS = (
+    "Blue is computation, orange communication, green memory copies; on the host, purple launches, pink blocking "
+    "calls, grey all else. The red line is the critical path, and the strip above all ranks says what it is spent on, "
+    "in the colors of the findings. Lines between ranks join the starts and the ends of one collective; dashed lines "
+    "are steps."
+)
 
 
 def glance_section(results: Results) -> Section:
@@ -214,27 +230,6 @@ def memory_section(results: Results) -> Section | None:
     return Section(
         "memory", "Memory", element("div", *(element("p", row) for row in rows), *parts, table, definition(peaks))
     )
-
-
-SCRIPTS = (
-    "payload.js", "model.js", "layout.js", "colors.js", "scan.js", "words.js", "marks.js", "draw.js", "details.js",
-    "find.js", "moves.js", "timeline.js",
-)  # fmt: skip
-STYLES = ("timeline.css",)
-
-_KEYS = (
-    "Click into it or go there by Tab, then: W and S or the wheel zoom, A and D or dragging pan, arrow keys pan and "
-    "scroll, / finds, N goes to the next one found, 0 shows all. Click a slice to select it; . and , select the next "
-    "and the one before in its row, F or a double click zooms to it, Escape selects nothing."
-)
-
-
-_COLORS = (
-    "Blue is computation, orange communication, green memory copies; on the host, purple launches, pink blocking "
-    "calls, grey all else. The red line is the critical path, and the strip above all ranks says what it is spent on, "
-    "in the colors of the findings. Lines between ranks join the starts and the ends of one collective; dashed lines "
-    "are steps."
-)
 
 
 def timeline_section(timelines: dict[str, tuple[str, Timeline]], *, events: str = "") -> Section:
