@@ -158,7 +158,7 @@ def generate_trace_with_counters(
         ranks: rank 0 if not given; a rank without counters gets no file.
         output_suffix: put before ``.json`` in the name of the file, which lies beside the trace.
     """
-    from htagraph.output.export.trace_writer import FOR_VIEWING, edit_trace
+    from htagraph.output.export.trace_writer import FOR_VIEWING, edit_trace  # brings numba
 
     for rank in self.job.ranks(ranks):
         extra = counter_events(self.job, rank, time_series)
@@ -195,7 +195,7 @@ def counter_events(job: HtaJob, rank: int, time_series: TimeSeriesTypes | None =
 def _events(
     series: pd.DataFrame, first_ns: int, counter: str, value: str, names: Iterable[str]
 ) -> list[dict[str, Any]]:
-    from htagraph.output.export.trace_writer import us
+    from htagraph.output.export.trace_writer import us  # brings numba
 
     moments = np.rint(series["ts"].to_numpy() * 1000).astype(np.int64) + first_ns
     rows = zip(series["pid"], map(us, moments.tolist()), series[value].tolist(), names, strict=True)

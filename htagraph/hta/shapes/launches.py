@@ -151,7 +151,7 @@ def get_frequent_cuda_kernel_sequences(
         ``pattern`` (names joined by ``|``), ``count``, ``GPU kernel duration (us)``, ``CPU op duration (us)``,
         most frequent first; empty, and no file is written, where there are none.
     """
-    from htagraph.output.export.patterns import overlay_patterns
+    from htagraph.output.export.patterns import overlay_patterns  # brings numba
 
     self.job.of_rank(rank)  # refuses a rank that was not read
     graph = self.job.graph
