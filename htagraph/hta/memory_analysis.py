@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from htagraph.output.plot.hta import memory_categories, show
+from htagraph.hta.shapes.figures import memory_categories, show
 from htagraph.trace.profiler_files.memory_timeline import read_memory_timeline, times_and_sizes
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from htagraph.hta.common.trace import Trace
+from htagraph.hta.shapes import figures
 from htagraph.hta.shapes.frame import partners, step_of_events, whole
 from htagraph.hta.shapes.job import open_job
 from htagraph.hta.shapes.names import device_side, is_step, shorten, step_of
-from htagraph.output.plot import hta as figures
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -9,7 +9,7 @@ import pandas as pd
 
 from htagraph.core.naming import short_name
 from htagraph.hta.common.timeline import TimelinePlotSetting, bars, require
-from htagraph.output.plot.hta import show
+from htagraph.hta.shapes.figures import show
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -13,7 +13,7 @@ import pandas as pd
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.naming import short_name
-from htagraph.output.plot import hta as figures
+from htagraph.hta.shapes import figures
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

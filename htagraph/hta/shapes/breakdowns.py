@@ -18,9 +18,9 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import DEVICE_WORK, KERNELS, ActivityKind
 from htagraph.core.statistics import described, summed
 from htagraph.hta.common.trace_symbol_table import decode_symbol_id_to_symbol_name
+from htagraph.hta.shapes import figures
 from htagraph.hta.shapes.frame import frame_of, in_whole, rows_of, smallest_type, whole
 from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks
-from htagraph.output.plot import hta as figures
 from htagraph.queries.recorded_events import narrowest
 
 __all__ = [

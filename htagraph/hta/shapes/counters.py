@@ -17,7 +17,6 @@ from htagraph.core.statistics import described
 from htagraph.hta.shapes.frame import ids_of_lanes, smallest_type, whole
 from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks
 from htagraph.hta.shapes.names import is_analysed
-from htagraph.output.export.trace_writer import FOR_VIEWING, edit_trace, us
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
 
 __all__ = [
@@ -159,6 +158,8 @@ def generate_trace_with_counters(
         ranks: rank 0 if not given; a rank without counters gets no file.
         output_suffix: put before ``.json`` in the name of the file, which lies beside the trace.
     """
+    from htagraph.output.export.trace_writer import FOR_VIEWING, edit_trace  # brings numba
+
     for rank in self.job.ranks(ranks):
         extra = counter_events(self.job, rank, time_series)
         if not extra:
@@ -194,6 +195,8 @@ def counter_events(job: HtaJob, rank: int, time_series: TimeSeriesTypes | None =
 def _events(
     series: pd.DataFrame, first_ns: int, counter: str, value: str, names: Iterable[str]
 ) -> list[dict[str, Any]]:
+    from htagraph.output.export.trace_writer import us  # brings numba
+
     moments = np.rint(series["ts"].to_numpy() * 1000).astype(np.int64) + first_ns
     rows = zip(series["pid"], map(us, moments.tolist()), series[value].tolist(), names, strict=True)
     return [{"pid": pid, "ts": ts, "args": {counter: value}, "ph": "C", "name": name} for pid, ts, value, name in rows]

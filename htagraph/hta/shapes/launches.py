@@ -21,11 +21,10 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.naming import is_memory_call, names_that
 from htagraph.core.parents import depths
+from htagraph.hta.shapes import figures
 from htagraph.hta.shapes.frame import in_whole, smallest_type
 from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks
 from htagraph.hta.shapes.names import is_step, step_of
-from htagraph.output.export.patterns import overlay_patterns
-from htagraph.output.plot import hta as figures
 from htagraph.queries.kernel_sequences import sequences_below
 
 if TYPE_CHECKING:
@@ -152,6 +151,8 @@ def get_frequent_cuda_kernel_sequences(
         ``pattern`` (names joined by ``|``), ``count``, ``GPU kernel duration (us)``, ``CPU op duration (us)``,
         most frequent first; empty, and no file is written, where there are none.
     """
+    from htagraph.output.export.patterns import overlay_patterns  # brings numba
+
     self.job.of_rank(rank)  # refuses a rank that was not read
     graph = self.job.graph
     if not operator_name:

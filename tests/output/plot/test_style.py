@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.output.plot.hta import user_annotation_breakdown
+from htagraph.hta.shapes.figures import user_annotation_breakdown
 from htagraph.output.plot.style import (
     COLORS,
     GREY,

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from htagraph.output.plot.style import unique_labels
-from htagraph.trace.profiler_files.memory_timeline import CATEGORIES
-
 if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
@@ -142,6 +139,8 @@ def _pies(table: pd.DataFrame, title: str) -> Figure:
     """Return one pie of summed durations for each rank."""
     from plotly.subplots import make_subplots
 
+    from htagraph.output.plot.style import unique_labels
+
     by_rank = list(table.groupby("rank"))
     rows = max(1, -(-len(by_rank) // _PIES_A_ROW))
     label_of = unique_labels(table["name"])
@@ -159,6 +158,8 @@ def _pies(table: pd.DataFrame, title: str) -> Figure:
 
 def _means(table: pd.DataFrame, title: str) -> Figure:
     """Return the mean duration of each name on each rank, with whiskers from the shortest to the longest."""
+    from htagraph.output.plot.style import unique_labels
+
     named = table[table["name"] != OTHERS]
     label_of = unique_labels(named["name"])
     bars = []
@@ -285,6 +286,8 @@ def memory_categories(timeline: pd.DataFrame) -> Figure:
         timeline: what `htagraph.memory.read_timeline` gave.
     """
     from plotly.colors import qualitative
+
+    from htagraph.trace.profiler_files.memory_timeline import CATEGORIES
 
     areas = [
         {

@@ -9,8 +9,8 @@ import pytest
 from plotly.graph_objects import Figure
 
 import htagraph as hg
+from htagraph.hta.shapes import figures
 from htagraph.hta.trace_analysis import TraceAnalysis
-from htagraph.output.plot import hta as figures
 from htagraph.trace.profiler_files.memory_timeline import CATEGORIES
 from tests.analyses.test_kernel_patterns import linear
 from tests.reach import DATA, graph_of
