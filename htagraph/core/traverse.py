@@ -20,23 +20,9 @@ from htagraph.core.compiled import for_reading, njit
 from htagraph.core.counting import offsets_by_key
 
 __all__ = [
-    "avoiding",
-    "chain_order",
-    "climb",
-    "counting_order",
-    "deciding",
-    "detours",
-    "last_on_path",
-    "latest",
-    "levels",
-    "longest_path",
-    "path_to",
-    "reach",
-    "redundant_edges",
-    "schedule",
-    "topological_order",
-    "walk_back",
-]
+    "avoiding", "chain_order", "climb", "counting_order", "deciding", "detours", "last_on_path", "latest", "levels",
+    "longest_path", "path_to", "reach", "redundant_edges", "schedule", "topological_order", "walk_back",
+]  # fmt: skip
 
 
 def counting_order(keys: Array, count: int) -> tuple[Array, Array]:
