@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import pkgutil
 import re
 from typing import Any
 
@@ -11,6 +13,9 @@ __all__ = ["Sentences"]
 
 _RESULT = re.compile(r"(?m)^(Returns|Yields):\n(\s+)")
 _EXAMPLE = re.compile(r"(?m)^Example:$")
+_COLUMNS = "{columns}"
+"""What a docstring has in the source in place of the columns of a declared table."""
+_STATE = re.compile(r"\n*Args:\n    state: .*(?=\n\n|$)|    state: .*\n")
 
 
 class Sentences(griffe.Extension):
@@ -23,5 +28,22 @@ class Sentences(griffe.Extension):
             return
         given = getattr(obj, "returns", None)
         returned = str(given) if given is not None else "None"
-        text = _RESULT.sub(lambda found: f"{found[1]}:\n{found[2]}{returned}: ", obj.docstring.value)
+        text = obj.docstring.value
+        if _COLUMNS in text:  # the function itself names them
+            text = inspect.getdoc(pkgutil.resolve_name(f"{obj.module.path}:{obj.name}")) or ""
+        text = _RESULT.sub(lambda found: f"{found[1]}:\n{found[2]}{returned}: ", text)
         obj.docstring.value = _EXAMPLE.sub("Examples:", text)
+
+    def on_package(self, *, pkg: griffe.Module, **others: Any) -> None:  # noqa: ANN401 - griffe's
+        """Show what `Scenario` makes of the functions of changes as methods, with the text that `help` shows."""
+        del others
+        scenario = pkg["whatif.scenario.Scenario"]
+        for name, member in list(scenario.members.items()):
+            if "_adding(" not in str(getattr(member, "value", "")):
+                continue
+            change = pkg[f"whatif.changes.{name}.{name}"]
+            text = _STATE.sub("", change.docstring.value.replace("Return the state", "Return the scenario", 1))
+            parameters = griffe.Parameters(griffe.Parameter("self"), *list(change.parameters)[1:])
+            method = griffe.Function(name, parameters=parameters, returns="Scenario", lineno=member.lineno)
+            method.docstring = griffe.Docstring(text, parent=method)
+            scenario.set_member(name, method)

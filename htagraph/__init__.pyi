@@ -67,7 +67,6 @@ from .output.validation import Validation as Validation
 from .output.validation import validate as validate
 from .queries.arguments import arguments as arguments
 from .queries.attribution import call_stack as call_stack
-from .queries.contract import contract as contract
 from .queries.paths import CriticalPath as CriticalPath
 from .queries.rank_digests.digest import RankDigest as RankDigest
 from .queries.rank_digests.digest import digest as digest
@@ -76,6 +75,7 @@ from .queries.rank_digests.job_skeleton import joined_job as joined_job
 from .queries.replay import Replay as Replay
 from .queries.replay import replay as replay
 from .queries.skeleton import Skeleton as Skeleton
+from .queries.skeleton import contract as contract
 from .trace.kineto.arguments import check_arguments as check_arguments
 from .trace.kineto.read import read_events as read_events
 from .trace.recording.files import trace_handler as trace_handler

@@ -211,36 +211,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_shares_sum_to_a_hundred",
         }
     ),
-    "tests/cli/test_cache.py": frozenset(
-        {
-            "test_the_second_answer_is_the_first_and_that_without_a_cache",
-            "test_verbs_share_what_they_loaded",
-        }
-    ),
-    "tests/cli/test_collectives.py": frozenset(
-        {
-            "test_transfers_that_prevail_suggest_another_network",
-        }
-    ),
-    "tests/cli/test_counters.py": frozenset(
-        {
-            "test_small_jobs_get_an_answer",
-            "test_summaries_are_given_and_series_if_asked_for",
-        }
-    ),
-    "tests/cli/test_critical_path.py": frozenset(
-        {
-            "test_a_faster_network_never_saves_more_than_the_path_allows",
-            "test_a_step_has_a_path_of_its_own",
-            "test_the_path_names_what_bounds_the_job_and_a_change_that_helps",
-        }
-    ),
-    "tests/cli/test_demo.py": frozenset(
-        {
-            "test_the_job_is_that_of_the_repository_and_its_summary_the_same",
-            "test_without_a_folder_it_is_a_temporary_one_that_the_output_names",
-        }
-    ),
     "tests/cli/test_diff.py": frozenset(
         {
             "test_a_limit_decides_the_exit_code",
@@ -251,25 +221,10 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_table_names_the_cause_and_what_to_do_next",
         }
     ),
-    "tests/cli/test_idle.py": frozenset(
+    "tests/cli/test_jobs.py": frozenset(
         {
-            "test_every_format_can_be_written",
-            "test_the_longest_pauses_come_first",
-        }
-    ),
-    "tests/cli/test_kernels.py": frozenset(
-        {
-            "test_a_command_that_is_suggested_can_be_run",
-            "test_a_job_without_device_work_has_something_to_say",
-            "test_every_format_can_be_written",
-            "test_the_shares_are_of_all_device_time",
-        }
-    ),
-    "tests/cli/test_launches.py": frozenset(
-        {
-            "test_calls_that_take_longer_than_their_work_lead_to_opportunities",
-            "test_small_jobs_get_an_answer",
-            "test_the_tables_are_those_of_the_analyses",
+            "test_the_verdict_is_that_of_the_library",
+            "test_workers_answer_for_the_ranks_that_they_can_read",
         }
     ),
     "tests/cli/test_main.py": frozenset(
@@ -285,38 +240,17 @@ SLOW: dict[str, frozenset[str]] = {
             "test_ranks_are_numbers_and_ranges",
         }
     ),
-    "tests/cli/test_memory.py": frozenset(
+    "tests/cli/test_others.py": frozenset(
         {
-            "test_every_format_is_written",
+            "test_the_job_is_that_of_the_repository_and_its_summary_the_same",
+            "test_without_a_folder_it_is_a_temporary_one_that_the_output_names",
         }
     ),
-    "tests/cli/test_opportunities.py": frozenset(
-        {
-            "test_an_opportunity_is_what_the_same_change_gives",
-        }
-    ),
-    "tests/cli/test_patterns.py": frozenset(
-        {
-            "test_every_format_can_be_written",
-            "test_the_roofline_is_that_of_the_function",
-            "test_the_roofline_says_what_to_do",
-        }
-    ),
-    "tests/cli/test_report.py": frozenset(
+    "tests/cli/test_pages.py": frozenset(
         {
             "test_a_page_is_written_and_said_where",
-            "test_two_jobs_are_compared",
-        }
-    ),
-    "tests/cli/test_serve.py": frozenset(
-        {
             "test_the_page_and_its_events_are_served_until_it_is_interrupted",
-        }
-    ),
-    "tests/cli/test_summary.py": frozenset(
-        {
-            "test_the_verdict_is_that_of_the_library",
-            "test_workers_answer_for_the_ranks_that_they_can_read",
+            "test_two_jobs_are_compared",
         }
     ),
     "tests/cli/test_what_if.py": frozenset(
@@ -763,6 +697,37 @@ SLOW: dict[str, frozenset[str]] = {
         {
             "test_a_recorded_job_is_shown_whole",
             "test_any_job_is_shown_whole",
+        }
+    ),
+    "tests/output/reports/test_device_time.py": frozenset(
+        {
+            "test_a_command_that_is_suggested_can_be_run",
+            "test_a_job_without_device_work_has_something_to_say",
+            "test_calls_that_take_longer_than_their_work_lead_to_opportunities",
+            "test_every_format_can_be_written",
+            "test_small_jobs_get_an_answer",
+            "test_summaries_are_given_and_series_if_asked_for",
+            "test_the_longest_pauses_come_first",
+            "test_the_roofline_is_that_of_the_function",
+            "test_the_roofline_says_what_to_do",
+            "test_the_shares_are_of_all_device_time",
+            "test_the_tables_are_those_of_the_analyses",
+        }
+    ),
+    "tests/output/reports/test_files.py": frozenset(
+        {
+            "test_every_format_is_written",
+            "test_the_second_answer_is_the_first_and_that_without_a_cache",
+            "test_verbs_share_what_they_loaded",
+        }
+    ),
+    "tests/output/reports/test_ranks.py": frozenset(
+        {
+            "test_a_faster_network_never_saves_more_than_the_path_allows",
+            "test_a_step_has_a_path_of_its_own",
+            "test_an_opportunity_is_what_the_same_change_gives",
+            "test_the_path_names_what_bounds_the_job_and_a_change_that_helps",
+            "test_transfers_that_prevail_suggest_another_network",
         }
     ),
     "tests/output/test_job_report.py": frozenset(

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.kinds import ActivityKind
+from htagraph.core.tables import Col, Table, described
 from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import annotation_of, names_of
@@ -15,7 +16,26 @@ from htagraph.queries.recorded_events import device_annotations, narrowest
 
 __all__ = ["annotated_kernels"]
 
+TABLE = Table(
+    "Device work and its annotation",
+    Col("rank device stream step", "int64"),
+    Col("work", "int64", "its activity number"),
+    Col("kind name", "str"),
+    Col("start_us", doc="since the job's first activity"),
+    Col("duration_us"),
+    Col("annotation", "str", "the innermost user annotation or step around the launch; empty for none"),
+    Col("device_annotation", "str", "the shortest annotation on this stream that overlaps the work; empty for none"),
+)
+ANNOTATIONS = Table(
+    "Device time by annotation",
+    Col("rank", "int64"),
+    Col("annotation", "str"),
+    Col("count", "int64", "kernels, copies and memsets"),
+    Col("total_us min_us max_us", doc="of their durations"),
+)
 
+
+@described(TABLE, ANNOTATIONS)
 def annotated_kernels(graph: DependencyGraph, *, by: Literal["kernel", "annotation"] = "kernel") -> pd.DataFrame:
     """Return all device work with the innermost annotation around its launch, and the shortest overlapping it in time.
 
@@ -24,14 +44,9 @@ def annotated_kernels(graph: DependencyGraph, *, by: Literal["kernel", "annotati
         by: ``"kernel"``: one row per kernel, copy or memset. ``"annotation"``: their durations by innermost annotation.
 
     Returns:
-        One row per piece of device work, by rank and start: ``rank``, ``device``, ``stream``, ``step`` (int64),
-        ``work`` (int64: its activity number), ``kind``, ``name`` (str), ``start_us`` (float64, since the job's first
-        activity), ``duration_us`` (float64), ``annotation`` (str: of the user annotations around the launch, steps
-        included, the innermost; empty for none), ``device_annotation`` (str: of the annotations that the trace has on
-        this stream, the shortest that overlaps the work; empty for none).
+        One row per piece of device work, by rank and start: {columns}.
 
-        By annotation: one row per rank and annotation: ``rank`` (int64), ``annotation`` (str), ``count`` (int64:
-        kernels, copies and memsets), ``total_us``, ``min_us``, ``max_us`` (float64: of their durations).
+        By annotation: one row per rank and annotation: {columns}.
 
     Raises:
         ValueError: `by` is something else.
@@ -50,21 +65,19 @@ def annotated_kernels(graph: DependencyGraph, *, by: Literal["kernel", "annotati
     rows = rows[np.lexsort((acts.start[rows], acts.rank[rows]))]
     lanes = [graph.lanes[lane] for lane in acts.lane[rows]]
     labels = np.array([kind.label for kind in ActivityKind], object)
-    table = pd.DataFrame(
-        {
-            "rank": acts.rank[rows].astype(np.int64),
-            "device": np.array([lane.device for lane in lanes], np.int64),
-            "stream": np.array([lane.stream for lane in lanes], np.int64),
-            "step": acts.step[rows].astype(np.int64),
-            "work": rows,
-            "kind": pd.array(labels[acts.kind[rows]], dtype="str"),
-            "name": names_of(graph, rows),
-            "start_us": (graph.time[2 * rows] - graph.origin_ns) / 1000,
-            "duration_us": acts.duration[rows] / 1000,
-            "annotation": names_of(graph, annotation_of(graph, rows)),
-            "device_annotation": pd.array(_over(graph)[rows], dtype="str"),
-        }
-    )
+    table = TABLE.frame({
+        "rank": acts.rank[rows],
+        "device": [lane.device for lane in lanes],
+        "stream": [lane.stream for lane in lanes],
+        "step": acts.step[rows],
+        "work": rows,
+        "kind": labels[acts.kind[rows]],
+        "name": names_of(graph, rows),
+        "start_us": (graph.time[2 * rows] - graph.origin_ns) / 1000,
+        "duration_us": acts.duration[rows] / 1000,
+        "annotation": names_of(graph, annotation_of(graph, rows)),
+        "device_annotation": _over(graph)[rows],
+    })  # fmt: skip
     return table if by == "kernel" else _by_annotation(table)
 
 

@@ -8,16 +8,25 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.kinds import ANNOTATIONS, of_kinds
+from htagraph.core.tables import Col, Table, described
 from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
-from htagraph.queries.breakdowns import STATISTICS, statistics
+from htagraph.queries.breakdowns import statistics
 from htagraph.queries.on_workers import or_summed, over_ranks
 from htagraph.queries.recorded_events import device_annotations
 
 __all__ = ["annotation_breakdown"]
 
-_COLUMNS = {"rank": "int64", "on": "str", "name": "str", **STATISTICS}
+TABLE = Table(
+    "Annotations",
+    Col("rank", "int64"),
+    Col("on", "str", '``"host"`` or ``"device"``'),
+    Col("name", "str"),
+    Col("count", "int64"),
+    Col("total_us mean_us min_us max_us"),
+    Col("std_us", doc="sample standard deviation, 0 for a single one"),
+)
 
 
 def _over_job(table: pd.DataFrame) -> pd.DataFrame:
@@ -26,6 +35,7 @@ def _over_job(table: pd.DataFrame) -> pd.DataFrame:
     return merged.sort_values("on", ascending=False, kind="stable", ignore_index=True)
 
 
+@described(TABLE)
 @or_summed(job=_over_job)
 def annotation_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] = "rank") -> pd.DataFrame:
     """Return the durations of user annotations (``record_function``, ``ProfilerStep#N``) by name.
@@ -39,9 +49,7 @@ def annotation_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] =
         by: ``"rank"``: one row per rank and annotation. ``"job"``: one row per annotation, over all ranks.
 
     Returns:
-        One row per rank, side and name, host before device, most time first: ``rank`` (int64), ``on`` (``"host"`` or
-        ``"device"``), ``name`` (str), ``count`` (int64), ``total_us``, ``mean_us``, ``min_us``, ``max_us``, ``std_us``
-        (float64; sample standard deviation, 0 for a single one).
+        One row per rank, side and name, host before device, most time first: {columns}.
 
         By job: one row per side and name, host before device, most time first: ``on``, ``name``, ``ranks`` (int64: how
         many have it), ``count``, ``total_us``, ``mean_us``, ``min_us``, ``max_us`` over all ranks.
@@ -68,5 +76,5 @@ def annotation_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] =
     table = statistics(pd.concat(parts), ["rank", "on", "name"])
     order = ["rank", "on", "total_us", "name"]
     table = table.sort_values(order, ascending=[True, False, False, True], ignore_index=True)
-    table = table[list(_COLUMNS)].astype(_COLUMNS)
+    table = TABLE.frame(table)
     return table if by == "rank" else _over_job(table)

@@ -8,11 +8,27 @@ import pandas as pd
 from htagraph.core.arrays import Array, texts_of
 from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.core.parents import deepest_first
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["call_tree"]
 
+TABLE = Table(
+    "Calls",
+    Col("rank", "int64"),
+    Col("lane kind name", "str"),
+    Col("parent", "int64", "activity number, -1 for none"),
+    Col("depth", "int64", "how many lie above it"),
+    Col("height", "int64", "0 for device work, else 1, or 1 more than the highest child"),
+    Col("kernels", "int64", "kernels, copies and sets under it, itself included"),
+    Col("kernel_us", doc="their durations summed"),
+    Col("kernel_span_us", doc="from the first start to the last end of them; NaN where there are none"),
+    Col("first_kernel_us last_kernel_us", doc="these moments since the job's first activity, or NaN"),
+    Col("start_us duration_us", doc="µs"),
+)
 
+
+@described(TABLE)
 def call_tree(graph: DependencyGraph) -> pd.DataFrame:
     """Return every activity's place in the tree of calls, with the device work launched under it.
 
@@ -24,13 +40,7 @@ def call_tree(graph: DependencyGraph) -> pd.DataFrame:
         graph: the job.
 
     Returns:
-        One row per activity but those that the graph added, indexed by ``activity`` (int64): ``rank`` (int64),
-        ``lane``, ``kind``, ``name`` (str), ``parent`` (int64 activity number, -1 for none), ``depth`` (int64: how many
-        lie above it), ``height`` (int64: 0 for device work, else 1, or 1 more than the highest child), ``kernels``
-        (int64: kernels, copies and sets under it, itself included), ``kernel_us`` (float64: their durations summed),
-        ``kernel_span_us``, ``first_kernel_us``, ``last_kernel_us`` (float64, µs: from the first start to the last end
-        of them, and these moments since the job's first activity; NaN where there are none), ``start_us``,
-        ``duration_us`` (float64, µs).
+        One row per activity but those that the graph added, indexed by ``activity`` (int64): {columns}.
 
     Example:
         >>> import htagraph as hg

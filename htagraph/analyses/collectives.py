@@ -6,13 +6,46 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import texts_of
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits, bus_factor
 
 __all__ = ["collectives"]
 
+TABLE = Table(
+    "Each rank's part in each collective",
+    Col("collective", "int64", "-1 if not matched", heading="number"),
+    Col("op group", "str", "``all_reduce`` and so on, label of the process group; empty if not matched"),
+    Col("rank activity", "int64"),
+    Col("name", "str"),
+    Col("step", "int64", "-1 outside steps"),
+    Col("size", "int64", "parts in the graph"),
+    Col("absent", "int64", "members of the group that are not in the graph, 0 if none or unknown"),
+    Col("key", "str", "how it was matched, empty if not"),
+    Col("start_us", doc="its arrival, on the common clock, since the job's first activity"),
+    Col("duration_us"),
+    Col("beside_us", doc="its thread ran other work"),
+    Col("wait_us"),
+    Col("transfer_us", doc="pure"),
+    Col("excess_us", doc="beyond the pure transfer"),
+    Col("wait_or_transfer_us", doc="nobody can tell which"),
+    Col("bytes", doc="NaN if unknown"),
+    Col(
+        "algbw_gb_s busbw_gb_s",
+        doc="10^9 bytes/s: bytes over transfer and excess, and that times the factor of NCCL's tests; at least that "
+        "much where members are absent, NaN where a part of the transfer may have been over before its thread waited",
+    ),
+    Col("last_rank", "int64", "whose arrival it had to wait for, itself if it came last; -1 if not matched"),
+    Col(
+        "wait_error_us",
+        doc="by how much the clocks of this rank and the last may mislead about the wait, NaN if that is unknown",
+    ),
+    Col("matched", "bool"),
+)
 
+
+@described(TABLE)
 def collectives(graph: DependencyGraph) -> pd.DataFrame:
     """Return each rank's part in each collective: when it arrived, how long it waited and how long it transferred.
 
@@ -31,20 +64,7 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
         graph: the job.
 
     Returns:
-        One row per part, ordered by collective and rank, unmatched ones last: ``collective`` (int64, -1 if not
-        matched), ``op``, ``group`` (str: ``all_reduce`` and so on, label of the process group; empty if not matched),
-        ``rank`` (int64), ``activity`` (int64), ``name`` (str), ``step`` (int64, -1 outside steps), ``size`` (int64,
-        parts in the graph), ``absent`` (int64: members of the group that are not in the graph, 0 if none or unknown),
-        ``key`` (str: how it was matched, empty if
-        not), ``start_us`` (float64, its arrival, on the common clock, since the job's first activity),
-        ``duration_us``, ``beside_us`` (its thread ran other work), ``wait_us``, ``transfer_us`` (pure), ``excess_us``,
-        ``wait_or_transfer_us`` (float64, µs: nobody can tell which), ``bytes`` (float64, NaN if unknown),
-        ``algbw_gb_s`` and ``busbw_gb_s`` (float64, 10^9 bytes/s: bytes over transfer and excess, and that times the
-        factor of NCCL's tests; at least that much where members are absent, NaN where a part of the transfer may have
-        been over before its thread waited), ``last_rank`` (int64:
-        whose arrival it had to wait for, itself if it came last; -1 if not matched), ``wait_error_us`` (float64: by how
-        much the clocks of this rank and the last may mislead about the wait, NaN if that is unknown) and ``matched``
-        (bool).
+        One row per part, ordered by collective and rank, unmatched ones last: {columns}.
 
     Example:
         >>> import htagraph as hg

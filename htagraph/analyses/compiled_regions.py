@@ -7,6 +7,7 @@ import pandas as pd
 
 from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.core.naming import is_compiled_region, is_triton_kernel, names_that
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
 from htagraph.queries.counter_series import launched
@@ -14,13 +15,24 @@ from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["compiled_regions"]
 
-_FIGURES = {
-    "count": "int64", "host_us": "float64", "kernels": "int64", "triton_kernels": "int64", "device_us": "float64",
-    "triton_us": "float64",
-}  # fmt: skip
-_KEYS = {"rank": "int64", "region": "str", "inside": "str"}
+TABLE = Table(
+    "torch.compile regions",
+    Col("rank", "int64"),
+    Col("region", "str", "its name; empty for generated Triton kernels that no region launched"),
+    Col("inside", "str", "the name of the innermost region around it, empty for none"),
+    Col("count", "int64", "how often it ran"),
+    Col("host_us", doc="its time on the host"),
+    Col("kernels", "int64", "kernels and copies launched in it"),
+    Col("triton_kernels", "int64", "those that inductor generated"),
+    Col("device_us triton_us", doc="their summed time"),
+    Col("triton_percent", doc="of the device time, NaN without any"),
+)
+
+_KEYS = ["rank", "region", "inside"]
+_FIGURES = ["count", "host_us", "kernels", "triton_kernels", "device_us", "triton_us"]
 
 
+@described(TABLE)
 @rank_by_rank
 def compiled_regions(graph: DependencyGraph) -> pd.DataFrame:
     """Return the time of compiled regions: operators and annotations that run code made by torch.compile.
@@ -32,12 +44,7 @@ def compiled_regions(graph: DependencyGraph) -> pd.DataFrame:
         graph: the job.
 
     Returns:
-        One row per rank, region and the region around it, by rank, the most device time first: ``rank`` (int64),
-        ``region`` (str: its name; empty for generated Triton kernels that no region launched), ``inside`` (str: the
-        name of the innermost region around it, empty for none), ``count`` (int64: how often it ran), ``host_us``
-        (float64: its time on the host), ``kernels`` (int64: kernels and copies launched in it), ``triton_kernels``
-        (int64: those that inductor generated), ``device_us``, ``triton_us`` (float64: their summed time) and
-        ``triton_percent`` (float64: of the device time, NaN without any).
+        One row per rank, region and the region around it, by rank, the most device time first: {columns}.
 
     Example:
         >>> import htagraph as hg
@@ -65,11 +72,11 @@ def compiled_regions(graph: DependencyGraph) -> pd.DataFrame:
         rows.append(_rows(graph, owner[some], _at(around, owner[some]), works, acts.rank[work[some]]))
         owner, outside = _at(around, owner), np.zeros(len(work), np.bool_)
     table = pd.concat([each.assign(triton_us=each["device_us"] * each["triton_kernels"]) for each in rows])
-    table = table.groupby(list(_KEYS), as_index=False, sort=False)[list(_FIGURES)].sum()
+    table = table.groupby(_KEYS, as_index=False, sort=False)[_FIGURES].sum()
     order = ["rank", "device_us", "host_us", "region", "inside"]
     table = table.sort_values(order, ascending=[True, False, False, True, True], ignore_index=True)
-    table = table.astype(_KEYS | _FIGURES)
-    return table.assign(triton_percent=100 * table["triton_us"] / table["device_us"].where(table["device_us"] > 0))
+    percent = 100 * table["triton_us"] / table["device_us"].where(table["device_us"] > 0)
+    return TABLE.frame(table.assign(triton_percent=percent))
 
 
 def _at(values: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -6,17 +6,32 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.flops import flop_per_count
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.recorded_events import counter_ranges, operators_around
 
 __all__ = ["cupti_counters"]
 
-_COLUMNS = {
-    "rank": "int64", "range": "int64", "kernel": "str", "launch": "int64", "step": "int64", "operator_stack": "str",
-    "top_operator": "str", "bottom_operator": "str", "counter": "str", "value": "float64", "flop": "float64",
-}  # fmt: skip
+TABLE = Table(
+    "Device counters",
+    Col("rank", "int64"),
+    Col("range", "int64", "position in the file's events"),
+    Col("kernel", "str"),
+    Col("launch", "int64", "activity, -1 if unknown"),
+    Col("step", "int64", "of the launch, -1 outside"),
+    Col("operator_stack", "str", "the operators around the launch, the outermost first, with ``|`` between"),
+    Col("top_operator bottom_operator", "str", "the first and last of them"),
+    Col("counter", "str"),
+    Col("value", doc="in the counter's unit"),
+    Col(
+        "flop",
+        doc="the floating-point operations that the value stands for, counts: two per fused multiply-add, 0 for "
+        "other counters",
+    ),
+)
 
 
+@described(TABLE)
 def cupti_counters(graph: DependencyGraph) -> pd.DataFrame:
     """Return the device counters of every kernel that was recorded under CUPTI's range profiler.
 
@@ -29,12 +44,7 @@ def cupti_counters(graph: DependencyGraph) -> pd.DataFrame:
         graph: the job.
 
     Returns:
-        By rank, time, and counter as in the file: ``rank`` (int64), ``range`` (int64: position in the file's events),
-        ``kernel`` (str), ``launch`` (int64: activity, -1 if unknown), ``step`` (int64: of the launch, -1 outside),
-        ``operator_stack`` (str: the operators around the launch, the outermost first, with ``|`` between),
-        ``top_operator``, ``bottom_operator`` (str: the first and last of them), ``counter`` (str), ``value`` (float64,
-        in the counter's unit) and ``flop`` (float64: the floating-point operations that the value stands for, counts:
-        two per fused multiply-add, 0 for other counters).
+        By rank, time, and counter as in the file: {columns}.
 
     Raises:
         TraceError: a file with ranges is gone or was changed since it was loaded.
@@ -48,8 +58,7 @@ def cupti_counters(graph: DependencyGraph) -> pd.DataFrame:
     """
     parts = [_of_rank(graph, rank) for rank in graph.ranks]
     parts = [part for part in parts if len(part)]
-    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(_COLUMNS))
-    return table[list(_COLUMNS)].astype(_COLUMNS)
+    return TABLE.frame(pd.concat(parts, ignore_index=True) if parts else ())
 
 
 def _of_rank(graph: DependencyGraph, rank: int) -> pd.DataFrame:

@@ -8,17 +8,32 @@ import pandas as pd
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import is_graph_launch, names_that
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["graph_launches"]
 
-_COLUMNS = {
-    "rank": "int64", "launch": "int64", "name": "str", "step": "int64", "graph_id": "int64", "start_us": "float64",
-    "call_us": "float64", "delay_us": "float64", "kernels": "int64", "streams": "int64", "span_us": "float64",
-    "busy_us": "float64", "gap_us": "float64", "gap_percent": "float64", "communication_us": "float64",
-}  # fmt: skip
+TABLE = Table(
+    "CUDA graph launches",
+    Col("rank", "int64"),
+    Col("launch", "int64", "the call's activity"),
+    Col("name", "str"),
+    Col("step", "int64", "-1 outside"),
+    Col("graph_id", "int64", "-1 if the trace does not say"),
+    Col("start_us", doc="on the common clock, since the job's first activity"),
+    Col("call_us", doc="the call's duration"),
+    Col("delay_us", doc="from the call's end to the first kernel, 0 if that began before"),
+    Col("kernels", "int64", "kernels and copies, 0 if none was recorded"),
+    Col("streams", "int64"),
+    Col("span_us", doc="from the first kernel's start to the last one's end"),
+    Col("busy_us", doc="the part of it in which any of them runs"),
+    Col("gap_us", doc="the rest, in which the device waited inside the graph"),
+    Col("gap_percent", doc="of the span"),
+    Col("communication_us", doc="summed time of its collectives"),
+)
 
 
+@described(TABLE)
 def graph_launches(graph: DependencyGraph) -> pd.DataFrame:
     """Return the host time and the device time of each launch of a CUDA or HIP graph.
 
@@ -26,14 +41,8 @@ def graph_launches(graph: DependencyGraph) -> pd.DataFrame:
         graph: the job.
 
     Returns:
-        One row per call, by rank and start: ``rank``, ``launch`` (int64: the call's activity), ``name`` (str), ``step``
-        (int64, -1 outside), ``graph_id`` (int64, -1 if the trace does not say), ``start_us`` (float64: on the common
-        clock, since the job's first activity), ``call_us`` (float64: the call's duration), ``delay_us`` (float64: from
-        the call's end to the first kernel, 0 if that began before), ``kernels`` (int64: kernels and copies, 0 if none
-        was recorded), ``streams`` (int64), ``span_us`` (float64: from the first kernel's start to the last one's end),
-        ``busy_us`` (float64: the part of it in which any of them runs), ``gap_us`` (float64: the rest, in which the
-        device waited inside the graph), ``gap_percent`` (float64: of the span) and ``communication_us`` (float64:
-        summed time of its collectives). Without kernels the delay and the percentage are NaN, the other times 0.
+        One row per call, by rank and start: {columns}. Without kernels the delay and the percentage are NaN, the
+        other times 0.
 
     Example:
         >>> import htagraph as hg
@@ -59,7 +68,7 @@ def graph_launches(graph: DependencyGraph) -> pd.DataFrame:
     span, graph_id = high - low, np.full(count, -1)
     np.maximum.at(graph_id, group, acts.arg("graph_id")[work])
     talk = np.where(acts.kind[work] == ActivityKind.COMMUNICATION, acts.duration[work], 0)
-    return pd.DataFrame({
+    return TABLE.frame({
         "rank": acts.rank[calls], "launch": calls, "name": [graph.names[name] for name in acts.name[calls].tolist()],
         "step": acts.step[calls], "graph_id": graph_id,
         "start_us": (graph.time[2 * calls] - graph.origin_ns) / 1000, "call_us": acts.duration[calls] / 1000,
@@ -69,4 +78,4 @@ def graph_launches(graph: DependencyGraph) -> pd.DataFrame:
         "span_us": span / 1000, "busy_us": busy / 1000, "gap_us": (span - busy) / 1000,
         "gap_percent": 100 * (span - busy) / np.where(span > 0, span, np.nan),
         "communication_us": np.bincount(group, talk, count) / 1000,
-    }).astype(_COLUMNS)  # fmt: skip
+    })  # fmt: skip

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.statistics import summed
+from htagraph.core.tables import Col, Table, described
 from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.pauses import CAUSES, KERNEL_PAUSE_US
@@ -15,13 +16,26 @@ from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["idle_breakdown"]
 
-_BY_STREAM = {
-    "rank": "int64", "device": "int64", "stream": "int64", "cause": "str", "idle_us": "float64", "count": "int64",
-    "mean_us": "float64", "max_us": "float64", "share_percent": "float64",
-}  # fmt: skip
-_BY_RANK = {"rank": "int64", "cause": "str", "idle_us": "float64", "count": "int64", "share_percent": "float64"}
+TABLE = Table(
+    "Idle time of streams by cause",
+    Col("rank device stream", "int64"),
+    Col("cause", "str"),
+    Col("idle_us"),
+    Col("count", "int64", "pauses"),
+    Col("mean_us max_us", doc="0 without pauses"),
+    Col("share_percent", doc="of the stream's idle time, NaN without"),
+)
+RANKS = Table(
+    "Idle device time by cause",
+    Col("rank", "int64"),
+    Col("cause", "str"),
+    Col("idle_us", doc="a rank's rows sum to ``idle_us`` of `temporal_breakdown`"),
+    Col("count", "int64", "pauses"),
+    Col("share_percent", doc="of the time from the rank's first to its last device work; NaN if that is none"),
+)
 
 
+@described(TABLE, RANKS)
 @rank_by_rank
 def idle_breakdown(
     graph: DependencyGraph, *, by: Literal["stream", "rank"] = "stream", kernel_pause_us: float = KERNEL_PAUSE_US
@@ -44,15 +58,10 @@ def idle_breakdown(
         kernel_pause_us: the longest pause, µs, that counts as the usual pause between two queued kernels.
 
     Returns:
-        By stream: one row per rank, stream and cause, in that order, all three causes for each stream with device work:
-        ``rank``, ``device``, ``stream`` (int64), ``cause`` (str), ``idle_us`` (float64), ``count`` (int64, pauses),
-        ``mean_us``, ``max_us`` (float64, 0 without pauses), ``share_percent`` (float64: of the stream's idle time, NaN
-        without).
+        By stream: one row per rank, stream and cause, in that order, all three causes for each stream with device
+        work: {columns}.
 
-        By rank: one row per rank with device work and cause: ``rank`` (int64), ``cause`` (str), ``idle_us`` (float64;
-        a rank's rows sum to ``idle_us`` of `temporal_breakdown`), ``count`` (int64, pauses), ``share_percent``
-        (float64: of the rank's window, from the start of its first to the end of its last device work; NaN for an
-        empty window).
+        By rank: one row per rank with device work and cause: {columns}.
 
     Raises:
         ValueError: `by` is something else.
@@ -69,17 +78,17 @@ def idle_breakdown(
     Source: HTA's idle time breakdown, whose ``host_wait`` asks only whether the launch began after the pause did.
     """
     check_choice("by", by, ("stream", "rank"))
-    columns, pauses = (_BY_STREAM, graph.pauses) if by == "stream" else (_BY_RANK, graph.device_pauses)
+    table, pauses = (TABLE, graph.pauses) if by == "stream" else (RANKS, graph.device_pauses)
     count = len(pauses.places)
     some = np.flatnonzero(pauses.length)
     group = pauses.place[some] * len(CAUSES) + pauses.causes(kernel_pause_us)[some]
     idle = summed(pauses.length[some], group, count * len(CAUSES))
     of_stream = np.bincount(pauses.place, pauses.length, count)  # exact: sums of ns below 2^53
     whole = np.repeat(of_stream if by == "stream" else pauses.window, len(CAUSES))
-    keys = dict(zip(columns, np.repeat(pauses.places, len(CAUSES), axis=0).T, strict=False))
+    keys = dict(zip(table.types, np.repeat(pauses.places, len(CAUSES), axis=0).T, strict=False))
     figures = {
         "cause": np.tile(np.array(CAUSES, object), count), "idle_us": idle["sum"] / 1000, "count": idle["count"],
         "mean_us": np.nan_to_num(idle["mean"]) / 1000, "max_us": np.nan_to_num(idle["max"]) / 1000,
         "share_percent": 100 * idle["sum"] / np.where(whole > 0, whole, np.nan),
     }  # fmt: skip
-    return pd.DataFrame({**keys, **figures})[list(columns)].astype(columns)
+    return table.frame({**keys, **figures})

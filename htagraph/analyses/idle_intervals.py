@@ -6,13 +6,33 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import texts_of
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.pauses import CAUSES, KERNEL_PAUSE_US
 from htagraph.queries.attribution import names_of
 
 __all__ = ["idle_intervals"]
 
+TABLE = Table(
+    "Longest idle intervals",
+    Col("rank device stream", "int64"),
+    Col("step", "int64", "of the work after the pause, -1 outside"),
+    Col("before after", "int64", "activity numbers: the work that started before, and the one that ended the pause"),
+    Col("before_name after_name", "str"),
+    Col("start_us", doc="when all earlier work of the stream had ended, since the job's first activity"),
+    Col(
+        "pause_us",
+        doc="from then to the start of the work, 0 where they overlap",
+        heading="idle_us",
+    ),
+    Col("gap_us", doc="from the end of ``before``, negative where they overlap"),
+    Col("launch", "int64", "the activity that enqueued the work, -1 if unknown"),
+    Col("launch_late_us", doc="how long after ``start_us`` that began, negative if before, NaN if unknown"),
+    Col("cause", "str", "as in `idle_breakdown`"),
+)
 
+
+@described(TABLE)
 def idle_intervals(graph: DependencyGraph, *, kernel_pause_us: float = KERNEL_PAUSE_US) -> pd.DataFrame:
     """Return one row for each piece of device work that follows another on its stream, and the pause between them.
 
@@ -23,14 +43,7 @@ def idle_intervals(graph: DependencyGraph, *, kernel_pause_us: float = KERNEL_PA
         kernel_pause_us: the longest pause, µs, that counts as the usual pause between two queued kernels.
 
     Returns:
-        By rank, device, stream and time: ``rank``, ``device``, ``stream``, ``step`` (int64; the step of the work
-        after the pause, -1 outside), ``before`` and ``after`` (int64: activity numbers; the work that started before,
-        and the one that ended the pause), ``before_name``, ``after_name`` (str), ``start_us`` (float64: when all
-        earlier work of the stream had ended, since the job's first activity), ``pause_us`` (float64: from then to the
-        start of the work, 0 where they overlap), ``gap_us`` (float64: from the end of ``before``, negative where they
-        overlap), ``launch`` (int64: the activity that enqueued the work, -1 if unknown), ``launch_late_us`` (float64:
-        how long after ``start_us`` that began, negative if before, NaN if unknown), ``cause`` (str: as in
-        `idle_breakdown`).
+        By rank, device, stream and time: {columns}.
 
     Example:
         >>> import htagraph as hg
@@ -44,8 +57,8 @@ def idle_intervals(graph: DependencyGraph, *, kernel_pause_us: float = KERNEL_PA
     before, after = pauses.before, pauses.after
     launch = acts.cause[after].astype(np.int64)
     places = pd.DataFrame(pauses.places[pauses.place], columns=["rank", "device", "stream"])
-    return places.assign(
-        step=acts.step[after].astype(np.int64),
+    table = places.assign(
+        step=acts.step[after],
         before=before,
         after=after,
         before_name=names_of(graph, before),
@@ -57,3 +70,4 @@ def idle_intervals(graph: DependencyGraph, *, kernel_pause_us: float = KERNEL_PA
         launch_late_us=np.where(launch >= 0, acts.start[launch] - pauses.free, np.nan) / 1000,
         cause=texts_of(CAUSES, pauses.causes(kernel_pause_us)),
     )
+    return TABLE.frame(table)

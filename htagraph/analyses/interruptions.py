@@ -5,17 +5,27 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.interruptions import interrupted
 
 __all__ = ["interruptions"]
 
-_COLUMNS = {
-    "rank": "int64", "step": "int64", "thread": "str", "name": "str", "before": "str", "start_us": "float64",
-    "interrupted_us": "float64", "usual_us": "float64", "activity": "int64",
-}  # fmt: skip
+TABLE = Table(
+    "Interruptions of host code: stretches of ten times their usual time and more, the longest first",
+    Col("rank", "int64"),
+    Col("step", "int64", "-1 outside of steps"),
+    Col("thread", "str"),
+    Col("name", "str", "the activity that was interrupted; empty for host code that no event covers"),
+    Col("before", "str", "what came next on the thread"),
+    Col("start_us", doc="since the job's first activity, on the common clock"),
+    Col("interrupted_us", doc="how long the stretch took"),
+    Col("usual_us", doc="what the same code takes as a rule"),
+    Col("activity", "int64", "that it interrupted; what came next, for code that no event covers"),
+)
 
 
+@described(TABLE)
 def interruptions(graph: DependencyGraph) -> pd.DataFrame:
     """Return where host code was interrupted: it took at least ten times as long as the same code usually does.
 
@@ -31,11 +41,7 @@ def interruptions(graph: DependencyGraph) -> pd.DataFrame:
         graph: the job.
 
     Returns:
-        One row per interruption, by rank and time: ``rank``, ``step`` (int64, -1 outside of steps), ``thread`` (str),
-        ``name`` (str: the activity that was interrupted; empty for host code that no event covers), ``before`` (str:
-        what came next on the thread), ``start_us`` (float64: since the job's first activity, on the common clock),
-        ``interrupted_us`` (float64: how long the stretch took), ``usual_us`` (float64: what the same code takes as a
-        rule), ``activity`` (int64: that it interrupted; what came next, for code that no event covers).
+        One row per interruption, by rank and time: {columns}.
 
     Example:
         >>> import htagraph as hg
@@ -47,10 +53,10 @@ def interruptions(graph: DependencyGraph) -> pd.DataFrame:
     words = np.array([*graph.names, ""], object)
     labels = np.array([lane.label for lane in graph.lanes], object)
     start = graph.time[found.vertex] - found.length - graph.origin_ns
-    return pd.DataFrame({
+    return TABLE.frame({
         "rank": acts.rank[at], "step": acts.step[at], "thread": labels[acts.lane[at]],
         "name": words[np.where(found.activity >= 0, acts.name[found.activity], -1)],
         "before": words[np.where(found.vertex % 2, -1, acts.name[at])], "start_us": start / 1000,
         "interrupted_us": found.length / 1000, "usual_us": found.usual / 1000,
         "activity": np.where(found.activity >= 0, found.activity, at),
-    }).astype(_COLUMNS)  # fmt: skip
+    })  # fmt: skip

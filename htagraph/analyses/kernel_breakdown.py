@@ -7,17 +7,35 @@ from typing import Literal
 import pandas as pd
 
 from htagraph.core.kinds import ActivityKind
+from htagraph.core.tables import Col, Table, described
 from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import timed_work
-from htagraph.queries.breakdowns import STATISTICS, statistics
+from htagraph.queries.breakdowns import statistics
 from htagraph.queries.on_workers import or_summed, over_ranks
 
 __all__ = ["kernel_breakdown"]
 
-_COLUMNS = {"rank": "int64", "kind": "str", "name": "str", **STATISTICS, "share_percent": "float64"}
+TABLE = Table(
+    "Top kernels",
+    Col("rank", "int64"),
+    Col("kind name", "str"),
+    Col("count", "int64"),
+    Col("total_us mean_us min_us max_us"),
+    Col("std_us", doc="sample standard deviation, 0 for a single one"),
+    Col("share_percent", doc="of the sum over the rank's rows; kernels that overlap count in full"),
+)
+JOB = Table(
+    "Top kernels, all ranks",
+    Col("kind name", "str"),
+    Col("ranks", "int64", "how many ran it"),
+    Col("count", "int64"),
+    Col("total_us mean_us min_us max_us", doc="over all ranks"),
+    Col("share_percent", doc="of all rows"),
+)
 
 
+@described(TABLE, JOB)
 @or_summed(job=over_ranks)
 def kernel_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] = "rank") -> pd.DataFrame:
     """Return the durations of kernels, copies and memsets by full name, on each rank or over the whole job.
@@ -30,13 +48,9 @@ def kernel_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] = "ra
         by: ``"rank"``: one row per rank and kernel. ``"job"``: one row per kernel, over all ranks.
 
     Returns:
-        By rank: one row per rank, kind and name, most time first within a rank: ``rank`` (int64), ``kind``, ``name``
-        (str), ``count`` (int64), ``total_us``, ``mean_us``, ``min_us``, ``max_us``, ``std_us`` (float64; sample
-        standard deviation, 0 for a single one), ``share_percent`` (float64: of the sum over the rank's rows; kernels
-        that overlap count in full).
+        By rank: one row per rank, kind and name, most time first within a rank: {columns}.
 
-        By job: one row per kind and name, most time first: ``kind``, ``name``, ``ranks`` (int64: how many ran it),
-        ``count``, ``total_us``, ``mean_us``, ``min_us``, ``max_us`` over all ranks, ``share_percent`` (of all rows).
+        By job: one row per kind and name, most time first: {columns}.
 
     Raises:
         ValueError: `by` is something else.
@@ -58,5 +72,5 @@ def kernel_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] = "ra
     table["name"] = [graph.names[name] for name in table["name"]]
     table["share_percent"] = 100 * table["total_us"] / table.groupby("rank")["total_us"].transform("sum")
     table = table.sort_values(["rank", "total_us", "name"], ascending=[True, False, True], ignore_index=True)
-    table = table.astype(_COLUMNS)
+    table = TABLE.frame(table)
     return table if by == "rank" else over_ranks(table)

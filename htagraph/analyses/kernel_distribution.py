@@ -5,18 +5,28 @@ from __future__ import annotations
 import pandas as pd
 
 from htagraph.core.kinds import ActivityKind
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import timed_work
-from htagraph.queries.breakdowns import STATISTICS, statistics
+from htagraph.queries.breakdowns import statistics
 
 __all__ = ["kernel_distribution"]
 
-_COLUMNS = {
-    "kind": "str", "name": "str", "rank": "int64", **STATISTICS, "share_percent": "float64", "relative": "float64",
-    "spread": "float64", "slowest_rank": "int64", "excess_us": "float64",
-}  # fmt: skip
+TABLE = Table(
+    "Kernels by rank",
+    Col("kind name", "str"),
+    Col("rank count", "int64"),
+    Col("total_us mean_us min_us max_us"),
+    Col("std_us", doc="sample standard deviation, 0 for a single one"),
+    Col("share_percent", doc="of the sum over the rank's rows"),
+    Col("relative", doc="the rank's mean over the median of the ranks' means"),
+    Col("spread", doc="the slowest rank's mean over the fastest's; both NaN where that is 0"),
+    Col("slowest_rank", "int64", "of the greatest mean"),
+    Col("excess_us", doc="what the rank would save if its mean were the median, negative where it is faster"),
+)
 
 
+@described(TABLE)
 def kernel_distribution(graph: DependencyGraph) -> pd.DataFrame:
     """Return each kernel's durations on every rank that ran it, and how uneven the ranks are in it.
 
@@ -28,13 +38,7 @@ def kernel_distribution(graph: DependencyGraph) -> pd.DataFrame:
         graph: the job.
 
     Returns:
-        One row per kind, name and rank, the kernels with most time over all ranks first, then by rank: ``kind``,
-        ``name`` (str), ``rank`` (int64), ``count`` (int64), ``total_us``, ``mean_us``, ``min_us``, ``max_us``,
-        ``std_us`` (float64; sample standard deviation, 0 for a single one), ``share_percent`` (float64: of the sum over
-        the rank's rows), ``relative`` (float64: the rank's mean over the median of the ranks' means), ``spread``
-        (float64: the slowest rank's mean over the fastest's; both NaN where that is 0), ``slowest_rank`` (int64: of the
-        greatest mean), ``excess_us`` (float64: what the rank would save if its mean were the median, negative where it
-        is faster).
+        One row per kind, name and rank, the kernels with most time over all ranks first, then by rank: {columns}.
 
     Example:
         >>> import htagraph as hg
@@ -61,5 +65,5 @@ def kernel_distribution(graph: DependencyGraph) -> pd.DataFrame:
     table["slowest_rank"] = table.groupby(["kind", "name"])["slowest_rank"].transform("min")
     table = table.sort_values(["over_all", "kind", "name", "rank"], ascending=[False, True, True, True])
     table["kind"] = [ActivityKind(kind).label for kind in table["kind"]]
-    table["name"] = pd.array([graph.names[name] for name in table["name"]], dtype="str")
-    return table[list(_COLUMNS)].reset_index(drop=True).astype(_COLUMNS)
+    table["name"] = [graph.names[name] for name in table["name"]]
+    return TABLE.frame(table).reset_index(drop=True)

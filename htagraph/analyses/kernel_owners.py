@@ -9,13 +9,24 @@ import pandas as pd
 
 from htagraph.core.arrays import texts_of
 from htagraph.core.kinds import DEVICE_WORK, ActivityKind, of_kinds
+from htagraph.core.tables import Col, Table, described
 from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import module_of, operator_of
 
 __all__ = ["kernel_owners"]
 
+TABLE = Table(
+    "Device time by module and operator",
+    Col("rank", "int64", "not by job"),
+    Col("module operator kind name", "str", "a module or operator that is not known is empty"),
+    Col("count", "int64"),
+    Col("device_us", doc="summed durations; all rows of a rank sum to those of its device work"),
+    Col("share_percent", doc="of the sum over the rank's rows, or over all rows"),
+)
 
+
+@described(TABLE)
 def kernel_owners(graph: DependencyGraph, *, by: Literal["rank", "job"] = "rank") -> pd.DataFrame:
     """Return the durations of kernels, copies and memsets by the module and the operator that launched them.
 
@@ -28,10 +39,7 @@ def kernel_owners(graph: DependencyGraph, *, by: Literal["rank", "job"] = "rank"
         by: ``"rank"``: one row per rank, module, operator and kernel. ``"job"``: over all ranks.
 
     Returns:
-        One row per rank, module, operator, kind and name, most time first within a rank: ``rank`` (int64; not by job),
-        ``module``, ``operator``, ``kind``, ``name`` (str; a module or operator that is not known is empty), ``count``
-        (int64), ``device_us`` (float64: summed durations; all rows of a rank sum to those of its device work) and
-        ``share_percent`` (float64: of the sum over the rank's rows, or over all rows).
+        One row per rank, module, operator, kind and name, most time first within a rank: {columns}.
 
     Raises:
         ValueError: `by` is something else.

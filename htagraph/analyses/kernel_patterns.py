@@ -5,12 +5,26 @@ from __future__ import annotations
 import pandas as pd
 
 from htagraph.core.naming import LINEAR
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.kernel_sequences import containing, sequences_below
 
 __all__ = ["kernel_patterns"]
 
+TABLE = Table(
+    "Kernel sequences, the most frequent first",
+    Col("rank", "int64"),
+    Col("operator", "str", "its whole name"),
+    Col("pattern", "str", "that name and those of the work, with ``|`` between"),
+    Col("kernels", "int64", "pieces of work in it"),
+    Col("count", "int64", "occurrences"),
+    Col("kernel_us", doc="durations of their work, summed"),
+    Col("operator_us", doc="durations of the occurrences, summed"),
+    Col("example", "int64", "the first occurrence, an activity number"),
+)
 
+
+@described(TABLE)
 def kernel_patterns(graph: DependencyGraph, operator: str = LINEAR, *, min_length: int = 3) -> pd.DataFrame:
     """Return the sequences of kernels, copies and memsets that occurrences of an operator launched.
 
@@ -25,11 +39,7 @@ def kernel_patterns(graph: DependencyGraph, operator: str = LINEAR, *, min_lengt
         min_length: occurrences with less device work than this do not count.
 
     Returns:
-        One row per rank and pattern, the most frequent of a rank first: ``rank`` (int64), ``operator`` (str: its whole
-        name), ``pattern`` (str: that name and those of the work, with ``|`` between), ``kernels`` (int64: pieces of
-        work in it), ``count`` (int64: occurrences), ``kernel_us`` (float64: durations of their work, summed),
-        ``operator_us`` (float64: durations of the occurrences, summed), ``example`` (int64: the first occurrence, an
-        activity number).
+        One row per rank and pattern, the most frequent of a rank first: {columns}.
 
     Raises:
         TypeError: `operator` is no string, or `min_length` no integer.

@@ -6,13 +6,23 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.kinds import DEVICE_WORK
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import work_of
 from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["kernel_types"]
 
+TABLE = Table(
+    "Kinds of kernels that run at the same time",
+    Col("rank", "int64"),
+    Col("kinds", "str", '``"computation"``, ``"computation + communication"``, …'),
+    Col("total_us"),
+    Col("share_percent", doc="of the rank's busy time"),
+)
 
+
+@described(TABLE)
 @rank_by_rank
 def kernel_types(graph: DependencyGraph) -> pd.DataFrame:
     """Return how long each combination of kernel kinds ran at the same time on each rank.
@@ -24,9 +34,7 @@ def kernel_types(graph: DependencyGraph) -> pd.DataFrame:
         graph: the job.
 
     Returns:
-        One row per rank and combination that occurs, most time first within a rank: ``rank`` (int64), ``kinds`` (str:
-        ``"computation"``, ``"computation + communication"``, …), ``total_us`` (float64), ``share_percent`` (float64, of
-        the rank's busy time).
+        One row per rank and combination that occurs, most time first within a rank: {columns}.
 
     Example:
         >>> import htagraph as hg
@@ -43,10 +51,9 @@ def kernel_types(graph: DependencyGraph) -> pd.DataFrame:
             (rank, " + ".join(kind.label for bit, kind in enumerate(DEVICE_WORK) if code >> bit & 1), ns / 1000)
             for code, ns in sorted(totals.items(), key=lambda item: -item[1])
         ]
-    table = pd.DataFrame(rows, columns=["rank", "kinds", "total_us"]).astype(
-        {"rank": "int64", "kinds": "str", "total_us": "float64"}
-    )
-    return table.assign(share_percent=100 * table["total_us"] / table.groupby("rank")["total_us"].transform("sum"))
+    table = pd.DataFrame(rows, columns=["rank", "kinds", "total_us"])
+    share = 100 * table["total_us"] / table.groupby("rank")["total_us"].transform("sum")
+    return TABLE.frame(table.assign(share_percent=share))
 
 
 def _combinations(sets: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:

@@ -8,17 +8,24 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.kinds import ActivityKind
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["late_starts"]
 
-_COLUMNS = {
-    "rank": "int64", "step": "int64", "stream": "int64", "kernel": "str", "start_us": "float64",
-    "duration_us": "float64", "late_us": "float64", "normalized_start": "float64",
-}  # fmt: skip
+TABLE = Table(
+    "Late starts",
+    Col("rank step stream", "int64"),
+    Col("kernel", "str"),
+    Col("start_us", doc="on the common clock, since the job's first activity"),
+    Col("duration_us"),
+    Col("late_us", doc="after the first rank of the step"),
+    Col("normalized_start", doc="the start after the first start in the steps, in mean steps"),
+)
 _PLACE = ["stream", "name"]
 
 
+@described(TABLE)
 def late_starts(
     graph: DependencyGraph, *, steps: int | Sequence[int] | None = None, least_share: float = 0.01
 ) -> pd.DataFrame:
@@ -37,10 +44,8 @@ def late_starts(
         least_share: of a mean step that a kernel must take.
 
     Returns:
-        One row per rank and step, in that order; none if fewer than two ranks have such a kernel in a step: ``rank``,
-        ``step``, ``stream`` (int64), ``kernel`` (str), ``start_us`` (float64: on the common clock, since the job's
-        first activity), ``duration_us`` (float64), ``late_us`` (float64: after the first rank of the step) and
-        ``normalized_start`` (float64: the start after the first start in the steps, in mean steps).
+        One row per rank and step, in that order; none if fewer than two ranks have such a kernel in a step:
+        {columns}.
 
     Example:
         >>> import htagraph as hg
@@ -54,7 +59,7 @@ def late_starts(
     inside = graph.select(step=list(graph.steps) if steps is None else steps).activities
     inside = inside[acts.step[inside] >= 0]
     if not len(inside):
-        return pd.DataFrame(columns=list(_COLUMNS)).astype(_COLUMNS)
+        return TABLE.frame()
     first = time[2 * inside].min()
     mean_step = (time[2 * inside + 1].max() - first) / len(np.unique(acts.step[inside]))
     some = inside[(acts.kind[inside] == ActivityKind.COMMUNICATION)]
@@ -71,4 +76,4 @@ def late_starts(
     most = spread.reset_index().iloc[spread.argmax() : spread.argmax() + 1] if len(spread) else kernels.head(0)
     table = kernels.merge(most[_PLACE], on=_PLACE).sort_values(["rank", "step"])
     table["late_us"] = table["start_us"] - table.groupby("step")["start_us"].transform("min")
-    return table[list(_COLUMNS)].astype(_COLUMNS).reset_index(drop=True)
+    return TABLE.frame(table).reset_index(drop=True)

@@ -7,11 +7,25 @@ import pandas as pd
 
 from htagraph.core.arrays import texts_of
 from htagraph.core.kinds import LAUNCHES, ActivityKind, of_kinds
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["launch_stats"]
 
+TABLE = Table(
+    "Launches and their work",
+    Col("rank correlation", "int64"),
+    Col("launch work", "int64", "activity numbers"),
+    Col("launch_name work_name work_kind", "str"),
+    Col("stream step", "int64"),
+    Col("launch_us work_us", doc="durations"),
+    Col("delay_us", doc="from the end of the launch call to the start of the work, 0 if it started earlier"),
+    Col("short", "bool", "the call is not excessive, but took longer than all the work it enqueued"),
+    Col("excessive_runtime excessive_delay", "bool"),
+)
 
+
+@described(TABLE)
 def launch_stats(
     graph: DependencyGraph, *, runtime_cutoff_us: float = 50.0, launch_delay_cutoff_us: float = 100.0
 ) -> pd.DataFrame:
@@ -23,12 +37,7 @@ def launch_stats(
         launch_delay_cutoff_us: a delay above this is excessive, µs.
 
     Returns:
-        One row per pair of a LAUNCH or GRAPH edge, by rank, time of the launch and of the work: ``rank``,
-        ``correlation`` (int64), ``launch`` and ``work`` (int64 activity numbers), ``launch_name``, ``work_name`` and
-        ``work_kind`` (str), ``stream`` (int64), ``step`` (int64), ``launch_us`` and ``work_us`` (float64, durations),
-        ``delay_us`` (float64: from the end of the launch call to the start of the work, 0 if it started earlier), and
-        the flags (bool) ``short`` (the call is not excessive, but took longer than all the work it enqueued),
-        ``excessive_runtime``, ``excessive_delay``.
+        One row per pair of a LAUNCH or GRAPH edge, by rank, time of the launch and of the work: {columns}.
 
     Example:
         >>> import htagraph as hg
@@ -46,9 +55,9 @@ def launch_stats(
     launch_us, work_us = acts.duration[call] / 1000, acts.duration[work] / 1000
     enqueued_us = np.bincount(call, work_us, len(acts))[call]  # a graph launch enqueues many
     delay_us = np.maximum(0, acts.start[work] - acts.end[call]) / 1000
-    return pd.DataFrame(
+    return TABLE.frame(
         {
-            "rank": acts.rank[work].astype(np.int64),
+            "rank": acts.rank[work],
             "correlation": acts.arg("correlation")[work],
             "launch": call,
             "work": work,
@@ -56,7 +65,7 @@ def launch_stats(
             "work_name": texts_of(graph.names, acts.name[work]),
             "work_kind": texts_of([kind.label for kind in ActivityKind], acts.kind[work]),
             "stream": np.array([lane.stream for lane in graph.lanes], np.int64)[acts.lane[work]],
-            "step": acts.step[work].astype(np.int64),
+            "step": acts.step[work],
             "launch_us": launch_us,
             "work_us": work_us,
             "delay_us": delay_us,

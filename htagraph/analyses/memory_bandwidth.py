@@ -6,15 +6,36 @@ from typing import Literal
 
 import pandas as pd
 
+from htagraph.core.tables import Col, Table, described
 from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.counter_series import bandwidth_changes, distribution, lasting_us
 
 __all__ = ["memory_bandwidth"]
 
+TABLE = Table(
+    "Memory copy bandwidth over time",
+    Col("rank", "int64"),
+    Col("copy", "str", "``Memcpy HtoD``, ``Memcpy DtoH``, ``Memcpy DtoD``, …, ``Memset``, ``other``"),
+    Col("time_us", doc="on the common clock, since the job's first activity"),
+    Col("bandwidth_gb_s", doc="from this moment until the next row of the same kind"),
+    Col("activity", "int64", "the copy that began or ended"),
+)
+COPIES = Table(
+    "Memory copy bandwidth",
+    Col("rank", "int64"),
+    Col("copy", "str"),
+    Col("count", "int64", "changes of the bandwidth, those to 0 left out"),
+    Col("mean_gb_s std_gb_s min_gb_s p25_gb_s median_gb_s p75_gb_s max_gb_s", doc="over these changes"),
+    Col("busy_us", doc="time in which any copy of the kind ran"),
+    Col("copied_gb", doc="bandwidth times time, 10⁹ bytes"),
+    Col("mean_over_time_gb_s", doc="``copied_gb`` over ``busy_us``"),
+)
+
 _KEYS = ["rank", "copy"]
 
 
+@described(TABLE, COPIES)
 def memory_bandwidth(graph: DependencyGraph, *, by: Literal["time", "copy"] = "time") -> pd.DataFrame:
     """Return the summed bandwidth of all copies (and memsets) of one kind that run on a rank at the same moment.
 
@@ -26,16 +47,9 @@ def memory_bandwidth(graph: DependencyGraph, *, by: Literal["time", "copy"] = "t
         by: ``"time"``: one row per change of the bandwidth. ``"copy"``: statistics, one row per rank and kind of copy.
 
     Returns:
-        By time: one row per change, ordered by rank, kind of copy and time: ``rank`` (int64), ``copy`` (str:
-        ``Memcpy HtoD``, ``Memcpy DtoH``, ``Memcpy DtoD``, …, ``Memset``, ``other``), ``time_us`` (float64: on the
-        common clock, since the job's first activity), ``bandwidth_gb_s`` (float64: GB/s, from this moment until the
-        next row of the same kind), ``activity`` (int64: the copy that began or ended).
+        By time: one row per change, ordered by rank, kind of copy and time: {columns}.
 
-        By copy: one row per rank and kind of copy, in that order: ``rank`` (int64), ``copy`` (str), ``count`` (int64:
-        changes of the bandwidth, those to 0 left out), over these changes ``mean_gb_s``, ``std_gb_s``, ``min_gb_s``,
-        ``p25_gb_s``, ``median_gb_s``, ``p75_gb_s``, ``max_gb_s`` (float64), then ``busy_us`` (float64: time in which
-        any copy of the kind ran), ``copied_gb`` (float64: bandwidth times time, 10⁹ bytes) and ``mean_over_time_gb_s``
-        (float64: ``copied_gb`` over ``busy_us``).
+        By copy: one row per rank and kind of copy, in that order: {columns}.
 
     Raises:
         ValueError: `by` is something else.
@@ -65,7 +79,5 @@ def _by_copy(changes: pd.DataFrame) -> pd.DataFrame:
     table = table.rename(columns={name: f"{name}_gb_s" for name in table.columns if name != "count"})
     table[["busy_us", "copied_gb"]] = under_way.groupby(_KEYS)[["busy_us", "copied_gb"]].sum()
     table = table.reset_index()
-    kinds = dict.fromkeys(table.columns, "float64") | {"rank": "int64", "copy": "str", "count": "int64"}
-    table = table.astype(kinds)
     busy_us = table["busy_us"].where(table["busy_us"] > 0)
-    return table.assign(mean_over_time_gb_s=1e6 * table["copied_gb"] / busy_us)
+    return COPIES.frame(table.assign(mean_over_time_gb_s=1e6 * table["copied_gb"] / busy_us))

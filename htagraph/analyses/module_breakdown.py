@@ -9,17 +9,31 @@ import pandas as pd
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_module_frame, names_that
+from htagraph.core.tables import Col, Table, described
 from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import module_of, names_of
-from htagraph.queries.breakdowns import OWNED, kind_words, time_by_owner
+from htagraph.queries.breakdowns import kind_words, time_by_owner
 from htagraph.queries.on_workers import by_class, over_ranks
 
 __all__ = ["module_breakdown"]
 
-_COLUMNS = {"rank": "int64", "kind": "str", "name": "str", **OWNED}
+TABLE = Table(
+    "Device time by module",
+    Col("rank", "int64"),
+    Col("kind", "str", '``"module"``, ``"annotation"`` or empty'),
+    Col("name", "str", "of the frame or annotation"),
+    Col("count", "int64", "calls"),
+    Col("host_us", doc="from the start to the end of its calls, the forward alone"),
+    Col("host_self_us", doc="work of host threads in it, forward and backward, but not in modules inside it"),
+    Col("device_count", "int64", "device work launched in it, not in modules inside it"),
+    Col("device_us", doc="the durations of that"),
+    Col("device_total_us", doc="with that of the modules inside"),
+    Col("share_percent", doc="of ``device_us`` in the rank's sum, NaN without device work"),
+)
 
 
+@described(TABLE)
 def module_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job", "class"] = "rank") -> pd.DataFrame:
     """Return the time of each ``nn.Module`` of the model: its forward, and the backward of its operators.
 
@@ -33,13 +47,7 @@ def module_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job", "clas
 
     Returns:
         One row per rank and module or annotation, and one (empty ``kind`` and ``name``) for what has neither, most
-        device time first within a rank: ``rank`` (int64), ``kind`` (``"module"``, ``"annotation"`` or empty), ``name``
-        (str: of the frame or annotation), ``count`` (int64: calls), ``host_us`` (float64: from the start to the end of
-        its calls, the forward alone), ``host_self_us`` (float64: work of host threads in it, forward and backward, but
-        not in modules inside it), ``device_count`` (int64: device work launched in it, not in modules inside it),
-        ``device_us`` (float64: the durations of that), ``device_total_us`` (float64: with that of the modules inside),
-        ``share_percent`` (float64: of ``device_us`` in the rank's sum, NaN without device work). ``device_us`` sums to
-        the durations of all device work of the rank.
+        device time first within a rank: {columns}. ``device_us`` sums to the durations of all device work of the rank.
 
         By job: one row per module, most device time first: the same columns without ``rank``, summed over ranks, with
         ``ranks`` (int64: how many ran it); ``share_percent`` is of all rows. By class: ``kind``, ``name``, ``count``,
@@ -64,7 +72,7 @@ def module_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job", "clas
     owner = table["owner"].to_numpy()
     table = table.assign(kind=kind_words(graph, owner), name=names_of(graph, owner))
     table["kind"] = table["kind"].replace(ActivityKind.PYTHON.label, "module")
-    table = table[list(_COLUMNS)].astype(_COLUMNS)
+    table = TABLE.frame(table)
     if by == "rank":
         return table
     return over_ranks(table) if by == "job" else by_class(table)

@@ -9,19 +9,34 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
+from htagraph.core.tables import Col, Table, described
 from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import arguments
 from htagraph.queries.attribution import names_of, operator_of
-from htagraph.queries.breakdowns import OWNED, kind_words, time_by_owner
+from htagraph.queries.breakdowns import kind_words, time_by_owner
 from htagraph.queries.on_workers import or_summed, over_ranks
 
 __all__ = ["operator_breakdown"]
 
-_COLUMNS = {"rank": "int64", "kind": "str", "name": "str", **OWNED}
+TABLE = Table(
+    "Device time by operator",
+    Col("rank", "int64"),
+    Col("kind name", "str"),
+    Col("input_dims", "str", "only with `by_shape`: as in the file, empty where it has none", maybe=True),
+    Col("count", "int64", "calls"),
+    Col("host_us", doc="from the start to the end of its calls, a call of itself inside it not counted again"),
+    Col("host_self_us", doc="its own work, with that of runtime calls, but not of operators inside it"),
+    Col("device_count", "int64", "device work that it launched itself"),
+    Col("device_us", doc="the durations of that"),
+    Col("device_total_us", doc="with what operators inside it launched"),
+    Col("share_percent", doc="of ``device_us`` in the rank's sum, NaN without device work"),
+)
+
 _SHAPES = ("Input Dims", "Input dims")  # today's profilers write the first, those before 2022 the second
 
 
+@described(TABLE)
 @or_summed(job=over_ranks)
 def operator_breakdown(
     graph: DependencyGraph, *, by: Literal["rank", "job"] = "rank", by_shape: bool = False
@@ -38,13 +53,7 @@ def operator_breakdown(
 
     Returns:
         One row per rank and operator (annotation, step), and one (empty ``kind`` and ``name``) for what has none, most
-        device time first within a rank: ``rank`` (int64), ``kind``, ``name`` (str), with ``by_shape`` then
-        ``input_dims`` (str: as in the file, empty where it has none), ``count`` (int64: calls), ``host_us`` (float64:
-        from the start to the end of its calls, a call of itself inside it not counted again), ``host_self_us``
-        (float64: its own work, with that of runtime calls, but not of operators inside it), ``device_count`` (int64:
-        device work that it launched itself), ``device_us`` (float64: the durations of that), ``device_total_us``
-        (float64: with what operators inside it launched), ``share_percent`` (float64: of ``device_us`` in the rank's
-        sum, NaN without device work). ``device_us`` sums to the durations of all device work of the rank.
+        device time first within a rank: {columns}. ``device_us`` sums to the durations of all device work of the rank.
 
         By job: one row per operator, most device time first: the same columns without ``rank``, summed over ranks, with
         ``ranks`` (int64: how many ran it); ``share_percent`` is of all rows.
@@ -63,16 +72,14 @@ def operator_breakdown(
     acts = graph.activities
     members = of_kinds(acts.kind, OPERATORS)
     group = acts.name.astype(np.int64) * len(ActivityKind) + acts.kind
-    columns = dict(_COLUMNS)
     shape, shapes = np.zeros(len(acts), np.int64), [""]
     if by_shape:
         shape[members], shapes = _shapes(graph, np.flatnonzero(members))
-        columns = {"rank": "int64", "kind": "str", "name": "str", "input_dims": "str", **OWNED}
     table = time_by_owner(graph, operator_of, members, group * len(shapes) + shape)
     owner = table["owner"].to_numpy()
     dims = np.array([*shapes, ""], object)[np.where(owner >= 0, np.append(shape, 0)[owner], len(shapes))]
     table = table.assign(kind=kind_words(graph, owner), name=names_of(graph, owner), input_dims=dims)
-    table = table[list(columns)].astype(columns)
+    table = TABLE.frame(table if by_shape else table.drop(columns="input_dims"))
     return table if by == "rank" else over_ranks(table)
 
 

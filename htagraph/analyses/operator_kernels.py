@@ -7,6 +7,7 @@ import pandas as pd
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_memory_call, names_that
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import named
 from htagraph.queries.counter_series import launched
@@ -15,12 +16,20 @@ from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["operator_kernels"]
 
-_COLUMNS = {
-    "rank": "int64", "operator": "str", "kernel_sequence": "str", "kernels": "int64", "count": "int64",
-    "launch_delay_us": "float64", "kernel_delay_us": "float64", "device_us": "float64",
-}  # fmt: skip
+TABLE = Table(
+    "Operators by the device time of what they launch",
+    Col("rank", "int64"),
+    Col("operator", "str"),
+    Col("kernel_sequence", "str", "names of kernels in the order of their launches, joined by `` -> ``"),
+    Col("kernels", "int64", "their number"),
+    Col("count", "int64", "calls of the operator that launched just these"),
+    Col("launch_delay_us", doc="mean, from the operator's start to the start of its first launch"),
+    Col("kernel_delay_us", doc="mean, from there to the start of the first kernel"),
+    Col("device_us", doc="their durations, summed over all calls"),
+)
 
 
+@described(TABLE)
 @rank_by_rank
 def operator_kernels(graph: DependencyGraph, *, op: str = "*", memory: bool = True) -> pd.DataFrame:
     """Return the sequences of kernels that operators launch themselves, with the delay of the first kernel of each.
@@ -33,12 +42,7 @@ def operator_kernels(graph: DependencyGraph, *, op: str = "*", memory: bool = Tr
         memory: count copies and sets of memory too.
 
     Returns:
-        One row per rank, operator and sequence, by rank, the most frequent first: ``rank`` (int64), ``operator`` (str),
-        ``kernel_sequence`` (str: names of kernels in the order of their launches, joined by `` -> ``), ``kernels``
-        (int64: their number), ``count`` (int64: calls of the operator that launched just these), means over these:
-        ``launch_delay_us`` (float64: from the operator's start to the start of its first launch), ``kernel_delay_us``
-        (float64: from there to the start of the first kernel), and ``device_us`` (float64: their durations, summed over
-        all calls).
+        One row per rank, operator and sequence, by rank, the most frequent first: {columns}.
 
     Example:
         >>> import htagraph as hg
@@ -64,12 +68,12 @@ def operator_kernels(graph: DependencyGraph, *, op: str = "*", memory: bool = Tr
     ]
     count = np.bincount(number, minlength=len(example))
     begun, device_us = acts.start[call[first]], np.bincount(number[occurrence], acts.duration[work])
-    table = pd.DataFrame({
+    table = TABLE.frame({
         "rank": acts.rank[root[example]], "operator": [graph.names[name] for name in acts.name[root[example]].tolist()],
         "kernel_sequence": sequences, "kernels": kernels[example], "count": count,
         "launch_delay_us": np.bincount(number, begun - acts.start[root]) / count / 1000,
         "kernel_delay_us": np.bincount(number, acts.start[work[first]] - begun) / count / 1000,
         "device_us": device_us / 1000,
-    }).astype(_COLUMNS)  # fmt: skip
+    })  # fmt: skip
     by = ["rank", "count", "operator", "kernel_sequence"]
     return table.sort_values(by, ascending=[True, False, True, True], ignore_index=True)

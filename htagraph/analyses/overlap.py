@@ -6,13 +6,24 @@ import pandas as pd
 
 from htagraph.core.intervals import intersection, length
 from htagraph.core.kinds import ActivityKind
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import work_of
 from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["overlap"]
 
+TABLE = Table(
+    "Communication overlapped with computation",
+    Col("rank", "int64"),
+    Col("communication_us computation_us"),
+    Col("hidden_us", doc="both at once"),
+    Col("beside_us", doc="from asking for sends and receives until their thread did nothing but wait"),
+    Col("overlap_percent", doc="100 · hidden / communication, NaN without communication"),
+)
 
+
+@described(TABLE)
 @rank_by_rank
 def overlap(graph: DependencyGraph) -> pd.DataFrame:
     """Return the share of each rank's communication time in which computation runs beside it.
@@ -25,9 +36,7 @@ def overlap(graph: DependencyGraph) -> pd.DataFrame:
         graph: the job.
 
     Returns:
-        One row per rank: ``rank`` (int64), ``communication_us``, ``computation_us``, ``hidden_us`` (float64: both at
-        once), ``beside_us`` (float64: from asking for sends and receives until their thread did nothing but wait),
-        ``overlap_percent`` (float64: 100 · hidden / communication, NaN without communication).
+        One row per rank: {columns}.
 
     Example:
         >>> import htagraph as hg
@@ -45,8 +54,7 @@ def overlap(graph: DependencyGraph) -> pd.DataFrame:
         )
         parts = (communication, computation, intersection(communication, computation), work.beside)
         rows.append((rank, *(length(part) / 1000 for part in parts)))
-    columns = ("communication_us", "computation_us", "hidden_us", "beside_us")
-    kinds = {"rank": "int64"} | dict.fromkeys(columns, "float64")
-    table = pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
+    columns = ["rank", "communication_us", "computation_us", "hidden_us", "beside_us"]
+    table = pd.DataFrame(rows, columns=columns, dtype="float64")
     some = table["communication_us"].where(table["communication_us"] > 0)
-    return table.assign(overlap_percent=100 * table["hidden_us"] / some)
+    return TABLE.frame(table.assign(overlap_percent=100 * table["hidden_us"] / some))

@@ -9,6 +9,7 @@ from htagraph.core.arrays import Array, distinct, occurring
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import FRAMES, ActivityKind, of_kinds
 from htagraph.core.naming import ANY_STEP, collective_op, inference_phase, names_that
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import named
 from htagraph.queries.counter_series import launched
@@ -16,15 +17,28 @@ from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["phases"]
 
+TABLE = Table(
+    "Phases",
+    Col("rank", "int64"),
+    Col("phase", "str"),
+    Col("example", "str", "the first region's whole name"),
+    Col("count", "int64"),
+    Col("tokens", "int64", "processed, as the names say; -1 if they do not"),
+    Col("host_us", doc="summed"),
+    Col("wall_us", doc="time in which at least one is not over; those that overlap count once"),
+    Col("mean_wall_us max_wall_us", doc="of one region"),
+    Col("busy_us", doc="the part of ``wall_us`` in which kernels of the phase run"),
+    Col("idle_us", doc="the rest"),
+    Col("idle_percent", doc="of the wall time"),
+    Col("kernels", "int64", "kernels and copies launched in it"),
+    Col("launches", "int64", "calls that launched them, fewer with CUDA graphs"),
+    Col("tokens_per_s", doc="over the wall time; NaN without tokens"),
+)
+
 _KEYS = ["rank", "phase"]
-_COLUMNS = {
-    "rank": "int64", "phase": "str", "example": "str", "count": "int64", "tokens": "int64", "host_us": "float64",
-    "wall_us": "float64", "mean_wall_us": "float64", "max_wall_us": "float64", "busy_us": "float64",
-    "idle_us": "float64", "idle_percent": "float64", "kernels": "int64", "launches": "int64",
-    "tokens_per_s": "float64",
-}  # fmt: skip
 
 
+@described(TABLE)
 @rank_by_rank
 def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataFrame:
     """Return the time on host and device of regions by the name of their annotation.
@@ -40,14 +54,7 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
             outermost user annotations, collectives aside; on a rank that has none, its steps, as one phase.
 
     Returns:
-        One row per rank and phase, by rank, the most wall time first: ``rank`` (int64), ``phase`` (str), ``example``
-        (str: the first region's whole name), ``count`` (int64), ``tokens`` (int64: processed, as the names say; -1 if
-        they do not), ``host_us`` (float64: summed), ``wall_us`` (float64: the time in which at least one of them has
-        begun and is not over; regions whose work is enqueued ahead overlap, and count once), ``mean_wall_us``,
-        ``max_wall_us`` (float64: of one region), ``busy_us`` (float64: the part of ``wall_us`` in which kernels of
-        the phase run), ``idle_us`` (float64: the rest), ``idle_percent`` (float64: of the wall time), ``kernels``
-        (int64: kernels and copies launched in it), ``launches`` (int64: calls that launched them, fewer with CUDA
-        graphs) and ``tokens_per_s`` (float64: over the wall time; NaN without tokens).
+        One row per rank and phase, by rank, the most wall time first: {columns}.
 
     Example:
         >>> import htagraph as hg
@@ -111,7 +118,7 @@ def _grouped(table: pd.DataFrame, wall_us: Array, busy_us: Array) -> pd.DataFram
     table["idle_percent"] = 100 * table["idle_us"] / wall
     table["tokens_per_s"] = 1e6 * table["tokens"].where(table["tokens"] >= 0) / wall
     table = table.sort_values(["rank", "wall_us", "phase"], ascending=[True, False, True], ignore_index=True)
-    return table[list(_COLUMNS)].astype(_COLUMNS)
+    return TABLE.frame(table)
 
 
 def _regions(graph: DependencyGraph, annotation: str | None) -> Array:

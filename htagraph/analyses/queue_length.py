@@ -7,11 +7,29 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from htagraph.core.tables import Col, Table, described
 from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.counter_series import distribution, lasting_us, queue_changes
 
 __all__ = ["queue_length"]
+
+TABLE = Table(
+    "Queue length over time (kernels and copies)",
+    Col("rank device stream", "int64"),
+    Col("time_us", doc="on the common clock, since the job's first activity"),
+    Col("queue_length", "int64", "from this moment until the stream's next row"),
+    Col("activity", "int64", "the launch that enqueued, or the kernel that started"),
+)
+STREAMS = Table(
+    "Queue length of each stream (kernels and copies)",
+    Col("rank device stream", "int64"),
+    Col("count", "int64", "changes of the length"),
+    Col("mean std min p25 median p75 max", doc="over these changes, kernels and copies"),
+    Col("mean_over_time", doc="each length weighted by how long it lasted; 0 if all took no time"),
+    Col("full_us", doc="how long the length was `full` or more"),
+    Col("full_percent", doc="of the rank's time from its first to its last moment"),
+)
 
 _KEYS = ["rank", "device", "stream"]
 _FULL_LENGTH = 1024
@@ -19,6 +37,7 @@ _FULL_LENGTH = 1024
 Doubled, only a queue twice as long counts as full; no length changes."""
 
 
+@described(TABLE, STREAMS)
 def queue_length(
     graph: DependencyGraph, *, by: Literal["time", "stream"] = "time", full: float = _FULL_LENGTH
 ) -> pd.DataFrame:
@@ -35,15 +54,9 @@ def queue_length(
         full: by stream, the length at which a queue counts as full: launches then block.
 
     Returns:
-        By time: one row per change, ordered by rank, device, stream and time: ``rank``, ``device``, ``stream`` (int64),
-        ``time_us`` (float64: on the common clock, since the job's first activity), ``queue_length`` (int64: from this
-        moment until the stream's next row), ``activity`` (int64: the launch that enqueued, or the kernel that started).
+        By time: one row per change, ordered by rank, device, stream and time: {columns}.
 
-        By stream: one row per stream with launched kernels: ``rank``, ``device``, ``stream`` (int64), ``count`` (int64:
-        changes of the length), over these changes ``mean``, ``std``, ``min``, ``p25``, ``median``, ``p75``, ``max``
-        (float64, kernels and copies), then ``mean_over_time`` (float64: each length weighted by how long it lasted; 0
-        if all took no time), ``full_us`` (float64: how long the length was `full` or more) and ``full_percent``
-        (float64: of the rank's time from its first to its last moment).
+        By stream: one row per stream with launched kernels: {columns}.
 
     Raises:
         ValueError: `by` is something else, or `full` is no number above 0.
@@ -78,8 +91,7 @@ def _by_stream(graph: DependencyGraph, changes: pd.DataFrame, full: float) -> pd
     table["full_us"] = sums["full_us"]
     table = table.reset_index()
     table["full_percent"] = 100 * table["full_us"] / table["rank"].map(_spans_us(graph))
-    kinds = dict.fromkeys((*_KEYS, "count"), "int64")
-    return table.astype(dict.fromkeys(table.columns, "float64") | kinds)
+    return STREAMS.frame(table)
 
 
 def _spans_us(graph: DependencyGraph) -> dict[int, float]:

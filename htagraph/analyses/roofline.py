@@ -24,6 +24,7 @@ from htagraph.core.flops import (
 )
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_that
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.attribution import names_of
@@ -32,24 +33,43 @@ from htagraph.queries.recorded_events import counter_ranges, operators_around
 
 __all__ = ["roofline"]
 
-_GROUP = {
-    "rank": "int64",
-    "operator": "str",
-    "shapes": "str",
-    "element_bytes": "int64",
-    "tf32": "bool",
-    "at_most": "bool",
-    "source": "str",
-}
-_SUMS = {"count": "int64", "flop": "float64", "bytes": "float64", "time_us": "float64"}
-_RATES = ("share_percent", "intensity", "tflop_s", "gb_s", "peak_tflop_s", "peak_gb_s", "roof_percent")
-_COLUMNS = _GROUP | _SUMS | dict.fromkeys(_RATES, "float64") | {"bound": "str"}
+TABLE = Table(
+    "Operators by time, with what they compute and move",
+    Col("rank", "int64"),
+    Col("operator", "str"),
+    Col("shapes", "str", "of the inputs that it reads"),
+    Col("element_bytes", "int64", "of an element of the first input, 0 if unknown"),
+    Col("tf32", "bool", "a kernel multiplies 32-bit elements as TF32"),
+    Col(
+        "at_most",
+        "bool",
+        "``flop`` and the rates are the most they can be, as it was not recorded whether a mask is causal or "
+        "where a grouped product ends",
+    ),
+    Col("source", "str"),
+    Col("count", "int64"),
+    Col("flop bytes", doc="of all of them; NaN if unknown"),
+    Col("time_us", doc="durations of their device work; on a rank without any, of the operators"),
+    Col("share_percent", doc="of the rank's device work; NaN if unknown, as all that follow"),
+    Col("intensity", doc="flop / bytes", heading="intensity FLOP/B"),
+    Col("tflop_s gb_s", doc="reached"),
+    Col("peak_tflop_s peak_gb_s", doc="at most"),
+    Col(
+        "roof_percent",
+        doc="100 · reached / what the lower roof allows at this intensity; above 100 where inputs lie in a cache",
+    ),
+    Col("bound", "str", "the lower roof, ``compute`` or ``memory``; empty if unknown"),
+)
+
+_GROUP = ["rank", "operator", "shapes", "element_bytes", "tf32", "at_most", "source"]
+_SUMS = ["count", "flop", "bytes", "time_us"]
 _FLOAT32_BYTES = 4
 """Bytes of a 32-bit float: only these can be multiplied as TF32."""
 _decoded = msgspec.json.Decoder().decode
 _DIMS, _OLD_DIMS, _TYPES, _VALUES = "Input Dims", "Input dims", "Input type", "Concrete Inputs"
 
 
+@described(TABLE)
 def roofline(
     graph: DependencyGraph, *, peak_tflop_s: float | None = None, peak_gb_s: float | None = None
 ) -> pd.DataFrame:
@@ -68,17 +88,7 @@ def roofline(
         peak_gb_s: what its memory moves at most, 10⁹ B/s; by its name if not given.
 
     Returns:
-        One row per rank, operator and shapes, most time first: ``rank`` (int64), ``operator``, ``shapes`` (str: of the
-        inputs that it reads), ``element_bytes`` (int64: of an element of the first input, 0 if unknown), ``tf32``
-        (bool: a kernel multiplies 32-bit elements as TF32), ``at_most`` (bool: ``flop`` and the rates are the most they
-        can be, as it was not recorded whether a mask is causal or where a grouped product ends), ``source`` (str),
-        ``count`` (int64), ``flop``, ``bytes`` (float64: of all of them; NaN if unknown), ``time_us`` (float64:
-        durations of their device work; on a rank without any, of the operators), ``share_percent`` (of the rank's
-        device work), ``intensity`` (flop / bytes), ``tflop_s`` and ``gb_s`` (reached), ``peak_tflop_s`` and
-        ``peak_gb_s`` (at most), ``roof_percent`` (100 · reached / what the lower of the two roofs allows at this
-        intensity; above 100 where inputs lie in a cache), all float64 and NaN if unknown, and ``bound`` (str: the
-        lower roof, ``compute`` or ``memory``; empty if unknown). Its ``attrs["left_out"]`` is the number of operators
-        whose inputs fit no formula and that neither enclose a counted one nor are inside one: they are in no row.
+        One row per rank, operator and shapes, most time first: {columns}.
 
     Raises:
         ValueError: a peak is no number above 0.
@@ -102,7 +112,7 @@ def roofline(
     if len(counted):
         shaped = shaped[~shaped["rank"].isin(counted["rank"])]
     parts = [part for part in (counted, shaped) if len(part)]
-    table = pd.DataFrame(columns=list(_COLUMNS)).astype(_COLUMNS)
+    table = TABLE.frame()
     if parts:
         table = _table(graph, pd.concat(parts, ignore_index=True), (peak_tflop_s, peak_gb_s))
     table.attrs["left_out"] = left_out
@@ -115,11 +125,10 @@ def _table(graph: DependencyGraph, each: pd.DataFrame, peaks: tuple[float | None
     work, owner = work_below(graph, graph.tree.parent, operators)
     each["time_us"] = _time_us(graph, operators, work, owner)
     each["tf32"] = (each["element_bytes"] == _FLOAT32_BYTES) & _with_tf32(graph, operators, work, owner)
-    table = each.assign(count=1).groupby(list(_GROUP), as_index=False, sort=False)[list(_SUMS)].sum(min_count=1)
+    table = each.assign(count=1).groupby(_GROUP, as_index=False, sort=False)[_SUMS].sum(min_count=1)
     table = _rates(table, graph, *peaks)
-    return table.sort_values(["rank", "time_us"], ascending=[True, False], kind="stable", ignore_index=True)[
-        list(_COLUMNS)
-    ].astype(_COLUMNS)
+    order = table.sort_values(["rank", "time_us"], ascending=[True, False], kind="stable", ignore_index=True)
+    return TABLE.frame(order)
 
 
 def _by_shapes(graph: DependencyGraph) -> tuple[pd.DataFrame, int]:

@@ -10,16 +10,31 @@ import pandas as pd
 
 from htagraph.core.arrays import Array, distinct, texts_of
 from htagraph.core.kinds import ADDED, ActivityKind, EdgeKind, of_kinds
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.paths import path_to
 
 __all__ = ["slack"]
+
+TABLE = Table(
+    "Slack and drag",
+    Col("rank", "int64"),
+    Col("name kind", "str"),
+    Col("start_us", doc="since the job's first activity, common clock"),
+    Col("duration_us"),
+    Col("slack_us", doc="how much later its end may come without the job ending later"),
+    Col("free_slack_us", doc="without anything else coming later"),
+    Col("critical", "bool", "slack at most `epsilon_us`"),
+    Col("drag_us", doc="how much earlier the job would end if the activity took no time"),
+    Col("drag_exact", "bool"),
+)
 
 _MAX_EDGE_PASSES = 50_000_000
 """Edges that all exact evaluations together may pass. Chosen: some seconds on one core. Doubled, up to twice as many
 activities of large graphs get an exact drag, in twice the time."""
 
 
+@described(TABLE)
 def slack(graph: DependencyGraph, *, epsilon_us: float = 0.0, exact: int = 200) -> pd.DataFrame:
     """Return slack and drag of every activity that did work.
 
@@ -35,11 +50,7 @@ def slack(graph: DependencyGraph, *, epsilon_us: float = 0.0, exact: int = 200) 
 
     Returns:
         One row per activity that owns time of a BODY, transfer or data loading edge, indexed by ``activity`` (int64):
-        ``rank`` (int64), ``name``, ``kind`` (str), ``start_us`` (float64, since the job's first activity, common
-        clock), ``duration_us``, ``slack_us`` (float64: how much later its end may come without the job ending later),
-        ``free_slack_us`` (float64: without anything else coming later), ``critical`` (bool: slack at most
-        `epsilon_us`), ``drag_us`` (float64: how much earlier the job would end if the activity took no time),
-        ``drag_exact`` (bool).
+        {columns}.
 
     Example:
         >>> import htagraph as hg

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import pandas as pd
 
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.on_workers import of_moments
 
 __all__ = ["step_times"]
 
+TABLE = Table(
+    "Step times",
+    Col("rank step", "int64"),
+    Col("start_us end_us", doc="since the job's first activity"),
+    Col("duration_us"),
+)
 
+
+@described(TABLE)
 @of_moments
 def step_times(graph: DependencyGraph) -> pd.DataFrame:
     """Return when each step began and when it ended, device work launched in it included.
@@ -21,8 +30,7 @@ def step_times(graph: DependencyGraph) -> pd.DataFrame:
         graph: the job.
 
     Returns:
-        One row per rank and step: ``rank``, ``step`` (int64), ``start_us``, ``end_us`` (float64, since the job's first
-        activity), ``duration_us`` (float64).
+        One row per rank and step: {columns}.
 
     Example:
         >>> import htagraph as hg
@@ -30,7 +38,7 @@ def step_times(graph: DependencyGraph) -> pd.DataFrame:
         True
     """
     steps, time = graph.step_spans, graph.time
-    return pd.DataFrame({
+    return TABLE.frame({
         "rank": steps.rank, "step": steps.step, "start_us": (time[steps.start] - graph.origin_ns) / 1000,
         "end_us": (time[steps.end] - graph.origin_ns) / 1000,
         "duration_us": (time[steps.end] - time[steps.start]) / 1000,

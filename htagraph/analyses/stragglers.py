@@ -12,6 +12,7 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.statistics import others_median
+from htagraph.core.tables import Col, Table, described
 from htagraph.core.words import time_text
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -36,6 +37,56 @@ if TYPE_CHECKING:
 
 __all__ = ["stragglers"]
 
+TABLE = Table(
+    "Ranks that others wait for",
+    Col("rank", "int64"),
+    Col(
+        "blamed_us",
+        doc="waiting of other ranks charged to it, µs; over all ranks it adds up to ``total_wait_us`` less what "
+        "nobody is charged for, the causes ``recording`` and ``clocks``",
+    ),
+    Col("share_percent", doc="``blamed_us`` as a share of ``total_wait_us``"),
+    Col("explained_us", doc="the part of ``blamed_us`` that has a cause"),
+    Col("first_guess", "bool", "``explained_us`` is the largest"),
+    Col("waits_us", doc="its own waiting"),
+    Col("late_count", "int64", "collectives in which it arrived last and others waited"),
+    Col("lateness_us", doc="median over collectives of how much later it arrives than the other ranks' median"),
+    Col(
+        "cause",
+        "str",
+        "``kernels``, ``host``, ``data_loading``, ``launch``, ``sync``, ``collective``, ``network`` or "
+        "``none``; the one charged most",
+    ),
+    Col("cause_name", "str", "the activity that explains most of it"),
+    Col("cause_us", doc="waiting charged to that cause"),
+    Col("slower_percent", doc="by how much its own time in that cause exceeds its peers' in all"),
+    Col("own_step_us", doc="what it does by itself in a step, median over steps"),
+    Col("step_excess_us", doc="by how much that exceeds its peers', median over steps; NaN if nothing compares"),
+    Col("step_error_us", doc="the standard error of it"),
+    Col("slow", "bool", "whether it is slower by more than chance, in all steps or in some"),
+    Col("slow_steps", "int64", "in how many steps it is, 0 if not ``slow``"),
+    Col("slow_excess_us", doc="by how much its own time exceeds its peers' in them, median; NaN if not slow"),
+    Col("evidence", "str", "the reason in words"),
+)
+BLAME = Table(
+    "Waits and whom they are charged to",
+    Col("collective", "int64"),
+    Col("op", "str"),
+    Col("waiting_rank last_rank charged_rank", "int64"),
+    Col("wait_us", doc="charged"),
+    Col("cause", "str"),
+    Col("activity", "int64", "the activity of that cause on the path that explains most, -1 for none"),
+    Col("name", "str"),
+    Col("collectives_back", "int64", "how many collectives earlier the delay arose"),
+)
+BY_STEP = Table(
+    "Own time by step",
+    Col("rank", "int64"),
+    Col("step", "int64", "-1 for a job without steps"),
+    Col("own_us", doc="what it does by itself in that step, NaN if unknown"),
+    Col("excess_us", doc="by how much that exceeds its peers' median in that step; NaN where nothing compares"),
+)
+
 ENOUGH_STEPS = 5
 """Steps; with fewer, only a large difference between ranks is more than chance. Source: measured, ranks that are 2 %
 slower are found in most jobs of 5 steps and in few of 3. Doubled, recordings of 5 to 9 steps are called too short."""
@@ -46,14 +97,12 @@ _MOST_PERCENT = 50.0
 """Percent of waiting that few ranks are charged together, to be called most of it. It cannot be doubled."""
 _IN_TIMES_FROM = 2.0
 """Ratio from which the evidence says "2.0 times as long" instead of "100 % longer". Chosen; only words depend on it."""
-_BY_STEP = {"rank": "int64", "step": "int64", "own_us": "float64", "excess_us": "float64"}
-"""Columns of `Stragglers.by_step` and their types."""
 _HTML_ROWS = 8
 """Ranks shown in a notebook, those that explain most waiting first. Chosen: a short table; `to_frame` has all."""
 
 
 def _no_steps() -> pd.DataFrame:
-    return pd.DataFrame(columns=[*_BY_STEP]).astype(_BY_STEP)
+    return BY_STEP.frame()
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +170,7 @@ class Stragglers:
         )
 
 
+@described(TABLE, BLAME, BY_STEP)
 def stragglers(graph: DependencyGraph) -> Stragglers:
     """Return which rank makes the others wait in collectives, how much, and why.
 
@@ -151,30 +201,11 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         to), ``steps`` and, without a straggler, ``differences`` (what takes more time on the rank that is charged most
         than on its peers), ``alone`` (what only that rank does) and ``by_step``.
 
-        ``to_frame()``: a row per rank: ``rank`` (int64), ``blamed_us`` (float64: waiting of other ranks charged to it,
-        µs; over all ranks it adds up to ``total_wait_us`` less what nobody is charged for, the causes ``recording`` and
-        ``clocks``), ``share_percent`` (float64: ``blamed_us`` as a share of ``total_wait_us``), ``explained_us``
-        (float64: the part of ``blamed_us`` that has a cause), ``first_guess`` (bool: ``explained_us`` is the largest),
-        ``waits_us`` (float64: its own waiting), ``late_count`` (int64: collectives in which it arrived last and others
-        waited), ``lateness_us`` (float64: how much later it arrives than the median of the other ranks, median over
-        collectives), ``own_step_us`` (float64: what it does by itself in a step, median over steps), ``step_excess_us``
-        (float64: by how much that exceeds its peers', median over steps; NaN if nothing compares), ``step_error_us``
-        (float64: the standard error of it), ``slow`` (bool: whether it is slower by more than chance, in all steps or
-        in some), ``slow_steps`` (int64: in how many steps it is, 0 if not ``slow``), ``slow_excess_us`` (float64: by
-        how much its own time exceeds its peers' in those, median; NaN if not ``slow``), ``cause`` (str: ``kernels``,
-        ``host``, ``data_loading``, ``launch``, ``sync``, ``collective``, ``network`` or ``none``; the one charged
-        most), ``cause_name`` (str: the activity that explains most of it), ``cause_us`` (float64: waiting charged to
-        that cause), ``slower_percent`` (float64: by how much its own time in that cause exceeds its peers' in all) and
-        ``evidence`` (str: the reason in words).
+        ``to_frame()``: a row per rank: {columns}.
 
-        ``blame``: a row per wait, charged rank and cause: ``collective`` (int64), ``op`` (str), ``waiting_rank``,
-        ``last_rank``, ``charged_rank`` (int64), ``wait_us`` (float64, charged), ``cause`` (str), ``activity`` (int64:
-        the activity of that cause on the path that explains most, -1 for none), ``name`` (str), ``collectives_back``
-        (int64: how many collectives earlier the delay arose).
+        ``blame``: a row per wait, charged rank and cause: {columns}.
 
-        ``by_step``: a row per rank and step: ``rank``, ``step`` (int64; -1 for a job without steps), ``own_us``
-        (float64: what it does by itself in that step, NaN if unknown), ``excess_us`` (float64: by how much that exceeds
-        the median of its peers' in the same step; NaN where nothing compares).
+        ``by_step``: a row per rank and step: {columns}.
 
         What a rank did before its recording begins is not known: where the path leads there, a wait that nothing else
         explains has the cause ``recording`` in ``blame``, for as long as that recording begins later than the waiting
@@ -223,8 +254,8 @@ def _by_step(graph: DependencyGraph, slow: SlowRanks) -> pd.DataFrame:
     known = np.isfinite(own)
     group = slow.roles[row[known]] * max(steps, 1) + column[known]
     excess[known] = own[known] - others_median(own[known], group)
-    table = {"rank": np.array(graph.ranks)[row], "step": slow.steps[column], "own_us": own, "excess_us": excess}
-    return pd.DataFrame(table).astype(_BY_STEP).assign(own_us=own / 1000, excess_us=excess / 1000)
+    rank = np.array(graph.ranks)[row]
+    return BY_STEP.frame({"rank": rank, "step": slow.steps[column], "own_us": own / 1000, "excess_us": excess / 1000})
 
 
 def _differences(graph: DependencyGraph, chains: Chains, slow: SlowRanks, rank: int) -> tuple[Difference, ...]:

@@ -7,13 +7,26 @@ import pandas as pd
 
 from htagraph.core.intervals import difference, length, union
 from htagraph.core.kinds import ActivityKind
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import work_of
 from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["temporal_breakdown"]
 
+TABLE = Table(
+    "Time by rank",
+    Col("rank", "int64"),
+    Col("executor", "str", '``"device"`` or ``"host"``'),
+    Col("window_us computation_us exposed_communication_us exposed_memory_us other_us idle_us"),
+    Col(
+        "computation_percent exposed_communication_percent exposed_memory_percent other_percent idle_percent",
+        doc="each part's share of the window, NaN for an empty one",
+    ),
+)
 
+
+@described(TABLE)
 @rank_by_rank
 def temporal_breakdown(graph: DependencyGraph) -> pd.DataFrame:
     """Split each rank's window, from its first to its last device work, into parts that sum to it exactly.
@@ -27,10 +40,7 @@ def temporal_breakdown(graph: DependencyGraph) -> pd.DataFrame:
         graph: the job.
 
     Returns:
-        One row per rank: ``rank`` (int64), ``executor`` (``"device"`` or ``"host"``), ``window_us``,
-        ``computation_us``, ``exposed_communication_us``, ``exposed_memory_us``, ``other_us``, ``idle_us`` (float64),
-        and each part's share of the window, ``computation_percent`` … ``idle_percent`` (float64, NaN for an empty
-        window).
+        One row per rank: {columns}.
 
     Example:
         >>> import htagraph as hg
@@ -45,8 +55,8 @@ def temporal_breakdown(graph: DependencyGraph) -> pd.DataFrame:
     executors = [executor for executor, _ in rows]
     window, *parts = np.array([times for _, times in rows], np.int64).reshape(-1, 1 + len(_PARTS)).T / 1000
     some = np.where(window > 0, window, np.nan)
-    return pd.DataFrame({
-        "rank": np.array(graph.ranks, np.int64), "executor": pd.array(executors, dtype="str"), "window_us": window,
+    return TABLE.frame({
+        "rank": graph.ranks, "executor": executors, "window_us": window,
         **{f"{part}_us": us for part, us in zip(_PARTS, parts, strict=True)},
         **{f"{part}_percent": 100 * us / some for part, us in zip(_PARTS, parts, strict=True)},
     })  # fmt: skip

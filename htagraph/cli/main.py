@@ -11,16 +11,19 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from htagraph.cli.verbs import Verbs
 from htagraph.core.errors import HtagraphError, printable
 
-__all__ = ["app", "main"]
+__all__ = ["app", "error_envelope", "main", "wants_json"]
 
 _COLLECT_AFTER = 50_000
 """Objects made, less those freed, before Python looks for cycles among them. Measured: at its own 700, that takes 7 %
@@ -37,6 +40,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
+
+_OPTIONS = ("--format", "-f")
+_JSON = ("--format=json", "-fjson")
+_SCHEMA_VERSION = 1
+"""That of `htagraph.output.report`, which a command that fails need not import."""
 
 
 @app.callback(invoke_without_command=True)
@@ -101,8 +109,54 @@ def _complain(message: str) -> None:
 
 def _explain(message: str, code: int) -> None:
     """Print what is wrong as JSON, if that is how results were asked for."""
-    from htagraph.cli.failures import error_envelope, wants_json
-
     words = sys.argv[1:]
     if wants_json(words):
         typer.echo(json.dumps(error_envelope(message, words, code), indent=2))
+
+
+def wants_json(words: Sequence[str]) -> bool:
+    """Return whether the words of a command line ask for JSON.
+
+    Example:
+        >>> wants_json(["summary", "x", "-f", "json"]), wants_json(["summary", "x", "-o", "a.json"])
+        (True, False)
+    """
+    own = words[: words.index("--")] if "--" in words else words
+    return any(word in _JSON for word in own) or any(a in _OPTIONS and b == "json" for a, b in pairwise(own))
+
+
+def error_envelope(message: str, words: Sequence[str], code: int) -> dict[str, Any]:
+    """Return the envelope of a command that failed.
+
+    Args:
+        message: one line, such as ``x.json: is damaged; record it again``.
+        words: of the command line.
+        code: exit code.
+
+    Returns:
+        ``schema_version``, ``tool``, ``tool_version``, ``command`` (its word, null if there is none) and ``error``:
+        ``message``, ``file`` (that it is about, or null), ``hint`` (what to do, or null) and ``exit_code``.
+
+    Example:
+        >>> error_envelope("a.json: no such file; give another", ["idle", "a.json"], 1)["error"]["hint"]
+        'give another'
+    """
+    from importlib.metadata import version
+
+    hint = message.rpartition("; ")[2] if "; " in message else None
+    error = {"message": message, "file": _file_of(message, words), "hint": hint, "exit_code": code}
+    command = next((word for word in words if not word.startswith("-")), None)
+    return {
+        "schema_version": _SCHEMA_VERSION, "tool": "htagraph", "tool_version": version("htagraph"), "command": command,
+        "error": error,
+    }  # fmt: skip
+
+
+def _file_of(message: str, words: Sequence[str]) -> str | None:
+    """Return the path that a message begins with, if it is one that was given or is there."""
+    first = message.partition(": ")[0] if ": " in message else ""
+    first = first.removeprefix("--output ")
+    try:
+        return first if first and (first in words or Path(first).exists()) else None
+    except (OSError, ValueError):  # too long for a path, or with characters that none has
+        return None

@@ -101,6 +101,8 @@ NoCache = Annotated[
     bool, typer.Option("--no-cache", help="Read the files even if an earlier command did, and keep nothing.")
 ]
 
+_SHARED: Mapping[str, Any] = {"time": Time, "python": Python, "no_cache": NoCache}
+
 
 @dataclass(frozen=True)
 class _Reading:
@@ -111,7 +113,6 @@ class _Reading:
     no_cache: bool = False
 
 
-_SHARED: Mapping[str, Any] = {"time": Time, "python": Python, "no_cache": NoCache}
 _reading: ContextVar[_Reading] = ContextVar("reading", default=_Reading())  # noqa: B039 - it is frozen
 
 

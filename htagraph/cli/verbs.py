@@ -10,15 +10,19 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["Verb", "Verbs"]
+__all__ = ["MODULES", "Verb", "Verbs"]
 
-_READING = (
-    "summary", "critical_path", "what_if", "opportunities", "stragglers", "collectives", "diff", "kernels", "idle",
-    "memory", "launches", "counters", "patterns", "roofline", "phases", "compare", "plot", "report", "serve",
-)  # fmt: skip
-"""Those that read traces, or open what an earlier one read."""
-_OTHERS = ("execution_trace", "validate", "mcp", "schema", "demo", "simulate", "cache")
-_MODULES = {name.replace("_", "-"): name for name in (*_READING, *_OTHERS)}
+MODULES = {
+    "summary": "jobs", "critical-path": "jobs", "what-if": "what_if", "opportunities": "questions",
+    "stragglers": "questions", "collectives": "questions", "diff": "diff", "kernels": "questions", "idle": "questions",
+    "memory": "jobs", "launches": "questions", "counters": "jobs", "patterns": "jobs", "roofline": "questions",
+    "phases": "questions", "compare": "diff", "plot": "pages", "report": "pages", "serve": "pages",
+    "execution-trace": "others", "validate": "others", "mcp": "others", "schema": "others", "demo": "others",
+    "simulate": "others", "cache": "others",
+}  # fmt: skip
+"""Verbs, the main one first, and the modules of this package that hold them: as functions, or as rows of questions."""
+_WITHOUT_GRAPH = "others"
+"""The module of verbs that neither read traces into a graph nor open what an earlier one read."""
 
 
 class Verb(TyperCommand):
@@ -53,7 +57,7 @@ class _Commands(MutableMapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - typer's command
         if name not in self._made:
-            self._made[name] = _command(_MODULES[name])
+            self._made[name] = _command(name, MODULES[name])
         return self._made[name]
 
     def __setitem__(self, name: str, command: Any) -> None:  # noqa: ANN401
@@ -63,7 +67,7 @@ class _Commands(MutableMapping[str, Any]):
         del self._made[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*_MODULES, *self._made)))
+        return iter(dict.fromkeys((*MODULES, *self._made)))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -82,16 +86,16 @@ def _in_paragraphs(text: str) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
-def _command(name: str) -> Any:  # noqa: ANN401
-    """Return the command of a verb: the function of the same name in the module of the same name.
+def _command(name: str, module_name: str) -> Any:  # noqa: ANN401
+    """Return the command of a verb: a function of its name, or made of a row.
 
     A module that needs another class of command has it as ``COMMAND``.
     """
-    module = importlib.import_module(f"htagraph.cli.{name}")
-    function = getattr(module, name)
+    module = importlib.import_module(f"htagraph.cli.{module_name}")
+    function = module.asked(name) if module_name == "questions" else getattr(module, name.replace("-", "_"))
     if isinstance(function, typer.Typer):  # of verbs of its own
         return typer.main.get_group(function)
-    if name in _READING:
+    if module_name != _WITHOUT_GRAPH:
         from htagraph.cli.options import with_reading
 
         function = with_reading(function)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
@@ -9,12 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import typer
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
     from htagraph.graph.load import Progress
 
-__all__ = ["analysing", "ended", "phase", "progress"]
+__all__ = ["analysing", "ended", "phase", "progress", "show_messages"]
 
 _SHOWN_AFTER_S = 2.0
 """Seconds after which a phase is shown. Chosen: what is over before needs no explanation. Doubled, a command is silent
@@ -22,6 +25,9 @@ for four seconds."""
 _REFRESHES_PER_S = 4.0
 """How often the clock of a phase is drawn again, per second. Chosen. Doubled, it takes twice as much time from the
 command's own thread."""
+
+_open: list[_Shown] = []
+"""The phase that runs until the next one or the end of the command."""
 
 
 class _Shown:
@@ -59,10 +65,6 @@ class _Shown:
             self._over = True
             if self._bar is not None:
                 self._bar.stop()
-
-
-_open: list[_Shown] = []
-"""The phase that runs until the next one or the end of the command."""
 
 
 def analysing() -> None:
@@ -123,3 +125,19 @@ def progress(what: str) -> Iterator[Progress | None]:
 
 def _is_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
+
+
+class _OnStderr(logging.Handler):
+    """Writes to stderr as it is when the message comes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        word = "warning: " if record.levelno >= logging.WARNING else ""
+        typer.echo(f"htagraph: {word}{record.getMessage()}", err=True)
+
+
+def show_messages() -> None:
+    """Show what is logged from now on."""
+    logger = logging.getLogger("htagraph")
+    if not any(isinstance(each, _OnStderr) for each in logger.handlers):
+        logger.addHandler(_OnStderr())
+        logger.setLevel(logging.INFO)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, read, refuse_input, show
-from htagraph.cli.targets import Counters, Drawn, Perfetto, need_perfetto
 from htagraph.cli.verbs import Verb
-from htagraph.output.wording import what_if as wording
+from htagraph.cli.writing import Counters, Drawn, Perfetto, need_perfetto
 from htagraph.whatif.options import CHANGES, Change, Sweep, read_sweep
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from htagraph.output.export.perfetto import Written
-    from htagraph.output.report import Report
     from htagraph.whatif.outcome import Outcome
 
-__all__ = ["COMMAND", "WhatIfCommand", "report", "what_if"]
+__all__ = ["COMMAND", "WhatIfCommand", "what_if"]
 
 _GIVEN = "htagraph.whatif.changes"
+
+_OPTIONS = {f"change_{option.replace('-', '_')}": option for option in CHANGES}
+"""Options by the name of their parameter."""
+_PANEL = "Changes, applied in the order given; each may be repeated"
 
 
 class WhatIfCommand(Verb):
@@ -75,11 +75,6 @@ def _parameter(name: str) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-_OPTIONS = {f"change_{option.replace('-', '_')}": option for option in CHANGES}
-"""Options by the name of their parameter."""
-_PANEL = "Changes, applied in the order given; each may be repeated"
-
-
 @_with_changes
 def what_if(  # noqa: PLR0913 - one argument per option
     ctx: typer.Context,
@@ -127,11 +122,10 @@ def what_if(  # noqa: PLR0913 - one argument per option
     refuse_input(perfetto, paths, "--perfetto")
     texts = [f"--{option} {text}".rstrip() for option, text in ctx.meta[_GIVEN]]
     graph = read(paths, ranks, steps)
+    from htagraph.output.reports.changes import sweep_report, what_if_report
     from htagraph.whatif.scenario import what_if as scenario_of
 
     if asked is not None:
-        from htagraph.cli.sweeps import sweep_report
-
         show(sweep_report(graph, asked, changes, texts), form, output, paths)
         return
     scenarios = [scenario_of(graph)]
@@ -139,7 +133,7 @@ def what_if(  # noqa: PLR0913 - one argument per option
         scenarios.append(change.apply(scenarios[-1]))
     outcomes = [scenario.run() for scenario in scenarios]
     written = None if perfetto is None else _written(outcomes[-1], perfetto, counters=counters)
-    show(report(outcomes, texts, top=top), form, output, paths, lambda: outcomes[-1])
+    show(what_if_report(outcomes, texts, top=top), form, output, paths)
     if written is not None:
         typer.echo(str(written), err=True)
 
@@ -163,98 +157,3 @@ def _read_sweep(text: str) -> Sweep:
         return read_sweep(text)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--sweep") from None
-
-
-def report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: int = 5) -> Report:
-    """Return the report on changes.
-
-    Args:
-        outcomes: that without any change, and that after each change.
-        texts: the changes in words.
-        top: kernels of the critical path named.
-    """
-    from htagraph.analyses.critical_path import critical_path
-    from htagraph.findings.verbs import what_if as findings
-    from htagraph.output.report import Wording, report_on
-    from htagraph.queries.path_segments import bound_of
-
-    after = outcomes[-1]
-    paths = critical_path(after.baseline), after.critical_path()
-    bounds = _bounds(paths[0].summary(), paths[1].summary(), top)
-    tables = {
-        "prediction": _prediction(after),
-        "changes": _changes(outcomes, texts),
-        "step_times": after.step_times(),
-        "bounds": bounds,
-    }
-    brief = tables | {"step_times": _by_step(tables["step_times"])}
-    brief |= {f"bounds_{group}": rows.drop(columns="group").rename(columns={"key": group})
-              for group, rows in bounds.groupby("group", sort=False)}  # fmt: skip
-    del brief["bounds"]
-    if len(texts) == 1:
-        del brief["changes"]
-    notes = list(after.notes)
-    sentences = findings.sentences(after, *map(bound_of, paths))
-    return report_on(
-        after.baseline, "what-if", tables, [*sentences, *(f"Note: {note}" for note in notes)],
-        figures={"notes": notes}, brief=brief, wording=Wording(wording.TITLES),
-    )  # fmt: skip
-
-
-def _prediction(after: Outcome) -> pd.DataFrame:
-    import pandas as pd
-
-    row: dict[str, Any] = {
-        "baseline_us": after.baseline_ns / 1000,
-        "predicted_us": after.makespan_ns / 1000,
-        "saved_us": after.saved_ns / 1000,
-        "speedup": after.speedup,
-        "low": after.low,
-        "high": after.high,
-        "baseline_step_us": after.baseline_mean_step_ns / 1000,
-        "predicted_step_us": after.mean_step_ns / 1000,
-    }
-    if after.state.jitter:
-        row |= {"p50_us": after.p50_ns / 1000, "p99_us": after.p99_ns / 1000}
-    return pd.DataFrame([row])
-
-
-def _changes(outcomes: Sequence[Outcome], texts: Sequence[str]) -> pd.DataFrame:
-    """Return what each change adds to those before it."""
-    import pandas as pd
-
-    rows = [
-        (text, new.makespan_ns / 1000, (old.makespan_ns - new.makespan_ns) / 1000, new.speedup)
-        for text, old, new in zip(texts, outcomes, outcomes[1:], strict=False)
-    ]
-    return pd.DataFrame(rows, columns=["change", "predicted_us", "saved_us", "speedup"])
-
-
-def _by_step(times: pd.DataFrame) -> pd.DataFrame:
-    """Return each step's time from the first rank's start to the last rank's end."""
-    ends = times.groupby("step", as_index=False).agg(
-        start=("start_us", "min"), end=("end_us", "max"), new_start=("predicted_start_us", "min"),
-        new_end=("predicted_end_us", "max"),
-    )  # fmt: skip
-    table = ends[["step"]].copy()
-    table["recorded_us"], table["predicted_us"] = ends["end"] - ends["start"], ends["new_end"] - ends["new_start"]
-    table["speedup"] = table["recorded_us"] / table["predicted_us"]
-    return table
-
-
-def _bounds(before: pd.DataFrame, after: pd.DataFrame, top: int) -> pd.DataFrame:
-    """Return the critical path's shares before and after (summaries of it): by category, rank and kernel."""
-    import pandas as pd
-
-    tables = []
-    for group in ("category", "rank", "kernel"):
-        old, new = (
-            path[path["group"] == group].set_index("key")[["time_us", "share_percent"]] for path in (before, after)
-        )
-        both = old.add_prefix("before_").join(new.add_prefix("after_"), how="outer").astype("float64").fillna(0.0)
-        both = both.drop(index="none", errors="ignore")
-        largest = both[["before_time_us", "after_time_us"]].max(axis=1).sort_values(ascending=False, kind="stable")
-        both = both.loc[largest.head(top).index]
-        tables.append(both.rename_axis("key").reset_index().assign(group=group))
-    columns = ["group", "key", "before_time_us", "after_time_us", "before_share_percent", "after_share_percent"]
-    return pd.concat(tables, ignore_index=True)[columns]

@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from htagraph.cli.waiting import phase
+from htagraph.core.errors import HtagraphError
 from htagraph.output.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -24,11 +25,20 @@ if TYPE_CHECKING:
     from htagraph.output.validation import Validation
 
 __all__ = [
+    "Comment",
+    "Counters",
+    "Drawn",
+    "FigureFile",
     "Folder",
     "Format",
+    "Output",
+    "Page",
+    "Perfetto",
+    "Picture",
     "emit",
     "form_of",
     "is_figure",
+    "need_perfetto",
     "refuse_input",
     "show",
     "target",
@@ -41,6 +51,11 @@ _MIN_WIDTH = 40
 """Columns of a terminal; chosen: tables are unreadable below. Doubled, narrow terminals wrap the lines of tables."""
 _FILE_WIDTH = 140
 """Columns of a file or a pipe, which has no width of its own; chosen. Doubled, kernel names are rarely shortened."""
+
+_OUTPUT = "Write to this file (.json, .csv, .md, .txt, .parquet) instead of stdout; to DIR/, a file per table."
+Counters = Annotated[
+    bool, typer.Option("--counters", help="With --perfetto: queue lengths, copy bandwidths and memory, too.")
+]
 
 
 class Format(str, Enum):
@@ -134,17 +149,11 @@ def _is_folder(output: Path) -> bool:
     return isinstance(output, Folder) or output.is_dir()
 
 
-def show(
-    report: Report,
-    form: Format | None,
-    output: Path | None,
-    paths: Sequence[str],
-    drawn: Callable[[], object] | None = None,
-) -> None:
+def show(report: Report, form: Format | None, output: Path | None, paths: Sequence[str]) -> None:
     """Write a report on what lies at some paths; the arguments are those of `write`."""
     from htagraph.output.render import render_report
 
-    write(report, partial(render_report, report), form, output, paths, drawn)
+    write(report, partial(render_report, report), form, output, paths)
 
 
 def write(
@@ -153,7 +162,6 @@ def write(
     form: Format | None,
     output: Path | None,
     paths: Sequence[str],
-    drawn: Callable[[], object] | None = None,
 ) -> None:
     """Write a result.
 
@@ -163,7 +171,6 @@ def write(
         form: as asked for; None for that by which the file's name ends.
         output: a file or folder; None for stdout.
         paths: what was read, and is not written over.
-        drawn: returns what a figure is drawn of; by default it is a table of the result.
 
     Raises:
         typer.BadParameter: the form cannot be written there.
@@ -174,7 +181,7 @@ def write(
 
         with phase("drawing"):
             refuse_input(output, paths, "--output")
-            write_figure(_figure_of(result if drawn is None else drawn(), output), output)
+            write_figure(_figure_of(result, output), output)
         typer.echo(f"{output}: {output.stat().st_size / 1e6:.2f} MB, the figure.", err=True)
         return
     chosen = form_of(form, output)
@@ -187,10 +194,12 @@ def write(
 
 
 def _figure_of(result: object, output: Path) -> Figure:
+    """Return the figure of what a report says is drawn of it, or of the first of its tables that has a figure."""
     from htagraph.output.plot.choose import figure_of
 
+    drawn = getattr(result, "drawn", None)
     try:
-        return figure_of(result)
+        return figure_of(result if drawn is None else drawn())
     except ValueError:
         msg = f"{output}: this result has no figure; choose a format from {', '.join(_SUFFIXES)}"
         raise typer.BadParameter(msg, param_hint="--output") from None
@@ -276,3 +285,103 @@ def width_of(output: Path | None) -> int:
     if output is None and (sys.stdout.isatty() or "COLUMNS" in os.environ):
         return max(shutil.get_terminal_size((120, 40)).columns, _MIN_WIDTH)
     return _FILE_WIDTH
+
+
+def _in_folder(file: Path | None) -> Path | None:
+    """Return the file, whose folder is there.
+
+    Raises:
+        HtagraphError: it is not, or a file has the name of the folder that is to be written to.
+    """
+    if file is None:
+        return None
+    if not file.parent.is_dir():
+        msg = f"{file}: No such file or directory: make its folder first"
+        raise HtagraphError(msg)
+    if isinstance(file, Folder) and file.exists() and not file.is_dir():
+        msg = f"{file}/: is a file, not a folder: leave the slash away to write it anew, or name another folder"
+        raise HtagraphError(msg)
+    return file
+
+
+def _ending(name: str, what: str) -> Callable[[Path | None], Path | None]:
+    """Return what checks a file's folder and the ending of its name, one of those of a kind of files."""
+
+    def checked(file: Path | None) -> Path | None:
+        if file is not None:
+            from htagraph.output import whole_files as endings
+
+            endings.check_ending(file, getattr(endings, name), what)
+        return _in_folder(file)
+
+    return checked
+
+
+def _of_known_form(context: typer.Context, file: Path | None) -> Path | None:
+    """Return the file for a result: its folder is there, and its name says a format unless ``--format`` does."""
+    form_of(context.params.get("form"), file)
+    return _in_folder(file)
+
+
+def _of_known_form_or_figure(context: typer.Context, file: Path | None) -> Path | None:
+    """Return the file for a result or its figure."""
+    form = context.params.get("form")
+    if file is not None and not is_figure(form, file):
+        from htagraph.output.whole_files import FIGURES
+
+        form_of(form, file, FIGURES)
+    return _in_folder(file)
+
+
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", callback=_of_known_form, parser=target, metavar="FILE|DIR/", help=_OUTPUT,
+    ),
+]  # fmt: skip
+Drawn = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", callback=_of_known_form_or_figure, parser=target, metavar="FILE|DIR/",
+        help=f"{_OUTPUT} Ending in .html, .svg or .png: the figure.",
+    ),
+]  # fmt: skip
+FigureFile = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", callback=_ending("FIGURES", "figures"), metavar="FILE",
+        help="The file: .html, or .png or .svg, which need htagraph\\[image] and Chrome.",
+    ),
+]  # fmt: skip
+Comment = Annotated[
+    Path | None,
+    typer.Option("--comment", callback=_in_folder, metavar="FILE.md", help="Write a comment for a pull request."),
+]
+Page = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", callback=_ending("PAGES", "reports"), metavar="FILE", help="The file to write: .html."
+    ),
+]
+Perfetto = Annotated[
+    Path | None,
+    typer.Option(
+        "--perfetto", callback=_ending("PERFETTO", "traces for Perfetto"),
+        help="Write the traces with this on top to a file for ui.perfetto.dev: .pftrace keeps ranks in order, .json is "
+        "text; .gz behind either compresses it.",
+    ),
+]  # fmt: skip
+Picture = Annotated[
+    Path | None,
+    typer.Option(
+        "--graphviz", callback=_ending("PICTURES", "pictures"),
+        help="Draw the path on a time axis as .svg, .pdf or .png, or write its source as .dot.",
+    ),
+]  # fmt: skip
+
+
+def need_perfetto(perfetto: Path | None, *, counters: bool) -> None:
+    """Refuse counters without a file to draw them into."""
+    if counters and perfetto is None:
+        msg = "counters are drawn into a file: give --perfetto too"
+        raise typer.BadParameter(msg, param_hint="--counters")

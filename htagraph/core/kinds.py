@@ -17,6 +17,7 @@ __all__ = [
     "ANNOTATIONS",
     "BETWEEN",
     "BLOCKING",
+    "CATEGORIES",
     "COMMUNICATION",
     "DEVICE",
     "DEVICE_WAITS",
@@ -40,6 +41,11 @@ __all__ = [
     "edges_with",
     "of_kinds",
 ]
+
+CATEGORIES = (
+    "host", "launch", "computation", "communication", "waiting", "sync", "memory", "data_loading", "gap", "head",
+)  # fmt: skip
+"""What the time of a segment of a path was spent on; defined at `CriticalPath.to_frame`."""
 
 
 class _Labelled(IntEnum):

@@ -15,6 +15,7 @@ from htagraph.analyses.interruptions import interruptions
 from htagraph.analyses.launch_stats import launch_stats
 from htagraph.analyses.stragglers import Stragglers, stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
+from htagraph.core.tables import Col, Table
 from htagraph.graph.measures.steps import whole_steps
 from htagraph.queries.inputs import inputs_of
 from htagraph.queries.path_segments import Bound, bound_of
@@ -26,14 +27,26 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.paths import CriticalPath
 
-__all__ = ["Results"]
+__all__ = ["CLOCKS", "LAUNCHES", "Results"]
 
 _TRIED_GAINS = 10
 """Opportunities of which findings name the best; chosen: some only wrap others. Doubled, twice as many replays run, and
 the same are named."""
-_LAUNCH_COLUMNS = [
-    "rank", "launches", "works", "median_launch_us", "median_delay_us", "short", "excessive_runtime", "excessive_delay",
-]  # fmt: skip
+LAUNCHES = Table(
+    "Launches",
+    Col("rank launches", "int64"),
+    Col("works", "int64", heading="kernels and copies"),
+    Col("median_launch_us median_delay_us"),
+    Col("short", "int64", heading="calls longer than their work"),
+    Col("excessive_runtime", "int64", heading="calls > 50 µs"),
+    Col("excessive_delay", "int64", heading="delays > 100 µs"),
+)
+CLOCKS = Table(
+    "Clock offsets between ranks, estimated from the ends of collectives",
+    Col("rank gauge", "int64"),
+    Col("offset_us drift_ppm uncertainty_us residual_us"),
+    Col("collectives", "int64"),
+)
 
 
 class Results:
@@ -134,7 +147,7 @@ class Results:
         works = stats.groupby("rank").agg(
             works=("work", "size"), median_delay_us=("delay_us", "median"), excessive_delay=("excessive_delay", "sum")
         )
-        return calls.join(works).reset_index()[_LAUNCH_COLUMNS]
+        return calls.join(works).reset_index()[list(LAUNCHES.types)]
 
     @cached_property
     def clocks(self) -> pd.DataFrame:
@@ -147,8 +160,7 @@ class Results:
             )
             for clock in self.graph.clocks
         ]  # fmt: skip
-        columns = ["rank", "gauge", "offset_us", "drift_ppm", "uncertainty_us", "residual_us", "collectives"]
-        return pd.DataFrame(rows, columns=columns).astype({name: "float64" for name in columns[2:6]})
+        return CLOCKS.frame(rows)
 
     def rows(self, activities: Array) -> pd.DataFrame:
         """Return activities as a table: ``name``, ``rank``, ``where``, ``start_us``, ``duration_us``."""

@@ -11,22 +11,29 @@ from htagraph.analyses.step_times import step_times
 from htagraph.analyses.stragglers import ENOUGH_STEPS
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.cluster.job import DistributedJob
+from htagraph.core.tables import Col, Table
 from htagraph.findings.phrases import and_list, plural, time_text
-from htagraph.output.parts_of_time import with_shares
-from htagraph.output.report import Report, Wording
+from htagraph.output.columns import with_shares
+from htagraph.output.report import Report, gives, wording_of
 from htagraph.queries.inputs import inputs_of, window_us
 from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
 
 __all__ = ["job_report", "job_stragglers_report"]
 
-_TITLES: Final = {
-    "missing": "Ranks that this answer lacks",
-    "steps": "Step times over all ranks",
-    "time_by_rank": "Time by rank, most idle first",
-    "kernels": "Top kernels, all ranks",
-    "critical_path": "Critical path by what it is spent on",
-    "stragglers": "Ranks that others wait for",
-}
+_MISSING: Final = Table("Ranks that this answer lacks", Col("rank file why", "any"))
+_STEPS: Final = Table("Step times over all ranks", Col("step ranks", "int64"), Col("min_us median_us max_us"))
+_PATH: Final = Table("Critical path by what it is spent on", Col("spent_on", "str"), Col("total_us share_percent"))
+_RANKS: Final = Table(
+    "Ranks that others wait for",
+    Col("rank", "int64"),
+    Col("blamed_us share_percent waits_us"),
+    Col("late_count", "int64"),
+    Col("own_step_us step_excess_us step_error_us"),
+    Col("slow", "bool"),
+    Col("slow_steps", "int64"),
+    Col("slow_excess_us"),
+    Col("cause", "str"),
+)
 _SPENT_ON: Final = {
     "computation": "computation", "host": "spent on the host", "communication": "communication",
     "other": "none of computation, host and communication",
@@ -39,6 +46,15 @@ _MOSTLY_PERCENT: Final = 50
 """Percent of all waiting from which these ranks are named. It cannot be doubled."""
 
 
+@gives(
+    "summary --scheduler",
+    {
+        "missing": _MISSING, "steps": _STEPS, "time_by_rank": "analyses.temporal_breakdown.TABLE",
+        "kernels": "analyses.kernel_breakdown.JOB", "critical_path": _PATH, "stragglers": _RANKS,
+    },
+    figures=(Col("makespan_us"), Col("straggler", "int64?")),
+    titles={"time_by_rank": "Time by rank, most idle first"},
+)  # fmt: skip
 def job_report(job: DistributedJob, *, top: int = 5) -> Report:
     """Return the main answers about a job on workers: ranks that are missing, steps, time, kernels, path, stragglers.
 
@@ -81,6 +97,10 @@ def job_report(job: DistributedJob, *, top: int = 5) -> Report:
     return _report(job, "summary", tables, brief, sentences, figures)
 
 
+@gives(
+    "stragglers --scheduler", {"missing": _MISSING, "stragglers": _RANKS},
+    figures=(Col("straggler", "int64?"), Col("total_wait_us")),
+)  # fmt: skip
 def job_stragglers_report(job: DistributedJob, *, top: int = 10) -> Report:
     """Return for which rank of a job on workers the others wait: ranks that are missing, and stragglers.
 
@@ -111,12 +131,12 @@ def _report(
     graph = job.moments.graph
     return Report(
         command, inputs_of(graph), issues, window_us(graph), tables, sentences, figures,
-        {name: table for name, table in brief.items() if len(table)}, Wording(_TITLES),
+        {name: table for name, table in brief.items() if len(table)}, wording_of(f"{command} --scheduler").titles,
     )  # fmt: skip
 
 
 def _missing(job: DistributedJob) -> pd.DataFrame:
-    return pd.DataFrame(list(job.missing), columns=["rank", "file", "why"])
+    return _MISSING.frame(list(job.missing))
 
 
 def _ranks(slow: RankStragglers) -> pd.DataFrame:

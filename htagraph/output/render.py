@@ -20,16 +20,21 @@ from htagraph.core.errors import printable
 from htagraph.findings.phrases import command_line, plural
 from htagraph.findings.verbs.files import validation_sentences
 from htagraph.findings.verdict import in_brief, trial_of
-from htagraph.output.columns import Column, columns_of
-from htagraph.output.fitting import cut_all, fitted
-from htagraph.output.report import Report, Wording
-from htagraph.output.summary import SUMMARY_HEADINGS, SUMMARY_TITLES, Summary
+from htagraph.output.columns import Column, columns_of, cut_all, fitted
+from htagraph.output.report import Report, Wording, wording_of
+from htagraph.output.summary import Summary
 from htagraph.output.validation import Validation
-from htagraph.output.wording import validate
 
 __all__ = [
-    "FORMATS", "frames_of", "own_tables", "plain", "render_report", "render_summary", "render_validation", "to_json",
-]  # fmt: skip
+    "FORMATS",
+    "frames_of",
+    "own_tables",
+    "plain",
+    "render_report",
+    "render_summary",
+    "render_validation",
+    "to_json",
+]
 
 FORMATS = ("table", "json", "csv", "md")
 
@@ -97,13 +102,12 @@ def render_summary(
     sentences, more = in_brief(summary.claims)
     if full:
         sentences, more = summary.verdict, 0
-    wording = Wording(SUMMARY_TITLES, SUMMARY_HEADINGS)
     last = [f"{trial.sentence[:-1]}: {trial.command(inputs)}"] if trial else []
     if not full:
         also = f"{plural(more, 'more finding')} and all tables" if more else "All tables, and the verdict in full"
         last.append(f"{also}: {command_line('summary', inputs, '--full')}")
     frames = summary.whole() if full else summary.brief()
-    page = _Page(frames, wording, ("Verdict", sentences), ("Try", last), summary.at_a_glance())
+    page = _Page(frames, wording_of("summary"), ("Verdict", sentences), ("Try", last), summary.at_a_glance())
     return _markdown(page) if form == "md" else _terminal(page, width, color=color)
 
 
@@ -116,7 +120,7 @@ def render_validation(validation: Validation, form: str, *, width: int = 120, co
         return _csv(frames)
     sentences = validation_sentences(len(validation.files), int((validation.files["what"] == "file_skipped").sum()))
     shown = frames if form == "md" else {name: frame for name, frame in frames.items() if len(frame)}
-    page = _Page(shown, Wording(validate.TITLES), last=("Conclusion", sentences))
+    page = _Page(shown, wording_of("validate"), last=("Conclusion", sentences))
     return _markdown(page) if form == "md" else _terminal(page, width, color=color)
 
 

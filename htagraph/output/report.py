@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.metadata import version
-from typing import Any
+from pkgutil import resolve_name
+from typing import Any, TypeVar
 
 import pandas as pd
 
+from htagraph.core.tables import Col, Table
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.inputs import inputs_of, issues_of, window_us
+from htagraph.queries.inputs import ISSUES, inputs_of, issues_of, window_us
 
-__all__ = ["SCHEMA_VERSION", "Report", "Wording", "envelope", "report_on"]
+__all__ = [
+    "CONTENTS",
+    "SCHEMA_VERSION",
+    "Contents",
+    "Report",
+    "Wording",
+    "envelope",
+    "gives",
+    "report_beside",
+    "report_on",
+    "wording_of",
+]
 
 SCHEMA_VERSION = 1
 """Of the JSON that `envelope` describes; raised when a key changes its meaning or goes."""
@@ -27,6 +41,55 @@ class Wording:
     """Titles by the name of the table; a table without one is titled with its name."""
     headings: Mapping[str, str] = field(default_factory=dict)
     """Headings by the name of the column, where that does not say enough; the suffix of a unit stays a suffix."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a command gives."""
+
+    declared: Mapping[str, Table | str]
+    """Its tables by name, each as it is declared, or where: ``analyses.overlap.TABLE``."""
+    maybe: Sequence[str] = ()
+    """Tables that are not always there."""
+    figures: tuple[Col, ...] = ()
+    """Its single results."""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Titles by name, of tables that readers alone see, or that have another title here."""
+    headings: Mapping[str, str] = field(default_factory=dict)
+    """Headings by column, of columns that have another one here."""
+    sentences: str = "conclusions"
+    """The key of its sentences."""
+
+    @cached_property
+    def tables(self) -> dict[str, Table]:
+        """Its tables by name."""
+        return {
+            name: each if isinstance(each, Table) else resolve_name(":".join(f"htagraph.{each}".rsplit(".", 1)))
+            for name, each in self.declared.items()
+        }
+
+
+CONTENTS: dict[str, Contents] = {}
+"""What each command gives, of those whose reports were imported."""
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def gives(
+    command: str,
+    tables: Mapping[str, Table | str] | None = None,
+    **others: Any,  # noqa: ANN401 - fields of `Contents`
+) -> Callable[[_Function], _Function]:
+    """Return a decorator that declares what the report of a command gives; the arguments are those of `Contents`."""
+    CONTENTS[command] = Contents(tables or {}, **others)
+    return lambda function: function
+
+
+def wording_of(command: str) -> Wording:
+    """Return titles and headings of a command's tables as they are declared; none of a command that declares none."""
+    contents = CONTENTS.get(command, Contents({}))
+    titles = {name: table.title for name, table in contents.tables.items()}
+    headings = {name: text for table in contents.tables.values() for name, text in table.headings.items()}
+    return Wording({**titles, **contents.titles}, {**headings, **contents.headings})
 
 
 @dataclass(frozen=True)
@@ -48,8 +111,16 @@ class Report:
     """Single results by name; units are in the names."""
     brief: dict[str, pd.DataFrame] | None = None
     """The tables that a reader wants to see, where these are not all."""
-    wording: Wording = field(default_factory=Wording)
-    """Titles of the tables and headings of their columns."""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Titles that are not those which the command declares, by the name of the table."""
+    drawn: Callable[[], object] | None = None
+    """Returns what a figure is drawn of; None for the first table that has a figure."""
+
+    @property
+    def wording(self) -> Wording:
+        """Titles of the tables and headings of their columns."""
+        declared = wording_of(self.command)
+        return Wording({**declared.titles, **self.titles}, declared.headings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the versioned envelope that ``--format json`` prints."""
@@ -57,21 +128,27 @@ class Report:
         return envelope(self.command, self.inputs, self.issues, self.window_us, results)
 
 
-def report_on(  # noqa: PLR0913 - the fields of Report
+def report_on(
     graph: DependencyGraph,
     command: str,
     tables: dict[str, pd.DataFrame],
     sentences: list[str],
-    *,
-    figures: dict[str, Any] | None = None,
-    brief: dict[str, pd.DataFrame] | None = None,
-    wording: Wording | None = None,
+    **others: Any,  # noqa: ANN401 - fields of `Report`
 ) -> Report:
     """Return the report of a command on a graph; the arguments are the fields of `Report`."""
-    return Report(
-        command, inputs_of(graph), issues_of(graph), window_us(graph), tables, sentences, figures or {}, brief,
-        wording or Wording(),
-    )  # fmt: skip
+    return Report(command, inputs_of(graph), issues_of(graph), window_us(graph), tables, sentences, **others)
+
+
+def report_beside(
+    command: str,
+    inputs: pd.DataFrame,
+    tables: dict[str, pd.DataFrame],
+    sentences: list[str],
+    **others: Any,  # noqa: ANN401 - fields of `Report`
+) -> Report:
+    """Return the report of a command that made no graph of what it read."""
+    window = others.pop("window_us", 0.0)
+    return Report(command, inputs, ISSUES.frame(), window, tables, sentences, **others)
 
 
 def envelope(

@@ -8,27 +8,25 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from htagraph.output.declared_tables import FIGURES, ISSUES, SENTENCES, TABLES
-from htagraph.output.report import SCHEMA_VERSION
+from htagraph.core.tables import Table, unit_of
+from htagraph.output import job_report, summary, validation  # noqa: F401 - declare
+from htagraph.output.report import CONTENTS, SCHEMA_VERSION
+from htagraph.output.reports import activities, changes, device_time, files, ranks, two_jobs  # noqa: F401 - declare
+from htagraph.queries.inputs import INPUTS, ISSUES
 
 __all__ = ["ASKED", "COMMANDS", "envelope_model", "error_model", "json_schema"]
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _TYPES: Mapping[str, Any] = {
-    "int": int, "number": float | None, "text": str, "flag": bool, "list": list[Any], "int|null": int | None,
-    "text|null": str | None, "any": Any,
+    "int64": int, "uint64": int, "float64": float | None, "str": str, "bool": bool, "list": list[Any],
+    "int64?": int | None, "any": Any,
 }  # fmt: skip
 """Types of declared columns. A number is null where there is none, such as a ratio to 0."""
 _ON_WORKERS = " --scheduler"
-"""What is behind the command in the declared tables of jobs on workers."""
-_UNITS = {
-    "_us": "µs", "_ns": "ns", "_percent": "percent", "_bytes": "bytes", "_gb_s": "GB/s (10^9 bytes per second)",
-    "_ppm": "parts per million", "_gb": "GB (10^9 bytes)", "tflop_s": "TFLOP/s", "tokens_per_s": "tokens per second",
-}  # fmt: skip
-"""Units by the end of a column's name."""
+"""What is behind the command in the declared contents of jobs on workers."""
 ASKED = ("event", "jobs", "select")
 """What servers are asked; no verb of the command line."""
-COMMANDS = tuple(sorted(TABLES))
+COMMANDS = tuple(sorted(CONTENTS))
 """Commands and questions to servers that have an envelope."""
 
 
@@ -53,8 +51,10 @@ def envelope_model(command: str, *, strict: bool = False) -> type[BaseModel]:
 def _envelope(command: str, *, strict: bool) -> type[BaseModel]:
     title = f"htagraph: {command}" if command in ASKED else f"htagraph {command} --format json"
     config = ConfigDict(extra="forbid" if strict else "allow", title=title)
+    contents = CONTENTS[command]
     rows: dict[str, Any] = {
-        name: _table(command, name, columns, strict=strict) for name, columns in TABLES[command].items()
+        name: _table(command, name, table, strict=strict, always=name not in contents.maybe)
+        for name, table in contents.tables.items()
     }
     common: dict[str, Any] = {
         "schema_version": (Literal[SCHEMA_VERSION], ...), "tool": (Literal["htagraph"], ...),
@@ -63,9 +63,12 @@ def _envelope(command: str, *, strict: bool) -> type[BaseModel]:
     if command == "validate":
         files = Field(description="Whether every file could be read.")
         return create_model(_name(command), __config__=config, **common, usable=(bool, files), **rows)
-    figures: dict[str, Any] = {name: _field(name, kind) for name, kind in FIGURES.get(command, {}).items()}
-    inputs = rows.pop("inputs")
-    lines: dict[str, Any] = {SENTENCES.get(command, "conclusions"): (list[str], Field(description="What they mean."))}
+    figures: dict[str, Any] = {
+        name: _field(name, kind, always=name not in figure.maybe)
+        for figure in [Table("", *contents.figures)]
+        for name, kind in figure.types.items()
+    }
+    lines: dict[str, Any] = {contents.sentences: (list[str], Field(description="What they mean."))}
     results = create_model(
         f"{_name(command)}Results", __config__=ConfigDict(extra="forbid" if strict else "allow"), **rows, **figures,
         **lines,
@@ -73,7 +76,7 @@ def _envelope(command: str, *, strict: bool) -> type[BaseModel]:
     return create_model(
         _name(command), __config__=config, **common,
         tool_version=(str, ...),
-        inputs=inputs,
+        inputs=_table(command, "inputs", INPUTS, strict=strict),
         window_us=(float, Field(description="From the first to the last moment of any rank, µs.")),
         warnings=_table(command, "warnings", ISSUES, strict=strict),
         counts=(dict[str, int], Field(description="Sums of the warnings' counts by what they say.")),
@@ -117,10 +120,12 @@ def _name(command: str) -> str:
     return "".join(word.capitalize() for word in command.replace(" ", "-").split("-") if word)
 
 
-def _table(command: str, name: str, columns: str, *, strict: bool) -> Any:  # noqa: ANN401 - what pydantic takes
-    """Return the field of a table: a list of rows; None by default where a command does not always have it."""
-    declared, always = columns.removeprefix("?").split(), not columns.startswith("?")
-    fields: dict[str, Any] = {f"column_{i}": _column(*text.split(":")) for i, text in enumerate(declared)}
+def _table(command: str, name: str, table: Table, *, strict: bool, always: bool = True) -> Any:  # noqa: ANN401 - what pydantic takes
+    """Return the field of a table: a list of rows; none by default where a command does not always have it."""
+    fields: dict[str, Any] = {
+        f"column_{i}": _field(column, kind, always=column not in table.maybe, alias=column)
+        for i, (column, kind) in enumerate(table.types.items())
+    }
     row = create_model(
         f"{_name(command)}{_name(name.replace('_', '-'))}Row",
         __config__=ConfigDict(extra="forbid" if strict else "allow"), **fields,
@@ -128,17 +133,7 @@ def _table(command: str, name: str, columns: str, *, strict: bool) -> Any:  # no
     return (list[row], ...) if always else (list[row], Field(default_factory=list))
 
 
-def _column(name: str, kind: str) -> Any:  # noqa: ANN401 - what pydantic takes
-    """Return the field of a column, whose name may be one that models have for themselves."""
-    optional = name.endswith("?")
-    name = name.removesuffix("?")
-    unit = next((unit for end, unit in _UNITS.items() if name.endswith(end)), None)
-    more: dict[str, Any] = {"default": None} if optional else {}
-    return _TYPES[kind], Field(alias=name, description=unit, **more)
-
-
-def _field(name: str, kind: str) -> Any:  # noqa: ANN401 - what pydantic takes
-    unit = next((unit for end, unit in _UNITS.items() if name.endswith(end)), None)
-    if kind.endswith("?"):
-        return _TYPES[kind.removesuffix("?")], Field(default=None, description=unit)
-    return _TYPES[kind], Field(description=unit)
+def _field(name: str, kind: str, *, always: bool, **more: Any) -> Any:  # noqa: ANN401 - what pydantic takes
+    """Return the field of a column or a single result; ``alias`` is a name that models may have for themselves."""
+    more |= {} if always else {"default": None}
+    return _TYPES[kind], Field(description=unit_of(name), **more)

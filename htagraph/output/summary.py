@@ -12,52 +12,36 @@ from htagraph.analyses.idle_breakdown import idle_breakdown
 from htagraph.analyses.kernel_breakdown import kernel_breakdown
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.step_times import step_times
+from htagraph.core.tables import Col, Table
 from htagraph.findings.claim import Claim
 from htagraph.findings.phrases import plural, time_text, untraced_before
-from htagraph.findings.results import Results
+from htagraph.findings.results import CLOCKS, LAUNCHES, Results
 from htagraph.findings.verdict import claims_of, sentences
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import mean_step_ns
-from htagraph.output.parts_of_time import with_shares
-from htagraph.output.report import SCHEMA_VERSION, envelope
-from htagraph.output.wording import opportunities as opportunities_wording
-from htagraph.queries.inputs import issues_of, window_us
+from htagraph.output.columns import with_shares
+from htagraph.output.report import SCHEMA_VERSION, envelope, gives
+from htagraph.queries.inputs import INPUTS, ISSUES, issues_of, window_us
 from htagraph.queries.replay import replay
 from htagraph.whatif.opportunities import opportunities
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["SCHEMA_VERSION", "SUMMARY_HEADINGS", "SUMMARY_TITLES", "Summary", "summarize", "summary_of"]
+__all__ = ["SCHEMA_VERSION", "Summary", "summarize", "summary_of"]
 
-SUMMARY_TITLES = {
-    "inputs": "Traces read",
-    "steps": "Step times (a step ends when all work launched in it has finished)",
-    "temporal_breakdown": "Time by rank",
-    "overlap": "Communication overlapped with computation",
-    "rank_idle": "Idle device time by cause",
-    "kernels": "Top kernels by kind, all ranks (share of the time of all of them)",
-    "launches": "Launches",
-    "clocks": "Clock offsets between ranks, estimated from the ends of collectives",
-    "issues": "Problems in the files: repaired, dropped or unmatched",
-    "most_and_least": "Time by rank: the most and the least computation (--full: all ranks)",
-    "idle_breakdown": "Idle time of streams by cause",
-    "critical_path": "Critical path, by what it consists of",
-    "opportunities": "Opportunities, by the largest possible gain (of the whole recording)",
-    "stragglers": "Ranks that others wait for",
-    "interruptions": "Interruptions of host code: stretches of ten times their usual time and more, the longest first",
-    "gaps": "Time that no dependency explains, by kind",
-}
-"""Titles by the name of the table."""
-SUMMARY_HEADINGS = {
-    "period_us": "start to start_us",
-    "works": "kernels and copies",
-    "short": "calls longer than their work",
-    "beside_us": "pending beside other work",
-    "excessive_runtime": "calls > 50 µs",
-    "excessive_delay": "delays > 100 µs",
-}
-"""Headings of columns whose names do not say enough."""
+_STEPS = Table(
+    "Step times (a step ends when all work launched in it has finished)",
+    Col("rank steps", "int64"),
+    Col("period_us", heading="start to start_us"),
+    Col("mean_us min_us max_us"),
+)
+_KERNELS = Table(
+    "Top kernels by kind, all ranks (share of the time of all of them)",
+    Col("kind name", "str"),
+    Col("ranks count", "int64"),
+    Col("total_us min_us max_us mean_us share_percent"),
+)
 _OPPORTUNITIES_PER_KERNEL = 2
 """Opportunities for each kernel that is named; chosen: some only wrap others. Doubled, more replays run."""
 _MAX_RANKS = 16
@@ -175,7 +159,9 @@ class Summary:
         if "interruptions" in whole:
             whole["interruptions"] = _longest_interruptions(whole["interruptions"])
         if "opportunities" in whole:
-            whole["opportunities"] = opportunities_wording.brief(whole["opportunities"], 1)
+            from htagraph.output.reports.ranks import per_step
+
+            whole["opportunities"] = per_step(whole["opportunities"], 1)
         if "idle_breakdown" in whole:
             whole["idle_breakdown"] = whole["idle_breakdown"].query("idle_us > 0")
         if "overlap" in whole and not whole["overlap"]["communication_us"].any():
@@ -196,6 +182,25 @@ class Summary:
         return envelope("summary", self.inputs, self.issues, self.window_us, results)
 
 
+@gives(
+    "summary",
+    {
+        "steps": _STEPS, "temporal_breakdown": "analyses.temporal_breakdown.TABLE",
+        "overlap": "analyses.overlap.TABLE", "rank_idle": "analyses.idle_breakdown.RANKS",
+        "idle_breakdown": "analyses.idle_breakdown.TABLE", "kernels": _KERNELS, "launches": LAUNCHES,
+        "critical_path": "queries.paths.SHARES", "opportunities": "whatif.opportunities.TABLE",
+        "stragglers": "analyses.stragglers.TABLE", "interruptions": "analyses.interruptions.TABLE",
+        "gaps": "queries.replay.GAPS", "clocks": CLOCKS,
+    },
+    titles={
+        "inputs": INPUTS.title, "issues": ISSUES.title,
+        "most_and_least": "Time by rank: the most and the least computation (--full: all ranks)",
+        "critical_path": "Critical path, by what it consists of",
+        "opportunities": "Opportunities, by the largest possible gain (of the whole recording)",
+    },
+    headings={"beside_us": "pending beside other work"},
+    sentences="verdict",
+)  # fmt: skip
 def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
     """Return the main answers about a job at once.
 

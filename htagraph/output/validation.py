@@ -3,33 +3,55 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from htagraph.analyses.critical_path import critical_path
-from htagraph.core.kinds import COMMUNICATION, EdgeKind, of_kinds
+from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, of_kinds
+from htagraph.core.naming import is_module_frame
+from htagraph.core.tables import Col, Table
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import Progress, load
-from htagraph.output.recorded_settings import (
-    ONE_FILE_PER_RANK,
-    STEPS,
-    Check,
-    device_setting,
-    recorded_checks,
-)
+from htagraph.output.report import gives
+from htagraph.queries.arguments import argument_texts
+from htagraph.queries.inputs import ISSUES
 from htagraph.queries.path_segments import bound_of
+from htagraph.trace.columns import Trace
 from htagraph.trace.discover import TracePaths
 from htagraph.trace.kineto.arguments import check_arguments
 
-__all__ = ["Validation", "validate"]
+__all__ = ["ONE_FILE_PER_RANK", "STEPS", "Check", "Validation", "device_setting", "recorded_checks", "validate"]
 
+_ISSUES = Table(ISSUES.title, *(col for col in ISSUES.cols if not col.maybe))
+_SUPPORT = Table("What these traces can answer", Col("analysis supported why setting", "str"))
+_ARGUMENTS = Table(
+    "Event arguments, and those whose values have an unexpected type",
+    Col("rank", "int64"),
+    Col("category argument", "str"),
+    Col("known", "bool"),
+    Col("events converted wrong", "int64"),
+    Col("example", "str"),
+)
 _MIN_LINKED_SHARE = 0.99
 """Share of launches or collectives that are linked; chosen: a few are always cut off by the ends of the recording.
 Doubled, everything would be called partly supported."""
 _MAX_UNEXPLAINED_PERCENT = 2.0
 """Percent of the critical path; chosen: less does not change a prediction. Doubled, 2 to 4 % go without a warning."""
+
+STEPS = "schedule=… and prof.step() in the loop"
+"""The setting for steps."""
+ONE_FILE_PER_RANK = "a file of every rank, recorded after init_process_group"
+"""The setting for what happens between ranks."""
+_SHAPE_KEYS = ("Input Dims", "Input dims")
+"""Arguments of operators: today's profilers write the first, those before 2022 the second."""
+_SAMPLE = 64
+"""Operators whose arguments are looked at where a header does not say whether shapes were recorded. Chosen: with shapes
+nearly every operator has them. Doubled, validation reads up to twice as many blocks of such files."""
+_BOTH_ACTIVITIES = "activities=[CPU, CUDA]"
+_SHAPES = "record_shapes=True"
+_SYNC = "_ExperimentalConfig(enable_cuda_sync_events=True)"
 
 
 @dataclass(frozen=True)
@@ -54,6 +76,11 @@ class Validation:
         return {"schema_version": 1, "tool": "htagraph", "command": "validate", "usable": self.usable, **rows}
 
 
+@gives(
+    "validate",
+    {"issues": _ISSUES, "support": _SUPPORT, "arguments": _ARGUMENTS},
+    maybe=("arguments",),
+)  # fmt: skip
 def validate(paths: TracePaths, *, arguments: bool = False, progress: Progress | None = None) -> Validation:
     """Return what was repaired or lost in reading files, and what can be asked of them.
 
@@ -142,7 +169,7 @@ def _support(graph: DependencyGraph) -> pd.DataFrame:
         *_across_ranks(graph, int(communication.sum())),
         *recorded_checks(graph),
     )
-    return pd.DataFrame([_row(check) for check in checks], columns=["analysis", "supported", "why", "setting"])
+    return pd.DataFrame([_row(check) for check in checks], columns=list(_SUPPORT.types))
 
 
 def _row(check: Check) -> tuple[str, str, str, str]:
@@ -151,3 +178,76 @@ def _row(check: Check) -> tuple[str, str, str, str]:
     if check.possible:
         return check.analysis, "partly", check.limit, check.setting
     return check.analysis, "no", check.missing, check.setting
+
+
+class Check(NamedTuple):
+    """Whether something can be answered."""
+
+    analysis: str
+    possible: bool
+    missing: str
+    """Why it is not possible."""
+    full: bool = True
+    limit: str = ""
+    """What is missing where it is possible, but not in full."""
+    setting: str = ""
+    """With which setting of the profiler it would be, empty if with none."""
+
+
+def device_setting(graph: DependencyGraph) -> str:
+    """Return the setting for launches and device work, or nothing for a job without a device."""
+    known = any(trace.header.device_properties for trace in graph.traces.values())
+    called = graph.activities.kind == ActivityKind.LAUNCH
+    return _BOTH_ACTIVITIES if known or called.any() or graph.activities.on_device.any() else ""
+
+
+def recorded_checks(graph: DependencyGraph) -> tuple[Check, ...]:
+    """Return what the optional settings of the profiler have recorded, on how many ranks.
+
+    Args:
+        graph: a job that was read from files.
+    """
+    traces = [trace for _, trace in sorted(graph.traces.items())]
+    return (
+        _on_ranks("roofline, kernels by shape", [_has_shapes(graph, t) for t in traces], "input shapes", _SHAPES),
+        _on_ranks("module_breakdown", [_has_modules(t) for t in traces], "frames of modules", "with_stack=True"),
+        _on_ranks("memory", [len(t.instants) > 0 for t in traces], "allocations", "profile_memory=True"),
+        *_sync_checks(traces),
+    )
+
+
+def _on_ranks(analysis: str, has: list[bool], what: str, setting: str) -> Check:
+    some, lacking = any(has), len(has) - sum(has)
+    limit = f"{lacking} of {len(has)} ranks have no {what}"
+    return Check(analysis, some, f"no {what} were recorded", lacking == 0, limit, setting)
+
+
+def _has_shapes(graph: DependencyGraph, trace: Trace) -> bool:
+    """Return whether operators have shapes: as the header says, else as some of them have."""
+    if trace.header.record_shapes or trace.header.with_flops:  # which records them too
+        return True
+    acts = graph.activities
+    operators = np.flatnonzero((acts.rank == trace.rank) & (acts.kind == ActivityKind.OP))
+    sample = operators[:: max(1, len(operators) // _SAMPLE)][:_SAMPLE]
+    return bool(len(sample)) and any(map(any, argument_texts(graph, _SHAPE_KEYS, sample).values()))
+
+
+def _has_modules(trace: Trace) -> bool:
+    """Return whether a file has frames of modules; a reader may have left them out of a large one."""
+    return bool(trace.header.with_stack) or any(map(is_module_frame, trace.names))
+
+
+def _sync_checks(traces: list[Trace]) -> tuple[Check, ...]:
+    """Return whether synchronization was recorded, for jobs on CUDA: other profilers do not have it."""
+    cuda = [trace for trace in traces if trace.header.cuda_runtime_version is not None and "kernel" in trace.categories]
+    if not cuda:
+        return ()
+    has = ["cuda_sync" in trace.categories or _asked_for_sync(trace) for trace in cuda]
+    limit = "streams that waited for each other are known from calls and times alone"
+    return (Check("waits between streams", bool(cuda), "", all(has), limit, _SYNC),)
+
+
+def _asked_for_sync(trace: Trace) -> bool:
+    """Return whether `htagraph.profile` recorded synchronization, so that there was none if there is none."""
+    settings = (trace.header.model_extra or {}).get("htagraph_profile")
+    return isinstance(settings, dict) and settings.get("sync_events") is True

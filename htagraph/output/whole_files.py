@@ -1,55 +1,24 @@
-"""Writing a file so that others see it whole or not at all."""
+"""Writing files so that others see them whole or not at all, and how their names end for the programs they are for."""
 
 from __future__ import annotations
 
+import importlib
 import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from htagraph.core.errors import HtagraphError
+from htagraph.core.errors import HtagraphError, TraceError
 
-__all__ = ["FIGURES", "PAGES", "PERFETTO", "PICTURES", "check_ending", "is_native", "write_whole"]
+if TYPE_CHECKING:
+    from htagraph.trace.remote import TracePath
 
-
-def write_whole(target: Path, data: bytes) -> None:
-    """Write a file under another name and rename it; until then, what was there stays as it was.
-
-    A device or a pipe, which no file may replace, is written itself. Of a link, the file that it means is replaced.
-
-    Args:
-        target: the file to write; its folder is not made.
-        data: its content.
-
-    Raises:
-        OSError: it cannot be written; its ``filename`` is `target`.
-    """
-    import tempfile  # seldom needed, and slow to import
-
-    try:
-        place = target.resolve()
-        if place.exists() and not place.is_file():
-            place.write_bytes(data)
-            return
-        mode = place.stat().st_mode & 0o777 if place.exists() else 0o666 & ~_umask()
-        handle, name = tempfile.mkstemp(prefix=f".{place.name[:100]}.", dir=place.parent)
-        part = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            part.chmod(mode)  # temporary files are for their owner only
-            part.replace(place)
-        finally:
-            part.unlink(missing_ok=True)
-    except RuntimeError as error:  # a link that leads to itself, before Python 3.13
-        raise OSError(0, "a link that leads to itself", str(target)) from error
-    except OSError as error:  # which may name the temporary file, or no file if it comes as late as on closing
-        raise OSError(error.errno, error.strerror, str(target)) from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
+__all__ = [
+    "FIGURES", "PAGES", "PERFETTO", "PICTURES", "OutputFile", "check_ending", "is_native", "opened_whole",
+    "write_whole",
+]  # fmt: skip
 
 FIGURES = (".html", ".png", ".svg")
 """Figures of results by plotly."""
@@ -60,6 +29,109 @@ PERFETTO = (".json", ".json.gz", *_NATIVE)
 """Traces for Perfetto, as JSON or in its native format; they are gzipped if the name says so."""
 PICTURES = (".svg", ".pdf", ".png", ".dot", ".gv")
 """Pictures by Graphviz, and their sources."""
+_BUFFER_BYTES = 1 << 20
+"""Bytes that are written together; chosen. Doubled, half as many writes."""
+_GZIP_LEVEL = 2  # of isal's 0 to 3; of zlib's the fast ones
+
+
+def write_whole(target: Path, data: bytes) -> None:
+    """Write a file as `opened_whole` does.
+
+    Args:
+        target: the file to write; its folder is not made.
+        data: its content.
+
+    Raises:
+        OSError: it cannot be written; its ``filename`` is `target`.
+    """
+    with opened_whole(target) as file:
+        file.write(data)
+
+
+@contextmanager
+def opened_whole(target: Path) -> Iterator[BinaryIO]:
+    """Open a file under another name, which is renamed in the end; until then, what was there stays as it was.
+
+    A device or a pipe, which no file may replace, is written itself. Of a link, the file that it means is replaced.
+
+    Args:
+        target: the file to write; its folder is not made.
+
+    Raises:
+        OSError: it cannot be written; its ``filename`` is `target`.
+    """
+    import tempfile  # seldom needed, and slow to import
+
+    try:
+        place = target.resolve()
+        if place.exists() and not place.is_file():
+            with place.open("wb", buffering=_BUFFER_BYTES) as file:
+                yield file
+            return
+        mode = place.stat().st_mode & 0o777 if place.exists() else 0o666 & ~_umask()
+        handle, name = tempfile.mkstemp(prefix=f".{place.name[:100]}.", dir=place.parent)
+        part = Path(name)
+        try:
+            with os.fdopen(handle, "wb", buffering=_BUFFER_BYTES) as file:
+                yield file
+            part.chmod(mode)  # temporary files are for their owner only
+            part.replace(place)
+        finally:
+            part.unlink(missing_ok=True)
+    except RuntimeError as error:  # a link that leads to itself, before Python 3.13
+        raise OSError(0, "a link that leads to itself", str(target)) from error
+    except OSError as error:  # which may name the temporary file, or no file if it comes as late as on closing
+        raise OSError(error.errno, error.strerror, str(target)) from error
+
+
+class OutputFile:
+    """Writes a file of events, whole or not at all: the base of writers, which say what stands at its end.
+
+    Args:
+        target: where to write, gzipped if it ends in ``.gz``; its folder is made.
+        sources: files that must not be written over.
+
+    Raises:
+        TraceError: the target is one of the sources, or cannot be written.
+    """
+
+    def __init__(self, target: str | Path, *, sources: Iterable[TracePath] = ()) -> None:
+        self.target = Path(target)
+        _refuse_source(self.target, sources)
+        self._stack = ExitStack()
+        try:
+            self.target.parent.mkdir(parents=True, exist_ok=True)
+            if self.target.is_dir():
+                raise IsADirectoryError(0, "it is a folder")
+            self._file = self._stack.enter_context(opened_whole(self.target))
+        except OSError as error:
+            raise self._unwritable(error) from error
+        if self.target.suffix == ".gz":
+            self._file = self._stack.enter_context(_gzipped(self._file))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is not None:
+                self._stack.__exit__(kind, error, trace)
+                return
+            with self._stack:
+                self._finish()
+        except OSError as why:
+            raise self._unwritable(why) from why
+
+    def _finish(self) -> None:
+        """Write what stands behind the events."""
+
+    def _write(self, data: bytes | memoryview) -> None:
+        try:
+            self._file.write(data)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> TraceError:
+        return TraceError(f"{self.target}: cannot be written ({error.strerror or error})")
 
 
 def check_ending(target: str | Path, endings: tuple[str, ...], what: str) -> None:
@@ -88,3 +160,25 @@ def is_native(target: str | Path) -> bool:
         (True, False)
     """
     return Path(target).name.lower().endswith(_NATIVE)
+
+
+def _gzipped(file: BinaryIO) -> BinaryIO:
+    """Return a file that is gzipped, without a name or a time in it: the same events give the same bytes."""
+    try:
+        writer: Any = importlib.import_module("isal.igzip").IGzipFile
+    except ImportError:  # no wheel for this machine: the standard library does the same, slower
+        writer = importlib.import_module("gzip").GzipFile
+    return cast("BinaryIO", writer(filename="", mode="wb", compresslevel=_GZIP_LEVEL, fileobj=file, mtime=0))
+
+
+def _refuse_source(target: Path, sources: Iterable[TracePath]) -> None:
+    for source in sources:
+        if isinstance(source, Path) and target.exists() and source.exists() and target.samefile(source):
+            msg = f"{target}: is the trace itself; write to another file"
+            raise TraceError(msg)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

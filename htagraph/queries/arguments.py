@@ -15,12 +15,12 @@ from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError, TraceError
 from htagraph.core.issues import IssueLog
 from htagraph.core.kinds import ActivityKind, of_kinds
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
 from htagraph.trace.kineto.events import canonical_category
 from htagraph.trace.kineto.source import iter_bytes
 from htagraph.trace.kineto.split import split
-from htagraph.trace.profiler_files.execution_trace import LISTS
 from htagraph.trace.readers import is_large
 from htagraph.trace.remote import TracePath
 
@@ -28,6 +28,14 @@ if TYPE_CHECKING:
     from htagraph.trace.kineto.scan.scanner import EventTexts
 
 __all__ = ["argument_texts", "arguments", "event_arguments", "link_execution_trace"]
+
+LINKS = Table(
+    "Activities and their nodes",
+    Col("name", "str"),
+    Col("et_node", "int64"),
+    Col("op_schema", "str"),
+    Col("input_shapes input_types output_shapes output_types", "list"),
+)
 
 _Label = int | float | str | None
 _ENVELOPE: list[Any] = [
@@ -120,6 +128,7 @@ def event_arguments(path: TracePath, category: str | None = None) -> pd.DataFram
     return pd.DataFrame(args_by_event, index=pd.Index(positions, dtype="int64", name="event"), dtype=object)
 
 
+@described(LINKS)
 def link_execution_trace(graph: DependencyGraph, nodes: pd.DataFrame, rank: int | None = None) -> pd.DataFrame:
     """Return the node of an execution trace that each operator of a rank belongs to.
 
@@ -132,9 +141,7 @@ def link_execution_trace(graph: DependencyGraph, nodes: pd.DataFrame, rank: int 
         rank: the rank of the execution trace; may be left out if the graph has only one rank.
 
     Returns:
-        One row per operator or annotation that has a node, indexed by ``activity`` (int64): ``name`` (str),
-        ``et_node`` (int64), ``op_schema`` (str), ``input_shapes``, ``input_types``, ``output_shapes``,
-        ``output_types`` (object).
+        One row per operator or annotation that has a node, indexed by ``activity`` (int64): {columns}.
 
     Raises:
         SelectionError: the rank is not in the graph, or there are several ranks and none is given.
@@ -168,9 +175,7 @@ def link_execution_trace(graph: DependencyGraph, nodes: pd.DataFrame, rank: int 
         )
         raise TraceError(msg)
     linked = real.iloc[at[same]].rename_axis("et_node").reset_index().set_index(pd.Index(rows[same], name="activity"))
-    return linked[["name", "et_node", "op_schema", *LISTS]].astype(
-        {"name": "str", "et_node": "int64", "op_schema": "str"}
-    )
+    return LINKS.frame(linked)
 
 
 def _columns(graph: DependencyGraph, names: Sequence[str], chosen: Array, value: Any) -> dict[str, Array]:  # noqa: ANN401 - a type

@@ -9,6 +9,7 @@ import numpy as np
 from htagraph.core.arrays import Array, coded
 from htagraph.core.kinds import OPERATORS, ActivityKind, GapKind, of_kinds
 from htagraph.core.naming import is_source_frame, names_that
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.queries.paths import CATEGORIES, path_to
@@ -22,10 +23,23 @@ __all__ = ["LATE_REASONS", "LONG_PAUSE_NS", "first_calls", "host_pauses", "late_
 
 _CATEGORIES = ("host", "launch", "sync")
 _KEYS = ["what", "inside", "before", "rank"]
-_COLUMNS = {
-    "what": "str", "inside": "str", "before": "str", "after": "str", "rank": "int64", "count": "int64",
-    "total_us": "float64", "longest_us": "float64", "share_percent": "float64", "activity": "int64",
-}  # fmt: skip
+PAUSES = Table(
+    "What the host did on the critical path",
+    Col("what", "str", "the function, operator or call whose own time it is; empty for host code that no event covers"),
+    Col(
+        "inside",
+        "str",
+        "the innermost Python function with a source file around it, else the operator, else the annotation; empty for "
+        "none or one of the same name",
+    ),
+    Col("before", "str", "what came next, where no event covers the time"),
+    Col("after", "str", "what ended before the longest of these"),
+    Col("rank", "int64"),
+    Col("count", "int64", "activities or gaps"),
+    Col("total_us longest_us"),
+    Col("share_percent", doc="of the path"),
+    Col("activity", "int64", "the longest one, or what followed the longest gap"),
+)
 LATE_REASONS = ("loader", "ranks", "pauses", "launches", "few")
 """What the host does while its device waits: it waits for its data loader; for other ranks or for transfers; it is busy
 or pauses for long with something else; it works on many small things; or on few."""
@@ -56,6 +70,7 @@ _MOST = 0.5
 cannot be doubled."""
 
 
+@described(PAUSES)
 def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
     """Return what the host did on a critical path, by what ran and where, the most time first.
 
@@ -64,13 +79,7 @@ def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
         count: how many rows at most.
 
     Returns:
-        One row per rank, activity's name and place: ``what`` (str: the function, operator or call whose own time it is;
-        empty for host code that no event covers), ``inside`` (str: the innermost Python function with a source file
-        around it, else the operator, else the annotation; empty for none or one of the same name), ``before`` (str:
-        what came next, where no event covers the time), ``after`` (str: what ended before the longest of these),
-        ``rank`` (int64), ``count`` (int64, activities or gaps), ``total_us``, ``longest_us`` (float64),
-        ``share_percent`` (float64, of the path), ``activity`` (int64: the longest one, or what followed the longest
-        gap).
+        One row per rank, activity's name and place: {columns}.
 
     Example:
         >>> import htagraph as hg
@@ -83,11 +92,11 @@ def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
     top = _summed(_each(path)).head(count)
     words = np.array([*path.graph.names, ""], object)
     texts = {key: pd.array(words[top[key].to_numpy(np.int64)], dtype="str") for key in (*_KEYS[:3], "after")}
-    return pd.DataFrame({
+    return PAUSES.frame({
         **texts, "rank": top["rank"], "count": top["count"], "total_us": top["total_ns"] / 1000,
         "longest_us": top["longest_ns"] / 1000, "share_percent": 100 * top["total_ns"] / max(path.makespan_ns, 1),
         "activity": top["activity"],
-    })[list(_COLUMNS)].astype(_COLUMNS)  # fmt: skip
+    })  # fmt: skip
 
 
 def late_reason(graph: DependencyGraph, rank: int) -> str:

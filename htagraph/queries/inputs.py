@@ -7,10 +7,32 @@ import datetime
 import numpy as np
 import pandas as pd
 
+from htagraph.core.tables import Col, Table
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.trace.columns import Trace
 
-__all__ = ["inputs_of", "issues_of", "window_us"]
+__all__ = ["INPUTS", "ISSUES", "inputs_of", "issues_of", "window_us"]
+
+INPUTS = Table(
+    "Traces read",
+    Col("rank", "int64"),
+    Col("file", "str"),
+    Col("device", "str", "its name", maybe=True),
+    Col("world_size", "int64", "ranks of the job, 0 if the file does not say", maybe=True),
+    Col("steps", "str", "such as 4-6", maybe=True),
+    Col("events", "int64", "in the file", maybe=True),
+    Col("activities", "int64", "in the graph", maybe=True),
+    Col("start_utc", "str", maybe=True),
+    Col("span_us", doc="from the rank's first to its last activity", maybe=True),
+    Col("job", "str", "before or after, where two jobs are compared", maybe=True),
+)
+ISSUES = Table(
+    "Problems in the files: repaired, dropped or unmatched",
+    Col("rank", "int64"),
+    Col("file what detail", "str"),
+    Col("count", "int64"),
+    Col("job", "str", "before or after, where two jobs are compared", maybe=True),
+)
 
 _MIN_UNIX_NS = 10**18
 """Nanoseconds; 2001-09-09 as Unix time. Chosen: clocks without a known base count from a boot and stay below. Doubled,

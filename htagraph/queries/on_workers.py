@@ -14,6 +14,10 @@ __all__ = ["JobOnWorkers", "by_class", "of_moments", "or_summed", "over_ranks", 
 
 P = ParamSpec("P")
 
+_KEYS = ("on", "kind", "name", "input_dims")
+"""Columns that name a row of a breakdown, beside its rank."""
+_SUMMED = ("count", "total_us", "host_us", "host_self_us", "device_count", "device_us", "device_total_us")
+
 
 class JobOnWorkers(Protocol):
     """A job whose ranks lie with workers, as `htagraph.load` returns it if an engine is given."""
@@ -83,11 +87,6 @@ def of_moments(
         return analysis(graph) if ask is None else ask(analysis.__name__)  # type: ignore[arg-type] # it is a graph
 
     return answered
-
-
-_KEYS = ("on", "kind", "name", "input_dims")
-"""Columns that name a row of a breakdown, beside its rank."""
-_SUMMED = ("count", "total_us", "host_us", "host_self_us", "device_count", "device_us", "device_total_us")
 
 
 def over_ranks(table: pd.DataFrame) -> pd.DataFrame:

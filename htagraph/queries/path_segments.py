@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kinds import EDGES, ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import CATEGORIES, EDGES, ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import has_loader_workers, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import in_data_loader
@@ -32,10 +32,6 @@ are 5 to 10 % slower than a step are not named as what bounds the job."""
 _MOST = 50.0
 """Percent of the path from which waits for workers bound the job, however few batches they are. Chosen: the larger
 part; several workers deliver at once, and a few waits are for all of their batches. It cannot be doubled."""
-CATEGORIES = (
-    "host", "launch", "computation", "communication", "waiting", "sync", "memory", "data_loading", "gap", "head",
-)  # fmt: skip
-"""What the time of a segment of a path was spent on; defined at `CriticalPath.to_frame`."""
 HOST_CATEGORIES = ("host", "launch", "sync")
 """Categories of a path that are one cause, the host: what it runs, its launches, its returns from blocking calls."""
 _OF_KIND: dict[Any, str] = dict.fromkeys(ActivityKind, "host") | {

@@ -14,6 +14,7 @@ from htagraph.core.arrays import Array, texts_of
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import IntSelector, Selection
 from htagraph.queries.attribution import label_of, module_of, names_of, operator_of
@@ -30,10 +31,48 @@ if TYPE_CHECKING:
 
 __all__ = ["CATEGORIES", "CriticalPath", "Way", "path_in_window", "path_to", "ways_beside"]
 
-_NEAR = dict.fromkeys(("slack_us", "start_us", "end_us", "work_us"), "float64") | {
-    "rank": "int64", "edge": "str", "leaves": "int64", "returns": "int64", "main": "str",
-}  # fmt: skip
-"""Columns of `CriticalPath.near` and their types."""
+SEGMENTS = Table(
+    "Critical path, segment by segment",
+    Col("start_us", doc="since the job's first activity, common clock"),
+    Col("duration_us"),
+    Col("rank", "int64"),
+    Col("lane", "str"),
+    Col("activity", "int64", "that spends the time"),
+    Col("name kind", "str", "of the activity"),
+    Col("edge", "str", "`EdgeKind`; empty at the head"),
+    Col("gap", "str", "`GapKind` or empty"),
+    Col("category", "str"),
+    Col("operator module", "str", "see `queries.attribution`; empty for none"),
+    Col("before", "str", "name of the activity whose start or end the segment leads to"),
+    Col("hop", "bool", "the path comes from another rank"),
+)
+SHARES = Table(
+    "Shares of the critical path",
+    Col("group key", "str"),
+    Col("time_us"),
+    Col("share_percent", doc="of the makespan"),
+    Col("count", "int64", "segments"),
+)
+HOPS = Table(
+    "Where the critical path moves to another rank (the second rank waits for the first)",
+    Col("at_us", doc="since the job's first activity"),
+    Col("from_rank to_rank", "int64"),
+    Col("edge", "str"),
+    Col("from_activity", "int64", "the one that arrived last"),
+    Col("to_activity", "int64", "the one that waited"),
+    Col("name", "str", "of the latter"),
+    Col("waited_us", doc="how long it had been running by then; 0 if it started then"),
+)
+NEAR = Table(
+    "Next-critical work (slack: how much longer it may take before it is critical)",
+    Col("slack_us", doc="how much longer it may take before it is critical"),
+    Col("start_us end_us", doc="since the job's first activity: where it leaves and where it returns"),
+    Col("work_us", doc="work on it"),
+    Col("rank", "int64", "that it returns from"),
+    Col("edge", "str", "the kind of edge that it returns by; empty where it ends the window"),
+    Col("leaves returns", "int64", "the activities of the critical path there; -1 where there is none"),
+    Col("main", "str", "its three longest activities", heading="main work"),
+)
 _GAP_CODES = 64
 """Added to the code of a GapKind where codes of both kinds share an array: any number above all codes of EdgeKind."""
 _MAIN_ACTIVITIES = 3
@@ -90,6 +129,7 @@ class CriticalPath:
         """The activities that spend time on the path."""
         return Selection(self.graph, np.unique(self.segments.activity))
 
+    @described(SEGMENTS)
     def to_frame(self) -> pd.DataFrame:
         """Return the path: one row per segment, in the order of time.
 
@@ -108,17 +148,11 @@ class CriticalPath:
         - ``head``: before recording starts, where the path's first recorded moment is later than the window's begin.
 
         Returns:
-            ``start_us`` (float64, since the job's first activity, common clock), ``duration_us`` (float64), ``rank``
-            (int64), ``lane`` (str), ``activity`` (int64: that spends the time), its ``name`` and ``kind`` (str),
-            ``edge`` (str: `EdgeKind`; empty at the head), ``gap`` (str: `GapKind` or empty), ``category`` (str),
-            ``operator`` and ``module`` (str: see `queries.attribution`; empty for none), ``before`` (str: name of the
-            activity whose start or end the segment leads to), ``hop`` (bool: the path comes from another rank).
+            One row per segment: {columns}.
         """
-        import pandas as pd
-
         graph, parts = self.graph, self.segments
         acts, rank = graph.activities, self.graph.activities.rank[parts.place].astype(np.int64)
-        return pd.DataFrame({
+        return SEGMENTS.frame({
             "start_us": (parts.start - graph.origin_ns) / 1000,
             "duration_us": parts.length / 1000,
             "rank": rank,
@@ -135,14 +169,14 @@ class CriticalPath:
             "hop": np.diff(rank, prepend=rank[:1]) != 0,
         })  # fmt: skip
 
+    @described(SHARES)
     def summary(self) -> pd.DataFrame:
         """Return the makespan divided by rank, category, edge, operator, kernel and module.
 
         Returns:
-            One row per ``group`` and ``key`` (str), the largest first: ``time_us``, ``share_percent`` (of the
-            makespan), ``count`` (int64 segments). The times of each group sum to the makespan. Groups: ``rank``,
-            ``category``, ``edge`` (the kind of the edge, or for gaps of the gap), ``operator``, ``kernel`` (short name;
-            all other work is one row), ``module``.
+            One row per group and key, the largest of a group first: {columns}. The times of each group sum to the
+            makespan. Groups: ``rank``, ``category``, ``edge`` (the kind of the edge, or for gaps of the gap),
+            ``operator``, ``kernel`` (short name; all other work is one row), ``module``.
 
         Example:
             >>> import htagraph as hg
@@ -168,7 +202,7 @@ class CriticalPath:
         table = pd.DataFrame(rows, columns=["group", "key", "time_ns", "count"])
         table["time_us"] = table["time_ns"].astype(float) / 1000
         table["share_percent"] = table["time_ns"] / max(self.makespan_ns, 1) * 100
-        return table.astype({"group": "str", "key": "str"})[["group", "key", "time_us", "share_percent", "count"]]
+        return SHARES.frame(table)
 
     def _groups(self) -> dict[str, tuple[Array, Any]]:
         """Return, for each group of the summary, the code of each segment and the function from a code to its word."""
@@ -189,17 +223,13 @@ class CriticalPath:
             "module": by_name["module"],
         }
 
+    @described(HOPS)
     def hops(self) -> pd.DataFrame:
         """Return where the path changes rank: there one rank waited for another.
 
         Returns:
-            One row per hop in the order of time: ``at_us`` (float64, since the job's first activity), ``from_rank``,
-            ``to_rank`` (int64), ``edge`` (str), ``from_activity`` (int64: the one that arrived last), ``to_activity``
-            (int64: the one that waited), ``name`` (str: of the latter), ``waited_us`` (float64: how long it had been
-            running by then; 0 if it started then).
+            One row per hop in the order of time: {columns}.
         """
-        import pandas as pd
-
         graph = self.graph
         acts = graph.activities
         on_rank = np.flatnonzero(acts.rank[self.vertices >> 1] >= 0)  # JOINs are between ranks
@@ -209,7 +239,7 @@ class CriticalPath:
         into = self.edges[on_rank[at + 1] - 1]
         moment = graph.time[graph.edges.source[into]]
         waited = np.where(go & 1, moment - graph.time[go & ~1], 0)
-        return pd.DataFrame({
+        return HOPS.frame({
             "at_us": (moment - graph.origin_ns) / 1000,
             "from_rank": rank[at],
             "to_rank": rank[at + 1],
@@ -220,6 +250,7 @@ class CriticalPath:
             "waited_us": np.maximum(0, waited) / 1000,
         })  # fmt: skip
 
+    @described(NEAR)
     def near(self, count: int = 5, *, least_percent: float = 0.01) -> pd.DataFrame:
         """Return the near-critical paths: each becomes critical once the critical path is this much shorter.
 
@@ -232,17 +263,10 @@ class CriticalPath:
             least_percent: the least work of a path that counts, percent of the makespan; paths without work never do.
 
         Returns:
-            One row per near-critical path, least slack first: ``slack_us`` (float64: how much longer it may take before
-            it is critical), ``start_us``, ``end_us`` (float64, since the job's first activity: where it leaves and
-            where it returns), ``work_us`` (float64: work on it), ``rank`` (int64: that it returns from), ``edge`` (str:
-            the kind of edge that it returns by; empty where it ends the window), ``leaves``, ``returns`` (int64: the
-            activities of the critical path there; -1 where there is none) and ``main`` (str: its three longest
-            activities).
+            One row per near-critical path, least slack first: {columns}.
         """
-        import pandas as pd
-
         ways = ways_beside(self, count, int(self.makespan_ns * least_percent / 100))
-        return pd.DataFrame([_way_row(self, way) for way in ways], columns=[*_NEAR]).astype(_NEAR)
+        return NEAR.frame([_way_row(self, way) for way in ways])
 
     def plot(self) -> Figure:
         """Return the figure of what the path is spent on, and where it runs; see `htagraph.plot.critical_path`."""

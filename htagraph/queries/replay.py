@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.kinds import ADDED, UNEXPLAINED, GapKind, of_kinds
+from htagraph.core.tables import Col, Table, described
 from htagraph.core.words import check_type
 from htagraph.graph.activities import frozen
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -19,6 +20,16 @@ if TYPE_CHECKING:
     Times = npt.NDArray[np.int64]
 
 __all__ = ["Replay", "predict", "replay", "without_unexplained"]
+
+GAPS = Table(
+    "Time that no dependency explains, by kind",
+    Col("gap", "str", "a word of `GapKind`"),
+    Col("count", "int64", "moments"),
+    Col("total_us"),
+    Col("critical_us", doc="how much shorter the makespan is without these gaps"),
+    Col("critical_percent", doc="of the makespan"),
+    Col("explained", "bool", "False for gaps that a complete trace would not have"),
+)
 
 
 def predict(
@@ -97,14 +108,12 @@ class Replay:
             index=pd.Index(rows, name="activity"),
         )
 
+    @described(GAPS)
     def gap_shares(self) -> pd.DataFrame:
         """Return the time that no edge covers, by kind of gap.
 
         Returns:
-            One row per kind of gap that occurs, largest first: ``gap`` (str, a word of `GapKind`), ``count`` (int64,
-            moments), ``total_us`` (float64), ``critical_us`` (float64: how much shorter the makespan is without these
-            gaps), ``critical_percent`` (float64, of the makespan), ``explained`` (bool: False for gaps that a complete
-            trace would not have).
+            One row per kind of gap that occurs, largest first: {columns}.
         """
         graph = self.graph
         rows = []
@@ -118,11 +127,7 @@ class Replay:
                 kind.label, int(of_kind.sum()), int(graph.gap[of_kind].sum()) / 1000, saved / 1000,
                 100 * saved / self.makespan_ns if self.makespan_ns else 0.0, kind not in UNEXPLAINED,
             ))  # fmt: skip
-        kinds = {
-            "gap": "str", "count": "int64", "total_us": "float64", "critical_us": "float64",
-            "critical_percent": "float64", "explained": "bool",
-        }  # fmt: skip
-        table = pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
+        table = GAPS.frame(rows)
         return table.sort_values("total_us", ascending=False, kind="stable").reset_index(drop=True)
 
 

@@ -10,16 +10,135 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
+from htagraph.core.contraction import contract as contraction
 from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import TRANSFERS
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import Steps
-from htagraph.queries.time_classes import END, LAST, Classes, Factors, TimeClasses, amounts_of, as_nanoseconds, paths_of
+from htagraph.queries.time_classes import (
+    END,
+    LAST,
+    Classes,
+    Factors,
+    TimeClasses,
+    WeightedPaths,
+    amounts_of,
+    as_nanoseconds,
+    paths_of,
+    state_of,
+)
 from htagraph.queries.weights import State
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Members", "Skeleton", "expand"]
+__all__ = ["Members", "Skeleton", "contract", "expand", "members_of", "skeleton_of", "terminal_skeleton"]
+
+
+def contract(
+    job: DependencyGraph | State, classes: Classes | None = None, *, most: int | None = None, keep: Array | None = None
+) -> Skeleton:
+    """Return the skeleton of a job: a small DAG with the same times at the moments that ranks share.
+
+    These moments are the arrivals at collectives, sends and receives, the JOINs where the last member has arrived,
+    their ends, the starts and ends of steps, and the end of the job. Its time is in proportion to the number of edges.
+
+    With classes, one skeleton gives the times of any factors: the weight of each edge is kept by class. A change whose
+    effect no factor describes (`fix_straggler`, `set_duration`, `jitter`) makes another graph: contract its state.
+
+    Args:
+        job: the graph, or a state of it, such as ``hg.what_if(graph).fix_straggler().state``.
+        classes: by name, whose time a factor multiplies: criteria as `htagraph.whatif.changes.scale` takes them, or a
+            state of the same graph to which a factor of 0 switches, such as
+            ``hg.what_if(graph).remove_sync().state``. Where selections overlap, the factors of both multiply.
+        most: the largest factor that will be asked for; the skeleton is smaller than if any may be (None).
+        keep: other vertices of the graph that stay as terminals: 2 i is the start of activity i, 2 i + 1 its end.
+
+    Returns:
+        `Skeleton` with ``times()``, ``makespan_ns()``, ``step_times()``, ``waits()``, ``slack_ns()`` and
+        ``critical_edges()``, each for any factors, and ``to_bytes()``. Times are exact: they are summed in parts of a
+        ns and rounded once, while a `Scenario` rounds each edge.
+
+    Raises:
+        SelectionError: nothing meets the criteria of a class, or two classes cannot be combined.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> skeleton = hg.contract(graph, {"kernels": {"kind": "computation"}})
+        >>> len(skeleton.source) < len(graph.edges) / 20
+        True
+        >>> skeleton.makespan_ns() == hg.replay(graph).makespan_ns
+        True
+        >>> skeleton.makespan_ns({"kernels": 0.5}) < skeleton.makespan_ns()
+        True
+    """
+    graph = state_of(job).graph
+    return replace(
+        terminal_skeleton(job, classes, most=most, keep=keep), steps=graph.step_spans, members=members_of(graph)
+    )
+
+
+def terminal_skeleton(
+    job: DependencyGraph | State, classes: Classes | None = None, *, most: int | None = None, keep: Array | None = None
+) -> Skeleton:
+    """Return what `contract` does, without the steps of the job and the members of its collectives.
+
+    Args:
+        job: as in `contract`.
+        classes: as in `contract`.
+        most: as in `contract`.
+        keep: as in `contract`.
+    """
+    state = state_of(job)
+    terminal = _terminals(state.graph)
+    terminal[np.zeros(0, np.int64) if keep is None else keep] = True
+    return _contracted(paths_of(state, classes, most), terminal)
+
+
+def skeleton_of(paths: WeightedPaths, graph: DependencyGraph) -> Skeleton:
+    """Return the skeleton of dependencies that are already divided into classes, with steps but without collectives.
+
+    Args:
+        paths: the dependencies, such as those of another reading of the recording.
+        graph: the graph whose vertices they connect.
+    """
+    return replace(_contracted(paths, _terminals(graph)), steps=graph.step_spans)
+
+
+def _contracted(paths: WeightedPaths, terminal: Array) -> Skeleton:
+    """Return the skeleton of a DAG, without steps and members."""
+    made = contraction.contract(
+        paths.order, paths.source, paths.target, paths.weights, terminal=terminal, bounds=paths.classes.bounds
+    )
+    none = np.zeros(0, np.int64)
+    return Skeleton(
+        paths.origin_ns, paths.vertex[made.vertex], terminal[made.vertex], made.source, made.target, made.weight,
+        paths.classes, Steps(none, none, none, none), Members(none, none, none, none, none),
+    )  # fmt: skip
+
+
+def _terminals(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
+    """Return which vertices are moments that ranks share, starts or ends of steps, or `START`, `END`, `LAST`."""
+    terminal = np.zeros(graph.vertex_count + 3, np.bool_)
+    terminal[-3:] = True
+    edges, steps = graph.edges, graph.step_spans
+    meets = np.isin(edges.kind, TRANSFERS)
+    for vertex in (edges.source[meets], edges.target[meets], steps.start, steps.end, 2 * members_of(graph).activity):
+        terminal[vertex] = True
+    return terminal
+
+
+def members_of(graph: DependencyGraph) -> Members:
+    """Return the members of the matched collectives, and the JOINs that they wait for."""
+    matches = graph.matches
+    if matches is None:
+        none = np.zeros(0, np.int64)
+        return Members(none, none, none, none, none)
+    join, feeds = (np.where(each >= 0, 2 * each.astype(np.int64), -1) for each in (matches.join, matches.feeds))
+    activity = matches.activity.astype(np.int64)
+    rank = graph.activities.rank[activity].astype(np.int64)
+    return Members(activity, matches.collective.astype(np.int64), rank, join, feeds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,23 +275,6 @@ class Skeleton:
             "activity": members.activity, "collective": members.collective, "rank": members.rank,
             "arrival_us": arrival / 1000, "wait_us": wait / 1000, "late": np.where(waiting, late, -1),
         })  # fmt: skip
-
-    def renumbered(self, number: Array) -> Skeleton:
-        """Return the skeleton with other numbers of the vertices, such as those of a job that its graph is a part of.
-
-        Args:
-            number: by vertex of the graph, its new number; both ends of an activity must stay together (2 i, 2 i + 1).
-        """
-
-        def new(vertex: Array) -> npt.NDArray[np.int64]:
-            return np.where(vertex < 0, vertex, np.asarray(number, np.int64)[np.maximum(vertex, 0)])
-
-        steps = replace(self.steps, start=new(self.steps.start), end=new(self.steps.end))
-        members = self.members
-        members = replace(
-            members, activity=new(2 * members.activity) // 2, join=new(members.join), feeds=new(members.feeds)
-        )
-        return replace(self, vertex=new(self.vertex), steps=steps, members=members)
 
     def to_bytes(self) -> bytes:
         """Return the skeleton as few bytes; `htagraph.queries.skeleton_bytes` says in which format."""

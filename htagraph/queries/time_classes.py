@@ -24,25 +24,10 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import NEVER, ChangeError, State, checked, initial, own_time
 
 __all__ = [
-    "END",
-    "LAST",
-    "START",
-    "SWITCHED_OFF",
-    "ClassParts",
-    "Classes",
-    "Factors",
-    "Parts",
-    "TimeClasses",
-    "WeightedPaths",
-    "amounts_of",
-    "as_nanoseconds",
-    "class_parts",
-    "paths_of",
-    "paths_of_parts",
-    "replay_with_factors",
-    "state_of",
+    "END", "LAST", "START", "SWITCHED_OFF", "ClassParts", "Classes", "Factors", "Parts", "TimeClasses", "WeightedPaths",
+    "amounts_of", "as_nanoseconds", "class_parts", "paths_of", "paths_of_parts", "replay_with_factors", "state_of",
     "times_on_paths",
-]
+]  # fmt: skip
 
 Factors: TypeAlias = Mapping[str, float]
 """By class, the factor that its time is multiplied by; 1 where a class is not named."""
@@ -52,6 +37,18 @@ _MAX_DENOMINATOR = 1_000_000
 are exact, others are off by 0.0000005 at most. Doubled, that halves, and so does the longest job (half an hour)."""
 _MAX_TIME = 1 << 61
 """The most parts of a ns that a time can have: twice as many fit into int64. It is a limit of the machine."""
+
+Classes: TypeAlias = Mapping[str, "Mapping[str, Any] | State"]
+"""By name: the criteria of a selection, as `scale` takes them; or a state, to which a factor of 0 switches."""
+SWITCHED_OFF = 16_000_000_000_000
+"""By how much a switch shortens an edge that it takes away, ns. Chosen: 4.4 hours, longer than any path that goes
+around it, while the sum of a hundred thousand of them fits into int64; and whole seconds, so that weights of a
+recording in µs stay multiples of 1,000 ns, which take fewer bytes. It is a mark: no result depends on its size."""
+_ALONE = "contract the state with that change instead, or give the changes as one state"
+START, END, LAST = -1, -2, -3
+"""What stands for the vertices that are added, where others have their number in the graph."""
+_MAX_CLASSES = 62
+"""How many classes there may be at most: a bit of a mask each. With more than ten, skeletons are large anyway."""
 
 
 @dataclass(frozen=True)
@@ -118,16 +115,6 @@ class TimeClasses:
 def as_nanoseconds(time: npt.NDArray[np.int64], unit: int) -> npt.NDArray[np.int64]:
     """Return times in parts of a ns, `unit` of which make one, as ns: rounded to the nearest, halves up."""
     return time if unit == 1 else (2 * time + unit) // (2 * unit)
-
-
-Classes: TypeAlias = Mapping[str, "Mapping[str, Any] | State"]
-"""By name: the criteria of a selection, as `scale` takes them; or a state, to which a factor of 0 switches."""
-
-SWITCHED_OFF = 16_000_000_000_000
-"""By how much a switch shortens an edge that it takes away, ns. Chosen: 4.4 hours, longer than any path that goes
-around it, while the sum of a hundred thousand of them fits into int64; and whole seconds, so that weights of a
-recording in µs stay multiples of 1,000 ns, which take fewer bytes. It is a mark: no result depends on its size."""
-_ALONE = "contract the state with that change instead, or give the changes as one state"
 
 
 @dataclass(eq=False)
@@ -284,12 +271,6 @@ def _refuse_orphans(state: State, states: Mapping[int, State], keys: Array) -> N
     if ((by > 1) & ~left).any():
         msg = f"two changes together leave a moment without anything that it follows: {_ALONE}"
         raise SelectionError(msg)
-
-
-START, END, LAST = -1, -2, -3
-"""What stands for the vertices that are added, where others have their number in the graph."""
-_MAX_CLASSES = 62
-"""How many classes there may be at most: a bit of a mask each. With more than ten, skeletons are large anyway."""
 
 
 @dataclass(frozen=True, eq=False)

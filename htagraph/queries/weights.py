@@ -23,26 +23,9 @@ from htagraph.queries.change_scope import UNTRACED, activities_of, kinds_of, unt
 from htagraph.queries.transfer_waits import waiting
 
 __all__ = [
-    "NEVER",
-    "ChangeError",
-    "Jitter",
-    "OwnTime",
-    "State",
-    "checked",
-    "edges_into",
-    "edges_of",
-    "here",
-    "initial",
-    "is_hidden",
-    "loader_time",
-    "of_kind",
-    "own_time",
-    "released",
-    "time_of",
-    "weighed",
-    "with_factor",
-    "without_waits",
-]
+    "NEVER", "ChangeError", "Jitter", "OwnTime", "State", "checked", "edges_into", "edges_of", "here", "initial",
+    "is_hidden", "loader_time", "of_kind", "own_time", "released", "time_of", "weighed", "with_factor", "without_waits",
+]  # fmt: skip
 
 NEVER = -(1 << 60)
 """The lag of an edge that no longer constrains anything, ns.

@@ -30,6 +30,9 @@ _MAX_LIST: Final = 50
 
 _Json: TypeAlias = dict[str, Any]
 
+_BESIDE: Final = ("inputs", "warnings")
+"""Tables about what was read, which are not what was asked for."""
+
 
 @dataclass(frozen=True)
 class Window:
@@ -78,10 +81,6 @@ def bounded(envelope: _Json, window: Window) -> str:
             shown_rows[largest] = min(shown_rows[largest], len(tables[largest])) // 2
         else:
             letters = _MIN_LETTERS
-
-
-_BESIDE: Final = ("inputs", "warnings")
-"""Tables about what was read, which are not what was asked for."""
 
 
 def _tables(envelope: _Json) -> dict[str, list[_Json]]:

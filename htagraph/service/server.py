@@ -1,19 +1,31 @@
-"""A server that only this machine reaches, and that no client can keep from answering the others for long."""
+"""A job served to a browser: a server that only this machine reaches, and what each request is answered.
+
+No client can keep the server from answering the others for long, and nothing goes to a page of another site.
+"""
 
 from __future__ import annotations
 
 import io
+import mimetypes
+import re
 import socket
 import sys
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import BoundedSemaphore
+from pathlib import Path
+from threading import BoundedSemaphore, Lock
 from typing import Any
+from urllib.parse import unquote
 
-from htagraph.core.errors import HtagraphError
-from htagraph.service.answers import Served, answer
+from htagraph.core.errors import HtagraphError, SelectionError
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.render import to_json
+from htagraph.output.reports.activities import event_report
 
-__all__ = ["LOOPBACK", "MOST_AT_ONCE", "server_of"]
+__all__ = ["EVENTS", "LOOPBACK", "MOST_AT_ONCE", "OVERLAY", "UI", "Answer", "Served", "answer", "server_of"]
 
 LOOPBACK = "127.0.0.1"
 """The address by which a machine reaches itself, and no other does."""
@@ -29,6 +41,21 @@ background may be slow. Doubled, a client that reads nothing is held for two min
 _BUSY = (
     b"HTTP/1.0 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Type: text/plain\r\n\r\ntoo many requests at once\n"
 )
+
+EVENTS, OVERLAY, UI = "/event/", "/overlay.pftrace.gz", "/ui/"
+"""Where events, the traces with the critical path drawn over them, and the files of Perfetto's UI are."""
+_NAMES = ("127.0.0.1", "localhost")
+"""What this machine calls itself. A page of another site that has made its own name mean 127.0.0.1 sends that name."""
+_MOST_ROWS = 200
+"""Rows of each table of an event; chosen: more edges are those of a wait for all that a device did. Doubled, answers
+about such waits are twice as long."""
+_NUMBER = re.compile(r"[0-9]{1,10}")
+_ALLOWED = ("same-origin", "none")
+"""Values of ``Sec-Fetch-Site``: asked for by a page of ours, or by the user."""
+_HEADERS = {
+    "Cache-Control": "no-store", "Cross-Origin-Resource-Policy": "same-origin", "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff", "X-Frame-Options": "SAMEORIGIN",
+}  # fmt: skip
 
 
 class _Server(ThreadingHTTPServer):
@@ -146,3 +173,124 @@ def server_of(served: Served, port: int = 0) -> ThreadingHTTPServer:
         raise HtagraphError(msg) from None
     server.served = served
     return server
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What goes back."""
+
+    status: HTTPStatus
+    kind: str
+    """Its media type."""
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=lambda: dict(_HEADERS))
+
+
+@dataclass
+class Served:
+    """A job that is served."""
+
+    graph: DependencyGraph
+    page: bytes
+    """What is at ``/``."""
+    overlay: Callable[[], bytes] | None = None
+    """Makes the traces with the critical path drawn over them, gzipped."""
+    ui: Path | None = None
+    """The folder of a copy of Perfetto's UI."""
+
+    _made: list[bytes] = field(default_factory=list, init=False)
+    _making: Lock = field(default_factory=Lock, init=False)
+
+    @property
+    def overlay_bytes(self) -> bytes:
+        """The overlay, made when first asked for, once however many ask at a time."""
+        with self._making:
+            if not self._made and self.overlay is not None:
+                self._made.append(self.overlay())
+        return self._made[0] if self._made else b""
+
+
+def answer(served: Served, path: str, headers: Mapping[str, str], port: int) -> Answer:
+    """Return what a GET is answered.
+
+    Args:
+        served: the job.
+        path: of the request, with its query.
+        headers: of the request, by name in lower case.
+        port: of the server.
+
+    Example:
+        >>> import htagraph as hg
+        >>> served = Served(hg.load("data/demo"), b"<!doctype html>")
+        >>> answer(served, "/", {"host": "127.0.0.1:80"}, 80).status.value
+        200
+        >>> answer(served, "/", {"host": "evil.example:80"}, 80).status.value
+        403
+    """
+    if not _is_ours(headers, port):
+        return _plain(HTTPStatus.FORBIDDEN, "this server answers pages of its own only")
+    where = unquote(path.partition("?")[0])
+    if where in ("/", "/favicon.ico"):  # an icon is what browsers ask for unasked
+        is_page = where == "/"
+        return Answer(HTTPStatus.OK, "text/html; charset=utf-8", served.page if is_page else b"")
+    if where.startswith(EVENTS):
+        return _event(served, where.removeprefix(EVENTS))
+    if where == OVERLAY and served.overlay is not None:
+        return _overlay(served)
+    if where.startswith(UI) and served.ui is not None:
+        return _file(served.ui, where.removeprefix(UI) or "index.html")
+    return _plain(HTTPStatus.NOT_FOUND, "nothing is here")
+
+
+def _is_ours(headers: Mapping[str, str], port: int) -> bool:
+    hosts = {f"{name}:{port}" for name in _NAMES}
+    if headers.get("host", "") not in hosts:
+        return False
+    origin = headers.get("origin")
+    if origin is not None and origin not in {f"http://{host}" for host in hosts}:
+        return False
+    return headers.get("sec-fetch-site", "none") in _ALLOWED
+
+
+def _overlay(served: Served) -> Answer:
+    try:
+        return Answer(HTTPStatus.OK, "application/gzip", served.overlay_bytes)
+    except (HtagraphError, OSError) as error:  # a trace has gone, or the disk is full
+        return _plain(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+
+
+def _event(served: Served, number: str) -> Answer:
+    if not _NUMBER.fullmatch(number):
+        return _plain(HTTPStatus.NOT_FOUND, "an event is a number")
+    try:
+        found = event_report(served.graph, int(number)).to_dict()
+    except SelectionError as error:
+        return _plain(HTTPStatus.NOT_FOUND, str(error))
+    shown, cut = _cut(found.pop("results"))
+    text = to_json({"results": shown, "cut": cut} | found)  # what was asked for before what was read
+    return Answer(HTTPStatus.OK, "application/json", text.encode())
+
+
+def _cut(results: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return results with the first rows of each table, and for tables with more of them how many there are."""
+    tables = {name: rows for name, rows in results.items() if isinstance(rows, list) and len(rows) > _MOST_ROWS}
+    cut = [{"table": name, "first": 0, "rows": _MOST_ROWS, "of": len(rows)} for name, rows in tables.items()]
+    return {name: rows[:_MOST_ROWS] if name in tables else rows for name, rows in results.items()}, cut
+
+
+def _file(folder: Path, name: str) -> Answer:
+    """Return a file of a folder; nothing outside of it, by whatever links."""
+    root = folder.resolve()
+    try:
+        file = (root / name).resolve()
+        if file.is_relative_to(root) and file.is_file():
+            return Answer(
+                HTTPStatus.OK, mimetypes.guess_type(file.name)[0] or "application/octet-stream", file.read_bytes()
+            )
+    except (OSError, ValueError):  # a name that no file can have
+        pass
+    return _plain(HTTPStatus.NOT_FOUND, "no such file")
+
+
+def _plain(status: HTTPStatus, words: str) -> Answer:
+    return Answer(status, "text/plain; charset=utf-8", f"{words}\n".encode("utf-8", "replace"))

@@ -17,9 +17,8 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import UNEXPLAINED, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import lacks_members
-from htagraph.queries.contract import skeleton_of
 from htagraph.queries.replay import predict, without_unexplained
-from htagraph.queries.skeleton import Skeleton
+from htagraph.queries.skeleton import Skeleton, skeleton_of
 from htagraph.queries.time_classes import SWITCHED_OFF, ClassParts, Parts, class_parts, paths_of_parts
 from htagraph.queries.weights import NEVER, State, initial
 from htagraph.whatif.interval import DOUBTS, UNEXPLAINED_PAUSES, UNKNOWN_SHARING

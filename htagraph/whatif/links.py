@@ -24,19 +24,9 @@ if TYPE_CHECKING:
     from htagraph.graph.matches import Matches
 
 __all__ = [
-    "KINDS",
-    "Assumed",
-    "LinkTransfers",
-    "Sharing",
-    "assumed",
-    "likely_sharing",
-    "link_transfers",
-    "may_overlap",
-    "places_of_links",
-    "shares_links",
-    "time_from_sharing",
-    "with_shared_link",
-]
+    "KINDS", "Assumed", "LinkTransfers", "Sharing", "assumed", "likely_sharing", "link_transfers", "may_overlap",
+    "places_of_links", "shares_links", "time_from_sharing", "with_shared_link",
+]  # fmt: skip
 
 _MIN_OVERLAP = 0.05
 """Share of a transfer during which others run, from which it says something about sharing. Chosen: what is shared for
@@ -60,6 +50,10 @@ the means decide against the medians."""
 _MIN_NOTE_SHARE = 0.005
 """Share of all transfer time by which sharing must change it to be noted. Chosen: less changes no prediction
 visibly. Doubled, differences of up to 1 % are not mentioned."""
+
+KINDS = (ActivityKind.HOST_COMMUNICATION, ActivityKind.COMMUNICATION)
+_KNOWN: WeakKeyDictionary[DependencyGraph, dict[ActivityKind, LinkTransfers | None]] = WeakKeyDictionary()
+"""The transfers of graphs that are in use: many predictions are made from one graph."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,9 +285,6 @@ def _variation(key: Array, work: Array, overlapped: Array) -> tuple[float, float
     return (float(np.median(chosen)), float(np.mean(chosen))) if len(chosen) >= _MIN_EVIDENCE else (np.inf, np.inf)
 
 
-KINDS = (ActivityKind.HOST_COMMUNICATION, ActivityKind.COMMUNICATION)
-
-
 class Sharing(Enum):
     """How transfers that overlap on a link share it."""
 
@@ -357,10 +348,6 @@ class LinkTransfers:
         order = np.lexsort((start, self.link_ids))
         apart = self.link_ids[order] * (int(end.max(initial=0)) + 1)  # links lie one behind the other
         return bool((np.maximum.accumulate(end[order] + apart)[:-1] > (start[order] + apart)[1:]).any())
-
-
-_KNOWN: WeakKeyDictionary[DependencyGraph, dict[ActivityKind, LinkTransfers | None]] = WeakKeyDictionary()
-"""The transfers of graphs that are in use: many predictions are made from one graph."""
 
 
 def link_transfers(graph: DependencyGraph, kind: ActivityKind) -> LinkTransfers | None:

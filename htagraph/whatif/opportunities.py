@@ -12,6 +12,7 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.computing import ahead, threads_for
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import whole_steps
 from htagraph.queries.straggler import straggler_of
@@ -28,10 +29,34 @@ _SAME_GAIN = 0.97
 Chosen: smaller differences are within the error of a prediction. Nearer to 1, wrappers
 appear beside what they wrap; halved, an operator gives way to a kernel with half of its gain. The gains themselves do
 not depend on it."""
-_COLUMNS = {
-    "what": "str", "name": "str", "target": "str", "time_us": "float64", "critical_us": "float64",
-    "gain_us": "float64", "gain_percent": "float64", "gain_per_step_us": "float64",
-}  # fmt: skip
+TABLE = Table(
+    "Opportunities, by the largest possible gain",
+    Col(
+        "what",
+        "str",
+        '``"kernel"``, ``"call"``: a runtime call, ``"operator"``, ``"function"``: a Python function\'s own code, '
+        '``"rank"``, ``"straggler"``: what the straggler (`htagraph.stragglers`) takes longer than its peers, '
+        '``"group"`` or ``"phase"``: an annotation, the data loader, or a class of work',
+    ),
+    Col("name", "str"),
+    Col("target", "str", "the criteria for ``htagraph what-if --scale``; empty where none select exactly this"),
+    Col("time_us", doc="its own time, summed over ranks and steps"),
+    Col(
+        "critical_us",
+        doc="the part on the critical path: no gain is larger, unless transfers share links and those that are left "
+        "become faster",
+    ),
+    Col("gain_us", doc="if it took no time"),
+    Col("gain_percent", doc="of the makespan"),
+    Col("gain_per_step_us", doc="NaN where steps do not cover the recording"),
+    Col(
+        "gain_at_75_us gain_at_50_us gain_at_25_us gain_at_0_us",
+        doc="for each factor of the curve, if it took that percentage of its time; where transfers share links they "
+        "need not grow with the speedup",
+    ),
+    Col("note", "str", "what the time includes"),
+    Col("inside", "str", "the name of the smallest larger row that contains it; empty for none"),
+)
 
 
 class _Tried(NamedTuple):
@@ -58,6 +83,7 @@ class _Tried(NamedTuple):
 _Within: TypeAlias = Callable[[_Tried, _Tried], bool]
 
 
+@described(TABLE)
 def opportunities(
     graph: DependencyGraph, *, top: int = 10, curve: Sequence[float] = (0.75, 0.5, 0.25, 0.0)
 ) -> pd.DataFrame:
@@ -77,17 +103,7 @@ def opportunities(
         curve: factors for which the gain is given as well, 0.5 for twice as fast.
 
     Returns:
-        One row per candidate that gains anything, best first: ``what`` (``"kernel"``, ``"call"``: a runtime call,
-        ``"operator"``, ``"function"``: a Python function's own code, ``"rank"``, ``"straggler"``: what the
-        straggler (`htagraph.stragglers`) takes longer than its peers, ``"group"`` or ``"phase"``: an
-        annotation, the data loader, or a class of work), ``name``, ``target`` (str: the criteria for ``htagraph what-if
-        --scale``; empty where none select exactly this), ``time_us`` (its own time, summed over ranks and steps),
-        ``critical_us`` (the part on the critical path: no gain is larger, unless transfers share links and those that
-        are left become faster), ``gain_us`` and ``gain_percent`` (of the makespan; if it took no time),
-        ``gain_per_step_us`` (NaN where steps do not cover the recording), for each factor of the curve a column such as
-        ``gain_at_75_us``, ``gain_at_50_us``, ``gain_at_25_us`` and ``gain_at_0_us`` (if it took that percentage of its
-        time; all float64; where transfers share links they need not grow with the speedup), ``note`` (str: what the
-        time includes) and ``inside`` (str: the name of the smallest larger row that contains it; empty for none).
+        One row per candidate that gains anything, best first: {columns}.
 
     Raises:
         SelectionError: `top` or a factor is negative.
@@ -100,7 +116,9 @@ def opportunities(
     """
     checked(top, "top")
     factors = {f"gain_at_{100 * checked(factor, 'curve'):g}_us": float(factor) for factor in curve}
-    kinds = _COLUMNS | dict.fromkeys(factors, "float64") | {"note": "str", "inside": "str"}
+    kinds = {name: kind for name, kind in TABLE.types.items() if not name.startswith("gain_at_")}
+    ends = {name: kinds.pop(name) for name in ("note", "inside")}
+    kinds |= dict.fromkeys(factors, "float64") | ends
     trial, steps = Trial(initial(graph)), whole_steps(graph)
     rows = []
     best = _best(trial, top)
@@ -113,13 +131,20 @@ def opportunities(
         rows.append({
             "what": candidate.what, "name": candidate.name,
             "target": criteria_text(target_of(trial.state, candidate, time)),
-            "time_us": tried.total / 1000, "critical_us": trial.on_path(time) / 1000, "gain_us": gain / 1000,
-            "gain_percent": 100 * gain / trial.makespan, "gain_per_step_us": gain / 1000 / steps if steps else np.nan,
+            "time_us": tried.total / 1000, "critical_us": trial.on_path(time) / 1000, **_gained(trial, gain, steps),
             **gains, "note": candidate.note,
             "inside": next((more.candidate.name for more in reversed(best[:at]) if _within(tried, more)), ""),
         })  # fmt: skip
     rows = sorted([*rows, *straggler_gain(trial, factors, steps)], key=lambda row: -row["gain_us"])[:top]
     return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
+
+
+def _gained(trial: Trial, gain: int, steps: int) -> dict[str, float]:
+    """Return a gain in ns as the columns that state it."""
+    return {
+        "gain_us": gain / 1000, "gain_percent": 100 * gain / trial.makespan,
+        "gain_per_step_us": gain / 1000 / steps if steps else np.nan,
+    }  # fmt: skip
 
 
 def _best(trial: Trial, top: int) -> list[_Tried]:
@@ -221,8 +246,7 @@ def straggler_gain(trial: Trial, factors: Mapping[str, float], steps: int) -> li
         "what": "straggler", "name": f"rank {rank} beyond its peers'", "target": "",
         "time_us": float(lag.sum() + gap.sum()) / 1000,
         "critical_us": float(lag[edges].sum() + gap[vertices].sum()) / 1000,
-        "gain_us": gain / 1000, "gain_percent": 100 * gain / trial.makespan,
-        "gain_per_step_us": gain / 1000 / steps if steps else np.nan, **gains,
+        **_gained(trial, gain, steps), **gains,
         "note": f"work that takes longer than its peers'; to predict it: --fix-straggler {rank}", "inside": "",
     }  # fmt: skip
     return [row]

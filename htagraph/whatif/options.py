@@ -19,19 +19,9 @@ if TYPE_CHECKING:
     from htagraph.whatif.scenario import Scenario
 
 __all__ = [
-    "CHANGES",
-    "KEYS",
-    "Change",
-    "ChangeForm",
-    "Sweep",
-    "amount",
-    "bandwidth",
-    "criteria",
-    "criteria_text",
-    "duration_ns",
-    "numbers",
-    "read_sweep",
-]
+    "CHANGES", "KEYS", "Change", "ChangeForm", "Sweep", "amount", "bandwidth", "criteria", "criteria_text",
+    "duration_ns", "numbers", "read_sweep",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.activities import frozen
 from htagraph.graph.measures.steps import last_end, mean_step_ns
 from htagraph.graph.selection import IntSelector
@@ -28,6 +29,15 @@ if TYPE_CHECKING:
     from htagraph.whatif.links import Assumed
 
 __all__ = ["Outcome"]
+
+STEP_TIMES = Table(
+    "Step times, from the first rank's start to the last rank's end",
+    Col("step rank", "int64"),
+    Col(
+        "start_us end_us predicted_start_us predicted_end_us",
+        doc="on the common clock since the job's first moment",
+    ),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,20 +166,18 @@ class Outcome:
         """Predicted mean step time over all ranks, ns: (last end - first start) / steps; the makespan without steps."""
         return mean_step_ns(self.state.graph, self.time)
 
+    @described(STEP_TIMES)
     def step_times(self) -> pd.DataFrame:
         """Return the start and end of each step, as recorded and as predicted.
 
         A step starts with its ProfilerStep annotation and ends when the annotation and all work launched in it end.
 
         Returns:
-            One row per rank and step, in that order: ``step``, ``rank`` (int64), ``start_us``, ``end_us``,
-            ``predicted_start_us``, ``predicted_end_us`` (float64, on the common clock since the job's first moment).
+            One row per rank and step, in that order: {columns}.
         """
-        import pandas as pd
-
         graph, origin = self.baseline, self.baseline.origin_ns
         steps, predicted = graph.step_spans, self.state.graph.step_spans
-        return pd.DataFrame(
+        return STEP_TIMES.frame(
             {
                 "step": steps.step,
                 "rank": steps.rank,

@@ -26,18 +26,9 @@ from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
 from htagraph.whatif.rewire import with_waits
 
 __all__ = [
-    "SHARE",
-    "Waits",
-    "after_communication",
-    "hidden_in_pauses",
-    "slow_loaders",
-    "slow_messages",
-    "with_possible_waits",
-    "with_slow_loaders",
-    "with_slow_messages",
-    "with_waits_for_absent_ranks",
-    "without_doubtful_waits",
-]
+    "SHARE", "Waits", "after_communication", "hidden_in_pauses", "slow_loaders", "slow_messages", "with_possible_waits",
+    "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks", "without_doubtful_waits",
+]  # fmt: skip
 
 _MIN_PAUSE_NS = 100_000
 """ns: a shorter pause of a thread is not taken for a possible wait. Chosen, as in `graph.gaps`: Python between two
@@ -46,6 +37,11 @@ _MAX_WAKE_NS = 300_000
 """ns: a pause that ends within this time after other work of the rank ended may have been a wait for it. Chosen: a
 thread that waits in Python wakes up within 0.1 to 0.2 ms. Doubled, more pauses are taken for possible waits by
 chance."""
+
+SHARE = 0.9
+"""What took an unknown part of a time is taken to have taken this share of it. Source: nine of ten values that are
+evenly spread from 0 to 1 are less. It cannot be doubled; at 1, each change of a job whose loader has workers might
+gain nothing."""
 
 
 def without_doubtful_waits(state: State) -> State | None:
@@ -197,15 +193,6 @@ def _moments_of_caller(graph: DependencyGraph, rank: int) -> npt.NDArray[np.int6
     return vertices[np.argsort(graph.time[vertices], kind="stable")]
 
 
-SHARE = 0.9
-"""What took an unknown part of a time is taken to have taken this share of it. Source: nine of ten values that are
-evenly spread from 0 to 1 are less. It cannot be doubled; at 1, each change of a job whose loader has workers might
-gain nothing."""
-_CONFIDENCE = 1
-"""Percent: confidence of a wait that was not seen. Chosen: it is in no graph that is shown, and no result depends on
-it. Doubled, nothing changes."""
-
-
 class Waits(NamedTuple):
     """Waits that the recording does not show."""
 
@@ -306,7 +293,7 @@ def _with(state: State, waits: Waits) -> State | None:
     source, target, took = source[kept], target[kept], (SHARE * took[kept]).astype(np.int64)
     factor = np.divide(now, recorded, out=np.ones(len(now)), where=recorded > 0)[kept]
     new = Edges.of(
-        source, target, took, EdgeKind.THREAD, Provenance.INFERRED, confidence=_CONFIDENCE,
+        source, target, took, EdgeKind.THREAD, Provenance.INFERRED, confidence=1,
         activity=state.graph.edges.activity[like][kept],
     )  # fmt: skip
     return with_waits(

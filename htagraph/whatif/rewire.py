@@ -22,18 +22,19 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, Jitter, State, edges_into, of_kind
 
 __all__ = [
-    "asked_at",
-    "collective_members",
-    "first_gradient",
-    "launch_order",
-    "next_moment",
-    "rewired",
-    "waits_for",
+    "asked_at", "collective_members", "first_gradient", "launch_order", "next_moment", "rewired", "waits_for",
     "with_waits",
-]
+]  # fmt: skip
 
 _MAX_GROUPS_SHOWN = 12
 """How many process groups an error names. Chosen to fit a line or two; it changes messages only."""
+
+_EXTENDED: WeakKeyDictionary[DependencyGraph, dict[bytes, tuple[DependencyGraph | None, Array]]] = WeakKeyDictionary()
+_EXTENDING = Lock()
+_MAX_EXTENDED = 3
+"""Graphs with more waits that are kept per job. Chosen: the readings of a recording that add waits. Doubled, three more
+copies of the edges stay in memory, of use only to changes that take turns."""
+_BEGINS: WeakKeyDictionary[DependencyGraph, Array] = WeakKeyDictionary()
 
 
 def rewired(state: State, edges: Edges, lag: Array, change: str, **parts: Any) -> State:  # noqa: ANN401 - graph's fields
@@ -97,13 +98,6 @@ def with_waits(state: State, waits: Edges, lag: Array, change: str) -> State | N
         return rewired(replace(state, jitter=()), Edges.concatenate([state.graph.edges, waits]), lags, change)
     except GraphError:
         return None
-
-
-_EXTENDED: WeakKeyDictionary[DependencyGraph, dict[bytes, tuple[DependencyGraph | None, Array]]] = WeakKeyDictionary()
-_EXTENDING = Lock()
-_MAX_EXTENDED = 3
-"""Graphs with more waits that are kept per job. Chosen: the readings of a recording that add waits. Doubled, three more
-copies of the edges stay in memory, of use only to changes that take turns."""
 
 
 def _frees(state: State) -> bool:
@@ -188,9 +182,6 @@ def launch_order(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDA
         later = enqueued[lane[first:]]
         enqueued[lane[first:]] = np.minimum.accumulate(later[::-1])[::-1]
     return rows[np.lexsort((rows, begins[rows], enqueued, ~before))]
-
-
-_BEGINS: WeakKeyDictionary[DependencyGraph, Array] = WeakKeyDictionary()
 
 
 def _begins(graph: DependencyGraph) -> Array:

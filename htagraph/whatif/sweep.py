@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from htagraph.core.computing import processors
 from htagraph.core.errors import SelectionError, shown
+from htagraph.core.tables import Col, Table, described
 from htagraph.core.words import check_type
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.whatif.scenario import Scenario, what_if
@@ -21,10 +22,19 @@ __all__ = ["sweep"]
 _MAX_THREADS = 8
 """How many scenarios are replayed at once, at most. Chosen: each holds the weights and moments of all vertices, some 40
 bytes per vertex, and more threads wait for memory. Doubled, twice the memory."""
-_COLUMNS = ("factor", "makespan_us", "mean_step_us", "saved_us", "speedup")
 _INTERVAL = ("low", "high")
+TABLE = Table(
+    "Predictions by factor",
+    Col("factor"),
+    Col("makespan_us", doc="predicted"),
+    Col("mean_step_us", doc="predicted; the makespan where there are no steps", heading="step_us"),
+    Col("saved_us", doc="how much shorter the makespan becomes, negative if it becomes longer"),
+    Col("speedup", doc="the recorded makespan over the predicted one"),
+    Col("low high", doc="only with `intervals`: the 90 % interval of ``speedup``"),
+)
 
 
+@described(TABLE)
 def sweep(
     graph: DependencyGraph,
     scenario: Callable[[Scenario, float], Scenario],
@@ -46,10 +56,7 @@ def sweep(
         intervals: also give the interval of each prediction, which takes as long as ten replays.
 
     Returns:
-        One row per factor, in their order: ``factor`` (float64), ``makespan_us`` and ``mean_step_us`` (float64,
-        predicted; the mean step is the makespan where there are no steps), ``saved_us`` (float64: how much shorter the
-        makespan becomes, negative if it becomes longer) and ``speedup`` (float64: the recorded makespan over the
-        predicted one); with `intervals` also ``low`` and ``high`` (float64: the 90 % interval of ``speedup``).
+        One row per factor, in their order: {columns}.
 
     Raises:
         SelectionError: nothing meets the criteria of the scenario, a factor that the change cannot use, or `threads`
@@ -89,4 +96,5 @@ def sweep(
     rows = [row(factor) for factor in numbers[:1]]
     with ThreadPoolExecutor(threads or min(processors(), _MAX_THREADS)) as pool:
         rows += pool.map(row, numbers[1:])
-    return pd.DataFrame(rows, columns=[*_COLUMNS, *(_INTERVAL if intervals else ())]).astype("float64")
+    columns = [name for name in TABLE.types if intervals or name not in _INTERVAL]
+    return pd.DataFrame(rows, columns=columns).astype("float64")

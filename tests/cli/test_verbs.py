@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import subprocess
 import sys
 from typing import Any
@@ -11,22 +10,19 @@ from typing import Any
 import pytest
 import typer
 
-import htagraph.cli
 from htagraph.cli import main as cli
-from htagraph.cli.verbs import Verbs
+from htagraph.cli.questions import QUESTIONS
+from htagraph.cli.verbs import MODULES, Verbs
 
 GROUP: Any = typer.main.get_command(cli.app)
 
 
-def test_every_module_named_as_what_it_holds_is_a_verb() -> None:
-    names = [module.name for module in pkgutil.iter_modules(htagraph.cli.__path__)]
-    holding = {
-        name.replace("_", "-")
-        for name in names
-        if name != "main" and hasattr(importlib.import_module(f"htagraph.cli.{name}"), name)
-    }
+def test_every_verb_is_a_function_or_a_row_of_the_module_that_is_named() -> None:
     assert isinstance(GROUP, Verbs)
-    assert set(GROUP.commands) == holding
+    for verb, name in MODULES.items():
+        module = importlib.import_module(f"htagraph.cli.{name}")
+        assert verb in QUESTIONS if name == "questions" else verb.replace("-", "_") in [*module.__all__], verb
+    assert {verb for verb, name in MODULES.items() if name == "questions"} == set(QUESTIONS)
 
 
 def test_each_verb_is_the_command_of_its_name() -> None:
@@ -34,12 +30,12 @@ def test_each_verb_is_the_command_of_its_name() -> None:
     assert GROUP.get_command(None, "sumary") is None
 
 
-@pytest.mark.parametrize(("verb", "absent"), [("summary", "what_if"), ("cache", "summary")])
+@pytest.mark.parametrize(("verb", "absent"), [("jobs", "what_if"), ("others", "jobs")])
 def test_a_verb_imports_no_other(verb: str, absent: str) -> None:
     code = (
         "import sys; from htagraph.cli import main as cli; import typer; "
-        f"typer.main.get_command(cli.app).commands[{verb!r}]; "
-        f"print('htagraph.cli.{verb}' in sys.modules, 'htagraph.cli.{absent}' in sys.modules, 'numba' in sys.modules)"
+        f"typer.main.get_command(cli.app).commands[{next(v for v, m in MODULES.items() if m == verb)!r}]; "
+        f"print(*(each in sys.modules for each in ('htagraph.cli.{verb}', 'htagraph.cli.{absent}', 'numba')))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["True", "False", "False"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import sys
 import time
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from htagraph.cli import waiting
+from htagraph.cli.waiting import show_messages
 from tests.reach import REPOSITORY
 
 
@@ -57,3 +59,20 @@ def test_after_reading_a_terminal_is_told_that_the_graph_is_built(monkeypatch: p
         while "building" not in screen.getvalue() and time.monotonic() < until:
             time.sleep(0.01)
     assert "building the graph" in screen.getvalue()
+
+
+logger = logging.getLogger("htagraph.tests")
+
+
+def test_what_is_logged_is_a_line_on_stderr(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("htagraph"), "filters", [])
+    show_messages()
+    show_messages()  # which shows nothing twice
+    logger.info("compiling %s", "once")
+    logger.warning("no place")
+    logger.debug("details")
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == "htagraph: compiling once\nhtagraph: warning: no place\n"

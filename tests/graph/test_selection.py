@@ -165,7 +165,10 @@ def test_what_cannot_be_met_is_refused_with_what_can(criteria: Any, message: str
 
 def test_without_steps_an_error_says_so() -> None:
     graph = load([op("a", 0, 1)])
-    for criteria, message in (({"step": 1}, "its steps: none"), ({"step_index": 0}, "this graph has 0 steps")):
+    refused: list[tuple[Criteria, str]] = [
+        ({"step": 1}, "its steps: none"), ({"step_index": 0}, "this graph has 0 steps")
+    ]  # fmt: skip
+    for criteria, message in refused:
         with pytest.raises(SelectionError, match=message):
             graph.select(**criteria)
 

@@ -12,7 +12,7 @@ import pytest
 
 import htagraph as hg
 from htagraph import SelectionError
-from htagraph.cli.kernels import By, report
+from htagraph.output.reports.device_time import kernels_report
 from tests.analyses.test_kernel_patterns import linear
 from tests.reach import REPOSITORY
 from tests.strategies import COMPUTE, annotation, complete, kernel, launch, load, op, write
@@ -36,7 +36,7 @@ def test_a_criterion_that_there_is_not_names_those_that_there_are() -> None:
 def test_work_without_launch_is_called_so() -> None:
     events = [complete("python_function", "nn.Module: Net_0", 0, 50), launch(2, 1, 1), kernel(COMPUTE, 5, 5, 1),
               kernel("lost", 20, 50)]  # fmt: skip
-    found = report(load(events), [], by=By.MODULE)
+    found = kernels_report(load(events), [], by="module")
     assert found.brief is not None
     assert found.brief["device_time"]["name"].iloc[0] == "launch not recorded"
     assert found.sentences[0].startswith(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
 import threading
@@ -10,8 +11,8 @@ from unittest.mock import patch
 
 import pytest
 
-from htagraph.core.errors import HtagraphError
-from htagraph.output.whole_files import PERFETTO, PICTURES, check_ending, is_native, write_whole
+from htagraph.core.errors import HtagraphError, TraceError
+from htagraph.output.whole_files import PERFETTO, PICTURES, OutputFile, check_ending, is_native, write_whole
 
 
 def test_a_file_has_its_content_and_what_rights_others_have(tmp_path: Path) -> None:
@@ -84,3 +85,28 @@ def test_other_names_are_refused_and_the_endings_listed(name: str) -> None:
         check_ending(name, PERFETTO, "traces")
     with pytest.raises(HtagraphError, match=r"pictures end in \.svg, \.pdf, \.png, \.dot or \.gv"):
         check_ending(name, PICTURES, "pictures")
+
+
+class Text(OutputFile):
+    def __enter__(self) -> Text:
+        self._write(b"begin ")
+        return self
+
+    def _finish(self) -> None:
+        self._write(b"end")
+
+
+def test_the_ending_of_the_name_says_whether_it_is_gzipped(tmp_path: Path) -> None:
+    for name in ("a.x", "new/a.x.gz"):
+        with Text(tmp_path / name):
+            assert not (tmp_path / name).exists()
+    assert (tmp_path / "a.x").read_bytes() == b"begin end"
+    assert gzip.decompress((tmp_path / "new" / "a.x.gz").read_bytes()) == b"begin end"
+
+
+def test_nothing_is_left_of_what_failed(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), Text(tmp_path / "a"):
+        raise ZeroDivisionError
+    with pytest.raises(TraceError, match="it is a folder"):
+        Text(tmp_path)
+    assert not list(tmp_path.iterdir())

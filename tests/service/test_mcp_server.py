@@ -9,19 +9,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from mcp import Client
 
-from htagraph.cli.mcp import answers
+from htagraph.core.errors import HtagraphError
 from htagraph.output.schema import envelope_model
 from htagraph.service.bounded import MAX_BYTES
 from htagraph.service.folders import Folders
+from htagraph.service.mcp_server import Graphs, mcp_server, read_change
 from tests.reach import REPOSITORY
 
 pytest.importorskip("mcp.server.mcpserver")
-import anyio
-from mcp import Client
 
-from htagraph.service.mcp_server import mcp_server
 
 DEMO = REPOSITORY / "data" / "demo"
 GEMM = "ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_64x3_nn"
@@ -30,7 +30,7 @@ Ask = Callable[..., tuple[bool, str]]
 
 def asking(folder: Path) -> Ask:
     """Return a function that asks a tool of a server: (whether that is an error, the text of the answer)."""
-    server = mcp_server(Folders.of([str(folder)]), answers(), cache=False)
+    server = mcp_server(Folders.of([str(folder)]), cache=False)
 
     def ask(tool: str, **arguments: Any) -> tuple[bool, str]:
         async def asked() -> tuple[bool, str]:
@@ -138,7 +138,7 @@ def test_names_stay_data_whatever_they_say(tmp_path: Path) -> None:
 
 def test_every_tool_says_that_it_only_reads_and_that_names_are_data() -> None:
     async def listed() -> tuple[Any, str]:
-        server = mcp_server(Folders.of([str(DEMO)]), answers(), cache=False)
+        server = mcp_server(Folders.of([str(DEMO)]), cache=False)
         async with Client(server) as client:
             return await client.list_tools(), str(client.instructions)
 
@@ -161,3 +161,34 @@ def test_asking_writes_nothing_beside_the_traces(tmp_path: Path) -> None:
     shutil.copy(DEMO / "rank-0.json.gz", tmp_path)
     asking(tmp_path)("summary")
     assert [file.name for file in tmp_path.iterdir()] == ["rank-0.json.gz"]
+
+
+DEMO_GRAPHS = REPOSITORY / "data" / "demo" / "rank-0.json.gz"
+
+
+def test_a_job_is_read_once_until_its_files_change(tmp_path: Path) -> None:
+    file = Path(shutil.copy(DEMO_GRAPHS, tmp_path / "rank-0.json.gz"))
+    graphs = Graphs(cache=False)
+    first = graphs.graph(file, [file])
+    assert graphs.graph(file, [file]) is first
+    assert graphs.graph(file, [file], steps=[5]) is not first
+    shutil.copy(DEMO_GRAPHS.with_name("rank-1.json.gz"), file)
+    assert graphs.graph(file, [file]) is not first
+
+
+def test_only_the_last_ones_are_kept() -> None:
+    graphs = Graphs(cache=False)
+    first = graphs.graph(DEMO_GRAPHS, [DEMO_GRAPHS], steps=[5])
+    for steps in ([6], [7], [5, 6]):
+        graphs.graph(DEMO_GRAPHS, [DEMO_GRAPHS], steps=steps)
+    assert len(graphs) == 3
+    assert graphs.graph(DEMO_GRAPHS, [DEMO_GRAPHS], steps=[5]) is not first
+
+
+def test_changes_are_those_of_what_if() -> None:
+    assert read_change("--scale name=*gemm*,rank=0:0.5").options == {"factor": 0.5, "name": "*gemm*", "rank": 0}
+    assert read_change("no-launch-overhead").options == {}
+    assert read_change("no-launch-overhead=rank=1").options == {"rank": 1}
+    for text in ("", "--", "rm -rf /", "network", "infinite-host 3"):
+        with pytest.raises(HtagraphError):
+            read_change(text)

@@ -12,16 +12,31 @@ from htagraph.analyses.differences.alignment import align
 from htagraph.analyses.differences.compared_parts import Part, parts_of
 from htagraph.core.arrays import Array, distinct
 from htagraph.core.naming import short_name, stable_name, step_number
+from htagraph.core.tables import Col, Table, described
 from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import IntSelector
 
 __all__ = ["CHANGES", "change_words", "compare"]
 
+TABLE = Table(
+    "Activities of both jobs, per rank and step",
+    Col("name", "str"),
+    Col("on_device", "bool"),
+    Col("before_count after_count", "int64"),
+    Col("change_count", "int64", "after - before"),
+    Col("before_us after_us", doc="total"),
+    Col("change_us", doc="after - before"),
+    Col("before_per_step_count after_per_step_count change_per_step_count", doc="per rank and step"),
+    Col("before_per_step_us after_per_step_us change_per_step_us", doc="per rank and step"),
+    Col("change", "str", "``added``, ``removed``, ``more``, ``fewer`` or ``same``, by counts per rank and step"),
+)
+
 CHANGES = ("same", "more", "fewer", "added", "removed")
 """How often something occurs after, compared with before, per rank and step."""
 
 
+@described(TABLE)
 def compare(  # noqa: PLR0913 - one keyword per criterion
     before: DependencyGraph,
     after: DependencyGraph,
@@ -50,12 +65,7 @@ def compare(  # noqa: PLR0913 - one keyword per criterion
         ranks: the ranks of both jobs; None for all.
 
     Returns:
-        One row per name and side, those first whose time per step changed most: ``name`` (str), ``on_device`` (bool),
-        ``before_count``, ``after_count`` (int64), ``before_us``, ``after_us`` (float64, total), ``change_count``
-        (int64), ``change_us`` (float64: after - before); per rank and step ``before_per_step_count``,
-        ``after_per_step_count``, ``change_per_step_count``, ``before_per_step_us``, ``after_per_step_us``,
-        ``change_per_step_us`` (float64); and ``change`` (str: ``added``, ``removed``, ``more``, ``fewer`` or ``same``,
-        by counts per rank and step).
+        One row per name and side, those first whose time per step changed most: {columns}.
 
     Raises:
         SelectionError: a step or rank that one of the jobs does not have, or no step.

@@ -18,6 +18,7 @@ from htagraph.analyses.differences.effects import Effects, effects
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.core.naming import short_name, stable_name
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import IntSelector
 from htagraph.queries.paths import CATEGORIES, CriticalPath
@@ -32,10 +33,27 @@ _HTML_ROWS = 8
 _MAX_EQUAL_SHARE = 0.001
 """Share of the step time; chosen: less is no change. Doubled, changes of 0.1 to 0.2 % are called none."""
 _ENTRY = ("path", "place", "category", "before_ns", "after_ns")
-_ROOT_COLUMNS = {
-    "path": "str", "name": "str", "kind": "str", "count_per_step": "float64", "total_us": "float64",
-    "critical_us": "float64",
-}  # fmt: skip
+TABLE = Table(
+    "Change of the critical path per step, by call path",
+    Col("path name kind category", "str"),
+    Col("before_us after_us"),
+    Col("change_us", doc="on the critical path per step; the changes sum to that of the mean step time"),
+    Col("change_percent", doc="of the step time before"),
+    Col("before_count after_count", doc="activities per rank and step, on the critical path or not"),
+    Col("change", "str", "``added``, ``removed``, ``more``, ``fewer``, ``same``, by these counts"),
+    Col("renamed", "str", "the name after, of device work that has another; else empty"),
+    Col("before_ns after_ns", "int64", "in all steps; they sum to the windows"),
+)
+ADDED_PATHS = Table(
+    "Call paths only in the job after, per rank and step (critical: with their device work)",
+    Col("path name kind", "str"),
+    Col("count_per_step total_us critical_us"),
+)
+REMOVED_PATHS = ADDED_PATHS.titled(ADDED_PATHS.title.replace("after", "before"))
+RENAMED = Table("Kernels replaced by others, under the same call path", Col("path before after", "str"))
+STEP_TIMES = Table(
+    "Steps that were compared", Col("before_step after_step", "int64"), Col("before_us after_us change_us")
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +126,7 @@ class Diff:
         table = pd.concat([_timed(*each) for each in paths])
         return table.groupby(["path", "place", "category"], as_index=False).sum()[[*_ENTRY]]
 
+    @described(TABLE)
     def to_frame(self, *, each: bool = False) -> pd.DataFrame:
         """Return how each call path contributes to the change of the step time, the largest contribution first.
 
@@ -120,13 +139,7 @@ class Diff:
                 first, second, … call of that name.
 
         Returns:
-            One row per call path and category: ``path``, ``name``, ``kind``, ``category`` (str), ``before_us``,
-            ``after_us``, ``change_us`` (float64, on the critical path per step; the changes sum to that of the mean
-            step time), ``change_percent`` (float64: of the step time before), ``before_count``, ``after_count``
-            (float64: activities per rank and step, on the critical path or not), ``change`` (str: ``added``,
-            ``removed``, ``more``, ``fewer``, ``same``, by these counts), ``renamed`` (str: the name after, of device
-            work that has another; else empty), ``before_ns``, ``after_ns`` (int64: in all steps; they sum to the
-            windows).
+            One row per call path and category: {columns}.
         """
         by = "place" if each else "path"
         rows = self.entries.groupby([by, "category"], as_index=False).agg(
@@ -137,7 +150,7 @@ class Diff:
         path = rows["path"].to_numpy()
         before, after = (rows[f"{word}_ns"] / part.count / 1000 for word, part in self._worded())
         count, tree = self._counts(by)[:, rows[by].to_numpy()], self.alignment
-        table = pd.DataFrame({
+        table = TABLE.frame({
             "path": _texts(tree.texts, path),
             "name": _texts(tree.names, path),
             "kind": _texts(tree.kinds, path),
@@ -149,7 +162,7 @@ class Diff:
             "before_count": count[0] / self.parts[0].repeats,
             "after_count": count[1] / self.parts[1].repeats,
             "change": change_words(count, [part.repeats for part in self.parts]),
-            "renamed": pd.array([tree.renamed.get(number, "") for number in path.tolist()], dtype="str"),
+            "renamed": [tree.renamed.get(number, "") for number in path.tolist()],
             "before_ns": rows["before_ns"],
             "after_ns": rows["after_ns"],
         })  # fmt: skip
@@ -293,11 +306,11 @@ class Diff:
         rows = np.flatnonzero(only & (outermost == np.arange(len(tree))))
         total = np.zeros(len(tree))
         np.add.at(total, tree.path[side][part.activities], part.graph.activities.duration[part.activities])
-        table = pd.DataFrame({
+        table = ADDED_PATHS.frame({
             "path": _texts(tree.texts, rows), "name": _texts(tree.names, rows), "kind": _texts(tree.kinds, rows),
             "count_per_step": count[side][rows] / part.repeats, "total_us": total[rows] / part.repeats / 1000,
             "critical_us": critical[rows] / part.count / 1000,
-        }).astype(_ROOT_COLUMNS)  # fmt: skip
+        })  # fmt: skip
         order = np.lexsort((-table["total_us"].to_numpy(), -table["critical_us"].to_numpy()))
         return table.iloc[order].reset_index(drop=True)
 

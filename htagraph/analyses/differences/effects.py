@@ -16,6 +16,7 @@ from htagraph.analyses.differences.own_work import BEFORE, WAIT, OwnWork
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import BLOCKING, ActivityKind
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
+from htagraph.core.tables import Col, Table
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind, with_factor, without_waits
 
@@ -23,10 +24,14 @@ __all__ = ["PYTHON_BETWEEN", "Effects", "Key", "effects"]
 
 PYTHON_BETWEEN = (BETWEEN_OPERATORS, "host")
 """Name and kind of the own time of steps, and of host code outside them."""
-_COLUMNS = {
-    "name": "str", "kind": "str", "before_us": "float64", "after_us": "float64", "change_us": "float64",
-    "effect_us": "float64", "rank": "int64", "rank_change_us": "float64", "whole": "bool",
-}  # fmt: skip
+TABLE = Table(
+    "Causes: time per rank and step, own or with all inside, and its effect on the step time (replayed)",
+    Col("name kind", "str"),
+    Col("before_us after_us change_us effect_us"),
+    Col("rank", "int64"),
+    Col("rank_change_us"),
+    Col("whole", "bool"),
+)
 Key: TypeAlias = tuple[str, str, bool]
 """What a row is of: name, kind, and whether of the outermost calls of that name with all inside them."""
 _MAY_WAIT = frozenset(
@@ -84,7 +89,7 @@ class Effects:
         together = self.explained_us / self.recorded_us
         alone = self._alone_us(self.recorded_us, _LEAST_CHANGE) / abs(self.recorded_us)
         right = [_MIN_EXPLAINED_SHARE <= each <= 1 / _MIN_EXPLAINED_SHARE for each in (together, alone)]
-        effect = [*_COLUMNS].index("effect_us")
+        effect = [*TABLE.types].index("effect_us")
         large = abs(self.recorded_us) >= _NEAR_CHANCE * self.chance_us
         large &= any(abs(row[effect]) > self.chance_us for row in self.rows)
         return not (right[0] and (right[1] or large))
@@ -107,7 +112,7 @@ class Effects:
             change: its direction.
             least: share of its own time by which a row must have changed to count, on average or on one rank.
         """
-        rows = [dict(zip(_COLUMNS, row, strict=True)) for row in self.rows]
+        rows = [dict(zip(TABLE.types, row, strict=True)) for row in self.rows]
         return float(sum(
             max(0.0, np.sign(change) * row["effect_us"]) for row in rows
             if max(abs(row["change_us"]), abs(row["rank_change_us"])) >= least * max(row["before_us"], row["after_us"])
@@ -115,7 +120,7 @@ class Effects:
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per name; the columns are documented at `Diff.causes`."""
-        table = pd.DataFrame(self.rows, columns=[*_COLUMNS]).astype(_COLUMNS)
+        table = TABLE.frame(self.rows)
         order = np.lexsort((-table["effect_us"].abs().to_numpy(), -self._weight(table)))
         return table.iloc[order].reset_index(drop=True)
 

@@ -5,18 +5,26 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.recorded_events import memory_events
 from htagraph.trace.profiler_files.memory_snapshot import lifetimes
 
 __all__ = ["at_peak"]
 
-_COLUMNS = {
-    "rank": "int64", "device": "str", "name": "str", "known": "bool", "bytes": "int64", "allocations": "int64",
-    "share_percent": "float64",
-}  # fmt: skip
+TABLE = Table(
+    "What held memory at the peak",
+    Col("rank", "int64"),
+    Col("device", "str"),
+    Col("name", "str", "of the innermost operator, annotation, step or Python frame that allocated it; may be empty"),
+    Col("known", "bool", "False for the row of everything allocated before the recording began"),
+    Col("bytes", "int64"),
+    Col("allocations", "int64", "how many, 0 where unknown"),
+    Col("share_percent", doc="of the peak; they sum to 100"),
+)
 
 
+@described(TABLE)
 def at_peak(graph: DependencyGraph) -> pd.DataFrame:
     """Return the memory in use on each device at its peak, by the operator that allocated it.
 
@@ -24,11 +32,7 @@ def at_peak(graph: DependencyGraph) -> pd.DataFrame:
         graph: the job.
 
     Returns:
-        By rank, device and bytes, most first: ``rank`` (int64), ``device`` (str), ``name`` (str: of the innermost
-        operator, annotation, step or Python frame that ran on the thread at the allocation, empty for none), ``known``
-        (bool: False for the row of everything allocated before the recording began),
-        ``bytes`` (int64), ``allocations`` (int64: how many, 0 where unknown), ``share_percent`` (float64: of
-        the peak; they sum to 100).
+        By rank, device and bytes, most first: {columns}.
 
     Example:
         >>> import htagraph as hg
@@ -41,8 +45,7 @@ def at_peak(graph: DependencyGraph) -> pd.DataFrame:
     parts = [
         _of_device(of_device.reset_index(drop=True)) for _, of_device in events.groupby(["rank", "device"], sort=False)
     ]
-    empty = pd.DataFrame({column: pd.Series(dtype=kind) for column, kind in _COLUMNS.items()})
-    return pd.concat(parts, ignore_index=True).astype(_COLUMNS) if parts else empty
+    return TABLE.frame(pd.concat(parts, ignore_index=True) if parts else ())
 
 
 def _of_device(events: pd.DataFrame) -> pd.DataFrame:
@@ -62,4 +65,4 @@ def _of_device(events: pd.DataFrame) -> pd.DataFrame:
     table = pd.concat([table, older[older["bytes"] != 0]], ignore_index=True)
     table = table.sort_values(["bytes", "name"], ascending=[False, True], ignore_index=True)
     share = 100 * table["bytes"] / max(1, whole)
-    return table.assign(rank=events["rank"][0], device=events["device"][0], share_percent=share)[list(_COLUMNS)]
+    return table.assign(rank=events["rank"][0], device=events["device"][0], share_percent=share)

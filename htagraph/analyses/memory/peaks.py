@@ -5,18 +5,31 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.recorded_events import memory_events
 
 __all__ = ["peaks"]
 
-_COLUMNS = {
-    "rank": "int64", "device": "str", "peak_bytes": "int64", "peak_us": "float64", "reserved_bytes": "int64",
-    "most_reserved_bytes": "int64", "first_bytes": "int64", "last_bytes": "int64", "allocations": "int64",
-    "allocated_bytes": "int64", "activity": "int64", "name": "str",
-}  # fmt: skip
+TABLE = Table(
+    "Peak memory in use",
+    Col("rank", "int64"),
+    Col("device", "str"),
+    Col("peak_bytes", "int64", "the most in use at once"),
+    Col("peak_us", doc="when first reached, µs since the job's first activity"),
+    Col("reserved_bytes", "int64", "held by the allocator then; the rest is unused"),
+    Col("most_reserved_bytes", "int64"),
+    Col(
+        "first_bytes last_bytes", "int64", "in use before the first event and after the last; more then hints at a leak"
+    ),
+    Col("allocations", "int64", "how many"),
+    Col("allocated_bytes", "int64", "their sizes summed"),
+    Col("activity", "int64", "the one that reached the peak, -1 for none"),
+    Col("name", "str"),
+)
 
 
+@described(TABLE)
 def peaks(graph: DependencyGraph) -> pd.DataFrame:
     """Return the moment at which each device had most memory in use.
 
@@ -24,12 +37,7 @@ def peaks(graph: DependencyGraph) -> pd.DataFrame:
         graph: the job.
 
     Returns:
-        One row per rank and device that has memory events: ``rank`` (int64), ``device`` (str), ``peak_bytes`` (int64:
-        the most in use at once), ``peak_us`` (float64: when first reached, µs since the job's first activity),
-        ``reserved_bytes`` (int64: held by the allocator then; the rest is unused),
-        ``most_reserved_bytes`` (int64), ``first_bytes`` and ``last_bytes`` (int64: in use before the first event and
-        after the last; more at the end hints at a leak), ``allocations`` (int64: how many), ``allocated_bytes``
-        (int64: their sizes summed), ``activity`` (int64: the one that reached the peak, -1 for none), ``name`` (str).
+        One row per rank and device that has memory events: {columns}.
 
     Example:
         >>> import htagraph as hg
@@ -52,4 +60,4 @@ def peaks(graph: DependencyGraph) -> pd.DataFrame:
             of_device["allocated_bytes"].iloc[-1], (of_device["delta_bytes"] > 0).sum(), grown.sum(), peak["activity"],
             peak["name"],
         ))  # fmt: skip
-    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(_COLUMNS)
+    return TABLE.frame(rows)

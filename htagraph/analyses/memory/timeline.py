@@ -4,12 +4,30 @@ from __future__ import annotations
 
 import pandas as pd
 
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.recorded_events import memory_events
 
 __all__ = ["timeline"]
 
+TABLE = Table(
+    "Memory over time",
+    Col("rank", "int64"),
+    Col("device", "str", '``"cpu"``, ``"cuda:0"``'),
+    Col("time_us", doc="µs since the job's first activity"),
+    Col("delta_bytes", "int64", "allocated, or freed if negative"),
+    Col("allocated_bytes reserved_bytes", "int64", "in use, and held by the allocator, afterwards"),
+    Col("address", "uint64"),
+    Col(
+        "activity",
+        "int64",
+        "the innermost operator, annotation, step or Python frame that ran on the thread, -1 for none",
+    ),
+    Col("name", "str", "its name, empty for none"),
+)
 
+
+@described(TABLE)
 def timeline(graph: DependencyGraph) -> pd.DataFrame:
     """Return one row per allocation or free of each device's memory, in the order of time.
 
@@ -19,11 +37,7 @@ def timeline(graph: DependencyGraph) -> pd.DataFrame:
         graph: the job.
 
     Returns:
-        By rank, device and time: ``rank`` (int64), ``device`` (str: ``"cpu"``, ``"cuda:0"``), ``time_us`` (float64, µs
-        since the job's first activity), ``delta_bytes`` (int64: allocated, or freed if negative), ``allocated_bytes``,
-        ``reserved_bytes`` (int64: in use, and held by the allocator, afterwards), ``address`` (uint64), ``activity``
-        (int64: the innermost operator, annotation, step or Python frame that ran on the thread, -1 for none), ``name``
-        (str: its name, empty for none).
+        By rank, device and time: {columns}.
 
     Example:
         >>> import htagraph as hg

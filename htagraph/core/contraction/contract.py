@@ -109,10 +109,6 @@ def _reduce(net: Net, terminal: Array, bounds: Array) -> int:
     return work
 
 
-_FIRST_EDGES = 1024
-"""Edges for which memory is taken at first; it doubles when it is full. Chosen; it changes speed only."""
-
-
 class Collapsed(NamedTuple):
     """The edges that are left. A vertex is left if it is a terminal or an end of one of them."""
 
@@ -199,7 +195,8 @@ def collapse(  # noqa: PLR0913, PLR0917 - a graph as arrays
     edges, source, mask = for_reading(edges, np.int32), for_reading(source, np.int32), for_reading(terminal, np.bool_)
     count, size = len(order), len(bounds)
     reached = _Reached(np.full(count, -1, np.int32), np.zeros((count, size), np.int64), np.full(count, -1, np.int64))
-    made = _Made(np.empty((_FIRST_EDGES, 3), np.int64), np.empty((_FIRST_EDGES, size), np.int64), np.zeros(3, np.int64))
+    room = np.diff(offsets).max(initial=1)  # it doubles when it is full
+    made = _Made(np.empty((room, 3), np.int64), np.empty((room, size), np.int64), np.zeros(3, np.int64))
     graph = (order, offsets, edges, source, _to_read(weights), mask, bounds)
     while not _collapse(*graph, reached, made):
         needed = made.done[1] + np.diff(offsets).max()  # so that the next vertex finds room

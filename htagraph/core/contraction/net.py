@@ -14,23 +14,9 @@ from htagraph.core.compiled import for_reading, njit
 from htagraph.core.contraction.vectors import add, copy, cover_together, covers
 
 __all__ = [
-    "FIRST_IN",
-    "FIRST_OUT",
-    "IN_DEGREE",
-    "MOST_TRIED",
-    "NEXT_IN",
-    "NEXT_OUT",
-    "NONE",
-    "OUT_DEGREE",
-    "SOURCE",
-    "TARGET",
-    "Net",
-    "insert",
-    "net_of",
-    "prune",
-    "remove",
-    "shrink",
-]
+    "FIRST_IN", "FIRST_OUT", "IN_DEGREE", "MOST_TRIED", "NEXT_IN", "NEXT_OUT", "NONE", "OUT_DEGREE", "SOURCE", "TARGET",
+    "Net", "insert", "net_of", "prune", "remove", "shrink",
+]  # fmt: skip
 
 MOST_TRIED = 64
 """How many edges, or pairs of an in-edge and an out-edge, are tried at a vertex. Chosen: it bounds the work for each
@@ -42,6 +28,10 @@ SOURCE, TARGET, NEXT_OUT, NEXT_IN, _LAST_OUT, _LAST_IN = range(6)
 """Columns of `Net.edge`."""
 FIRST_OUT, FIRST_IN, OUT_DEGREE, IN_DEGREE = range(4)
 """Columns of `Net.vertex`."""
+
+_MAX_NEAR = 4
+"""How many edges on either side, in an order of parallel ones, may cover one of them together. Chosen: neighbours do
+where ways differ gradually. Doubled, a few more of the parallel edges leave in four times the time."""
 
 
 class Net(NamedTuple):
@@ -112,11 +102,6 @@ def remove(net: Net, edge: int) -> None:
     net.edge[edge, SOURCE] = NONE
     net.free[0] += 1
     net.free[net.free[0]] = edge
-
-
-_MAX_NEAR = 4
-"""How many edges on either side, in an order of parallel ones, may cover one of them together. Chosen: neighbours do
-where ways differ gradually. Doubled, a few more of the parallel edges leave in four times the time."""
 
 
 def prune(net: Net, bounds: Array) -> int:

@@ -229,11 +229,11 @@ def _readable(name: str) -> str:
     return short if len(short) < _MAX_NAME else short[: _MAX_NAME - 3] + "..."
 
 
-def require(events: pd.DataFrame, columns: Sequence[str], hint: str, error: type[ValueError] = SelectionError) -> None:
+def require(events: pd.DataFrame, columns: Sequence[str], hint: str, error: type[Exception] = SelectionError) -> None:
     """Refuse a frame that lacks some columns.
 
     Raises:
-        ValueError: of the given class; the message ends with the hint.
+        Exception: of the given class; the message ends with the hint.
     """
     absent = [column for column in columns if column not in events]
     if absent:
@@ -259,10 +259,13 @@ def _lines(events: pd.DataFrame, setting: TimelinePlotSetting) -> pd.Series:
         parts.append(pd.Series("gpu events", index=events.index, dtype="str"))
     else:
         on_host = events["stream"].eq(CPUStreamID)
-        lines = ("gpu stream " + _digits(events["stream"])).mask(on_host, of_host)
-        annotates = events["stream"].eq(AnnotationStreamID) & on_host.any()
-        parts.append(lines.mask(annotates, "gpu annotate"))
-    return parts[0].str.cat(parts[1:], sep=" ") if len(parts) > 1 else parts[0]
+        of_device = ("gpu stream " + _digits(events["stream"])).mask(on_host, of_host)
+        annotates = events["stream"].eq(AnnotationStreamID) & bool(on_host.any())
+        parts.append(of_device.mask(annotates, "gpu annotate"))
+    lines = parts[0]
+    for part in parts[1:]:
+        lines = lines + " " + part
+    return lines
 
 
 def _digits(column: pd.Series) -> pd.Series:

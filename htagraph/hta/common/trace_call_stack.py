@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -86,7 +86,7 @@ class StackWalks:
         ways = [[idx]] if idx in self.nodes else []
         while ways:
             way = ways.pop()
-            below = [child for child in self.nodes[way[-1]].children if self._counts(child, device=include_cuda_kernel)]
+            below = self._below(way[-1], include_cuda_kernel)
             if not below:
                 paths.append(way)
             ways.extend([*way, child] for child in reversed(below))
@@ -94,13 +94,17 @@ class StackWalks:
 
     def get_leaf_nodes(self, idx: int, include_gpu_kernel: bool = False) -> list[int]:
         """Return the nodes at or under a node with nothing below them; device work only if asked for."""
-        return [
-            node for node in self._under(idx, device=include_gpu_kernel) if not self._below(node, include_gpu_kernel)
-        ]
+        under = self.get_descendants(idx, include_gpu_kernel)
+        return [node for node in under if not self._below(node, include_gpu_kernel)]
 
     def get_descendants(self, idx: int, include_gpu_kernel: bool = False) -> list[int]:
         """Return a node and all under it; device work only if asked for."""
-        return list(self._under(idx, device=include_gpu_kernel))
+        under: list[int] = []
+        todo = [idx] if idx in self.nodes else []
+        while todo:
+            under.append(todo.pop())
+            todo.extend(reversed(self._below(under[-1], include_gpu_kernel)))
+        return under
 
     def dfs_traverse(self, enter_func: DFSCallback, exit_func: DFSCallback) -> None:
         """Walk through the thread's nodes, each before those below it.
@@ -123,17 +127,10 @@ class StackWalks:
             todo.extend((child, True) for child in reversed(node.children))
 
     def _below(self, idx: int, device: bool) -> list[int]:
-        return [child for child in self.nodes[idx].children if self._counts(child, device=device)]
-
-    def _under(self, idx: int, *, device: bool) -> Iterator[int]:
-        todo = [idx] if idx in self.nodes else []
-        while todo:
-            node = todo.pop()
-            yield node
-            todo.extend(reversed(self._below(node, device)))
-
-    def _counts(self, idx: int, *, device: bool) -> bool:
-        return idx in self.nodes and (device or getattr(self.nodes[idx], "device", DeviceType.CPU) != DeviceType.GPU)
+        """Return the nodes directly below a node; device work only if asked for."""
+        below = [child for child in self.nodes[idx].children if child in self.nodes]
+        on_host = [child for child in below if getattr(self.nodes[child], "device", None) != DeviceType.GPU]
+        return below if device else on_host
 
 
 class CallStackGraph(StackWalks):

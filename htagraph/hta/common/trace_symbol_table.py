@@ -59,9 +59,7 @@ class TraceSymbolTable:
         """Return the number of each symbol."""
         return self.sym_index
 
-    def get_sym_index(self) -> dict[str, int]:
-        """Return the number of each symbol."""
-        return self.sym_index
+    get_sym_index = get_sym_id_map
 
     def get_sym_table(self) -> list[str]:
         """Return the symbols in the order of their numbers."""
@@ -228,8 +226,11 @@ def decode_symbol_id_to_symbol_name(
     """
     import numpy as np
 
-    words = [shorten(symbol) for symbol in symbol_table.sym_table] if use_shorten_name else symbol_table.sym_table
-    texts = np.array([*words, ""], dtype=object)
+    texts = np.array([*symbol_table.sym_table, ""], dtype=object)  # -1, no symbol, is the empty text at the end
     for column in (*_ENCODED, "user_annotation"):
         if column in df and df[column].dtype.kind in "iu":
-            df[f"s_{column}"] = texts[df[column].to_numpy()]  # -1, no symbol, is the empty text at the end
+            codes = df[column].to_numpy()
+            if use_shorten_name:  # of those that are there: a table may have thousands
+                for code in np.unique(codes[codes >= 0]).tolist():
+                    texts[code] = shorten(symbol_table.sym_table[code])
+            df[f"s_{column}"] = texts[codes]

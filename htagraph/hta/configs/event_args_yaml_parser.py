@@ -93,7 +93,10 @@ def parse_event_args_yaml(version: YamlVersion = v1_0_0) -> EventArgs:
         >>> [spec.name for spec in parse_event_args_yaml().ARGS_INPUT_SHAPE]
         ['input_dims', 'input_type', 'input_strides']
     """
-    known = {key: AttributeSpec(*columns, version) for key, *columns in _ARGUMENTS}
-    default = (*(key for group in _DEFAULT for key in _GROUPS[group]), *_INDEX, *_GROUPS["ARGS_COMMUNICATION"])
-    groups = {name: [known[key] for key in keys] for name, keys in {**_GROUPS, "ARGS_DEFAULT": default}.items()}
+    known = {
+        key: AttributeSpec(name, raw_name, value_type, default, version)
+        for key, name, raw_name, value_type, default in _ARGUMENTS
+    }
+    by_default = (*(key for group in _DEFAULT for key in _GROUPS[group]), *_INDEX, *_GROUPS["ARGS_COMMUNICATION"])
+    groups = {name: [known[key] for key in keys] for name, keys in {**_GROUPS, "ARGS_DEFAULT": by_default}.items()}
     return EventArgs(AVAILABLE_ARGS=known, **groups)

@@ -267,9 +267,11 @@ class ParserConfig:
         cls, raw_name: str, value: object, min_supported_version: YamlVersion = DEFAULT_PARSE_VERSION
     ) -> AttributeSpec:
         """Return how an argument becomes a column, judged by one of its values."""
-        kinds = ((int, ValueType.Int, 0), (float, ValueType.Float, 0.0), (str, ValueType.String, ""))
-        known = (columns for kind, *columns in kinds if isinstance(value, kind))
-        value_type, default = next(known, (ValueType.Object, None))
+        kinds: tuple[tuple[type, ValueType, object], ...] = (
+            (int, ValueType.Int, 0), (float, ValueType.Float, 0.0), (str, ValueType.String, ""),
+            (object, ValueType.Object, None),
+        )  # fmt: skip
+        value_type, default = next((its_type, default) for kind, its_type, default in kinds if isinstance(value, kind))
         return AttributeSpec(cls.transform_arg_name(raw_name), raw_name, value_type, default, min_supported_version)
 
 

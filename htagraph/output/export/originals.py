@@ -61,6 +61,13 @@ _OWN_TIDS = 2_000_000_000
 """Threads without a number that Perfetto reads, and tracks that are added, count from here."""
 _MAX_TID = 2**31
 """Threads with larger numbers are numbered anew; chosen: the range of Linux's. Doubled, it reaches the added tracks."""
+_Met: TypeAlias = Callable[[Array, Array], Array]
+FLOWS = ("s", "t", "f")
+"""Phases of the ends of arrows."""
+_NOT_OTHERS = ("X", "M", *FLOWS)
+_LOOK_BACK = 10_000
+"""Slices; chosen: an arrow into one that began before so many others is not worth the search. Doubled, searching for an
+arrow that meets nothing takes twice as long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,12 +168,6 @@ def _least(graph: DependencyGraph, rank: int) -> int:
     of_rank = graph.activities.of_rank(rank)
     start = graph.activities.start[of_rank]
     return int(start.min()) - _HOUR_NS if len(start) else -(2**62)
-
-
-_Met: TypeAlias = Callable[[Array, Array], Array]
-FLOWS = ("s", "t", "f")
-"""Phases of the ends of arrows."""
-_NOT_OTHERS = ("X", "M", *FLOWS)
 
 
 @dataclass(frozen=True)
@@ -309,11 +310,6 @@ def _times(values: list[Any], *, exact: bool) -> tuple[Array, Array]:
 
 def _joined(parts: list[Array]) -> Array:
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
-
-
-_LOOK_BACK = 10_000
-"""Slices; chosen: an arrow into one that began before so many others is not worth the search. Doubled, searching for an
-arrow that meets nothing takes twice as long."""
 
 
 class MetSlices:

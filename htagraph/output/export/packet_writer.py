@@ -14,10 +14,10 @@ import numpy as np
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 from htagraph.output.export.originals import MetSlices
-from htagraph.output.export.output_file import OutputFile
 from htagraph.output.export.path_tracks import PATH_PID
 from htagraph.output.export.trace_writer import NO_NUMBER, RawEvent, writable
 from htagraph.output.scene import BYTES, COUNT, Slices, Values
+from htagraph.output.whole_files import OutputFile
 from htagraph.trace.columns import Interner
 from htagraph.trace.remote import TracePath
 
@@ -45,6 +45,17 @@ _COUNTERS_BEHIND = 2**30
 """Order of a process's counters: behind its tracks."""
 _MAX_RANK = 2**31 - 1
 _PROCESS, _THREAD = 1, 2  # parts of a track's key: process; thread; of counters, name and series
+Flows: TypeAlias = tuple[Array, Array]
+"""Ids of the arrows that begin or end at slices, and where those of each slice begin in them."""
+SEQUENCE: Final = 1
+"""The sequence that all packets belong to; names are interned per sequence."""
+ARGS_IID: Final = 1
+"""Interned name of the annotation that holds a slice's arguments."""
+_BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4  # TrackEvent.Type
+_HEAD_BYTES: Final = 64
+"""Bytes that the numbers of a packet take at most: three lengths of 5, time 11, track, name, category 11 each."""
+_FLOW_BYTES: Final = 10
+_VALUE_BYTES: Final = 10
 
 
 class PacketWriter(OutputFile):
@@ -211,20 +222,6 @@ def _in_time(slices: Slices) -> Slices:
     """Return slices in the order in which they begin, longer ones first: so those around others come before them."""
     order = np.lexsort((-slices.duration, slices.start))
     return slices.rows(order)
-
-
-Flows: TypeAlias = tuple[Array, Array]
-"""Ids of the arrows that begin or end at slices, and where those of each slice begin in them."""
-
-SEQUENCE: Final = 1
-"""The sequence that all packets belong to; names are interned per sequence."""
-ARGS_IID: Final = 1
-"""Interned name of the annotation that holds a slice's arguments."""
-_BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4  # TrackEvent.Type
-_HEAD_BYTES: Final = 64
-"""Bytes that the numbers of a packet take at most: three lengths of 5, time 11, track, name, category 11 each."""
-_FLOW_BYTES: Final = 10
-_VALUE_BYTES: Final = 10
 
 
 def begin_packets(slices: Slices, tracks: Array, iids: Array, flows: Flows) -> tuple[Array, Array]:

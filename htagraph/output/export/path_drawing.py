@@ -56,6 +56,15 @@ _NAME_LETTERS, _ROW_LETTERS = 26, 18
 _TICKS = 10
 """About how many ticks the axis has; chosen. Doubled, they are closer."""
 _LINE, _GREY = "#b00020", "#888888"
+_MIN_UNFOLDED_SHARE = 0.01
+"""Share of the path from which a segment is a box of its own if there is room; chosen. Doubled, fewer stand alone."""
+_OTHER_CATEGORY, _OTHER_ROW = 4, 32
+"""How many times dearer it is to fold neighbours of two categories, or of two rows, than of one. Chosen: what is short
+joins its own kind first. Doubled, boxes are purer and their sizes differ more."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_LETTER_WIDTH, _WIDE = 0.56, 1.0
+"""Widths of a letter, and of one that East Asian scripts draw wide, in sizes of the font; measured of Helvetica's and
+Arial's lower case, rounded up. Doubled, labels take twice the room."""
 
 
 @dataclass
@@ -301,13 +310,6 @@ def _add_legend(out: graphviz.Digraph, path: CriticalPath, y: float) -> None:
         x += width + 6
 
 
-_MIN_UNFOLDED_SHARE = 0.01
-"""Share of the path from which a segment is a box of its own if there is room; chosen. Doubled, fewer stand alone."""
-_OTHER_CATEGORY, _OTHER_ROW = 4, 32
-"""How many times dearer it is to fold neighbours of two categories, or of two rows, than of one. Chosen: what is short
-joins its own kind first. Doubled, boxes are purer and their sizes differ more."""
-
-
 @dataclass(frozen=True)
 class Box:
     """Consecutive segments of a path that a picture shows as one."""
@@ -471,12 +473,6 @@ def _what(path: CriticalPath, at: int) -> tuple[str, str]:
     if edge != EdgeKind.BODY:
         return f"{EdgeKind(edge).label.replace('_', ' ')} →", before
     return "", names[named[parts.activity[at]]]
-
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
-_LETTER_WIDTH, _WIDE = 0.56, 1.0
-"""Widths of a letter, and of one that East Asian scripts draw wide, in sizes of the font; measured of Helvetica's and
-Arial's lower case, rounded up. Doubled, labels take twice the room."""
 
 
 def dot_text(text: str) -> str:

@@ -1,8 +1,8 @@
-"""Tracks beside a critical path, for Perfetto: where its time goes, what waited for it, and near-critical paths."""
+"""The tracks of a critical path for Perfetto: its slices and arrows, where its time goes, what is next, who waited."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,8 +13,10 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
 from htagraph.findings.phrases import shortened
+from htagraph.graph.activities import BETWEEN, Lane
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.trace_writer import (
+    AT_ONCE,
     INTEGER,
     MICROSECONDS,
     TEXT,
@@ -26,13 +28,37 @@ from htagraph.output.export.trace_writer import (
     us,
 )
 from htagraph.output.scene import Slices, nesting_tracks
-from htagraph.queries.attribution import module_of, operator_of
+from htagraph.queries.attribution import module_of, names_of, operator_of
 from htagraph.queries.path_segments import Segments, segments_of
 from htagraph.queries.paths import CATEGORIES, CriticalPath, Way, ways_beside
 from htagraph.trace.columns import Interner
 
-__all__ = ["CATEGORY", "NEXT_CRITICAL", "PATH_PID", "next_critical", "path_slices", "stretches", "us_texts", "waits"]
+__all__ = [
+    "NEXT_CRITICAL",
+    "PATH_PID",
+    "lane_order",
+    "next_critical",
+    "path_events",
+    "path_slices",
+    "predicted_stretches",
+    "stretches",
+    "waits",
+]
 
+PATH_PID = 1
+"""Process of the path's tracks; processes of ranks count from 1000, as `PidOf` gives them."""
+_CATEGORY = "critical_path"
+_MAX_LETTERS = 80
+"""Letters of a slice's name; chosen. Doubled, names reach further into slices that are wide enough."""
+_MAX_ARGUMENT = 2_000
+"""Letters of a name among the arguments of a slice. Chosen: kernels of C++ have hundreds, and every slice repeats them.
+Doubled, a file of one long name grows by twice as much for each slice."""
+_WHOLE_TID = PATH_PID  # its main thread, which the UI shows first
+_FIRST_TID = _WHOLE_TID + 1
+_PREDICTED_TID = 1_000_000
+"""The track of a prediction's path: behind those of any lanes, waits and near-critical paths."""
+_FLOW_IDS = 2**60
+"""Ids of the path's arrows count from here: above those of any rank."""
 NEXT_CRITICAL = 3
 """Near-critical paths that are drawn; chosen: what is behind them needs several changes. Doubled, three more tracks."""
 _MAX_STRETCHES = 1000
@@ -44,6 +70,83 @@ stretch fills the screen. Doubled, shorter ones are drawn."""
 _LEAST_WORK = 0.0001
 """Share of the path that a near-critical path works at least, as for `CriticalPath.near`. Doubled, fewer are drawn."""
 _DEVICE = tuple(CATEGORIES.index(word) for word in ("computation", "communication", "memory"))
+
+
+def path_events(path: CriticalPath, base_ns: int) -> Iterator[RawEvent | Slices]:
+    """Yield the tracks of a critical path: its slices and arrows, where its time goes, what is next, who waited.
+
+    Args:
+        path: of one rank or of all.
+        base_ns: the moment that times are relative to, ns on the common clock.
+    """
+    yield metadata("process_name", PATH_PID, 0, name="critical path")
+    if not len(path.segments):
+        return
+    tids = _path_tracks(path)
+    yield from path_slices(path, tids, base_ns)
+    yield from stretches(path, _WHOLE_TID, base_ns)
+    yield from _path_arrows(path, tids, base_ns)
+    behind = _FIRST_TID + len(tids)
+    yield from next_critical(path, behind, base_ns)
+    yield from waits(path, tids, (behind + NEXT_CRITICAL, _FLOW_IDS + len(path.segments)), base_ns)
+    yield metadata("thread_name", PATH_PID, _WHOLE_TID, name="where the time goes")
+    several = len(path.graph.ranks) > 1
+    for lane, tid in tids.items():
+        where = path.graph.lanes[lane] if lane >= 0 else BETWEEN
+        yield metadata(
+            "thread_name", PATH_PID, tid, name=f"rank {where.rank} {where.label}" if several else where.label
+        )
+
+
+def predicted_stretches(path: CriticalPath, base_ns: int) -> Iterator[RawEvent]:
+    """Yield where the time of a predicted path goes, on a track below that of the recorded path."""
+    if len(path.segments):
+        yield from stretches(path, _PREDICTED_TID, base_ns)
+        yield metadata("thread_name", PATH_PID, _PREDICTED_TID, name="where the predicted time goes")
+        below = _WHOLE_TID  # where the recorded time goes
+        yield metadata("thread_sort_index", PATH_PID, _PREDICTED_TID, sort_index=below)
+
+
+def lane_order(lanes: Sequence[Lane], at: int) -> tuple[int, int, int, bool, int]:
+    """Return where a lane's track stands: between ranks first, of each the main thread, then threads, then streams."""
+    if at < 0:
+        return -1, -1, -1, False, at
+    lane = lanes[at]
+    return lane.rank, lane.device, lane.stream, lane.pid != lane.tid, at
+
+
+def _path_tracks(path: CriticalPath) -> dict[int, int]:
+    """Return the number of the track of each lane on the path: by rank, threads before streams."""
+    lanes = path.graph.lanes
+    on_path = np.unique(path.graph.activities.lane[path.segments.place]).tolist()
+    return {
+        lane: _FIRST_TID + number for number, lane in enumerate(sorted(on_path, key=lambda at: lane_order(lanes, at)))
+    }
+
+
+def _path_arrows(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> Iterator[RawEvent]:
+    """Yield an arrow wherever the path changes lane: from the end of one slice to the start of the next."""
+    graph, edges, parts = path.graph, path.graph.edges, path.segments
+    acts = graph.activities
+    moments = graph.time[edges.source[path.edges]]
+    crosses = acts.lane[edges.source[path.edges] >> 1] != acts.lane[edges.target[path.edges] >> 1]
+    crossing = {int(moments[at]): int(path.edges[at]) for at in np.flatnonzero(crosses)[::-1].tolist()}
+    lane = acts.lane[parts.place]
+    heads = np.flatnonzero(lane[1:] != lane[:-1]) + 1
+    operators = names_of(graph, operator_of(graph, parts.region[heads]))
+    for at, operator in zip(heads.tolist(), operators.tolist(), strict=True):
+        edge = crossing.get(int(parts.start[at]), -1)
+        kind = edges.kind[edge] if edge >= 0 else parts.edge[at]
+        label = EdgeKind(kind).label if kind >= 0 else ""
+        weight = us(int(edges.lag[edge])) if edge >= 0 else 0
+        what, category = graph.names[acts.name[parts.activity[at]]], CATEGORIES[parts.category[at]]
+        args = {"kind": label, "weight_us": weight, "what": what, "category": category}
+        args |= {"operator": operator} if operator else {}
+        common = {"cat": _CATEGORY, "name": label, "id": _FLOW_IDS + at, "pid": PATH_PID, "args": args}
+        tail = int(parts.start[at - 1])  # at its end, the next slice of its track may begin
+        last = us(max(tail, tail + int(parts.length[at - 1]) - 1) - base_ns)
+        yield {"ph": "s", **common, "tid": tids[int(lane[at - 1])], "ts": last}
+        yield {"ph": "f", **common, "tid": tids[int(lane[at])], "ts": us(int(parts.start[at]) - base_ns), "bp": "e"}
 
 
 def stretches(path: CriticalPath, tid: int, base_ns: int) -> Iterator[RawEvent]:
@@ -67,7 +170,7 @@ def stretches(path: CriticalPath, tid: int, base_ns: int) -> Iterator[RawEvent]:
         shares = {f"{CATEGORIES[each]}_us": us(time[each]) for each in order if time[each]}
         args = {"rank": int(rank[at]), "segments": end - at, **shares}
         where = us(int(parts.start[at]) - base_ns), us(int(parts.length[at:end].sum()))
-        yield _slice(tid, name.replace("_", " "), *where, cat=f"{CATEGORY}_stretch", args=args)
+        yield _slice(tid, name.replace("_", " "), *where, cat=f"{_CATEGORY}_stretch", args=args)
     stretch = np.repeat(np.arange(len(bounds)), [end - at for at, end in bounds])
     yield from _pieces(path.graph, parts, stretch, tid, base_ns)
 
@@ -91,7 +194,7 @@ def next_critical(path: CriticalPath, first_tid: int, base_ns: int) -> Iterator[
         args |= {"returns": way.returns >> 1} if way.returns >= 0 else {}
         where = us(int(parts.start[0]) - base_ns), us(int(parts.length.sum()))
         name = f"critical once {way.slack / 1000:,.1f} µs longer"
-        yield _slice(tid, name, *where, cat=f"{CATEGORY}_next", args=args)
+        yield _slice(tid, name, *where, cat=f"{_CATEGORY}_next", args=args)
         yield from _pieces(graph, parts, np.zeros(len(parts), np.int64), tid, base_ns)
         yield metadata("thread_name", PATH_PID, tid, name=f"next critical {number + 1}")
 
@@ -120,9 +223,9 @@ def waits(path: CriticalPath, tids: Mapping[int, int], first: tuple[int, int], b
         args |= {"longest_cause": graph.names[graph.activities.name[parts.activity[cause]]]} if cause >= 0 else {}
         title = f"rank {rank[at]} waits for rank {of[at]}: {short_name(name)}"
         start = us(int(begin[at]) - base_ns)
-        yield _slice(tid, title, start, us(int(end[at] - begin[at])), cat=f"{CATEGORY}_wait", args=args)
+        yield _slice(tid, title, start, us(int(end[at] - begin[at])), cat=f"{_CATEGORY}_wait", args=args)
         if cause >= 0 and parts.start[cause] >= begin[at]:
-            arrow = {"cat": f"{CATEGORY}_wait", "name": "waits for", "id": first[1] + at, "pid": PATH_PID}
+            arrow = {"cat": f"{_CATEGORY}_wait", "name": "waits for", "id": first[1] + at, "pid": PATH_PID}
             lane = int(graph.activities.lane[parts.place[cause]])
             yield {"ph": "s", **arrow, "tid": tid, "ts": start}
             yield {"ph": "f", **arrow, "tid": tids[lane], "ts": us(int(parts.start[cause]) - base_ns), "bp": "e"}
@@ -159,7 +262,7 @@ def _pieces(graph: DependencyGraph, parts: Segments, stretch: Array, tid: int, b
         names, which = np.unique(named[at:end], return_inverse=True)
         name = short_name(graph.names[names[np.argmax(np.bincount(which, parts.length[at:end]))]])
         name = name if len(names) == 1 else f"{name}, {len(names) - 1} more"
-        yield _slice(tid, name, *where, cat=f"{CATEGORY}_piece", args=args)
+        yield _slice(tid, name, *where, cat=f"{_CATEGORY}_piece", args=args)
 
 
 def _long_enough(value: Array, outer: Array, length: Array, least: float) -> Array:
@@ -206,18 +309,6 @@ def _slice(tid: int, name: str, ts: Any, dur: Any, **more: Any) -> RawEvent:  # 
     return {"ph": "X", "pid": PATH_PID, "tid": tid, "name": name, "ts": ts, "dur": dur, **more}
 
 
-PATH_PID = 1
-"""Process of the path's tracks; processes of ranks count from 1000, as `PidOf` gives them."""
-CATEGORY = "critical_path"
-_MAX_LETTERS = 80
-"""Letters of a slice's name; chosen. Doubled, names reach further into slices that are wide enough."""
-_MAX_ARGUMENT = 2_000
-"""Letters of a name among the arguments of a slice. Chosen: kernels of C++ have hundreds, and every slice repeats them.
-Doubled, a file of one long name grows by twice as much for each slice."""
-_AT_ONCE = 1 << 16
-"""Slices whose numbers become text together. Chosen: a few MB. Doubled, twice the memory, and no faster."""
-
-
 def path_slices(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> Iterator[Slices]:
     """Yield the segments of a path as slices.
 
@@ -229,12 +320,12 @@ def path_slices(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> It
     parts = path.segments
     shared, alike = _shared(path, tids)
     places, names = Interner[tuple[int, int]](), Interner[str]()
-    category = names[CATEGORY]
+    category = names[_CATEGORY]
     place = np.array([places[PATH_PID, tid] for tid, _, _ in shared], np.int64)[alike]
     name = np.array([names[title] for _, title, _ in shared], np.int64)[alike]
     texts = [b'{"weight_us":', b',"activity":', *(tail for _, _, tail in shared)]
-    for first in range(0, len(parts), _AT_ONCE):
-        some = slice(first, first + _AT_ONCE)
+    for first in range(0, len(parts), AT_ONCE):
+        some = slice(first, first + AT_ONCE)
         length = parts.length[some]
         columns = (
             Column(TEXT, 0), Column(MICROSECONDS, length), Column(TEXT, 1), Column(INTEGER, parts.activity[some]),
@@ -245,20 +336,6 @@ def path_slices(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> It
             list(places), list(names), place[some], parts.start[some] - base_ns, length, name[some],
             np.full(len(length), category), args.spans, args.text,
         )  # fmt: skip
-
-
-def us_texts(nanoseconds: Array) -> list[str]:
-    """Return times, ns, as the µs of a trace file.
-
-    Example:
-        >>> us_texts(np.array([1_500, 2_000, -7]))
-        ['1.500', '2', '-0.007']
-    """
-    whole, rest = np.divmod(np.abs(nanoseconds), 1000)
-    texts = [f"{us}.{ns:03d}" if ns else str(us) for us, ns in zip(whole.tolist(), rest.tolist(), strict=True)]
-    for at in np.flatnonzero(nanoseconds < 0).tolist():
-        texts[at] = f"-{texts[at]}"
-    return texts
 
 
 def _shared(path: CriticalPath, tids: Mapping[int, int]) -> tuple[list[tuple[int, str, bytes]], Array]:

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.issues import IssueLog
 from htagraph.core.naming import LINEAR
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, TraceWriter
+from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, edit_trace
 from htagraph.queries.kernel_sequences import Sequences, containing, sequences_below
-from htagraph.trace.kineto.decode import event_decoder
-from htagraph.trace.kineto.source import iter_bytes
-from htagraph.trace.kineto.split import split
 
 __all__ = ["export_patterns", "overlay_patterns"]
 
@@ -89,139 +83,59 @@ def overlay_patterns(sequences: Sequences, patterns: Array, rank: int, target: P
         compress: as for `export_patterns`.
     """
     acts, table = sequences.graph.activities, sequences.to_frame()
-    texts = {number: str(table["pattern"][number]) for number in patterns.tolist()}
-    mark = {number: _mark(text, int(table["count"][number])) for number, text in texts.items()}
+    texts, counts = ({each: table[column][each] for each in patterns.tolist()} for column in ("pattern", "count"))
+    whole = {each: {str(text): int(counts[each])} for each, text in texts.items()}
     short = {
-        number: _mark(
-            f"{text[:_MAX_LETTERS]}… ({table['kernels'][number]} pieces of work)", int(table["count"][number])
-        )
-        for number, text in texts.items()
+        each: {f"{text[:_MAX_LETTERS]}… ({table['kernels'][each]} pieces of work)": int(counts[each])}
+        for each, text in texts.items()
         if len(text) > _MAX_LETTERS
     }
     rank_rows = np.arange(len(acts))[acts.of_rank(rank)]
     member = sequences.members()[rank_rows]
     keep = np.isin(member, patterns) & (acts.event[rank_rows] >= 0)
-    number = np.full(int(acts.event[rank_rows].max(initial=-1)) + 1, -1, np.int64)
-    number[acts.event[rank_rows][keep]] = member[keep]
-    names = _numbers_of_names(sequences.graph, rank_rows) if compress else None
-    source = sequences.graph.traces[rank].unchanged_path()
-    log, header = IssueLog(str(source)), dict[str, Any]()
-    whole = frozenset(acts.event[sequences.root[acts.rank[sequences.root] == rank]].tolist())
-    edit = _Edit(mark, mark | short, number, whole, names)
-    with TraceWriter(target, sources=[source]) as writer:
-        for position, events in split(iter_bytes(source, log), _decoder(), header, log):
-            writer.begin(header | FOR_VIEWING)
-            if events:
-                writer.add_texts([_encode(edit(position, events))[1:-1]])  # one text for the block
-            del events  # see split: before the next block
-        writer.add(edit.missing_names())
-        writer.end(header | FOR_VIEWING)
+    number = dict(zip(acts.event[rank_rows][keep].tolist(), member[keep].tolist(), strict=True))
+    roots = frozenset(acts.event[sequences.root[acts.rank[sequences.root] == rank]].tolist())
+    marks = {event: (whole if event in roots else whole | short)[each] for event, each in number.items()}
+    used = np.unique(acts.name[rank_rows]).tolist() if compress else []
+    names = {sequences.graph.names[each]: str(each) for each in used}
+    edit = _Edit(marks, names, compress=compress)
+    edit_trace(sequences.graph.traces[rank].unchanged_path(), target, edit, edit.missing_names(), FOR_VIEWING)
     return target
 
 
 class _Edit:
-    """Marks members and, if asked to, compresses the other complete events."""
+    """Marks the events of patterns one after the other and, if asked to, compresses the other complete events.
 
-    def __init__(
-        self,
-        mark: dict[int, bytes],
-        short: dict[int, bytes],
-        number: Array,
-        whole: frozenset[int],
-        names: dict[str, str] | None,
-    ) -> None:
-        self._mark, self._short, self._number, self._whole, self._names = mark, short, number, whole, names
+    Args:
+        marks: patterns and their counts by the position of the event.
+        names: the number of each name.
+        compress: take arguments and names from events that are not marked.
+    """
+
+    def __init__(self, marks: Mapping[int, dict[str, int]], names: dict[str, str], *, compress: bool) -> None:
+        self._marks, self._names, self._compress = marks, names, compress
+        self._position = -1
         self._named = False
 
-    def __call__(self, position: int, events: list[Any]) -> list[Any]:
-        numbers = self._number[position : position + len(events)]
-        for i in np.flatnonzero(numbers >= 0).tolist():
-            event = events[i]
-            mark = self._mark if position + i in self._whole else self._short
-            event.args = _with_patterns(event.args, mark[int(numbers[i])])
-        if self._names is not None:
-            member = np.zeros(len(events), np.bool_)
-            member[: len(numbers)] = numbers >= 0
-            self._compress(events, member.tolist(), self._names)
-        return events
+    def __call__(self, event: RawEvent) -> RawEvent:
+        """Return the next event as it is written."""
+        self._position += 1
+        mark, name = self._marks.get(self._position), event.get("name")
+        if mark is not None:
+            args = event.get("args")
+            event["args"] = {**(args if isinstance(args, dict) else {}), "Patterns": mark}
+        elif self._compress and event.get("ph") == "X":
+            is_profiler = str(name) not in self._names and _PROFILER in str(name)
+            event["args"] = self._texts() if is_profiler else {}
+            event["name"] = self._names.get(name, name) if isinstance(name, str) else name
+            self._named |= is_profiler
+        return event
 
-    def missing_names(self) -> Iterable[RawEvent]:
-        """Return an event that carries the names, for files that have no event of the profiler to carry them."""
-        if self._names is None or self._named:
-            return []
-        where = {"ph": "i", "pid": "Spans", "tid": _PROFILER, "ts": 0, "s": "g"}
-        return [{**where, "name": _PROFILER, "args": self._texts()}]
-
-    def _compress(self, events: list[Any], member: list[bool], names: dict[str, str]) -> None:
-        none: dict[str, Any] = {}
-        for event, is_member in zip(events, member, strict=True):
-            if is_member or event.ph != "X":
-                continue
-            short = names.get(event.name)
-            if short is not None:
-                event.name, event.args = short, none
-            elif _PROFILER in str(event.name):
-                event.args, self._named = self._texts(), True
-            else:
-                event.args = none
+    def missing_names(self) -> Iterator[RawEvent]:
+        """Yield an event that carries the names, for files that have no event of the profiler to carry them."""
+        if self._compress and not self._named:
+            where = {"ph": "i", "pid": "Spans", "tid": _PROFILER, "ts": 0, "s": "g"}
+            yield {**where, "name": _PROFILER, "args": self._texts()}
 
     def _texts(self) -> dict[str, str]:
-        return {short: name for name, short in (self._names or {}).items()}
-
-
-def _mark(pattern: str, count: int) -> bytes:
-    return msgspec.json.encode({pattern: count})
-
-
-def _with_patterns(args: Any, mark: bytes) -> msgspec.Raw:  # noqa: ANN401 - text, a dict, or nothing
-    text = bytes(args).strip() if isinstance(args, msgspec.Raw) else _encode(args) if isinstance(args, dict) else b"{}"
-    inside = text[1:-1].strip() if text.startswith(b"{") else b""
-    return msgspec.Raw(b"{" + inside + (b", " if inside else b"") + b'"Patterns": ' + mark + b"}")
-
-
-def _as_dict(event: Any) -> RawEvent:  # noqa: ANN401 - _RawEvent, the only class here that msgspec does not know
-    raw: RawEvent = event.event
-    return raw
-
-
-_encode = msgspec.json.Encoder(decimal_format="number", enc_hook=_as_dict).encode
-
-
-def _numbers_of_names(graph: DependencyGraph, rows: Array) -> dict[str, str]:
-    return {graph.names[number]: str(number) for number in np.unique(graph.activities.name[rows]).tolist()}
-
-
-def _decoder() -> Callable[[bytes], list[Any]]:
-    """Return a decoder of events that leaves most values as text.
-
-    It refuses what bulk decoding refuses, so that both number the events alike.
-    """
-    fast, strict = msgspec.json.Decoder(list[_event_struct()]).decode, event_decoder()  # type: ignore[misc]
-
-    def decode(text: bytes) -> list[Any]:
-        try:
-            return fast(text)
-        except msgspec.ValidationError:  # keys that traces of today do not have, or a name that is no text
-            return [_RawEvent(event) for event in strict(text)]
-
-    return decode
-
-
-def _event_struct() -> type[msgspec.Struct]:
-    texts = ("cat", "pid", "tid", "ts", "dur", "id", "bp", "s", "args", "tts", "tdur", "cname")
-    fields: list[Any] = [(key, str | msgspec.UnsetType, msgspec.UNSET) for key in ("ph", "name")]
-    fields += [(key, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for key in texts]
-    return msgspec.defstruct("TextEvent", fields, forbid_unknown_fields=True, gc=False)
-
-
-class _RawEvent:
-    """An event as a dict, with the attributes that the decoder's struct has."""
-
-    def __init__(self, event: RawEvent) -> None:
-        object.__setattr__(self, "event", event)
-
-    def __getattr__(self, key: str) -> Any:  # noqa: ANN401
-        return self.event.get(key)
-
-    def __setattr__(self, key: str, value: object) -> None:
-        self.event[key] = value
+        return {number: name for name, number in self._names.items()}

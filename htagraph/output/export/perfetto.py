@@ -2,50 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from htagraph.core.arrays import Array
-from htagraph.core.kinds import EdgeKind
-from htagraph.graph.activities import BETWEEN
+from htagraph.core.issues import Issue
+from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.export.counter_tracks import bandwidths, memory, queues
-from htagraph.output.export.path_tracks import (
-    CATEGORY,
-    NEXT_CRITICAL,
-    PATH_PID,
-    next_critical,
-    path_slices,
-    stretches,
-    waits,
+from htagraph.output.export.originals import Original, survey
+from htagraph.output.export.packet_writer import PacketWriter
+from htagraph.output.export.path_tracks import lane_order, path_events, predicted_stretches
+from htagraph.output.export.recorded_events import PREDICTED, PidOf, PidOfRank, RecordedEvents
+from htagraph.output.export.recorded_packets import RecordedPackets
+from htagraph.output.export.trace_writer import (
+    FOR_VIEWING,
+    INTEGER,
+    MICROSECONDS,
+    NO_NUMBER,
+    NO_TEXT,
+    TEXT,
+    Column,
+    RawEvent,
+    Rows,
+    TraceWriter,
+    metadata,
+    row_texts,
+    us,
 )
-from htagraph.output.export.perfetto_job import Event, Job, Written, lane_order
-from htagraph.output.export.recorded_events import PREDICTED
-from htagraph.output.export.trace_writer import RawEvent, metadata, us
-from htagraph.output.whole_files import PERFETTO, check_ending
-from htagraph.queries.attribution import names_of, operator_of
+from htagraph.output.scene import BYTES, COUNT, GB_S, Slices, Values, nesting_tracks
+from htagraph.output.whole_files import PERFETTO, check_ending, is_native
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
-from htagraph.queries.paths import CATEGORIES, CriticalPath
+from htagraph.queries.paths import CriticalPath
 from htagraph.queries.recorded_events import memory_events
+from htagraph.trace.remote import TracePath
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from htagraph.whatif.outcome import Outcome
 
-__all__ = ["Written", "counters_to_perfetto", "to_perfetto"]
+__all__ = ["Event", "Job", "Written", "bandwidths", "counters_to_perfetto", "memory", "queues", "to_perfetto"]
 
+Event: TypeAlias = RawEvent | Slices | Values
 
-_WHOLE_TID = PATH_PID  # its main thread, which the UI shows first
-_FIRST_TID = _WHOLE_TID + 1
-_PREDICTED_TID = 1_000_000
-"""The track of a prediction's path: behind those of any lanes, waits and near-critical paths."""
-_FLOW_IDS = 2**60
-"""Ids of the path's arrows count from here: above those of any rank."""
+_DECIMALS = 6
+"""Of bandwidths; chosen: kB/s. Doubled, files grow by digits that no clock can tell; Perfetto misreads more than 18."""
 
 
 def to_perfetto(what: CriticalPath | Outcome, target: str | Path, *, counters: bool = False) -> Written:
@@ -92,7 +98,7 @@ def to_perfetto(what: CriticalPath | Outcome, target: str | Path, *, counters: b
     check_ending(target, PERFETTO, "traces for Perfetto")
     path = what if isinstance(what, CriticalPath) else _recorded_path(what)
     job = Job.of(path.graph, target)
-    parts = [_path_events(path, job)]
+    parts: list[Iterable[Event]] = [path_events(path, job.base_ns)]
     if not isinstance(what, CriticalPath):
         parts += _predicted(what, job)
     if counters:
@@ -115,20 +121,12 @@ def _recorded_path(outcome: Outcome) -> CriticalPath:
     return path_in_window(outcome.baseline, None, None)
 
 
-def _predicted(outcome: Outcome, job: Job) -> list[Iterator[Event]]:
+def _predicted(outcome: Outcome, job: Job) -> list[Iterable[Event]]:
     """Return the activities of each rank at their predicted times, and where the predicted time goes."""
     path = outcome.critical_path()
     beside, critical = replace(job, graph=outcome.graph, originals=[], predicted=True), _critical(path)
     ranks = [beside.activities(rank, critical, PREDICTED) for rank in sorted(outcome.graph.ranks)]
-    return [*ranks, _predicted_stretches(path, job)]
-
-
-def _predicted_stretches(path: CriticalPath, job: Job) -> Iterator[Event]:
-    if len(path.segments):
-        yield from stretches(path, _PREDICTED_TID, job.base_ns)
-        yield metadata("thread_name", PATH_PID, _PREDICTED_TID, name="where the predicted time goes")
-        below = _WHOLE_TID  # where the recorded time goes
-        yield metadata("thread_sort_index", PATH_PID, _PREDICTED_TID, sort_index=below)
+    return [*ranks, predicted_stretches(path, job.base_ns)]
 
 
 def counters_to_perfetto(
@@ -175,55 +173,260 @@ def _critical(path: CriticalPath) -> Array:
     return np.bincount(path.segments.activity, path.segments.length, len(path.graph.activities)).astype(np.int64)
 
 
-def _path_events(path: CriticalPath, job: Job) -> Iterator[Event]:
-    yield metadata("process_name", PATH_PID, 0, name="critical path")
-    if not len(path.segments):
-        return
-    tids = _path_tracks(path)
-    yield from path_slices(path, tids, job.base_ns)
-    yield from stretches(path, _WHOLE_TID, job.base_ns)
-    yield from _path_arrows(path, tids, job)
-    behind = _FIRST_TID + len(tids)
-    yield from next_critical(path, behind, job.base_ns)
-    yield from waits(path, tids, (behind + NEXT_CRITICAL, _FLOW_IDS + len(path.segments)), job.base_ns)
-    yield metadata("thread_name", PATH_PID, _WHOLE_TID, name="where the time goes")
-    several = len(path.graph.ranks) > 1
-    for lane, tid in tids.items():
-        where = path.graph.lanes[lane] if lane >= 0 else BETWEEN
-        yield metadata(
-            "thread_name", PATH_PID, tid, name=f"rank {where.rank} {where.label}" if several else where.label
-        )
+@dataclass(frozen=True)
+class Written:
+    """What was written, and what of the recorded events could not be drawn as recorded."""
+
+    path: Path
+    slices: int
+    """Slices that were added."""
+    arrows: int
+    """Arrows that were added."""
+    counters: int
+    """Values of counters that were added."""
+    moved: int
+    """Recorded slices that overlap others of their track in part: they are on tracks of their own, times unchanged."""
+    arrows_left_out: int
+    """Ends of recorded arrows that have no partner, or whose arrow would point back in time."""
+    left_out: int
+    """Recorded events without a time, or of a clock that was hours off."""
+    not_drawn: int = 0
+    """Recorded events for which Perfetto's native format has no form here, such as asynchronous ones."""
+    issues: tuple[Issue, ...] = ()
+    """What was repaired or lost on reading the files again."""
+    predicted: bool = False
+    """Whether the graph's times are predicted: then its activities were written instead of the files' events."""
+
+    def __str__(self) -> str:
+        added = ((self.slices, "slices"), (self.arrows, "arrows"), (self.counters, "counter values"))
+        parts = [f"{count:,} {what}" for count, what in added if count]
+        notes = [
+            (self.moved, "recorded slices overlap in part and are on tracks of their own, marked (2)"),
+            (self.arrows_left_out, "ends of recorded arrows have no partner and are left out"),
+            (self.left_out, "recorded events have no usable time and are left out"),
+            (self.not_drawn, "recorded events are neither slices, instants nor counters and are in .json files only"),
+        ]
+        left_out = "".join(f"; {count:,} {what}" for count, what in notes if count)
+        if self.predicted:
+            left_out = (
+                "; the activities are at their predicted times, so the files' other events are not there" + left_out
+            )
+        return f"{self.path}: {', '.join(parts) or 'nothing'} added{left_out}. Open it in https://ui.perfetto.dev"
 
 
-def _path_tracks(path: CriticalPath) -> dict[int, int]:
-    """Return the number of the track of each lane on the path: by rank, threads before streams."""
-    lanes = path.graph.lanes
-    on_path = np.unique(path.graph.activities.lane[path.segments.place]).tolist()
-    return {
-        lane: _FIRST_TID + number for number, lane in enumerate(sorted(on_path, key=lambda at: lane_order(lanes, at)))
-    }
+@dataclass
+class Job:
+    """The files of a job while they are written into one."""
+
+    graph: DependencyGraph
+    target: Path
+    originals: list[Original]
+    pid_of: PidOf
+    base_ns: int
+    predicted: bool
+
+    @staticmethod
+    def of(graph: DependencyGraph, target: str | Path) -> Job:
+        """Return a job as it goes into a file, whose ending says the format."""
+        originals = [survey(graph, rank) for rank in sorted(graph.traces)]
+        predicted = not all(_as_recorded(graph, original) for original in originals)
+        if predicted:  # what a change left where it was would not fit to the rest
+            originals = []
+        first = [original.first_ns for original in originals if original.first_ns is not None]
+        base = min([*first, graph.origin_ns]) // 1000 * 1000 if graph.vertex_count else 0
+        return Job(graph, Path(target), originals, (PidOfRank if is_native(target) else PidOf)(), base, predicted)
+
+    def ts(self, common_ns: int) -> Any:  # noqa: ANN401 - int or Decimal
+        """Return a moment on the common clock as the µs of the file."""
+        return us(int(common_ns) - self.base_ns)
+
+    def write(self, parts: Iterable[Iterable[Event]], critical: Array) -> Written:
+        """Write everything.
+
+        Args:
+            parts: what is added to the recorded events; each has tracks of its own.
+            critical: how long each activity is on the path, ns.
+        """
+        count: Counter[str] = Counter()
+        counted = (_counted(part, count) for part in parts)
+        left_out, not_drawn = (self._packets if is_native(self.target) else self._json)(counted, critical)
+        return Written(
+            path=self.target, slices=count["X"], arrows=count["s"], counters=count["C"],
+            moved=sum(original.moved for original in self.originals),
+            arrows_left_out=sum(original.arrows.ends_left_out for original in self.originals),
+            left_out=left_out, not_drawn=not_drawn,
+            issues=tuple(issue for original in self.originals for issue in original.issues),
+            predicted=self.predicted,
+        )  # fmt: skip
+
+    def _json(self, parts: Iterable[Iterable[Event]], critical: Array) -> tuple[int, int]:
+        """Write a file of JSON; return how many recorded events were left out, and how many have no form."""
+        left_out = 0
+        with TraceWriter(self.target, sources=self._sources()) as writer:
+            writer.begin(self._header())
+            for original in self.originals:
+                file = RecordedEvents(original, self.base_ns, self.pid_of, self._on_path(original, critical))
+                writer.add(file)
+                left_out += file.left_out
+            for part in chain(self._drawn(critical), parts):
+                writer.add(part)
+        return left_out, 0
+
+    def _packets(self, parts: Iterable[Iterable[Event]], critical: Array) -> tuple[int, int]:
+        """The same in Perfetto's native format."""
+        left_out = not_drawn = 0
+        with PacketWriter(self.target, sources=self._sources()) as writer:
+            for original in self.originals:
+                lanes = {(lane.pid, lane.tid): lane for lane in self.graph.lanes if lane.rank == original.rank}
+                file = RecordedPackets(
+                    original, self.base_ns, self.pid_of, self._on_path(original, critical), lanes
+                )  # fmt: skip
+                file.write(writer)
+                left_out, not_drawn = left_out + file.left_out, not_drawn + file.not_drawn
+            for part in chain(self._drawn(critical), parts):
+                writer.add(part)
+        return left_out, not_drawn
+
+    def _sources(self) -> list[TracePath]:
+        return [trace.path for trace in self.graph.traces.values()]
+
+    def _drawn(self, critical: Array) -> Iterator[Iterator[Event]]:
+        """Yield the activities of each rank that no file shows as they are in the graph."""
+        for rank in sorted(set(self.graph.ranks) - {original.rank for original in self.originals}):
+            yield self.activities(rank, critical)
+
+    def _on_path(self, original: Original, critical: Array) -> Array:
+        """Return how long each slice of a file is on the path, ns."""
+        acts = self.graph.activities
+        rows = np.arange(len(acts))[acts.of_rank(original.rank)]
+        rows = rows[(critical[rows] > 0) & np.isin(acts.event[rows], original.index)]
+        on_path = np.zeros(len(original.index), np.int64)
+        on_path[np.searchsorted(original.index, acts.event[rows])] = critical[rows]
+        return on_path
+
+    def _header(self) -> dict[str, Any]:
+        """Return the root keys on which all files agree."""
+        headers = [original.header for original in self.originals]
+        first = headers[0].items() if headers else ()
+        agreed = {key: value for key, value in first if all(key in each and each[key] == value for each in headers)}
+        return agreed | {"baseTimeNanoseconds": self.base_ns} | FOR_VIEWING
+
+    def device_pids(self) -> dict[tuple[int, int], int]:
+        """Return the process of each rank and device; of a rank's host under device -1, if it has a device of that."""
+        pids: dict[tuple[int, int], int] = {}
+        recorded = {original.rank for original in self.originals}
+        for lane in self.graph.lanes:
+            pid = lane.pid if lane.rank in recorded else ""
+            pids.setdefault((lane.rank, max(lane.device, -1)), self.pid_of[lane.rank, pid])
+        return pids
+
+    def activities(self, rank: int, critical: Array, note: str = "") -> Iterator[Event]:
+        """Yield the activities of a rank as the graph has them; its process is named by rank and the note."""
+        graph, acts = self.graph, self.graph.activities
+        rows = np.arange(len(acts))[acts.of_rank(rank)]
+        start = graph.time[2 * rows]
+        duration = graph.time[2 * rows + 1] - start
+        level = nesting_tracks(acts.lane[rows], start, duration)
+        pid = self.pid_of[rank, note]
+        width = int(level.max(initial=0)) + 1
+        codes, place = np.unique(self._lane_order()[acts.lane[rows]] * width + level, return_inverse=True)
+        names, name = np.unique(acts.name[rows], return_inverse=True)
+        kinds, kind = np.unique(acts.kind[rows], return_inverse=True)
+        texts = [
+            *(graph.names[each] for each in names.tolist()),
+            *(ActivityKind(each).label for each in kinds.tolist()),
+        ]
+        args = _arguments(rows, critical[rows])
+        yield Slices(
+            [(pid, 1 + tid) for tid in range(len(codes))], texts, place, start - self.base_ns, duration, name,
+            len(names) + kind, args.spans, args.text,
+        )  # fmt: skip
+        yield metadata("process_name", pid, 0, name=f"rank {rank}{note}")
+        lanes = np.argsort(self._lane_order(), kind="stable")
+        for tid, code in enumerate(codes.tolist()):
+            label, track = graph.lanes[lanes[code // width]].label, code % width
+            yield metadata("thread_name", pid, 1 + tid, name=f"{label} ({track + 1})" if track else label)
+
+    def _lane_order(self) -> Array:
+        """Return where each lane stands: by rank, threads before streams."""
+        lanes = self.graph.lanes
+        order = sorted(range(len(lanes)), key=lambda at: lane_order(lanes, at))
+        place = np.empty(len(lanes), np.int64)
+        place[order] = np.arange(len(lanes))
+        return place
 
 
-def _path_arrows(path: CriticalPath, tids: Mapping[int, int], job: Job) -> Iterator[RawEvent]:
-    """Yield an arrow wherever the path changes lane: from the end of one slice to the start of the next."""
-    graph, edges, parts = path.graph, path.graph.edges, path.segments
-    acts = graph.activities
-    moments = graph.time[edges.source[path.edges]]
-    crosses = acts.lane[edges.source[path.edges] >> 1] != acts.lane[edges.target[path.edges] >> 1]
-    crossing = {int(moments[at]): int(path.edges[at]) for at in np.flatnonzero(crosses)[::-1].tolist()}
-    lane = acts.lane[parts.place]
-    heads = np.flatnonzero(lane[1:] != lane[:-1]) + 1
-    operators = names_of(graph, operator_of(graph, parts.region[heads]))
-    for at, operator in zip(heads.tolist(), operators.tolist(), strict=True):
-        edge = crossing.get(int(parts.start[at]), -1)
-        kind = edges.kind[edge] if edge >= 0 else parts.edge[at]
-        label = EdgeKind(kind).label if kind >= 0 else ""
-        weight = us(int(edges.lag[edge])) if edge >= 0 else 0
-        what, category = graph.names[acts.name[parts.activity[at]]], CATEGORIES[parts.category[at]]
-        args = {"kind": label, "weight_us": weight, "what": what, "category": category}
-        args |= {"operator": operator} if operator else {}
-        common = {"cat": CATEGORY, "name": label, "id": _FLOW_IDS + at, "pid": PATH_PID, "args": args}
-        tail = int(parts.start[at - 1])  # at its end, the next slice of its track may begin
-        last = job.ts(max(tail, tail + int(parts.length[at - 1]) - 1))
-        yield {"ph": "s", **common, "tid": tids[int(lane[at - 1])], "ts": last}
-        yield {"ph": "f", **common, "tid": tids[int(lane[at])], "ts": job.ts(parts.start[at]), "bp": "e"}
+def _arguments(rows: Array, critical: Array) -> Rows:
+    """Return the arguments of activities as JSON."""
+    on_path = critical > 0
+    columns = (
+        Column(TEXT, 0), Column(INTEGER, rows), Column(TEXT, np.where(on_path, 1, NO_TEXT)),
+        Column(MICROSECONDS, np.where(on_path, critical, NO_NUMBER)), Column(TEXT, 2),
+    )  # fmt: skip
+    return row_texts(columns, len(rows), [b'{"activity":', b',"critical_us":', b"}"])
+
+
+def _counted(events: Iterable[Event], count: Counter[str]) -> Iterator[Event]:
+    """Yield events, counted by phase."""
+    for event in events:
+        if isinstance(event, dict):
+            count[event["ph"]] += 1
+        else:
+            count["X" if isinstance(event, Slices) else "C"] += len(event)
+        yield event
+
+
+def _as_recorded(graph: DependencyGraph, original: Original) -> bool:
+    """Return whether the activities of a rank lie where its file has them; False where their times are predicted."""
+    rows = np.arange(len(graph.activities))[graph.activities.of_rank(original.rank)]
+    event = graph.activities.event[rows]
+    rows, event = rows[np.isin(event, original.index)], event[np.isin(event, original.index)]
+    at = np.searchsorted(original.index, event)
+    start, end = original.start[at], original.start[at] + original.duration[at]
+    return bool(np.array_equal(graph.time[2 * rows], start) and np.array_equal(graph.time[2 * rows + 1], end))
+
+
+def queues(table: pd.DataFrame, job: Job) -> Iterator[Values]:
+    """Yield the queue length of each stream; the table is that of `htagraph.queue_length`, or rows of it."""
+    pids = job.device_pids()
+    for (rank, device, stream), rows in _each(table, "rank", "device", "stream"):
+        pid = pids[rank, device]
+        value = rows["queue_length"].to_numpy()
+        yield Values(pid, "queue length", f"stream {stream}", COUNT, _moments(rows, job), value)
+
+
+def bandwidths(table: pd.DataFrame, job: Job) -> Iterator[Values]:
+    """Yield the bandwidth of each kind of copy; the table is that of `htagraph.memory_bandwidth`, or rows of it."""
+    table = table[np.isfinite(table["bandwidth_gb_s"])]  # JSON has no infinity
+    devices = sorted(job.device_pids().items(), reverse=True)
+    pid_of_rank = {rank: pid for (rank, device), pid in devices if device >= 0}
+    for (rank, copy), rows in _each(table, "rank", "copy"):
+        value = rows["bandwidth_gb_s"].to_numpy(np.float64).round(_DECIMALS)
+        yield Values(pid_of_rank[rank], GB_S, copy, GB_S, _moments(rows, job), value)
+
+
+def memory(table: pd.DataFrame, job: Job) -> Iterator[Values]:
+    """Yield the bytes allocated and reserved on each device; the table is that of `htagraph.memory.timeline`."""
+    pids = job.device_pids()
+    host = {rank: pid for (rank, device), pid in sorted(pids.items(), reverse=True)}  # of the lowest device: the host
+    for (rank, device), rows in _each(table, "rank", "device"):
+        number = device.partition(":")[2]
+        pid = pids.get((rank, int(number) if number.isdigit() else -1), host.get(rank))
+        if pid is None:  # a rank of which nothing but its memory was recorded
+            continue
+        moment = _moments(rows, job)
+        for what in ("allocated", "reserved"):
+            value = rows[f"{what}_bytes"].to_numpy()
+            if value.any():
+                yield Values(pid, f"memory {what}", device, BYTES, moment[moment >= 0], value[moment >= 0])
+
+
+def _each(table: pd.DataFrame, *keys: str) -> Iterator[tuple[Any, pd.DataFrame]]:
+    """Yield the values of some columns and the rows that have them, in the order of the table."""
+    yield from table.groupby(list(keys), sort=False)
+
+
+def _moments(rows: pd.DataFrame, job: Job) -> Array:
+    """Return when a counter changes, ns since the base of what is written."""
+    since = np.rint(rows["time_us"].to_numpy(np.float64) * 1000).astype(np.int64)
+    return np.asarray(since + job.graph.origin_ns - job.base_ns)

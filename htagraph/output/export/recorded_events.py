@@ -22,6 +22,7 @@ from htagraph.core.compiled import njit
 from htagraph.core.issues import IssueLog
 from htagraph.output.export.originals import FLOWS, Lane, Original, start_ns
 from htagraph.output.export.trace_writer import (
+    AT_ONCE,
     INTEGER,
     MICROSECONDS,
     NO_TEXT,
@@ -53,7 +54,6 @@ IDS_PER_RANK = 2**32
 """Ids of arrows that a rank may use; more than a file has events. Source: 2³² ranks of such files fit 64 bits."""
 _PIDS_PER_RANK = 1000
 """Processes that a rank may have before their numbers meet those of the next rank. Source: files have a dozen."""
-_ARROWS_AT_ONCE = 1 << 16  # some MB of text
 PREDICTED = ", predicted"
 """The process of a rank's activities at predicted times, beside the recorded ones: what its name ends in."""
 _INSTANTS = ("i", "I", "R")
@@ -67,6 +67,15 @@ _ODD = 0x9E37_79B9_7F4A_7C15  # 2^64 divided by the golden ratio: spreads what i
 _LENGTH = 2**32 - 1  # of a span: its lower half
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 _decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
+NAME, CATEGORY, ARGS, SCOPE, INSIDE, PLAIN = range(6)
+"""Columns: spans of the values (start · 2³² + length, 0 where absent), that between the brackets of the arguments, and
+1 for an event that can be written with these spans and without any other text of it."""
+_SPANS: Final = ("name", "cat", "args", "s")  # in the order of the columns
+_KEYS: Final = (*_SPANS, "ph", "pid", "tid", "ts", "dur")
+_COUNT: Final = len(_SPANS)
+_QUOTE, _COMMA, _OPEN, _CLOSE, _BACKSLASH, _SPACE = b'",{}\\ '
+_EACH: Final = 0x0101_0101_0101_0101
+_ONES, _TOPS, _BACKSLASHES = (np.uint64(each * _EACH) for each in (1, 0x80, _BACKSLASH))
 
 
 class PidOf(dict[tuple[int, "int | str"], int]):
@@ -276,8 +285,8 @@ class RecordedEvents:
         ]
         places = [b'"pid":%d,"tid":%d' % place for place in self._where()]
         texts = [b",", b',"ts":', b"}", b',"bp":"e"}', *labels, *places]
-        for first in range(0, len(arrows), _ARROWS_AT_ONCE):
-            some = slice(first, first + _ARROWS_AT_ONCE)
+        for first in range(0, len(arrows), AT_ONCE):
+            some = slice(first, first + AT_ONCE)
             slices = np.stack((arrows.tail[some], arrows.head[some]), axis=1).ravel()
             label_, end = np.repeat(arrows.label[some], 2), np.arange(len(slices)) % 2
             columns = (
@@ -449,17 +458,6 @@ def _span(block: Block, span: int) -> bytes:
 def _codes(place: Array, moment: Array) -> npt.NDArray[np.uint64]:
     """Return a number for each place and moment; if two share one, an instant comes late that need not."""
     return (moment.astype(np.uint64) + place.astype(np.uint64)) * np.uint64(_ODD) + place.astype(np.uint64)
-
-
-NAME, CATEGORY, ARGS, SCOPE, INSIDE, PLAIN = range(6)
-"""Columns: spans of the values (start · 2³² + length, 0 where absent), that between the brackets of the arguments, and
-1 for an event that can be written with these spans and without any other text of it."""
-_SPANS: Final = ("name", "cat", "args", "s")  # in the order of the columns
-_KEYS: Final = (*_SPANS, "ph", "pid", "tid", "ts", "dur")
-_COUNT: Final = len(_SPANS)
-_QUOTE, _COMMA, _OPEN, _CLOSE, _BACKSLASH, _SPACE = b'",{}\\ '
-_EACH: Final = 0x0101_0101_0101_0101
-_ONES, _TOPS, _BACKSLASHES = (np.uint64(each * _EACH) for each in (1, 0x80, _BACKSLASH))
 
 
 def event_spans(block: Block, which: Array) -> npt.NDArray[np.int64]:

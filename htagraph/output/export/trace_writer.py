@@ -23,8 +23,8 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 from htagraph.core.issues import Issue, IssueLog
-from htagraph.output.export.output_file import OutputFile
 from htagraph.output.scene import NO_NUMBER, Slices, Values
+from htagraph.output.whole_files import OutputFile
 from htagraph.trace.discover import MADE_KEY
 from htagraph.trace.kineto.decode import event_decoder, event_text_decoder
 from htagraph.trace.kineto.source import iter_bytes
@@ -32,6 +32,7 @@ from htagraph.trace.kineto.split import split
 from htagraph.trace.remote import TracePath, path_of
 
 __all__ = [
+    "AT_ONCE",
     "FOR_VIEWING",
     "INTEGER",
     "MICROSECONDS",
@@ -62,8 +63,22 @@ FOR_VIEWING: Final = {MADE_KEY: {"made_for": "viewing"}}
 """Root key of copies made for viewing: `htagraph.load` of a folder skips them and reads the recorded files."""
 _BACKSLASH = rb"\\" + b'"'
 _LAST_BACKSLASH = re.compile(rb'(?<!\\)((?:\\\\)+)(?=")')
-_EVENTS_AT_ONCE = 1 << 14
-"""Events that are encoded together; chosen: some MB of memory. Doubled, twice the memory, and no faster."""
+AT_ONCE = 1 << 16
+"""Events or rows that are made or written together. Chosen: some MB of memory; no answer depends on it."""
+SEPARATOR: Final = b",\n"
+"""What stands behind each row."""
+TEXT: Final = 0
+"""Kind of a column whose values are positions in the list of texts, or `NO_TEXT`."""
+SPAN: Final = 1
+"""Kind of a column whose values are spans of the source: start · 2³² + length."""
+MICROSECONDS: Final = 2
+"""Kind of a column whose values are times, ns, to be written as the µs of a trace file."""
+INTEGER: Final = 3
+"""Kind of a column whose values are whole numbers, written as they are."""
+NO_TEXT: Final = -1
+"""Value of a `TEXT` column in a row that has no text there."""
+_NUMBER_BYTES: Final = 24
+"""Bytes that a number takes at most: 19 digits, a sign, a point and a zero before it."""
 
 
 def edit_trace(
@@ -212,7 +227,7 @@ class TraceWriter(OutputFile):
         """Write events given as JSON, or as dicts."""
         self.begin({})
         left = iter(texts)
-        while some := list(islice(left, _EVENTS_AT_ONCE)):
+        while some := list(islice(left, AT_ONCE)):
             block = [text if isinstance(text, bytes | msgspec.Raw) else self._encode(text) for text in some]
             self._write((SEPARATOR if self.count else b"") + SEPARATOR.join(block))
             self.count += len(block)
@@ -303,10 +318,6 @@ def value_rows(values: Values) -> Rows:
     return row_texts(columns, len(values), texts)
 
 
-SEPARATOR: Final = b",\n"
-"""What stands behind each row."""
-
-
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Texts of rows with a `SEPARATOR` behind each."""
@@ -331,20 +342,6 @@ class Rows:
     def joined(self) -> memoryview:
         """The rows with separators between them."""
         return self.text[self.starts[0] : max(self.starts[-1] - len(SEPARATOR), self.starts[0])].data
-
-
-TEXT: Final = 0
-"""Kind of a column whose values are positions in the list of texts, or `NO_TEXT`."""
-SPAN: Final = 1
-"""Kind of a column whose values are spans of the source: start · 2³² + length."""
-MICROSECONDS: Final = 2
-"""Kind of a column whose values are times, ns, to be written as the µs of a trace file."""
-INTEGER: Final = 3
-"""Kind of a column whose values are whole numbers, written as they are."""
-NO_TEXT: Final = -1
-"""Value of a `TEXT` column in a row that has no text there."""
-_NUMBER_BYTES: Final = 24
-"""Bytes that a number takes at most: 19 digits, a sign, a point and a zero before it."""
 
 
 class Column(NamedTuple):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.analyses.differences import Diff
+from htagraph.analyses.differences.diff import ADDED_PATHS, REMOVED_PATHS
 from htagraph.core.naming import short_name
 from htagraph.findings.phrases import CATEGORY_WORDS, command_line, time_text
 from htagraph.findings.verbs.diff import diff_sentences
@@ -18,7 +19,7 @@ from htagraph.output.html.page import NOTHING, Section, element, page
 from htagraph.output.html.sections import files_table, timeline_section
 from htagraph.output.html.tables import table_of
 from htagraph.output.html.timeline import timeline_of
-from htagraph.output.wording.diff import TITLES, marked
+from htagraph.output.reports.two_jobs import marked
 from htagraph.queries.inputs import inputs_of, issues_of
 
 __all__ = ["comparison_bytes", "steps_of_change"]
@@ -118,8 +119,8 @@ def _paths(diff: Diff) -> Section:
     columns = ["path", "category", "before_us", "after_us", "change_us", "before_count", "after_count"]
     parts = [table_of(table[columns], caption="Change of the critical path by call path"), definition(Diff.to_frame)]
     for title, frame, meaning in (
-        (TITLES["added"], diff.added, Diff.added),
-        (TITLES["removed"], diff.removed, Diff.removed),
+        (ADDED_PATHS.title, diff.added, Diff.added),
+        (REMOVED_PATHS.title, diff.removed, Diff.removed),
     ):
         shown = table_of(frame.head(_ROWS)[["path", "count_per_step", "total_us", "critical_us"]])
         parts += [element("h3", title), shown, definition(meaning)] if shown else []

@@ -14,10 +14,20 @@ from importlib.resources import files
 
 from htagraph.core.errors import printable
 
-__all__ = ["NOTHING", "Html", "Section", "element", "join", "page", "script_of", "style_of", "text"]
+__all__ = ["NOTHING", "Html", "Section", "element", "join", "json_bytes", "page", "script_of", "style_of", "text"]
 
 _VOID = frozenset({"br", "hr", "input", "link", "meta"})
 """Elements of HTML that have no end tag."""
+_IMPORT = re.compile(r"^import .*\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export ", re.MULTILINE)
+_POLICY = (
+    "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+"""What the page may do: run one script and use one style sheet, both known by their digest, and nothing else."""
+_PAGE_SCRIPTS, _PAGE_STYLES = ("page.js",), ("page.css",)
+_LAST = "start.js"
+"""Runs when all functions are there."""
 
 
 class Html(str):
@@ -67,18 +77,6 @@ def _attribute(name: str, value: object) -> str:
         return ""
     word = name.rstrip("_").replace("_", "-")
     return f" {word}" if value is True else f' {word}="{text(value)}"'
-
-
-_IMPORT = re.compile(r"^import .*\n", re.MULTILINE)
-_EXPORT = re.compile(r"^export ", re.MULTILINE)
-_POLICY = (
-    "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; img-src data:; base-uri 'none'; "
-    "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-)
-"""What the page may do: run one script and use one style sheet, both known by their digest, and nothing else."""
-_PAGE_SCRIPTS, _PAGE_STYLES = ("page.js",), ("page.css",)
-_LAST = "start.js"
-"""Runs when all functions are there."""
 
 
 @dataclass(frozen=True)

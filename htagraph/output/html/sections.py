@@ -23,7 +23,8 @@ from htagraph.output.html.page import Html, Section, element, join, json_bytes
 from htagraph.output.html.results import PageResults
 from htagraph.output.html.tables import table_of
 from htagraph.output.html.timeline import Timeline
-from htagraph.output.summary import SUMMARY_HEADINGS, Summary
+from htagraph.output.report import wording_of
+from htagraph.output.summary import Summary
 
 __all__ = [
     "breakdown_section",
@@ -58,6 +59,22 @@ _MEANINGS = (
     "Events read: in the files, before any was left out. Problems in files: kinds of what was repaired, dropped or not "
     "matched; each is a row below.",
 )
+SCRIPTS = (
+    "payload.js", "model.js", "layout.js", "colors.js", "scan.js", "words.js", "marks.js", "draw.js", "details.js",
+    "find.js", "moves.js", "timeline.js",
+)  # fmt: skip
+STYLES = ("timeline.css",)
+_KEYS = (
+    "Click into it or go there by Tab, then: W and S or the wheel zoom, A and D or dragging pan, arrow keys pan and "
+    "scroll, / finds, N goes to the next one found, 0 shows all. Click a slice to select it; . and , select the next "
+    "and the one before in its row, F or a double click zooms to it, Escape selects nothing."
+)
+_COLORS = (
+    "Blue is computation, orange communication, green memory copies; on the host, purple launches, pink blocking "
+    "calls, grey all else. The red line is the critical path, and the strip above all ranks says what it is spent on, "
+    "in the colors of the findings. Lines between ranks join the starts and the ends of one collective; dashed lines "
+    "are steps."
+)
 
 
 def glance_section(results: PageResults) -> Section:
@@ -69,7 +86,7 @@ def glance_section(results: PageResults) -> Section:
     steps = _some(
         summary.tables["steps"],
         "mean_us",
-        headings=SUMMARY_HEADINGS,
+        headings=wording_of("summary").headings,
         caption="Step times: until all work of a step is over",
     )
     issues = summary.issues
@@ -214,27 +231,6 @@ def memory_section(results: PageResults) -> Section | None:
     return Section(
         "memory", "Memory", element("div", *(element("p", row) for row in rows), *parts, table, definition(peaks))
     )
-
-
-SCRIPTS = (
-    "payload.js", "model.js", "layout.js", "colors.js", "scan.js", "words.js", "marks.js", "draw.js", "details.js",
-    "find.js", "moves.js", "timeline.js",
-)  # fmt: skip
-STYLES = ("timeline.css",)
-
-_KEYS = (
-    "Click into it or go there by Tab, then: W and S or the wheel zoom, A and D or dragging pan, arrow keys pan and "
-    "scroll, / finds, N goes to the next one found, 0 shows all. Click a slice to select it; . and , select the next "
-    "and the one before in its row, F or a double click zooms to it, Escape selects nothing."
-)
-
-
-_COLORS = (
-    "Blue is computation, orange communication, green memory copies; on the host, purple launches, pink blocking "
-    "calls, grey all else. The red line is the critical path, and the strip above all ranks says what it is spent on, "
-    "in the colors of the findings. Lines between ranks join the starts and the ends of one collective; dashed lines "
-    "are steps."
-)
 
 
 def timeline_section(timelines: dict[str, tuple[str, Timeline]], *, events: str = "") -> Section:

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from htagraph.output.columns import columns_of
-from htagraph.output.fitting import cut_all
+from htagraph.output.columns import columns_of, cut_all
 from htagraph.output.html.page import Html, element
 from htagraph.output.report import Wording
 

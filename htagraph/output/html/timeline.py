@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, EdgeKind, of
 from htagraph.core.naming import short_name
 from htagraph.findings.phrases import plural, shortened, time_text
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.html.page import json_bytes
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
 __all__ = ["MOST_SLICES", "Packed", "Timeline", "differences", "kept_slices", "packed", "timeline_of"]
@@ -39,6 +39,15 @@ _ARGUMENTS = (
 """Arguments that the page shows; those of launches are shown by the line to what they launched."""
 _TEXTS = frozenset({"collective_name", "pg_desc", "pg_name", "dtype", "input_dims", "input_type"})
 """Those whose values are numbers of names."""
+MOST_SLICES = 2_000_000
+"""Slices of one page. Source: measured, a slice takes 4 to 8 bytes of the page, its part of the critical path included,
+so that pages stay below 16 MB; a frame takes as long as of fewer. Doubled, pages of 5 million events are 16 to 32 MB,
+and browsers need 300 MB for them."""
+_LEVEL = 9
+"""Of gzip. Measured on 75,000 slices: 6 % smaller than level 6, in three times its time, which is still a small part of
+making a report. It cannot be doubled."""
+_GZIP = 31
+"""The window bits by which zlib writes a header of gzip, with no time and no name in it: equal data, equal bytes."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +102,7 @@ def timeline_of(path: CriticalPath, *, most: int | None = None) -> Timeline:
     arguments, values, texts = _arguments(graph, slice_of)
     columns = {**_slices(graph, order, number), **_path(path, slice_of), **_collectives(graph, slice_of), **values}
     room = min(MAX_LETTERS, max(LEAST_LETTERS, _LETTERS_OF_ALL // max(len(names), 1)))
-    whole = packed(columns, {"names": _json([shortened(name, room) for name in names])})
+    whole = packed(columns, {"names": json_bytes([shortened(name, room) for name in names])})
     cut = sum(len(name) > room for name in names)
     left_out += [f"{plural(cut, 'name')} of more than {room:,} letters: shown without their middle."] if cut else []
     header = {
@@ -258,16 +267,6 @@ def _arguments(graph: DependencyGraph, slice_of: Array) -> tuple[list[str], dict
     return found, columns, texts
 
 
-def _json(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode("ascii")
-
-
-MOST_SLICES = 2_000_000
-"""Slices of one page. Source: measured, a slice takes 4 to 8 bytes of the page, its part of the critical path included,
-so that pages stay below 16 MB; a frame takes as long as of fewer. Doubled, pages of 5 million events are 16 to 32 MB,
-and browsers need 300 MB for them."""
-
-
 def kept_slices(path: CriticalPath, most: int = MOST_SLICES) -> tuple[npt.NDArray[np.bool_], list[str]]:
     """Return which activities are shown, and sentences about what is not.
 
@@ -308,13 +307,6 @@ def _left_out(what: str, duration: Array) -> str:
         f"{len(duration):,} {what}, each at most {longest} long, are not drawn: the page shows as many slices as a "
         "browser can. They count in every number. For those of one moment, make a report with --steps or --time."
     )
-
-
-_LEVEL = 9
-"""Of gzip. Measured on 75,000 slices: 6 % smaller than level 6, in three times its time, which is still a small part of
-making a report. It cannot be doubled."""
-_GZIP = 31
-"""The window bits by which zlib writes a header of gzip, with no time and no name in it: equal data, equal bytes."""
 
 
 class Packed:

@@ -20,8 +20,7 @@ from htagraph.findings.phrases import plural, shortened, time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.page import Html, Section, element, json_bytes
 from htagraph.queries.blocking_calls import longest_blocking
-from htagraph.queries.contract import contract
-from htagraph.queries.skeleton import Members, Skeleton
+from htagraph.queries.skeleton import Members, Skeleton, contract
 from htagraph.queries.weights import OwnTime, State, initial, own_time
 from htagraph.whatif.candidates import Trial, candidates, target_of, time_of
 from htagraph.whatif.contracted_readings import Reading, contracted_readings, shares_links_differently
@@ -43,8 +42,6 @@ are a few percent larger."""
 _MOST_BYTES = 350_000
 """Compressed bytes of the job as recorded, with all readings. Chosen: a twentieth of the largest page. Doubled, more
 sliders fit where many of them overlap."""
-_MOST_BYTES_WITH_STARTS = 700_000
-"""Compressed bytes of the whole panel. Chosen: as above, with other starts. Doubled, more of these fit."""
 _MOST_EDGES_WITH_STARTS = 300_000
 """Edges of a job that may start from other than the recorded one. Measured: the skeletons of a start take 15 s of
 CPU at 800,000 edges. Doubled, a report of a job of that size takes as much longer."""
@@ -83,6 +80,38 @@ _DEFINITIONS = (
     "that the makespan is; of equally long ones, one. Everything else: time that belongs to none of the classes above, "
     "such as the latency from a launch to its kernel."
 )
+
+_LEAST_SHARE = 0.005
+"""Share of the makespan that a class has on the critical path at least. Chosen: what has less can gain less than runs
+of one job differ. Doubled, fewer sliders."""
+_MOST_NAMED = 6
+"""How many kernels, operators, calls and phases have a slider, those that gain most. Chosen: with the classes they fill
+one screen. Doubled, the panel takes twice the place, and up to twice the bytes."""
+_LEAST_CHANGE = 0.001
+"""Relative change of the makespan from which a start is offered. Chosen: less than any digit that the panel shows.
+Doubled, a start that saves 0.15 % is not offered."""
+_MOST_LETTERS_OF_START = 40
+"""Letters of a name in a start; chosen: those of most operators. Doubled, a start takes two lines."""
+_FAMILIES = (
+    ("All kernels", "computation", {"kind": "computation"}),
+    ("GEMM kernels", "", {"kind": "computation", "name": "*gemm*"}),
+    ("Attention kernels", "", {"kind": "computation", "name": "*flash*"}),
+    ("Attention kernels", "", {"kind": "computation", "name": "*attention*"}),
+    ("Copies and sets of memory", "memory", {"kind": "memory"}),
+    ("Network: all transfers between ranks", "communication", {"kind": [kind.label for kind in COMMUNICATION]}),
+    ("Launch calls", "launch", {"kind": "launch"}),
+    ("Python between operators", "gap", {"kind": "untraced"}),
+    ("All host code", "host", {"kind": "host"}),
+)
+"""Name, category on the critical path (empty where it is a part of another one), criteria."""
+_STARTS = (
+    ("Blocking calls do not wait for the device", "remove-sync", "kind=sync"),
+    ("The data loader always has the next batch ready", "free-dataloader", ""),
+    ("Launching takes no time", "no-launch-overhead", ""),
+    ("The straggler is as fast as its peers", "fix-straggler", "auto"),
+    ("No other work waits for collectives (an upper bound)", "perfect-overlap", ""),
+)
+"""What the job may start from: in words, as an option of ``htagraph what-if``, and the value of that."""
 
 
 @dataclass
@@ -182,7 +211,7 @@ def _add(
         readings, missing = [], []
     found = _different(readings)
     size = len(panel.data) + sum(len(data) for _, _, data in found)
-    if not found or (not known and size > _MOST_BYTES_WITH_STARTS):
+    if not found or (not known and size > 2 * _MOST_BYTES):
         panel.left_out.append(f"Not here, to keep the page small: {start.name}: {' '.join(start.option)}")
         return
     panel.jobs.append({
@@ -261,39 +290,6 @@ def _places() -> Iterator[Html]:
     yield element("svg", class_="swatch", aria_hidden="true")
     yield element("div", element("div", class_="curve"), element("div", class_="steps"), class_="columns changes")
     yield element("div", class_="path")
-
-
-_LEAST_SHARE = 0.005
-"""Share of the makespan that a class has on the critical path at least. Chosen: what has less can gain less than runs
-of one job differ. Doubled, fewer sliders."""
-_MOST_NAMED = 6
-"""How many kernels, operators, calls and phases have a slider, those that gain most. Chosen: with the classes they fill
-one screen. Doubled, the panel takes twice the place, and up to twice the bytes."""
-_LEAST_CHANGE = 0.001
-"""Relative change of the makespan from which a start is offered. Chosen: less than any digit that the panel shows.
-Doubled, a start that saves 0.15 % is not offered."""
-_MOST_LETTERS_OF_START = 40
-"""Letters of a name in a start; chosen: those of most operators. Doubled, a start takes two lines."""
-_FAMILIES = (
-    ("All kernels", "computation", {"kind": "computation"}),
-    ("GEMM kernels", "", {"kind": "computation", "name": "*gemm*"}),
-    ("Attention kernels", "", {"kind": "computation", "name": "*flash*"}),
-    ("Attention kernels", "", {"kind": "computation", "name": "*attention*"}),
-    ("Copies and sets of memory", "memory", {"kind": "memory"}),
-    ("Network: all transfers between ranks", "communication", {"kind": [kind.label for kind in COMMUNICATION]}),
-    ("Launch calls", "launch", {"kind": "launch"}),
-    ("Python between operators", "gap", {"kind": "untraced"}),
-    ("All host code", "host", {"kind": "host"}),
-)
-"""Name, category on the critical path (empty where it is a part of another one), criteria."""
-_STARTS = (
-    ("Blocking calls do not wait for the device", "remove-sync", "kind=sync"),
-    ("The data loader always has the next batch ready", "free-dataloader", ""),
-    ("Launching takes no time", "no-launch-overhead", ""),
-    ("The straggler is as fast as its peers", "fix-straggler", "auto"),
-    ("No other work waits for collectives (an upper bound)", "perfect-overlap", ""),
-)
-"""What the job may start from: in words, as an option of ``htagraph what-if``, and the value of that."""
 
 
 @dataclass(frozen=True)

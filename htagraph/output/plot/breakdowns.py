@@ -1,4 +1,4 @@
-"""Where the time of each rank goes: temporal breakdown, overlap, idle time by cause."""
+"""Where the time of each rank goes: temporal breakdown, overlap, idle time by cause, collectives, stragglers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from htagraph.output.plot.style import (
     KIND_COLORS,
     MAX_BARS,
     SEQUENTIAL,
+    Part,
     category_ticks,
     color_bar,
     drawn,
     nothing,
+    one_above_the_other,
     parts_by_rank,
     row_pixels,
+    time_map,
     time_unit,
 )
 
@@ -45,6 +48,20 @@ _CAUSES = {
 _NO_WORK = "No work was recorded on any rank"
 _MIN_PERCENT = 2.0
 """Percent of the time; chosen: less is not named in a title. Doubled, parts of 2 to 4 % are not."""
+_IN_COLLECTIVES = {
+    "wait_us": ("wait for the last to arrive", COLORS["orange"]),
+    "transfer_us": ("transfer", COLORS["blue"]),
+    "excess_us": ("excess over the shortest transfer", COLORS["sky"]),
+    "wait_or_transfer_us": ("wait or transfer, not known", COLORS["light"]),
+    "beside_us": ("beside other work", COLORS["green"]),
+}
+_ABOVE = 240
+"""Pixels of the upper picture. Chosen; doubled, the lower one is off the screen."""
+_GAP = 80
+"""Pixels between both pictures: the axis of the upper one, and its title."""
+_NO_STEP = -1
+_GAPS_UP_TO = 64
+"""Ranks or steps between whose cells there is a line. Chosen: cells are 5 pixels then. Doubled, lines hide them."""
 
 
 def temporal_breakdown(table: pd.DataFrame) -> Figure:
@@ -69,17 +86,16 @@ def temporal_breakdown(table: pd.DataFrame) -> Figure:
     shown = [part for part in _PARTS if sums[part] or part in ("computation", "idle")]
     whole = busy["window_us"].sum()
     ranks = busy["rank"].tolist()
-    parts = {part: busy[f"{part.replace(' ', '_')}_percent"].to_numpy() for part in shown}
-    hovers = {
-        part: [
+    parts = [
+        Part(part, _PARTS[part], busy[f"{column}_percent"].to_numpy(), [
             f"rank {rank}: {part}<br>{time_text(us)} of {time_text(window)}, {percent:.1f} %"
             for rank, us, window, percent in zip(
-                ranks, busy[f"{part.replace(' ', '_')}_us"], busy["window_us"], parts[part], strict=True
+                ranks, busy[f"{column}_us"], busy["window_us"], busy[f"{column}_percent"], strict=True
             )
-        ]
-        for part in shown
-    }
-    traces, layout = parts_by_rank([*map(str, ranks)], parts, _PARTS, hovers, "share of the rank's time (%)")
+        ])
+        for part, column in ((part, part.replace(" ", "_")) for part in shown)
+    ]  # fmt: skip
+    traces, layout = parts_by_rank([*map(str, ranks)], parts, "share of the rank's time (%)")
     large = sorted((part for part in shown if 100 * sums[part] >= _MIN_PERCENT * whole), key=lambda part: -sums[part])
     words = ", ".join(f"{100 * sums[part] / whole:.0f} % {part}" for part in large)
     where = "device" if (busy["executor"] == "device").all() else "device, or on its threads where it has no device"
@@ -110,16 +126,15 @@ def overlap(table: pd.DataFrame) -> Figure:
     ranks = table["rank"].tolist()
     factor, unit = time_unit(float(table["communication_us"].max()))
     times = {"hidden": table["hidden_us"], "exposed": table["communication_us"] - table["hidden_us"]}
-    hovers = {
-        part: [
+    colors = {"hidden": COLORS["green"], "exposed": COLORS["vermillion"]}
+    parts = [
+        Part(part, colors[part], (values / factor).to_numpy(), [
             f"rank {rank}: {time_text(us)} {part}<br>of {time_text(whole)} of communication"
             for rank, us, whole in zip(ranks, values, table["communication_us"], strict=True)
-        ]
+        ])
         for part, values in times.items()
-    }
-    parts = {part: (values / factor).to_numpy() for part, values in times.items()}
-    colors = {"hidden": COLORS["green"], "exposed": COLORS["vermillion"]}
-    traces, layout = parts_by_rank([*map(str, ranks)], parts, colors, hovers, f"communication ({unit})")
+    ]  # fmt: skip
+    traces, layout = parts_by_rank([*map(str, ranks)], parts, f"communication ({unit})")
     share = 100 * float(table["hidden_us"].sum()) / total
     return drawn(traces, f"Computation hides {share:.0f} % of {time_text(total)} of communication", about, **layout)
 
@@ -152,14 +167,13 @@ def idle_breakdown(table: pd.DataFrame) -> Figure:
     labels = [_place(key if isinstance(key, tuple) else (key,), several=several) for key in wide.index]
     factor, unit = time_unit(float(wide.sum(axis=1).max()))
     causes = {cause: words for cause, words in _CAUSES.items() if cause in wide}
-    parts = {words: (wide[cause] / factor).to_numpy() for cause, (words, _) in causes.items()}
-    hovers = {
-        words: [
+    parts = [
+        Part(words, color, (wide[cause] / factor).to_numpy(), [
             f"{where} {label}: {time_text(us)} idle<br>{words}" for label, us in zip(labels, wide[cause], strict=True)
-        ]
-        for cause, (words, _) in causes.items()
-    }
-    traces, layout = parts_by_rank(labels, parts, dict(causes.values()), hovers, f"idle time ({unit})")
+        ])
+        for cause, (words, color) in causes.items()
+    ]  # fmt: skip
+    traces, layout = parts_by_rank(labels, parts, f"idle time ({unit})")
     layout["xaxis"]["title"] = {"text": where}
     total = float(wide.to_numpy().sum())
     whose = "streams are" if by_stream else "ranks are"
@@ -175,19 +189,6 @@ def idle_breakdown(table: pd.DataFrame) -> Figure:
 def _place(key: tuple[int, ...], *, several: bool) -> str:
     """Return the label of a rank or stream: its numbers, of which that of the device is left out if it says nothing."""
     return ", ".join(str(each) for at, each in enumerate(key) if several or at != 1)
-
-
-_IN_COLLECTIVES = {
-    "wait_us": ("wait for the last to arrive", COLORS["orange"]),
-    "transfer_us": ("transfer", COLORS["blue"]),
-    "excess_us": ("excess over the shortest transfer", COLORS["sky"]),
-    "wait_or_transfer_us": ("wait or transfer, not known", COLORS["light"]),
-    "beside_us": ("beside other work", COLORS["green"]),
-}
-_ABOVE = 240
-"""Pixels of the upper picture. Chosen; doubled, the lower one is off the screen."""
-_GAP = 80
-"""Pixels between both pictures: the axis of the upper one, and its title."""
 
 
 def collectives(table: pd.DataFrame) -> Figure:
@@ -209,45 +210,35 @@ def collectives(table: pd.DataFrame) -> Figure:
     about = "Above: time in collectives by rank. Below: share of the time in which a rank waits for another to arrive."
     if not len(table):
         return nothing("No communication between ranks was recorded", about)
-    from plotly.graph_objects import Heatmap
-
     by_rank = table.groupby("rank")[[*_IN_COLLECTIVES]].sum()
     ranks = [str(rank) for rank in by_rank.index]
     factor, unit = time_unit(float(by_rank.sum(axis=1).max()))
-    shown = {column: words for column, words in _IN_COLLECTIVES.items() if by_rank[column].any()}
-    parts = {words: (by_rank[column] / factor).to_numpy() for column, (words, _) in shown.items()}
-    hovers = {
-        words: [f"rank {rank}: {time_text(us)}<br>{words}" for rank, us in zip(ranks, by_rank[column], strict=True)]
-        for column, (words, _) in shown.items()
-    }
-    traces, layout = parts_by_rank(ranks, parts, dict(shown.values()), hovers, f"in collectives ({unit})")
-    picture, edges = _waiting(table, by_rank.index.to_numpy())
+    parts = [
+        Part(words, color, (by_rank[column] / factor).to_numpy(), [
+            f"rank {rank}: {time_text(us)}<br>{words}" for rank, us in zip(ranks, by_rank[column], strict=True)
+        ])
+        for column, (words, color) in _IN_COLLECTIVES.items()
+        if by_rank[column].any()
+    ]  # fmt: skip
+    traces, layout = parts_by_rank(ranks, parts, f"in collectives ({unit})")
+    share, edges = _waiting(table, by_rank.index.to_numpy())
     scale, time = time_unit(float(edges[-1]))
-    traces.append(
-        Heatmap(
-            x=(edges[1:] + edges[:-1]) / 2 / scale, y=ranks, z=picture.astype(np.float32), zmin=0, zmax=100,
-            colorscale=SEQUENTIAL, xaxis="x2", yaxis="y2",
-            hovertemplate=f"rank %{{y}}, %{{x:.4g}} {time}: waits %{{z:.0f}} % of the time<extra></extra>",
-        )
-    )  # fmt: skip
-    above = layout.pop("height", _ABOVE)
-    below = row_pixels(len(ranks))
-    height = above + _GAP + below
-    split, upper = below / height, (below + _GAP) / height
-    traces[-1].update(colorbar={**color_bar("waits (%)"), "y": 0, "yanchor": "bottom", "len": split})
-    layout["yaxis"] = {**layout["yaxis"], "domain": [upper, 1.0]}
+    height, upper, lower = one_above_the_other(layout.pop("height", _ABOVE), _GAP, row_pixels(len(ranks)))
+    hover = f"rank %{{y}}, %{{x:.4g}} {time}: waits %{{z:.0f}} % of the time"
+    scale_bar = {**color_bar("waits (%)"), "y": 0, "yanchor": "bottom", "len": lower["domain"][1]}
+    middles = (edges[1:] + edges[:-1]) / 2 / scale
+    below = {"zmin": 0, "zmax": 100, "xaxis": "x2", "yaxis": "y2", "colorbar": scale_bar}
+    traces.append(time_map(middles, ranks, share, hover, **below))
+    layout["yaxis"] = {**layout["yaxis"], "domain": upper["domain"]}
     layout["xaxis"] = {**layout["xaxis"], "anchor": "y"}
     if len(ranks) > MAX_BARS:
-        traces[0].update(colorbar={"y": 1, "yanchor": "top", "len": 1 - upper})
+        traces[0].update(colorbar={"y": 1, "yanchor": "top", "len": 1 - upper["domain"][0]})
     else:
         layout["legend"] = {"y": 1, "yanchor": "top", "traceorder": "reversed"}
     return drawn(
         traces, _finding(table), about, height=height,
         xaxis2={"anchor": "y2", "title": {"text": f"time since the job's first activity ({time})"}},
-        yaxis2={
-            **category_ticks(ranks), "domain": [0.0, split], "title": {"text": "rank"}, "anchor": "x2",
-        },
-        plot_bgcolor=EMPTY, **layout,
+        yaxis2={**category_ticks(ranks), **lower, "title": {"text": "rank"}}, plot_bgcolor=EMPTY, **layout,
     )  # fmt: skip
 
 
@@ -277,11 +268,6 @@ def _finding(table: pd.DataFrame) -> str:
         f"Ranks wait {time_text(wait)} for each other in {plural(count, 'collective')}, "
         f"and transfer {time_text(transfer)}{also}"
     )
-
-
-_NO_STEP = -1
-_GAPS_UP_TO = 64
-"""Ranks or steps between whose cells there is a line. Chosen: cells are 5 pixels then. Doubled, lines hide them."""
 
 
 def stragglers(result: Stragglers) -> Figure:

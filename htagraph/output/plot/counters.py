@@ -1,4 +1,4 @@
-"""Counters over time: queued kernels and copies, and bandwidths of copies."""
+"""Counters over time: queued kernels and copies, bandwidths of copies, memory in use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from htagraph.findings.phrases import time_text
 from htagraph.output.plot.raster import columns_of, highest_of_steps, mean_of_steps
@@ -14,7 +13,6 @@ from htagraph.output.plot.style import (
     COLORS,
     EMPTY,
     MAX_BARS,
-    SEQUENTIAL,
     category_ticks,
     color_bar,
     drawn,
@@ -22,6 +20,7 @@ from htagraph.output.plot.style import (
     nothing,
     plain,
     row_pixels,
+    time_map,
     time_unit,
 )
 from htagraph.trace.profiler_files.memory_timeline import CATEGORIES
@@ -40,6 +39,15 @@ _MAX_LINES = 3
 """Counters that are lines. Chosen: more hide each other. Doubled, jobs of one rank and many streams are a tangle."""
 _MAX_POINTS = 20_000
 """Points of all lines; chosen: a browser draws them at once. Doubled, twice the size of the file."""
+_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+_NO_RANK = -1
+"""Stands for the rank of a snapshot, which does not say whose it is."""
+_LINE_POINTS = 2000
+"""Points of a line. Chosen: more than a figure has pixels; of those between, the highest is kept. Doubled, files are
+twice as large and look the same."""
+_MAX_DEVICES = 2
+"""Devices that are lines. Chosen: each has two, which cross those of others. Doubled, eight lines cross."""
+_ABOUT = "Memory that the allocator has given out, as the profiler recorded it."
 
 
 def queue_length(table: pd.DataFrame) -> Figure:
@@ -102,7 +110,7 @@ def _drawn(
         words: what they are, for an axis and behind a number.
         texts: the title, and what is drawn.
     """
-    from plotly.graph_objects import Heatmap, Scatter
+    from plotly.graph_objects import Scatter
 
     device = "device" in table and int(table.groupby("rank")["device"].nunique().max()) > 1
     shown = [key for key in keys if key != "device" or device]
@@ -126,14 +134,11 @@ def _drawn(
         highest_of_steps(each["time_us"].to_numpy(), each[column].to_numpy(np.float64), edges) for each in rows.values()
     ])  # fmt: skip
     picture[picture == 0] = np.nan
-    labels = list(rows)
-    heat = Heatmap(
-        x=(edges[1:] + edges[:-1]) / 2 / factor, y=labels, z=picture.astype(np.float32), colorscale=SEQUENTIAL,
-        colorbar=color_bar(words[0]), hovertemplate=f"%{{y}}, %{{x:.4g}} {unit}: %{{z:.4g}}{words[1]}<extra></extra>",
-    )  # fmt: skip
+    hover, middles = f"%{{y}}, %{{x:.4g}} {unit}: %{{z:.4g}}{words[1]}", (edges[1:] + edges[:-1]) / 2 / factor
+    heat = time_map(middles, [*rows], picture, hover, colorbar=color_bar(words[0]))
     return drawn(
         [heat], texts[0], f"{texts[1]} Each cell: the highest in its time; none where that is 0.",
-        height=row_pixels(len(labels)), xaxis=time, yaxis=category_ticks(labels), plot_bgcolor=EMPTY,
+        height=row_pixels(len(rows)), xaxis=time, yaxis=category_ticks([*rows]), plot_bgcolor=EMPTY,
     )  # fmt: skip
 
 
@@ -144,17 +149,6 @@ def _label(shown: Sequence[str], keys: Sequence[str], key: tuple[object, ...]) -
         if name in shown
     ]
     return ", ".join(parts)
-
-
-_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
-_NO_RANK = -1
-"""Stands for the rank of a snapshot, which does not say whose it is."""
-_LINE_POINTS = 2000
-"""Points of a line. Chosen: more than a figure has pixels; of those between, the highest is kept. Doubled, files are
-twice as large and look the same."""
-_MAX_DEVICES = 2
-"""Devices that are lines. Chosen: each has two, which cross those of others. Doubled, eight lines cross."""
-_ABOUT = "Memory that the allocator has given out, as the profiler recorded it."
 
 
 def memory_timeline(result: pd.DataFrame | MemorySnapshot) -> Figure:
@@ -216,10 +210,8 @@ def _by_category(table: pd.DataFrame) -> Figure:
 
 
 def _by_device(table: pd.DataFrame) -> Figure:
-    (divisor, size), (factor, unit) = (
-        _size_unit(table["allocated_bytes"].max()),
-        time_unit(float(table["time_us"].max())),
-    )
+    divisor, size = _size_unit(table["allocated_bytes"].max())
+    factor, unit = time_unit(float(table["time_us"].max()))
     groups = {escaped(_place(*key)): each for key, each in table.groupby(["rank", "device"])}
     most = table.iloc[int(table["allocated_bytes"].to_numpy().argmax())]
     where = _place(most["rank"], most["device"])
@@ -227,36 +219,26 @@ def _by_device(table: pd.DataFrame) -> Figure:
         f"Memory in use peaks at {_size(float(most['allocated_bytes']))} ({where}, "
         f"at {time_text(float(most['time_us']))})"
     )
-    time = {
-        "title": {
-            "text": f"time since the first recorded one ({unit})"
-            if (table["rank"] < 0).all()
-            else f"time since the job's first activity ({unit})"
-        }
-    }
+    since = "the first recorded one" if (table["rank"] < 0).all() else "the job's first activity"
+    time = {"title": {"text": f"time since {since} ({unit})"}}
     if len(groups) <= _MAX_DEVICES:
         lines = [line for at, each in enumerate(groups.items()) for line in _lines(*each, (divisor, factor), at)]
         axis = {"title": {"text": size}, "rangemode": "tozero"}
         return drawn(lines, finding, _ABOUT, xaxis=time, yaxis=axis, showlegend=True, hovermode="x unified",
                      legend={"orientation": "v"})  # fmt: skip
-    from plotly.graph_objects import Heatmap
-
     edges = columns_of(float(table["time_us"].min()), float(table["time_us"].max()), len(groups))
-    picture = np.array([_mean_of(each, edges) for each in groups.values()]) / divisor
-    heat = Heatmap(
-        x=(edges[1:] + edges[:-1]) / 2 / factor, y=[*groups], z=picture.astype(np.float32), colorscale=SEQUENTIAL,
-        colorbar=color_bar(size), hovertemplate=f"%{{y}}, %{{x:.4g}} {unit}: %{{z:.4g}} {size}<extra></extra>",
-    )  # fmt: skip
+    picture = np.array([
+        mean_of_steps(each["time_us"].to_numpy(), each["allocated_bytes"].to_numpy(np.float64), edges)
+        for each in groups.values()
+    ]) / divisor  # fmt: skip
+    hover, middles = f"%{{y}}, %{{x:.4g}} {unit}: %{{z:.4g}} {size}", (edges[1:] + edges[:-1]) / 2 / factor
+    heat = time_map(middles, [*groups], picture, hover, colorbar=color_bar(size))
     about = f"{_ABOUT} Each cell: the mean over its time."
     return drawn([heat], finding, about, height=row_pixels(len(groups)), xaxis=time, yaxis=category_ticks([*groups]))
 
 
 def _place(rank: object, device: object) -> str:
     return plain(str(device)) if rank == _NO_RANK else f"rank {rank}, {plain(str(device))}"
-
-
-def _mean_of(table: pd.DataFrame, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return mean_of_steps(table["time_us"].to_numpy(), table["allocated_bytes"].to_numpy(np.float64), edges)
 
 
 def _lines(label: str, table: pd.DataFrame, units: tuple[float, float], number: int) -> list[Any]:

@@ -16,6 +16,7 @@ from htagraph.output.plot.style import (
     DIVERGING,
     GREY,
     KIND_COLORS,
+    NAME_LETTERS,
     color_bar,
     drawn,
     escaped,
@@ -58,8 +59,6 @@ _NAMED_RANKS = 64
 _CLEAR = 1.05
 """Slowest rank's mean over the fastest's from which a title says that it is slower. Chosen: kernels of one device
 differ by less. Doubled, differences of 5 to 110 % are not named."""
-_TITLE_NAME = 60
-"""Letters of a name in a title. Doubled, it may fill two lines."""
 _NO_NAME = "(no name)"
 _OUTSIDE = {"module": "outside all modules and annotations", "operator": "outside all operators"}
 _ON_HOSTS = frozenset({"op", "host_communication"})
@@ -67,6 +66,16 @@ _BY_KIND = ("kind", "name")
 _TILE_LETTERS, _TILE_LINE = 32, 18
 """Letters of the label of a tile, and of a line of it. Chosen: plotly leaves out labels that do not fit. Doubled, most
 tiles have none."""
+_MAX_MARKER_SIZE = 40
+"""Pixels of the point of the operator with the most time; chosen. Doubled, points hide each other."""
+_MAX_POINTS = 3000
+"""Points, those with most time. Chosen: a browser draws them at once. Doubled, small ones hide large ones."""
+_DECADE = 10.0
+"""Factor by which roofs are drawn beyond the points and the ridge."""
+_BOUNDS = {
+    "compute": ("compute-bound", COLORS["blue"]), "memory": ("memory-bound", COLORS["orange"]),
+    "": ("peaks unknown", COLORS["green"]),
+}  # fmt: skip
 
 
 def kernel_breakdown(table: pd.DataFrame) -> Figure:
@@ -250,7 +259,7 @@ def _treemap(table: pd.DataFrame, levels: Sequence[str], value: str, what: str, 
     sums = sums[sums > 0].sort_values(ascending=False, kind="stable")
     kinds = dict(zip(table["name"], table["kind"], strict=True))
     tiles = _Tiles(sums, levels, kinds)
-    first = [plain(short_name(str(name)), _TITLE_NAME) or _NO_NAME for name in sums.index[0]]
+    first = [plain(short_name(str(name)), NAME_LETTERS) or _NO_NAME for name in sums.index[0]]
     name = " > ".join(first) if len(levels) > len(_BY_KIND) else first[-1]
     finding = f"Most {what}: {name}, {100 * float(sums.iloc[0]) / total:.0f} % of {time_text(total)}"
     whole = Treemap(
@@ -334,18 +343,6 @@ class _Tiles:
 
     def _words(self) -> list[str]:
         return [{"name": "kernel"}.get(level, level) for level in self._levels]
-
-
-_MAX_MARKER_SIZE = 40
-"""Pixels of the point of the operator with the most time; chosen. Doubled, points hide each other."""
-_MAX_POINTS = 3000
-"""Points, those with most time. Chosen: a browser draws them at once. Doubled, small ones hide large ones."""
-_DECADE = 10.0
-"""Factor by which roofs are drawn beyond the points and the ridge."""
-_BOUNDS = {
-    "compute": ("compute-bound", COLORS["blue"]), "memory": ("memory-bound", COLORS["orange"]),
-    "": ("peaks unknown", COLORS["green"]),
-}  # fmt: skip
 
 
 def roofline(table: pd.DataFrame) -> Figure:

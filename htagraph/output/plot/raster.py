@@ -29,6 +29,13 @@ _MAX_CELLS = 100_000
 """Cells of a picture. Chosen: they take about 0.6 MB in a file. Doubled, twice that."""
 _MIN_COLUMNS = 100
 """Columns that are left to pictures of many rows. Doubled, a job of 4,096 ranks takes 5 MB."""
+_BOUNDS_US = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6)
+"""Lower ends, µs. Chosen: half a decade, so that all of them have a label of their own at a width of 700 pixels."""
+CLASS_LABELS = [
+    "0", "< 1 µs", "1 µs", "3 µs", "10 µs", "30 µs", "100 µs", "300 µs", "1 ms", "3 ms", "10 ms", "30 ms", "100 ms",
+    "300 ms", "1 s",
+]  # fmt: skip
+"""Of the classes: what belongs to them is at least that long."""
 
 
 def columns_of(begin: float, end: float, rows: int) -> npt.NDArray[np.float64]:
@@ -131,15 +138,6 @@ def _beyond(moments: Array, edges: Array) -> npt.NDArray[np.float64]:
     sums = np.concatenate(([0.0], np.cumsum(moments)))
     before = np.searchsorted(moments, edges)
     return np.asarray(before * edges - sums[before], np.float64)
-
-
-_BOUNDS_US = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6)
-"""Lower ends, µs. Chosen: half a decade, so that all of them have a label of their own at a width of 700 pixels."""
-CLASS_LABELS = [
-    "0", "< 1 µs", "1 µs", "3 µs", "10 µs", "30 µs", "100 µs", "300 µs", "1 ms", "3 ms", "10 ms", "30 ms", "100 ms",
-    "300 ms", "1 s",
-]  # fmt: skip
-"""Of the classes: what belongs to them is at least that long."""
 
 
 def counts_of(times: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,34 +20,11 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Bar, Figure, Heatmap, Scatter
 
 __all__ = [
-    "AFTER",
-    "BEFORE",
-    "COLORS",
-    "DIVERGING",
-    "EMPTY",
-    "GREY",
-    "KIND_COLORS",
-    "MAX_BARS",
-    "SEQUENTIAL",
-    "axis_labels",
-    "category_map",
-    "category_ticks",
-    "color_bar",
-    "drawn",
-    "escaped",
-    "heading",
-    "hover_name",
-    "legend_of",
-    "nothing",
-    "parts_by_rank",
-    "plain",
-    "rank_axis",
-    "row_labels",
-    "row_pixels",
-    "text_color",
-    "time_unit",
-    "unique_labels",
-]
+    "AFTER", "BEFORE", "COLORS", "DIVERGING", "EMPTY", "GREY", "KIND_COLORS", "MAX_BARS", "NAME_LETTERS", "SEQUENTIAL",
+    "Part", "axis_labels", "category_map", "category_ticks", "color_bar", "drawn", "escaped", "heading", "hover_name",
+    "legend_of", "nothing", "one_above_the_other", "parts_by_rank", "plain", "rank_axis", "row_labels", "row_pixels",
+    "text_color", "time_map", "time_unit", "unique_labels",
+]  # fmt: skip
 
 GREY = "#767676"
 """Of text and lines. Chosen: its contrast is 4.5 to 1 on white and on black, so that one figure suits both."""
@@ -82,6 +59,21 @@ _UNITS = ((1e6, 1e6, "s"), (1e3, 1e3, "ms"), (0.0, 1.0, "µs"))
 _DARK_LUMINANCE = 0.35
 """Relative luminance below which text on a colour is white. Chosen: only blue, brown and vermillion are darker than
 that. Doubled, white text stands on orange."""
+NAME_LETTERS = 60
+"""Letters of a name in a legend, in a title, or where one points at a small cell. Chosen: longer names push the figure
+aside, and fill two lines of a title. Doubled, two pies do not fit."""
+_AXIS_LETTERS = 34
+"""Letters of a name beside an axis. Chosen: a third of a figure 700 pixels wide. Doubled, they leave no room."""
+_HOVER_LETTERS = 480
+"""Letters of a name where one points. Chosen: six lines hold the name of nearly every kernel. Doubled, names of
+templates cover what they are shown beside."""
+_HOVER_LINE = 80
+"""Letters of a line of it. Doubled, it is wider than a figure."""
+_NO_LETTERS = {ord("<"): "&lt;", ord(">"): "&gt;", ord("&"): "&amp;", ord("$"): "&#36;"}
+_MAX_TICKS = 40
+"""Labels beside the rows of a picture. Chosen: rows are 22 pixels high then, and letters 12. Doubled, labels touch."""
+_MAX_RANKS = 24
+"""Labels below the ranks of a picture. Chosen: four digits each do not touch at a width of 700. Doubled, they do."""
 
 
 def drawn(traces: Iterable[Any], finding: str, about: str, **layout: Any) -> Figure:  # noqa: ANN401 - plotly's options
@@ -179,19 +171,7 @@ def _template() -> dict[str, Any]:
     }  # fmt: skip
 
 
-_MAX_LETTERS = 60
-"""Letters of a name in a legend. Chosen: longer names push the figure aside. Doubled, two pies do not fit."""
-_AXIS_LETTERS = 34
-"""Letters of a name beside an axis. Chosen: a third of a figure 700 pixels wide. Doubled, they leave no room."""
-_HOVER_LETTERS = 480
-"""Letters of a name where one points. Chosen: six lines hold the name of nearly every kernel. Doubled, names of
-templates cover what they are shown beside."""
-_HOVER_LINE = 80
-"""Letters of a line of it. Doubled, it is wider than a figure."""
-_NO_LETTERS = {ord("<"): "&lt;", ord(">"): "&gt;", ord("&"): "&amp;", ord("$"): "&#36;"}
-
-
-def unique_labels(names: Iterable[str], letters: int = _MAX_LETTERS) -> dict[str, str]:
+def unique_labels(names: Iterable[str], letters: int = NAME_LETTERS) -> dict[str, str]:
     """Return a label for each name: without signature, cut to what a legend holds, and different for each name.
 
     plotly makes one item of those that have one label. Names whose labels would be equal are numbered, in the order in
@@ -265,47 +245,80 @@ def escaped(text: str) -> str:
     return text.translate(_NO_LETTERS)
 
 
-_MAX_TICKS = 40
-"""Labels beside the rows of a picture. Chosen: rows are 22 pixels high then, and letters 12. Doubled, labels touch."""
-_MAX_RANKS = 24
-"""Labels below the ranks of a picture. Chosen: four digits each do not touch at a width of 700. Doubled, they do."""
+class Part(NamedTuple):
+    """What each rank or stream has of one part of a whole."""
+
+    word: str
+    color: str
+    values: npt.NDArray[np.float64]
+    """One for each rank."""
+    hover: Sequence[str]
+    """What to show where one points, for each rank, as markup."""
 
 
 def parts_by_rank(
-    labels: Sequence[str],
-    parts: Mapping[str, npt.NDArray[np.float64]],
-    colors: Mapping[str, str],
-    hovers: Mapping[str, Sequence[str]],
-    unit: str,
+    labels: Sequence[str], parts: Sequence[Part], unit: str
 ) -> tuple[list[Bar | Heatmap], dict[str, Any]]:
     """Return traces and layout of parts that add up for each rank: stacked bars, or of many ranks a heat map.
 
     Args:
         labels: of the ranks or streams, as markup.
-        parts: values by the name of the part, one for each label.
-        colors: by the name of the part.
-        hovers: what to show where one points, by the name of the part, as markup.
+        parts: from the bottom of a bar to its top.
         unit: of the values, for the axis.
     """
     from plotly.graph_objects import Bar, Heatmap
 
     if len(labels) <= MAX_BARS:
         bars = [
-            Bar(
-                name=part, x=[*labels], y=values, marker_color=colors[part], hovertext=[*hovers[part]],
-                hoverinfo="text",
-            )
-            for part, values in parts.items()
-        ]  # fmt: skip
+            Bar(name=word, x=[*labels], y=values, marker_color=color, hovertext=[*hover], hoverinfo="text")
+            for word, color, values, hover in parts
+        ]
         return bars, {
             "barmode": "stack", "yaxis": {"title": {"text": unit}}, "xaxis": rank_axis(labels), "bargap": 0.25,
             "showlegend": True, "legend": {"traceorder": "reversed"},
         }  # fmt: skip
     heat = Heatmap(
-        x=[*labels], y=[*parts], z=np.array([*parts.values()]), hovertext=[hovers[part] for part in parts],
-        hoverinfo="text", colorscale=SEQUENTIAL, colorbar=color_bar(unit),
+        x=[*labels], y=[part.word for part in parts], z=np.array([part.values for part in parts]),
+        hovertext=[part.hover for part in parts], hoverinfo="text", colorscale=SEQUENTIAL, colorbar=color_bar(unit),
     )  # fmt: skip
     return [heat], {"xaxis": rank_axis(labels), "yaxis": {"autorange": "reversed"}, "height": 120 + 36 * len(parts)}
+
+
+def time_map(
+    x: npt.NDArray[np.float64],
+    labels: Sequence[str],
+    values: npt.NDArray[Any],
+    hover: str,
+    **more: Any,  # noqa: ANN401 - plotly's options
+) -> Heatmap:
+    """Return a picture of values by row and column of time.
+
+    Args:
+        x: middles of the columns.
+        labels: of the rows, as markup; no two are the same.
+        values: by row and column; NaN for none.
+        hover: plotly's template of what to show where one points.
+        **more: plotly's options of the trace.
+    """
+    from plotly.graph_objects import Heatmap
+
+    return Heatmap(
+        x=x, y=[*labels], z=values.astype(np.float32), colorscale=SEQUENTIAL,
+        hovertemplate=f"{hover}<extra></extra>", **more,
+    )  # fmt: skip
+
+
+def one_above_the_other(above: int, gap: int, below: int) -> tuple[int, dict[str, Any], dict[str, Any]]:
+    """Return the height of a figure of two pictures, and the options of the axes of y of the upper and the lower one.
+
+    Args:
+        above: pixels of the upper picture.
+        gap: pixels between both.
+        below: pixels of the lower picture.
+    """
+    height = above + gap + below
+    upper = {"domain": [(below + gap) / height, 1.0], "anchor": "x"}
+    return height, upper, {"domain": [0.0, below / height], "anchor": "x2"}
 
 
 def rank_axis(labels: Sequence[str], title: str = "rank") -> dict[str, Any]:

@@ -1,12 +1,11 @@
-"""The timeline: what every stream of every rank does, as one picture."""
+"""Pictures of time: what every stream of every rank does, and the critical path over steps and ranks."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import DEVICE_WORK, ActivityKind, of_kinds
@@ -19,12 +18,14 @@ from htagraph.output.plot.style import (
     EMPTY,
     KIND_COLORS,
     MAX_BARS,
+    NAME_LETTERS,
     category_map,
     category_ticks,
     drawn,
     escaped,
     legend_of,
     nothing,
+    one_above_the_other,
     plain,
     row_pixels,
     time_unit,
@@ -47,10 +48,15 @@ _KINDS = {
 _WORDS = [*_KINDS]
 _NAMED_CELLS = 20_000
 """Cells that say the name of what runs there. Chosen: they take 2 MB. Doubled, 4 MB."""
-_NAME_LETTERS = 60
-"""Letters of such a name. Doubled, so are these megabytes."""
 _LABEL_LETTERS = 30
 """Letters of a thread's name beside the axis. Doubled, names of threads leave little room for time."""
+_LEAST_IN_LEGEND = 0.001
+"""Share of the path from which a category has a line in the legend. Chosen: less is no pixel of a bar. Doubled, the
+same."""
+_GAP = 70
+"""Pixels between both pictures: the axis of the upper one."""
+_ABOVE = 260
+"""Pixels of the upper picture. Chosen; doubled, the strip is off the screen."""
 
 
 def timeline(graph: DependencyGraph) -> Figure:
@@ -91,12 +97,14 @@ def timeline(graph: DependencyGraph) -> Figure:
     places = [graph.lanes[int(lanes[at])] for at in order]
     devices = Counter(rank for rank, _ in {(each.rank, each.device) for each in places})
     labels = _unlike([_label(each, several=devices[each.rank] > 1) for each in places])
-    heat = category_map(
-        (edges[1:] + edges[:-1]) / 2 / factor, labels, codes, [KIND_COLORS[kind] for kind in _WORDS],
-        _hover(graph, rows, running(row, start, end, edges, len(lanes)), labels, mostly)
-        if mostly.size <= _NAMED_CELLS
-        else f"%{{y}}, %{{x:.4g}} {unit}<extra></extra>",
-    )  # fmt: skip
+    hover: list[list[str]] | str = f"%{{y}}, %{{x:.4g}} {unit}<extra></extra>"
+    if mostly.size <= _NAMED_CELLS:
+        which = running(row, start, end, edges, len(lanes))
+        lines = [[f"{label}: busy {100 * share:.0f} %" for share in of_row]
+                 for label, of_row in zip(labels, mostly.tolist(), strict=True)]  # fmt: skip
+        hover = _with_names(graph, np.where(which >= 0, rows[which], -1), lines)
+    colors = [KIND_COLORS[kind] for kind in _WORDS]
+    heat = category_map((edges[1:] + edges[:-1]) / 2 / factor, labels, codes, colors, hover)
     used = {_WORDS[int(each)]: KIND_COLORS[_WORDS[int(each)]] for each in np.unique(codes[~np.isnan(codes)])}
     ranks, length = len(np.unique(acts.rank[rows])), float(end.max() - start.min())
     busy = 100 * float(mostly.mean())
@@ -138,34 +146,23 @@ def _unlike(labels: list[str]) -> list[str]:
     return [label if alike[label] == 1 else f"{label} ({number})" for number, label in enumerate(labels)]
 
 
-def _hover(graph: DependencyGraph, rows: Array, which: Array, labels: list[str], busy: Array) -> list[list[str]]:
-    """Return what to show at each cell: where it is, how busy, and in small pictures the name of what runs."""
-    name = graph.activities.name[rows]
-    texts: dict[int, str] = {}
+def _with_names(graph: DependencyGraph, activity: Array, lines: list[list[str]]) -> list[list[str]]:
+    """Return what to show at each cell: its line and, where an activity runs, its name below.
 
-    def words(at: int, share: float, label: str) -> str:
-        line = f"{label}: busy {100 * share:.0f} %"
-        if at < 0:
-            return line
-        if name[at] not in texts:
-            texts[name[at]] = escaped(plain(short_name(graph.names[name[at]]), _NAME_LETTERS))
-        return f"{line}<br>{texts[name[at]]}"
-
+    Args:
+        graph: the job.
+        activity: what runs in each cell, by row and column; -1 for nothing.
+        lines: what is said of each cell.
+    """
+    names = graph.activities.name
+    texts = {
+        number: f"<br>{escaped(plain(short_name(graph.names[number]), NAME_LETTERS))}"
+        for number in np.unique(names[activity[activity >= 0]]).tolist()
+    }
     return [
-        [words(int(at), float(share), label) for at, share in zip(which[row], busy[row], strict=True)]
-        for row, label in enumerate(labels)
+        [line + (texts[int(names[at])] if at >= 0 else "") for line, at in zip(row, of_row.tolist(), strict=True)]
+        for row, of_row in zip(lines, activity, strict=True)
     ]
-
-
-"""Cells of the strip that say the name of what runs there. Chosen: they take 2 MB. Doubled, 4 MB."""
-"""Letters of such a name. Doubled, so are these megabytes."""
-_LEAST_IN_LEGEND = 0.001
-"""Share of the path from which a category has a line in the legend. Chosen: less is no pixel of a bar. Doubled, the
-same."""
-_GAP = 70
-"""Pixels between both pictures: the axis of the upper one."""
-_ABOVE = 260
-"""Pixels of the upper picture. Chosen; doubled, the strip is off the screen."""
 
 
 def critical_path(path: CriticalPath) -> Figure:
@@ -189,17 +186,14 @@ def critical_path(path: CriticalPath) -> Figure:
         return nothing("No work was recorded: there is no critical path", about)
     bars, unit = _composition(path)
     strip, ranks, time = _strip(path)
-    below = row_pixels(len(ranks))
-    height = _ABOVE + _GAP + below
+    height, upper, lower = one_above_the_other(_ABOVE, _GAP, row_pixels(len(ranks)))
     return drawn(
         [*bars, strip], _finding(path), about, height=height, barmode="stack", showlegend=True, bargap=0.2,
         legend={"traceorder": "reversed"},
         xaxis={"type": "category", "title": {"text": "step"}, "anchor": "y", "showgrid": False},
-        yaxis={"title": {"text": f"on the path ({unit})"}, "domain": [(below + _GAP) / height, 1.0], "anchor": "x"},
+        yaxis={"title": {"text": f"on the path ({unit})"}, **upper},
         xaxis2={"anchor": "y2", "title": {"text": f"time since the job's first activity ({time})"}},
-        yaxis2={
-            **category_ticks(ranks), "domain": [0.0, below / height], "anchor": "x2", "title": {"text": "rank"},
-        },
+        yaxis2={**category_ticks(ranks), **lower, "title": {"text": "rank"}},
     )  # fmt: skip
 
 
@@ -264,33 +258,15 @@ def _strip(path: CriticalPath) -> tuple[Heatmap, list[str], str]:
     codes = longest(row, start, end, parts.category, edges)
     labels = ["between" if each < 0 else str(each) for each in ranks.tolist()]
     which = running(row, start, end, edges, len(ranks))
+    named = (which >= 0) & ~np.isnan(codes) & (which.size <= _NAMED_CELLS)
+    lines = [
+        ["" if np.isnan(code) else f"rank {label}: mostly {_words(CATEGORIES[int(code)])}" for code in of_row]
+        for label, of_row in zip(labels, codes.tolist(), strict=True)
+    ]
+    hover = _with_names(graph, np.where(named, parts.activity[which], -1), lines)
     factor, unit = time_unit(float(end.max()))
     colors = [KIND_COLORS[category] for category in CATEGORIES]
     middles = (edges[1:] + edges[:-1]) / 2 / factor
-    strip = category_map(middles, labels, codes, colors, _names(path, which, labels, codes))
+    strip = category_map(middles, labels, codes, colors, hover)
     strip.update(xaxis="x2", yaxis="y2")
     return strip, labels, unit
-
-
-def _names(
-    path: CriticalPath, which: npt.NDArray[np.int64], labels: list[str], codes: npt.NDArray[np.float64]
-) -> list[list[str]]:
-    """Return what to show at each cell: rank, category and, of small pictures, the name of the activity."""
-    parts, graph = path.segments, path.graph
-    name = graph.activities.name[parts.activity]
-    known: dict[Any, str] = {}
-
-    def words(at: int, code: float, rank: str) -> str:
-        if np.isnan(code):
-            return ""
-        line = f"rank {rank}: mostly {_words(CATEGORIES[int(code)])}"
-        if at < 0 or which.size > _NAMED_CELLS:
-            return line
-        if name[at] not in known:
-            known[name[at]] = escaped(plain(short_name(graph.names[name[at]]), _NAME_LETTERS))
-        return f"{line}<br>{known[name[at]]}"
-
-    return [
-        [words(int(at), float(code), labels[row]) for at, code in zip(which[row], codes[row], strict=True)]
-        for row in range(len(labels))
-    ]

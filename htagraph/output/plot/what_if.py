@@ -13,6 +13,7 @@ from htagraph.output.plot.style import (
     BEFORE,
     COLORS,
     GREY,
+    NAME_LETTERS,
     axis_labels,
     drawn,
     hover_name,
@@ -38,6 +39,15 @@ _LEAST_CHANGE = 0.005
 changes of 0.5 to 1 % are called none."""
 _MAX_NOTES = 2
 """Notes on the prediction below the title; chosen: they are the most important. Doubled, they push the figure down."""
+_ROWS = 12
+"""Contributions that are drawn apart, the largest; all others are one. Chosen: they fit a screen without scrolling.
+Doubled, most rows are too small to see."""
+_NONE = "none"
+"""What `Diff.summary` calls time that belongs to no operator, kernel or module."""
+_ROOM = 0.08
+"""Share of the axis beyond both ends. Chosen; doubled, the changes are smaller."""
+_OPPORTUNITIES = 25
+"""Opportunities that are drawn, the largest. Chosen: they fit a screen. Doubled, one scrolls."""
 
 
 def what_if(outcome: Outcome) -> Figure:
@@ -200,15 +210,6 @@ def _band(table: pd.DataFrame, recorded: float, factor: float) -> list[Any]:
     ]
 
 
-_ROWS = 12
-"""Contributions that are drawn apart, the largest; all others are one. Chosen: they fit a screen without scrolling.
-Doubled, most rows are too small to see."""
-_NONE = "none"
-"""What `Diff.summary` calls time that belongs to no operator, kernel or module."""
-_ROOM = 0.08
-"""Share of the axis beyond both ends. Chosen; doubled, the changes are smaller."""
-
-
 def diff(
     result: Diff, *, by: Literal["rank", "category", "edge", "operator", "kernel", "module"] = "operator"
 ) -> Figure:
@@ -299,12 +300,6 @@ def _signed(us: float) -> str:
     return f"{'+' if us > 0 else ''}{time_text(us)}"
 
 
-_OPPORTUNITIES = 25
-"""Opportunities that are drawn, the largest. Chosen: they fit a screen. Doubled, one scrolls."""
-_TITLE_NAME = 60
-"""Letters of a name in a title. Doubled, it may fill two lines."""
-
-
 def opportunities(table: pd.DataFrame) -> Figure:
     """Return the figure of what could be gained: bars from the recorded time back, each below its ceiling.
 
@@ -347,7 +342,7 @@ def opportunities(table: pd.DataFrame) -> Figure:
             )
         )  # fmt: skip
     first = shown.iloc[0]
-    name = plain(names[0], _TITLE_NAME)
+    name = plain(names[0], NAME_LETTERS)
     finding = (
         f"Largest gain: {time_text(float(first['gain_us']))} ({first['gain_percent']:.0f} % of the job) if "
         f"{name} took no time"

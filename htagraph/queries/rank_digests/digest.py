@@ -28,7 +28,6 @@ from htagraph.graph.construction.activities import RankPart
 from htagraph.graph.construction.build import TEXTS
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage.saved import are_within, pack, unpack
-from htagraph.queries.contract import terminal_skeleton
 from htagraph.queries.rank_digests.kept import (
     KeptRows,
     WorkSums,
@@ -38,7 +37,7 @@ from htagraph.queries.rank_digests.kept import (
     own_tables,
     work_sums,
 )
-from htagraph.queries.skeleton import Skeleton
+from htagraph.queries.skeleton import Skeleton, terminal_skeleton
 from htagraph.queries.time_classes import END, LAST, START, TimeClasses
 from htagraph.queries.weights import NEVER, initial, own_time, weighed
 

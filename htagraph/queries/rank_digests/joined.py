@@ -29,15 +29,18 @@ from htagraph.graph.evidence.recordings import uneven_recordings
 from htagraph.graph.matches import with_joins
 from htagraph.graph.rules.collective import collective
 from htagraph.graph.rules.p2p import p2p
-from htagraph.queries.contract import members_of
 from htagraph.queries.rank_digests.digest import Criteria, RankDigest
-from htagraph.queries.skeleton import Skeleton
+from htagraph.queries.skeleton import Skeleton, members_of
 from htagraph.queries.time_classes import END, LAST, START, Parts, TimeClasses
 from htagraph.queries.weights import initial, own_time
 from htagraph.trace.columns import SparseColumn
 from htagraph.trace.kineto.events.base import parse_ranks
 
 __all__ = ["JoinedGraph", "joined_graph", "missing_ranks", "skeleton_of"]
+
+_MOST_RANKS = 1 << 20
+"""The most ranks that a file is believed to be one of. Chosen: ten times the largest jobs; a damaged number must not
+take all memory. Doubled, nothing changes in healthy files."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,11 +262,6 @@ def _of_communication(graph: DependencyGraph, criteria: Criteria, own: Array) ->
         lag.multiply(time.edges, np.maximum(graph.edges.lag[time.edges] - time.fixed, 0), number)
     lag.mask[lag.amount == 0] = 0
     return lag.mask[own], lag.amount[own], lag.rest[own]
-
-
-_MOST_RANKS = 1 << 20
-"""The most ranks that a file is believed to be one of. Chosen: ten times the largest jobs; a damaged number must not
-take all memory. Doubled, nothing changes in healthy files."""
 
 
 def missing_ranks(graph: DependencyGraph) -> tuple[int, ...]:

@@ -35,6 +35,9 @@ _OF_CALLS: Final = ("concrete_inputs", "input_dims", "input_type")
 _NAMELESS: Final = ("send_recv", "")
 """What the names of kernels of batched sends and receives say: only the calls around their launch say more."""
 
+ALL_NAMES: Final = -1
+"""Stands for all names together, where others are numbers from 0 on."""
+
 
 class KeptRows(NamedTuple):
     """Rows of a rank's activities, ascending."""
@@ -226,10 +229,6 @@ def _about_the_job(header: Header, *, whole: bool) -> Header:
     return Header.model_construct(
         device_properties=devices, distributed_info=info, host_name=header.host_name, job_name=header.job_name
     )
-
-
-ALL_NAMES: Final = -1
-"""Stands for all names together, where others are numbers from 0 on."""
 
 
 class WorkSums(NamedTuple):

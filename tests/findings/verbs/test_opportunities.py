@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from htagraph.findings.verbs.opportunities import sentences
-from htagraph.output.wording.opportunities import TITLES, titles
 from tests.findings.claims_by_hand import gain
 
 
@@ -17,11 +16,6 @@ def test_a_gain_is_named_with_its_note_and_a_command() -> None:
     assert first.endswith("The first one counts all inside it. Gains overlap and do not add up.")
     assert second.startswith("Half the time of operator aten::mm saves 30.0 µs per step.")
     assert second.endswith(": htagraph what-if x --scale op=aten::mm:0.5")
-
-
-def test_a_title_says_what_times_are_divided_by() -> None:
-    assert "times per step of 10" in titles(10)["opportunities"]
-    assert titles(0) == titles(1) == TITLES
 
 
 def test_where_nothing_gains_that_is_said() -> None:

@@ -7,13 +7,10 @@ from collections import defaultdict
 from decimal import Decimal
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import htagraph as hg
-from htagraph.output.export.path_tracks import NEXT_CRITICAL, next_critical, path_slices, stretches, us_texts, waits
+from htagraph.output.export.path_tracks import NEXT_CRITICAL, next_critical, path_slices, stretches, waits
 from htagraph.output.export.trace_writer import slice_rows, us
 from tests.reach import DATA, graph_of
 from tests.strategies import load, op
@@ -88,14 +85,6 @@ def test_a_wait_points_to_what_its_rank_waited_for() -> None:
 
 def as_float(event: dict[str, Any]) -> dict[str, Any]:
     return event | {"dur": float(event["dur"])}
-
-
-@given(st.lists(st.integers(-(2**62), 2**62), max_size=10))
-@settings(max_examples=50)
-def test_many_times_become_the_texts_of_each(times: list[int]) -> None:
-    assert us_texts(np.array(times, np.int64)) == [
-        str(us(time)) if time % 1000 else str(time // 1000) for time in times
-    ]
 
 
 @pytest.mark.parametrize("ranks", [None, [1]])

@@ -19,9 +19,19 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph import DependencyGraph
 from htagraph.core.errors import TraceError
+from htagraph.graph.activities import Lane
 from htagraph.output.export.originals import MetSlices
-from htagraph.output.export.perfetto import counters_to_perfetto, to_perfetto
-from htagraph.output.scene import nesting_tracks
+from htagraph.output.export.perfetto import (
+    Job,
+    bandwidths,
+    counters_to_perfetto,
+    lane_order,
+    memory,
+    queues,
+    to_perfetto,
+)
+from htagraph.output.export.trace_writer import slice_rows
+from htagraph.output.scene import Slices, nesting_tracks
 from tests.damage import healthy, kineto_text
 from tests.reach import DATA, DATASETS, JOBS, LARGE_BYTES, SHARED, graph_of, label
 from tests.strategies import COMPUTE, kernel, launch, load, op
@@ -398,3 +408,58 @@ def test_perfetto_reads_names_that_end_in_a_backslash(tmp_path: Path) -> None:
     assert perfetto.complaints() == []
     names = {name.replace("\\\\", "\\") for (name,) in perfetto.rows("select name from slice")}  # as it shows them
     assert {"C:\\dir\\ ", "b"} <= names
+
+
+def test_activities_are_slices_with_their_numbers_and_their_time_on_the_path() -> None:
+    acts = pd.DataFrame({"name": ["a", "b", "a"], "duration_ns": [5, 7, 1], "lane": ["x", "y", "x"]})
+    graph = hg.DependencyGraph.from_frames(acts, pd.DataFrame({"source": [0, 1], "target": [1, 2]}))
+    job = Job.of(graph, "o.json")
+    slices, *names = job.activities(0, np.array([0, 7_000, 0]), " there")
+    assert isinstance(slices, Slices)
+    read = json.loads(b"[" + bytes(slice_rows(slices).joined) + b"]")
+    assert [event["name"] for event in read] == ["a", "b", "a"]
+    assert [event["args"] for event in read] == [{"activity": 0}, {"activity": 1, "critical_us": 7}, {"activity": 2}]
+    assert [event["tid"] for event in read] == [1, 2, 1]
+    assert [event["args"]["name"] for event in names if isinstance(event, dict)] == ["rank 0 there", "x", "y"]
+
+
+def test_main_threads_come_first_and_streams_last() -> None:
+    lanes = (Lane(1, 5, 5), Lane(0, 0, 7, device=0, stream=7), Lane(0, 4, 9), Lane(0, 4, 4))
+    assert sorted(range(-1, 4), key=lambda at: lane_order(lanes, at)) == [-1, 3, 2, 1, 0]
+
+
+def job_of(path: Path) -> Job:
+    return Job.of(graph_of(path), "o.json")
+
+
+def test_every_row_of_the_tables_is_a_value() -> None:
+    job = job_of(DATA / "demo")
+    lengths, copies = hg.queue_length(job.graph), hg.memory_bandwidth(job.graph)
+    found = list(queues(lengths, job))
+    assert sum(len(each) for each in found) == len(lengths)
+    assert len(found) == len(lengths.groupby(["rank", "device", "stream"]))
+    assert [float(each.value.max()) for each in found] == lengths.groupby(["rank", "device", "stream"], sort=False)[
+        "queue_length"
+    ].max().tolist()
+    assert sum(len(each) for each in bandwidths(copies, job)) == len(copies)
+    assert all((each.moment >= 0).all() for each in found)
+
+
+def table(device: str) -> pd.DataFrame:
+    return pd.DataFrame({"rank": [0, 0], "device": [device] * 2, "time_us": [1.5, 2.0], "allocated_bytes": [10, 5],
+                         "reserved_bytes": [0, 0]})  # fmt: skip
+
+
+@pytest.mark.parametrize("device", ["cuda:0", "cpu", "cuda:9"])
+def test_memory_lies_with_its_device_or_with_the_host(device: str) -> None:
+    job = job_of(DATA / "demo")
+    (one,) = memory(table(device), job)  # nothing is reserved
+    pids = job.device_pids()
+    assert one.pid == (pids[0, 0] if device == "cuda:0" else pids[0, -1])
+    assert (one.name, one.series, one.value.tolist()) == ("memory allocated", device, [10, 5])
+    assert (one.moment - (job.graph.origin_ns - job.base_ns)).tolist() == [1_500, 2_000]
+
+
+def test_memory_of_a_rank_without_activities_is_left_out() -> None:
+    frame: Any = table("cpu").assign(rank=77)
+    assert not list(memory(frame, job_of(DATA / "demo")))

@@ -15,6 +15,7 @@ from htagraph.output.plot.style import (
     COLORS,
     GREY,
     MAX_BARS,
+    Part,
     axis_labels,
     category_map,
     category_ticks,
@@ -132,7 +133,7 @@ def test_a_pie_has_as_many_items_as_there_are_annotations() -> None:
 @pytest.mark.parametrize(("ranks", "kind"), [(1, "bar"), (MAX_BARS, "bar"), (MAX_BARS + 1, "heatmap")])
 def test_up_to_32_ranks_are_bars(ranks: int, kind: str) -> None:
     labels = [str(rank) for rank in range(ranks)]
-    traces, _ = parts_by_rank(labels, {"a": np.ones(ranks)}, {"a": "#000000"}, {"a": labels}, "ms")
+    traces, _ = parts_by_rank(labels, [Part("a", "#000000", np.ones(ranks), labels)], "ms")
     assert {trace.type for trace in traces} == {kind}
 
 

@@ -129,13 +129,11 @@ def _ways(acts: Activities, names: tuple[str, ...], rows: Array) -> Ints:
 
 
 def _groups_of(trace: Trace) -> list[list[int]]:
-    """Return the ranks of each process group of a rank, in group order."""
+    """Return the ranks of each process group of a rank, in group order: those listed, else the whole job."""
     info = trace.header.distributed_info
-    if info is None:
-        return []
-    listed = [group.members or [] for group in info.pg_config]
-    whole = [list(range(info.world_size))] if info.world_size and not any(listed) else []
-    return [ranks for ranks in (*listed, *whole) if trace.rank in ranks]
+    if info is not None and info.world_size and not any(group.members for group in info.pg_config):
+        return [list(range(info.world_size))] if 0 <= trace.rank < info.world_size else []
+    return [list(ranks) for _, ranks in _listed(trace)]
 
 
 def _only_groups(rank: Array, traces: Mapping[int, Trace]) -> tuple[Array, tuple[tuple[str, int], ...]]:
@@ -144,12 +142,9 @@ def _only_groups(rank: Array, traces: Mapping[int, Trace]) -> tuple[Array, tuple
     of_rank: dict[int, int] = {}
     for each, trace in traces.items():
         info = trace.header.distributed_info
-        configured = info.pg_config if info is not None else []
-        ranks = configured[0].members if len(configured) == 1 else None
-        if ranks and each in ranks:
-            words = [word for word in (configured[0].pg_name, configured[0].pg_desc) if word]
-            key = (" ".join([*dict.fromkeys(words), str(ranks)]), len(ranks))
-            of_rank[each] = number.setdefault(key, len(number))
+        if info is not None and len(info.pg_config) == 1:
+            for label, ranks in _listed(trace):
+                of_rank[each] = number.setdefault((label, len(ranks)), len(number))
     return np.array([of_rank.get(each, -1) for each in rank.tolist()], np.int64), tuple(number)
 
 
@@ -239,7 +234,7 @@ def groups_of_calls(calls: Calls, traces: Mapping[int, Trace]) -> tuple[Ints, tu
         calls: collectives on hosts whose ranks share a clock.
         traces: what was read, by rank; their headers list the process groups.
     """
-    listed = {rank: _listed(trace) for rank, trace in traces.items()}
+    listed = {rank: [each for each in _listed(trace) if len(each[1]) > 1] for rank, trace in traces.items()}
     out = np.full(len(calls.rank), -1, np.int64)
     number: dict[_Group, int] = {}
     kinds = []
@@ -261,12 +256,12 @@ def groups_of_calls(calls: Calls, traces: Mapping[int, Trace]) -> tuple[Ints, tu
 
 
 def _listed(trace: Trace) -> list[_Group]:
-    """Return the process groups that a rank lists and is in, of two ranks or more."""
+    """Return the process groups that a rank lists and is in."""
     info = trace.header.distributed_info
     groups = []
     for each in info.pg_config if info is not None else ():
         ranks = tuple(each.members or ())
-        if len(ranks) > 1 and trace.rank in ranks:
+        if trace.rank in ranks:
             words = dict.fromkeys(word for word in (each.pg_name, each.pg_desc) if word)
             groups.append((" ".join([*words, str(list(ranks))]), ranks))
     return groups

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.core.arrays import Array, Ints, Mask, coded
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities
@@ -158,11 +158,10 @@ def _by_id(members: Members) -> tuple[list[Team], Mask]:
 
 def _occurrence(rank: Array, number: Array) -> Ints:
     """Return for each row how many rows of its rank and number precede it."""
-    order = np.lexsort((np.arange(len(rank)), number, rank))
-    new = np.concatenate(([True], (np.diff(rank[order]) != 0) | (np.diff(number[order]) != 0)))
-    first = np.maximum.accumulate(np.where(new, np.arange(len(rank)), 0))
+    code = coded(rank, number)
+    order = np.argsort(code, kind="stable")
     out = np.empty(len(rank), np.int64)
-    out[order] = np.arange(len(rank)) - first
+    out[order] = np.arange(len(rank)) - np.searchsorted(code[order], code[order])
     return out
 
 

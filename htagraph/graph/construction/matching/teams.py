@@ -274,14 +274,19 @@ def _same_in_every_step(members: Members, grid: Array) -> bool:
 
     Where a rank has fewer in a step, the others fit.
     """
-    held = grid >= 0
-    step = np.where(held, members.step[grid], -2).max(axis=0)
-    label = np.where(held, members.label[grid], -1)
-    has_step = np.stack([np.isin(step, step[line]) for line in held])
+    held, step, label, has_step = _by_step(members, grid)
     shared = (has_step & (step >= 0)).sum(axis=0) > 1
     lost = (has_step & ~held)[:, step >= 0].sum() <= LIMITS.lost * held.sum()
     outside = (held == has_step)[:, step < 0].all()
     return bool(((label == label.max(axis=0)) | ~held).all() and lost and outside and shared.any())
+
+
+def _by_step(members: Members, grid: Array) -> tuple[Array, Array, Array, Array]:
+    """Return (which collectives each rank has, the step of each column, their labels, which ranks have which steps)."""
+    held = grid >= 0
+    step = np.where(held, members.step[grid], -2).max(axis=0)
+    has_step = np.stack([np.isin(step, step[line]) for line in held])
+    return held, step, np.where(held, members.label[grid], -1), has_step
 
 
 def _mended(members: Members, grid: Array) -> Array:
@@ -291,10 +296,7 @@ def _mended(members: Members, grid: Array) -> Array:
         members: the communication of all ranks.
         grid: a row per rank, a column per step and place in it; -1 where a rank has none.
     """
-    held = grid >= 0
-    step = np.where(held, members.step[grid], -2).max(axis=0)
-    has_step = np.stack([np.isin(step, step[line]) for line in held])
-    label = np.where(held, members.label[grid], -1)
+    held, step, label, has_step = _by_step(members, grid)
     unlike = (((label != label.max(axis=0)) | ~held) & has_step).any(axis=0)
     odd = np.unique(step[unlike & (step >= 0)])
     end = np.where(held, members.end[grid], 0)

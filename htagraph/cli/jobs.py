@@ -1,0 +1,222 @@
+"""Verbs that read one job and do more than show a report on it: they take other files, or write some."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from htagraph.cli.options import Form, Paths, Ranks, Scheduler, Steps, Top, chosen, given, read, read_on
+from htagraph.cli.writing import Counters, Drawn, Output, Perfetto, Picture, need_perfetto, refuse_input, show, write
+from htagraph.core.naming import LINEAR
+
+if TYPE_CHECKING:
+    from htagraph.cli.writing import Format
+    from htagraph.queries.paths import CriticalPath
+
+__all__ = ["counters", "critical_path", "memory", "patterns", "summary"]
+
+_FULL = 1024
+"""Kernels and copies in a queue that counts as full, as `htagraph.output.reports.device_time.FULL_QUEUE`, which a
+command that shows its help need not import."""
+
+
+def summary(  # noqa: PLR0913, PLR0917 - one argument per option
+    paths: Paths,
+    ranks: Ranks = None,
+    steps: Steps = None,
+    top: Top = 5,
+    form: Form = None,
+    output: Drawn = None,
+    scheduler: Scheduler = None,
+    full: Annotated[bool, typer.Option("--full", help="Show all tables and the whole verdict.")] = False,  # noqa: FBT002 - typer
+) -> None:
+    """Where did the time go, what bounds this job, and what to try first?"""
+    if scheduler is not None:
+        from htagraph.output.job_report import job_report
+
+        show(job_report(read_on(scheduler, paths, ranks, steps), top=top), form, output, paths)
+        return
+    graph = read(paths, ranks, steps)
+    from htagraph.output.render import render_summary
+    from htagraph.output.summary import summarize
+
+    result = summarize(graph, top=top)
+    shown = partial(render_summary, result, full=full, inputs=given(paths, ranks, steps))
+    write(result, shown, form, output, paths)
+
+
+def critical_path(  # noqa: PLR0913 - one argument per option
+    paths: Paths,
+    *,
+    ranks: Ranks = None,
+    steps: Annotated[
+        str | None,
+        typer.Option(
+            "--steps",
+            "--step",
+            metavar="STEPS",
+            help="From the start to the end of these ProfilerSteps, such as 4 or 4-6.",
+        ),
+    ] = None,
+    top: Top = 10,
+    segments: Annotated[bool, typer.Option("--segments", help="Print every segment of the path.")] = False,
+    perfetto: Perfetto = None,
+    counters: Counters = False,
+    graphviz: Picture = None,
+    form: Form = None,
+    output: Drawn = None,
+) -> None:
+    """What decided when the job, or a step, ended: the chain of work and waits across ranks."""
+    numbers = chosen(steps, "--steps")
+    need_perfetto(perfetto, counters=counters)
+    refuse_input(perfetto, paths, "--perfetto")
+    graph = read(paths, ranks, None)  # what came before a step may reach into it
+    from htagraph.analyses.critical_path import critical_path as path_of
+    from htagraph.output.reports.ranks import critical_path_report
+
+    path = path_of(graph, steps=numbers)
+    files = _written(path, perfetto, graphviz, counters=counters)
+    show(critical_path_report(path, given(paths, ranks), top=top, segments=segments), form, output, paths)
+    for line in files:
+        typer.echo(line, err=True)
+
+
+def _written(path: CriticalPath, perfetto: Path | None, graphviz: Path | None, *, counters: bool) -> list[str]:
+    """Write the files asked for and return a line about each."""
+    lines = []
+    if perfetto is not None:
+        lines.append(str(path.to_perfetto(perfetto, counters=counters)))
+    if graphviz is not None:
+        from htagraph.output.export.graphviz import draw
+
+        lines.append(_drawn(graphviz, draw(path, graphviz)))
+    return lines
+
+
+def _drawn(asked: Path, drawn: Path) -> str:
+    """Return what is said of a picture: where it is, or how to get it from its source."""
+    if drawn.suffix == asked.suffix:
+        return f"{drawn}: a picture of the path"
+    return (
+        f"{drawn}: the source of the picture. {asked} was not drawn, because Graphviz's dot is not installed "
+        f"(apt install graphviz, brew install graphviz). Where it is, draw it by dot -T{asked.suffix[1:]} {drawn} "
+        f"-o {asked}"
+    )
+
+
+def counters(  # noqa: PLR0913 - one argument per option
+    paths: Paths,
+    *,
+    ranks: Ranks = None,
+    steps: Steps = None,
+    full: Annotated[int, typer.Option("--full", min=1, help="Kernels and copies in a queue that is full.")] = _FULL,
+    series: Annotated[bool, typer.Option("--series", help="Also print every change over time.")] = False,
+    perfetto: Perfetto = None,
+    form: Form = None,
+    output: Drawn = None,
+) -> None:
+    """How many kernels and copies each stream has queued, how long a queue is full, and how fast memory is copied."""
+    refuse_input(perfetto, paths, "--perfetto")
+    graph = read(paths, ranks, steps)
+    from htagraph.output.reports.device_time import counters_report
+
+    report = counters_report(graph, given(paths, ranks, steps), full=full, series=series)
+    if perfetto is not None:
+        from htagraph.output.export.perfetto import counters_to_perfetto
+
+        report.sentences.append(f"{counters_to_perfetto(graph, perfetto)}.")
+    show(report, form, output, paths)
+
+
+def patterns(  # noqa: PLR0913 - one argument per option
+    paths: Paths,
+    *,
+    operator: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Part of the name of operators, annotations or Python frames, or a glob of it."
+        ),
+    ] = LINEAR,
+    min_length: Annotated[int, typer.Option(min=1, help="Leave out occurrences with fewer kernels.")] = 3,
+    overlay: Annotated[
+        Path | None, typer.Option(help="Write each rank's trace to this folder, with its frequent patterns marked.")
+    ] = None,
+    compress: Annotated[
+        bool, typer.Option(help="Leave out names and arguments of the other events in these files.")
+    ] = True,
+    ranks: Ranks = None,
+    steps: Steps = None,
+    top: Top = 5,
+    form: Form = None,
+    output: Output = None,
+) -> None:
+    """Which sequences of kernels an operator launches, how often, and how long they take."""
+    graph = read(paths, ranks, steps)
+    from htagraph.output.reports.device_time import patterns_report
+
+    report = patterns_report(graph, given(paths, ranks, steps), operator=operator, min_length=min_length, top=top)
+    if overlay is not None:
+        from htagraph.output.export.patterns import export_patterns
+
+        files = export_patterns(graph, overlay, operator, min_length=min_length, top=top, compress=compress)
+        for file in files:
+            typer.echo(f"htagraph: wrote {file}; search it for Patterns", err=True)
+    show(report, form, output, paths)
+
+
+def memory(
+    paths: Paths,
+    *,
+    ranks: Ranks = None,
+    steps: Steps = None,
+    top: Top = 15,
+    form: Form = None,
+    output: Drawn = None,
+) -> None:
+    """How much memory was in use at the peak, and what held it.
+
+    PATHS are traces (recorded with profile_memory=True), or one memory timeline (export_memory_timeline) or memory
+    snapshot (torch.cuda.memory._dump_snapshot).
+    """
+    from htagraph.trace.profiler_files.files import kind_of
+
+    what = kind_of(paths[0])
+    _refuse_snapshots_in(Path(paths[0]))
+    if what != "trace":
+        if len(paths) > 1 or ranks or steps:
+            msg = f"{paths[0]} is a memory {what}: give it alone, without --ranks and --steps"
+            raise typer.BadParameter(msg, param_hint="PATHS")
+        _show_file(Path(paths[0]), what, top, form, output)
+        return
+    graph = read(paths, ranks, steps)
+    from htagraph.output.reports.files import memory_report
+
+    show(memory_report(graph, top=top), form, output, paths)
+
+
+def _refuse_snapshots_in(folder: Path) -> None:
+    """Refuse a folder that holds only memory snapshots: each is read alone."""
+    from htagraph.trace.profiler_files.files import kind_of
+
+    files = sorted(each for each in folder.iterdir() if each.is_file()) if folder.is_dir() else []
+    pickles = [file for file in files if ".pickle" in file.name or ".pkl" in file.name]
+    if pickles and not any(".json" in file.name for file in files) and kind_of(pickles[0]) == "snapshot":
+        msg = f"{folder} holds memory snapshots: give one of them, such as {pickles[0]}"
+        raise typer.BadParameter(msg, param_hint="PATHS")
+
+
+def _show_file(path: Path, what: str, top: int, form: Format | None, output: Path | None) -> None:
+    """Show what a memory timeline or snapshot holds."""
+    from htagraph.output.reports.files import snapshot_report, timeline_report
+
+    if what == "timeline":
+        from htagraph.trace.profiler_files.memory_timeline import read_memory_timeline
+
+        show(timeline_report(read_memory_timeline(path), path), form, output, [str(path)])
+        return
+    from htagraph.trace.profiler_files.memory_snapshot import read_memory_snapshot
+
+    show(snapshot_report(read_memory_snapshot(path), top=top), form, output, [str(path)])

@@ -1,0 +1,161 @@
+"""What a changed job would do: the reports of what-if and of its sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from htagraph.core.tables import Col, Table
+from htagraph.output.report import Report, gives, report_on
+
+if TYPE_CHECKING:
+    from htagraph.graph.dependency_graph import DependencyGraph
+    from htagraph.whatif.options import Change, Sweep
+    from htagraph.whatif.outcome import Outcome
+    from htagraph.whatif.scenario import Scenario
+
+__all__ = ["sweep_report", "what_if_report"]
+
+_PREDICTION = Table(
+    "Prediction",
+    Col("baseline_us predicted_us saved_us speedup low high baseline_step_us predicted_step_us"),
+    Col("p50_us p99_us", maybe=True),
+)
+_CHANGES = Table(
+    "Effect of each change, added to those above it", Col("change", "str"), Col("predicted_us saved_us speedup")
+)
+_BOUNDS = Table(
+    "Critical path before and after",
+    Col("group key", "str"),
+    Col("before_time_us after_time_us before_share_percent after_share_percent"),
+)
+
+
+@gives(
+    "what-if",
+    {
+        "prediction": _PREDICTION, "changes": _CHANGES, "step_times": "whatif.outcome.STEP_TIMES", "bounds": _BOUNDS,
+        "sweep": "whatif.sweep.TABLE",
+    },
+    maybe=("prediction", "changes", "step_times", "bounds", "sweep"),
+    figures=(Col("notes", "list", maybe=True), Col("swept", "str", maybe=True), Col("baseline_step_us", maybe=True)),
+    titles={f"bounds_{group}": f"{_BOUNDS.title}, by {group}" for group in ("category", "rank", "kernel")},
+)  # fmt: skip
+def what_if_report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: int = 5) -> Report:
+    """Return the report on changes.
+
+    Args:
+        outcomes: that without any change, and that after each change.
+        texts: the changes in words.
+        top: kernels of the critical path named.
+    """
+    from htagraph.analyses.critical_path import critical_path
+    from htagraph.findings.verbs import what_if as findings
+    from htagraph.queries.path_segments import bound_of
+
+    after = outcomes[-1]
+    paths = critical_path(after.baseline), after.critical_path()
+    bounds = _bounds(paths[0].summary(), paths[1].summary(), top)
+    tables = {
+        "prediction": _prediction(after),
+        "changes": _changes(outcomes, texts),
+        "step_times": after.step_times(),
+        "bounds": bounds,
+    }
+    brief = {name: table for name, table in tables.items() if name != "bounds"}
+    brief["step_times"] = _by_step(tables["step_times"])
+    brief |= {f"bounds_{group}": rows.drop(columns="group").rename(columns={"key": group})
+              for group, rows in bounds.groupby("group", sort=False)}  # fmt: skip
+    if len(texts) == 1:
+        del brief["changes"]
+    notes = list(after.notes)
+    sentences = [*findings.sentences(after, *map(bound_of, paths)), *(f"Note: {note}" for note in notes)]
+    return report_on(
+        after.baseline, "what-if", tables, sentences, figures={"notes": notes}, brief=brief, drawn=lambda: after
+    )
+
+
+def _prediction(after: Outcome) -> pd.DataFrame:
+    row: dict[str, Any] = {
+        "baseline_us": after.baseline_ns / 1000,
+        "predicted_us": after.makespan_ns / 1000,
+        "saved_us": after.saved_ns / 1000,
+        "speedup": after.speedup,
+        "low": after.low,
+        "high": after.high,
+        "baseline_step_us": after.baseline_mean_step_ns / 1000,
+        "predicted_step_us": after.mean_step_ns / 1000,
+    }
+    if after.state.jitter:
+        row |= {"p50_us": after.p50_ns / 1000, "p99_us": after.p99_ns / 1000}
+    return pd.DataFrame([row])
+
+
+def _changes(outcomes: Sequence[Outcome], texts: Sequence[str]) -> pd.DataFrame:
+    """Return what each change adds to those before it."""
+    return _CHANGES.frame([
+        (text, new.makespan_ns / 1000, (old.makespan_ns - new.makespan_ns) / 1000, new.speedup)
+        for text, old, new in zip(texts, outcomes, outcomes[1:], strict=False)
+    ])  # fmt: skip
+
+
+def _by_step(times: pd.DataFrame) -> pd.DataFrame:
+    """Return each step's time from the first rank's start to the last rank's end."""
+    ends = times.groupby("step", as_index=False).agg(
+        start=("start_us", "min"), end=("end_us", "max"), new_start=("predicted_start_us", "min"),
+        new_end=("predicted_end_us", "max"),
+    )  # fmt: skip
+    table = ends[["step"]].copy()
+    table["recorded_us"], table["predicted_us"] = ends["end"] - ends["start"], ends["new_end"] - ends["new_start"]
+    table["speedup"] = table["recorded_us"] / table["predicted_us"]
+    return table
+
+
+def _bounds(before: pd.DataFrame, after: pd.DataFrame, top: int) -> pd.DataFrame:
+    """Return the critical path's shares before and after (summaries of it): by category, rank and kernel."""
+    tables = []
+    for group in ("category", "rank", "kernel"):
+        old, new = (
+            path[path["group"] == group].set_index("key")[["time_us", "share_percent"]] for path in (before, after)
+        )
+        both = old.add_prefix("before_").join(new.add_prefix("after_"), how="outer").astype("float64").fillna(0.0)
+        both = both.drop(index="none", errors="ignore")
+        largest = both[["before_time_us", "after_time_us"]].max(axis=1).sort_values(ascending=False, kind="stable")
+        both = both.loc[largest.head(top).index]
+        tables.append(both.rename_axis("key").reset_index().assign(group=group))
+    return _BOUNDS.frame(pd.concat(tables, ignore_index=True))
+
+
+def sweep_report(
+    graph: DependencyGraph, asked: Sweep, changes: Sequence[Change] = (), texts: Sequence[str] = ()
+) -> Report:
+    """Return the report on a sweep.
+
+    Args:
+        graph: the job.
+        asked: what takes which multiples of its time.
+        changes: made before, for every factor alike.
+        texts: these changes in words.
+    """
+    from htagraph.findings.verbs import what_if as findings
+    from htagraph.whatif.scenario import what_if
+    from htagraph.whatif.sweep import sweep
+
+    def scenario(job: Scenario, factor: float) -> Scenario:
+        for change in changes:
+            job = change.apply(job)
+        return asked.apply(job, factor)
+
+    table = sweep(graph, scenario, asked.factors, intervals=True)
+    recorded_us = what_if(graph).run().baseline_mean_step_ns / 1000
+    what = " ".join([asked.what, *(f"after {text}" for text in texts)])
+    brief = table[["factor", "mean_step_us", "makespan_us", "saved_us", "speedup", "low", "high"]]
+    takes = "transfers between ranks take" if asked.what == "network" else f"{asked.what} takes"
+    return report_on(
+        graph, "what-if", {"sweep": table}, findings.sweep_sentences(table, what, recorded_us),
+        figures={"swept": asked.what, "baseline_step_us": recorded_us},
+        brief={"sweep": brief.assign(factor=table["factor"].map("{:g}".format))},
+        titles={"sweep": f"If {takes} FACTOR times as long (low, high: 90 % interval of the speedup)"},
+    )  # fmt: skip

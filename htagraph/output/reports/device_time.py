@@ -1,0 +1,371 @@
+"""Where the time of devices goes: the reports of idle, kernels, launches, counters, phases, roofline and patterns.
+
+Each imports what it needs when it is made, so that a command loads the analyses that it shows and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from htagraph.core.naming import LINEAR, short_name
+from htagraph.core.tables import Col, Table
+from htagraph.output.report import Report, gives, report_on
+
+if TYPE_CHECKING:
+    from htagraph.graph.dependency_graph import DependencyGraph
+
+__all__ = [
+    "FULL_QUEUE",
+    "counters_report",
+    "idle_report",
+    "kernels_report",
+    "launches_report",
+    "patterns_report",
+    "phases_report",
+    "roofline_report",
+]
+
+FULL_QUEUE = 1024
+"""Kernels and copies in a queue that counts as full: HTA's default for `max_queue_length`, about the depth at which a
+CUDA launch blocks. Doubled, fewer queues or none are ever full."""
+_NAMED = 3
+"""Annotations that are named where the operator asked for launches too little. Chosen: a line. Doubled, two lines."""
+_LAUNCHES_FOR_PROGRAMS = ["launch", "graph_id", "gap_us", "communication_us", "example", "triton_us"]
+_PHASES_FOR_PROGRAMS = ["host_us", "mean_wall_us", "idle_us"]
+"""What follows from the other columns, or matters less than whole names."""
+_ROOFLINE_FOR_PROGRAMS = ["element_bytes", "flop", "bytes", "peak_tflop_s", "peak_gb_s", "tf32", "at_most"]
+_NAME = (Col("kind", "str", maybe=True), Col("name", "str"))
+_DURATIONS = (Col("count", "int64", maybe=True), Col("total_us mean_us min_us max_us", maybe=True))
+_OWNED = (
+    Col("host_us host_self_us", maybe=True),
+    Col("device_count", "int64", maybe=True),
+    Col("device_us device_total_us", maybe=True),
+    Col("input_dims", "str", maybe=True),
+)
+_UNEVEN = (
+    Col("rank", "int64", maybe=True),
+    Col("std_us relative spread", maybe=True),
+    Col("slowest_rank", "int64", maybe=True),
+    Col("excess_us", maybe=True),
+)
+_RANKS, _SHARE, _MAYBE_SHARE = Col("ranks", "int64", maybe=True), Col("share_percent"), Col("share_percent", maybe=True)
+CALLS = Table(
+    "Launch calls",
+    Col("rank", "int64"),
+    Col("name", "str"),
+    Col("calls", "int64"),
+    Col("works", "int64", heading="kernels and copies"),
+    Col("total_us mean_us max_us", doc="the calls' durations"),
+    Col("excessive", "int64", "calls longer than the cutoff"),
+    Col("median_delay_us", doc="from the call's end to the start of its first kernel or copy"),
+    Col("short_percent", doc="calls that took longer than the kernels and copies they launched"),
+)
+
+
+@gives("idle", {"streams": "analyses.idle_breakdown.TABLE", "pauses": "analyses.idle_intervals.TABLE"})
+def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
+    """Return the report on the idle time of a job's streams; `inputs` are the words that choose what is read."""
+    from htagraph.analyses.idle_breakdown import idle_breakdown
+    from htagraph.analyses.idle_intervals import idle_intervals
+    from htagraph.findings.interrupted import interruption_note
+    from htagraph.findings.verbs import idle as findings
+
+    streams = idle_breakdown(graph)
+    devices = idle_breakdown(graph, by="rank")
+    pauses = idle_intervals(graph)
+    pauses = pauses[pauses["pause_us"] > 0].sort_values("pause_us", ascending=False, kind="stable")
+    longest = pauses.head(top).reset_index(drop=True)
+    brief = longest[["rank", "stream", "step", "start_us", "pause_us", "launch_late_us", "cause"]].assign(
+        before=longest["before_name"].map(short_name), after=longest["after_name"].map(short_name)
+    )
+    several = (streams.groupby("rank")["device"].nunique() > 1).any()
+    shown = streams[streams["idle_us"] > 0].drop(columns=[] if several else "device")
+    conclusions = findings.sentences(streams, devices, inputs, partial(_gain_by_host, graph))
+    return report_on(
+        graph, "idle", {"streams": streams, "pauses": longest}, [*conclusions, *interruption_note(graph, inputs)],
+        brief={"streams": shown, "pauses": brief},
+    )  # fmt: skip
+
+
+def _gain_by_host(graph: DependencyGraph) -> float:
+    """Return how much shorter a job would be with an infinitely fast host, 0 to 1."""
+    from htagraph.whatif.scenario import what_if
+
+    outcome = what_if(graph).infinite_host().run()
+    return outcome.saved_ns / max(outcome.baseline_ns, 1)
+
+
+@gives(
+    "kernels",
+    {
+        "device_time": Table("Device time", *_NAME, _RANKS, *_DURATIONS, _SHARE, *_UNEVEN, *_OWNED),
+        "device_time_by_rank": Table(
+            "Device time by rank", Col("rank", "int64"), *_NAME, *_DURATIONS, Col("std_us", maybe=True), _MAYBE_SHARE,
+            *_OWNED,
+        ),
+        "module_classes": Table(
+            "Device time by module class", *_NAME, _RANKS, *_DURATIONS, _MAYBE_SHARE, *_UNEVEN, *_OWNED
+        ),
+    },
+    maybe=("device_time_by_rank", "module_classes"), figures=(Col("by", "str"),),
+)  # fmt: skip
+def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "name", top: int = 20) -> Report:
+    """Return the report on a job's device time.
+
+    Args:
+        graph: the job.
+        inputs: the words that choose what is read.
+        by: ``name``, ``rank``, ``operator``, ``shape``, ``module`` or ``annotation``.
+        top: rows that are shown.
+    """
+    from htagraph.findings.verbs import kernels as findings
+    from htagraph.queries.on_workers import by_class, over_ranks
+
+    table = _device_time(graph, by)
+    if by == "rank":
+        rows, sentences = _top_kernels(table, top), findings.slowest_rank(table, len(graph.ranks), inputs)
+        brief = rows.drop(columns=["min_us", "max_us", "std_us", "share_percent", "slowest_rank"])
+    else:
+        brief = rows = over_ranks(table).head(top)
+        sentences = findings.top_entry(by_class(table) if by == "module" else rows, by, inputs)
+    outside, unlinked = _outside(graph, rows, by)
+    brief = brief.assign(name=brief["name"].replace("", outside))
+    shown = {"device_time": brief}
+    tables = {"device_time": rows} | ({} if by == "rank" else {"device_time_by_rank": table})
+    if by == "module" and (table["kind"] == "module").any():
+        tables["module_classes"] = by_class(table)
+        shown = {"module_classes": tables["module_classes"].head(top).replace({"name": {"": outside}}), **shown}
+    return report_on(
+        graph, "kernels", tables, [*sentences, *unlinked], figures={"by": by}, brief=shown, drawn=lambda: table
+    )
+
+
+def _outside(graph: DependencyGraph, rows: pd.DataFrame, by: str) -> tuple[str, list[str]]:
+    """Return (the name of what has no owner, a sentence on device work whose launch is not in the traces)."""
+    from htagraph.findings.verbs import kernels as findings
+
+    acts = graph.activities
+    lost = acts.on_device & (acts.cause < 0)
+    outside = findings.OUTSIDE.get(by, "")
+    without_owner = rows[rows["name"] == ""]
+    if not len(without_owner) or not lost.any():
+        return outside, []
+    counts = "device_count" if "device_count" in rows else "count"
+    count, all_of_them = int(lost.sum()), int(without_owner[counts].sum())
+    whole = float(acts.duration[acts.on_device].sum())
+    share = 100 * float(acts.duration[lost].sum()) / whole if whole else float("nan")
+    name = findings.UNKNOWN if count >= all_of_them else f"{outside}, or {findings.UNKNOWN}"
+    return name, [findings.launch_not_recorded(count, share)]
+
+
+def _device_time(graph: DependencyGraph, by: str) -> pd.DataFrame:
+    import htagraph as hg
+
+    if by == "name":
+        return hg.kernel_breakdown(graph)
+    if by == "rank":
+        return hg.kernel_distribution(graph)
+    if by == "module":
+        return hg.module_breakdown(graph)
+    if by == "annotation":
+        return hg.annotated_kernels(graph, by="annotation").rename(columns={"annotation": "name"})
+    return hg.operator_breakdown(graph, by_shape=by == "shape")
+
+
+def _top_kernels(table: pd.DataFrame, top: int) -> pd.DataFrame:
+    """Return the rows of the kernels with most time, of all ranks."""
+    names = table[["kind", "name"]].drop_duplicates().head(top)
+    return names.merge(table, on=["kind", "name"])
+
+
+@gives(
+    "launches",
+    {
+        "calls": CALLS, "operators": "analyses.operator_kernels.TABLE",
+        "graph_launches": "analyses.graph_launches.TABLE", "compiled_regions": "analyses.compiled_regions.TABLE",
+        "phases": "analyses.phases.TABLE",
+    },
+    titles={"phases": "Phases (by annotation)"},
+)  # fmt: skip
+def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
+    """Return the report on a graph's launches; `inputs` are the words that choose what is read."""
+    from htagraph.analyses.compiled_regions import compiled_regions
+    from htagraph.analyses.graph_launches import graph_launches
+    from htagraph.analyses.launch_stats import launch_stats
+    from htagraph.analyses.operator_kernels import operator_kernels
+    from htagraph.analyses.phases import phases
+    from htagraph.findings.interrupted import interruption_note
+    from htagraph.findings.verbs import launches as findings
+
+    stats = launch_stats(graph)
+    operators = operator_kernels(graph).sort_values("device_us", ascending=False, kind="stable", ignore_index=True)
+    tables = {
+        "calls": by_call(stats), "operators": operators, "graph_launches": graph_launches(graph),
+        "compiled_regions": compiled_regions(graph), "phases": phases(graph),
+    }  # fmt: skip
+    brief = {
+        name: _without_unknown(table.head(top).drop(columns=_LAUNCHES_FOR_PROGRAMS, errors="ignore"))
+        for name, table in tables.items()
+        if len(table)
+    }
+    conclusions = [*findings.sentences(stats, tables["graph_launches"], inputs), *interruption_note(graph, inputs)]
+    return report_on(graph, "launches", tables, conclusions, brief=brief, drawn=lambda: stats)
+
+
+def _without_unknown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return what is read: no column that is -1 (unknown) or NaN throughout; a name where no region launched."""
+    unknown = table.isna().all() | table.drop(columns="rank").eq(-1).all().reindex(table.columns, fill_value=False)
+    table = table.drop(columns=[*table.columns[unknown], *(_PHASES_FOR_PROGRAMS if "phase" in table else [])])
+    if "region" in table:
+        table["region"] = table["region"].replace("", "(outside all regions)")
+        table["count"] = table["count"].astype(object).where(table["count"] > 0, "-")
+    return table
+
+
+def by_call(stats: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per rank and launching call of the result of `htagraph.launch_stats`, most time first."""
+    each = stats.groupby(["rank", "launch"], as_index=False).agg(
+        name=("launch_name", "first"), works=("work", "size"), took=("launch_us", "first"), short=("short", "first"),
+        excessive=("excessive_runtime", "first"), delay=("delay_us", "min"),
+    )  # fmt: skip
+    table = each.groupby(["rank", "name"], as_index=False).agg(
+        calls=("launch", "size"), works=("works", "sum"), total_us=("took", "sum"), mean_us=("took", "mean"),
+        max_us=("took", "max"), excessive=("excessive", "sum"), median_delay_us=("delay", "median"),
+        short_percent=("short", "mean"),
+    )  # fmt: skip
+    table["short_percent"] = 100 * table["short_percent"].astype("float64")
+    return table.sort_values(["rank", "total_us"], ascending=[True, False], kind="stable", ignore_index=True)
+
+
+@gives(
+    "counters",
+    {
+        "queues": "analyses.queue_length.STREAMS", "bandwidth": "analyses.memory_bandwidth.COPIES",
+        "queue_length": "analyses.queue_length.TABLE", "memory_bandwidth": "analyses.memory_bandwidth.TABLE",
+    },
+    maybe=("queue_length", "memory_bandwidth"),
+)  # fmt: skip
+def counters_report(
+    graph: DependencyGraph, inputs: Sequence[str], *, full: int = FULL_QUEUE, series: bool = False
+) -> Report:
+    """Return the report on a graph's counters; `inputs` are the words that choose what is read."""
+    from htagraph.analyses.memory_bandwidth import memory_bandwidth
+    from htagraph.analyses.queue_length import queue_length
+    from htagraph.findings.verbs import counters as findings
+
+    queues, copies = queue_length(graph, by="stream", full=full), memory_bandwidth(graph, by="copy")
+    tables = {"queues": queues, "bandwidth": copies}
+    if series:
+        tables |= {"queue_length": queue_length(graph), "memory_bandwidth": memory_bandwidth(graph)}
+    sentences = findings.sentences(queues, copies, full, inputs)
+    return report_on(graph, "counters", tables, sentences, drawn=lambda: queue_length(graph))
+
+
+@gives(
+    "phases", {"phases": "analyses.phases.TABLE"},
+    titles={"phases": "Phases, the most wall time of a rank first (wall time ends with the last work launched)"},
+)  # fmt: skip
+def phases_report(
+    graph: DependencyGraph, inputs: Sequence[str], *, annotation: str | None = None, top: int = 10
+) -> Report:
+    """Return the report on a job's phases; `inputs` are the words that choose what is read."""
+    from htagraph.analyses.phases import phases
+    from htagraph.findings.verbs import phases as findings
+
+    table = phases(graph, annotation=annotation)
+    brief = table.groupby("rank").head(top).drop(columns=["example", *_PHASES_FOR_PROGRAMS])
+    if (table["tokens"] < 0).all():
+        brief = brief.drop(columns=["tokens", "tokens_per_s"])
+    sentences = findings.sentences(table, inputs, annotation)
+    return report_on(graph, "phases", {"phases": table}, sentences, brief={"phases": brief})
+
+
+@gives(
+    "roofline", {"roofline": "analyses.roofline.TABLE", "counters": "analyses.cupti_counters.TABLE"},
+    maybe=("counters",),
+)  # fmt: skip
+def roofline_report(
+    graph: DependencyGraph,
+    inputs: Sequence[str],
+    *,
+    peak_tflops: float | None = None,
+    peak_gbs: float | None = None,
+    top: int = 15,
+) -> Report:
+    """Return the report on a job's roofline; `inputs` are the words that choose what is read.
+
+    The peaks are those of `htagraph.roofline`, if the user gave them.
+    """
+    from htagraph.analyses.cupti_counters import cupti_counters
+    from htagraph.analyses.roofline import roofline
+    from htagraph.findings.verbs import roofline as findings
+
+    table = roofline(graph, peak_tflop_s=peak_tflops, peak_gb_s=peak_gbs)
+    counters = cupti_counters(graph)
+    tables = {"roofline": table} | ({"counters": counters} if len(counters) else {})
+    brief = table.head(top).drop(columns=_ROOFLINE_FOR_PROGRAMS).dropna(axis="columns", how="all")
+    sentences = findings.sentences(table, inputs, (peak_tflops is not None, peak_gbs is not None))
+    return report_on(graph, "roofline", tables, sentences, brief={"roofline": brief})
+
+
+@gives("patterns", {"patterns": "analyses.kernel_patterns.TABLE"})
+def patterns_report(
+    graph: DependencyGraph, inputs: Sequence[str], *, operator: str = LINEAR, min_length: int = 3, top: int = 5
+) -> Report:
+    """Return the report on the sequences of kernels that an operator launches.
+
+    Args:
+        graph: the job.
+        inputs: the words that choose what is read.
+        operator: as for `htagraph.kernel_patterns`.
+        min_length: likewise.
+        top: patterns of each rank that are shown.
+    """
+    from htagraph.analyses.kernel_patterns import kernel_patterns
+    from htagraph.findings.verbs import patterns as findings
+
+    table = kernel_patterns(graph, operator, min_length=min_length)
+    shown = table.groupby("rank").head(top)
+    brief = shown.drop(columns=["pattern", "example"])
+    brief.insert(0, "number", range(1, len(shown) + 1))
+    sentences = [
+        *(f"{number}: {findings.pattern_text(text)}" for number, text in enumerate(shown["pattern"], 1)),
+        *_on_patterns(graph, table, inputs, operator, min_length),
+    ]
+    return report_on(graph, "patterns", {"patterns": table}, sentences, brief={"patterns": brief})
+
+
+def _on_patterns(
+    graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], operator: str, min_length: int
+) -> list[str]:
+
+    from htagraph.core.kinds import FRAMES
+    from htagraph.findings.verbs import patterns as findings
+    from htagraph.queries.kernel_sequences import containing
+
+    chosen = containing(graph, operator)
+    if not chosen.any():
+        acts = graph.activities
+        names = {graph.names[name] for name in acts.name[np.isin(acts.kind, FRAMES)]}
+        return [findings.unknown_operator(operator, names)]
+    if not len(table):
+        return findings.sentences(table, inputs, operator, min_length, _launching(graph, min_length))
+    fewer = len(graph.tree.outermost(chosen)) - int(table["count"].sum())
+    shorter = findings.other_occurrences(fewer, inputs, operator)
+    return [*findings.sentences(table, inputs, operator, min_length, []), *shorter]
+
+
+def _launching(graph: DependencyGraph, min_length: int) -> list[str]:
+    """Return the annotations whose every occurrence launches at least so many kernels, the longest busy first."""
+    from htagraph.analyses.phases import phases
+
+    table = phases(graph)
+    sums = table[table["kernels"] >= min_length * table["count"]].groupby("phase")["busy_us"].sum()
+    known = set(graph.names)  # the names of phases may be shorter
+    names = sums[sums > 0].sort_values(ascending=False, kind="stable").index
+    return [str(name) for name in names if name in known][:_NAMED]

@@ -1,0 +1,252 @@
+"""What ranks do together, and what decides the job's end: collectives, stragglers, the critical path, opportunities.
+
+Each report imports what it needs when it is made, so that a command loads the analyses that it shows and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from htagraph.core.naming import collective_op, short_name, step_number
+from htagraph.core.tables import Col, Table
+from htagraph.output.report import Report, gives, report_on
+
+if TYPE_CHECKING:
+    from htagraph.graph.dependency_graph import DependencyGraph
+    from htagraph.queries.paths import CriticalPath
+
+__all__ = ["collectives_report", "critical_path_report", "opportunities_report", "per_step", "stragglers_report"]
+
+BY_OPERATION = Table(
+    "Collectives, times summed over all ranks",
+    Col("op group", "str"),
+    Col("matched", "bool", "between ranks"),
+    Col("collectives", "int64", "parts where they were not matched"),
+    Col("ranks", "int64", "that took part"),
+    Col("total_us beside_us wait_us transfer_us excess_us wait_or_transfer_us", doc="summed over all parts"),
+    Col("mean_bytes algbw_gb_s busbw_gb_s", doc="medians of the parts"),
+)
+_LAST = Table("Last arrivals by rank", Col("last_rank collectives", "int64"), Col("waited_us"))
+
+
+@gives(
+    "collectives",
+    {"collectives": BY_OPERATION, "last_arrivals": _LAST, "parts": "analyses.collectives.TABLE"},
+    maybe=("last_arrivals", "parts"),
+)  # fmt: skip
+def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 20, each: bool = False) -> Report:
+    """Return the report on a job's collectives; `inputs` are the words that choose what is read."""
+    from htagraph.analyses.collectives import collectives
+    from htagraph.findings.interrupted import interruption_note
+    from htagraph.findings.verbs import collectives as findings
+
+    parts = collectives(graph)
+    table = by_operation(parts).head(top)
+    tables = {"collectives": table}
+    empty = [part for part in ("beside_us", "wait_or_transfer_us") if not table[part].any()]
+    brief = {"collectives": _readable(table.drop(columns=["algbw_gb_s", *empty]))}
+    late = _last(parts)
+    if len(late):
+        tables["last_arrivals"] = brief["last_arrivals"] = late
+    if each:
+        tables["parts"] = parts
+        brief["parts"] = _readable(parts)[[
+            "collective", "op", "group", "rank", "step", "start_us", "duration_us", "beside_us", "wait_us",
+            "transfer_us", "excess_us", "wait_or_transfer_us", "busbw_gb_s", "last_rank",
+        ]].drop(columns=empty)  # fmt: skip
+    conclusions = [*findings.sentences(parts, late, inputs), *interruption_note(graph, inputs)]
+    return report_on(graph, "collectives", tables, conclusions, brief=brief, drawn=lambda: parts)
+
+
+def _readable(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with short names of process groups, unless some would be alike."""
+    from htagraph.findings.verbs.collectives import group_text
+
+    short = table["group"].map(group_text)
+    return table.assign(group=short) if short.nunique() == table["group"].nunique() else table
+
+
+def by_operation(parts: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per operation and process group of the result of `htagraph.collectives`, most time first."""
+    named = parts.assign(
+        op=[op or collective_op(name) or short_name(name) for op, name in zip(parts["op"], parts["name"], strict=True)],
+        number=parts["collective"].where(parts["matched"], -2 - parts.index.to_numpy()),
+    )
+    table = named.groupby(["op", "group", "matched"], as_index=False, sort=False).agg(
+        collectives=("number", "nunique"), ranks=("rank", "nunique"), total_us=("duration_us", "sum"),
+        beside_us=("beside_us", "sum"), wait_us=("wait_us", "sum"), transfer_us=("transfer_us", "sum"),
+        excess_us=("excess_us", "sum"), wait_or_transfer_us=("wait_or_transfer_us", "sum"),
+        mean_bytes=("bytes", "mean"), algbw_gb_s=("algbw_gb_s", "median"), busbw_gb_s=("busbw_gb_s", "median"),
+    )  # fmt: skip
+    return table.sort_values("total_us", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def _last(parts: pd.DataFrame) -> pd.DataFrame:
+    """Return how often each rank came last, and how long the others then waited."""
+    met = parts[parts["matched"] & (parts["rank"] != parts["last_rank"])]
+    late = met.groupby("last_rank", as_index=False).agg(
+        collectives=("collective", "nunique"), waited_us=("wait_us", "sum")
+    )
+    return late.sort_values("waited_us", ascending=False, kind="stable").reset_index(drop=True)
+
+
+@gives(
+    "stragglers",
+    {
+        "stragglers": "analyses.stragglers.TABLE",
+        "causes": Table(
+            "Wait time by cause", Col("charged_rank", "int64"), Col("cause", "str"), Col("wait_us"),
+            Col("waits", "int64"),
+        ),
+    },
+    figures=(Col("straggler", "int64?"), Col("total_wait_us")),
+)  # fmt: skip
+def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
+    """Return the report on a job's stragglers; `inputs` are the words that choose what is read."""
+    from htagraph.analyses.stragglers import stragglers
+    from htagraph.findings.interrupted import interruption_note
+    from htagraph.findings.ranks_missing import RANKS_MISSING
+    from htagraph.findings.results import Results
+    from htagraph.findings.slow_stage import SLOW_STAGE
+    from htagraph.findings.verbs import stragglers as findings
+    from htagraph.findings.verdict import claims_of, sentences
+
+    result = stragglers(graph)
+    table = result.to_frame().sort_values("blamed_us", ascending=False, kind="stable").head(top)
+    causes = result.blame.groupby(["charged_rank", "cause"], as_index=False).agg(
+        wait_us=("wait_us", "sum"), waits=("wait_us", "size")
+    )
+    causes = causes.sort_values("wait_us", ascending=False, kind="stable").head(top).reset_index(drop=True)
+    tables = {"stragglers": table.reset_index(drop=True), "causes": causes}
+    columns = ["rank", "blamed_us", "share_percent", "waits_us", "lateness_us", "late_count", "cause", "cause_name"]
+    brief = {"stragglers": tables["stragglers"][columns].rename(columns={"cause_name": "name"}), "causes": causes}
+    results = Results(graph, slow=result)
+    stages = claims_of(results, [SLOW_STAGE])
+    missing = claims_of(results, [RANKS_MISSING]) if len(graph.ranks) > 1 else []
+    conclusions = [
+        *findings.sentences(result, len(graph.ranks), inputs),
+        *sentences(stages),
+        *findings.shares_command(stages, inputs),
+        *sentences(missing),
+        *interruption_note(graph, inputs),
+    ]
+    figures = {"straggler": result.straggler, "total_wait_us": result.total_wait_us}
+    return report_on(graph, "stragglers", tables, conclusions, figures=figures, brief=brief, drawn=lambda: result)
+
+
+@gives(
+    "critical-path",
+    {
+        "shares": "queries.paths.SHARES", "host": "queries.host_time.PAUSES", "hops": "queries.paths.HOPS",
+        "near": "queries.paths.NEAR", "segments": "queries.paths.SEGMENTS",
+    },
+    maybe=("segments",),
+    figures=(Col("makespan_us"), Col("segments_count", "int64")),
+    titles={
+        "path_category": "Critical path by category", "path_rank": "Critical path by rank",
+        "path_operator": "Critical path by operator", "path_kernel": "Critical path by kernel",
+        "path_host": "The host's part of the critical path, by what ran and where (own time)",
+    },
+)  # fmt: skip
+def critical_path_report(path: CriticalPath, inputs: Sequence[str], *, top: int = 10, segments: bool = False) -> Report:
+    """Return the report on a path; `inputs` are the words that choose what is read."""
+    from htagraph.findings.results import Results
+    from htagraph.findings.verbs import critical_path as findings
+    from htagraph.findings.verdict import OF_PATH, claims_of
+    from htagraph.queries.host_time import host_pauses
+
+    whole = path.summary()
+    claims = claims_of(Results(path.graph, path=path), OF_PATH)
+    shares = whole.groupby("group", sort=False).head(top).reset_index(drop=True)
+    tables = {"shares": shares, "host": host_pauses(path, top), "hops": path.hops(), "near": path.near(top)}
+    if segments:
+        tables["segments"] = path.to_frame()
+    figures = {"makespan_us": path.makespan_ns / 1000, "segments_count": len(path.segments)}
+    return report_on(
+        path.graph, "critical-path", tables, findings.sentences(path, claims, tables["hops"], inputs),
+        figures=figures, brief=_brief_path(path, tables, top), drawn=lambda: path,
+    )  # fmt: skip
+
+
+def _brief_path(path: CriticalPath, tables: dict[str, pd.DataFrame], top: int) -> dict[str, pd.DataFrame]:
+    """Return one table per group of shares, hops by pair of ranks, near paths without activity numbers."""
+    whole = path.summary()
+    brief = {}
+    for group in ("category", "rank", "operator", "kernel"):
+        rows = _steps_as_one(whole) if group == "operator" else whole
+        rows = rows[rows["group"] == group].drop(columns="group").head(top)
+        rows = rows.rename(columns={"key": group, "count": "segments"})
+        if group != "rank" or len(path.graph.ranks) > 1:
+            brief[f"path_{group}"] = rows[rows[group] != "none"]
+    if len(tables["host"]):
+        brief["path_host"] = _host(tables["host"])
+    hops = tables["hops"]
+    if len(hops):
+        pairs = hops.groupby(["from_rank", "to_rank"], as_index=False)
+        brief["hops"] = pairs.agg(hops=("at_us", "size"), waited_us=("waited_us", "sum")).nlargest(top, "hops")
+    brief["near"] = tables["near"][["slack_us", "work_us", "rank", "main"]]
+    if "segments" in tables:
+        columns = ["start_us", "duration_us", "rank", "category", "name", "operator", "edge", "gap"]
+        brief["segments"] = tables["segments"][columns].replace("", "-")
+    return brief
+
+
+def _host(table: pd.DataFrame) -> pd.DataFrame:
+    """Return what the host did on a path with one column that says what ran, or what untraced code came before."""
+    from htagraph.findings.phrases import untraced_before
+
+    what = table["what"].where(table["what"] != "", untraced_before(table["before"]))
+    return table.drop(columns=["before", "after", "activity"]).assign(what=what).replace("", "-")
+
+
+def _steps_as_one(shares: pd.DataFrame) -> pd.DataFrame:
+    """Return shares of a path with one row for the time in steps but in no operator, in place of one per step."""
+    from htagraph.findings.phrases import NO_OPERATOR
+
+    in_step = (shares["group"] == "operator") & shares["key"].map(step_number).notna()
+    named = shares.assign(key=shares["key"].mask(in_step, NO_OPERATOR))
+    sums = named.groupby(["group", "key"], as_index=False, sort=False).sum()
+    return sums.sort_values("time_us", ascending=False, kind="stable")
+
+
+@gives("opportunities", {"opportunities": "whatif.opportunities.TABLE"})
+def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
+    """Return the report on what is worth improving; `inputs` are the words that choose what is read."""
+    from htagraph.findings.results import Results
+    from htagraph.findings.verbs import opportunities as findings
+    from htagraph.findings.verdict import claims_of
+    from htagraph.whatif.opportunities import TABLE, opportunities
+
+    table = opportunities(graph, top=top)
+    results = Results(graph, opportunities=table)
+    sentences = findings.sentences(claims_of(results, findings.CONCLUSIONS), inputs)
+    steps = results.steps
+    title = f"{TABLE.title} (times per step of {steps:,})" if steps > 1 else TABLE.title
+    return report_on(
+        graph, "opportunities", {"opportunities": table}, sentences,
+        brief={"opportunities": per_step(table, steps)}, titles={"opportunities": title},
+    )  # fmt: skip
+
+
+def per_step(table: pd.DataFrame, steps: int) -> pd.DataFrame:
+    """Return what a reader wants to see of opportunities, per step where there are several, and the gain in all.
+
+    Args:
+        table: result of `htagraph.opportunities`.
+        steps: how many steps the times are divided by; 0 for none.
+    """
+    from htagraph.findings.phrases import group_words
+
+    pairs = zip(table["what"], table["name"], strict=True)
+    names = [group_words(name).replace(" (", ", ").rstrip(")") if what == "group" else name for what, name in pairs]
+    times = ["time_us", "critical_us", "gain_us", "gain_at_50_us"]
+    shown = table[["what", "name", *times, "gain_percent"]].copy()
+    if len(set(names)) == len(set(table["name"])):
+        shown["name"] = names
+    if steps > 1:
+        shown[times] /= steps
+        shown["gain_in_all_us"] = table["gain_us"]
+    return shown.rename(columns={"gain_at_50_us": "gain_if_halved_us"})

@@ -1,0 +1,216 @@
+"""Two jobs: the reports of diff, with its limits, and of compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from htagraph.core.naming import short_name
+from htagraph.core.tables import Col, Table
+from htagraph.output.report import Report, gives
+from htagraph.queries.inputs import inputs_of, issues_of, window_us
+
+if TYPE_CHECKING:
+    from htagraph.analyses.differences import Diff
+    from htagraph.analyses.differences.step_change import StepChange
+    from htagraph.graph.dependency_graph import DependencyGraph
+
+__all__ = ["STEP_TIME", "Limit", "compare_report", "diff_report", "marked"]
+
+STEP_TIME = "step_time"
+"""What a limit may be of, besides a category of the critical path."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """By how much something may be longer after than before."""
+
+    text: str
+    what: str
+    """``step_time``, or a category of the critical path."""
+    us: float | None
+    percent: float | None
+    """Of its own time before."""
+
+    def broken(self, before_us: float, after_us: float) -> bool:
+        """Return whether a time grew beyond the limit."""
+        if self.us is not None:
+            return after_us - before_us > self.us
+        return after_us > before_us * (1 + (self.percent or 0.0) / 100)
+
+
+def _of_both(table_of: Callable[[DependencyGraph], pd.DataFrame], graphs: Sequence[DependencyGraph]) -> pd.DataFrame:
+    """Return the rows of both jobs, each with the word for its job."""
+    sides = zip(("before", "after"), graphs, strict=True)
+    return pd.concat([table_of(graph).assign(job=side) for side, graph in sides], ignore_index=True)
+
+
+_SUMMARY = Table(
+    "Change of the critical path per step",
+    Col("group key", "str"),
+    Col("before_us after_us change_us change_percent"),
+)
+
+
+@gives(
+    "diff",
+    {
+        "contributions": "analyses.differences.diff.TABLE", "work": "analyses.differences.effects.TABLE",
+        "summary": _SUMMARY, "names": "analyses.differences.compare.TABLE",
+        "added": "analyses.differences.diff.ADDED_PATHS", "removed": "analyses.differences.diff.REMOVED_PATHS",
+        "renamed": "analyses.differences.diff.RENAMED", "paired_steps": "analyses.differences.diff.STEP_TIMES",
+    },
+    figures=(
+        Col("before_us after_us change_us change_percent"), Col("unit", "str"), Col("exceeded", "list"),
+        Col("step_change_percent step_change_plus_minus_percent"),
+    ),
+    titles={
+        "change_category": f"{_SUMMARY.title}, by category", "change_operator": f"{_SUMMARY.title}, by operator",
+    },
+)  # fmt: skip
+def diff_report(  # noqa: PLR0913 - what the options say
+    result: Diff,
+    names: pd.DataFrame,
+    inputs: Sequence[str],
+    *,
+    limits: Sequence[Limit] = (),
+    change: StepChange | None = None,
+    strict: bool = False,
+    top: int = 10,
+) -> Report:
+    """Return the report on a difference; `inputs` are the two jobs as they were named."""
+    from htagraph.analyses.differences.step_change import change_of_runs
+    from htagraph.findings.verbs import diff as findings
+
+    graphs = [part.graph for part in result.parts]
+    whole = result.summary()
+    change = change or change_of_runs(result, [graphs[0]], [graphs[1]])
+    exceeded = [each for each in limits if _is_broken(each, result, whole, change, strict=strict)]
+    tables = {
+        "contributions": result.to_frame().head(top),
+        "work": result.causes(top),
+        "summary": whole.groupby("group", sort=False).head(top).reset_index(drop=True),
+        "names": names.head(top),
+        "added": result.added.head(top),
+        "removed": result.removed.head(top),
+        "renamed": result.renamed.head(top),
+        "paired_steps": result.step_times(),
+    }
+    figures = {
+        "before_us": result.before_us, "after_us": result.after_us, "change_us": result.change_us,
+        "change_percent": result.change_percent, "unit": result.unit, "exceeded": [each.text for each in exceeded],
+        "step_change_percent": change.percent, "step_change_plus_minus_percent": change.plus_minus_percent,
+    }  # fmt: skip
+    sentences = [
+        *_gates(result, whole, limits, exceeded, change),
+        *result.sentences(),
+        *findings.next_command(result, inputs),
+    ]
+    return Report(
+        "diff", _of_both(inputs_of, graphs), _of_both(issues_of, graphs), result.after.makespan_ns / 1000, tables,
+        sentences, figures, _brief(tables), drawn=lambda: result,
+    )  # fmt: skip
+
+
+def marked(causes: pd.DataFrame) -> pd.DataFrame:
+    """Return the table of causes as it is shown: names say whose rows are of all inside a call.
+
+    Example:
+        >>> marked(pd.DataFrame({"name": ["mm", "aten::item"], "whole": [False, True]}))["name"].tolist()
+        ['mm', 'aten::item (with all inside)']
+    """
+    name = causes["name"].mask(causes["whole"], causes["name"] + " (with all inside)")
+    return causes.drop(columns="whole").assign(name=name)
+
+
+def _brief(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Return what a reader wants to see."""
+    table = tables["contributions"]
+    columns = ["path", "category", "before_us", "after_us", "change_us", "before_count", "after_count"]
+    shares = tables["summary"]
+    shown = {"work": marked(tables["work"]), "contributions": table.loc[table["change_us"] != 0, columns]}
+    for group in ("category", "operator"):
+        rows = shares[(shares["group"] == group) & (shares["change_us"] != 0)]
+        shown[f"change_{group}"] = rows.drop(columns="group").rename(columns={"key": group})
+    shown["names"] = _unlike(tables["names"])
+    columns = ["path", "count_per_step", "total_us", "critical_us"]
+    return (
+        shown | {name: tables[name][columns] for name in ("added", "removed")} | {"renamed": _short(tables["renamed"])}
+    )
+
+
+def _unlike(names: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a comparison by name that differ, with what is read of them."""
+    differ = names[(names["change_per_step_us"] != 0) | (names["change"] != "same")]
+    return differ[[
+        "name", "before_per_step_count", "after_per_step_count", "before_per_step_us", "after_per_step_us",
+        "change_per_step_us", "change",
+    ]]  # fmt: skip
+
+
+def _short(renamed: pd.DataFrame) -> pd.DataFrame:
+    """Return both names as short as they can be and still differ."""
+    pairs = [(short_name(old), short_name(new)) for old, new in zip(renamed["before"], renamed["after"], strict=True)]
+    after = [new if new != old else "the same with other template arguments or parameters" for old, new in pairs]
+    return renamed.assign(before=[old for old, _ in pairs], after=after)[["before", "after"]]
+
+
+def _times(result: Diff, whole: pd.DataFrame, what: str) -> tuple[float, float]:
+    """Return the time of what a limit is about, before and after, µs per step."""
+    if what == STEP_TIME:
+        return result.before_us, result.after_us
+    rows = whole[(whole["group"] == "category") & (whole["key"] == what)]
+    return float(rows["before_us"].sum()), float(rows["after_us"].sum())
+
+
+def _is_broken(each: Limit, result: Diff, whole: pd.DataFrame, change: StepChange, *, strict: bool) -> bool:
+    """Return whether a limit is exceeded by more than noise; of categories nobody knows their noise."""
+    if each.what != STEP_TIME:
+        return change.is_empty or each.broken(*_times(result, whole, each.what))
+    return change.fails(longer=each.broken(change.before_us, change.after_us), strict=strict)
+
+
+def _gates(
+    result: Diff, whole: pd.DataFrame, limits: Sequence[Limit], exceeded: Sequence[Limit], change: StepChange
+) -> list[str]:
+    """Return what became of each limit: those exceeded first, then of the step time those that noise hides."""
+    from htagraph.findings.verbs import diff as findings
+
+    said = [
+        findings.too_long(limit.what, *_times(result, whole, limit.what), limit.text)
+        for limit in exceeded if limit.what != STEP_TIME
+    ]  # fmt: skip
+    return [
+        findings.gate(change, each.text, fails=each in exceeded) for each in limits if each.what == STEP_TIME
+    ] + said
+
+
+@gives(
+    "compare", {"names": "analyses.differences.compare.TABLE"},
+    titles={"names": "Names that differ, per rank and step, the largest change first"},
+    headings={
+        "before_per_step_count": "before count", "after_per_step_count": "after count",
+        "before_per_step_us": "before_us", "after_per_step_us": "after_us", "change_per_step_us": "change_us",
+    },
+)  # fmt: skip
+def compare_report(
+    graphs: Sequence[DependencyGraph], table: pd.DataFrame, inputs: Sequence[str], *, top: int = 20
+) -> Report:
+    """Return the report on the result of `htagraph.compare`.
+
+    Args:
+        graphs: the two jobs.
+        table: what is reported.
+        inputs: the two jobs as they were named.
+        top: rows that are shown.
+    """
+    from htagraph.findings.verbs import compare as findings
+
+    unlike = _unlike(table).head(top).rename(columns={"change": "occurs"})
+    return Report(
+        "compare", _of_both(inputs_of, graphs), _of_both(issues_of, graphs), window_us(graphs[1]), {"names": table},
+        findings.sentences(table, inputs), brief={"names": unlike},
+    )  # fmt: skip

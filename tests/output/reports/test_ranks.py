@@ -1,0 +1,125 @@
+"""What ranks do together, and what decides the job's end."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from htagraph.findings.phrases import time_text
+from htagraph.whatif.options import criteria
+from tests.reach import REPOSITORY
+
+DEMO = str(REPOSITORY / "data" / "demo")
+Results = Callable[..., dict[str, Any]]
+
+
+def test_transfers_that_prevail_suggest_another_network(simulated: Callable[[str], str], results: Results) -> None:
+    said = results("collectives", simulated("communication_bound"))["conclusions"]
+    assert said[-1].endswith("--network 0.5")
+
+
+def test_collectives_are_summed_up_or_shown_each(results: Results) -> None:
+    found = results("collectives", DEMO, "--each")
+    (row,) = found["collectives"]
+    parts = found["parts"]
+    assert len(parts) == row["ranks"] * row["collectives"]
+    assert row["wait_us"] + row["transfer_us"] + row["excess_us"] == pytest.approx(row["total_us"])
+    assert sum(part["wait_us"] for part in parts) == pytest.approx(row["wait_us"])
+    assert found["last_arrivals"][0]["last_rank"] == 2
+
+
+def test_parts_that_no_other_rank_matches_are_told(results: Results) -> None:
+    found = results("collectives", DEMO, "--ranks", "1")
+    assert "could not be matched" in " ".join(found["conclusions"])
+    assert found["collectives"][0]["op"] == "all_reduce"
+
+
+def test_the_straggler_of_the_demo_is_named_with_its_cause(results: Results) -> None:
+    found = results("stragglers", DEMO)
+    assert found["straggler"] == 2
+    assert found["stragglers"][0]["cause"] == "kernels"
+    assert sum(row["blamed_us"] for row in found["stragglers"]) == pytest.approx(found["total_wait_us"])
+    assert "Rank 2 is the straggler" in found["conclusions"][0]
+
+
+def test_lateness_by_chance_has_no_straggler_but_a_first_suspect(
+    simulated: Callable[[str], str], results: Results
+) -> None:
+    found = results("stragglers", simulated("gpu_bound"))
+    assert found["straggler"] is None
+    most = max(found["stragglers"], key=lambda row: row["blamed_us"])
+    assert f"rank {most['rank']} (" in found["conclusions"][0]
+    assert found["conclusions"][1].startswith(f"Rank {most['rank']}: ")
+
+
+def test_one_rank_alone_has_nobody_to_wait_for(results: Results) -> None:
+    assert "Only one rank" in results("stragglers", DEMO, "--ranks", "0")["conclusions"][0]
+
+
+def test_an_opportunity_is_what_the_same_change_gives(results: Results) -> None:
+    rows = [row for row in results("opportunities", DEMO, "--top", "4")["opportunities"] if row["target"]]
+    for row in rows:
+        (prediction,) = results("what-if", DEMO, "--scale", f"{row['target']}:0")["prediction"]
+        assert prediction["saved_us"] == pytest.approx(row["gain_us"], abs=0.01)
+        assert criteria(row["target"])
+
+
+def test_nothing_worth_the_work_is_said_so(tmp_path: Path, results: Results) -> None:
+    path = tmp_path / "rank-0.json"
+    path.write_text('{"traceEvents": []}')
+    assert "No single improvement would gain 2 %" in results("opportunities", str(path))["conclusions"][0]
+
+
+@pytest.mark.parametrize(
+    ("regime", "bound"),
+    [("gpu_bound", "computation"), ("host_bound", "host code"), ("communication_bound", "transfers between ranks")],
+)
+def test_the_path_names_what_bounds_the_job_and_a_change_that_helps(
+    regime: str, bound: str, simulated: Callable[[str], str], results: Results
+) -> None:
+    said = results("critical-path", simulated(regime))["conclusions"]
+    assert said[1].startswith(f"Bound by {bound}")
+    line = shlex.split(said[-1].partition(": htagraph ")[2])
+    changed = results(*line)
+    (prediction,), steps = changed["prediction"], len({row["step"] for row in changed["step_times"]})
+    assert prediction["saved_us"] > 0
+    assert f" saves {time_text(prediction['saved_us'] / steps)} per step." in said[-1]
+
+
+def test_a_faster_network_never_saves_more_than_the_path_allows(
+    simulated: Callable[[str], str], results: Results
+) -> None:
+    found = results("critical-path", simulated("communication_bound"))
+    (row,) = [row for row in found["shares"] if row["key"] == "communication"]
+    (prediction,) = results("what-if", simulated("communication_bound"), "--network", "0.5")["prediction"]
+    assert 0 < prediction["saved_us"] <= row["time_us"] / 2
+
+
+def test_the_segments_of_the_path_sum_to_its_makespan(results: Results) -> None:
+    found = results("critical-path", DEMO, "--segments")
+    assert sum(row["duration_us"] for row in found["segments"]) == pytest.approx(found["makespan_us"], abs=1e-6)
+    assert len(found["segments"]) == found["segments_count"]
+
+
+def test_a_step_has_a_path_of_its_own(results: Results) -> None:
+    whole, part, same = (results("critical-path", DEMO, *more) for more in ([], ["--step", "6"], ["--steps", "6-6"]))
+    assert part == same
+    assert 0 < part["makespan_us"] < 0.5 * whole["makespan_us"]
+
+
+def test_top_limits_each_group_of_shares(results: Results) -> None:
+    rows = results("critical-path", DEMO, "--top", "2")["shares"]
+    assert {group: sum(row["group"] == group for row in rows) for group in ("category", "operator")} == {
+        "category": 2, "operator": 2,
+    }  # fmt: skip
+
+
+def test_no_cell_of_a_readers_table_is_blank(run: Any) -> None:
+    ran = run("critical-path", DEMO, "--segments", "--format", "md")
+    rows = [line for line in ran.out.splitlines() if line.startswith("| ")]
+    assert rows
+    assert [row for row in rows if "|  |" in row] == []
