@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from htagraph.core.naming import short_name
+from htagraph.findings.claim import MIN_SHARE, MOST, Claim
 from htagraph.findings.phrases import and_list, command_line, plural, time_text
 
 if TYPE_CHECKING:
     from htagraph.analyses.stragglers import Stragglers
-    from htagraph.findings.claim import MIN_SHARE, MOST, Claim
     from htagraph.queries.straggler import Difference
 
 __all__ = ["sentences", "shares_command"]
