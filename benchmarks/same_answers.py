@@ -126,7 +126,7 @@ def _said(answer: Callable[[], str]) -> str:
     try:
         return answer()
     except Exception as error:  # noqa: BLE001 - an answer, too
-        return f"raises {type(error).__name__}: {error}"
+        return f"raises {type(error).__name__}: {str(error).removeprefix('TraceAnalysis.')}"  # whichever object has it
 
 
 # which jobs
