@@ -13,10 +13,12 @@ RECIPES = re.findall(r"^## (Add .+)$", PAGE, re.MULTILINE)
 """The sections that say which files something new needs."""
 EXAMPLES = {
     "Add an analysis": "overlap",
-    "Add an edge rule": "host_sync",
-    "Add a change to what-if": "scale",
-    "Add a finding": "interrupted",
+    "Add a figure": "overlap",
     "Add a verb": "idle",
+    "Add a finding": "interrupted",
+    "Add a change to what-if": "scale",
+    "Add an edge rule": "host_sync",
+    "Add a format of traces": "kineto",
 }
 """Something that was added as each section says."""
 
