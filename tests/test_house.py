@@ -445,3 +445,9 @@ def test_a_summary_can_be_made_of_every_kind_of_job(job: str) -> None:
 
 def test_the_naming_rules_are_reachable_from_the_package() -> None:
     assert activity_kind("kernel", COMPUTE, hg.DEFAULT_NAMING).label == "computation"
+
+
+def test_the_tests_that_ci_names_are_there() -> None:
+    text = (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8")
+    absent = [name for name in re.findall(r"tests/[\w/]+\.py", text) if not (REPOSITORY / name).is_file()]
+    assert not absent, f".ci/run names {absent}, which are not there"
