@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from collections.abc import Callable
 
 import pytest
 
 import htagraph as hg
-from htagraph import DependencyGraph
-from htagraph.cli import collectives, idle, launches, stragglers
 from htagraph.findings.claim import Claim
 from htagraph.findings.gain import GAIN
 from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.interrupted import INTERRUPTED, interruption_note
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import in_brief, trial_of
+from htagraph.output.report import Report
+from htagraph.output.reports.device_time import idle_report, launches_report
+from htagraph.output.reports.ranks import collectives_report, stragglers_report
 from tests.queries.test_interruptions import MANY, host_job
 from tests.reach import DATA, graph_of
 from tests.strategies import load
@@ -112,19 +113,10 @@ def test_the_longest_are_shown_with_their_places() -> None:
     assert evidence.rows.frame["name"].str.startswith("aten::op").sum() == len(evidence.rows.places) == 5
 
 
-def conclusions(command: ModuleType, graph: DependencyGraph) -> list[str]:
-    """Return what a command concludes."""
-    results = {"stragglers": hg.stragglers, "collectives": hg.collectives}
-    name = command.__name__.rpartition(".")[2]
-    given = (graph, results[name](graph), ["job"]) if name in results else (graph, ["job"])
-    sentences: list[str] = command.report(*given).sentences
-    return sentences
-
-
-@pytest.mark.parametrize("command", [collectives, idle, launches, stragglers])
-def test_what_says_that_something_is_late_ends_with_it(command: ModuleType) -> None:
-    assert conclusions(command, load(host_job(MANY)))[-1] == NOTE.format(" on all ranks")
-    assert not any("interrupted" in line for line in conclusions(command, graph_of(DATA / "demo")))
+@pytest.mark.parametrize("report", [collectives_report, idle_report, launches_report, stragglers_report])
+def test_what_says_that_something_is_late_ends_with_it(report: Callable[..., Report]) -> None:
+    assert report(load(host_job(MANY)), ["job"]).sentences[-1] == NOTE.format(" on all ranks")
+    assert not any("interrupted" in line for line in report(graph_of(DATA / "demo"), ["job"]).sentences)
 
 
 @pytest.mark.parametrize(("ranks", "where"), [(1, ""), (3, " on 2 of 3 ranks")])

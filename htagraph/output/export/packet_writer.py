@@ -15,8 +15,8 @@ from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 from htagraph.output.export.originals import MetSlices
 from htagraph.output.export.path_tracks import PATH_PID
-from htagraph.output.export.trace_writer import NO_NUMBER, RawEvent, writable
-from htagraph.output.scene import BYTES, COUNT, Slices, Values
+from htagraph.output.export.trace_writer import RawEvent, writable
+from htagraph.output.scene import BYTES, COUNT, NO_NUMBER, Slices, Values
 from htagraph.output.whole_files import OutputFile
 from htagraph.trace.columns import Interner
 from htagraph.trace.remote import TracePath

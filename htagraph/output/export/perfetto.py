@@ -25,7 +25,6 @@ from htagraph.output.export.trace_writer import (
     FOR_VIEWING,
     INTEGER,
     MICROSECONDS,
-    NO_NUMBER,
     NO_TEXT,
     TEXT,
     Column,
@@ -36,7 +35,7 @@ from htagraph.output.export.trace_writer import (
     row_texts,
     us,
 )
-from htagraph.output.scene import BYTES, COUNT, GB_S, Slices, Values, nesting_tracks
+from htagraph.output.scene import BYTES, COUNT, GB_S, NO_NUMBER, Slices, Values, nesting_tracks
 from htagraph.output.whole_files import PERFETTO, check_ending, is_native
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
 from htagraph.queries.paths import CriticalPath

@@ -397,11 +397,11 @@ class _Texts:
         known: dict[bytes, int] = {}
         for at in np.flatnonzero(~is_slice & self.plain).tolist():
             for column, kind in ((self.name, NAME), (self.category, CATEGORY)):
-                text = _span(block, int(spans[at, kind]))
-                if text not in known:
-                    value = msgspec.json.decode(text) if text else None
-                    known[text] = self._texts["" if value is None else str(value)]
-                column[at] = known[text]
+                span = _span(block, int(spans[at, kind]))
+                if span not in known:
+                    value = msgspec.json.decode(span) if span else None
+                    known[span] = self._texts["" if value is None else str(value)]
+                column[at] = known[span]
         self.category[self.category == self._texts[""]] = -1
 
     def _add(self, column: Array, which: Array, columns: Sequence[Column], texts: Sequence[bytes]) -> None:

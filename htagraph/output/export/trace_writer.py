@@ -303,6 +303,7 @@ def value_rows(values: Values) -> Rows:
     """Return a counter's values as JSON of a trace file.
 
     Example:
+        >>> from htagraph.output.scene import COUNT
         >>> bytes(value_rows(Values(7, "queue length", "stream 1", COUNT, np.array([2_000]), np.array([3]))).joined)
         b'{"ph":"C","pid":7,"name":"queue length","ts":2,"args":{"stream 1":3}}'
     """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pandas as pd
 
 from htagraph.analyses.collectives import collectives
@@ -161,7 +163,7 @@ def _folded(frame: pd.DataFrame) -> Html:
     return element("details", element("summary", "As a table"), table_of(frame)) if len(frame) else Html("")
 
 
-def _some(frame: pd.DataFrame, by: str, *, caption: str = "", headings: dict[str, str] | None = None) -> Html:
+def _some(frame: pd.DataFrame, by: str, *, caption: str = "", headings: Mapping[str, str] | None = None) -> Html:
     """Return a table; of many rows those with the largest values of a column, and how many there are."""
     more = len(frame) - _ROWS
     if more <= 0:

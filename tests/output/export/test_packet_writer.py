@@ -20,8 +20,7 @@ from htagraph.output.export.packet_writer import (
     value_packets,
     varint,
 )
-from htagraph.output.export.trace_writer import NO_NUMBER
-from htagraph.output.scene import BYTES, COUNT, GB_S, Slices, Values
+from htagraph.output.scene import BYTES, COUNT, GB_S, NO_NUMBER, Slices, Values
 
 pb = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
 

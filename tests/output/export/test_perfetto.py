@@ -21,11 +21,11 @@ from htagraph import DependencyGraph
 from htagraph.core.errors import TraceError
 from htagraph.graph.activities import Lane
 from htagraph.output.export.originals import MetSlices
+from htagraph.output.export.path_tracks import lane_order
 from htagraph.output.export.perfetto import (
     Job,
     bandwidths,
     counters_to_perfetto,
-    lane_order,
     memory,
     queues,
     to_perfetto,

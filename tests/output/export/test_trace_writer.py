@@ -20,7 +20,6 @@ from htagraph.core.errors import TraceError
 from htagraph.output.export.trace_writer import (
     INTEGER,
     MICROSECONDS,
-    NO_NUMBER,
     NO_TEXT,
     SPAN,
     TEXT,
@@ -30,6 +29,7 @@ from htagraph.output.export.trace_writer import (
     row_texts,
     us,
 )  # fmt: skip
+from htagraph.output.scene import NO_NUMBER
 from tests.damage import healthy, kineto_text
 from tests.reach import DATA, LARGE_BYTES, REAL, label
 

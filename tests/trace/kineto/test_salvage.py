@@ -303,6 +303,9 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 }
 
 
+_CANDIDATES = salvage.candidates  # which is replaced where work is counted
+
+
 class Counted:
     """Counts the bytes that salvaging reads or gives to a repair, for all of a text."""
 
@@ -323,7 +326,7 @@ class Counted:
         return value, end
 
     def candidates(self, body: bytes, *, whole: bool) -> Iterator[tuple[list[str], bytes]]:
-        for each in salvage.candidates(body, whole=whole):
+        for each in _CANDIDATES(body, whole=whole):
             self.work += len(body)
             yield each
 
