@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
-    "Form", "Format", "Paths", "Ranks", "Scheduler", "Steps", "Top", "chosen", "emit", "form_of", "given",
-    "progress", "read", "read_on", "refuse_input", "show", "wants_color", "width_of", "window", "with_reading", "write",
+    "Form", "Format", "Paths", "Ranks", "Scheduler", "Steps", "Top", "chosen", "emit", "form_of", "given", "progress",
+    "read", "read_on", "refuse_input", "show", "wants_color", "width_of", "window", "with_reading", "write",
 ]  # fmt: skip
 
 _HARMLESS = (

@@ -25,27 +25,9 @@ if TYPE_CHECKING:
     from htagraph.output.validation import Validation
 
 __all__ = [
-    "Comment",
-    "Counters",
-    "Drawn",
-    "FigureFile",
-    "Folder",
-    "Format",
-    "Output",
-    "Page",
-    "Perfetto",
-    "Picture",
-    "emit",
-    "form_of",
-    "is_figure",
-    "need_perfetto",
-    "refuse_input",
-    "show",
-    "target",
-    "wants_color",
-    "width_of",
-    "write",
-]
+    "Comment", "Counters", "Drawn", "FigureFile", "Folder", "Format", "Output", "Page", "Perfetto", "Picture", "emit",
+    "form_of", "is_figure", "need_perfetto", "refuse_input", "show", "target", "wants_color", "width_of", "write",
+]  # fmt: skip
 
 _MIN_WIDTH = 40
 """Columns of a terminal; chosen: tables are unreadable below. Doubled, narrow terminals wrap the lines of tables."""

@@ -12,19 +12,9 @@ if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
 
 __all__ = [
-    "Array",
-    "Ints",
-    "Mask",
-    "coded",
-    "distinct",
-    "is_any_of",
-    "joined",
-    "looked_up",
-    "occurring",
-    "stable_order",
-    "sums_by",
-    "texts_of",
-]
+    "Array", "Ints", "Mask", "coded", "distinct", "is_any_of", "joined", "looked_up", "occurring", "stable_order",
+    "sums_by", "texts_of",
+]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
 """An array of any type."""

@@ -15,19 +15,9 @@ HtagraphError
 from __future__ import annotations
 
 __all__ = [
-    "DamagedTraceError",
-    "GraphError",
-    "HtagraphError",
-    "NotATraceError",
-    "NothingMeetsError",
-    "OtherJsonError",
-    "RankError",
-    "SelectionError",
-    "StoredGraphError",
-    "TraceError",
-    "printable",
-    "shown",
-]
+    "DamagedTraceError", "GraphError", "HtagraphError", "NotATraceError", "NothingMeetsError", "OtherJsonError",
+    "RankError", "SelectionError", "StoredGraphError", "TraceError", "printable", "shown",
+]  # fmt: skip
 
 _SHOWN = 60
 """Characters of a value that a message shows. Chosen: longer values hide what is wrong with them. Doubled, messages

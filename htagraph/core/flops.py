@@ -18,21 +18,9 @@ from typing import Any, Literal, TypeAlias
 from htagraph.core.naming import LINEAR, matches
 
 __all__ = [
-    "PEAKS",
-    "Cost",
-    "Peak",
-    "attended_pairs",
-    "cost_of",
-    "element_bytes",
-    "flop_formula",
-    "flop_per_count",
-    "is_complex",
-    "is_dram_bytes",
-    "is_dram_part",
-    "is_tf32_kernel",
-    "numbers_per_element",
-    "peak_of",
-]
+    "PEAKS", "Cost", "Peak", "attended_pairs", "cost_of", "element_bytes", "flop_formula", "flop_per_count",
+    "is_complex", "is_dram_bytes", "is_dram_part", "is_tf32_kernel", "numbers_per_element", "peak_of",
+]  # fmt: skip
 
 _Mask: TypeAlias = Literal["from start", "to end", "window", "computed"]
 """Where the diagonal of a causal mask lies if there are more keys than queries, or fewer: query 0 sees key 0 and no

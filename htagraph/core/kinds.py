@@ -13,34 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    "ADDED",
-    "ANNOTATIONS",
-    "BETWEEN",
-    "BLOCKING",
-    "CATEGORIES",
-    "COMMUNICATION",
-    "DEVICE",
-    "DEVICE_WAITS",
-    "DEVICE_WORK",
-    "EDGES",
-    "FRAMES",
-    "HOST",
-    "HOST_GAPS",
-    "KERNELS",
-    "LAUNCHES",
-    "OPERATORS",
-    "TRAITS",
-    "TRANSFERS",
-    "UNCERTAIN",
-    "UNEXPLAINED",
-    "ActivityKind",
-    "EdgeKind",
-    "EdgeMeaning",
-    "GapKind",
-    "Provenance",
-    "edges_with",
+    "ADDED", "ANNOTATIONS", "BETWEEN", "BLOCKING", "CATEGORIES", "COMMUNICATION", "DEVICE", "DEVICE_WAITS",
+    "DEVICE_WORK", "EDGES", "FRAMES", "HOST", "HOST_GAPS", "KERNELS", "LAUNCHES", "OPERATORS", "TRAITS", "TRANSFERS",
+    "UNCERTAIN", "UNEXPLAINED", "ActivityKind", "EdgeKind", "EdgeMeaning", "GapKind", "Provenance", "edges_with",
     "of_kinds",
-]
+]  # fmt: skip
 
 CATEGORIES = (
     "host", "launch", "computation", "communication", "waiting", "sync", "memory", "data_loading", "gap", "head",

@@ -16,17 +16,9 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, Ints
 
 __all__ = [
-    "DISTRIBUTION",
-    "MAD_TO_DEVIATION",
-    "MOST",
-    "described",
-    "least_of",
-    "middles",
-    "ordered_by",
-    "others_median",
-    "summed",
-    "upper_quantile",
-]
+    "DISTRIBUTION", "MAD_TO_DEVIATION", "MOST", "described", "least_of", "middles", "ordered_by", "others_median",
+    "summed", "upper_quantile",
+]  # fmt: skip
 
 MOST: Final = 0.5
 """Share from which a part is the larger one of a whole. It cannot be doubled."""

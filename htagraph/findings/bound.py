@@ -11,7 +11,8 @@ import numpy as np
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import COMMUNICATION, of_kinds
 from htagraph.core.naming import short_name, step_number
-from htagraph.findings.claim import MIN_PERCENT, MIN_SHARE, MOST, Claim, RestsOn
+from htagraph.core.statistics import MOST
+from htagraph.findings.claim import MIN_PERCENT, MIN_SHARE, Claim, RestsOn
 from htagraph.findings.evidence import MOST_ROWS, Chart, Evidence, Part, Place, Rows, stretches
 from htagraph.findings.finding import SHORT_LIST, Finding
 from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words

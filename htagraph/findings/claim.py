@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal
 
-__all__ = ["MIN_PERCENT", "MIN_SHARE", "MOST", "Claim", "RestsOn", "contradictions"]
+__all__ = ["MIN_PERCENT", "MIN_SHARE", "Claim", "RestsOn", "contradictions"]
 
 MIN_PERCENT = 2.0
 """Percent of the critical path, or of the makespan, from which something is named. Chosen: less is not worth naming.
@@ -17,8 +17,6 @@ MIN_SHARE = 0.05
 """Share of the whole (of the job's time, of a change, of waiting) from which something has a sentence. Chosen: less is
 not worth one; without one of several ranks that do the same work, jobs were 0 to 4 % shorter, without a straggler 9 %
 and more. Doubled, waits, idle time, gains and causes of 5 to 10 % are not named."""
-MOST = 0.5
-"""Share above which a part is the larger one. It cannot be doubled."""
 
 
 class RestsOn(Enum):

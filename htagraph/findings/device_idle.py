@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.naming import is_graph_launch, names_that, short_name
-from htagraph.findings.claim import MIN_SHARE, MOST, Claim
+from htagraph.core.statistics import MOST
+from htagraph.findings.claim import MIN_SHARE, Claim
 from htagraph.findings.evidence import MOST_ROWS, NO_CHART, Chart, Evidence, Part, Place, Rows
 from htagraph.findings.finding import Finding
 from htagraph.graph.measures.pauses import CAUSES

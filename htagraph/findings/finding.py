@@ -14,15 +14,8 @@ if TYPE_CHECKING:
     from htagraph.findings.results import Results
 
 __all__ = [
-    "LETTERS_IN_FULL",
-    "LETTERS_IN_SHORT",
-    "SHORT_LIST",
-    "Finding",
-    "Trial",
-    "in_full",
-    "in_short",
-    "sentence_of",
-]
+    "LETTERS_IN_FULL", "LETTERS_IN_SHORT", "SHORT_LIST", "Finding", "Trial", "in_full", "in_short", "sentence_of",
+]  # fmt: skip
 
 LETTERS_IN_FULL, LETTERS_IN_SHORT = 60, 32
 """Letters of a name in a sentence, and in a line or two; chosen: half a line, and less. Doubled, the name of a kernel

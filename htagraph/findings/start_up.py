@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from htagraph.findings.claim import MIN_SHARE, MOST, Claim
+from htagraph.core.statistics import MOST
+from htagraph.findings.claim import MIN_SHARE, Claim
 from htagraph.findings.evidence import Evidence, of_activities
 from htagraph.findings.finding import SHORT_LIST, Finding
 from htagraph.findings.phrases import and_list, share_text, time_text

@@ -19,23 +19,10 @@ from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = [
-    "MIN_FOR_DRIFT",
-    "BarrierTimes",
-    "TimeTable",
-    "as_recorded_is_possible",
-    "by_ends",
-    "feasible_offsets",
-    "fitted",
-    "group_medians",
-    "islands",
-    "least_ahead",
-    "limits",
-    "limits_of",
-    "medians",
-    "middle_of",
-    "no_offset_is_possible",
+    "MIN_FOR_DRIFT", "BarrierTimes", "TimeTable", "as_recorded_is_possible", "by_ends", "feasible_offsets", "fitted",
+    "group_medians", "islands", "least_ahead", "limits", "limits_of", "medians", "middle_of", "no_offset_is_possible",
     "residuals",
-]
+]  # fmt: skip
 
 _MAX_TURNS: Final = 25
 """Largest number of reweighting rounds. Chosen: it usually converges (no offset moves by 1 ns) after 5 to 10. Doubled,

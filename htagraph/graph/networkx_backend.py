@@ -28,17 +28,9 @@ from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
-    "ancestors",
-    "convert_from_nx",
-    "convert_to_nx",
-    "dag_longest_path",
-    "dag_longest_path_length",
-    "descendants",
-    "is_directed_acyclic_graph",
-    "topological_generations",
-    "topological_sort",
-    "transitive_reduction",
-]
+    "ancestors", "convert_from_nx", "convert_to_nx", "dag_longest_path", "dag_longest_path_length", "descendants",
+    "is_directed_acyclic_graph", "topological_generations", "topological_sort", "transitive_reduction",
+]  # fmt: skip
 
 
 def topological_sort(G: DependencyGraph) -> Generator[int, None, None]:

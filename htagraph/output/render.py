@@ -26,15 +26,8 @@ from htagraph.output.summary import Summary
 from htagraph.output.validation import Validation
 
 __all__ = [
-    "FORMATS",
-    "frames_of",
-    "own_tables",
-    "plain",
-    "render_report",
-    "render_summary",
-    "render_validation",
-    "to_json",
-]
+    "FORMATS", "frames_of", "own_tables", "plain", "render_report", "render_summary", "render_validation", "to_json",
+]  # fmt: skip
 
 FORMATS = ("table", "json", "csv", "md")
 

@@ -17,17 +17,9 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.inputs import ISSUES, inputs_of, issues_of, window_us
 
 __all__ = [
-    "CONTENTS",
-    "SCHEMA_VERSION",
-    "Contents",
-    "Report",
-    "Wording",
-    "envelope",
-    "gives",
-    "report_beside",
-    "report_on",
+    "CONTENTS", "SCHEMA_VERSION", "Contents", "Report", "Wording", "envelope", "gives", "report_beside", "report_on",
     "wording_of",
-]
+]  # fmt: skip
 
 SCHEMA_VERSION = 1
 """Of the JSON that `envelope` describes; raised when a key changes its meaning or goes."""

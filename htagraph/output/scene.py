@@ -15,9 +15,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 
-__all__ = [
-    "BYTES", "COLORS", "COUNT", "GB_S", "KIND_COLORS", "NO_NUMBER", "Slices", "Values", "nesting_tracks", "tint",
-]  # fmt: skip
+__all__ = ["BYTES", "COLORS", "COUNT", "GB_S", "KIND_COLORS", "NO_NUMBER", "Slices", "Values", "nesting_tracks", "tint"]
 
 COLORS = {
     "blue": "#0072B2", "orange": "#E69F00", "green": "#009E73", "vermillion": "#D55E00", "sky": "#56B4E9",

@@ -26,14 +26,9 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
-    "LONG_NS",
-    "InterruptedRanks",
-    "Interruptions",
-    "interrupted",
-    "interrupted_ranks",
-    "interruption_time",
+    "LONG_NS", "InterruptedRanks", "Interruptions", "interrupted", "interrupted_ranks", "interruption_time",
     "places_of",
-]
+]  # fmt: skip
 
 _FAR = 10
 """How many times as long as usual a stretch must be, and how many median absolute deviations beyond its usual time.

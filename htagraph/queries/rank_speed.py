@@ -26,18 +26,9 @@ from htagraph.queries.own_steps import OwnSteps, own_steps
 from htagraph.queries.peers import peers, rank_roles
 
 __all__ = [
-    "MIN_SHARE_OF_NAME",
-    "SlowRanks",
-    "SlowStage",
-    "Speed",
-    "SpeedOf",
-    "rank_pace",
-    "rank_speed",
-    "slow_among",
-    "slow_ranks",
-    "slow_stage",
-    "speed_of_sums",
-]
+    "MIN_SHARE_OF_NAME", "SlowRanks", "SlowStage", "Speed", "SpeedOf", "rank_pace", "rank_speed", "slow_among",
+    "slow_ranks", "slow_stage", "speed_of_sums",
+]  # fmt: skip
 
 SpeedOf: TypeAlias = Callable[[Array, Array, bool], Array]
 """What `rank_speed` returns, given positions of ranks, numbers of steps, and whether it is about kernels."""

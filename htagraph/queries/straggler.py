@@ -25,22 +25,10 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import initial, own_time, with_factor
 
 __all__ = [
-    "COMPARED",
-    "NOBODY",
-    "Difference",
-    "SavedBy",
-    "SlowWork",
-    "Straggler",
-    "alone_work",
-    "charges_of",
-    "largest_upstream",
-    "named_among",
-    "rank_differences",
-    "slow_work",
-    "straggler_among",
-    "straggler_of",
+    "COMPARED", "NOBODY", "Difference", "SavedBy", "SlowWork", "Straggler", "alone_work", "charges_of",
+    "largest_upstream", "named_among", "rank_differences", "slow_work", "straggler_among", "straggler_of",
     "waits_by_rank",
-]
+]  # fmt: skip
 
 SavedBy: TypeAlias = Callable[[int, float, tuple[str, ...]], int]
 """By how much a job is shorter, ns, if a rank's work of some kinds takes a multiple of its time: given the rank, the

@@ -17,20 +17,9 @@ from htagraph.trace.facts import Facts
 from htagraph.trace.remote import TracePath, fingerprint
 
 __all__ = [
-    "TEXTS",
-    "TYPECODES",
-    "Column",
-    "Flows",
-    "GrowingTable",
-    "Interner",
-    "LaneInterner",
-    "SparseColumn",
-    "Table",
-    "Trace",
-    "as_array",
-    "extend",
-    "label",
-]
+    "TEXTS", "TYPECODES", "Column", "Flows", "GrowingTable", "Interner", "LaneInterner", "SparseColumn", "Table",
+    "Trace", "as_array", "extend", "label",
+]  # fmt: skip
 
 Lane: TypeAlias = tuple[int | str, int | str]
 TEXTS: Final = frozenset(

@@ -20,20 +20,9 @@ from htagraph.trace.readers import SUFFIXES, reader_for
 from htagraph.trace.remote import RemotePath, TracePath, is_url, on_disk, path_of
 
 __all__ = [
-    "RANK_LIMIT",
-    "SUFFIXES",
-    "RankedFile",
-    "TracePaths",
-    "checked_rank",
-    "find_files",
-    "look_all",
-    "look_at",
-    "number_in_name",
-    "pattern_of_name",
-    "rank_files",
-    "rank_in_name",
-    "runs_of",
-]
+    "RANK_LIMIT", "SUFFIXES", "RankedFile", "TracePaths", "checked_rank", "find_files", "look_all", "look_at",
+    "number_in_name", "pattern_of_name", "rank_files", "rank_in_name", "runs_of",
+]  # fmt: skip
 
 PathText: TypeAlias = str | os.PathLike[str]
 TracePaths: TypeAlias = PathText | Sequence[PathText] | Mapping[int, PathText]

@@ -15,19 +15,9 @@ if TYPE_CHECKING:
     from htagraph.core.issues import IssueLog
 
 __all__ = [
-    "MOST_FRAMES",
-    "REAL_ID_SHARE",
-    "Extent",
-    "Extents",
-    "FirstOf",
-    "Frames",
-    "Launches",
-    "Sieve",
-    "Survey",
-    "Windows",
-    "merged",
-    "overlaps",
-]
+    "MOST_FRAMES", "REAL_ID_SHARE", "Extent", "Extents", "FirstOf", "Frames", "Launches", "Sieve", "Survey", "Windows",
+    "merged", "overlaps",
+]  # fmt: skip
 
 _SECOND_NS = 1_000_000_000
 _HOUR_NS = 3600 * _SECOND_NS

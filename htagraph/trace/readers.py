@@ -25,16 +25,8 @@ if TYPE_CHECKING:
     from htagraph.trace.discover import RankedFile
 
 __all__ = [
-    "READERS",
-    "SUFFIXES",
-    "Read",
-    "Reader",
-    "in_parallel",
-    "json_bytes",
-    "read_trace",
-    "reader_for",
-    "reader_of",
-]
+    "READERS", "SUFFIXES", "Read", "Reader", "in_parallel", "json_bytes", "read_trace", "reader_for", "reader_of",
+]  # fmt: skip
 
 T = TypeVar("T", covariant=True)
 

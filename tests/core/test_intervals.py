@@ -12,7 +12,6 @@ from htagraph.core.intervals import Intervals, clip, difference, group_lengths, 
 Pairs: TypeAlias = list[tuple[int, int]]
 
 pairs = st.lists(st.tuples(st.integers(-20, 20), st.integers(-20, 20)), max_size=8)
-HORIZON = range(-25, 26)
 
 
 def normal(made: Pairs) -> Intervals:

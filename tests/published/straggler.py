@@ -29,9 +29,9 @@ from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.queries.replay import predict
 
 __all__ = [
-    "NS", "Job", "World", "analyse", "compared", "derive", "groups", "idealised", "published", "read",
-    "read_recorded", "scenarios", "slowest_ranks",
-]  # fmt: skip  # fmt: skip
+    "NS", "Job", "World", "analyse", "compared", "derive", "groups", "idealised", "published", "read", "read_recorded",
+    "scenarios", "slowest_ranks",
+]  # fmt: skip
 
 NS = 1_000_000_000
 _FAULTY_S = -0.010  # a delay or transfer of this or less is a fault of the clocks and counts as 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.findings.claim import MIN_SHARE, MOST
+from htagraph.core.statistics import MOST
+from htagraph.findings.claim import MIN_SHARE
 from htagraph.findings.phrases import command_line, group_words, plural, share_text, time_text
 
 if TYPE_CHECKING:

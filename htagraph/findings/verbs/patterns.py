@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from htagraph.core.naming import short_name
+from htagraph.core.statistics import MOST
 from htagraph.core.words import nearest_words
-from htagraph.findings.claim import MOST
 from htagraph.findings.phrases import and_list, command_line, plural, time_text
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.findings.claim import MOST
+from htagraph.core.statistics import MOST
 from htagraph.findings.phrases import command_line, plural, share_text, time_text
 
 if TYPE_CHECKING:

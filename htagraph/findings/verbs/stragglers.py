@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from htagraph.core.naming import short_name
-from htagraph.findings.claim import MIN_SHARE, MOST, Claim
+from htagraph.core.statistics import MOST
+from htagraph.findings.claim import MIN_SHARE, Claim
 from htagraph.findings.phrases import and_list, command_line, plural, time_text
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from htagraph.findings.claim import MOST
+from htagraph.core.statistics import MOST
 from htagraph.findings.phrases import cause_words, plural, time_text
 from htagraph.graph.measures.steps import whole_steps
 

@@ -48,7 +48,7 @@ class Job:
     refused: dict[str, tuple[Issue, ...]] = field(default_factory=dict)
     """By rule: what it left out, as issues. The rules fill it while they run."""
     returns: dict[int, Returns] = field(default_factory=dict, init=False)
-    """By rank: how soon its blocking calls return. `wait_hypotheses.returns` fills it."""
+    """By rank: how soon its blocking calls return. `waits.returns` fills it."""
 
     @cached_property
     def calls(self) -> Calls:

@@ -26,21 +26,9 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 from htagraph.trace.columns import Table
 
 __all__ = [
-    "Answer",
-    "AwaitRows",
-    "Ordered",
-    "Plausible",
-    "Returns",
-    "Site",
-    "await_rows",
-    "best",
-    "records_back",
-    "returns",
-    "sampled",
-    "start_window",
-    "support",
-    "unresolved_waits",
-]
+    "Answer", "AwaitRows", "Ordered", "Plausible", "Returns", "Site", "await_rows", "best", "records_back", "returns",
+    "sampled", "start_window", "support", "unresolved_waits",
+]  # fmt: skip
 
 _SAMPLE = 400
 """Hypotheses are tested on at most this many waits of a site, evenly spread. Chosen for time; 1 % of 400 is 4. Doubled,

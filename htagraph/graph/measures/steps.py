@@ -18,16 +18,9 @@ if TYPE_CHECKING:
     from htagraph.graph.selection import IntSelector
 
 __all__ = [
-    "StepWindow",
-    "Steps",
-    "UnevenSteps",
-    "last_end",
-    "mean_step_ns",
-    "step_window",
-    "steps_of",
-    "uneven_steps",
+    "StepWindow", "Steps", "UnevenSteps", "last_end", "mean_step_ns", "step_window", "steps_of", "uneven_steps",
     "whole_steps",
-]
+]  # fmt: skip
 
 _MIN_COVERED = 0.9
 """Share of the recording, from the first moment to the last, that its steps must cover. Chosen: in the rest there are

@@ -13,9 +13,7 @@ from htagraph.queries.recorded_events import counter_ranges, operators_around
 if TYPE_CHECKING:
     from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks
 
-__all__ = [
-    "CUDA_SASS_INSTRUCTION_COUNTER_FLOPS", "CuptiCounterAnalysis", "get_cupti_counter_data_with_operators",
-]  # fmt: skip
+__all__ = ["CUDA_SASS_INSTRUCTION_COUNTER_FLOPS", "CuptiCounterAnalysis", "get_cupti_counter_data_with_operators"]
 
 CUDA_SASS_INSTRUCTION_COUNTER_FLOPS: dict[str, int] = {
     f"smsp__sass_thread_inst_executed_op_{width}{op}_pred_on.sum": 2 if op == "fma" else 1

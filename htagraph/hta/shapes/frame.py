@@ -20,16 +20,9 @@ if TYPE_CHECKING:
     from htagraph.hta.shapes.job import HtaJob
 
 __all__ = [
-    "frame_of",
-    "ids_of_lanes",
-    "in_whole",
-    "parsed_frame",
-    "partners",
-    "rows_of",
-    "smallest_type",
-    "step_of_events",
+    "frame_of", "ids_of_lanes", "in_whole", "parsed_frame", "partners", "rows_of", "smallest_type", "step_of_events",
     "whole",
-]
+]  # fmt: skip
 
 _DEFAULT = {spec.name: spec for spec in ParserConfig.ARGS_DEFAULT}
 """The arguments that are columns if nobody asks for others, by column."""

@@ -34,12 +34,9 @@ if TYPE_CHECKING:
     from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
 __all__ = [
-    "get_aten_op_kernels_and_delay",
-    "get_cuda_kernel_launch_stats",
-    "get_frequent_cuda_kernel_sequences",
-    "get_potential_stragglers",
-    "get_profiler_steps",
-]
+    "get_aten_op_kernels_and_delay", "get_cuda_kernel_launch_stats", "get_frequent_cuda_kernel_sequences",
+    "get_potential_stragglers", "get_profiler_steps",
+]  # fmt: skip
 
 _LAUNCH = {"launch_us": "cpu_duration", "work_us": "gpu_duration", "delay_us": "launch_delay"}
 _ATEN = {

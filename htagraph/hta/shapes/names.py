@@ -13,19 +13,9 @@ from htagraph.core.arrays import Mask
 from htagraph.trace.columns import Trace
 
 __all__ = [
-    "DEVICE_CATEGORIES",
-    "DEVICE_SYNCS",
-    "HOST_CATEGORIES",
-    "device_side",
-    "in_window",
-    "is_analysed",
-    "is_mtia",
-    "is_step",
-    "memory_type",
-    "shorten",
-    "step_names",
-    "step_of",
-]
+    "DEVICE_CATEGORIES", "DEVICE_SYNCS", "HOST_CATEGORIES", "device_side", "in_window", "is_analysed", "is_mtia",
+    "is_step", "memory_type", "shorten", "step_names", "step_of",
+]  # fmt: skip
 
 HOST_CATEGORIES = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver", "python_function", "mtia_runtime")
 DEVICE_SYNCS = ("Event Sync", "Context Sync")

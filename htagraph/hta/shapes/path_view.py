@@ -20,18 +20,9 @@ if TYPE_CHECKING:
     from htagraph.hta.shapes.job import HtaJob
 
 __all__ = [
-    "NOBODY",
-    "TYPES",
-    "BoundType",
-    "CPEdge",
-    "CPEdgeType",
-    "CPNode",
-    "Columns",
-    "View",
-    "flag",
-    "heaviest_path",
+    "NOBODY", "TYPES", "BoundType", "CPEdge", "CPEdgeType", "CPNode", "Columns", "View", "flag", "heaviest_path",
     "view_of",
-]
+]  # fmt: skip
 
 Number: TypeAlias = int | float
 

@@ -22,17 +22,9 @@ from htagraph.trace.columns import Interner
 from htagraph.trace.remote import TracePath
 
 __all__ = [
-    "ARGS_IID",
-    "SEQUENCE",
-    "Flows",
-    "PacketWriter",
-    "begin_packets",
-    "end_packets",
-    "field",
-    "message",
-    "value_packets",
-    "varint",
-]
+    "ARGS_IID", "SEQUENCE", "Flows", "PacketWriter", "begin_packets", "end_packets", "field", "message",
+    "value_packets", "varint",
+]  # fmt: skip
 
 _PACKET, _SEQUENCE_ID, _FLAGS, _INTERNED, _DESCRIPTOR = 1, 10, 13, 12, 60
 _CLEARED = 1  # SequenceFlags: names are interned from here on

@@ -24,17 +24,8 @@ if TYPE_CHECKING:
     import graphviz
 
 __all__ = [
-    "COLORS",
-    "Box",
-    "Hop",
-    "dot_text",
-    "draw_path",
-    "fold_path",
-    "hops_between",
-    "one_line",
-    "rows_of",
-    "text_width",
-]
+    "COLORS", "Box", "Hop", "dot_text", "draw_path", "fold_path", "hops_between", "one_line", "rows_of", "text_width",
+]  # fmt: skip
 
 COLORS = {category: tint(KIND_COLORS[category]) for category in CATEGORIES}
 """Fill of a box by category."""

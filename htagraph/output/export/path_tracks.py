@@ -34,16 +34,9 @@ from htagraph.queries.paths import CATEGORIES, CriticalPath, Way, ways_beside
 from htagraph.trace.columns import Interner
 
 __all__ = [
-    "NEXT_CRITICAL",
-    "PATH_PID",
-    "lane_order",
-    "next_critical",
-    "path_events",
-    "path_slices",
-    "predicted_stretches",
-    "stretches",
-    "waits",
-]
+    "NEXT_CRITICAL", "PATH_PID", "lane_order", "next_critical", "path_events", "path_slices", "predicted_stretches",
+    "stretches", "waits",
+]  # fmt: skip
 
 PATH_PID = 1
 """Process of the path's tracks; processes of ranks count from 1000, as `PidOf` gives them."""

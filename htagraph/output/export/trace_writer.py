@@ -32,29 +32,10 @@ from htagraph.trace.kineto.split import split
 from htagraph.trace.remote import TracePath, path_of
 
 __all__ = [
-    "AT_ONCE",
-    "FOR_VIEWING",
-    "INTEGER",
-    "MICROSECONDS",
-    "NO_TEXT",
-    "SEPARATOR",
-    "SPAN",
-    "TEXT",
-    "Column",
-    "Edit",
-    "RawEvent",
-    "Rows",
-    "TraceWriter",
-    "edit_trace",
-    "metadata",
-    "raw_blocks",
-    "readable",
-    "row_texts",
-    "slice_rows",
-    "us",
-    "value_rows",
-    "writable",
-]
+    "AT_ONCE", "FOR_VIEWING", "INTEGER", "MICROSECONDS", "NO_TEXT", "SEPARATOR", "SPAN", "TEXT", "Column", "Edit",
+    "RawEvent", "Rows", "TraceWriter", "edit_trace", "metadata", "raw_blocks", "readable", "row_texts", "slice_rows",
+    "us", "value_rows", "writable",
+]  # fmt: skip
 
 RawEvent: TypeAlias = dict[str, Any]
 Edit: TypeAlias = Callable[[RawEvent], "RawEvent | Iterable[RawEvent] | None"]

@@ -29,14 +29,9 @@ from htagraph.output.report import wording_of
 from htagraph.output.summary import Summary
 
 __all__ = [
-    "breakdown_section",
-    "collective_section",
-    "files_table",
-    "glance_section",
-    "memory_section",
-    "timeline_figure",
+    "breakdown_section", "collective_section", "files_table", "glance_section", "memory_section", "timeline_figure",
     "timeline_section",
-]
+]  # fmt: skip
 
 _ROWS = 16
 """Rows of a table by rank, and of one by name; chosen: two nodes of eight. Doubled, tables fill screens."""

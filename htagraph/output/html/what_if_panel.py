@@ -90,8 +90,6 @@ one screen. Doubled, the panel takes twice the place, and up to twice the bytes.
 _LEAST_CHANGE = 0.001
 """Relative change of the makespan from which a start is offered. Chosen: less than any digit that the panel shows.
 Doubled, a start that saves 0.15 % is not offered."""
-_MOST_LETTERS_OF_START = 40
-"""Letters of a name in a start; chosen: those of most operators. Doubled, a start takes two lines."""
 _FAMILIES = (
     ("All kernels", "computation", {"kind": "computation"}),
     ("GEMM kernels", "", {"kind": "computation", "name": "*gemm*"}),

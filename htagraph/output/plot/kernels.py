@@ -32,13 +32,8 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter
 
 __all__ = [
-    "kernel_breakdown",
-    "kernel_distribution",
-    "kernel_owners",
-    "module_breakdown",
-    "operator_breakdown",
-    "roofline",
-]
+    "kernel_breakdown", "kernel_distribution", "kernel_owners", "module_breakdown", "operator_breakdown", "roofline",
+]  # fmt: skip
 
 _TILES = 60
 """Tiles of a treemap that are kept apart, those with most time. Chosen: smaller ones cannot be read. Doubled, a third

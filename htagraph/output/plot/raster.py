@@ -11,17 +11,9 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 
 __all__ = [
-    "CLASS_LABELS",
-    "class_axis",
-    "columns_of",
-    "counts_of",
-    "covered",
-    "highest_of_steps",
-    "longest",
-    "mean_of_steps",
-    "running",
-    "used_classes",
-]
+    "CLASS_LABELS", "class_axis", "columns_of", "counts_of", "covered", "highest_of_steps", "longest", "mean_of_steps",
+    "running", "used_classes",
+]  # fmt: skip
 
 _MAX_COLUMNS = 800
 """Columns of time. Chosen: those of a figure 1,400 pixels wide are two pixels. Doubled, files are twice as large."""

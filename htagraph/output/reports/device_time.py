@@ -20,15 +20,9 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
-    "FULL_QUEUE",
-    "counters_report",
-    "idle_report",
-    "kernels_report",
-    "launches_report",
-    "patterns_report",
-    "phases_report",
-    "roofline_report",
-]
+    "FULL_QUEUE", "counters_report", "idle_report", "kernels_report", "launches_report", "patterns_report",
+    "phases_report", "roofline_report",
+]  # fmt: skip
 
 FULL_QUEUE = 1024
 """Kernels and copies in a queue that counts as full: HTA's default for `max_queue_length`, about the depth at which a

@@ -19,13 +19,8 @@ if TYPE_CHECKING:
     from htagraph.trace.profiler_files.memory_snapshot import MemorySnapshot
 
 __all__ = [
-    "cache_report",
-    "cleared_report",
-    "execution_trace_report",
-    "memory_report",
-    "snapshot_report",
-    "timeline_report",
-]
+    "cache_report", "cleared_report", "execution_trace_report", "memory_report", "snapshot_report", "timeline_report",
+]  # fmt: skip
 
 _AT_PEAK = Table(
     "What held memory at the peak",

@@ -28,17 +28,9 @@ if TYPE_CHECKING:
     from htagraph.trace.kineto.from_blocks import BlockColumns
 
 __all__ = [
-    "EXPORTED_KEY",
-    "STARTS",
-    "SUFFIXES",
-    "UNPADDED",
-    "columns",
-    "metadata",
-    "parsed",
-    "read_events",
-    "recognizes",
+    "EXPORTED_KEY", "STARTS", "SUFFIXES", "UNPADDED", "columns", "metadata", "parsed", "read_events", "recognizes",
     "survey",
-]
+]  # fmt: skip
 
 SUFFIXES: tuple[str, ...] = (".json", ".json.gz", ".json.tmp", ".json.gz.tmp")
 """How names of these files end."""

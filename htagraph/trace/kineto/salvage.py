@@ -18,15 +18,9 @@ from htagraph.core.errors import DamagedTraceError
 from htagraph.core.issues import IssueLog
 
 __all__ = [
-    "MEANING",
-    "UNDECODABLE",
-    "Salvaged",
-    "candidates",
-    "ends_early",
-    "refuse_second_document",
-    "salvage",
+    "MEANING", "UNDECODABLE", "Salvaged", "candidates", "ends_early", "refuse_second_document", "salvage",
     "salvage_header",
-]
+]  # fmt: skip
 
 T = TypeVar("T")
 Decode = Callable[[bytes], list[T]]

@@ -21,18 +21,9 @@ from htagraph.core.errors import TraceError, shown
 from htagraph.core.issues import IssueLog
 
 __all__ = [
-    "EXACT_FLOAT_US",
-    "FractionStyle",
-    "Pair",
-    "PhaseEvent",
-    "completed",
-    "decimal_us",
-    "numbers_to_ns",
-    "padded",
-    "paired",
-    "report_phases",
-    "text_to_ns",
-]
+    "EXACT_FLOAT_US", "FractionStyle", "Pair", "PhaseEvent", "completed", "decimal_us", "numbers_to_ns", "padded",
+    "paired", "report_phases", "text_to_ns",
+]  # fmt: skip
 
 EXACT_FLOAT_US = 2.0**43
 """µs: below it (102 days), a float64 is within half a nanosecond of the decimal it was read from. A property of float64

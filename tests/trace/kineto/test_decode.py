@@ -21,7 +21,6 @@ from tests.damage import BASE_NS, END, Json, call, document, healthy, issues, ke
 from tests.reach import DATASETS, REAL, label
 
 FILES = [*(path for folder in DATASETS for path in sorted(folder.glob("*.json*"))), *REAL]
-ENVELOPE = ("ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "args")
 MOST_CHECKED = 1000  # events of a large file whose arguments are compared
 _LEGACY = {"CPU functions": "cpu_op", "CUDA functions": "kernel"}
 

@@ -23,17 +23,9 @@ from htagraph.trace.kineto.events.gpu import *  # noqa: F403
 from htagraph.trace.kineto.events.header import *  # noqa: F403
 
 __all__ = [
-    "CATEGORY_ALIASES",
-    "HOST_BACKENDS",
-    "HOST_CALLS",
-    "MODELS",
-    "BulkField",
-    "call_columns",
-    "canonical_category",
-    "columns",
-    "is_frame",
-    "parse_event",
-]
+    "CATEGORY_ALIASES", "HOST_BACKENDS", "HOST_CALLS", "MODELS", "BulkField", "call_columns", "canonical_category",
+    "columns", "is_frame", "parse_event",
+]  # fmt: skip
 __all__ += base.__all__
 __all__ += cpu.__all__
 __all__ += gpu.__all__

@@ -13,36 +13,11 @@ from htagraph.trace.columns import Column
 from htagraph.trace.facts import parse_ranks
 
 __all__ = [
-    "ActivityArgs",
-    "Address",
-    "Args",
-    "CallText",
-    "CollectiveArgs",
-    "CollectiveComm",
-    "CollectiveCommArgs",
-    "CorrelatedArgs",
-    "Counter",
-    "DeviceArgs",
-    "Event",
-    "Flow",
-    "Int",
-    "IterationStart",
-    "Kwarg",
-    "Label",
-    "Measure",
-    "Metadata",
-    "MetadataArgs",
-    "MetricArgs",
-    "Microseconds",
-    "Model",
-    "Number",
-    "Ranks",
-    "RecordWindowEnd",
-    "TraceSpan",
-    "TraceSpanArgs",
-    "UnknownEvent",
-    "arg",
-]
+    "ActivityArgs", "Address", "Args", "CallText", "CollectiveArgs", "CollectiveComm", "CollectiveCommArgs",
+    "CorrelatedArgs", "Counter", "DeviceArgs", "Event", "Flow", "Int", "IterationStart", "Kwarg", "Label", "Measure",
+    "Metadata", "MetadataArgs", "MetricArgs", "Microseconds", "Model", "Number", "Ranks", "RecordWindowEnd",
+    "TraceSpan", "TraceSpanArgs", "UnknownEvent", "arg",
+]  # fmt: skip
 
 _MAX_US = Decimal(2**63 - 1) / 1000
 """µs: largest time whose ns an int64 can hold (292 years). Not a choice: beyond it nothing can be stored."""

@@ -19,30 +19,11 @@ from htagraph.trace.kineto.events.base import (
 )
 
 __all__ = [
-    "CpuOp",
-    "CpuOpArgs",
-    "DriverCall",
-    "GlowRuntime",
-    "HpuOp",
-    "MemoryArgs",
-    "MemoryEvent",
-    "MtiaRuntime",
-    "MtiaRuntimeArgs",
-    "OpArgs",
-    "OutOfMemory",
-    "Overhead",
-    "OverheadArgs",
-    "PrivateUse1Driver",
-    "PrivateUse1Runtime",
-    "PythonFunction",
-    "PythonFunctionArgs",
-    "RecordArgs",
-    "RuntimeArgs",
-    "RuntimeCall",
-    "UserAnnotation",
-    "XpuDriver",
+    "CpuOp", "CpuOpArgs", "DriverCall", "GlowRuntime", "HpuOp", "MemoryArgs", "MemoryEvent", "MtiaRuntime",
+    "MtiaRuntimeArgs", "OpArgs", "OutOfMemory", "Overhead", "OverheadArgs", "PrivateUse1Driver", "PrivateUse1Runtime",
+    "PythonFunction", "PythonFunctionArgs", "RecordArgs", "RuntimeArgs", "RuntimeCall", "UserAnnotation", "XpuDriver",
     "XpuRuntime",
-]
+]  # fmt: skip
 
 Shapes = list[list[int | list[int]]]
 

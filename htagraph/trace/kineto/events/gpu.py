@@ -21,25 +21,10 @@ from htagraph.trace.kineto.events.base import (
 )
 
 __all__ = [
-    "CudaEvent",
-    "CudaEventArgs",
-    "CudaSync",
-    "CudaSyncArgs",
-    "GpuMemcpy",
-    "GpuMemset",
-    "GpuUserAnnotation",
-    "GpuWorkArgs",
-    "Kernel",
-    "KernelArgs",
-    "MtiaCcpArgs",
-    "MtiaCcpEvent",
-    "MtiaInsight",
-    "Occupancy",
-    "RangeProfiler",
-    "TransferArgs",
-    "XpuSync",
-    "XpuSyncArgs",
-]
+    "CudaEvent", "CudaEventArgs", "CudaSync", "CudaSyncArgs", "GpuMemcpy", "GpuMemset", "GpuUserAnnotation",
+    "GpuWorkArgs", "Kernel", "KernelArgs", "MtiaCcpArgs", "MtiaCcpEvent", "MtiaInsight", "Occupancy", "RangeProfiler",
+    "TransferArgs", "XpuSync", "XpuSyncArgs",
+]  # fmt: skip
 
 
 class GpuWorkArgs(DeviceArgs):

@@ -20,25 +20,9 @@ from numba.extending import intrinsic
 from htagraph.core.compiled import njit
 
 __all__ = [
-    "DECIMAL",
-    "INTEGER",
-    "PADDING",
-    "REFUSED",
-    "SCIENTIFIC",
-    "Int",
-    "blank",
-    "byte",
-    "compiled",
-    "first_byte",
-    "float_of",
-    "key_end",
-    "number",
-    "put",
-    "skip_value",
-    "string_end",
-    "value_behind",
-    "word",
-]
+    "DECIMAL", "INTEGER", "PADDING", "REFUSED", "SCIENTIFIC", "Int", "blank", "byte", "compiled", "first_byte",
+    "float_of", "key_end", "number", "put", "skip_value", "string_end", "value_behind", "word",
+]  # fmt: skip
 
 Int: TypeAlias = Any
 """An integer of compiled code, signed or not."""

@@ -45,17 +45,9 @@ from htagraph.trace.kineto.scan.grammar import PADDING
 from htagraph.trace.kineto.scan.tokens import NO_TOKEN, TokenTable
 
 __all__ = [
-    "Block",
-    "EventTextScanner",
-    "EventTexts",
-    "Key",
-    "Reused",
-    "Scanner",
-    "argument_keys",
-    "room_for",
-    "scan_tables",
+    "Block", "EventTextScanner", "EventTexts", "Key", "Reused", "Scanner", "argument_keys", "room_for", "scan_tables",
     "span_text",
-]
+]  # fmt: skip
 
 _MIN_EVENT_BYTES = 24
 """Bytes per event for which there is room; a text with shorter ones is declined. Chosen: phase and two times take 25.
