@@ -343,9 +343,9 @@ def test_a_terminated_command_leaves_no_temporary_file(traces: Path) -> None:
     code = f"""if True:
         import os, signal, sys
         real = os.fdopen
-        def opened(*given):
+        def opened(*given, **more):
             os.kill(os.getpid(), signal.SIGTERM)
-            return real(*given)
+            return real(*given, **more)
         os.fdopen = opened
         sys.argv = ['htagraph', 'validate', {str(traces)!r}, '-o', {str(traces / "out.txt")!r}]
         from htagraph.cli.main import main
