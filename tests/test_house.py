@@ -300,7 +300,6 @@ def test_a_module_has_a_test_file() -> None:
         if path.stem not in {"__init__", "__main__"}
         and not path.is_relative_to(PACKAGE / "simulate")  # tested as a whole, through its door
         and path.parent != PACKAGE  # HTA's import paths, which hold nothing
-        and path.parent.name != "wording"  # titles alone, tested as a whole
     ]
     absent = [
         _mirrored(path).relative_to(REPOSITORY).as_posix() for path in of_its_own if not _mirrored(path).is_file()

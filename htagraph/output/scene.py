@@ -1,6 +1,6 @@
 """What pictures of a job show: slices on tracks, values of counters, and one colour for each kind of time.
 
-A scene is drawn by thin backends: Perfetto's files, figures of plotly, the page's charts and its timeline.
+Both forms of Perfetto's files draw slices and values. Figures and Graphviz take the colours.
 """
 
 from __future__ import annotations

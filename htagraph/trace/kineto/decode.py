@@ -1,4 +1,4 @@
-"""JSON text of events → events. The decoder's types are generated from the models in `trace.events`: one schema."""
+"""JSON text of events → events. The decoder's types are generated from the models in `events`: one schema."""
 
 from __future__ import annotations
 
