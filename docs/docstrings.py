@@ -30,7 +30,8 @@ class Sentences(griffe.Extension):
         returned = str(given) if given is not None else "None"
         text = obj.docstring.value
         if _COLUMNS in text:  # the function itself names them
-            text = inspect.getdoc(pkgutil.resolve_name(f"{obj.module.path}:{obj.name}")) or ""
+            module = obj.module.path
+            text = inspect.getdoc(pkgutil.resolve_name(f"{module}:{obj.path.removeprefix(module)[1:]}")) or ""
         text = _RESULT.sub(lambda found: f"{found[1]}:\n{found[2]}{returned}: ", text)
         obj.docstring.value = _EXAMPLE.sub("Examples:", text)
 
