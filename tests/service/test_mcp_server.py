@@ -9,19 +9,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
-from mcp import Client
 
 from htagraph.core.errors import HtagraphError
 from htagraph.output.schema import envelope_model
 from htagraph.service.bounded import MAX_BYTES
 from htagraph.service.folders import Folders
-from htagraph.service.mcp_server import Graphs, mcp_server, read_change
 from tests.reach import REPOSITORY
 
 pytest.importorskip("mcp.server.mcpserver")
+import anyio
+from mcp import Client
 
+from htagraph.service.mcp_server import Graphs, mcp_server, read_change
 
 DEMO = REPOSITORY / "data" / "demo"
 GEMM = "ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_64x3_nn"
