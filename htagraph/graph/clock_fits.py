@@ -62,11 +62,8 @@ _BLOCK: Final = 1 << 22
 def feasible_offsets(end: Array, start: Array) -> npt.NDArray[np.float64]:
     """Return clock offsets, one per column, under which nobody ends before all have arrived, ns; 0 where none exist.
 
-    They are in the middle of all that are possible, relative to the first column.
-
-    Args:
-        end: when members ended that wait for others, a row per collective, nan for none.
-        start: when members arrived that others wait for, likewise.
+    They are in the middle of all that are possible, relative to the first column. Both tables have a row per
+    collective, nan for none: when members ended that wait, when those arrived that are awaited.
     """
     low, high = limits(end, start, 0)
     possible = np.isfinite(low) & np.isfinite(high) & (low <= high + 2 * LIMITS.resolution_ns)
@@ -109,9 +106,8 @@ def no_offset_is_possible(least: Array) -> bool:
 def least_ahead(end: Array, start: Array) -> npt.NDArray[np.float64]:
     """Return at [a, b] by how much the clock of a is at least ahead of that of b, ns; -inf where nothing says so.
 
-    Args:
-        end: when members ended that wait for others, a row per collective, nan for none.
-        start: when members arrived that others wait for, likewise.
+    Both tables have a row per collective, nan for none: when members ended that wait, when those arrived that are
+    awaited.
     """
     several = np.flatnonzero((np.isfinite(end) | np.isfinite(start)).sum(axis=1) > 1)
     if not len(several):
@@ -165,10 +161,7 @@ def _links_from(first: int, met: Array) -> npt.NDArray[np.float64]:
 def by_ends(end: Array, start: Array, time: Array) -> tuple[Array, Array, Array]:
     """Return (offset, drift, doubt) of each column against the first, as the ends of collectives show them, ns.
 
-    Args:
-        end: when members ended.
-        start: when they arrived.
-        time: when the collectives were, -1 to 1; drift is ns per unit of it.
+    `time` is when the collectives were, -1 to 1; drift is ns per unit of it.
     """
     offset, drift = fitted(end, time, drifting=False)
     count = np.isfinite(end).sum(axis=0)
@@ -213,11 +206,7 @@ def fitted(end: Array, time: Array, *, drifting: bool) -> tuple[Array, Array]:
 def _solved(weight: Array, powers: list[Array], value: Array, near: Array) -> npt.NDArray[np.float64]:
     """Return the weighted least squares fit, a row per power of time and a column per clock; 0 for the first clock.
 
-    Args:
-        weight: of each end.
-        powers: of the times of the collectives, each of which has a factor per clock.
-        value: the ends.
-        near: a fit near the wanted one, to begin with.
+    `powers` are those of the collectives' times, each with a factor per clock; the search begins at the fit `near`.
     """
     right = _pull(weight, powers, value)
     fit = _descended(weight, powers, right, near) if right[:, 1:].size >= _MANY else None
@@ -461,12 +450,7 @@ class BarrierTimes:
         return out
 
     def of(self, units: Sequence[Sequence[int]], rows: Array) -> TimeTable:
-        """Return some collectives for groups of ranks with one clock: their middle end, last arrival, first end.
-
-        Args:
-            units: the ranks of each group, in a column each.
-            rows: the collectives, ascending.
-        """
+        """Return some collectives for groups of ranks with one clock: their middle end, last arrival, first end."""
         unit, some = self._units(units)
         some = some[np.isin(self.row[some], rows)]
         line = np.searchsorted(rows, self.row[some])

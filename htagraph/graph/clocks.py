@@ -90,10 +90,7 @@ class Clock:
 def corrected(clocks: Sequence[Clock], rank: Array, time: Array) -> Ints:
     """Return times on the common clock, ns.
 
-    Args:
-        clocks: the clocks of the ranks; a rank without one is not corrected.
-        rank: the rank on whose clock each time was recorded.
-        time: the recorded times, ns.
+    A rank without a clock is not corrected.
     """
     out = time.astype(np.int64)
     order = np.argsort(rank, kind="stable")
@@ -115,10 +112,6 @@ def estimate_clocks(ranks: Sequence[int], matching: Matching) -> tuple[Clock, ..
     do not contradict them stay as they are: hosts set theirs by the network, so that an offset of 0 is likelier
     than the middle of a wide range of possible ones. Offsets that are no larger than the spread of the ends are
     taken as 0, so that correct clocks are not changed.
-
-    Args:
-        ranks: all ranks of the job.
-        matching: the matched collectives.
     """
     ranks = [int(rank) for rank in ranks]
     clocks = {rank: Clock(rank) for rank in ranks}
@@ -156,10 +149,6 @@ def agreement_ns(clocks: Sequence[Clock], ranks: Iterable[int]) -> int:
     """Return by how much the common times of some ranks may be wrong against each other, ns; -1 where that is unknown.
 
     It is unknown where nothing links the clocks of two of the ranks. What a time is compared with should be longer.
-
-    Args:
-        clocks: the clocks of a job, `DependencyGraph.clocks`.
-        ranks: the ranks whose times are compared.
 
     Example:
         >>> clocks = (Clock(0, uncertainty_ns=0, gauge=0), Clock(1, uncertainty_ns=1_500, gauge=0), Clock(2))
@@ -314,11 +303,8 @@ def shared_clocks(host: Sequence[int], barriers: BarrierTimes) -> tuple[list[lis
     """Return the columns grouped by clocks, and the hosts whose ranks some collective shows to have different ones.
 
     A group are ranks of one host that collectives show to share its clock, or one rank. If a rank's collectives
-    contradict that it shares the clock of any other rank of its host, nobody there does.
-
-    Args:
-        host: the host of each column; -1 if it is unknown.
-        barriers: the times of the collectives.
+    contradict that it shares the clock of any other rank of its host, nobody there does. The host of a column is -1 if
+    it is unknown.
 
     Example:
         >>> row, column = np.repeat(np.arange(9), 2), np.tile([0, 1], 9)

@@ -98,11 +98,6 @@ def with_joins(activities: Activities, matching: Matching, clocks: Sequence[Cloc
     arrivals. An end of an all-to-all waits for the arrivals that come at least a transfer time before it, so there may
     be several JOINs, one after the other. In a broadcast or scatter the ends wait for the root; in a reduce or gather
     only the root waits. Where the root is not known, the collective is treated as a barrier or like an all-to-all.
-
-    Args:
-        activities: the activities of all ranks, on their own clocks.
-        matching: the matched collectives.
-        clocks: the clocks of the ranks.
     """
     meeting = _meeting(activities, matching, clocks)
     if not len(meeting.rows):
@@ -217,11 +212,6 @@ def _root_of(meeting: _Meeting, which: Array, word: str) -> tuple[_Pattern, int]
 
     Under the true pattern, the time from the last awaited arrival to the end is only the transfer, which varies least.
     If several ranks explain the ends about equally well, the lowest one is the root, because it usually is rank 0.
-
-    Args:
-        meeting: the members of all collectives.
-        which: rows of the members of these collectives.
-        word: the operation.
     """
     if word not in _FROM_ROOT + _TO_ROOT:
         return _Pattern.UNKNOWN, -1

@@ -259,11 +259,7 @@ class Criteria(TypedDict, total=False):
 
 
 def mask_of(graph: DependencyGraph, criteria: Criteria) -> Mask:
-    """Return which activities meet every criterion given.
-
-    Raises:
-        SelectionError: an unknown criterion, or a value that the criterion does not accept.
-    """
+    """Return which activities meet every criterion given."""
     mask = np.ones(len(graph.activities), np.bool_)
     for criterion, value in criteria.items():
         if criterion not in _CRITERIA:
@@ -426,10 +422,6 @@ def backward_of(graph: DependencyGraph, forward: Mask) -> Mask:
 
     Those are the backward operators that autograd recorded for them, the engine's operator around each, and all that is
     inside. The sums of parameters' gradients (``AccumulateGrad``) are not among them: nothing links them to operators.
-
-    Args:
-        graph: the job.
-        forward: whether each activity is of the forward part.
 
     Example:
         >>> import htagraph as hg

@@ -206,11 +206,8 @@ def _of_calls(job: Job, edges: Edges, held: Ints) -> Edges:
 def _handed_over_late(job: Job, launches: Edges, held: Ints, usual: Ints) -> Mask:
     """Return for which edges, from launches to work, the call took so long that it alone made the work wait.
 
-    Args:
-        job: the job.
-        launches: the edges.
-        held: result of `_held_until`.
-        usual: of each edge: what may pass from the call, or from anything else that the work waited for, ns.
+    `usual` is what may pass from the call, or from anything else that the work waited for, ns; `held` is that of
+    `_held_until`.
     """
     starts = job.moment(launches.target)
     before_return = starts <= job.moment(launches.source + 1)

@@ -34,11 +34,7 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
     to its end, or to the first call inside it after that (a copy of what it received). A member whose arrival no JOIN
     waits for (a receiver of a broadcast) has an edge with the same lag from its own start to its end. A member that
     waits for its device before it communicates (gloo does, with tensors of a device) has one from the end of that wait.
-
-    Args:
-        job: the job with its matches.
-        kind: the kind of the edges.
-        pairs: whether to return sends and receives; if not, all other collectives.
+    With `pairs`, they are those of sends and receives, else those of all other collectives.
     """
     none = np.empty(0, np.int32)
     if job.matches is None or not job.matches.count:

@@ -136,11 +136,7 @@ class _Loops(NamedTuple):
 
 
 def polled(calls: Calls) -> Polled:
-    """Return which moments of host threads wait for which device work by asking again and again.
-
-    Args:
-        calls: the calls of the job.
-    """
+    """Return which moments of host threads wait for which device work by asking again and again."""
     parts = []
     acts, loops = calls.job.activities, _loops(calls)
     for rows in grouped(loops.key):
@@ -215,12 +211,7 @@ def _resolved(calls: Calls, loops: _Loops, rank: int, clock: Returns) -> _Resolv
 def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array) -> bool:
     """Return whether nearly all loops end with the work, and too many of them for chance.
 
-    Args:
-        answer: what they seem to wait for.
-        loops: the loops.
-        start: when each begins, ns.
-        pause: how long before the end of each the work may have ended, ns.
-        over: when each ends, ns.
+    A loop begins at `start` and ends at `over`, ns; the work may have ended `pause` ns before that.
     """
     agree = answer.explained >= LIMITS.nearly_all * (answer.explained + answer.unexplained)
     long = (over - start >= LIMITS.two_clocks_ns) & (loops.first != loops.last)
@@ -231,12 +222,7 @@ def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array
 def _guesses(calls: Calls, loops: _Loops, position: Array, rank: int, only: Array) -> Iterator[Hypothesis]:
     """Yield what the loops of a place may wait for: one of the latest events of the thread, or a stream's last work.
 
-    Args:
-        calls: the calls of the job.
-        loops: the loops.
-        position: where a call of each would be.
-        rank: the rank.
-        only: for which of the loops that is yielded.
+    Only the loops in `only` are looked up; `position` is where a call of each loop would be.
     """
     acts = calls.job.activities
     name = acts.name[loops.first[:1]]

@@ -41,11 +41,6 @@ def enqueued_works(job: Job, calls: Array, works: Array) -> tuple[Array, Array]:
 
     Collectives start in the order in which they are enqueued. Where there are as many calls as collectives, that order
     decides. Otherwise each collective belongs to the last call before it that no later collective belongs to.
-
-    Args:
-        job: the job.
-        calls: operators of the rank that enqueue collectives.
-        works: collectives on host threads of the rank.
     """
     calls = calls[np.argsort(job.moment(2 * calls), kind="stable")]
     works = works[np.argsort(job.moment(2 * works), kind="stable")]
@@ -61,11 +56,7 @@ def enqueued_works(job: Job, calls: Array, works: Array) -> tuple[Array, Array]:
 def host_waits(job: Job, thread: HostThread, calls: Array, works: Array) -> HostWaits:
     """Return where a thread waits for the collectives that it enqueued, at most once for each.
 
-    Args:
-        job: the job.
-        thread: the thread.
-        calls: the operators on the thread that enqueued collectives, in order.
-        works: the collective that each of them enqueued.
+    `calls` are the thread's operators that enqueued collectives, in order, and `works` these collectives.
     """
     timeline = _timeline(job, thread, calls)
     issued = _Issued.of(job, timeline, calls, works)

@@ -158,11 +158,8 @@ def stream_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[Stre
 def _resolved(shared: SharedByRank, position: Array, candidates: list[Array], *, at_once: bool) -> StreamWaits | None:
     """Return which stream the waits of a site make wait, and for what; None if unknown.
 
-    Args:
-        shared: what is known of the rank.
-        position: the positions of the waits.
-        candidates: the streams that may be made to wait, the most natural first.
-        at_once: whether each wait comes right after the launch of a collective.
+    `candidates` are the streams that may be made to wait, the most natural first; `at_once` says that each wait comes
+    right after the launch of a collective.
     """
     latest = shared.calls.lane_at(shared.calls.before[position])
     chosen: tuple[Answer, Array, Array] | None = None
@@ -443,11 +440,6 @@ def turned_joins(calls: Calls, rank: int, waits: StreamWaits) -> StreamWaits:
     synchronization is for a stream, but the stream itself is said to wait, without any evidence from time, the other
     stream is taken to wait for it, if the recorded times allow that. Streams that communicate are left alone, since
     other ranks wait for those, and so are waits inside operators: a library forks and joins in one.
-
-    Args:
-        calls: the calls of the job.
-        rank: the rank of the waits.
-        waits: its waits, as inferred.
     """
     syncs, own = calls.of_kind_on(rank, ActivityKind.SYNC), calls.of_rank(rank)
     synchronized, communicating = calls.lane_at(calls.before[syncs]), calls.launched[own][calls.communicates[own]]
@@ -475,10 +467,7 @@ def _is_possible(calls: Calls, waits: StreamWaits, rows: Array) -> bool:
 def idle_ends(calls: Calls, source: Array, target: Array) -> tuple[Array, Array, Array]:
     """Return (source, target, confidence) of waits between streams that only the times tell.
 
-    Args:
-        calls: the calls of the job.
-        source: the work that is already known to be waited for.
-        target: the work that waits for each.
+    `source` and `target` are the waits that are known already.
     """
     acts = calls.job.activities
     free = np.full(len(acts), np.iinfo(np.int64).min)
@@ -491,10 +480,7 @@ def idle_ends(calls: Calls, source: Array, target: Array) -> tuple[Array, Array,
 def _of_rank(calls: Calls, rank: int, free: Ints) -> tuple[Array, Array, Array]:
     """Return (source, target, confidence) for one rank.
 
-    Args:
-        calls: the calls of the job.
-        rank: the rank.
-        free: for each activity, when all work had ended that it is known to wait for, ns.
+    `free` is when all work had ended that each activity is known to wait for, ns.
     """
     acts, window = calls.job.activities, start_window(calls, rank, LIMITS.window_ns, LIMITS.started_ns)
     enqueued, lanes = calls.enqueued, calls.lanes[rank]

@@ -112,12 +112,7 @@ class HandOvers(NamedTuple):
 
 
 def hand_overs(job: Job, threads: Sequence[HostThread]) -> HandOvers:
-    """Return who takes what was made on which other thread, among threads of one rank.
-
-    Args:
-        job: the job.
-        threads: the threads between which nothing else is known.
-    """
+    """Return who takes what was made on which other thread, among threads of one rank."""
     parts: list[HandOvers] = []
     if len(threads) > 1:
         lanes = [thread.lane for thread in threads]
@@ -190,11 +185,7 @@ class _Link(NamedTuple):
 def _link(job: Job, takes: _Takes, rows: Array, made: Array) -> _Link | None:
     """Return what wakes the operators of one key, None if nothing regular precedes them.
 
-    Args:
-        job: the job.
-        takes: the operators of all threads.
-        rows: those of one key, in order.
-        made: the operators of all threads, by their end.
+    `rows` are the operators of the key, in order; `made` are the operators of all threads, by their end.
     """
     waited = np.flatnonzero(takes.idle[rows] >= LIMITS.turn_ns)
     if len(waited) < LIMITS.often:
@@ -231,13 +222,8 @@ def _by_chance(ends: Array, start: Array, idle: Array, delay: Array) -> float:
     """Return how likely it is that moments of waiting threads have ends before them that are as near as these.
 
     Each moment is compared with those shortly before and after it: operators end in phases of a step, and a thread may
-    wake in the same phase without being woken by them.
-
-    Args:
-        ends: the ends, ns, ascending.
-        start: the moments, ns.
-        idle: how long the thread waited until each moment, ns, positive.
-        delay: from the last end before each moment to the moment, ns.
+    wake in the same phase without being woken by them. `idle` is how long the thread waited until each moment, `delay`
+    the time from the last end before the moment; all are ns.
     """
     if not len(delay):
         return 1.0
@@ -277,11 +263,6 @@ def _stocked(job: Job, items: Array, links: Sequence[_Link]) -> list[HandOvers]:
     If a producer waits for room in a queue, the consumer would wait for the producer if it were faster, and the other
     way round. Which item it takes is not known, because the length of the queue is not. The edges assume the shortest
     one with which neither side slows the other one down below its own speed.
-
-    Args:
-        job: the job.
-        items: the operators of all threads.
-        links: what is known to wake what.
     """
     name, lane = job.activities.name, job.activities.lane
     known = {_names(name, link) for link in links}

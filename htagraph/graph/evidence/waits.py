@@ -124,12 +124,8 @@ def sampled(count: int) -> Ints:
 def _tested(calls: Calls, site: Site, over: Array, free: Array, source: Array) -> tuple[bool, int]:
     """Return (whether the sources ended before the waits did, how many waits they explain).
 
-    Args:
-        calls: the calls of the job.
-        site: the site.
-        over: when some waits of it ended, ns.
-        free: when each of them would have ended if it had waited for nothing, ns.
-        source: what each of them may have waited for, -1 for nothing.
+    Times are in ns: when waits ended, when each would have ended if it had waited for nothing; a source is -1 for
+    nothing.
     """
     known = source >= 0
     end = calls.job.activities.end[np.maximum(source, 0)]
@@ -161,13 +157,8 @@ def records_back(
 ) -> Iterator[tuple[Array, Array]]:
     """Yield for k = 1, 2… the k-th latest record on the thread before each call, and the lane of the launch before it.
 
-    Both are -1 if there is none. There are as many pairs as records before any of the calls, up to a limit.
-
-    Args:
-        calls: the calls of the job.
-        position: the position of each call, or where a call that does not count would be.
-        thread: the lane of each call's thread; by default that of the call at the position.
-        only: for which of the calls records and lanes are looked up; by default for all.
+    Both are -1 if there is none. There are as many pairs as records before any of the calls, up to a limit. `thread` is
+    by default that of the call at each position; `only` are the calls that are looked up, by default all.
     """
     records, key, lane = calls.record_order
     stride = len(calls.row) + 1
@@ -199,9 +190,7 @@ class Ordered:
     def of(position: Array, epoch: Array) -> Ordered:
         """Return calls by epoch.
 
-        Args:
-            position: the position of each call, ascending.
-            epoch: the epoch of each call.
+        Positions are ascending.
         """
         order = np.arange(len(epoch)) if (epoch[1:] >= epoch[:-1]).all() else np.argsort(epoch, kind="stable")
         by_epoch = epoch[order]
@@ -310,13 +299,8 @@ def _measured(calls: Calls, rank: int) -> Returns:
 def start_window(calls: Calls, rank: int, least: int, latency: int) -> int:
     """Return how soon the device of a rank starts work after what it waited for on another stream has ended, ns.
 
-    That is seen where collectives wait for the computation before them, which they always do.
-
-    Args:
-        calls: the calls of the job.
-        rank: the rank.
-        least: the least window, ns, also where nothing is seen.
-        latency: work that starts this soon after its launch need not have waited, ns.
+    That is seen where collectives wait for the computation before them, which they always do. The window is at least
+    `least` ns, also where nothing is seen; work that starts within `latency` ns of its launch need not have waited.
     """
     acts, main = calls.job.activities, calls.lanes[rank][0]
     of_rank = calls.of_rank(rank)
@@ -333,10 +317,7 @@ def start_window(calls: Calls, rank: int, least: int, latency: int) -> int:
 def unresolved_waits(job: Job, counts: Mapping[int, int], what: str) -> tuple[Issue, ...]:
     """Return an issue for each rank some of whose waits have no edge.
 
-    Args:
-        job: the job.
-        counts: by rank, how many waits have no edge.
-        what: which waits these are, and why.
+    `what` says which waits these are, and why.
     """
     return tuple(
         Issue(str(job.traces[rank].path), "waits_unresolved", f"{what}; left out", count, rank)
@@ -382,12 +363,7 @@ def _await_rows(
 ) -> tuple[Array, ...]:
     """Return the columns of one rank.
 
-    Args:
-        calls: the calls of the job.
-        rank: the rank.
-        table: its cuda_sync rows.
-        names: the texts of their names.
-        streams: the lane of each (rank, device, stream).
+    `streams` is the lane of each (rank, device, stream).
     """
     device = np.maximum(table.arg("device"), 0)
 

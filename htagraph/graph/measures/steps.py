@@ -69,12 +69,7 @@ def steps_of(graph: DependencyGraph) -> Steps:
 
 
 def last_end(graph: DependencyGraph, time: Array) -> int | None:
-    """Return the last end of any activity on a thread or stream that takes part in the job, ns; None without any.
-
-    Args:
-        graph: the job.
-        time: the moment of each vertex, ns.
-    """
+    """Return the last end of any activity on a thread or stream that takes part in the job, ns; None without any."""
     ends, awake = time[1::2], graph.awake
     if not awake.any():
         return None
@@ -87,11 +82,8 @@ def last_end(graph: DependencyGraph, time: Array) -> int | None:
 def mean_step_ns(graph: DependencyGraph, time: Array) -> float:
     """Return the time from the first step's start on any rank to the last one's end over the number of steps, ns.
 
-    Without steps, it is the time from the first moment to the last of any thread that does something.
-
-    Args:
-        graph: the job.
-        time: the moment of each vertex, ns, as recorded or as predicted.
+    Without steps, it is the time from the first moment to the last of any thread that does something. `time` is the
+    moment of each vertex, ns, as recorded or as predicted.
 
     Example:
         >>> import htagraph as hg
@@ -182,19 +174,11 @@ class StepWindow:
         return int(self.steps[-1] - self.steps[0]) + 1
 
     def lengths(self, time: Array) -> npt.NDArray[np.int64]:
-        """Return how long each step takes, ns: to the start of the next one, the last one to its end.
-
-        Args:
-            time: when each vertex happens, ns.
-        """
+        """Return how long each step takes, ns: to the start of the next one, the last one to its end."""
         return np.diff(np.append(time[self.begins], time[self.end]))
 
     def mean(self, time: Array) -> float:
-        """Return the mean step time, ns.
-
-        Args:
-            time: when each vertex happens, ns.
-        """
+        """Return the mean step time, ns."""
         return float(time[self.end] - time[self.begins[0]]) / self.count
 
 
@@ -204,11 +188,6 @@ def step_window(graph: DependencyGraph, steps: IntSelector = None, ranks: IntSel
     Of the ranks with most steps and no shorter ones than others, it is the one whose first and last steps are most like
     its others; of those that are equally good, the one on which all steps together last longest. Steps in which some
     rank did not record are left out where most were recorded by all.
-
-    Args:
-        graph: the job.
-        steps: only these steps.
-        ranks: only these ranks.
 
     Example:
         >>> import htagraph as hg
@@ -279,11 +258,8 @@ def _is_profiler(name: str) -> bool:
 def _end_of_work(graph: DependencyGraph, marks: Array, work: Array, boundary: int) -> int:
     """Return the vertex at which the work of a rank's last step ends.
 
-    Args:
-        graph: the job.
-        marks: the annotations of all steps of the rank.
-        work: the host activity that ends last in each; -1 for none.
-        boundary: the end of the last step with its annotation.
+    `work` is the host activity that ends last in each step, -1 for none; `boundary` the end of the last step with its
+    annotation.
     """
     if len(marks) < 2 or (work < 0).any():
         return boundary

@@ -52,12 +52,7 @@ def _by_flow(acts: Activities, rows: np.ndarray, flows: Flows, lanes: np.ndarray
     """Return the (forward, backward) operators at the two ends of each flow.
 
     A flow end names a thread and a time; the operator is the one that starts there, the outermost if several do.
-
-    Args:
-        acts: the activities of all ranks.
-        rows: the operators of the rank.
-        flows: the flows in the rank's file.
-        lanes: the graph's lane for each lane of the file, -1 where the graph has none.
+    `lanes` is the graph's lane for each lane of the file, -1 for none.
     """
     none = np.zeros(0, np.int64)
     if not len(flows.id) or not len(rows):

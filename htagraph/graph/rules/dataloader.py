@@ -59,12 +59,6 @@ def _longest(job: Job, region: Array, lasts: Array, eligible: Mask) -> list[Arra
     """Return for each loader the longest stretch of each of its batches, in order of time.
 
     A loader is known by its thread and its name.
-
-    Args:
-        job: the job.
-        region: the annotation or operator of the loader that each stretch is in.
-        lasts: how long each stretch lasts, ns.
-        eligible: which stretches count.
     """
     acts = job.activities
     rows = np.flatnonzero(eligible)
@@ -77,11 +71,7 @@ def _longest(job: Job, region: Array, lasts: Array, eligible: Mask) -> list[Arra
 def _workers_edges(job: Job, resumes: Array, lasts: Array, region: Array) -> tuple[Mask, Edges]:
     """Return (for which batches of a loader its workers were waited for, an edge to the end of each of these waits).
 
-    Args:
-        job: the job.
-        resumes: the vertex after the longest stretch of each batch, in order.
-        lasts: how long that stretch lasted, ns.
-        region: the annotation or operator of each batch.
+    `resumes` is the vertex after the longest stretch of each batch, in order; `lasts` how long the stretch lasted, ns.
     """
     ends = job.moment(resumes)
     waited = np.flatnonzero(lasts >= 2 * LIMITS.turn_ns)
@@ -102,11 +92,8 @@ def _workers_edges(job: Job, resumes: Array, lasts: Array, region: Array) -> tup
 def _workers(ends: Array, waited: Array) -> int:
     """Return how many workers take turns, as far as the waits show it; 1 if they do not.
 
-    A worker prepares each of its batches in the same time, so that these ends lie equally far apart.
-
-    Args:
-        ends: when the thread had each batch, ns.
-        waited: for which batches it waited.
+    A worker prepares each of its batches in the same time, so that these ends lie equally far apart. `ends` is when the
+    thread had each batch, ns; `waited` are the batches for which it waited.
     """
     apart = np.diff(waited)  # batches between one wait and the next
     usual = int(np.median(apart)) if len(apart) else 1

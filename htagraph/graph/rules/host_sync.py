@@ -94,13 +94,7 @@ def _linked(
 ) -> Edges:
     """Return the edges from kernels and copies to the calls at some positions, without those that ended after the call.
 
-    Args:
-        calls: the calls of the job.
-        source: the kernel or copy that each call waits for, -1 for none.
-        call: the position of each call.
-        provenance: how the edges are known.
-        confidence: of the edges, percent.
-        tolerance: how long after the call the source may seem to end, ns: the error of the clocks.
+    A source (-1 for none) may seem to end up to `tolerance` ns after the call, by the error of the clocks.
     """
     acts, row = calls.job.activities, calls.row[call]
     good = source >= 0

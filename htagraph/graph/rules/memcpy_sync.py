@@ -52,11 +52,7 @@ def memcpy_sync(job: Job) -> Edges:
 def _return_after(job: Job, copy: Array, named: Array, small: Array) -> Array:
     """Return which calls waited until their copy had ended.
 
-    Args:
-        job: the job.
-        copy: the copies.
-        named: which of them block by their names.
-        small: which of them the call need not wait for, because they are staged at once.
+    Copies in `named` block by their names; a call need not wait for copies in `small`, which are staged at once.
     """
     acts, call = job.activities, job.activities.cause[copy]
     soonest, tolerance = np.zeros((2, len(copy)), np.int64)

@@ -116,12 +116,8 @@ def fit_pair(a: Track, b: Track, hint: float | None = None) -> Fit | None:
 
     Missing heads and tails of any length cost nothing. Where both ranks number their steps, collectives are side by
     side with those of the same step, unless no such alignment is possible though most of the steps are on both ranks:
-    then the numbers are not of one run, and only labels and times count.
-
-    Args:
-        a: one track.
-        b: another.
-        hint: the clock of b less that of a, ns, where it is known.
+    then the numbers are not of one run, and only labels and times count. `hint` is the clock of b less that of a, ns,
+    where it is known.
     """
     if len(b) > len(a):
         turned = fit_pair(b, a, None if hint is None else -hint)
@@ -215,12 +211,7 @@ class _Sides:
     def of(self, column: Array, shifts: Array, absent: float) -> Array:
         """Return a column of the first track beside the places: a row per shift; `absent` where it has no such place.
 
-        The rows are cut out of the column, which is faster than to look every entry up.
-
-        Args:
-            column: the column.
-            shifts: the shifts, ascending.
-            absent: what stands for places that the first track does not have.
+        The rows are cut out of the column, which is faster than to look every entry up. Shifts are ascending.
         """
         at = self.places.start + shifts
         low, high = int(at.min()), int(at.max()) + self.places.stop - self.places.start
@@ -376,10 +367,6 @@ def with_broken(tracks: list[Track], clusters: list[Cluster]) -> tuple[list[Trac
 
     Only of tracks that certainly belong together: of a named group, or of ranks that have no other communication. Each
     is added to the cluster of the longest track of its pool in pieces, which are new tracks.
-
-    Args:
-        tracks: all sequences, by number.
-        clusters: which of them belong together under one shift each.
     """
     held = {number for each in clusters for number in each.shift}
     left = [track for track in tracks if track.certain and not track.pairwise and track.number not in held]
@@ -464,12 +451,8 @@ def _fit(a: Track, part: Track, hint: float | None) -> Fit | None:
 def _around_hole(a: Track, b: Track, rows: Array, shifts: tuple[int | None, int | None], offset: float) -> Ints:
     """Return the shift of each of some consecutive collectives, which changes once where that costs least.
 
-    Args:
-        a: the track beside which they are.
-        b: their track.
-        rows: their places in it.
-        shifts: the shift of what comes before them and behind them; None at the ends of the track.
-        offset: the clock of b less that of a, ns.
+    `shifts` are those of what comes before and behind, None at the ends of the track; `offset` is the clock of b less
+    that of a, ns.
     """
     before, behind = shifts
     if before is None and behind is None:

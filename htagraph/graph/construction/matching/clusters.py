@@ -332,12 +332,8 @@ class _Pairing(_Clocks):
 def partners(tracks: Sequence[Track], island: Mapping[int, int]) -> list[Cluster]:
     """Return which sequences of sends pair with which sequences of receives, and how they are aligned.
 
-    Args:
-        tracks: sequences of sends or of receives (or of what may be either), corrected for what is known of clocks.
-        island: by rank: equal for ranks whose clocks are known against each other.
-
-    Returns:
-        Pairs that time leaves no doubt about; the other sequences are left out.
+    Pairs about which time leaves a doubt are left out. `island` is equal for ranks whose clocks are known against each
+    other.
     """
     ranks = sorted({track.rank for track in tracks})
     state = _Pairing({track.number: track for track in tracks}, {rank: island[rank] for rank in ranks})

@@ -64,12 +64,7 @@ def host_parts(
 ) -> HostParts:
     """Return what is known of communication on host threads beside its name and its times.
 
-    Args:
-        acts: the activities of all ranks.
-        names: texts of the activities' names and arguments.
-        naming: what names mean.
-        rows: the activities that communicate.
-        traces: what was read, by rank; their headers list the process groups.
+    Process groups are listed in the headers of the traces.
     """
     on_host = acts.kind[rows] == ActivityKind.HOST_COMMUNICATION
     none = np.full(len(rows), -1, np.int64)
@@ -99,13 +94,8 @@ def _divided(
 ) -> tuple[Array, tuple[tuple[str, int], ...]]:
     """Return (group of each row, the groups), where ranks are in several process groups, as far as they tell apart.
 
-    Args:
-        acts: the activities of all ranks.
-        rows: the activities that communicate.
-        asked: the operator that asked for each, else itself.
-        elements: of the whole message of each.
-        collective: which rows are collectives on hosts.
-        traces: what was read, by rank.
+    `asked` is the operator that asked for each piece, else the piece; `collective` are the rows of collectives on
+    hosts.
     """
     group, groups = _only_groups(acts.rank[rows], traces)
     hosts = hosts_of(traces)
@@ -227,9 +217,7 @@ class Calls:
 def groups_of_calls(calls: Calls, traces: Mapping[int, Trace]) -> tuple[Ints, tuple[_Group, ...]]:
     """Return (group of each call or -1, the groups): where exactly one division of the ranks is the best.
 
-    Args:
-        calls: collectives on hosts whose ranks share a clock.
-        traces: what was read, by rank; their headers list the process groups.
+    The ranks of the calls share a clock.
     """
     listed = {rank: [each for each in _listed(trace) if len(each[1]) > 1] for rank, trace in traces.items()}
     out = np.full(len(calls.rank), -1, np.int64)
@@ -334,9 +322,6 @@ def hosts_of(traces: Mapping[int, Trace]) -> dict[int, int]:
 
     A host is known by its name. Files without one are of one host if they list the same devices, at least as many as
     the job has ranks, and no two of them ran on the same device or in the same process.
-
-    Args:
-        traces: what was read, by rank.
     """
     name = {rank: trace.facts.host for rank, trace in traces.items()}
     number: dict[str, int] = {}

@@ -71,14 +71,7 @@ def match(
 ) -> Matching:
     """Return the collectives of a job: which communication activities of its ranks belong together.
 
-    Args:
-        activities: of all ranks.
-        names: texts of the activities' names and arguments.
-        traces: what was read, by rank.
-        naming: what names mean.
-
-    Returns:
-        The collectives that at least two of the ranks have, and in ``issues`` what was refused and why.
+    Those that at least two ranks have count; ``issues`` says what was refused and why.
     """
     if len(activities) == 0 or activities.rank[0] == activities.rank[-1]:
         return _collect(members_of(_none_of(activities), names, naming), [], (), {})

@@ -111,12 +111,6 @@ def members_of(
 
     Arguments are those of the activity itself, else of the operator whose launch enqueued it or, on the host, of the
     operator that asked for it.
-
-    Args:
-        acts: the activities of all ranks.
-        names: texts of the activities' names and arguments.
-        naming: what names mean.
-        traces: what was read, by rank; their headers list the process groups.
     """
     rows = np.flatnonzero(of_kinds(acts.kind, COMMUNICATION))
     rows = rows[np.lexsort((acts.start[rows], acts.rank[rows]))]
@@ -159,12 +153,7 @@ def _code(words: tuple[str, ...], word: str) -> int:
 
 
 def describing(acts: Activities, rows: Array) -> Ints:
-    """Return the activity that has the arguments of each: itself, or the nearest around its launch; -1 for none.
-
-    Args:
-        acts: the activities.
-        rows: those that communicate.
-    """
+    """Return the activity that has the arguments of each: itself, or the nearest around its launch; -1 for none."""
     has = np.zeros(len(acts), np.bool_)
     for column in ("pg_name", "pg_ranks", "collective_name", "seq", "comms_id"):
         if column in acts.args:
@@ -268,14 +257,6 @@ def _groups(
     Groups differ in name or ranks. Of sends and receives every directed pair of ranks is a group: a send from rank 0 to
     rank 1 is never paired with a receive of rank 0. Of a batch with one peer the pair is not directed. On the host,
     pairs also differ in their tags, and other communication is of the job's group if there is but one.
-
-    Args:
-        acts: of all ranks.
-        names: texts of names and arguments.
-        rows: the activities that communicate.
-        described_by: the activity that has the arguments of each row, -1 for none.
-        pairs: whom sends and receives are with.
-        host: what is known of communication on the host.
     """
     pg_name, pg_ranks = values(acts, "pg_name", described_by), values(acts, "pg_ranks", described_by)
     pg_name = np.where(pairs.in_batch, _BATCH_NAME, pg_name)
@@ -345,14 +326,9 @@ def _size(elements: Array, width: Array) -> Ints:
 def only_peer(acts: Activities, rows: Array, described_by: Array, nameless: Array) -> Ints:
     """Return the rank that each of some kernels exchanged data with, by the calls that named it; -1 where none did.
 
-    Sends and receives that are started at once (batch_isend_irecv) are recorded one by one without a kernel, and run
-    as one kernel without arguments, which the end of the batch launches. Only batches with one peer count.
-
-    Args:
-        acts: of all ranks.
-        rows: the activities that communicate.
-        described_by: the activity that has the arguments of each row, -1 for none.
-        nameless: which rows have no arguments, and no name that is a collective's.
+    Sends and receives that are started at once (batch_isend_irecv) are recorded one by one without a kernel, and run as
+    one kernel without arguments, which the end of the batch launches. Only batches with one peer count. `nameless` rows
+    have no arguments, and no name that is a collective's.
     """
     out = np.full(len(rows), -1, np.int64)
     argument = acts.args.get("src_rank")

@@ -216,11 +216,7 @@ _Complaint: TypeAlias = tuple[str, str, int, int]
 
 
 def host_transfers(members: Members) -> tuple[list[Team], list[_Complaint]]:
-    """Return (the pairs of sends and receives on hosts, complaints about those that contradict time).
-
-    Args:
-        members: the communication of all ranks, on their own clocks.
-    """
+    """Return (the pairs of sends and receives on hosts, complaints about those that contradict time)."""
     rows = np.flatnonzero(members.host_transfer)
     teams: list[Team] = []
     complaints: list[_Complaint] = []
@@ -246,9 +242,6 @@ def host_collectives(members: Members) -> list[Team]:
 
     Where a rank has fewer in a step (a record was lost), their kinds, sizes and ends show which are missing. Groups in
     which more differs are left out: other evidence has to align them.
-
-    Args:
-        members: the communication of all ranks.
     """
     rows = np.flatnonzero(members.on_host & ~members.host_transfer & (members.group >= 0))
     teams = []
@@ -292,9 +285,7 @@ def _by_step(members: Members, grid: Array) -> tuple[Array, Array, Array, Array]
 def _mended(members: Members, grid: Array) -> Array:
     """Return the table of a group's collectives with those of ranks that lack some of a step where they fit best.
 
-    Args:
-        members: the communication of all ranks.
-        grid: a row per rank, a column per step and place in it; -1 where a rank has none.
+    The table has a row per rank and a column per step and place in the step; -1 where a rank has none.
     """
     held, step, label, has_step = _by_step(members, grid)
     unlike = (((label != label.max(axis=0)) | ~held) & has_step).any(axis=0)
@@ -366,10 +357,7 @@ def _shift(members: Members, send: Array, receive: Array) -> int:
 def _cost(members: Members, grid: Array, most: int) -> tuple[float, float, float, float]:
     """Return what speaks against a shift, weightiest first: other steps, contradictions, clock error, delay.
 
-    Args:
-        members: all communication.
-        grid: sends and receives side by side.
-        most: how many pairs there can be; those that the shift leaves out count as contradicted.
+    Of `most` possible pairs, those that the shift leaves out count as contradicted.
     """
     step = members.step[grid]
     numbered = (step >= 0).all(axis=0)
