@@ -14,14 +14,13 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints
 from htagraph.graph.clock_fits import (
-    MIN_FOR_DRIFT,
     BarrierTimes,
     TimeTable,
     as_recorded_is_possible,
@@ -40,20 +39,6 @@ if TYPE_CHECKING:
     from htagraph.graph.construction.matching.match import Matching
 
 __all__ = ["Clock", "agreement_ns", "corrected", "estimate_clocks", "shared_clocks"]
-
-_SAMPLE: Final = 20_000
-"""The estimate uses at most this many collectives, evenly spread. Chosen for time. Doubled, it takes twice as long."""
-_MAX_CELLS: Final = 1 << 25
-"""The estimate also uses at most so many collectives that, times the clocks, they give this number. Chosen: 256 MiB for
-each table of times; of up to 1,600 clocks all of `_SAMPLE` are used. Doubled, larger jobs take twice the memory."""
-
-
-_ALL_PAIRS: Final = 64
-"""Ranks of a host up to which each pair is compared. Chosen: hosts have up to 16 devices, racks that share a clock 72.
-Doubled, hosts of 65 to 128 ranks take up to 32 times as long, and the verdict on them rests on more collectives."""
-_NEIGHBOURS: Final = 2
-"""Ranks behind each in a collective with which it is compared on larger hosts. Chosen: where every second rank is on
-another clock, each still meets its own. Doubled, it takes twice as long."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +166,7 @@ def _barriers(ranks: list[int], matching: Matching, *, sends: bool = False) -> B
     if not len(rows):
         return None
     which, line = np.unique(matching.collective[rows], return_inverse=True)
-    step = -(-len(which) // min(_SAMPLE, max(_MAX_CELLS // _clocks(ranks, matching), 1)))
+    step = -(-len(which) // min(LIMITS.collectives, max(LIMITS.clock_cells // _clocks(ranks, matching), 1)))
     keep = line.ravel() % step == 0
     rows, line = rows[keep], line.ravel()[keep] // step
     members = matching.members
@@ -322,7 +307,7 @@ def shared_clocks(host: Sequence[int], barriers: BarrierTimes) -> tuple[list[lis
         agree, differing = _compared(barriers, _pairs(of_host, barriers))
         if differing:
             contradicted.add(own)
-        if differing and len(of_host) > _ALL_PAIRS:
+        if differing and len(of_host) > LIMITS.host_ranks:
             agree += _compared(barriers, _between(_groups(of_host, agree)))[0]
         alone = differing.difference(*agree)
         units += _groups(of_host, [] if alone else agree)
@@ -331,14 +316,14 @@ def shared_clocks(host: Sequence[int], barriers: BarrierTimes) -> tuple[list[lis
 
 def _pairs(of_host: list[int], barriers: BarrierTimes) -> list[tuple[int, int]]:
     """Return the pairs of ranks of a host that are compared: all, or those near each other in a collective."""
-    if len(of_host) <= _ALL_PAIRS:
+    if len(of_host) <= LIMITS.host_ranks:
         return list(combinations(of_host, 2))
     some = barriers.members(of_host)
     some = some[barriers.present[some]]
     some = some[np.lexsort((barriers.column[some], barriers.row[some]))]
     row, column = barriers.row[some], barriers.column[some]
     found = [np.zeros(0, np.int64)]
-    for ahead in range(1, _NEIGHBOURS + 1):
+    for ahead in range(1, LIMITS.host_neighbours + 1):
         same = row[:-ahead] == row[ahead:]
         found.append(column[:-ahead][same] * barriers.ranks + column[ahead:][same])
     a, b = np.divmod(np.unique(np.concatenate(found)), barriers.ranks)
@@ -348,9 +333,9 @@ def _pairs(of_host: list[int], barriers: BarrierTimes) -> list[tuple[int, int]]:
 def _between(groups: list[list[int]]) -> list[tuple[int, int]]:
     """Return a pair of ranks for each two groups, of which neighbours did not tell that they share a clock.
 
-    Of more groups than `_ALL_PAIRS`, none: that many clocks are not those of one host.
+    Of more groups than `LIMITS.host_ranks`, none: that many clocks are not those of one host.
     """
-    return list(combinations([each[0] for each in groups], 2)) if len(groups) <= _ALL_PAIRS else []
+    return list(combinations([each[0] for each in groups], 2)) if len(groups) <= LIMITS.host_ranks else []
 
 
 def _compared(barriers: BarrierTimes, pairs: Iterable[tuple[int, int]]) -> tuple[list[tuple[int, int]], set[int]]:
@@ -390,7 +375,7 @@ def _one_clock(pair: TimeTable) -> bool | None:
     if not len(apart):
         return True if np.isfinite(low[1]) and np.isfinite(high[1]) else None
     middle, trend = float(np.median(apart)), np.zeros(len(apart))
-    if len(apart) >= MIN_FOR_DRIFT:
+    if len(apart) >= LIMITS.for_drift:
         trend = np.polyval(np.polyfit(when - when.mean(), apart - middle, 1), when - when.mean())
     spread = max(LIMITS.resolution_ns, float(np.quantile(np.abs(apart - middle - trend), LIMITS.typical)))
     if max(abs(middle), float(np.ptp(trend))) <= LIMITS.spreads * spread:

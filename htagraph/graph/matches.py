@@ -25,13 +25,6 @@ __all__ = ["Matches", "with_joins"]
 _PAIR: Final = "send_recv"
 _FROM_ROOT: Final = ("broadcast", "scatter")
 _TO_ROOT: Final = ("reduce", "gather")
-_TRANSFER_PERCENTILE: Final = 10
-"""Percentile of the transfer times of one size that is taken as usual: a low one, because contention only lengthens
-them. Chosen. Doubled, the usual transfer time grows by a few percent."""
-_MAX_TRANSFER_RATIO: Final = 10.0
-"""If a transfer would take more than this many times the least transfer time, that time is halved for its member.
-Chosen: no link slows down tenfold from one message to the next. Doubled, some ends are taken to wait for an earlier
-arrival than they did."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +99,7 @@ def with_joins(activities: Activities, matching: Matching, clocks: Sequence[Cloc
     awaited = np.flatnonzero(counts)
     last = _last_awaited(meeting, awaited, slack)
     rest = meeting.end - np.maximum(meeting.start[awaited[last]], meeting.start)
-    odd = (slack > 0) & (rest > _MAX_TRANSFER_RATIO * slack)
+    odd = (slack > 0) & (rest > LIMITS.transfer_ratio * slack)
     if odd.any():  # a shorter least transfer time is more likely than so long a transfer
         last = _last_awaited(meeting, awaited, np.where(odd, slack // 2, slack))
     last[~waits] = -1
@@ -268,7 +261,7 @@ def _least_transfer(matching: Matching, meeting: _Meeting, which: Array) -> Ints
     for message in np.unique(size[size >= 0]).tolist():
         usual = lasts[is_last & (size == message)]
         if len(usual) >= LIMITS.few:
-            out[size == message] = int(LIMITS.typical * np.percentile(usual, _TRANSFER_PERCENTILE))
+            out[size == message] = int(LIMITS.typical * np.percentile(usual, LIMITS.transfer_percentile))
     return out
 
 

@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Criteria", "IntSelector", "Mask", "Place", "Selection", "backward_of", "mask_of", "named", "placed"]
 
-_SHOWN_ROWS = 5
-"""Rows of the table in a notebook. Chosen: enough to recognize what was selected. Doubled, the table has 10 rows."""
-
 
 _SHOWN_NUMBERS = 32
 """How many ranks or steps an error message lists. Chosen: four lines of a terminal. Doubled, eight lines hide what is
@@ -73,9 +70,9 @@ class Selection:
         return f"Selection({len(self):,} of {len(self.graph.activities):,} activities)"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the count and the longest activities."""
+        """Return what a notebook shows: the count and the five longest activities."""
         rows = self.activities[np.argsort(-self.graph.activities.duration[self.activities], kind="stable")]
-        longest = Selection(self.graph, rows[:_SHOWN_ROWS]).to_frame()[["rank", "kind", "name", "lane", "duration_us"]]
+        longest = Selection(self.graph, rows[:5]).to_frame()[["rank", "kind", "name", "lane", "duration_us"]]
         return f"<p>{html.escape(repr(self))}; the longest:</p>{longest.to_html(max_cols=None)}"
 
     def __len__(self) -> int:

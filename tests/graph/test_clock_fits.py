@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from unittest.mock import Mock
 
 import numpy as np
@@ -21,6 +22,7 @@ from htagraph.graph.clock_fits import (
     limits,
     medians,
 )
+from htagraph.graph.tolerances import LIMITS
 
 
 def met(seed: int, ranks: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -176,7 +178,7 @@ def test_shared_rows_and_presence_are_those_of_the_table(whole: Tables) -> None:
 
 
 def test_blocks_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("htagraph.graph.clock_fits._BLOCK", 6)
+    monkeypatch.setattr(clock_fits, "LIMITS", replace(LIMITS, cells=6))
     times = times_of((np.ones((7, 2)), np.zeros((7, 2)), np.ones((7, 2))))
     blocks = list(times.blocks([0, 1], np.arange(7)))
     assert [len(table.end) for _, table in blocks] == [3, 3, 1]

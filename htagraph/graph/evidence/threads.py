@@ -27,11 +27,6 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 __all__ = ["HandOvers", "HostThread", "hand_overs", "host_threads", "loaders", "waited_loaders", "worker_loads"]
 
 
-_NEAREST = 4
-"""How many ends before a wake-up are looked at for the names that may have caused it. Chosen: threads that work in step
-end together. Doubled, more threads may end between cause and effect."""
-
-
 @dataclass(frozen=True, eq=False)
 class HostThread:
     """A host thread: its moments in order, and its top-level activities."""
@@ -198,7 +193,7 @@ def _link(job: Job, takes: _Takes, rows: Array, made: Array) -> _Link | None:
     made = made[elsewhere]
     start, limit = takes.start[rows[waited]], np.minimum(LIMITS.turn_ns, LIMITS.most * takes.idle[rows[waited]])
     name, ends = job.activities.name[made], job.moment(2 * made + 1)
-    last = np.searchsorted(ends, start, side="right")[:, None] - 1 - np.arange(_NEAREST)
+    last = np.searchsorted(ends, start, side="right")[:, None] - 1 - np.arange(LIMITS.nearest_ends)
     best: tuple[float, float, Array, Array, Array] | None = None
     for each in np.unique(name[np.maximum(last, 0)]).tolist():
         of_name = np.flatnonzero(name == each)

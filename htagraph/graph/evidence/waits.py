@@ -30,13 +30,6 @@ __all__ = [
     "sampled", "start_window", "support", "unresolved_waits",
 ]  # fmt: skip
 
-_SAMPLE = 400
-"""Hypotheses are tested on at most this many waits of a site, evenly spread. Chosen for time; 1 % of 400 is 4. Doubled,
-testing takes twice as long."""
-_MAX_RECORDS_BACK = 12
-"""How many records before a wait the awaited one may be. Chosen: libraries record few events between a record and its
-wait. Doubled, testing takes twice as long, and a few more rare waits are resolved."""
-
 
 _NO_STREAM = 4_294_967_295
 """How Kineto of 2023 wrote "no stream": -1 as 32 bits without a sign."""
@@ -118,7 +111,7 @@ def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer |
 
 def sampled(count: int) -> Ints:
     """Return which of so many waits hypotheses are tested on: all if they are few, else some, evenly spread."""
-    return np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64)
+    return np.linspace(0, count - 1, min(count, LIMITS.tested)).astype(np.int64)
 
 
 def _tested(calls: Calls, site: Site, over: Array, free: Array, source: Array) -> tuple[bool, int]:
@@ -164,7 +157,7 @@ def records_back(
     stride = len(calls.row) + 1
     first = (calls.thread[position] if thread is None else thread) * stride
     at, begin = np.searchsorted(key, first + position), np.searchsorted(key, first)
-    most = min(_MAX_RECORDS_BACK, int((at - begin).max(initial=0)))
+    most = min(LIMITS.records_back, int((at - begin).max(initial=0)))
     if only is not None:
         at, begin = at[only], begin[only]
     for back in range(1, most + 1):

@@ -19,14 +19,6 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["dataloader"]
 
-_STEADY = 2.0
-"""The thread works for its batches, and does not wait, if the times between batches vary more than this many times as
-much as the times that the thread takes for them: what limits the job varies less than what waits for it. Chosen.
-Doubled, loaders whose time varies by chance less than the steps do are taken for waits."""
-_AHEAD = 2
-"""How many batches a worker prepares before the thread takes the first of them: PyTorch's default `prefetch_factor`.
-Doubled, a wait after a long time without any is charged to production over a longer time."""
-
 
 def dataloader(job: Job) -> Edges:
     """Return the edges of data loaders, from names and times.
@@ -77,10 +69,10 @@ def _workers_edges(job: Job, resumes: Array, lasts: Array, region: Array) -> tup
     waited = np.flatnonzero(lasts >= 2 * LIMITS.turn_ns)
     workers = _workers(ends, waited)
     apart = np.diff(waited, prepend=waited[:1] - workers)
-    before = waited - np.clip(apart, workers, _AHEAD * workers)
+    before = waited - np.clip(apart, workers, LIMITS.ahead * workers)
     waited, before = waited[before >= 0], before[before >= 0]
     lag = ends[waited] - ends[before]
-    if len(waited) > LIMITS.several and _spread(lag[1:]) > _STEADY * _spread(lasts[waited[1:]]):
+    if len(waited) > LIMITS.several and _spread(lag[1:]) > LIMITS.steady * _spread(lasts[waited[1:]]):
         waited, before, lag = waited[:0], before[:0], lag[:0]
     edges = Edges.of(
         resumes[before], resumes[waited], lag, EdgeKind.DATALOADER, Provenance.INFERRED,

@@ -18,11 +18,6 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["thread"]
 
-_BACKWARD_DOUBT = 5
-"""Percentage points that the confidence of edges around backward is below the share of the worker's activities that
-run while the caller is blocked: the times fit, but no id proves it. Chosen. Doubled, these edges have 80 to 90 % in
-place of 85 to 95 %, with no other effect."""
-
 
 def thread(job: Job) -> Edges:
     """Return the edges by which threads of one rank wait for each other, all inferred from time.
@@ -76,7 +71,8 @@ def _edges(
 def _around_backward(job: Job, worker: HostThread, callers: list[HostThread]) -> Edges:
     """Return the edges between a worker and the thread that is blocked while it runs.
 
-    The time of the two hand-overs counts for the caller's innermost activity.
+    The time of the two hand-overs counts for the caller's innermost activity. The edges are as sure as the share of the
+    worker's activities that run while the caller is blocked, less what an id would add.
     """
     inside = [_stretch_around(caller, worker.starts, worker.ends) for caller in callers]
     fits = [(stretch, caller) for stretch, caller in zip(inside, callers, strict=True) if _fits(stretch)]
@@ -93,7 +89,7 @@ def _around_backward(job: Job, worker: HostThread, callers: list[HostThread]) ->
     at = caller.vertices
     region = np.where(at % 2, job.activities.parent[at // 2], at // 2)
     owner = [region[stretch[first]], region[stretch[last][joined]]]
-    return _edges(source, target, round(100 * share) - _BACKWARD_DOUBT, owner)
+    return _edges(source, target, round(100 * share) - (Confidence.PROVEN - Confidence.SURE), owner)
 
 
 def _fits(stretch: np.ndarray) -> bool:

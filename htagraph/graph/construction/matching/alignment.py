@@ -24,22 +24,7 @@ from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["Cluster", "Fit", "Track", "fit_pair", "pairs", "slope", "with_broken"]
 
-_BLOCK: Final = 256
-"""Places compared per shift, from the middle of the shorter sequence. Chosen for time. Doubled, it takes twice as
-long."""
-_MAX_CELLS: Final = 3_000_000
-"""Comparisons at most where every shift is tried: 0.04 s. Chosen for time. Doubled, longer sequences get that far."""
-_MAX_PRIOR: Final = 3.0
-"""How many times as much a fit costs at most for the clock offset that it needs. Chosen: a clock that was never set may
-be off by anything. Doubled, fits that need large offsets must be better by as much."""
 
-
-_MAX_PAIRS: Final = 3000
-"""Pairs of sequences in a pool up to which all are compared, above just neighbours. Chosen for time. Doubled, it
-takes twice as long."""
-_NEIGHBOURS: Final = 6
-"""Sequences that each one is compared with in large pools, those that run most parallel. Chosen for time. Doubled, it
-takes twice as long."""
 _NOT_ALIKE: Final = 1e15
 """ns: what it costs to put collectives of other kinds, sizes or steps side by side. Chosen: more than any times can
 differ by. It may be doubled without effect."""
@@ -145,8 +130,10 @@ def _fit_by_time(a: Track, b: Track, hint: float | None) -> Fit | None:
     if fit is not None:
         return fit
     every = np.arange(1 - len(b), len(a))
-    centres = (len(b) // 2,) if len(b) <= _BLOCK else (len(b) // 2, _BLOCK // 2, len(b) - _BLOCK // 2)
-    for centre in centres if len(every) * min(len(b), _BLOCK) <= _MAX_CELLS else ():
+    centres = (
+        (len(b) // 2,) if len(b) <= LIMITS.places else (len(b) // 2, LIMITS.places // 2, len(b) - LIMITS.places // 2)
+    )
+    for centre in centres if len(every) * min(len(b), LIMITS.places) <= LIMITS.shift_cells else ():
         fit = _best(a, b, every, replace(terms, centre=centre))
         if fit is not None:
             break
@@ -191,10 +178,10 @@ def _best(a: Track, b: Track, shifts: Array, terms: _Terms) -> Fit | None:
     shifts, overlap = shifts[long], overlap[long]
     if not len(shifts):
         return None
-    block = min(len(b), _BLOCK)
+    block = min(len(b), LIMITS.places)
     first = min(max(0, terms.centre - block // 2), len(b) - block)
     sides = _Sides(a, b, slice(first, first + block), terms)
-    parts = (slice(at, at + _BLOCK) for at in range(0, len(shifts), _BLOCK))
+    parts = (slice(at, at + LIMITS.places) for at in range(0, len(shifts), LIMITS.places))
     options = [best for part in parts if (best := _best_of_part(sides, shifts[part], overlap[part])) is not None]
     return min(options, key=lambda option: option[0])[1] if options else None
 
@@ -251,7 +238,7 @@ def _best_of_part(sides: _Sides, shifts: Array, overlap: Array) -> tuple[float, 
     good = (count > 0) & (_broken(sides, shifts, used, a_end, middle) <= LIMITS.damaged * count)
     cost = (spread + max(a.floor, b.floor)) * (len(b) / overlap) ** (1 if terms.by_step else 2)
     if terms.hint is None:
-        cost = cost * (1 + np.minimum(_MAX_PRIOR, np.abs(middle) / LIMITS.host_clocks_ns))
+        cost = cost * (1 + np.minimum(LIMITS.far_clocks, np.abs(middle) / LIMITS.host_clocks_ns))
     if terms.by_step:
         near, unlike = _by_step(sides, shifts, same)
         good &= near
@@ -340,7 +327,7 @@ def pairs(tracks: Sequence[Track]) -> list[tuple[Track, Track]]:
         pool.sort(key=lambda track: (-len(track), track.rank))
         if pool[0].certain and len(pool) > LIMITS.in_a_row:
             candidates += [(pool[0], other) for other in pool[1:]] + list(pairwise(pool[1:]))
-        elif len(pool) * (len(pool) - 1) // 2 > _MAX_PAIRS:
+        elif len(pool) * (len(pool) - 1) // 2 > LIMITS.track_pairs:
             candidates += _neighbours(pool)
         else:
             candidates += [(a, b) for i, a in enumerate(pool) for b in pool[i + 1 :]]
@@ -358,7 +345,7 @@ def _neighbours(pool: list[Track]) -> list[tuple[Track, Track]]:
         difference -= np.median(difference, axis=1)[:, None]
         spread = np.median(np.abs(difference), axis=1)
         spread[(rank == rank[i]) | ((way == way[i]) & (way != 0))] = np.inf
-        near |= {(min(i, int(j)), max(i, int(j))) for j in np.argsort(spread)[:_NEIGHBOURS]}
+        near |= {(min(i, int(j)), max(i, int(j))) for j in np.argsort(spread)[: LIMITS.track_neighbours]}
     return [(pool[i], pool[j]) for i, j in sorted(near)]
 
 

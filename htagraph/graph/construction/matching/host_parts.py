@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +27,6 @@ __all__ = ["Calls", "HostParts", "groups_of_calls", "host_parts", "hosts_of"]
 
 _Class: TypeAlias = tuple[int, int, int, int]
 """A rank's sends to a peer of one tag, or its receives: (rank, 1 or -1, rank of the peer within the group, tag)."""
-
-
-_AS_SHORT: Final = 1.05
-"""Divisions of the ranks explain the calls equally well if what they leave differs by at most this factor. Chosen: with
-balanced ranks, arrivals differ by a few percent of a transfer. It cannot be doubled; at 1, chance decides."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +226,7 @@ def groups_of_calls(calls: Calls, traces: Mapping[int, Trace]) -> tuple[Ints, tu
     lanes: dict[_Group, set[int]] = {}
     for *_, rows, left in sorted(kinds, key=lambda each: each[:3]):  # those without a choice first
         own = {rank: set(calls.lane[rows[calls.rank[rows] == rank]].tolist()) for rank in traces}
-        short = [division for division in left if left[division] <= _AS_SHORT * min(left.values())]
+        short = [division for division in left if left[division] <= LIMITS.as_short * min(left.values())]
         best = min(short, key=lambda division: (_on_other_lanes(division, lanes, own), -len(division), division))
         for group in best:
             members = rows[np.isin(calls.rank[rows], group[1])]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,17 +24,6 @@ from htagraph.graph.construction.matching.members import Members
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["Team", "aligned", "host_collectives", "host_transfers", "tested", "times"]
-
-_MAX_LEFT: Final = 0.6
-"""Share of the contradictions that remains at most without the rank that causes them. Chosen: it causes most. It
-cannot be doubled; at 1 any rank would be blamed."""
-_SAMPLE: Final = 4000
-"""Collectives of a group that its clock offsets are estimated from. Chosen for time. Doubled, it takes twice as
-long."""
-_FOREIGN_SLOPE: Final = 0.6
-"""How much the ends of a rank follow its own arrivals (0: not at all, 1: fully) from which on it is of another run.
-Chosen: above the middle, as ranks that match by ids or order need a proof against them. Doubled, none is refused by
-this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +51,7 @@ def aligned(end: Array, start: Array, use: Array) -> tuple[Array, Array]:
     columns = np.flatnonzero(use & (np.isfinite(end).sum(axis=0) > 1))
     if not len(columns):
         return end, start
-    columns = columns[:: -(-len(columns) // _SAMPLE)]
+    columns = columns[:: -(-len(columns) // LIMITS.fitted)]
     offset, _ = fitted(end[:, columns].T, np.zeros(len(columns)), drifting=False)  # ranks may lack most of the columns
     end, start = end - offset[:, None], start - offset[:, None]
     for turn in range(6):
@@ -175,7 +164,7 @@ def _culprit(end: Array, start: Array, barrier: Array) -> int:
     last, first = _largest_of_others(arrived), -_largest_of_others(-ended)
     left = [int(((late > soon + LIMITS.tick_ns) & barrier).sum()) for late, soon in zip(last, first, strict=True)]
     best = int(np.argmin(left))
-    return best if left[best] <= _MAX_LEFT * (_broken(end, start) & barrier).sum() else -1
+    return best if left[best] <= LIMITS.left * (_broken(end, start) & barrier).sum() else -1
 
 
 def _foreigner(end: Array, start: Array, barrier: Array) -> int:
@@ -194,7 +183,7 @@ def _foreigner(end: Array, start: Array, barrier: Array) -> int:
     if len(end) == 2:  # there are no others to compare with
         limit = 2.0 * LIMITS.ends_ns
     brought = spreads < LIMITS.most * reaches  # far closer than the arrivals: they did wait for each other
-    suspect = (spreads > limit) & ((slopes > _FOREIGN_SLOPE) | (~brought & (len(end) > 2)))
+    suspect = (spreads > limit) & ((slopes > LIMITS.foreign_slope) | (~brought & (len(end) > 2)))
     return int(np.argmax(np.where(suspect, spreads, -1.0))) if suspect.any() else -1
 
 
