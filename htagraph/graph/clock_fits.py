@@ -19,8 +19,8 @@ from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = [
-    "BarrierTimes", "TimeTable", "as_recorded_is_possible", "by_ends", "feasible_offsets", "fitted",
-    "group_medians", "islands", "least_ahead", "limits", "limits_of", "medians", "middle_of", "no_offset_is_possible",
+    "BarrierTimes", "TimeTable", "by_ends", "feasible_offsets", "fitted",
+    "group_medians", "islands", "least_ahead", "limits", "medians", "middle_of", "no_offset_is_possible",
     "residuals",
 ]  # fmt: skip
 
@@ -31,25 +31,20 @@ def feasible_offsets(end: Array, start: Array) -> npt.NDArray[np.float64]:
     They are in the middle of all that are possible, relative to the first column. Both tables have a row per
     collective, nan for none: when members ended that wait, when those arrived that are awaited.
     """
-    low, high = limits(end, start, 0)
+    low, high = limits(least_ahead(end, start))
     possible = np.isfinite(low) & np.isfinite(high) & (low <= high + 2 * LIMITS.resolution_ns)
     return np.where(possible, (np.where(possible, low, 0) + np.where(possible, high, 0)) / 2, 0.0)
 
 
-def limits(end: Array, start: Array, gauge: int) -> tuple[Array, Array]:
-    """Return what `limits_of` does, given when members ended and arrived."""
-    return limits_of(least_ahead(end, start), gauge)
-
-
-def limits_of(least: Array, gauge: int) -> tuple[Array, Array]:
-    """Return the least and the largest clock offset of each column against that of column `gauge`, ns.
+def limits(least: Array) -> tuple[Array, Array]:
+    """Return the least and the largest clock offset of each column against the first one, ns, given `least_ahead`.
 
     Infinite where no chain of collectives limits it. Column a is ahead of column b by at least what its arrivals
     seem to come after the ends of b that waited for them.
     """
     count = len(least)
     high, low = np.full(count, np.inf), np.full(count, -np.inf)
-    high[gauge] = low[gauge] = 0.0
+    high[0] = low[0] = 0.0
     for _ in range(count):
         higher = np.minimum(high, (high[:, None] - least).min(axis=0))
         lower = np.maximum(low, (least + low[None, :]).max(axis=1))
@@ -57,11 +52,6 @@ def limits_of(least: Array, gauge: int) -> tuple[Array, Array]:
             break
         high, low = higher, lower
     return low, high
-
-
-def as_recorded_is_possible(end: Array, start: Array) -> bool:
-    """Return whether nobody ends before all have arrived as the clocks were recorded, with no offset at all."""
-    return no_offset_is_possible(least_ahead(end, start))
 
 
 def no_offset_is_possible(least: Array) -> bool:

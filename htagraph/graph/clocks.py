@@ -23,13 +23,11 @@ from htagraph.core.arrays import Array, Ints
 from htagraph.graph.clock_fits import (
     BarrierTimes,
     TimeTable,
-    as_recorded_is_possible,
     by_ends,
     group_medians,
     islands,
     least_ahead,
     limits,
-    limits_of,
     no_offset_is_possible,
     residuals,
 )
@@ -122,7 +120,7 @@ def _share_clock(clocks: dict[int, Clock], ranks: list[int], columns: list[int],
     if len(columns) < 2 or any(clocks[ranks[column]].gauge >= 0 for column in columns):
         return
     own = sends.of([[column] for column in columns], sends.shared_rows(columns))
-    if not as_recorded_is_possible(own.waited, own.start):
+    if not no_offset_is_possible(least_ahead(own.waited, own.start)):
         return
     first = ranks[columns[0]]
     for column in columns:
@@ -265,7 +263,7 @@ def _offsets(own: TimeTable, time: Array) -> tuple[Array, Array, Array]:
     if units == 1:
         return offset, drift, doubt
     ahead = least_ahead(own.waited, own.start)
-    low, high = limits_of(ahead, 0)
+    low, high = limits(ahead)
     possible = bool((low <= high + 2 * LIMITS.resolution_ns).all())
     bounded = np.isfinite(low) & np.isfinite(high) & possible
     if not no_offset_is_possible(ahead):
@@ -364,7 +362,7 @@ def _groups(columns: list[int], linked: Iterable[tuple[int, int]]) -> list[list[
 
 def _one_clock(pair: TimeTable) -> bool | None:
     """Return whether the collectives of two ranks agree with one clock; None where they do not tell."""
-    low, high = limits(pair.waited, pair.start, 0)
+    low, high = limits(least_ahead(pair.waited, pair.start))
     if not (np.isfinite(low[1]) or np.isfinite(high[1])):
         return None
     if low[1] > LIMITS.tick_ns or high[1] < -LIMITS.tick_ns:

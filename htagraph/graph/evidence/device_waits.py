@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +30,6 @@ from htagraph.graph.evidence.waits import (
     best,
     records_back,
     returns,
-    sampled,
     support,
 )
 from htagraph.graph.tolerances import LIMITS, Confidence
@@ -191,16 +189,11 @@ def _resolved(calls: Calls, loops: _Loops, rank: int, clock: Returns) -> _Resolv
     again = loops.first != loops.last
     over = acts.end[loops.last]
     position = calls.from_moment(acts.rank[loops.first], acts.start[loops.first])
-    some = sampled(len(position))
-    free = np.where(again, since, over)[some]
-    site = Site(position[some], over[some], free, np.iinfo(np.int64).max, clock.tolerance)
-    answer = best(calls, site, _guesses(calls, loops, position, rank, some))
+    site = Site(position, over, np.where(again, since, over), np.iinfo(np.int64).max, clock.tolerance)
+    answer = best(calls, site, _guesses(calls, loops, position, rank))
     if answer is None or not _sure(answer, loops, acts.start[loops.first], over - since, over):
         return _Resolved(none, none, none, none, none)
-    lane, anchor, _ = next(
-        islice(_guesses(calls, loops, position, rank, np.arange(len(position))), answer.number, None)
-    )
-    source = calls.enqueued.last_before(lane, anchor)
+    source = answer.source
     end = acts.end[np.maximum(source, 0)]
     in_time = (source >= 0) & (end <= over + clock.tolerance)
     waits = in_time & again & (end > since + LIMITS.tick_ns)
@@ -219,19 +212,19 @@ def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array
     return bool(agree and long.any() and chance * (answer.number + 1) <= LIMITS.chance)
 
 
-def _guesses(calls: Calls, loops: _Loops, position: Array, rank: int, only: Array) -> Iterator[Hypothesis]:
+def _guesses(calls: Calls, loops: _Loops, position: Array, rank: int) -> Iterator[Hypothesis]:
     """Yield what the loops of a place may wait for: one of the latest events of the thread, or a stream's last work.
 
-    Only the loops in `only` are looked up; `position` is where a call of each loop would be.
+    `position` is where a call of each loop would be.
     """
     acts = calls.job.activities
     name = acts.name[loops.first[:1]]
     if names_like("Event", calls.job.names, name)[0]:
         thread = acts.lane[loops.first].astype(np.int64)
-        for record, lane in records_back(calls, position, thread, only):
+        for record, lane in records_back(calls, position, thread):
             yield lane, record, Plausible.YES
     for lane in calls.lanes[rank][: LIMITS.tried]:
-        yield np.full(len(only), lane), position[only], Plausible.YES
+        yield np.full(len(position), lane), position, Plausible.YES
 
 
 def _moments(calls: Calls, first: Array, last: Array) -> tuple[Array, Array]:

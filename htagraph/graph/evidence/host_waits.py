@@ -17,6 +17,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, Mask
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import collective_op, is_wait, names_that
+from htagraph.core.parents import ancestors, nearest
 from htagraph.graph.evidence.calls import grouped, mixed, owners
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.evidence.threads import HostThread
@@ -117,10 +118,7 @@ def _timeline(job: Job, thread: HostThread, calls: Array) -> _Timeline:
     running = thread.running[shown]
     waits = names_that(is_wait, job.names)
     may_wait = waits[acts.name] | job.backward_names[acts.name]  # the engine's operator runs hooks
-    around = np.unique(acts.parent[calls])
-    while len(around := around[around >= 0]):
-        may_wait[around] = True
-        around = np.unique(acts.parent[around])
+    may_wait |= ancestors(acts.parent, calls)
     frames = np.flatnonzero(
         (acts.kind[owner] == ActivityKind.PYTHON) & (thread.vertices % 2 == 1) & waits[acts.name[owner]]
     )
@@ -138,12 +136,7 @@ def _timeline(job: Job, thread: HostThread, calls: Array) -> _Timeline:
 def _in_backward(job: Job, rows: Array) -> Mask:
     """Return which activities are backward operators or inside one."""
     acts = job.activities
-    is_one = job.backward_names[acts.name] | (job.forward_thread > 0)
-    at, out = rows.astype(np.int64), np.zeros(len(rows), np.bool_)
-    while (at >= 0).any():
-        out |= (at >= 0) & is_one[at]
-        at = np.where((at >= 0) & ~out, acts.parent[at], -1)
-    return out
+    return nearest(acts.parent, job.backward_names[acts.name] | (job.forward_thread > 0), rows) >= 0
 
 
 @dataclass(frozen=True, eq=False)

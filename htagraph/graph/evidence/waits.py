@@ -27,7 +27,7 @@ from htagraph.trace.columns import Table
 
 __all__ = [
     "Answer", "AwaitRows", "Ordered", "Plausible", "Returns", "Site", "await_rows", "best", "records_back", "returns",
-    "sampled", "start_window", "support", "unresolved_waits",
+    "start_window", "support", "unresolved_waits",
 ]  # fmt: skip
 
 
@@ -87,7 +87,8 @@ Hypothesis: TypeAlias = tuple[Array, Array, Plausible]
 
 def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer | None:
     """Return the hypothesis that explains most waits and is not refuted (the first on ties), or None."""
-    sample = sampled(len(site.position))
+    count = len(site.position)
+    sample = np.linspace(0, count - 1, min(count, LIMITS.tested)).astype(np.int64)  # all if they are few
     over, free = site.over[sample], site.free[sample]
     chosen: Hypothesis | None = None
     score, chosen_number = -1.0, 0
@@ -107,11 +108,6 @@ def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer |
     lane, anchor, _ = chosen
     source = calls.enqueued.last_before(lane, anchor)
     return Answer(lane, anchor, source, int(score), visible - int(score), chosen_number)
-
-
-def sampled(count: int) -> Ints:
-    """Return which of so many waits hypotheses are tested on: all if they are few, else some, evenly spread."""
-    return np.linspace(0, count - 1, min(count, LIMITS.tested)).astype(np.int64)
 
 
 def _tested(calls: Calls, site: Site, over: Array, free: Array, source: Array) -> tuple[bool, int]:
@@ -145,21 +141,17 @@ def support(end: Array, over: Array, free: Array, window: Array | int, tolerance
     return possible, possible & (end > free + LIMITS.tick_ns) & (over - end <= window)
 
 
-def records_back(
-    calls: Calls, position: Array, thread: Array | None = None, only: Array | None = None
-) -> Iterator[tuple[Array, Array]]:
+def records_back(calls: Calls, position: Array, thread: Array | None = None) -> Iterator[tuple[Array, Array]]:
     """Yield for k = 1, 2… the k-th latest record on the thread before each call, and the lane of the launch before it.
 
     Both are -1 if there is none. There are as many pairs as records before any of the calls, up to a limit. `thread` is
-    by default that of the call at each position; `only` are the calls that are looked up, by default all.
+    by default that of the call at each position.
     """
     records, key, lane = calls.record_order
     stride = len(calls.row) + 1
     first = (calls.thread[position] if thread is None else thread) * stride
     at, begin = np.searchsorted(key, first + position), np.searchsorted(key, first)
     most = min(LIMITS.records_back, int((at - begin).max(initial=0)))
-    if only is not None:
-        at, begin = at[only], begin[only]
     for back in range(1, most + 1):
         index = np.maximum(at - back, 0)
         exists = at - back >= begin

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, Ints, Mask, coded, looked_up
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, short_name, transfer_direction
+from htagraph.core.parents import ancestors, nearest
 from htagraph.graph.activities import Activities
 from htagraph.graph.construction.matching.host_parts import HostParts, host_parts
 from htagraph.graph.tolerances import LIMITS
@@ -158,15 +159,7 @@ def describing(acts: Activities, rows: Array) -> Ints:
     for column in ("pg_name", "pg_ranks", "collective_name", "seq", "comms_id"):
         if column in acts.args:
             has[acts.args[column].rows] = True
-    out = np.where(has[rows], rows, -1)
-    at = np.where(out < 0, acts.cause[rows], -1)
-    for _ in range(LIMITS.depth):
-        if not (at >= 0).any():
-            break
-        here = (at >= 0) & has[at]
-        out[here] = at[here]
-        at = np.where((at >= 0) & ~here, acts.parent[at], -1)
-    return out
+    return nearest(acts.parent, has, np.where(has[rows], rows, acts.cause[rows]))
 
 
 def _operations(
@@ -204,23 +197,17 @@ def _operations(
 
 def _around(acts: Activities, names: tuple[str, ...], naming: Naming, calls: Array) -> list[tuple[str, int]]:
     """Return which collective each call or an operator around it names, ``""`` for none, and the way it goes."""
-    words = {("", 0): 0}
-    codes = np.full(len(names), -1, np.int64)  # -1: not asked yet
-    out = np.zeros(len(calls), np.int64)
-    at = calls.astype(np.int64)
-    for _ in range(LIMITS.depth):
-        walking = np.flatnonzero((at >= 0) & (out == 0))
-        if not len(walking):
-            break
-        name = acts.name[at[walking]]
-        for each in np.unique(name[codes[name] < 0]):
-            word = collective_op(names[each], naming, host=True)
-            key = (word, transfer_direction(names[each]) if word == "send_recv" else 0)
-            codes[each] = words.setdefault(key, len(words))
-        out[walking] = codes[name]
-        at[walking] = acts.parent[at[walking]]
-    texts = list(words)
-    return [texts[code] for code in out.tolist()]
+    calls = calls.astype(np.int64)
+    asked = ancestors(acts.parent, calls[calls >= 0])
+    asked[calls[calls >= 0]] = True
+    words = {name: collective_op(names[name], naming, host=True) for name in np.unique(acts.name[asked]).tolist()}
+    ways = {name: transfer_direction(names[name]) if word == "send_recv" else 0 for name, word in words.items()}
+    is_word = np.zeros(len(names), np.bool_)
+    is_word[[name for name, word in words.items() if word]] = True
+    at = nearest(acts.parent, is_word[acts.name], calls)
+    return [
+        (words[name], ways[name]) if name >= 0 else ("", 0) for name in np.where(at >= 0, acts.name[at], -1).tolist()
+    ]
 
 
 @dataclass(frozen=True, eq=False)
