@@ -127,16 +127,12 @@ def by_ends(end: Array, start: Array, time: Array) -> tuple[Array, Array, Array]
         if after < LIMITS.gain * before and np.ptp(both[1]) * 2 > LIMITS.drift_spreads * after:
             offset, drift = both
     offset = _feasible(end, start, time, offset, drift)
-    spread = _spread(residuals(end, time, offset, drift))
+    rest = residuals(end, time, offset, drift)
+    spread = max(LIMITS.resolution_ns, round(float(np.median(np.nanmax(rest, axis=1) - np.nanmin(rest, axis=1)))))
     offset, drift = _snapped(end, start, time, (offset, drift), spread)
-    hops = _hops(np.isfinite(end))
+    hops = np.maximum(_links_from(0, _distinct_rows(np.isfinite(end))), 1)
     doubt = np.where(count >= LIMITS.often, LIMITS.doubt_spreads * (1 + LIMITS.often / count) * spread * hops, np.inf)
     return offset, drift, doubt
-
-
-def _hops(present: Array) -> npt.NDArray[np.float64]:
-    """Return over how many links of shared collectives each column is from the first."""
-    return np.maximum(_links_from(0, _distinct_rows(present)), 1)
 
 
 def fitted(end: Array, time: Array, *, drifting: bool) -> tuple[Array, Array]:
@@ -256,12 +252,6 @@ def middle_of(values: Array) -> float:
     """Return the median absolute value, 0 without any."""
     known = np.abs(values[np.isfinite(values)])
     return float(np.median(known)) if len(known) else 0.0
-
-
-def _spread(residual: Array) -> int:
-    """Return how far apart the ends of a collective are, ns: the median range, but at least the resolution."""
-    ranges = np.nanmax(residual, axis=1) - np.nanmin(residual, axis=1)
-    return max(LIMITS.resolution_ns, round(float(np.median(ranges))))
 
 
 def _excess(end: Array, start: Array, time: Array, offset: Array, drift: Array) -> npt.NDArray[np.float64]:

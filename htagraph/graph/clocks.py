@@ -164,7 +164,8 @@ def _barriers(ranks: list[int], matching: Matching, *, sends: bool = False) -> B
     if not len(rows):
         return None
     which, line = np.unique(matching.collective[rows], return_inverse=True)
-    step = -(-len(which) // min(LIMITS.collectives, max(LIMITS.clock_cells // _clocks(ranks, matching), 1)))
+    count = len(set(matching.host.values())) + sum(rank not in matching.host for rank in ranks)  # clocks
+    step = -(-len(which) // min(LIMITS.collectives, max(LIMITS.clock_cells // count, 1)))
     keep = line.ravel() % step == 0
     rows, line = rows[keep], line.ravel()[keep] // step
     members = matching.members
@@ -181,11 +182,6 @@ def _barriers(ranks: list[int], matching: Matching, *, sends: bool = False) -> B
     return BarrierTimes(
         line[order], column[order], end[order], start[order], waited[order], ranks=len(ranks), origin=origin
     )
-
-
-def _clocks(ranks: list[int], matching: Matching) -> int:
-    """Return how many clocks there are, if the ranks of each host share one."""
-    return len(set(matching.host.values())) + sum(rank not in matching.host for rank in ranks)
 
 
 def _estimate(ranks: list[int], units: list[list[int]], barriers: BarrierTimes) -> list[Clock]:
@@ -305,8 +301,10 @@ def shared_clocks(host: Sequence[int], barriers: BarrierTimes) -> tuple[list[lis
         agree, differing = _compared(barriers, _pairs(of_host, barriers))
         if differing:
             contradicted.add(own)
-        if differing and len(of_host) > LIMITS.host_ranks:
-            agree += _compared(barriers, _between(_groups(of_host, agree)))[0]
+        groups = _groups(of_host, agree)
+        # neighbours did not tell whether groups share a clock; so many clocks are not those of one host
+        if differing and len(of_host) > LIMITS.host_ranks >= len(groups):
+            agree += _compared(barriers, combinations([each[0] for each in groups], 2))[0]
         alone = differing.difference(*agree)
         units += _groups(of_host, [] if alone else agree)
     return sorted(units), contradicted
@@ -326,14 +324,6 @@ def _pairs(of_host: list[int], barriers: BarrierTimes) -> list[tuple[int, int]]:
         found.append(column[:-ahead][same] * barriers.ranks + column[ahead:][same])
     a, b = np.divmod(np.unique(np.concatenate(found)), barriers.ranks)
     return list(zip(a.tolist(), b.tolist(), strict=True))
-
-
-def _between(groups: list[list[int]]) -> list[tuple[int, int]]:
-    """Return a pair of ranks for each two groups, of which neighbours did not tell that they share a clock.
-
-    Of more groups than `LIMITS.host_ranks`, none: that many clocks are not those of one host.
-    """
-    return list(combinations([each[0] for each in groups], 2)) if len(groups) <= LIMITS.host_ranks else []
 
 
 def _compared(barriers: BarrierTimes, pairs: Iterable[tuple[int, int]]) -> tuple[list[tuple[int, int]], set[int]]:

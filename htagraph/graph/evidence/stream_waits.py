@@ -230,7 +230,8 @@ def _asked(
     if not keep.any():
         return None
     site = as_site(shared, position[keep], lane[keep], target[keep])
-    answer = best(shared.calls, site, _restricted(guesses, keep))
+    restricted = ((guess[keep], anchor[keep], plausible) for guess, anchor, plausible in guesses)
+    answer = best(shared.calls, site, restricted)
     return None if answer is None else (answer, lane[keep], position[keep])
 
 
@@ -285,11 +286,6 @@ def as_site(shared: SharedByRank, position: Array, lane: Array, target: Array) -
     launch = acts.cause[target]
     free = np.where(launch >= 0, np.maximum(free, acts.start[np.maximum(launch, 0)] + LIMITS.started_ns), free)
     return Site(position, acts.start[target], np.maximum(free, shared.awaited[target - shared.first]), shared.window)
-
-
-def _restricted(hypotheses: Iterator[Hypothesis], keep: Array) -> Iterator[Hypothesis]:
-    for lane, anchor, plausible in hypotheses:
-        yield lane[keep], anchor[keep], plausible
 
 
 def _places(calls: Calls, rank: int) -> list[tuple[Ordered, int]]:

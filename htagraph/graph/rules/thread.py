@@ -75,7 +75,8 @@ def _around_backward(job: Job, worker: HostThread, callers: list[HostThread]) ->
     worker's activities that run while the caller is blocked, less what an id would add.
     """
     inside = [_stretch_around(caller, worker.starts, worker.ends) for caller in callers]
-    fits = [(stretch, caller) for stretch, caller in zip(inside, callers, strict=True) if _fits(stretch)]
+    nearly_all = [bool((stretch >= 0).mean() >= LIMITS.nearly_all) for stretch in inside]
+    fits = [each for each, fit in zip(zip(inside, callers, strict=True), nearly_all, strict=True) if fit]
     if not fits:
         return _edges([], [], 100)
     stretch, caller = fits[0]  # the busiest: a thread that hardly does anything is idle beside any worker
@@ -90,11 +91,6 @@ def _around_backward(job: Job, worker: HostThread, callers: list[HostThread]) ->
     region = np.where(at % 2, job.activities.parent[at // 2], at // 2)
     owner = [region[stretch[first]], region[stretch[last][joined]]]
     return _edges(source, target, round(100 * share) - (Confidence.PROVEN - Confidence.SURE), owner)
-
-
-def _fits(stretch: np.ndarray) -> bool:
-    """Return whether nearly all of a worker's activities run between two moments of a thread."""
-    return bool((stretch >= 0).mean() >= LIMITS.nearly_all)
 
 
 def _stretch_around(caller: HostThread, start: np.ndarray, end: np.ndarray) -> np.ndarray:

@@ -86,6 +86,10 @@ class Fit:
     count: int
     """Collectives compared."""
 
+    def other_way(self) -> Fit:
+        """Return the same alignment with the two tracks exchanged."""
+        return Fit(self.second, self.first, -self.shift, -self.offset, self.spread, self.count)
+
 
 @dataclass(eq=False)
 class Cluster:
@@ -106,7 +110,7 @@ def fit_pair(a: Track, b: Track, hint: float | None = None) -> Fit | None:
     """
     if len(b) > len(a):
         turned = fit_pair(b, a, None if hint is None else -hint)
-        return turned and Fit(a.number, b.number, -turned.shift, -turned.offset, turned.spread, turned.count)
+        return turned and turned.other_way()
     common = np.flatnonzero((b.step >= 0) & np.isin(b.step, a.step))
     if len(common):
         fit = _best(a, b, _shifts_by_step(a, b), _Terms(hint, int(common[len(common) // 2]), by_step=True))
@@ -402,7 +406,8 @@ def _places(a: Track, b: Track) -> Ints | None:
     """Return the place in `a` of each collective of `b`, ascending; None where its parts do not fit."""
     parts = np.array_split(np.arange(len(b)), max(2, min(LIMITS.few, len(b) // LIMITS.proof)))
     hint = 0.0 if a.host >= 0 and a.host == b.host else None
-    fits = [_fit(a, _slice(b, part), hint) for part in parts]
+    fits = [fit_pair(a, _slice(b, part), hint) for part in parts]
+    fits = [fit if fit is not None and fit.first == a.number else None for fit in fits]
     offsets = [fit.offset for fit in fits if fit is not None]
     if not offsets:
         return None
@@ -427,12 +432,6 @@ def _places(a: Track, b: Track) -> Ints | None:
         at = stop
     fits_in = place[0] >= 0 and place[-1] < len(a) and (np.diff(place) > 0).all()
     return place if fits_in and (_costs(a, b, np.arange(len(b)), place, usual) < _NOT_ALIKE).all() else None
-
-
-def _fit(a: Track, part: Track, hint: float | None) -> Fit | None:
-    """Return how a part of a track lies beside another track, with its shift against that one."""
-    fit = fit_pair(a, part, hint)
-    return fit if fit is not None and fit.first == a.number else None
 
 
 def _around_hole(a: Track, b: Track, rows: Array, shifts: tuple[int | None, int | None], offset: float) -> Ints:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import Final, TypeAlias
@@ -371,7 +370,7 @@ def _take_earned(
         fit = unhinted[key]
         if fit is not None and _spread(a, b, fit, fit.offset) >= 0:
             sends = (a.rank, b.rank) if a.way > 0 else (b.rank, a.rank)
-            way.setdefault(sends, []).append(fit if a.way > 0 else _turned(fit))
+            way.setdefault(sends, []).append(fit if a.way > 0 else fit.other_way())
     taken = _clear(_agreeing(way))
     for there, back in taken[:1]:  # then others may coincide
         a, b = state.free[there.first], state.free[there.second]
@@ -390,10 +389,6 @@ def _agreeing(way: Mapping[tuple[int, int], list[Fit]]) -> list[tuple[float, tup
             if apart <= LIMITS.resolution_ns / 2 + 2 * spread and there.count + back.count >= LIMITS.proof:
                 agreeing.append((spread + apart, (there, back)))
     return agreeing
-
-
-def _turned(fit: Fit) -> Fit:
-    return replace(fit, first=fit.second, second=fit.first, shift=-fit.shift, offset=-fit.offset)
 
 
 def _clear(options: Sequence[tuple[float, tuple[Fit, ...]]]) -> list[tuple[Fit, ...]]:

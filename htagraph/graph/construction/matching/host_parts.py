@@ -154,7 +154,10 @@ def _partners(rank: Array, way: Array, arguments: CallArguments, members: Mappin
         return out
     distinct, inverse = np.unique(table[rows], axis=0, return_inverse=True)
     classes: list[_Class] = [tuple(each) for each in distinct.tolist()]
-    options = {each: _candidates(each, members.get(each[0], [])) for each in classes}
+    options = {
+        (own, way, peer, tag): {ranks[peer] for ranks in members.get(own, []) if peer < len(ranks)} - {own}
+        for own, way, peer, tag in classes
+    }
     chosen = np.array([_supported(each, options) for each in classes], np.int64)
     out[rows] = chosen[inverse.ravel()]
     return out
@@ -166,11 +169,6 @@ def _only_other(rank: Array, traces: Mapping[int, Trace]) -> Ints:
     if sizes != {2} or len(traces) != 2:
         return np.full(len(rank), -1, np.int64)
     return np.where(rank == min(traces), max(traces), min(traces)).astype(np.int64)
-
-
-def _candidates(transfers: _Class, groups: list[list[int]]) -> set[int]:
-    rank, _, peer, _ = transfers
-    return {ranks[peer] for ranks in groups if peer < len(ranks)} - {rank}
 
 
 def _supported(transfers: _Class, options: Mapping[_Class, set[int]]) -> int:

@@ -222,7 +222,8 @@ def host_transfers(members: Members) -> tuple[list[Team], list[_Complaint]]:
             why = f"{label}: {int(broken.sum())} of {grid.shape[1]} sends and receives would end before the other began"
             complaints.append(("collectives_refused", f"{why}; not linked", grid.shape[1], -1))
             continue
-        teams.append(Team(_by_rank(members, grid[:, ~broken]), label, "pg+order", 2))
+        ordered = not grid.size or members.rank[grid[0, 0]] <= members.rank[grid[1, 0]]
+        teams.append(Team(grid[:: 1 if ordered else -1, ~broken], label, "pg+order", 2))
     return teams, complaints
 
 
@@ -315,11 +316,6 @@ def _in_order(cost: Array) -> Array | None:
         out[row - 1] = last - 1
         last -= 1
     return out
-
-
-def _by_rank(members: Members, grid: Array) -> Array:
-    """Return the rows of a pair in the order of their ranks."""
-    return grid if not grid.size or members.rank[grid[0, 0]] <= members.rank[grid[1, 0]] else grid[::-1]
 
 
 def _side_by_side(send: Array, receive: Array, shift: int) -> Array:
