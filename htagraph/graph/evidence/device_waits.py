@@ -11,13 +11,12 @@ stop asking at such moments.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, joined
+from htagraph.core.arrays import Array, joined
 from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
 from htagraph.core.naming import is_graph_launch, is_memory_call, is_poll, names_like, names_that
 from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owners, spread, work_before
@@ -34,25 +33,15 @@ from htagraph.graph.evidence.waits import (
 )
 from htagraph.graph.tolerances import LIMITS, Confidence
 
-__all__ = ["ImplicitSyncs", "Polled", "implicit_syncs", "polled"]
+__all__ = ["Polled", "implicit_syncs", "polled"]
 
 
-@dataclass(frozen=True, eq=False)
-class ImplicitSyncs:
-    """Which call waits for which work, one row for each call and stream with work before it."""
+def implicit_syncs(calls: Calls) -> tuple[Array, Array, Array, Array]:
+    """Return (work, call, own time, confidence) of runtime calls that wait for the device without saying so.
 
-    source: Ints
-    """The last work that was enqueued on a stream before the call."""
-    call: Ints
-    """The activity that waits."""
-    own: Ints
-    """What the call did once all that work had ended, ns."""
-    confidence: Ints
-    """Percent."""
-
-
-def implicit_syncs(calls: Calls) -> ImplicitSyncs:
-    """Return the runtime calls that wait for the device without being synchronizations, and what they wait for."""
+    There is a row for each call and stream with work before it: the last work that was enqueued there before the call.
+    The own time is what the call did once all that work had ended, ns; the confidence is in percent.
+    """
     acts = calls.job.activities
     host = np.flatnonzero(of_kinds(acts.kind, (ActivityKind.RUNTIME, ActivityKind.LAUNCH)))
     documented = names_like(calls.job.naming.implicit_sync, calls.job.names, acts.name[host])
@@ -71,7 +60,7 @@ def implicit_syncs(calls: Calls) -> ImplicitSyncs:
     keep = confidence[pairs] > 0
     source, pairs = source[keep], pairs[keep]
     own = end - np.maximum(begin, over)
-    return ImplicitSyncs(source, call[pairs], np.maximum(0, own[pairs]), confidence[pairs])
+    return source, call[pairs], np.maximum(0, own[pairs]), confidence[pairs]
 
 
 def _known_by_name(calls: Calls, call: Array, over: Array) -> Array:
@@ -142,9 +131,9 @@ def polled(calls: Calls) -> Polled:
         rank = int(acts.rank[of_place.first[0]])
         if rank in calls.lanes and (of_place.first != of_place.last).any():
             parts.append(_resolved(calls, of_place, rank, returns(calls, rank)))
-    found = _Resolved(*joined(parts, 5))
-    owner, vertex = _moments(calls, found.first, found.last)
-    return Polled(found.source[owner], vertex, found.over, found.call)
+    source, first, last, over, call = joined(parts, 5)
+    owner, vertex = _moments(calls, first, last)
+    return Polled(source[owner], vertex, over, call)
 
 
 def _loops(calls: Calls) -> _Loops:
@@ -169,21 +158,11 @@ def _loops(calls: Calls) -> _Loops:
     return _Loops(item[first], item[np.maximum(first, last - 1)], item[last], key[first])
 
 
-class _Resolved(NamedTuple):
-    """What the loops of places wait for, before their moments are looked up."""
+def _resolved(calls: Calls, loops: _Loops, rank: int, clock: Returns) -> tuple[Array, Array, Array, Array, Array]:
+    """Return (work that loops of one place wait for, the first and the last question of each loop, `over`, `call`).
 
-    source: Array
-    """The work that a loop waits for."""
-    first: Array
-    """The loop's first question."""
-    last: Array
-    over: Array
-    """As in `Polled`."""
-    call: Array
-
-
-def _resolved(calls: Calls, loops: _Loops, rank: int, clock: Returns) -> _Resolved:
-    """Return what the loops of one place wait for; nothing if the times do not show it."""
+    The last two are those of `Polled`. All are empty if the times do not show what the loops wait for.
+    """
     acts, none = calls.job.activities, np.zeros(0, np.int64)
     since = acts.start[loops.before_last] - clock.window  # that work is over shows as late as a blocked call returns
     again = loops.first != loops.last
@@ -192,13 +171,13 @@ def _resolved(calls: Calls, loops: _Loops, rank: int, clock: Returns) -> _Resolv
     site = Site(position, over, np.where(again, since, over), np.iinfo(np.int64).max, clock.tolerance)
     answer = best(calls, site, _guesses(calls, loops, position, rank))
     if answer is None or not _sure(answer, loops, acts.start[loops.first], over - since, over):
-        return _Resolved(none, none, none, none, none)
+        return none, none, none, none, none
     source = answer.source
     end = acts.end[np.maximum(source, 0)]
     in_time = (source >= 0) & (end <= over + clock.tolerance)
     waits = in_time & again & (end > since + LIMITS.tick_ns)
     single = in_time & ~again
-    return _Resolved(source[waits], loops.first[waits], loops.last[waits], source[single], loops.last[single])
+    return source[waits], loops.first[waits], loops.last[waits], source[single], loops.last[single]
 
 
 def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array) -> bool:

@@ -9,7 +9,6 @@ are possible.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,18 +22,7 @@ from htagraph.graph.evidence.job import Job
 from htagraph.graph.evidence.threads import HostThread
 from htagraph.graph.tolerances import LIMITS, Confidence
 
-__all__ = ["HostWaits", "enqueued_works", "host_waits"]
-
-
-class HostWaits(NamedTuple):
-    """One row per wait of a thread for a collective on another thread."""
-
-    work: Array
-    """The collective's activity."""
-    resumes: Array
-    """The vertex of the thread's first moment after the wait."""
-    confidence: Array
-    """Percent."""
+__all__ = ["enqueued_works", "host_waits"]
 
 
 def enqueued_works(job: Job, calls: Array, works: Array) -> tuple[Array, Array]:
@@ -54,8 +42,10 @@ def enqueued_works(job: Job, calls: Array, works: Array) -> tuple[Array, Array]:
     return calls[at[known]], works[known]
 
 
-def host_waits(job: Job, thread: HostThread, calls: Array, works: Array) -> HostWaits:
-    """Return where a thread waits for the collectives that it enqueued, at most once for each.
+def host_waits(job: Job, thread: HostThread, calls: Array, works: Array) -> tuple[Array, Array, Array]:
+    """Return (collective, vertex at which the thread goes on, confidence) of each wait for what the thread enqueued.
+
+    A thread waits for a collective once at most. The vertex is the thread's first moment after the wait.
 
     `calls` are the thread's operators that enqueued collectives, in order, and `works` these collectives.
     """
@@ -66,7 +56,7 @@ def host_waits(job: Job, thread: HostThread, calls: Array, works: Array) -> Host
         place[rows], confidence[rows] = _places(timeline, issued, rows)
     _batches(timeline, issued, place, confidence)
     waited = place >= 0
-    return HostWaits(works[waited], _resumes(timeline, issued, place)[waited], confidence[waited])
+    return works[waited], _resumes(timeline, issued, place)[waited], confidence[waited]
 
 
 @dataclass(frozen=True, eq=False)

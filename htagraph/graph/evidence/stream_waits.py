@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,8 +39,7 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 __all__ = ["SharedByRank", "StreamWaits", "as_site", "boundary_waits", "idle_ends", "stream_waits", "turned_joins"]
 
 
-@dataclass(frozen=True, eq=False)
-class StreamWaits:
+class StreamWaits(NamedTuple):
     """Waits of streams: what is enqueued on `lane` at or after `position` waits for an event of `record_lane`.
 
     The event is recorded by the call at position `record`, so the wait is for all that was enqueued on `record_lane`
@@ -55,7 +55,7 @@ class StreamWaits:
 
     def take(self, keep: Array) -> StreamWaits:
         """Return the waits of a mask."""
-        return StreamWaits(*(getattr(self, name)[keep] for name in StreamWaits.__dataclass_fields__))
+        return StreamWaits(*(column[keep] for column in self))
 
     @staticmethod
     def inferred(lane: Array, position: Array, record_lane: Array, record: Array, confidence: int) -> StreamWaits:
@@ -67,8 +67,7 @@ class StreamWaits:
     @staticmethod
     def concatenate(parts: list[StreamWaits]) -> StreamWaits:
         """Return the waits of all parts."""
-        names = StreamWaits.__dataclass_fields__
-        return StreamWaits(*joined([[getattr(part, name) for name in names] for part in parts], len(names)))
+        return StreamWaits(*joined(parts, len(StreamWaits._fields)))
 
 
 @dataclass(frozen=True, eq=False)

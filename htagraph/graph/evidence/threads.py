@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS, Confidence
 
-__all__ = ["HandOvers", "HostThread", "hand_overs", "host_threads", "loaders", "waited_loaders", "worker_loads"]
+__all__ = ["HostThread", "hand_overs", "host_threads", "loaders", "waited_loaders", "worker_loads"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,15 +95,9 @@ def host_threads(job: Job, rank: int) -> list[HostThread]:
     return sorted(threads, key=lambda thread: (-len(thread.vertices), int(thread.times[0])))
 
 
-class HandOvers(NamedTuple):
-    """One row per operator of a thread that takes what another thread's operator made."""
-
-    source: Array
-    """The vertex of the end of the operator that made it."""
-    target: Array
-    """The vertex of the first moment of the thread that may depend on it."""
-    confidence: Array
-    """Percent."""
+HandOvers: TypeAlias = tuple[Array, Array, Array]
+"""A row per operator of a thread that takes what another thread's operator made: (the vertex of the end of the operator
+that made it, the vertex of the thread's first moment that may depend on it, confidence in percent)."""
 
 
 def hand_overs(job: Job, threads: Sequence[HostThread]) -> HandOvers:
@@ -117,7 +111,8 @@ def hand_overs(job: Job, threads: Sequence[HostThread]) -> HandOvers:
         links = [link for rows in grouped(takes.key) if (link := _link(job, takes, rows, made)) is not None]
         parts += [_counted(job, link) for link in links]
         parts += _stocked(job, items, links)
-    return HandOvers(*joined(parts, 3))
+    source, target, confidence = joined(parts, 3)
+    return source, target, confidence
 
 
 def _operators(job: Job, rank: int, lanes: Sequence[int]) -> Array:
@@ -234,7 +229,7 @@ def _counted(job: Job, link: _Link) -> HandOvers:
     """Return the hand-overs to all operators of a link: those seen, and, where counting tells, all others."""
     takes, rows, made, woken, by, sure = link
     target = _first_moments(takes, rows[woken], job.moment(2 * made[by] + 1))
-    found = HandOvers(2 * made[by] + 1, target, np.full(len(by), sure))
+    found = 2 * made[by] + 1, target, np.full(len(by), sure)
     each = round((by[-1] - by[0]) / max(1, int(woken[-1] - woken[0])))  # how many are made for one that takes
     offset = by - each * woken
     usual = int(np.median(offset))
@@ -248,8 +243,9 @@ def _counted(job: Job, link: _Link) -> HandOvers:
     in_time = job.moment(2 * made[maker] + 1) <= takes.start[rows[taker]]
     new = in_time & ~(np.isin(taker, woken) & np.isin(maker, by))
     taker, maker = taker[new], maker[new]
-    counted = HandOvers(2 * made[maker] + 1, 2 * takes.item[rows[taker]], np.full(len(maker), Confidence.COUNTED))
-    return HandOvers(*joined((found, counted), 3))
+    counted = 2 * made[maker] + 1, 2 * takes.item[rows[taker]], np.full(len(maker), Confidence.COUNTED)
+    source, target, confidence = joined((found, counted), 3)
+    return source, target, confidence
 
 
 def _stocked(job: Job, items: Array, links: Sequence[_Link]) -> list[HandOvers]:
@@ -280,7 +276,7 @@ def _stocked(job: Job, items: Array, links: Sequence[_Link]) -> list[HandOvers]:
         item = order + min(int((ready - order).min()), usual - len(count) - 1)
         exists = (item >= 0) & (item < len(makers))
         sure = np.full(exists.sum(), Confidence.FIRST_POSSIBLE)
-        parts.append(HandOvers(2 * makers[item[exists]] + 1, 2 * takers[exists], sure))
+        parts.append((2 * makers[item[exists]] + 1, 2 * takers[exists], sure))
     return parts
 
 

@@ -144,11 +144,11 @@ def _implicit(calls: Calls, counts: Counter[str]) -> Edges:
 
     The lag is what the call does after the wait, and its own time.
     """
-    waits = implicit_syncs(calls)
-    counts["implicit"] += len(np.unique(waits.call))
+    source, call, own, confidence = implicit_syncs(calls)
+    counts["implicit"] += len(np.unique(call))
     return Edges.of(
-        2 * waits.source + 1, 2 * waits.call + 1, waits.own, EdgeKind.HOST_SYNC, Provenance.INFERRED,
-        confidence=waits.confidence, activity=waits.call,
+        2 * source + 1, 2 * call + 1, own, EdgeKind.HOST_SYNC, Provenance.INFERRED,
+        confidence=confidence, activity=call,
     )  # fmt: skip
 
 

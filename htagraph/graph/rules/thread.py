@@ -46,8 +46,11 @@ def thread(job: Job) -> Edges:
                 parts.append(_around_backward(job, worker, callers))
                 linked += [worker] if len(parts[-1]) else []
         parts += _around_collectives(job, rank, threads)
-        taken = hand_overs(job, [each for each in threads if each not in linked and not _runs_collectives(job, each)])
-        parts.append(_edges([taken.source], [taken.target], taken.confidence))
+        free = [each for each in threads if each not in linked and not _runs_collectives(job, each)]
+        made, taken, confidence = hand_overs(job, free)
+            job, [each for each in threads if each not in linked and not _runs_collectives(job, each)]
+        )
+        parts.append(_edges([made], [taken], confidence))
         known = Edges.concatenate(parts[own:])
         main = next(iter([*callers, *threads]), None)
         clock = _pulse(job, rank, main)
@@ -120,8 +123,8 @@ def _around_collectives(job: Job, rank: int, threads: list[HostThread]) -> list[
         own = acts.lane[calls] == thread.lane
         if own.any():
             joined = caller.with_worker(thread) if caller and thread.is_worker else thread
-            waits = host_waits(job, joined, calls[own], works[own])
-            parts.append(_edges([2 * waits.work + 1], [waits.resumes], waits.confidence))
+            work, resumes, confidence = host_waits(job, joined, calls[own], works[own])
+            parts.append(_edges([2 * work + 1], [resumes], confidence))
     return parts
 
 

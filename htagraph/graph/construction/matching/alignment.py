@@ -113,7 +113,7 @@ def fit_pair(a: Track, b: Track, hint: float | None = None) -> Fit | None:
         return turned and turned.other_way()
     common = np.flatnonzero((b.step >= 0) & np.isin(b.step, a.step))
     if len(common):
-        fit = _best(a, b, _shifts_by_step(a, b), _Terms(hint, int(common[len(common) // 2]), by_step=True))
+        fit = _best(a, b, _shifts_by_step(a, b), hint, int(common[len(common) // 2]), by_step=True)
         if fit is not None or (hint is None and 2 * len(common) < len(b)):
             return fit
     elif hint is None and (a.step >= 0).any() and (b.step >= 0).any():
@@ -129,8 +129,8 @@ def _fit_by_time(a: Track, b: Track, hint: float | None) -> Fit | None:
     if hint is not None:
         tried = np.unique(np.concatenate((tried, _shifts_by_time(a, b, hint))))
     whole = tried[(tried >= 0) & (tried <= apart)]  # of few collectives, those that are compared must not be fewer
-    terms = _Terms(hint, len(b) // 2)
-    fit = (_best(a, b, whole, terms) if len(b) < LIMITS.proof else None) or _best(a, b, tried, terms)
+    middle = len(b) // 2
+    fit = (_best(a, b, whole, hint, middle) if len(b) < LIMITS.proof else None) or _best(a, b, tried, hint, middle)
     if fit is not None:
         return fit
     every = np.arange(1 - len(b), len(a))
@@ -138,7 +138,7 @@ def _fit_by_time(a: Track, b: Track, hint: float | None) -> Fit | None:
         (len(b) // 2,) if len(b) <= LIMITS.places else (len(b) // 2, LIMITS.places // 2, len(b) - LIMITS.places // 2)
     )
     for centre in centres if len(every) * min(len(b), LIMITS.places) <= LIMITS.shift_cells else ():
-        fit = _best(a, b, every, replace(terms, centre=centre))
+        fit = _best(a, b, every, hint, centre)
         if fit is not None:
             break
     return fit
@@ -163,28 +163,16 @@ def _shifts_by_time(a: Track, b: Track, hint: float) -> Array:
     return np.concatenate([after - places + step for step in (-1, 0, 1)])
 
 
-@dataclass(frozen=True)
-class _Terms:
-    """How shifts are compared."""
-
-    hint: float | None
-    """The clock of the second track less that of the first, ns, where it is known."""
-    centre: int
-    """The middle of the block of places of the second track that are compared."""
-    by_step: bool = False
-    """Whether collectives must be of one step, so that few of them prove enough."""
-
-
-def _best(a: Track, b: Track, shifts: Array, terms: _Terms) -> Fit | None:
-    """Return the best of some shifts, in a block of places of the shorter track."""
+def _best(a: Track, b: Track, shifts: Array, hint: float | None, centre: int, *, by_step: bool = False) -> Fit | None:
+    """Return the best of some shifts, in a block of places of the shorter track around the place `centre`."""
     overlap = np.minimum(len(a), len(b) + shifts) - np.maximum(0, shifts)
-    long = (overlap > 0) if terms.by_step else 2 * overlap >= len(b)  # less would prove nothing
+    long = (overlap > 0) if by_step else 2 * overlap >= len(b)  # less would prove nothing
     shifts, overlap = shifts[long], overlap[long]
     if not len(shifts):
         return None
     block = min(len(b), LIMITS.places)
-    first = min(max(0, terms.centre - block // 2), len(b) - block)
-    sides = _Sides(a, b, slice(first, first + block), terms)
+    first = min(max(0, centre - block // 2), len(b) - block)
+    sides = _Sides(a, b, slice(first, first + block), hint, by_step)
     parts = (slice(at, at + LIMITS.places) for at in range(0, len(shifts), LIMITS.places))
     options = [best for part in parts if (best := _best_of_part(sides, shifts[part], overlap[part])) is not None]
     return min(options, key=lambda option: option[0])[1] if options else None
@@ -197,7 +185,10 @@ class _Sides:
     a: Track
     b: Track
     places: slice
-    terms: _Terms
+    hint: float | None
+    """The clock of the second track less that of the first, ns, where it is known."""
+    by_step: bool
+    """Whether collectives must be of one step, so that few of them prove enough."""
 
     def of(self, column: Array, shifts: Array, absent: float) -> Array:
         """Return a column of the first track beside the places: a row per shift; `absent` where it has no such place.
@@ -220,7 +211,7 @@ class _Sides:
 
 def _best_of_part(sides: _Sides, shifts: Array, overlap: Array) -> tuple[float, Fit] | None:
     """Return (cost, fit) of the best of some shifts, or None if none is possible."""
-    a, b, places, terms = sides.a, sides.b, sides.places, sides.terms
+    a, b, places = sides.a, sides.b, sides.places
     labels = sides.of(a.label, shifts, int(b.label.min()) - 1)
     inside = np.maximum(0, np.minimum(len(a), places.stop + shifts) - np.maximum(0, places.start + shifts))
     few = (labels[:, :: LIMITS.few] != b.label[places][:: LIMITS.few]).sum(axis=1) - (len(b.label[places]) - inside)
@@ -237,13 +228,13 @@ def _best_of_part(sides: _Sides, shifts: Array, overlap: Array) -> tuple[float, 
     a_end = sides.of(a.end, shifts, 0.0)
     difference = np.where(used, b.end[places] - a_end, np.nan)
     middle = medians(difference, axis=1)
-    clock = middle[:, None] if terms.hint is None else terms.hint
+    clock = middle[:, None] if sides.hint is None else sides.hint
     spread = _quantiles(np.abs(difference - clock), count, LIMITS.typical)
     good = (count > 0) & (_broken(sides, shifts, used, a_end, middle) <= LIMITS.damaged * count)
-    cost = (spread + max(a.floor, b.floor)) * (len(b) / overlap) ** (1 if terms.by_step else 2)
-    if terms.hint is None:
+    cost = (spread + max(a.floor, b.floor)) * (len(b) / overlap) ** (1 if sides.by_step else 2)
+    if sides.hint is None:
         cost = cost * (1 + np.minimum(LIMITS.far_clocks, np.abs(middle) / LIMITS.host_clocks_ns))
-    if terms.by_step:
+    if sides.by_step:
         near, unlike = _by_step(sides, shifts, same)
         good &= near
         cost = cost * (1 + unlike + np.maximum(0, sides.common - overlap))
@@ -257,7 +248,7 @@ def _best_of_part(sides: _Sides, shifts: Array, overlap: Array) -> tuple[float, 
 
 def _broken(sides: _Sides, shifts: Array, used: Array, a_end: Array, middle: Array) -> Array:
     """Return for each shift how many collectives end on one rank before they start on the other."""
-    b, places, hint = sides.b, sides.places, sides.terms.hint
+    b, places, hint = sides.b, sides.places, sides.hint
     bound = used & b.barrier[places]
     low = np.where(bound, b.start[places] - a_end, -np.inf)
     high = np.where(bound, b.end[places] - sides.of(sides.a.start, shifts, 0.0), np.inf)
