@@ -14,14 +14,8 @@ __all__ = ["numbered", "occurrences", "offsets_by_key", "sum_in_common"]
 def offsets_by_key(keys: Array, count: int) -> Array:
     """Return where each key's entries begin among entries sorted by key, and at last how many there are.
 
-    It takes a third of the time of numpy's bincount and cumsum, which copy keys of 32 bits to 64.
-
-    Args:
-        keys: integers in [0, count), in any order.
-        count: how many keys there may be.
-
-    Raises:
-        ValueError: a key is not in [0, count).
+    It takes a third of the time of numpy's bincount and cumsum, which copy keys of 32 bits to 64. Keys outside [0,
+    count) raise a ValueError.
 
     Example:
         >>> offsets_by_key(np.array([2, 0, 2]), 4).tolist()
@@ -56,9 +50,6 @@ def numbered(keys: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
     """Return (the distinct keys, ascending; the place of each row's key among them): `np.unique` with its inverse.
 
     It sorts the distinct keys alone, and is several times as fast where keys repeat.
-
-    Args:
-        keys: integers.
 
     Example:
         >>> import numpy as np
@@ -111,12 +102,8 @@ def occurrences(code: Array, count: int, *time: Array) -> tuple[npt.NDArray[np.i
     """Return how many rows with the same code come before each row, and how many rows each code has.
 
     Rows come in the order of some moments, where these are equal in their own. Where the rows of each code are in that
-    order already, as those of a thread are, one pass finds both; else they are sorted.
-
-    Args:
-        code: numbers from 0 up to `count`, which itself does not occur.
-        count: how many codes there may be.
-        *time: moments of the rows, ns, the one that decides first; at least one.
+    order already, as those of a thread are, one pass finds both; else they are sorted. Codes are from 0 up to `count` -
+    1; of the moments (ns), the first decides first.
 
     Example:
         >>> import numpy as np
@@ -152,10 +139,7 @@ def _count_in_order(code: Array, first: Array, last: Array, before: Array, sizes
 def sum_in_common(some: Array, values: Array, other: Array) -> int:
     """Return the sum of the values of those numbers that are among others too.
 
-    Args:
-        some: distinct numbers, ascending.
-        values: the value of each.
-        other: distinct numbers, ascending.
+    Both series of numbers ascend, each number once.
 
     Example:
         >>> import numpy as np

@@ -49,10 +49,7 @@ class Cost:
 def cost_of(formula: str, shapes: Any, values: Any = None) -> Cost | None:  # noqa: ANN401 - whatever a file says
     """Return the cost of an operator, or None if its shapes do not fit the formula.
 
-    Args:
-        formula: the formula's name, from `htagraph.core.naming.flop_formula`.
-        shapes: the shape of each input; empty for an input that is not a tensor.
-        values: the value of each input that is not a tensor, as text, in the same positions.
+    Inputs that are not tensors have an empty shape, and their value as a text in the same position.
 
     Example:
         >>> cost_of("mm", [[2, 3], [3, 4]])
@@ -239,13 +236,8 @@ _FORMULAS: dict[str, Callable[[list[list[int]], Sequence[str]], Cost]] = {
 def attended_pairs(queries: int, keys: int, *, first: int | None = None, last: int | None = None) -> int:
     """Return the number of pairs of a query and a key that are compared.
 
-    Query `i` sees the keys from ``i + first`` to ``i + last``, those of them that there are.
-
-    Args:
-        queries: how many queries there are.
-        keys: how many keys there are.
-        first: the first key that query 0 sees, also below 0; None for all that come before.
-        last: the last key that query 0 sees, at least `first` − 1; None for all that come after.
+    Query `i` sees the keys from ``i + first`` to ``i + last``, those of them that there are. None as the first or last
+    key means that there is no limit.
 
     Example:
         >>> attended_pairs(3, 3), attended_pairs(3, 3, last=0)  # without a mask; causal

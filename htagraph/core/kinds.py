@@ -273,9 +273,7 @@ sets take about as long as by a table. It changes times only."""
 def of_kinds(column: npt.NDArray[Any], kinds: Iterable[IntEnum]) -> npt.NDArray[np.bool_]:
     """Return which entries of a column of codes are those of some kinds, by a table of all codes.
 
-    Args:
-        column: codes of one vocabulary of `htagraph.core.kinds`, none of them negative.
-        kinds: members of that vocabulary.
+    All are of one vocabulary of this module, and no code is negative.
 
     Example:
         >>> from htagraph.core.kinds import DEVICE, ActivityKind

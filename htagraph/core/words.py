@@ -21,13 +21,6 @@ def nearest_words(word: str, known: Iterable[object]) -> str:
 
     Case does not count, and a word that begins with the unknown one is like it too.
 
-    Args:
-        word: what was given.
-        known: what could have been given; anything with a text.
-
-    Returns:
-        A question that begins with a semicolon, to append to the error's sentence, or an empty text.
-
     Example:
         >>> nearest_words("knd", ["kind", "name", "rank"])
         "; did you mean 'kind'?"
@@ -48,11 +41,6 @@ def nearest_words(word: str, known: Iterable[object]) -> str:
 def check_choice(option: str, value: object, allowed: Sequence[str]) -> None:
     """Raise ValueError unless `value` is one of the `allowed` words of an option.
 
-    Args:
-        option: the option's name, for the message.
-        value: what was given.
-        allowed: the words that the option takes.
-
     Example:
         >>> check_choice("by", "steam", ("stream", "rank"))
         Traceback (most recent call last):
@@ -69,10 +57,7 @@ def check_choice(option: str, value: object, allowed: Sequence[str]) -> None:
 def check_type(value: object, wanted: type | tuple[type, ...], takes: str) -> None:
     """Raise TypeError unless a value is of a type.
 
-    Args:
-        value: what was given.
-        wanted: the type, or several.
-        takes: the function and what it takes, the beginning of the message.
+    `takes` is the beginning of the message: the function and what it takes.
 
     Example:
         >>> check_type("data/demo", int, "htagraph.digest takes the graph of one rank")

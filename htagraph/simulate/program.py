@@ -363,10 +363,8 @@ def activation_bytes(job: Job) -> int:
 def exchange(rank: Rank, role: str, kind: str, size: int, *, wait: bool = True) -> int:
     """Run a collective as ProcessGroupNCCL does: after all that is enqueued on the compute stream.
 
-    With `wait`, the compute stream waits for it. Factors on the host costs are chosen; they shift host time only.
-
-    Returns:
-        The slot of the event recorded after it.
+    With `wait`, the compute stream waits for it. Factors on the host costs are chosen; they shift host time only. It
+    returns the slot of the event recorded after it.
     """
     job, build = rank.job, rank.build
     names = COLLECTIVES[kind]

@@ -96,11 +96,7 @@ class Truth(msgspec.Struct, frozen=True):
 
 
 def read_truth(path: Path | str) -> Truth:
-    """Read a `truth.json.gz` back.
-
-    Args:
-        path: The file that `Simulated.write` made.
-    """
+    """Read a `truth.json.gz` back."""
     return msgspec.json.decode(gzip.decompress(Path(path).read_bytes()), type=Truth)
 
 
@@ -144,10 +140,7 @@ def dependencies(
 ) -> list[Dependency]:
     """Return the dependencies inside each rank.
 
-    Args:
-        job: The job.
-        executed: The steps of each rank, in order.
-        positions: Of each rank, step and event, the position in the file.
+    `positions` are those in the file, by rank, step and event.
     """
     links = []
     for rank, steps in executed.items():

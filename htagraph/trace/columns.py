@@ -149,11 +149,7 @@ class Trace:
         return np.isin(self.events.category, [code for code, name in enumerate(self.categories) if name in wanted])
 
     def unchanged_path(self) -> TracePath:
-        """Return the file's path.
-
-        Raises:
-            TraceError: the file is gone or was changed since it was read.
-        """
+        """Return the file's path."""
         try:
             now = fingerprint(self.path)
         except OSError as error:

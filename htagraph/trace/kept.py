@@ -109,10 +109,7 @@ class Extents:
 def overlaps(start: Array, duration: Array, windows: Array) -> npt.NDArray[np.bool_]:
     """Return which events overlap or touch one of some windows.
 
-    Args:
-        start: when each begins, ns.
-        duration: how long each takes, ns.
-        windows: begin and end of each, ns, ascending and apart.
+    Times are in ns; windows (begin, end) ascend and are apart.
 
     Example:
         >>> overlaps(np.array([0, 5, 7]), np.array([4, 1, 9]), np.array([[6, 7], [20, 30]])).tolist()
@@ -178,10 +175,7 @@ class Frames:
     def left_out_of(self, is_frame: npt.NDArray[np.bool_], start: Array, duration: Array) -> npt.NDArray[np.bool_]:
         """Return which events of a block are left out.
 
-        Args:
-            is_frame: which are calls of Python functions.
-            start: when each begins, ns as in the file.
-            duration: how long each takes, ns.
+        Times are in ns, as in the file.
         """
         if self._none:
             return is_frame
@@ -220,10 +214,6 @@ class FirstOf:
 
     def add(self, ids: Array, says: npt.NDArray[np.bool_]) -> None:
         """Note events in the order of the file.
-
-        Args:
-            ids: their ids.
-            says: what each says.
 
         Example:
             >>> first = FirstOf()
@@ -314,11 +304,7 @@ class Survey:
         return self._all.result()
 
     def first(self, frames: Frames) -> int:
-        """Return when the first activity starts, ns as in the file.
-
-        Args:
-            frames: decides whether calls of Python functions are activities.
-        """
+        """Return when the first activity starts, ns as in the file."""
         valid_from = self.extent.valid_from
         return min((each.first(valid_from) for each in self._counted(frames)), default=self.extent.first)
 
@@ -355,11 +341,7 @@ class Windows:
 
     Kept are also device work in the windows of which no launch is in the file, annotations of steps, and all that is no
     activity (see `DEVICE_CATEGORIES`, `HOST_CATEGORIES`). An id that several launches have means the first of them.
-
-    Args:
-        windows: begin and end of each, ns as in the file.
-        extent: times of all complete events of the file.
-        marks: positions in the file of the annotations of steps.
+    `marks` are the positions in the file of the annotations of steps; times are in ns, as in the file.
     """
 
     def __init__(self, windows: Array, extent: Extent, marks: Array) -> None:

@@ -111,15 +111,7 @@ class RemotePath:
         return self.protocol not in _WEB and _MAGIC.search(self.url) is not None
 
     def open(self, block_bytes: int | None = None) -> BinaryIO:
-        """Return the file, open for reading; while a block is read, the next one is fetched.
-
-        Args:
-            block_bytes: bytes of a request.
-
-        Raises:
-            OSError: it cannot be read.
-            TraceError: a package is absent.
-        """
+        """Return the file, open for reading; while a block is read, the next one is fetched."""
         with _explained(self):
             files, path = self._found()
             file = files.open(
@@ -131,9 +123,7 @@ class RemotePath:
     def stat(self) -> RemoteState:
         """Return the state of the file in the store, asked now.
 
-        Raises:
-            OSError: there is no such file, or the store does not answer.
-            TraceError: a package is absent.
+        A file that is not there, or a store that does not answer, raises an OSError.
         """
         with _explained(self):
             files, path = self._found()
@@ -155,9 +145,7 @@ class RemotePath:
     def below(self) -> list[RemotePath]:
         """Return the files of a folder, or those that a glob matches, or the file itself.
 
-        Raises:
-            OSError: there is nothing of that name, or the store does not answer.
-            TraceError: a package is absent.
+        Where there is nothing of that name, or the store does not answer, an OSError is raised.
         """
         with _explained(self):
             files, path = self._found()
@@ -270,11 +258,7 @@ def on_disk(path: str | PathLike[str]) -> str:
 
 
 def fingerprint(path: TracePath) -> tuple[int, int]:
-    """Return (size in bytes, a number that differs once the content does: when it changed, ns, or that of a tag).
-
-    Raises:
-        OSError: there is no such file.
-    """
+    """Return (size in bytes, a number that differs once the content does: when it changed, ns, or that of a tag)."""
     state = path.stat()
     return state.st_size, state.st_mtime_ns
 

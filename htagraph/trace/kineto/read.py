@@ -69,19 +69,7 @@ def columns(
     frames: Frames | None = None,
     sieve: Sieve | None = None,
 ) -> Trace:
-    """Return one file's events as columns.
-
-    Args:
-        path: a Kineto trace, JSON or gzipped JSON.
-        rank_in: returns the rank of the file, given its facts and the log of its issues, to which it may add.
-        progress: called with the number of bytes of the file consumed so far.
-        compiled: use the compiled scan, which is many times faster once it is loaded, and gives the same columns.
-        frames: decides which calls of Python functions are read; all if not given.
-        sieve: decides which complete events are kept while reading; all if not given.
-
-    Raises:
-        TraceError: the file cannot be read, is not a trace, or is damaged beyond recovery.
-    """
+    """Return one file's events as columns."""
     stat = _stat(path)
     log = IssueLog(str(path))
     raw_header: dict[str, Any] = {}
@@ -180,10 +168,8 @@ def read_events(path: str | PathLike[str]) -> Iterator[Event]:
 def survey(path: TracePath, *, and_tail: bool) -> Facts:
     """Return the facts that stand before the events: cheap, enough to find a file's rank.
 
-    Args:
-        path: a Kineto trace.
-        and_tail: if there is no ``distributedInfo`` before the events, look for it after them, where traces on demand
-            (requested from outside the job) have it. This decompresses the whole file.
+    With `and_tail`, a ``distributedInfo`` that is not before the events is looked for behind them, where traces on
+    demand (requested from outside the job) have it: this decompresses the whole file.
     """
     log = IssueLog(str(path))
     raw: dict[str, Any] = {}
@@ -202,13 +188,7 @@ def metadata(facts: Facts) -> dict[str, Any]:
 
 
 def parsed(raw: dict[str, Any], number: int, path: TracePath) -> Event:
-    """Return an event of a file as its model.
-
-    Args:
-        raw: the event's JSON object.
-        number: its position in the file, for errors.
-        path: the file, for errors.
-    """
+    """Return an event of a file as its model."""
     try:
         return parse_event(raw)
     except ValidationError as error:

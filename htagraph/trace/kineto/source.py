@@ -52,18 +52,8 @@ def iter_bytes(
 ) -> Iterator[bytes]:
     """Yield the decompressed bytes of a file, in pieces.
 
-    A gzip stream that ends early or fails its checksum yields the bytes up to the damage.
-
-    Args:
-        path: the file.
-        log: receives an issue for damage.
-        progress: called with the number of bytes of the file consumed so far.
-        piece_bytes: largest size of a piece, bytes; `PIECE_BYTES` if not given.
-        start: position of the first byte to yield.
-
-    Raises:
-        TraceError: the file cannot be opened, or is empty.
-        NotATraceError: the content has another format than JSON.
+    A gzip stream that ends early or fails its checksum yields the bytes up to the damage. `progress` is called with the
+    number of bytes of the file consumed so far; `start` is the position of the first byte to yield.
     """
     try:
         with _opened(path, piece_bytes) as file:

@@ -93,19 +93,9 @@ def split(
 ) -> Iterator[tuple[int, list[T] | S]]:
     """Yield (position of the block in the array, decoded events) and fill `header` with every other root key.
 
-    Keys before the events are in `header` when the first block comes, keys after them when the last has come.
-
-    Args:
-        pieces: the document's bytes.
-        decode: strict decoder of the text of a JSON array of events.
-        header: filled in place.
-        log: receives an issue for every repair and loss.
-        scan: quick decoder of a text without the brackets, given with its position in the document; returns None where
-            it does not understand it.
-
-    Raises:
-        NotATraceError: the document is JSON of another kind.
-        DamagedTraceError: the events cannot be separated, or the file holds several documents.
+    Keys before the events are in `header` when the first block comes, keys after them when the last has come. `scan` is
+    a quick decoder of a text without the brackets, given with its position in the document; it returns None where it
+    does not understand the text.
     """
     buffer, offset, is_list = find_events(pieces, header, log)
     read = _Reader(decode, scan)

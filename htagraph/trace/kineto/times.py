@@ -44,8 +44,7 @@ that may be out of range. Doubled, nothing changes."""
 def numbers_to_ns(values: Sequence[int | float]) -> Ints:
     """Return µs as ns; floats must lie below `EXACT_FLOAT_US`.
 
-    Raises:
-        TraceError: a number is out of range.
+    Numbers out of range raise a TraceError.
 
     Example:
         >>> numbers_to_ns([1, 2]).tolist(), numbers_to_ns([12.005, 3]).tolist()
@@ -99,8 +98,7 @@ class FractionStyle:
 def text_to_ns(texts: Sequence[str], style: FractionStyle) -> tuple[Ints, Ints]:
     """Return (times, times if fractions turn out to be unpadded) in ns, exactly, of decimal texts in µs.
 
-    Raises:
-        TraceError: a text is not a number, or out of range.
+    Texts that are no number, or out of range, raise a TraceError.
 
     Example:
         >>> padded, unpadded = text_to_ns(["1711900000000012.5"], FractionStyle())
@@ -207,9 +205,8 @@ class Pair(NamedTuple):
 def paired(events: Iterable[PhaseEvent], log: IssueLog) -> list[Pair]:
     """Return the durations that begins and ends make, in the order of the begins in the file.
 
-    Args:
-        events: the events of phases B and E of a file, in any order; on ties in time, in the file's order.
-        log: receives issues for begins without an end, ends without a begin, and events without a usable time.
+    On ties in time, the file's order counts. Begins without an end, ends without a begin, and events without a usable
+    time are reported.
 
     Example:
         >>> begin = PhaseEvent(0, "B", "forward", "cpu_op", 7, 7, "10.5", {})
@@ -269,12 +266,7 @@ class _Thread:
 
 
 def completed(events: Iterable[tuple[int, Any]], log: IssueLog) -> dict[int, Any]:
-    """Return decoded begins and ends as decoded complete events, by position of the begin.
-
-    Args:
-        events: position and struct of each, with the attributes of an event's envelope.
-        log: receives an issue for what stays unpaired.
-    """
+    """Return decoded begins and ends as decoded complete events, by position of the begin."""
     by_position = dict(events)
     rows = [
         PhaseEvent(at, each.ph, each.name, each.cat, each.pid, each.tid, _text(each.ts), each.args)
@@ -298,9 +290,7 @@ def _text(time: object) -> str:
 def report_phases(counts: dict[str, int], log: IssueLog) -> None:
     """Report the events that are in no column because of their phase.
 
-    Args:
-        counts: number of events by phase; ``""`` for objects without one.
-        log: receives one issue per phase.
+    The phase of objects without one is ``""``.
     """
     others = {phase: count for phase, count in counts.items() if phase not in _READ | _ARROWS}
     log.add("phase_missing", "objects without a phase (ph), which are no events; left out", others.pop("", 0))

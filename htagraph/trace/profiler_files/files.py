@@ -26,8 +26,7 @@ bytes would only help files that begin with more white space than this."""
 def content(path: str | Path) -> bytes:
     """Return the content of a file, gunzipped if it begins as gzip does, whatever its name is.
 
-    Raises:
-        TraceError: the file cannot be read, is damaged, or has more than `MAX_BYTES`.
+    A file that cannot be read, is damaged, or has more than `MAX_BYTES`, raises a TraceError.
     """
     try:
         with Path(path).open("rb") as file:

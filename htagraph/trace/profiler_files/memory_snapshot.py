@@ -343,12 +343,6 @@ def lifetimes(events: pd.DataFrame, in_use: pd.DataFrame, grows: Sequence[str], 
 
     An allocation lives until the next free of its address. A free without an allocation ends one that was made before
     the history began. A block in use without an allocation was also made before, and is still alive.
-
-    Args:
-        events: the snapshot's events.
-        in_use: the snapshot's blocks in use.
-        grows: the actions that allocate.
-        shrinks: the actions that free.
     """
     count = len(events)
     frees = events["action"].isin(shrinks).to_numpy()

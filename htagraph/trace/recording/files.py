@@ -26,11 +26,7 @@ _RANK_VARIABLES = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 
 
 def folder_of(out: str | os.PathLike[str]) -> Path:
-    """Return the folder for the files of all ranks, made if it is not there: what is wrong is said before the job runs.
-
-    Raises:
-        HtagraphError: it is empty, named like a file, or is one, or nothing can be written there.
-    """
+    """Return the folder for the files of all ranks, made if it is not there, or raise an error before the job runs."""
     if not os.fspath(out):
         msg = "out='': give a folder, such as out='traces'; '.' is the current one"
         raise HtagraphError(msg)
@@ -78,12 +74,6 @@ def whole(target: Path) -> Iterator[Path]:
     """Give a path to write to; it is renamed to the target if it is there and all went well, and removed if not.
 
     Its name does not end as a trace's does, so that what is half written is not read for a trace.
-
-    Args:
-        target: the file to make; its folder is made too.
-
-    Raises:
-        OSError: it cannot be written.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     process = os.getpid()
@@ -100,12 +90,7 @@ def whole(target: Path) -> Iterator[Path]:
 def write_packed(target: Path, export: Callable[[str], object]) -> None:
     """Write what a function exports as a file of gzip, whole or not at all.
 
-    Args:
-        target: the file to make.
-        export: writes text to the path that it is given.
-
-    Raises:
-        OSError: it cannot be written.
+    `export` writes text to the path that it is given.
     """
     with whole(target) as packed:
         plain = packed.with_name(f"{packed.name}.text")

@@ -152,12 +152,6 @@ def is_frame(category: object) -> bool:
 def parse_event(raw: Mapping[str, Any]) -> Event:
     """Return the event of a trace file as the model of its phase and category.
 
-    Args:
-        raw: The event's JSON object.
-
-    Raises:
-        pydantic.ValidationError: A value cannot be what its field says; the error names both.
-
     Example:
         >>> event = parse_event({"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7,
         ...                      "ts": 12.345, "dur": 2, "args": {"stream": 7, "shared memory": 4096}})
@@ -182,9 +176,6 @@ def _model(raw: Mapping[str, Any]) -> type[Event]:
 @cache
 def columns() -> tuple[BulkField, ...]:
     """Return every argument that bulk decoding stores: one field per column, merged over all models.
-
-    Raises:
-        TypeError: Two models disagree on the type or the missing value of a column.
 
     Example:
         >>> next(field for field in columns() if field.column.name == "stream").keys

@@ -81,10 +81,7 @@ Microseconds = Annotated[Decimal, Field(ge=-_MAX_US, le=_MAX_US)]
 def arg(key: str, *legacy: str, about: str) -> Any:  # noqa: ANN401 - a field specifier, like pydantic's Field
     """Declare an optional argument of an event.
 
-    Args:
-        key: The argument's key in the files of today, and in what is written back.
-        *legacy: Keys of the same argument in older files.
-        about: What the argument is, with its unit.
+    The first key is that of today's files, and what is written back; `about` says what the argument is, with its unit.
     """
     return Field(default=None, alias=key, validation_alias=AliasChoices(key, *legacy), description=about)
 

@@ -84,12 +84,9 @@ _NS_DIGITS = 3  # of µs
 def scan_events(text: Part, keys: Part, rows: Part, args: Part, exact: Int) -> tuple[Int, Int, Int]:
     """Fill `rows` and `args` with events; return (result, number of events, number of arguments).
 
-    Args:
-        text: address and bytes of the events, with commas between them; `PADDING` follows.
-        keys: addresses of the tables of the keys of events and of arguments, see `keys.key_table`.
-        rows: address of the rows to fill, one per event, and how many there may be.
-        args: the same for arguments that are handed on.
-        exact: 1 to read times as decimals, 0 for floats.
+    Text, rows and args are each an address and a size (bytes, rows); `PADDING` follows the text. `keys` are addresses
+    of the tables of the keys of events and of arguments, see `key_table`. `exact` is 1 to read times as decimals, 0 for
+    floats.
     """
     start, row, argument = text[0], rows[0], args[0]
     at, end, event, used = blank(start), start + text[1], 0, 0

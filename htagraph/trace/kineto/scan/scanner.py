@@ -122,11 +122,7 @@ class Block:
 
 @cache
 def argument_keys(*, calls: bool) -> tuple[Key, ...]:
-    """Return the keys of arguments that are read, of one column today's last, so that its value wins.
-
-    Args:
-        calls: also those of calls of host-side communication.
-    """
+    """Return the keys of arguments that are read, of one column today's last, so that its value wins."""
     keys = [
         Key(key, replace(field, keys=(key,)), _KINDS[field.column.dtype])
         for field in columns()
@@ -151,9 +147,8 @@ def room_for(size: int) -> tuple[int, int] | None:
 class Scanner:
     """Scans the texts of one file, one after the other.
 
-    Args:
-        calls: read the arguments of calls of host-side communication too.
-        frames: decides which calls of Python functions are left out; None for none.
+    `calls` reads the arguments of calls of host-side communication too; `frames` decides which calls of Python
+    functions are left out.
     """
 
     def __init__(self, *, calls: bool, frames: Frames | None = None) -> None:
@@ -167,12 +162,8 @@ class Scanner:
     def scan(self, text: bytes | memoryview, offset: int, *, exact: bool) -> tuple[Block | None, bool]:
         """Return (the events of a text that holds events with commas between them, True if times need exact reading).
 
-        There is no block for text that is not understood, and for times that are too large for floats.
-
-        Args:
-            text: the text.
-            offset: its position in the document.
-            exact: read times as decimals, not as floats.
+        There is no block for text that is not understood, and for times that are too large for floats. `offset` is the
+        position of the text in the document; `exact` reads times as decimals.
         """
         size, room = len(text), room_for(len(text))
         if room is None:
@@ -304,9 +295,6 @@ class Reused:
     """Lends an array again and again.
 
     An array that is a part of the lent one refers to it, so it is not lent again while there is one.
-
-    Args:
-        dtype: the type of its values.
     """
 
     def __init__(self, dtype: npt.DTypeLike) -> None:
@@ -357,10 +345,6 @@ class EventTextScanner:
         """Return the events of a text that holds events with commas between them, numbered as in bulk decoding.
 
         None for a text that bulk decoding might refuse: it must go through the general decoder.
-
-        Args:
-            part: the text.
-            offset: its position in the document; not used.
         """
         del offset
         text = bytes(part)
