@@ -8,23 +8,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
-from typing import Any
-
-from pydantic import AliasChoices
-from pydantic.fields import FieldInfo
+from typing import TYPE_CHECKING, Any
 
 from htagraph.core.naming import FRAME
 from htagraph.trace.columns import Column
 from htagraph.trace.kineto.events import base, cpu, gpu, header
 from htagraph.trace.kineto.events.base import *  # noqa: F403 - what its __all__ names
-from htagraph.trace.kineto.events.base import CallText, Event
+from htagraph.trace.kineto.events.base import Event, Stored
 from htagraph.trace.kineto.events.cpu import *  # noqa: F403
 from htagraph.trace.kineto.events.gpu import *  # noqa: F403
 from htagraph.trace.kineto.events.header import *  # noqa: F403
 
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
 __all__ = [
     "CATEGORY_ALIASES", "HOST_BACKENDS", "HOST_CALLS", "MODELS", "BulkField", "call_columns", "canonical_category",
-    "columns", "is_frame", "parse_event",
+    "columns", "is_frame", "parse_event", "stored_fields",
 ]  # fmt: skip
 __all__ += base.__all__
 __all__ += cpu.__all__
@@ -174,6 +174,18 @@ def _model(raw: Mapping[str, Any]) -> type[Event]:
 
 
 @cache
+def stored_fields(model: type[Event]) -> tuple[tuple[str, BulkField, bool], ...]:
+    """Return (attribute, column and keys, True if it is kept for calls alone) of each stored argument of a model."""
+    fields: dict[str, FieldInfo] = getattr(model.model_fields["args"].annotation, "model_fields", {})
+    return tuple(
+        (name, BulkField(keys, Column(store.name or name, store.dtype, store.missing), frozenset()), store.of_calls)
+        for name, field in fields.items()
+        for store in field.metadata
+        if isinstance(store, Stored) and (keys := tuple(map(str, getattr(field.validation_alias, "choices", ()))))
+    )
+
+
+@cache
 def columns() -> tuple[BulkField, ...]:
     """Return every argument that bulk decoding stores: one field per column, merged over all models.
 
@@ -183,12 +195,9 @@ def columns() -> tuple[BulkField, ...]:
     """
     fields: dict[str, BulkField] = {}
     for category, model in MODELS.items():
-        args = model.model_fields["args"].annotation
-        for field in getattr(args, "model_fields", {}).values():
-            for column in field.metadata:
-                if isinstance(column, Column):
-                    merged = fields.get(column.name, BulkField((), column, frozenset()))
-                    fields[column.name] = _merged(merged, _keys(field), column, category)
+        for _, field, of_calls in stored_fields(model):
+            if not of_calls:
+                fields[field.column.name] = _merged(fields.get(field.column.name, field), field, category)
     return tuple(fields.values())
 
 
@@ -200,28 +209,13 @@ def call_columns() -> tuple[BulkField, ...]:
         >>> [field.column.name for field in call_columns()]
         ['input_dims', 'input_type', 'concrete_inputs']
     """
-    args = cpu.OpArgs.model_fields
-    return tuple(
-        BulkField(_keys(field), Column(mark.name, "str", ""), frozenset({"cpu_op", "user_annotation"}))
-        for field in args.values()
-        for mark in field.metadata
-        if isinstance(mark, CallText)
-    )
+    categories = frozenset({"cpu_op", "user_annotation"})
+    return tuple(replace(field, categories=categories) for _, field, of_calls in stored_fields(cpu.CpuOp) if of_calls)
 
 
-def _merged(bulk: BulkField, keys: tuple[str, ...], column: Column, category: str) -> BulkField:
+def _merged(bulk: BulkField, field: BulkField, category: str) -> BulkField:
     """Return the field with the keys and the category of one more model."""
-    if bulk.column != column:
-        msg = f"column {column.name!r} is {column} in category {category!r} but {bulk.column} in another"
+    if bulk.column != field.column:
+        msg = f"column {bulk.column.name!r} is {field.column} in category {category!r} but {bulk.column} in another"
         raise TypeError(msg)
-    union = tuple(dict.fromkeys((*bulk.keys, *keys)))
-    return replace(bulk, keys=union, categories=bulk.categories | {category})
-
-
-def _keys(field: FieldInfo) -> tuple[str, ...]:
-    """Return the keys under which files have the argument."""
-    choices = field.validation_alias
-    if not isinstance(choices, AliasChoices):
-        msg = f"declare the bulk column of {field!r} with arg()"
-        raise TypeError(msg)
-    return tuple(str(choice) for choice in choices.choices)
+    return replace(bulk, keys=tuple(dict.fromkeys((*bulk.keys, *field.keys))), categories=bulk.categories | {category})
