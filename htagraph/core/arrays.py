@@ -23,9 +23,6 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 """An array of flags."""
 
-_BITS = 63
-"""Bits of a number that is not negative."""
-
 
 def stable_order(keys: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return the positions of the keys in ascending order of these, of equal ones in the order they have.
@@ -37,7 +34,7 @@ def stable_order(keys: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         [3, 1, 0, 2]
     """
     place = max(0, len(keys) - 1).bit_length()
-    if not len(keys) or int(keys.max()).bit_length() + place > _BITS:
+    if not len(keys) or int(keys.max()).bit_length() + place >= np.iinfo(np.int64).bits:
         return np.argsort(keys, kind="stable")
     both = keys.astype(np.int64) << place
     both |= np.arange(len(keys))

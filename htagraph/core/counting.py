@@ -8,7 +8,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
 
-__all__ = ["numbered", "occurrences", "offsets_by_key", "sum_in_common"]
+__all__ = ["FIRST_SLOTS", "GOLDEN", "numbered", "occurrences", "offsets_by_key", "sum_in_common"]
 
 
 def offsets_by_key(keys: Array, count: int) -> Array:
@@ -38,10 +38,10 @@ def _count(keys: Array, offsets: Array) -> None:
         offsets[number] += offsets[number - 1]
 
 
-_MIX = 0x9E3779B97F4A7C15
+GOLDEN = 0x9E3779B97F4A7C15
 """A multiplier that spreads numbers over the slots of a hash table: 2⁶⁴ over the golden ratio. Source: Knuth, The Art
 of Computer Programming, 6.4. Doubled, it would be even, and spread worse; it changes times only."""
-_FIRST_SLOTS = 1 << 12
+FIRST_SLOTS = 1 << 12
 """Slots of a hash table to begin with. Chosen: 64 kB lie in a cache of the processor. Doubled, tables of few keys take
 twice the memory."""
 
@@ -57,7 +57,7 @@ def numbered(keys: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
         [[-2, 7], [1, 0, 1]]
     """
     number = np.empty(len(keys), np.int64)
-    found = _number_keys(for_reading(keys, np.int64), number, _FIRST_SLOTS)
+    found = _number_keys(for_reading(keys, np.int64), number, FIRST_SLOTS)
     order = np.argsort(found, kind="stable")
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
@@ -91,7 +91,7 @@ def _number_keys(keys: Array, number: Array, size: int) -> Array:
 @njit(nogil=True)
 def _slot(slots: Array, found: Array, key: int) -> np.int64:
     """Return the slot that has a key, or the free one where it belongs; the number of slots is a power of two."""
-    mixed = np.uint64(key) * np.uint64(_MIX)
+    mixed = np.uint64(key) * np.uint64(GOLDEN)
     slot = np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(len(slots) - 1))
     while slots[slot] >= 0 and found[slots[slot]] != key:
         slot = (slot + 1) & (len(slots) - 1)

@@ -25,8 +25,6 @@ __all__ = [
 _Mask: TypeAlias = Literal["from start", "to end", "window", "computed"]
 """Where the diagonal of a causal mask lies if there are more keys than queries, or fewer: query 0 sees key 0 and no
 further, or the last query the last key; a window lies as the latter. Masks that are computed leave no pair out."""
-_MOST_DIMENSIONS = 64
-"""Of a tensor; PyTorch has no more. A mark; no result depends on it."""
 _MAX_COUNT = 2**900
 """Largest count of elements or operations taken for real. Chosen: larger ones come from damaged shapes, and sums of
 numbers below it still fit into a float64 (up to 2**1024). Doubling it changes nothing for real shapes."""
@@ -66,11 +64,7 @@ def cost_of(formula: str, shapes: Any, values: Any = None) -> Cost | None:  # no
 
 def _shape(value: Any) -> list[int] | None:  # noqa: ANN401 - whatever a file says
     """Return a tensor's shape as a list; None for a list of tensors, or for anything that is not a shape."""
-    fits = (
-        isinstance(value, list | tuple)
-        and len(value) <= _MOST_DIMENSIONS
-        and all(type(size) is int and size >= 0 for size in value)
-    )
+    fits = isinstance(value, list | tuple) and all(type(size) is int and size >= 0 for size in value)
     return list(value) if fits and prod(value) < _MAX_COUNT else None
 
 

@@ -15,7 +15,7 @@ from htagraph.simulate.layout import Counts, Ints, Layout, Section, fill, lay_ou
 from htagraph.simulate.state import Executed
 from htagraph.simulate.template import Template
 
-_GZIP_WBITS = 31  # zlib's code for a gzip header
+_GZIP_WBITS = zlib.MAX_WBITS | 16  # zlib's code for a gzip header
 
 Suffix = Literal[".json.gz", ".json"]
 

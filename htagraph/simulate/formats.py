@@ -199,11 +199,7 @@ def call_slot(writer: Writer, template: Template, row: int) -> Slot:
     kind = Category.CUDA_RUNTIME if writer.job.device == "rocm" else event.category
     args = f'{linked}"{code}": {event.cbid}, "correlation": %d{_SKIP}'
     text = envelope(
-        writer,
-        category(writer, kind),
-        call_name(writer, event.name),
-        (writer.pid, writer.thread(event.lane)),
-        args,
+        writer, category(writer, kind), call_name(writer, event.name), (writer.pid, writer.thread(event.lane)), args
     )
     return Slot(text, row, (ZERO, external, (Counter.CORRELATION, event.correlation), ZERO), row)
 

@@ -49,10 +49,9 @@ def group_args(writer: Writer, event: Event, *, on_host: bool) -> str:
     mode = writer.style.groups
     count = event.size // _BYTES_PER_ELEMENT
     size = len(group.ranks)
-    sent, received = {
-        "all_gather": (count // size, count),
-        "reduce_scatter": (count, count // size),
-    }.get(event.kind, (count, count))
+    sent, received = {"all_gather": (count // size, count), "reduce_scatter": (count, count // size)}.get(
+        event.kind, (count, count)
+    )
     parts = [
         f'"Collective name": "{COLLECTIVES[event.kind].recorded}"',
         f'"In msg nelems": {sent}',
@@ -65,10 +64,7 @@ def group_args(writer: Writer, event: Event, *, on_host: bool) -> str:
     if mode == "id":
         parts.append(f'"Process Group ID": {group.index}')
     else:
-        parts += [
-            f'"Process Group Name": "{group.name}"',
-            f'"Process Group Description": "{group.description}"',
-        ]
+        parts += [f'"Process Group Name": "{group.name}"', f'"Process Group Description": "{group.description}"']
     parts.append(f'"Process Group Ranks": "{ranks_text(group.ranks)}"')
     return ", ".join(parts + _more_group_args(writer, event, group, on_host=on_host))
 
@@ -84,10 +80,7 @@ def _more_group_args(writer: Writer, event: Event, group: Group, *, on_host: boo
         parts += [f'"Global rank start": {group.ranks[0]}', f'"Global rank stride": {stride}']
         parts += [f'"Rank": {group.ranks.index(writer.place.rank)}'] if writer.style.groups == "seq" else []
     if writer.style.groups == "seq":
-        parts += [
-            f'"Seq": @SEQ:{event.role}:{event.order}@',
-            f'"Comms Id": @COMMS:{event.role}:{event.order}@',
-        ]
+        parts += [f'"Seq": @SEQ:{event.role}:{event.order}@', f'"Comms Id": @COMMS:{event.role}:{event.order}@']
         parts += ['"Is asynchronized op": 1'] if on_host else []
     return parts
 

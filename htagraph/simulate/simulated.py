@@ -36,16 +36,7 @@ from htagraph.simulate.rank import STREAMS
 from htagraph.simulate.state import Code, Engine, Executed, Prepare, RankState, Run, Stream
 from htagraph.simulate.style import style
 from htagraph.simulate.template import Instruction, Template
-from htagraph.simulate.truth import (
-    MOMENTS,
-    Clock,
-    Step,
-    Truth,
-    collectives,
-    dependencies,
-    mean_step_ns,
-    step_of,
-)
+from htagraph.simulate.truth import MOMENTS, Clock, Step, Truth, collectives, dependencies, mean_step_ns, step_of
 
 FORMAT = "htagraph simulated truth 1"
 

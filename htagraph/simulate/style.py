@@ -66,14 +66,7 @@ STYLES: Final[dict[Era, Style]] = {
     "2024-03": Style(1_711_000_000, padded=False, relative=False, groups="id", annotation_ns=1000),
     "2024-04": Style(1_712_195_495, relative=False, groups="id", annotation_ns=1000),
     "2024": Style(1_720_000_000),
-    "2026": Style(
-        1_780_300_000,
-        base_first=True,
-        metadata_first=True,
-        groups="seq",
-        absolute_stream=True,
-        graphs=True,
-    ),
+    "2026": Style(1_780_300_000, base_first=True, metadata_first=True, groups="seq", absolute_stream=True, graphs=True),
 }
 
 

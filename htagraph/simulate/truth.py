@@ -235,10 +235,7 @@ class _Party:
 
 
 def collectives(
-    job: Job,
-    places: list[Place],
-    executed: Mapping[int, list[Executed]],
-    positions: Mapping[int, Mapping[int, Ints]],
+    job: Job, places: list[Place], executed: Mapping[int, list[Executed]], positions: Mapping[int, Mapping[int, Ints]]
 ) -> tuple[list[Collective], list[Dependency]]:
     """Return all collectives, and the dependencies between their members."""
     parties: dict[tuple[int, int, int], _Party] = {}

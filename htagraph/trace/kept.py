@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from htagraph.core.issues import IssueLog
 
 __all__ = [
-    "MOST_FRAMES", "REAL_ID_SHARE", "Extent", "Extents", "FirstOf", "Frames", "Launches", "Sieve", "Survey", "Windows",
-    "merged", "overlaps",
+    "HOUR_NS", "MOST_FRAMES", "REAL_ID_SHARE", "Extent", "Extents", "FirstOf", "Frames", "Launches", "Sieve", "Survey",
+    "Windows", "merged", "overlaps",
 ]  # fmt: skip
 
 _SECOND_NS = 1_000_000_000
-_HOUR_NS = 3600 * _SECOND_NS
+HOUR_NS = 3600 * _SECOND_NS
 _LEAST = int(np.iinfo(np.int64).min)
 _OUTLIER_SPREADS = 4
 """An event is a clock error of the profiler if it starts more than this many interquartile ranges of all starts, plus
@@ -95,7 +95,7 @@ class Extents:
         behind = np.cumsum([self._seconds[second][0] for second in seconds])
         # quartiles, not the least start: some files have a start of 0 for all events of a kind
         low, high = (seconds[np.searchsorted(behind, (behind[-1] - 1) * part // 4, "right")] for part in (1, 3))
-        limit = low - _OUTLIER_SPREADS * (high - low) - _HOUR_NS // _SECOND_NS
+        limit = low - _OUTLIER_SPREADS * (high - low) - HOUR_NS // _SECOND_NS
         early = sum(self._seconds[second][0] for second in seconds if second < limit)
         first = self.first(limit * _SECOND_NS)
         return Extent(limit * _SECOND_NS, early, first, self._last, self._longest, int(behind[-1]))

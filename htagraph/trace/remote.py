@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias, Union
 
 from htagraph.core.errors import HtagraphError, TraceError, printable
 
-__all__ = ["RemotePath", "RemoteState", "TracePath", "fingerprint", "is_url", "on_disk", "path_of"]
+__all__ = ["BLOCK_BYTES", "RemotePath", "RemoteState", "TracePath", "fingerprint", "is_url", "on_disk", "path_of"]
 
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(::.*)?://")  # two letters at least: C:// is a drive
 _MAGIC: Final = re.compile(r"[*?\[]")
@@ -26,8 +26,8 @@ _WRAPPERS: Final = (
 )  # fmt: skip
 """File systems of fsspec that stand for another one. A graph that a stranger saved names its files: none of them may
 run code or write files, as `reference` and the caches do."""
-_BLOCK_BYTES: Final = 4 << 20
-"""Bytes of a request. Chosen: as `source.PIECE_BYTES`; a store answers one in a tenth of a second or less. Doubled,
+BLOCK_BYTES: Final = 4 << 20
+"""Bytes of a request. Chosen: about 10,000 events; a store answers one in a tenth of a second or less. Doubled,
 there are half as many requests, and twice the memory for text in flight."""
 _BLOCKS: Final = 3
 """Blocks of a file in memory: the one that is read, the next, which is fetched meanwhile, and the one before. Doubled,
@@ -115,7 +115,7 @@ class RemotePath:
         with _explained(self):
             files, path = self._found()
             file = files.open(
-                path, "rb", block_size=block_bytes or _BLOCK_BYTES, cache_type="background",
+                path, "rb", block_size=block_bytes or BLOCK_BYTES, cache_type="background",
                 cache_options={"maxblocks": _BLOCKS},
             )  # fmt: skip
             return _Explaining(self, file)  # type: ignore[return-value] # what reading needs of a file

@@ -82,11 +82,7 @@ def test_programs_that_do_not_match_are_reported() -> None:
 
     def prepare(rank: int, position: int) -> tuple[Template, list[Code], object]:
         template = templates[1 if rank == 1 else position]
-        return (
-            template,
-            compile_code(template),
-            draw(job, rank, position, columns(job, where[rank], template)),
-        )
+        return (template, compile_code(template), draw(job, rank, position, columns(job, where[rank], template)))
 
     with pytest.raises(RuntimeError, match=r"ranks \[0\] wait for collectives"):
         list(execute(job, where, len(STREAMS), prepare))  # type: ignore[arg-type]

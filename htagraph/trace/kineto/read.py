@@ -14,13 +14,13 @@ from htagraph.core.errors import DamagedTraceError, NotATraceError, TraceError, 
 from htagraph.core.issues import IssueLog
 from htagraph.trace.columns import Table, Trace
 from htagraph.trace.facts import Device, Facts, Group
-from htagraph.trace.kept import Extent, Extents, Frames, Sieve
+from htagraph.trace.kept import HOUR_NS, Extent, Extents, Frames, Sieve
 from htagraph.trace.kineto.collecting import Columns
 from htagraph.trace.kineto.decode import BlockDecoder, event_decoder
 from htagraph.trace.kineto.events import DistributedInfo, Event, Header, parse_event
 from htagraph.trace.kineto.from_events import add_durations, add_events
 from htagraph.trace.kineto.salvage import salvage_header
-from htagraph.trace.kineto.source import ahead, iter_bytes
+from htagraph.trace.kineto.source import SMALL_BYTES, ahead, iter_bytes
 from htagraph.trace.kineto.split import find_events, split
 from htagraph.trace.remote import TracePath, fingerprint, path_of
 
@@ -42,15 +42,12 @@ ascending, none where the file was decoded event by event; and whether fractions
 (March 2024), which columns correct."""
 _SETTINGS_KEY = "htagraph_profile"  # that of `htagraph.trace.recording.profile`
 
-_HEAD_BYTES = 64 << 10
-"""Bytes of a piece when only the header is read. Chosen: headers of small jobs fit into one; larger pieces decompress
-more than is needed."""
 _TAIL_BYTES = 1 << 20
 """Bytes at the end of a file in which the keys behind the events are looked for. Chosen: process groups of a large job
 fit; a larger tail costs memory only."""
 _MAX_NS = 2**62
 """ns since 1970: later times (2116) are refused. Half of what int64 holds, so that the sum of two times fits."""
-_YEAR_NS = 365 * 24 * 3600 * 10**9
+_YEAR_NS = 365 * 24 * HOUR_NS
 """If all starts are below this, times do not count from 1970. Chosen: no recording takes a year, and none is from
 1970."""
 
@@ -173,7 +170,7 @@ def survey(path: TracePath, *, and_tail: bool) -> Facts:
     """
     log = IssueLog(str(path))
     raw: dict[str, Any] = {}
-    find_events(iter_bytes(path, log, piece_bytes=_HEAD_BYTES), raw, log)
+    find_events(iter_bytes(path, log, piece_bytes=SMALL_BYTES), raw, log)
     if and_tail and "distributedInfo" not in raw:
         tail = b""
         for piece in iter_bytes(path, log):

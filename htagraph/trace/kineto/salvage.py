@@ -42,15 +42,15 @@ _MAX_LOST_SHARE = 0.5
 """Share of unreadable events in a stretch of text above which the file is refused. Chosen: single writers lose a few
 events, interleaved ones most. With 1, a file of which almost nothing is left would be read without an error."""
 _LONGEST_WORD = len("-Infinity")  # characters: the longest word that JSON text may be cut within
-_WINDOW_CHARS = 1 << 10
+_MEND_BYTES = 512
+"""Bytes of a damaged text that are repaired at first, then 8 times as many. Chosen: most events are shorter. Doubling
+it makes damaged events whose end is not known cost twice the time."""
+_WINDOW_CHARS = 2 * _MEND_BYTES
 """Characters in which the end of an event is looked for at first, then 8 times as many. Chosen: nearly all events are
 shorter. Doubled, each error of the json module costs more time; no result changes."""
 _MAX_EVENT_BYTES = 16 << 20
 """Bytes: an event that has not ended after so much text counts as damaged. Chosen: far beyond the events of all traces
 in reach. Doubling it doubles the memory for a file with an event that never ends (some 0.5 GB)."""
-_MEND_BYTES = 512
-"""Bytes of a damaged text that are repaired at first, then 8 times as many. Chosen: most events are shorter. Doubling
-it makes damaged events whose end is not known cost twice the time."""
 _MAX_MEND_BYTES = 1 << 20
 """Bytes: a damaged event that has not ended after so much text is not repaired. Chosen: far beyond the damaged events
 of all traces in reach. Doubling it doubles the memory that repairing takes (some 100 MB)."""

@@ -21,8 +21,8 @@ from htagraph.core.errors import TraceError, shown
 from htagraph.core.issues import IssueLog
 
 __all__ = [
-    "EXACT_FLOAT_US", "FractionStyle", "Pair", "PhaseEvent", "completed", "decimal_us", "numbers_to_ns", "padded",
-    "paired", "report_phases", "text_to_ns",
+    "EXACT_FLOAT_US", "SURE_DIGITS", "FractionStyle", "Pair", "PhaseEvent", "completed", "decimal_us", "numbers_to_ns",
+    "padded", "paired", "report_phases", "text_to_ns",
 ]  # fmt: skip
 
 EXACT_FLOAT_US = 2.0**43
@@ -36,9 +36,8 @@ Doubling it leaves more of the short files of March 2024 uncorrected."""
 _MAX_NS = 2**63 - 1000
 _MAX_US = _MAX_NS // 1000
 """Largest time that is accepted, in ns and µs: what int64 ns can hold, less a µs for the fraction."""
-_MAX_DIGITS = 19
-"""Digits of whole µs that are read as an integer. A property of int64: no more digits fit, so longer texts are decimals
-that may be out of range. Doubled, nothing changes."""
+SURE_DIGITS = len(str(np.iinfo(np.int64).max))
+"""Digits of a number that surely fit into 64 bits: longer texts are read as decimals, or refused."""
 
 
 def numbers_to_ns(values: Sequence[int | float]) -> Ints:
@@ -110,7 +109,7 @@ def text_to_ns(texts: Sequence[str], style: FractionStyle) -> tuple[Ints, Ints]:
     for i, text in enumerate(texts):
         whole, _, fraction = text.strip('"').partition(".")
         digits = whole.removeprefix("-")
-        if len(fraction) <= 3 and len(digits) <= _MAX_DIGITS and _are_digits(fraction) and _are_digits(digits):
+        if len(fraction) <= 3 and len(digits) <= SURE_DIGITS and _are_digits(fraction) and _are_digits(digits):
             style.note(fraction)
             sign = -1 if whole.startswith("-") else 1
             base = int(whole) * 1000

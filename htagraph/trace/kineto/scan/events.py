@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.compiled import njit
+from htagraph.core.counting import GOLDEN
 from htagraph.trace.kineto.scan.grammar import (
     DECIMAL,
     INTEGER,
@@ -340,7 +341,7 @@ _MAX_TRIES = 100_000
 """Factors of the hash that are tried. Chosen: 40 keys need about 25; doubling it changes nothing."""
 _ENTRY_BYTES = 16 + _KEY_BYTES  # length, kind, text
 _ENTRIES = 8 * (1 + _PLACES)  # bytes of the factor and the places, which are before the entries
-_MIX = np.uint64(0x9E37_79B9_7F4A_7C15)  # 2^64 divided by the golden ratio; another odd number of many bits would do
+_MIX = np.uint64(GOLDEN)  # another odd number of many bits would do
 
 
 def key_table(keys: Sequence[tuple[str, int]]) -> npt.NDArray[np.int64]:

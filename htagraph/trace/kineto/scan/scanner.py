@@ -31,9 +31,9 @@ Doubled, it saves 50 bytes of memory per event in flight, and declines events of
 _MIN_ARGUMENT_BYTES = 8
 """Bytes per argument for which there is room. The shortest key has four letters, which with quotes, colon and value
 makes 8. Doubled, texts with many short arguments would be declined."""
-_MAX_TEXT_BYTES = 2**31 - 1
+_MAX_TEXT_BYTES = int(np.iinfo(np.int32).max)
 """Bytes of a text: positions in it are the upper half of a span. Doubled, spans would overflow."""
-_PAIR_BYTES = 16  # of two int64
+_PAIR_BYTES = 2 * np.dtype(np.int64).itemsize
 _AS_OBJECTS = tuple(map(ord, "MBE"))  # phases whose events are read as objects, whole
 _ByKey: TypeAlias = dict[int, tuple[Array, Array]]
 _KINDS = {"int64": scan.SIGNED, "uint64": scan.UNSIGNED, "float64": scan.FLOAT, "str": scan.TEXT}
