@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from htagraph.simulate.codes import Category
-from htagraph.simulate.group_args import Writer, group_args
-from htagraph.simulate.style import Style
+from htagraph.simulate.style import Style, Writer, group_args
 from htagraph.simulate.template import NONE, Event, Template
 
 _SMS = 108  # of an A100 (data sheet); only shown, in "blocks per SM"

@@ -7,9 +7,9 @@ import numpy as np
 
 from htagraph.simulate.codes import Category
 from htagraph.simulate.formats import clock
-from htagraph.simulate.group_args import Writer
 from htagraph.simulate.groups import Group
 from htagraph.simulate.layout import shifted
+from htagraph.simulate.style import Writer
 from htagraph.simulate.template import Template
 
 _BEFORE_NS = 2_000_000

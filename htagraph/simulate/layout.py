@@ -9,9 +9,9 @@ import numpy.typing as npt
 from htagraph.simulate import formats
 from htagraph.simulate.codes import Op
 from htagraph.simulate.draws import mix
+from htagraph.simulate.engine import Executed
 from htagraph.simulate.formats import Slot
-from htagraph.simulate.group_args import Writer
-from htagraph.simulate.state import Executed
+from htagraph.simulate.style import Writer
 from htagraph.simulate.template import BACKWARD, MAIN, NONE, Template
 
 Ints = npt.NDArray[np.int64]

@@ -23,18 +23,15 @@ import numpy.typing as npt
 
 from htagraph.simulate.codes import Category, Device, Purpose
 from htagraph.simulate.costs import Columns, Durations, columns, draw
-from htagraph.simulate.device import advance
 from htagraph.simulate.draws import Float, mix, uniform
 from htagraph.simulate.emit import RankFile, Sink, Suffix, trace_name
-from htagraph.simulate.group_args import Writer
+from htagraph.simulate.engine import Code, Engine, Executed, Prepare, RankState, Run, Stream, advance, compile_code
 from htagraph.simulate.groups import Group, Place, places
-from htagraph.simulate.instructions import compile_code
 from htagraph.simulate.job import Job
 from htagraph.simulate.layout import Ints
 from htagraph.simulate.program import epilogue, step
 from htagraph.simulate.rank import STREAMS
-from htagraph.simulate.state import Code, Engine, Executed, Prepare, RankState, Run, Stream
-from htagraph.simulate.style import style
+from htagraph.simulate.style import Writer, style
 from htagraph.simulate.template import Instruction, Template
 from htagraph.simulate.truth import MOMENTS, Clock, Step, Truth, collectives, dependencies, mean_step_ns, step_of
 

@@ -10,11 +10,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from htagraph.simulate.codes import Category, Op
-from htagraph.simulate.device import arrivals_awaited
+from htagraph.simulate.engine import Executed, arrivals_awaited
 from htagraph.simulate.groups import Group, Place
 from htagraph.simulate.job import Job
 from htagraph.simulate.layout import Ints
-from htagraph.simulate.state import Executed
 from htagraph.simulate.template import NONE, Instruction
 
 MOMENTS: Final[dict[str, tuple[str, str]]] = {

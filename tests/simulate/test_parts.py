@@ -9,13 +9,12 @@ from pydantic import ValidationError
 from htagraph.simulate import Job, SlowRank
 from htagraph.simulate.costs import columns, draw
 from htagraph.simulate.draws import mix, normal, uniform
-from htagraph.simulate.group_args import ranks_text
+from htagraph.simulate.engine import Code, compile_code
 from htagraph.simulate.groups import places
-from htagraph.simulate.instructions import compile_code
 from htagraph.simulate.program import epilogue, step
 from htagraph.simulate.rank import STREAM_INDEX, STREAMS
 from htagraph.simulate.simulated import execute
-from htagraph.simulate.state import Code
+from htagraph.simulate.style import ranks_text
 from htagraph.simulate.template import Builder, Template
 
 

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from htagraph.core.naming import FRAME
 from htagraph.trace.columns import Column
-from htagraph.trace.kineto.events import base, cpu, gpu, header
+from htagraph.trace.kineto.events import activities, base, header
+from htagraph.trace.kineto.events.activities import *  # noqa: F403
 from htagraph.trace.kineto.events.base import *  # noqa: F403 - what its __all__ names
 from htagraph.trace.kineto.events.base import Event, Stored
-from htagraph.trace.kineto.events.cpu import *  # noqa: F403
-from htagraph.trace.kineto.events.gpu import *  # noqa: F403
 from htagraph.trace.kineto.events.header import *  # noqa: F403
 
 if TYPE_CHECKING:
@@ -27,8 +26,7 @@ __all__ = [
     "columns", "is_frame", "parse_event", "stored_fields",
 ]  # fmt: skip
 __all__ += base.__all__
-__all__ += cpu.__all__
-__all__ += gpu.__all__
+__all__ += activities.__all__
 __all__ += header.__all__
 
 HOST_BACKENDS = ("gloo", "mpi", "ucc")
@@ -40,36 +38,36 @@ HOST_CALLS = ("c10d::", *(f"{backend}:" for backend in HOST_BACKENDS))
 _COMPLETE: Mapping[str, type[Event]] = {
     "Trace": base.TraceSpan,
     "collective_comm": base.CollectiveComm,
-    "cpu_op": cpu.CpuOp,
-    "cuda_driver": cpu.DriverCall,
-    "cuda_event": gpu.CudaEvent,
-    "cuda_profiler_range": gpu.RangeProfiler,
-    "cuda_runtime": cpu.RuntimeCall,
-    "cuda_sync": gpu.CudaSync,
-    "glow_runtime": cpu.GlowRuntime,
-    "gpu_memcpy": gpu.GpuMemcpy,
-    "gpu_memset": gpu.GpuMemset,
-    "gpu_user_annotation": gpu.GpuUserAnnotation,
-    "hpu_op": cpu.HpuOp,
-    "kernel": gpu.Kernel,
-    "mtia_ccp_events": gpu.MtiaCcpEvent,
-    "mtia_insight": gpu.MtiaInsight,
-    "mtia_runtime": cpu.MtiaRuntime,
-    "overhead": cpu.Overhead,
-    "privateuse1_driver": cpu.PrivateUse1Driver,
-    "privateuse1_runtime": cpu.PrivateUse1Runtime,
-    "python_function": cpu.PythonFunction,
-    "user_annotation": cpu.UserAnnotation,
-    "xpu_driver": cpu.XpuDriver,
-    "xpu_runtime": cpu.XpuRuntime,
-    "xpu_sync": gpu.XpuSync,
+    "cpu_op": activities.CpuOp,
+    "cuda_driver": activities.DriverCall,
+    "cuda_event": activities.CudaEvent,
+    "cuda_profiler_range": activities.RangeProfiler,
+    "cuda_runtime": activities.RuntimeCall,
+    "cuda_sync": activities.CudaSync,
+    "glow_runtime": activities.GlowRuntime,
+    "gpu_memcpy": activities.GpuMemcpy,
+    "gpu_memset": activities.GpuMemset,
+    "gpu_user_annotation": activities.GpuUserAnnotation,
+    "hpu_op": activities.HpuOp,
+    "kernel": activities.Kernel,
+    "mtia_ccp_events": activities.MtiaCcpEvent,
+    "mtia_insight": activities.MtiaInsight,
+    "mtia_runtime": activities.MtiaRuntime,
+    "overhead": activities.Overhead,
+    "privateuse1_driver": activities.PrivateUse1Driver,
+    "privateuse1_runtime": activities.PrivateUse1Runtime,
+    "python_function": activities.PythonFunction,
+    "user_annotation": activities.UserAnnotation,
+    "xpu_driver": activities.XpuDriver,
+    "xpu_runtime": activities.XpuRuntime,
+    "xpu_sync": activities.XpuSync,
 }
 
 MODELS: Mapping[str, type[Event]] = MappingProxyType(
     {
         **_COMPLETE,
         "ac2g": base.Flow,
-        "cpu_instant_event": cpu.MemoryEvent,
+        "cpu_instant_event": activities.MemoryEvent,
         "fwdbwd": base.Flow,
         "hardware_counters": base.Counter,
         "mtia_counters": base.Counter,
@@ -107,11 +105,11 @@ _PHASES: Mapping[str, type[Event]] = {
 _INSTANTS: Mapping[str, type[Event]] = {
     "Iteration Start": base.IterationStart,
     "Record Window End": base.RecordWindowEnd,
-    "[OutOfMemory]": cpu.OutOfMemory,
-    "[memory]": cpu.MemoryEvent,
+    "[OutOfMemory]": activities.OutOfMemory,
+    "[memory]": activities.MemoryEvent,
 }
 
-_UNCATEGORIZED: Mapping[str, type[Event]] = {"CPU functions": cpu.CpuOp, "CUDA functions": gpu.Kernel}
+_UNCATEGORIZED: Mapping[str, type[Event]] = {"CPU functions": activities.CpuOp, "CUDA functions": activities.Kernel}
 
 
 @dataclass(frozen=True)
@@ -210,7 +208,9 @@ def call_columns() -> tuple[BulkField, ...]:
         ['input_dims', 'input_type', 'concrete_inputs']
     """
     categories = frozenset({"cpu_op", "user_annotation"})
-    return tuple(replace(field, categories=categories) for _, field, of_calls in stored_fields(cpu.CpuOp) if of_calls)
+    return tuple(
+        replace(field, categories=categories) for _, field, of_calls in stored_fields(activities.CpuOp) if of_calls
+    )
 
 
 def _merged(bulk: BulkField, field: BulkField, category: str) -> BulkField:
