@@ -194,20 +194,21 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
     @cached_property
     def node_list(self) -> list[CPNode]:
         """The nodes; a node's number is its position."""
-        view = self.parts
-        columns = (view.event, whole((view.time - view.first_ns) / 1000), view.is_start, view.is_blocking)
+        nodes = self.parts.nodes
+        ts = whole((nodes.time - self.parts.first_ns) / 1000)
+        columns = (nodes.event, ts, nodes.is_start, nodes.is_blocking)
         rows = enumerate(zip(*(column.tolist() for column in columns), strict=True))
         return [CPNode(number, *row) for number, row in rows]
 
     @cached_property
     def event_to_start_node_map(self) -> dict[int, int]:
         """The number of the node at which each event starts."""
-        return self._nodes_of(self.parts.is_start)
+        return self._nodes_of(self.parts.nodes.is_start)
 
     @cached_property
     def event_to_end_node_map(self) -> dict[int, int]:
         """The number of the node at which each event ends."""
-        return self._nodes_of(~self.parts.is_start)
+        return self._nodes_of(~self.parts.nodes.is_start)
 
     @cached_property
     def edge_to_event_map(self) -> dict[tuple[int, int], int]:
@@ -247,7 +248,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         if self.is_filled:
             self.critical_path_nodes = [int(node) for node in nx.dag_longest_path(self, weight="weight")]
         else:
-            path = heaviest_path(self.parts, self.weight_ns)
+            path = heaviest_path(self.parts.edges, self.weight_ns)
             if path is None:
                 return False
             self.critical_path_nodes = path.tolist()
@@ -258,7 +259,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
     @cached_property
     def critical_path_events_set(self) -> set[int]:
         """The events of the path's nodes."""
-        return set(self.parts.event[self.critical_path_nodes].tolist())
+        return set(self.parts.nodes.event[self.critical_path_nodes].tolist())
 
     @cached_property
     def critical_path_edges_set(self) -> set[CPEdge]:
@@ -271,7 +272,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         nodes = self.critical_path_nodes
         if self.is_filled:
             return [self.adj[u][v]["object"] for u, v in pairwise(nodes)]
-        edges, many = self.parts.edges, len(self.parts.event)
+        edges, many = self.parts.edges, len(self.parts.nodes.event)
         keys = edges.source * np.int64(many) + edges.target
         order = np.argsort(keys)
         wanted = np.array(nodes[:-1], np.int64) * many + np.array(nodes[1:], np.int64)
@@ -301,9 +302,9 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         return table
 
     def _bound_by(self, table: pd.DataFrame) -> Array:
-        kind = self.parts.kind
+        kind = self.parts.nodes.kind
         code = (kind >= ActivityKind.COMPUTATION).astype(np.int64) + (kind == ActivityKind.COMMUNICATION)
-        of_event = dict(zip(self.parts.event.tolist(), code.tolist(), strict=True))
+        of_event = dict(zip(self.parts.nodes.event.tolist(), code.tolist(), strict=True))
         events = table["event_idx"].fillna(-1).astype(np.int64).tolist()
         bound = _BOUND_ON_DEVICE[[of_event.get(event, 0) for event in events]]
         loads = [re.compile(pattern) for pattern in self.data_load_events or ()]
@@ -340,7 +341,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         from htagraph.queries.paths import path_to
 
         graph = self.job.graph
-        vertices = self.parts.vertex[self.parts.vertex >= 0]
+        vertices = self.parts.nodes.vertex[self.parts.nodes.vertex >= 0]
         return path_to(graph, vertices, int(graph.time[vertices].min()) if len(vertices) else 0)
 
     # frames
@@ -377,7 +378,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         """Return a copy of the events of a rank's frame that lie in the window, in the order of the file."""
         first_us, last_us = ((moment - self.parts.first_ns) / 1000 for moment in self.parts.window)
         keep = frame["stream"].eq(-1) & frame["ts"].between(first_us, last_us) & frame["dur"].gt(0)
-        keep |= frame["index"].isin(self.parts.event)
+        keep |= frame["index"].isin(self.parts.nodes.event)
         return frame[keep].sort_index()
 
     # what HTA's own tests call by these names
@@ -394,7 +395,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
     def _validate_graph(self) -> bool:
         """Return whether the graph has a path; negative weights become 0, or with the strict flag rule it out."""
         if not self.is_filled:
-            return len(self.parts.edges.source) > 0
+            return len(self.parts.edges) > 0
         for u, v, data in self.edges(data=True):
             if data["weight"] < 0 and not flag(_STRICT):
                 warnings.warn(f"the weight of the edge {u} -> {v} is below 0: taken as 0", stacklevel=3)
@@ -524,7 +525,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         if self.is_filled:
             return
         self.is_filled = True
-        edges = self._edge_objects(np.arange(len(self.parts.edges.source)))
+        edges = self._edge_objects(np.arange(len(self.parts.edges)))
         weights = whole(self.weight_ns / 1000).tolist()
         self.add_edges_from(
             (edge.begin, edge.end, {"weight": weight, "object": edge})
@@ -539,7 +540,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         return [CPEdge(*row) for row in zip(source, target, kind, weight, strict=True)]
 
     def _nodes_of(self, which: Array) -> dict[int, int]:
-        return dict(zip(self.parts.event[which].tolist(), np.flatnonzero(which).tolist(), strict=True))
+        return dict(zip(self.parts.nodes.event[which].tolist(), np.flatnonzero(which).tolist(), strict=True))
 
 
 class _LazyTable(UserDict[Any, Any]):

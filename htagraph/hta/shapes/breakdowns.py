@@ -259,16 +259,7 @@ def get_gpu_user_annotation_breakdown(
 def _aggregated(
     names: Sequence[str], codes: Array, us: Array, duration_ratio: float, num_kernels: int, kept: Sequence[str] = ()
 ) -> tuple[list[str], dict[str, Array]]:
-    """Return (names, statistics of their durations); the names beyond HTA's cut are one, ``others``.
-
-    Args:
-        names: of all codes.
-        codes: the name of each duration.
-        us: the durations.
-        duration_ratio: which quantile of the running total the last name may reach.
-        num_kernels: how many names may stay; up to so many, all do.
-        kept: patterns of names that stay in any case.
-    """
+    """Return (names, statistics of their durations); the names beyond HTA's cut are one, ``others``."""
     used, group = np.unique(codes, return_inverse=True)
     words = [names[code] for code in used.tolist()]
     totals = np.bincount(group, us, len(used))

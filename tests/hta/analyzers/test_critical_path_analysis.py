@@ -90,7 +90,7 @@ def test_a_path_spans_its_step_though_backward_runs_on_a_thread_of_its_own() -> 
     assert last.ts - first.ts == 75_654
     waited = graph.waited_for()
     assert waited.makespan_ns == 75_654_000
-    ours = set(graph.parts.vertex[graph.critical_path_nodes].tolist())
+    ours = set(graph.parts.nodes.vertex[graph.critical_path_nodes].tolist())
     assert len(ours & set(waited.vertices.tolist())) == 15_361
 
 
@@ -168,7 +168,7 @@ def test_it_is_networkxs_path() -> None:
         graph = analysed(path, annotation, instance)
         before = graph.critical_path_nodes
         assert not graph.is_filled
-        assert len(graph.edges) == len(graph.parts.edges.source)
+        assert len(graph.edges) == len(graph.parts.edges)
         assert graph.critical_path()
         assert graph.is_filled
         assert graph.critical_path_nodes == before
