@@ -170,11 +170,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
 
     @classmethod
     def of(
-        cls,
-        view: View,
-        job: HtaJob | None,
-        data_load_events: Sequence[str] | None = None,
-        weight: Array | None = None,
+        cls, view: View, job: HtaJob | None, data_load_events: Sequence[str] | None = None, weight: Array | None = None
     ) -> CPGraph:
         """Return the graph of a view.
 

@@ -16,16 +16,7 @@ from htagraph.core.errors import TraceError
 from htagraph.hta.analyzers.critical_path_analysis import CPGraph, critical_path_analysis
 from htagraph.hta.shapes.path_files import is_zero_weight_launch_edge, overlay_critical_path_analysis, restore_cpgraph
 from htagraph.hta.trace_analysis import TraceAnalysis
-from tests.hta.critical_paths import (
-    ALEXNET,
-    HTA,
-    MEASURE,
-    SHOW_ZERO_LAUNCHES,
-    SIMPLE_ADD,
-    analysed,
-    job_of,
-    shared,
-)
+from tests.hta.critical_paths import ALEXNET, HTA, MEASURE, SHOW_ZERO_LAUNCHES, SIMPLE_ADD, analysed, job_of, shared
 from tests.reach import raw_events
 from tests.trace_processor import Perfetto, needs_perfetto
 
