@@ -456,11 +456,8 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         waits.columns = pd.Index(["correlation", "stream", "gpu"])
         calls = frame.loc[frame["name"].eq(name), ["pid", "tid", "ts", "index", "name", "correlation"]]
         calls = calls.merge(waits, on="correlation").astype({"stream": "int64", "correlation": "int64"})
-        launches = _launches(frame).rename(columns={"launch": "index_previous_launch"})
-        launches["correlation_launch_event"] = launches["correlation"]
-        shown = ["index_previous_launch", "correlation_launch_event"]
-        beside = _beside(calls, launches, ["gpu", "stream"], shown, "backward")
-        return beside.fillna({"index_previous_launch": -1})
+        shown = {"launch": "index_previous_launch", "correlation": "correlation_launch_event"}
+        return _beside(calls, frame, ["gpu", "stream"], shown, "backward")
 
     def _get_cuda_stream_wait_event_df(self) -> pd.DataFrame | None:
         """Return the calls of cudaStreamWaitEvent; None where the trace has none.
@@ -476,9 +473,8 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         shown = ["index", "name", "ts", "pid", "tid", "correlation", "index_correlation"]
         calls = frame.loc[frame["name"].eq(index["cudaStreamWaitEvent"]) & frame["index_correlation"].gt(0), shown]
         calls = calls.assign(stream=frame["stream"].reindex(calls["index_correlation"]).to_numpy())
-        launches = _launches(frame).rename(columns={"launch": "index_next_launch"})
-        beside = _beside(calls, launches, ["pid", "tid", "stream"], ["index_next_launch"], "forward")
-        return beside.fillna({"index_next_launch": -1}).set_index("index")
+        beside = _beside(calls, frame, ["pid", "tid", "stream"], {"launch": "index_next_launch"}, "forward")
+        return beside.set_index("index")
 
     # behind all that
 
@@ -555,18 +551,15 @@ class _LazyTable(UserDict[Any, Any]):
         return self._held
 
 
-def _launches(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the launches of device work: thread and time of the call, stream and device of the work."""
+def _beside(calls: pd.DataFrame, frame: pd.DataFrame, by: list[str], shown: dict[str, str], way: str) -> pd.DataFrame:
+    """Return calls in the order of time, with columns of the launch nearest to each on one side; -1 for no launch."""
     launched = frame["index_correlation"].gt(0) & frame["wait_on_stream"].lt(0) & frame["stream"].ge(0)
     work = frame.loc[launched, ["stream", "pid", "index_correlation", "correlation"]]
     work.columns = pd.Index(["stream", "gpu", "launch", "correlation"])
-    calls = frame.loc[frame["stream"].lt(0), ["index", "pid", "tid", "ts"]]
-    return work.merge(calls, left_on="launch", right_on="index").drop(columns="index")
-
-
-def _beside(calls: pd.DataFrame, launches: pd.DataFrame, by: list[str], what: list[str], way: str) -> pd.DataFrame:
-    """Return the calls with columns of the launch nearest to each in time, on one side of it."""
-    same = {name: "object" for name in by}
-    calls = calls.astype(same).sort_values("ts", kind="stable")
-    launches = launches.astype(same).sort_values("ts", kind="stable")[[*by, "ts", *what]]
-    return pd.merge_asof(calls, launches, on="ts", by=by, direction=way)  # type: ignore[arg-type]
+    on_host = frame.loc[frame["stream"].lt(0), ["index", "pid", "tid", "ts"]]
+    launches = work.merge(on_host, left_on="launch", right_on="index")[[*by, "ts", *shown]].rename(columns=shown)
+    calls, launches = (
+        each.astype(dict.fromkeys(by, "object")).sort_values("ts", kind="stable") for each in (calls, launches)
+    )
+    beside = pd.merge_asof(calls, launches, on="ts", by=by, direction=way)  # type: ignore[arg-type]
+    return beside.fillna({shown["launch"]: -1})
