@@ -96,10 +96,6 @@ def and_list(words: Iterable[str]) -> str:
 def cause_words(cause: str, shares: Mapping[str, float]) -> str:
     """Return what bounds a job.
 
-    Args:
-        cause: what bounds it; see `htagraph.queries.path_segments.Bound`.
-        shares: percent of the path by category.
-
     Example:
         >>> cause_words("host", {"host": 38.0, "launch": 20.0}), cause_words("gap", {"gap": 100.0})
         ('host code and launch calls', 'unexplained pauses')
@@ -168,11 +164,6 @@ def name_text(name: str, letters: int) -> str:
 
 def distinct(texts: Sequence[str], wholes: Sequence[str], room: int) -> list[str]:
     """Return shortened texts, of which those that are alike show where what they stand for differs.
-
-    Args:
-        texts: the shortened texts.
-        wholes: what each stands for.
-        room: how many letters one may have.
 
     Example:
         >>> distinct(["gemm…", "gemm…", "add"], ["gemm_with_32x32_tiles", "gemm_with_64x64_tiles", "add"], 12)

@@ -38,14 +38,7 @@ def group_text(group: str) -> str:
 
 
 def sentences(parts: pd.DataFrame, late: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
-    """Return what the time in collectives is spent on, and the command to run next.
-
-    Args:
-        parts: result of `htagraph.collectives`.
-        late: how often each rank came last (``last_rank``, ``collectives``) and how long the others then waited
-            (``waited_us``), the longest first.
-        inputs: the words of the command line that choose what is read.
-    """
+    """Return what the time in collectives is spent on, and the command to run next."""
     if not len(parts):
         return ["No collective was recorded: the ranks do not communicate in these traces."]
     beside = float(parts["beside_us"].sum())

@@ -15,12 +15,7 @@ __all__ = ["sentences"]
 
 
 def sentences(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
-    """Return how many names differ, which changed most, and what says why.
-
-    Args:
-        table: result of `htagraph.compare`.
-        inputs: the two jobs as they were named.
-    """
+    """Return how many names differ, which changed most, and what says why."""
     if not len(table):
         return ["Neither job has an activity."]
     counts = table["change"].value_counts()

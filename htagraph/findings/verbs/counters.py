@@ -14,14 +14,7 @@ __all__ = ["sentences"]
 
 
 def sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int, inputs: Sequence[str]) -> list[str]:
-    """Return which queue was full, whether queues are empty, and which copies take the most time.
-
-    Args:
-        queues: one row per stream, with statistics of its queue length.
-        copies: one row per rank and kind of copy, with statistics of its bandwidth.
-        full: the length from which a queue is full.
-        inputs: the words of the command line that choose what is read.
-    """
+    """Return which queue was full, whether queues are empty, and which copies take the most time."""
     if not len(queues):
         return ["No launch with its device work is in the traces, so there are no queues to count."]
     lines = []

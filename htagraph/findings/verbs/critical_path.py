@@ -19,14 +19,7 @@ __all__ = ["sentences"]
 
 
 def sentences(path: CriticalPath, claims: Sequence[Claim], hops: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
-    """Return what the path consists of, where it lies, what the host did on it, and what gains most.
-
-    Args:
-        path: the critical path.
-        claims: those of `htagraph.findings.verdict.OF_PATH`.
-        hops: its `CriticalPath.hops`.
-        inputs: the words of the command line that choose what is read.
-    """
+    """Return what the path consists of, where it lies, what the host did on it, and what gains most."""
     if not path.makespan_ns:
         return ["Nothing was recorded: there is no critical path."]
     return [

@@ -359,12 +359,7 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
 
 
 def _exposed(work_us: float, us: float) -> str:
-    """Say where more of the same work is on the critical path only because something else is not.
-
-    Args:
-        work_us: by how much the work of all ranks changed, which may be that of one.
-        us: by how much its time on the critical path did.
-    """
+    """Say where more of the same work is on the critical path only because something else is not."""
     if abs(work_us) < abs(us) / 2 or work_us * us < 0:
         return " (no more work than before, it was hidden)" if us > 0 else " (hidden now, not less work)"
     return ""

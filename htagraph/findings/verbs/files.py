@@ -31,12 +31,7 @@ def no_cache() -> list[str]:
 
 
 def validation_sentences(problems: int, skipped: int) -> list[str]:
-    """Return whether the files can be read, and what that means for other commands.
-
-    Args:
-        problems: lines of the table of problems.
-        skipped: files that cannot be read.
-    """
+    """Return whether the files can be read, and what that means for other commands."""
     if not problems:
         return ["Nothing had to be repaired or dropped."]
     if not skipped:
@@ -48,12 +43,7 @@ def validation_sentences(problems: int, skipped: int) -> list[str]:
 
 
 def execution_trace_sentences(nodes: pd.DataFrame, linked: pd.DataFrame | None) -> list[str]:
-    """Return how many nodes there are, how many have a schema and shapes, and how many activities are linked.
-
-    Args:
-        nodes: result of `htagraph.execution_trace.read`.
-        linked: result of `htagraph.execution_trace.link`; None where no trace was given.
-    """
+    """Return how many nodes there are, how many have a schema and shapes, and how many activities are linked."""
     operators, shaped = int((nodes["op_schema"] != "").sum()), int((nodes["input_shapes"].str.len() > 0).sum())
     lines = [
         f"{plural(len(nodes), 'node')} of {plural(nodes['name'].nunique(), 'name')}; {operators:,} are operators with "

@@ -26,14 +26,7 @@ _MEANING = {
 def sentences(
     streams: pd.DataFrame, devices: pd.DataFrame, inputs: Sequence[str], gain_by_host: Callable[[], float]
 ) -> list[str]:
-    """Return how long streams are idle, the main cause, and what to run next.
-
-    Args:
-        streams: result of `htagraph.idle_breakdown`.
-        devices: the same by rank: when no stream of it runs anything.
-        inputs: the words of the command line that choose what is read.
-        gain_by_host: returns how much shorter the job would be with an infinitely fast host, 0 to 1.
-    """
+    """Return how long streams are idle, the main cause, and what to run next."""
     by_cause = streams.groupby("cause")["idle_us"].sum().sort_values(ascending=False)
     total = float(by_cause.sum())
     if not len(streams):

@@ -37,13 +37,7 @@ def launch_not_recorded(count: int, percent: float) -> str:
 
 
 def slowest_rank(table: pd.DataFrame, rank_count: int, inputs: Sequence[str]) -> list[str]:
-    """Return which rank is slowest in its kernels, and in which of them.
-
-    Args:
-        table: kernels by rank, as `htagraph.kernel_distribution` returns them.
-        rank_count: how many ranks were read.
-        inputs: the words of the command line that choose what is read.
-    """
+    """Return which rank is slowest in its kernels, and in which of them."""
     work = table[table["kind"] != "communication"]
     slow = work.groupby("rank")["excess_us"].sum().sort_values(ascending=False)
     worst = work[work["rank"] == slow.index[0]].sort_values("excess_us", ascending=False) if len(slow) else work
@@ -58,13 +52,7 @@ def slowest_rank(table: pd.DataFrame, rank_count: int, inputs: Sequence[str]) ->
 
 
 def top_entry(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> list[str]:
-    """Return what takes the most device time, and what to run next.
-
-    Args:
-        table: device time summed over ranks, most first.
-        by: what it is summed up by, as ``--by`` takes it.
-        inputs: the words of the command line that choose what is read.
-    """
+    """Return what takes the most device time, and what to run next."""
     spent = "device_us" if "device_us" in table else "total_us"
     if not len(table) or not table[spent].any():
         return ["No device work was recorded."]

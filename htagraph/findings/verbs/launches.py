@@ -21,13 +21,7 @@ that is 1 to 2 points too low passes as exact."""
 
 
 def sentences(stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
-    """Return what launching costs, which calls take too long, and what to run next.
-
-    Args:
-        stats: result of `htagraph.launch_stats`.
-        graphs: result of `htagraph.graph_launches`.
-        inputs: the words of the command line that choose what is read.
-    """
+    """Return what launching costs, which calls take too long, and what to run next."""
     if not len(stats):
         return ["No launch with its device work is in the traces: record with CUDA activities to see any."]
     calls = stats.drop_duplicates("launch")

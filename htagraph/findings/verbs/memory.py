@@ -53,11 +53,7 @@ def timeline_sentence(peak_bytes: float, peak_us: float, largest: str, largest_b
 
 
 def device_sentences(row: dict[Any, Any]) -> list[str]:
-    """Return how much memory the allocator holds on a device, and how much of it is unused.
-
-    Args:
-        row: a row of `MemorySnapshot.to_frame`.
-    """
+    """Return how much memory the allocator holds on a device, and how much of it is unused."""
     lines = [
         f"Device {row['device']} holds {size_text(row['reserved_bytes'])} in {plural(row['segments'], 'segment')}; "
         f"{size_text(row['allocated_bytes'])} is in use, {size_text(row['peak_bytes'])} at most."

@@ -18,12 +18,7 @@ CONCLUSIONS = (BOUND, INTERRUPTED, START_UP, GAIN)
 
 
 def sentences(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
-    """Return what gains most and the command that tries half of it.
-
-    Args:
-        claims: those of `CONCLUSIONS`.
-        inputs: the words of the command line that choose what is read.
-    """
+    """Return what gains most and the command that tries half of it."""
     gains = [claim for claim in claims if claim.says == GAIN.name]
     bound = verdict.sentences(claim for claim in claims if claim.says != GAIN.name)
     if not gains:

@@ -55,15 +55,7 @@ def unknown_operator(operator: str, known: Iterable[str]) -> str:
 def sentences(
     table: pd.DataFrame, inputs: Sequence[str], operator: str, min_length: int, others: Sequence[str] = ()
 ) -> list[str]:
-    """Return how many patterns there are and the most frequent one.
-
-    Args:
-        table: result of `htagraph.kernel_patterns`.
-        inputs: the words of the command line that choose what is read.
-        operator: part of the operator's name, or a glob of it.
-        min_length: kernels from which an occurrence counts.
-        others: names that launch as many kernels, the most device time first.
-    """
+    """Return how many patterns there are and the most frequent one."""
     if not len(table) and others:
         again = command_line("patterns", inputs, "--operator", others[0], "--min-length", str(min_length))
         return [

@@ -21,13 +21,7 @@ _RECORDED = (
 
 
 def sentences(table: pd.DataFrame, inputs: Sequence[str], annotation: str | None) -> list[str]:
-    """Return which phase takes the most time, how busy the device is then, and how fast tokens are made.
-
-    Args:
-        table: result of `htagraph.phases`.
-        inputs: the words of the command line that choose what is read.
-        annotation: what was asked for, None for the outermost annotations.
-    """
+    """Return which phase takes the most time, how busy the device is then, and how fast tokens are made."""
     if not len(table):
         what = "no annotation was recorded" if annotation is None else f"nothing is called {annotation!r}"
         return [

@@ -15,13 +15,7 @@ __all__ = ["sentences"]
 
 
 def sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bool]) -> list[str]:
-    """Return what was computed, the device's peaks, and which operator loses the most time below its roof.
-
-    Args:
-        table: result of `htagraph.roofline`.
-        inputs: the words of the command line that choose what is read.
-        chosen: whether the user gave the peaks of computing and of memory.
-    """
+    """Return what was computed, the device's peaks, and which operator loses the most time below its roof."""
     odd = table.attrs.get("left_out", 0)
     left_out = (
         [f"{plural(odd, 'operator')} not counted: what was recorded of the inputs fits no formula."] if odd else []

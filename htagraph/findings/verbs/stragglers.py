@@ -20,13 +20,7 @@ _CLOCKS = "because the clocks of the ranks were not compared or their recordings
 
 
 def sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) -> list[str]:
-    """Return which rank makes the others wait, and why.
-
-    Args:
-        stragglers: result of `htagraph.stragglers`.
-        rank_count: how many ranks were read.
-        inputs: the words of the command line that choose what is read.
-    """
+    """Return which rank makes the others wait, and why."""
     if rank_count < 2:
         return ["Only one rank was read. If the job has more, read their traces too, to see which waits for which."]
     if not stragglers.total_wait_us:
@@ -50,12 +44,7 @@ def sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) ->
 
 
 def shares_command(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
-    """Return the command that predicts other shares of the work between the stages of a pipeline, if it is short.
-
-    Args:
-        claims: those of the finding on a slow stage.
-        inputs: the words of the command line that choose what is read.
-    """
+    """Return the command that predicts other shares of the work between the stages of a pipeline, if it is short."""
     from htagraph.findings.slow_stage import scale_options  # a figure does without what replays
 
     commands = [command_line("what-if", inputs, *scale_options(each)) for each in claims if scale_options(each)]

@@ -25,13 +25,7 @@ _TENTH = 0.1
 
 
 def sentences(after: Outcome, before: Bound, now: Bound) -> list[str]:
-    """Return how long the job would take, how sure that is, and what bounds it then.
-
-    Args:
-        after: the outcome of all changes together.
-        before: what bounds the job as recorded.
-        now: what bounds it as predicted.
-    """
+    """Return how long the job would take, how sure that is, and what bounds it then."""
     return [_gain(after), *_noise(after), *_bound(before, now)]
 
 
@@ -79,13 +73,7 @@ def _bound(before: Bound, now: Bound) -> list[str]:
 
 
 def sweep_sentences(table: pd.DataFrame, what: str, recorded_us: float) -> list[str]:
-    """Return which factors were tried, the shortest time, and how much a factor changes at both ends.
-
-    Args:
-        table: result of `htagraph.sweep`.
-        what: what takes a multiple of its time, in words.
-        recorded_us: the recorded mean step, or the makespan where there are no steps.
-    """
+    """Return which factors were tried, the shortest time, and how much a factor changes at both ends."""
     rows = table.sort_values("factor", ignore_index=True)
     best = rows.iloc[int(rows["mean_step_us"].argmin())]
     tried = f"{plural(len(rows), 'factor')} from {rows['factor'].iloc[0]:g} to {rows['factor'].iloc[-1]:g} for {what}"
