@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "CATEGORY_WORDS", "MAX_LISTED", "NO_OPERATOR", "and_list", "cause_words", "command_line", "distinct", "glob_of",
-    "group_words", "name_text", "plural", "ranks_text", "share_text", "short_number", "shortened", "size_text",
-    "time_text", "untraced_before",
+    "CATEGORY_WORDS", "MAX_LISTED", "NO_OPERATOR", "ROUNDING", "VISIBLE_PERCENT", "and_list", "cause_words",
+    "command_line", "distinct", "glob_of", "group_words", "name_text", "plural", "ranks_text", "share_text",
+    "short_number", "shortened", "size_text", "spoken", "time_text", "untraced_before",
 ]  # fmt: skip
 
 CATEGORY_WORDS = {
@@ -37,8 +37,12 @@ _GROUP = re.compile(r"(\S+) (.*?) ?\[([\d, ]+)\]")
 _PAIR = re.compile(r"\d+→\d+")
 _NO_PURPOSE = "undefined"
 """What PyTorch records as the purpose of a process group that was given none."""
-_SHOWN_AS_NOTHING = 0.0005
-"""Below it three digits behind the point are zeros, which have no sign. It follows from the digits."""
+ROUNDING = 0.005
+"""Half of a percent, or of the second digit behind the point: less does not show in either. It follows from the digits
+that are shown. Doubled, shares that add up to 101 % pass without a word, and 0.9 % of speedup is called none."""
+VISIBLE_PERCENT = 1.0
+"""The least percent that shows in whole percent. It follows from the digits. Doubled, growth of memory of 1 to 2 % is
+not named."""
 _BYTES_PER_GB, _BYTES_PER_MB, _BYTES_PER_KB = 1e9, 1e6, 1e3
 """Decimal, as bandwidths are."""
 
@@ -79,7 +83,7 @@ def short_number(value: float) -> str:
     """
     size = abs(value)
     text = f"{value:,.{0 if size >= 1000 else 1 if size >= 10 else 2 if size >= 1 else 3}f}" if value else "0"
-    return text.removeprefix("-") if size < _SHOWN_AS_NOTHING else text
+    return text if text.strip("-0.,") else text.removeprefix("-")
 
 
 def and_list(words: Iterable[str]) -> str:
@@ -184,6 +188,11 @@ def distinct(texts: Sequence[str], wholes: Sequence[str], room: int) -> list[str
             parts = [f"{text[: room - 4]} #{number}" for number in range(1, len(several) + 1)]
         shown |= {(text, whole): part for whole, part in zip(several, parts, strict=True)}
     return [shown[key] for key in zip(texts, wholes, strict=True)]
+
+
+def spoken(*sentences: str) -> list[str]:
+    """Return the sentences that say something: an empty text is none."""
+    return [sentence for sentence in sentences if sentence]
 
 
 def plural(count: int, word: str) -> str:
