@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.findings.phrases import plural, time_text
-from htagraph.findings.verbs.stragglers import sentences
+from htagraph.findings.verbs.ranks import stragglers_sentences
 from htagraph.output.plot.raster import columns_of, covered
 from htagraph.output.plot.style import (
     COLORS,
@@ -336,6 +336,6 @@ def _straggler_finding(result: Stragglers) -> tuple[str, str]:
         share = 100 * blamed / result.total_wait_us
         waits = f"others wait {time_text(blamed)} for it, {share:.0f} % of all waiting"
         return f"Rank {result.straggler} is the straggler: {waits}", ""
-    first = sentences(result, len(result.ranks), [])[0].partition(" For those that were not")[0].rstrip(".")
+    first = stragglers_sentences(result, len(result.ranks), [])[0].partition(" For those that were not")[0].rstrip(".")
     finding, but, doubt = first.partition("; but ")
     return finding, f" But {doubt}." if but else ""
