@@ -79,13 +79,8 @@ def render_summary(
 ) -> str:
     """Return a summary as text in one of `FORMATS`.
 
-    Args:
-        summary: the summary.
-        form: one of `FORMATS`.
-        width: letters of a line.
-        color: whether to use colors.
-        full: all tables and the whole verdict, in place of findings and the tables that matter most.
-        inputs: the words of the command line that choose what is read, for the commands that are suggested.
+    In full, it has all tables and the whole verdict, in place of findings and the tables that matter most; `inputs` are
+    the words of the command line that choose what is read, for the commands that are suggested.
     """
     if form == "json":
         return to_json(summary.to_dict())

@@ -27,17 +27,10 @@ __all__ = ["comparison_bytes", "steps_of_change"]
 _SIDES = ("before", "after")
 _ROWS = 10
 """Rows of a table; chosen: as many as the command shows. Doubled, two tables fill a screen."""
-_MOST_STEPS = 7
-"""Changes that a waterfall shows, besides all others as one; chosen: as many as have names of their own. Doubled, most
-are too short to be seen."""
 
 
 def comparison_bytes(diff: Diff, inputs: Sequence[str] = ()) -> bytes:
-    """Return the page about a difference.
-
-    Args:
-        diff: result of `htagraph.diff`.
-        inputs: the two jobs as a command line names them.
+    """Return the page about a difference of two jobs, which `inputs` name as on a command line.
 
     Example:
         >>> import htagraph as hg
@@ -62,8 +55,8 @@ def steps_of_change(diff: Diff) -> list[tuple[str, float]]:
     table = diff.summary()
     table = table[(table["group"] == "category") & (table["change_us"] != 0)]
     steps = [(CATEGORY_WORDS[key], float(us)) for key, us in zip(table["key"], table["change_us"], strict=True)]
-    rest = sum(us for _, us in steps[_MOST_STEPS:])
-    return [*steps[:_MOST_STEPS], ("all others", rest)] if len(steps) > _MOST_STEPS else steps
+    shown, others = steps[:7], steps[7:]  # most of the others are too short to be seen
+    return [*shown, ("all others", sum(us for _, us in others))] if others else shown
 
 
 def _findings(diff: Diff, inputs: Sequence[str]) -> Section:

@@ -219,12 +219,7 @@ def memory_section(results: PageResults) -> Section | None:
 
 
 def timeline_section(timelines: dict[str, tuple[str, Timeline]], *, events: str = "") -> Section:
-    """Return the section of one or several timelines.
-
-    Args:
-        timelines: by id, of letters and digits: what each is of (empty where there is one) and the timeline.
-        events: where a server tells all about an event; empty without one.
-    """
+    """Return the section of timelines by id, each with its title; `events` is where a server tells about an event."""
     body = element("div", *(timeline_figure(key, title, each) for key, (title, each) in timelines.items()))
     payload: dict[str, bytes] = {}
     for key, (_, each) in timelines.items():

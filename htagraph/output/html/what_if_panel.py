@@ -108,13 +108,7 @@ _STARTS = (
 
 
 def what_if_section(graph: DependencyGraph, inputs: Sequence[str], opportunities: pd.DataFrame) -> Section:
-    """Return the section of the what-if panel.
-
-    Args:
-        graph: the job.
-        inputs: the words of a command line that read it.
-        opportunities: result of `htagraph.opportunities`, whose targets have sliders.
-    """
+    """Return the section of the what-if panel; `inputs` read the job, and targets of `opportunities` have sliders."""
     outcome = what_if(graph).run()
     levers = sliders(graph, opportunities)
     if not levers or outcome.baseline_ns <= 0:
@@ -301,12 +295,7 @@ class Start:
 
 
 def sliders(graph: DependencyGraph, opportunities: pd.DataFrame) -> list[Slider]:
-    """Return the classes with time on the critical path: kinds of work, one rank, and what could gain most.
-
-    Args:
-        graph: the job.
-        opportunities: result of `htagraph.opportunities`.
-    """
+    """Return the classes with time on the critical path: kinds of work, one rank, and what could gain most."""
     trial = Trial(initial(graph))
     chosen: list[Slider] = []
     times: list[tuple[bytes, bytes]] = []
