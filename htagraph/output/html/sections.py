@@ -29,7 +29,7 @@ from htagraph.output.summary import Summary
 
 __all__ = [
     "breakdown_section", "collective_section", "files_table", "glance_section", "memory_section", "timeline_figure",
-    "timeline_section",
+    "timeline_section", "titled",
 ]  # fmt: skip
 
 _ROWS = 16
@@ -128,10 +128,10 @@ def breakdown_section(results: PageResults) -> Section:
     folded = element("details", element("summary", "As a table"), table_of(temporal)) if len(temporal) else NOTHING
     parts = [
         element("h3", "Time by rank"), time, folded, definition(temporal_breakdown),
-        *_titled("Communication overlapped with computation", _some(hidden, "communication_us"), definition(overlap)),
-        *_titled("Idle device time by cause", drawn(idle_chart(tables["rank_idle"])), definition(idle_breakdown)),
-        *_titled("Kernels, all ranks", table_of(tables["kernels"]), definition(kernel_breakdown)),
-        *_titled("Operators, all ranks", table_of(operators), definition(operator_breakdown)),
+        *titled("Communication overlapped with computation", _some(hidden, "communication_us"), definition(overlap)),
+        *titled("Idle device time by cause", drawn(idle_chart(tables["rank_idle"])), definition(idle_breakdown)),
+        *titled("Kernels, all ranks", table_of(tables["kernels"]), definition(kernel_breakdown)),
+        *titled("Operators, all ranks", table_of(operators), definition(operator_breakdown)),
     ]  # fmt: skip
     return Section("breakdowns", "Where the time goes", element("div", *parts))
 
@@ -144,7 +144,7 @@ def _stacks(ranks: Sequence[str], times: pd.DataFrame, colors: Mapping[str, str]
     ]
 
 
-def _titled(title: str, shown: Html, meaning: Html) -> list[Html]:
+def titled(title: str, shown: Html, meaning: Html) -> list[Html]:
     """Return a heading, what it is of and what its numbers mean; nothing where there is nothing to show."""
     return [element("h3", title), shown, meaning] if shown else []
 
@@ -175,7 +175,7 @@ def collective_section(results: PageResults) -> Section | None:
     body = element(
         "div", times, table_of(_by_operation(parts)),
         definition(collectives),
-        *_titled("Which rank the others wait for", table_of(late, headings=headings), definition(stragglers)),
+        *titled("Which rank the others wait for", table_of(late, headings=headings), definition(stragglers)),
     )  # fmt: skip
     return Section("collectives", "Collectives and stragglers", body)
 
