@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.findings.phrases import plural, time_text
-from htagraph.findings.verbs.stragglers import sentences
+from htagraph.findings.verbs.ranks import stragglers_sentences
 from htagraph.output.plot import style
 from htagraph.output.plot.raster import TimeColumns, columns_of, covered
 from htagraph.output.scene import COLORS, KIND_COLORS
@@ -271,6 +271,6 @@ def _straggler_finding(result: Stragglers) -> tuple[str, str]:
         share = 100 * blamed / result.total_wait_us
         waits = f"others wait {time_text(blamed)} for it, {share:.0f} % of all waiting"
         return f"Rank {result.straggler} is the straggler: {waits}", ""
-    first = sentences(result, len(result.ranks), [])[0].partition(" For those that were not")[0].rstrip(".")
+    first = stragglers_sentences(result, len(result.ranks), [])[0].partition(" For those that were not")[0].rstrip(".")
     finding, but, doubt = first.partition("; but ")
     return finding, f" But {doubt}." if but else ""

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
 import pandas as pd
-
 from htagraph.core.naming import short_name
 from htagraph.core.tables import Col, Table
 from htagraph.output.report import Report, gives
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
     from htagraph.analyses.differences.step_change import StepChange
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["STEP_TIME", "Limit", "compare_report", "diff_report", "marked", "of_both"]
+__all__ = ["Limit", "STEP_TIME", "compare_report", "diff_report", "marked", "of_both"]
 
 STEP_TIME = "step_time"
 """What a limit may be of, besides a category of the critical path."""
@@ -207,10 +205,10 @@ def compare_report(
         inputs: the two jobs as they were named.
         top: rows that are shown.
     """
-    from htagraph.findings.verbs import compare as findings
+    from htagraph.findings.verbs import diff as findings
 
     unlike = _unlike(table).head(top).rename(columns={"change": "occurs"})
     return Report(
         "compare", of_both(inputs_of, graphs), of_both(issues_of, graphs), window_us(graphs[1]), {"names": table},
-        findings.sentences(table, inputs), brief={"names": unlike},
+        findings.compare_sentences(table, inputs), brief={"names": unlike},
     )  # fmt: skip
