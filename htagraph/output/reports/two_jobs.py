@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
 import pandas as pd
+
 from htagraph.core.naming import short_name
 from htagraph.core.tables import Col, Table
 from htagraph.output.report import Report, gives
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from htagraph.analyses.differences.step_change import StepChange
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Limit", "STEP_TIME", "compare_report", "diff_report", "marked", "of_both"]
+__all__ = ["STEP_TIME", "Limit", "compare_report", "diff_report", "marked", "of_both"]
 
 STEP_TIME = "step_time"
 """What a limit may be of, besides a category of the critical path."""
