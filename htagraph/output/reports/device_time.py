@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from htagraph.core.kinds import FULL_QUEUE
 from htagraph.core.naming import LINEAR, short_name
 from htagraph.core.tables import Col, Table
 from htagraph.output.report import Report, gives, report_on
@@ -20,13 +21,10 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
-    "FULL_QUEUE", "counters_report", "idle_report", "kernels_report", "launches_report", "patterns_report",
+    "counters_report", "idle_report", "kernels_report", "launches_report", "patterns_report",
     "phases_report", "roofline_report",
 ]  # fmt: skip
 
-FULL_QUEUE = 1024
-"""Kernels and copies in a queue that counts as full: HTA's default for `max_queue_length`, about the depth at which a
-CUDA launch blocks. Doubled, fewer queues or none are ever full."""
 _NAMED = 3
 """Annotations that are named where the operator asked for launches too little. Chosen: a line. Doubled, two lines."""
 _LAUNCHES_FOR_PROGRAMS = ["launch", "graph_id", "gap_us", "communication_us", "example", "triton_us"]
