@@ -128,11 +128,6 @@ def wants_json(words: Sequence[str]) -> bool:
 def error_envelope(message: str, words: Sequence[str], code: int) -> dict[str, Any]:
     """Return the envelope of a command that failed.
 
-    Args:
-        message: one line, such as ``x.json: is damaged; record it again``.
-        words: of the command line.
-        code: exit code.
-
     Returns:
         ``schema_version``, ``tool``, ``tool_version``, ``command`` (its word, null if there is none) and ``error``:
         ``message``, ``file`` (that it is about, or null), ``hint`` (what to do, or null) and ``exit_code``.

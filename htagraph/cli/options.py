@@ -247,15 +247,7 @@ def as_command(
     *,
     reads: bool = False,
 ) -> Callable[..., None]:
-    """Return a verb as typer reads it: the name of each parameter says which of `OPTIONS` it is.
-
-    Args:
-        function: the verb.
-        verb: its name, where that of the function is another.
-        defaults: its parameters and their defaults, where its signature does not name them.
-        more: options that the command line takes and the function does not get: annotations and defaults.
-        reads: whether it reads a job, so that it takes ``--time``, ``--python`` and ``--no-cache``.
-    """
+    """Return a verb as typer reads it: the name of each parameter says which of `OPTIONS` it is."""
     own = defaults or {each.name: each.default for each in inspect.signature(function).parameters.values()}
     verb = verb or function.__name__
     options = {name: (OPTIONS.get(f"{verb}.{name}", OPTIONS.get(name)), default) for name, default in own.items()}

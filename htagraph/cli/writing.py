@@ -70,11 +70,6 @@ def target(text: str) -> Path:
 def form_of(form: Format | None, output: Path | None, others: Sequence[str] = ()) -> Format:
     """Return how to write: as asked for, else as the file's name ends; a folder gets CSV, a name without end a table.
 
-    Args:
-        form: as asked for.
-        output: the file or folder.
-        others: ends of names that the command takes besides those of formats.
-
     Raises:
         typer.BadParameter: the name has an end that stands for no format, or the form cannot be written there.
 
@@ -141,13 +136,6 @@ def write(
     paths: Sequence[str],
 ) -> None:
     """Write a result.
-
-    Args:
-        result: what a command found.
-        render: returns it as text; called with the form, ``width=`` and ``color=``.
-        form: as asked for; None for that by which the file's name ends.
-        output: a file or folder; None for stdout.
-        paths: what was read, and is not written over.
 
     Raises:
         typer.BadParameter: the form cannot be written there.

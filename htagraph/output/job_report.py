@@ -58,10 +58,6 @@ _MOSTLY_PERCENT: Final = 50
 def job_report(job: DistributedJob, *, top: int = 5) -> Report:
     """Return the main answers about a job on workers: ranks that are missing, steps, time, kernels, path, stragglers.
 
-    Args:
-        job: the job.
-        top: rows that a reader is shown of tables by rank, and kernels.
-
     Example:
         >>> import htagraph as hg
         >>> from concurrent.futures import ThreadPoolExecutor
@@ -102,12 +98,7 @@ def job_report(job: DistributedJob, *, top: int = 5) -> Report:
     figures=(Col("straggler", "int64?"), Col("total_wait_us")),
 )  # fmt: skip
 def job_stragglers_report(job: DistributedJob, *, top: int = 10) -> Report:
-    """Return for which rank of a job on workers the others wait: ranks that are missing, and stragglers.
-
-    Args:
-        job: the job.
-        top: rows that a reader is shown of each table.
-    """
+    """Return for which rank of a job on workers the others wait: ranks that are missing, and stragglers."""
     slow = job.moments.stragglers()
     tables = {"missing": _missing(job), "stragglers": _ranks(slow)}
     figures = {"straggler": slow.straggler, "total_wait_us": slow.total_wait_us}

@@ -33,10 +33,6 @@ COMMANDS = tuple(sorted(CONTENTS))
 def envelope_model(command: str, *, strict: bool = False) -> type[BaseModel]:
     """Return the type of what a command prints as JSON.
 
-    Args:
-        command: one of `COMMANDS`.
-        strict: whether a key that is not declared is an error; else it is allowed, as later releases may add some.
-
     Raises:
         KeyError: there is no such command.
 
@@ -101,9 +97,6 @@ def error_model() -> type[BaseModel]:
 
 def json_schema(command: str | None = None) -> dict[str, Any]:
     """Return the JSON Schema of what a command prints as JSON, or of all commands and of errors.
-
-    Args:
-        command: one of `COMMANDS`; None for any.
 
     Raises:
         KeyError: there is no such command.

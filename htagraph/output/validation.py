@@ -201,11 +201,7 @@ def device_setting(graph: DependencyGraph) -> str:
 
 
 def recorded_checks(graph: DependencyGraph) -> tuple[Check, ...]:
-    """Return what the optional settings of the profiler have recorded, on how many ranks.
-
-    Args:
-        graph: a job that was read from files.
-    """
+    """Return what the optional settings of the profiler have recorded, on how many ranks."""
     traces = [trace for _, trace in sorted(graph.traces.items())]
     return (
         _on_ranks("roofline, kernels by shape", [_has_shapes(graph, t) for t in traces], "input shapes", _SHAPES),

@@ -37,10 +37,6 @@ _GZIP_LEVEL = 2  # of isal's 0 to 3; of zlib's the fast ones
 def write_whole(target: Path, data: bytes) -> None:
     """Write a file as `opened_whole` does.
 
-    Args:
-        target: the file to write; its folder is not made.
-        data: its content.
-
     Raises:
         OSError: it cannot be written; its ``filename`` is `target`.
     """
@@ -53,9 +49,6 @@ def opened_whole(target: Path) -> Iterator[BinaryIO]:
     """Open a file under another name, which is renamed in the end; until then, what was there stays as it was.
 
     A device or a pipe, which no file may replace, is written itself. Of a link, the file that it means is replaced.
-
-    Args:
-        target: the file to write; its folder is not made.
 
     Raises:
         OSError: it cannot be written; its ``filename`` is `target`.
@@ -86,10 +79,6 @@ def opened_whole(target: Path) -> Iterator[BinaryIO]:
 
 class OutputFile:
     """Writes a file of events, whole or not at all: the base of writers, which say what stands at its end.
-
-    Args:
-        target: where to write, gzipped if it ends in ``.gz``; its folder is made.
-        sources: files that must not be written over.
 
     Raises:
         TraceError: the target is one of the sources, or cannot be written.

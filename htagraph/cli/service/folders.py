@@ -54,9 +54,6 @@ class Folders:
     def resolved(self, text: str) -> tuple[Path, tuple[Path, ...]]:
         """Return the folder or file that a text means, and its trace files; only of what may be read.
 
-        Args:
-            text: a path, absolute, or from where the server runs or from one of the folders; empty for the only job.
-
         Raises:
             HtagraphError: there is none, it may not be read, or it leads to what may not be read.
         """

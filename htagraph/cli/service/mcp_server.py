@@ -117,12 +117,7 @@ memory; halved, comparing reads a job with every question."""
 
 
 def mcp_server(folders: Folders, *, cache: bool = True) -> MCPServer:
-    """Return a server of tools that answer about jobs in some folders; `MCPServer.run` serves it.
-
-    Args:
-        folders: what may be read.
-        cache: whether jobs that an earlier command read are opened instead, and kept for later ones.
-    """
+    """Return a server of tools that answer about jobs in some folders; `MCPServer.run` serves it."""
     from mcp.server.mcpserver import MCPServer  # here, so that all else works without the SDK
     from mcp_types import ToolAnnotations
 
@@ -297,14 +292,7 @@ class Graphs:
     def graph(
         self, path: Path, files: Sequence[Path], ranks: list[int] | None = None, steps: list[int] | None = None
     ) -> DependencyGraph:
-        """Return the graph of a job, read again only if its files changed or others were asked for since.
-
-        Args:
-            path: a folder or a file.
-            files: its trace files.
-            ranks: only these.
-            steps: only these.
-        """
+        """Return the graph of a job, read again only if its files changed or others were asked for since."""
         states = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
         key = (str(path), str(ranks), str(steps), tuple(states))
         with self._lock:  # two questions about one job read it once

@@ -54,10 +54,6 @@ class PacketWriter(OutputFile):
     """Writes a file of packets: a context manager; the file appears at its place when it is complete.
 
     Processes are tracks without events, in the order of their numbers, and have their threads and counters below.
-
-    Args:
-        target: where to write, gzipped if it ends in ``.gz``; its folder is made.
-        sources: files that must not be written over.
     """
 
     def __init__(self, target: str | Path, *, sources: Iterable[TracePath] = ()) -> None:
@@ -217,14 +213,7 @@ def _in_time(slices: Slices) -> Slices:
 
 
 def begin_packets(slices: Slices, tracks: Array, iids: Array, flows: Flows) -> tuple[Array, Array]:
-    """Return the packets in which slices begin, and where each begins; those without duration end there, too.
-
-    Args:
-        slices: in the order of the file.
-        tracks: the track of each place of the slices.
-        iids: the interned number of each text of the slices.
-        flows: the arrows at each slice.
-    """
+    """Return the packets in which slices begin, and where each begins; those without duration end there, too."""
     columns = np.empty((len(slices), 6), np.int64)
     columns[:, 0], columns[:, 1] = np.maximum(slices.start, 0), slices.duration  # varints have no sign
     columns[:, 2] = tracks[slices.place]
@@ -243,10 +232,6 @@ def begin_packets(slices: Slices, tracks: Array, iids: Array, flows: Flows) -> t
 
 def end_packets(track: Array, moment: Array) -> Array:
     r"""Return the packets in which slices end.
-
-    Args:
-        track: of each slice.
-        moment: ns since the base of what is written.
 
     Example:
         >>> end_packets(np.array([3]), np.array([200])).tobytes()

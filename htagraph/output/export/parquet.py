@@ -194,11 +194,6 @@ def _plain(text: str) -> str:
 def write_tables(frames: Mapping[str, pd.DataFrame], folder: Path, form: Literal["csv", "parquet"]) -> list[Path]:
     """Write a file per table, each whole or not at all, and return their paths.
 
-    Args:
-        frames: tables by the names of the files.
-        folder: where to write; it is made if it is not there, and files of these names in it are replaced.
-        form: CSV as `pandas.read_csv` reads it, or Parquet.
-
     Raises:
         HtagraphError: pyarrow, which Parquet needs, is not installed.
         OSError: a file cannot be written.

@@ -27,7 +27,6 @@ from htagraph.output.export.trace_writer import (
     MICROSECONDS,
     NO_TEXT,
     TEXT,
-    Column,
     RawEvent,
     Rows,
     TraceWriter,
@@ -240,12 +239,7 @@ class Job:
         return us(int(common_ns) - self.base_ns)
 
     def write(self, parts: Iterable[Iterable[Event]], critical: Array) -> Written:
-        """Write everything.
-
-        Args:
-            parts: what is added to the recorded events; each has tracks of its own.
-            critical: how long each activity is on the path, ns.
-        """
+        """Write everything."""
         count: Counter[str] = Counter()
         counted = (_counted(part, count) for part in parts)
         left_out, not_drawn = (self._packets if is_native(self.target) else self._json)(counted, critical)
@@ -359,8 +353,8 @@ def _arguments(rows: Array, critical: Array) -> Rows:
     """Return the arguments of activities as JSON."""
     on_path = critical > 0
     columns = (
-        Column(TEXT, 0), Column(INTEGER, rows), Column(TEXT, np.where(on_path, 1, NO_TEXT)),
-        Column(MICROSECONDS, np.where(on_path, critical, NO_NUMBER)), Column(TEXT, 2),
+        (TEXT, 0), (INTEGER, rows), (TEXT, np.where(on_path, 1, NO_TEXT)),
+        (MICROSECONDS, np.where(on_path, critical, NO_NUMBER)), (TEXT, 2),
     )  # fmt: skip
     return row_texts(columns, len(rows), [b'{"activity":', b',"critical_us":', b"}"])
 

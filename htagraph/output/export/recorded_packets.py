@@ -22,15 +22,7 @@ two. Doubled, so are longer chains."""
 
 
 class RecordedPackets(RecordedEvents):
-    """Writes the events of a file.
-
-    Args:
-        original: the file.
-        base_ns: the moment on the common clock to which times are to be relative.
-        pid_of: gives processes their numbers; one for all of a rank.
-        critical: for how many ns each slice is on the critical path.
-        lanes: of the rank, by process and thread in the file.
-    """
+    """Writes the events of a file."""
 
     def __init__(
         self, original: Original, base_ns: int, pid_of: PidOf, critical: Array, lanes: Mapping[Lane, GraphLane]
@@ -125,12 +117,6 @@ def held_back(track: Array, start: Array, duration: Array, arrows: tuple[Array, 
 
     Of slices that begin together on one track, the longer ones must come first, as the others are inside them. An arrow
     goes from what comes first to what comes last, so its tail must come before its head.
-
-    Args:
-        track: of each slice, in the order of the file.
-        start: ns.
-        duration: ns; slices of one track nest.
-        arrows: the slices at which arrows begin, and those at which they end.
 
     Example:
         >>> none = np.zeros(0, np.int64)

@@ -63,11 +63,6 @@ _MOMENTS = ("start", "end")
 def selection_report(graph: DependencyGraph, text: str, *, count: int) -> Report:
     """Return the activities that criteria choose, the longest first, and their time by name.
 
-    Args:
-        graph: the job.
-        text: criteria as the command line writes them, such as ``kind=kernel,name=*gemm*,rank=0``.
-        count: rows of activities that are needed.
-
     Raises:
         HtagraphError: the criteria cannot be read, or nothing meets them.
     """
@@ -177,11 +172,6 @@ def _edges(graph: DependencyGraph, activity: int, *, incoming: bool) -> pd.DataF
 
 def activity_edges(graph: DependencyGraph, activity: int, *, incoming: bool) -> npt.NDArray[np.int64]:
     """Return the numbers of the edges between an activity and others: those at its start, then those at its end.
-
-    Args:
-        graph: the job.
-        activity: its number.
-        incoming: whether of what it waits for, else of what waits for it.
 
     Example:
         >>> import htagraph as hg

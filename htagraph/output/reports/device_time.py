@@ -107,14 +107,7 @@ def _gain_by_host(graph: DependencyGraph) -> float:
     maybe=("device_time_by_rank", "module_classes"), figures=(Col("by", "str"),),
 )  # fmt: skip
 def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "name", top: int = 20) -> Report:
-    """Return the report on a job's device time.
-
-    Args:
-        graph: the job.
-        inputs: the words that choose what is read.
-        by: ``name``, ``rank``, ``operator``, ``shape``, ``module`` or ``annotation``.
-        top: rows that are shown.
-    """
+    """Return the report on a job's device time."""
     from htagraph.findings.verbs import kernels as findings
     from htagraph.queries.on_workers import by_class, over_ranks
 
@@ -309,15 +302,7 @@ def roofline_report(
 def patterns_report(
     graph: DependencyGraph, inputs: Sequence[str], *, operator: str = LINEAR, min_length: int = 3, top: int = 5
 ) -> Report:
-    """Return the report on the sequences of kernels that an operator launches.
-
-    Args:
-        graph: the job.
-        inputs: the words that choose what is read.
-        operator: as for `htagraph.kernel_patterns`.
-        min_length: likewise.
-        top: patterns of each rank that are shown.
-    """
+    """Return the report on the sequences of kernels that an operator launches."""
     from htagraph.analyses.kernel_patterns import kernel_patterns
     from htagraph.findings.verbs import patterns as findings
 
