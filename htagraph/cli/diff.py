@@ -66,9 +66,6 @@ def diff(  # noqa: PLR0913 - one argument per option
 def limit(text: str) -> Limit:
     """Return the limit that a text such as ``step_time>+5%`` sets.
 
-    Raises:
-        typer.BadParameter: it is no limit, or of nothing that is known.
-
     Example:
         >>> limit("step_time>+5%").percent, limit("communication > 2ms").us
         (5.0, 2000.0)

@@ -57,11 +57,7 @@ def _one_of(*words: str) -> Any:  # noqa: ANN401 - an enumeration, which typer t
 
 
 def _peak(context: typer.Context, option: typer.CallbackParam, peak: float | None) -> float | None:
-    """Return a peak of the device.
-
-    Raises:
-        typer.BadParameter: no device has it.
-    """
+    """Return a peak of the device."""
     del context
     if peak is not None and not 0 < peak < float("inf"):
         msg = f"{peak:g} is not a peak of a device: give a number above 0"

@@ -112,11 +112,7 @@ def what_if(  # noqa: PLR0913 - one argument per option
 
 
 def _understood(reader: Callable[[str], _Read], text: str, option: str) -> _Read:
-    """Return what the value of an option means.
-
-    Raises:
-        typer.BadParameter: it cannot be read.
-    """
+    """Return what the value of an option means."""
     try:
         return reader(text)
     except ValueError as error:

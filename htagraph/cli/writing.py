@@ -56,11 +56,7 @@ class Folder(type(Path())):  # type: ignore[misc] # the class of paths of this s
 
 
 def target(text: str) -> Path:
-    """Return the path that ``--output`` gave.
-
-    Raises:
-        typer.BadParameter: it is empty, which would be the current folder.
-    """
+    """Return the path that ``--output`` gave."""
     if not text:
         msg = "the name of the file is empty"
         raise typer.BadParameter(msg, param_hint="--output")
@@ -69,9 +65,6 @@ def target(text: str) -> Path:
 
 def form_of(form: Format | None, output: Path | None, others: Sequence[str] = ()) -> Format:
     """Return how to write: as asked for, else as the file's name ends; a folder gets CSV, a name without end a table.
-
-    Raises:
-        typer.BadParameter: the name has an end that stands for no format, or the form cannot be written there.
 
     Example:
         >>> form_of(None, Path("a.json")).value, form_of(Format.MD, Path("a.json")).value, form_of(None, None).value
@@ -135,12 +128,7 @@ def write(
     output: Path | None,
     paths: Sequence[str],
 ) -> None:
-    """Write a result.
-
-    Raises:
-        typer.BadParameter: the form cannot be written there.
-        HtagraphError: a file to write is one of those that were read.
-    """
+    """Write a result."""
     if output is not None and is_figure(form, output):
         from htagraph.output.plot.files import write_figure
 
@@ -211,11 +199,7 @@ def emit(text: str, output: Path | None, paths: Sequence[str]) -> None:
 
 
 def refuse_input(target: Path | None, paths: Sequence[str], option: str) -> None:
-    """Refuse to write to a file that the paths mean, be it read or not: what was recorded is not recorded again.
-
-    Raises:
-        HtagraphError: it is one of them.
-    """
+    """Refuse to write to a file that the paths mean, be it read or not: what was recorded is not recorded again."""
     if target is None or not target.exists():
         return
     from htagraph.core.errors import HtagraphError
@@ -253,11 +237,7 @@ def width_of(output: Path | None) -> int:
 
 
 def in_folder(file: Path | None) -> Path | None:
-    """Return the file, whose folder is there.
-
-    Raises:
-        HtagraphError: it is not, or a file has the name of the folder that is to be written to.
-    """
+    """Return the file, whose folder is there."""
     if file is None:
         return None
     if not file.parent.is_dir():

@@ -33,9 +33,6 @@ COMMANDS = tuple(sorted(CONTENTS))
 def envelope_model(command: str, *, strict: bool = False) -> type[BaseModel]:
     """Return the type of what a command prints as JSON.
 
-    Raises:
-        KeyError: there is no such command.
-
     Example:
         >>> sorted(envelope_model("opportunities").model_fields)[:4]
         ['command', 'counts', 'inputs', 'results']
@@ -96,11 +93,7 @@ def error_model() -> type[BaseModel]:
 
 
 def json_schema(command: str | None = None) -> dict[str, Any]:
-    """Return the JSON Schema of what a command prints as JSON, or of all commands and of errors.
-
-    Raises:
-        KeyError: there is no such command.
-    """
+    """Return the JSON Schema of what a command prints as JSON, or of all commands and of errors."""
     if command is not None:
         return {"$schema": _DRAFT, **envelope_model(command).model_json_schema()}
     parts = [envelope_model(each).model_json_schema() for each in COMMANDS]

@@ -56,9 +56,6 @@ def bounded(envelope: _Json, window: Window) -> str:
 
     Texts lose control characters and, where they are long, their middle.
 
-    Raises:
-        HtagraphError: there is no such table, or rows of no single table were asked for.
-
     Example:
         >>> many = {"results": {"kernels": [{"name": "a"}] * 30}}
         >>> json.loads(bounded(many, Window(rows=2)))["cut"][0]["more"]

@@ -270,11 +270,7 @@ _WITH: Mapping[str, Mapping[str, Any]] = {
 
 
 def _chosen(text: str) -> list[int] | None:
-    """Return the numbers that a text gives, None for an empty one.
-
-    Raises:
-        HtagraphError: it is no list of numbers.
-    """
+    """Return the numbers that a text gives, None for an empty one."""
     try:
         return numbers(text) if text else None
     except ValueError as error:
@@ -309,9 +305,6 @@ class Graphs:
 
 def read_change(text: str) -> Change:
     """Return the change that an option of ``htagraph what-if`` and its value mean, without or with dashes.
-
-    Raises:
-        HtagraphError: there is no such option, its value cannot be read, or it asks for too much work.
 
     Example:
         >>> read_change("--network 0.5").options, read_change("network=0.5").options

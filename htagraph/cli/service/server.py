@@ -152,9 +152,6 @@ class _Handler(BaseHTTPRequestHandler):
 def server_of(served: Served, port: int = 0) -> ThreadingHTTPServer:
     """Return a server of a job, which answers once its ``serve_forever`` is called.
 
-    Raises:
-        HtagraphError: the port is taken, or may not be used.
-
     Example:
         >>> import htagraph as hg
         >>> server = server_of(Served(hg.load("data/demo"), b""))

@@ -109,10 +109,6 @@ def draw(what: CriticalPath | Selection, target: str | Path) -> Path:
 
     Returns:
         The file. Where Graphviz is not installed, of ``out.svg`` its source ``out.dot``, for ``dot -Tsvg out.dot``.
-
-    Raises:
-        SelectionError: see `to_graphviz`.
-        HtagraphError: the suffix is unknown, or the file cannot be written.
     """
     from graphviz import ExecutableNotFound
 

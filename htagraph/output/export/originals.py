@@ -119,11 +119,7 @@ class Original:
 
 
 def survey(graph: DependencyGraph, rank: int) -> Original:
-    """Return what a first pass over a rank's file collects.
-
-    Raises:
-        TraceError: the file is gone or was changed since the graph was made.
-    """
+    """Return what a first pass over a rank's file collects."""
     trace = graph.traces[rank]
     path, log = trace.unchanged_path(), IssueLog(str(trace.path))
     columns, decode, header = Columns(log), BlockDecoder(), dict[str, Any]()

@@ -6,7 +6,7 @@ scan has understood. Only events that take more than a new place and new times a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -19,6 +19,7 @@ import pandas as pd
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 from htagraph.core.issues import IssueLog
+from htagraph.graph.activities import Lane as GraphLane
 from htagraph.output.export.originals import FLOWS, Lane, Original, start_ns
 from htagraph.output.export.trace_writer import (
     AT_ONCE,
@@ -106,12 +107,22 @@ class PidOfRank(PidOf):
 
 
 class RecordedEvents:
-    """Yields the events of a file to write, block by block; arrows and the names of tracks come last."""
+    """Yields the events of a file to write, block by block; arrows and the names of tracks come last.
 
-    def __init__(self, original: Original, base_ns: int, pid_of: PidOf, critical: Array) -> None:
+    `base_ns` is the moment on the common clock that times are relative to, `critical` for how many ns each slice is on
+    the critical path; `pid_of` gives processes their numbers.
+    """
+
+    def __init__(
+        self, original: Original, base_ns: int, pid_of: PidOf, critical: Array,
+        lanes: Mapping[Lane, GraphLane] | None = None,
+    ) -> None:  # fmt: skip
         self._original, self._base_ns, self._pid_of, self._critical = original, base_ns, pid_of, critical
+        self._lanes = lanes or {}
         self.left_out = 0
         """Events that were not written: without a time, or of a clock that was hours off."""
+        self.not_drawn = 0
+        """Events of phases that are not written in the format."""
         self._names: dict[Lane, str] = {}
         self._processes: dict[int | str, dict[str, str]] = {}
         self._places = Interner[tuple[Lane, int]]()
@@ -121,6 +132,10 @@ class RecordedEvents:
         ends = np.concatenate((original.arrows.tail, original.arrows.head))
         # an instant is a slice to Perfetto: where an arrow begins or ends it must come behind the arrow
         self._held = np.sort(_codes(self._place[ends], original.start[ends]))
+
+    def write(self, writer: Any) -> None:  # noqa: ANN401 - the writer of the format
+        """Write all events."""
+        writer.add(self)
 
     def __iter__(self) -> Iterator[Part]:
         late: list[Part] = []

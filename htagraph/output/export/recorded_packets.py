@@ -25,10 +25,11 @@ class RecordedPackets(RecordedEvents):
     """Writes the events of a file."""
 
     def __init__(
-        self, original: Original, base_ns: int, pid_of: PidOf, critical: Array, lanes: Mapping[Lane, GraphLane]
-    ) -> None:
-        super().__init__(original, base_ns, pid_of, critical)
-        self._pid, self._lanes = pid_of[original.rank, ""], lanes
+        self, original: Original, base_ns: int, pid_of: PidOf, critical: Array,
+        lanes: Mapping[Lane, GraphLane] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(original, base_ns, pid_of, critical, lanes)
+        self._pid = pid_of[original.rank, ""]
         arrows = original.arrows
         ends, count = np.concatenate((arrows.tail, arrows.head)), len(original.start)
         ids = np.tile(original.rank * IDS_PER_RANK + 1 + np.arange(len(arrows)), 2)
@@ -38,8 +39,6 @@ class RecordedPackets(RecordedEvents):
         self._is_back = np.zeros(count, np.bool_)
         self._is_back[self._back] = True
         self._kept: dict[int, Array] = {}
-        self.not_drawn = 0
-        """Events of phases that are not written in this format."""
 
     def write(self, writer: PacketWriter) -> None:
         """Write all events."""

@@ -150,11 +150,7 @@ class TraceWriter(OutputFile):
     """
 
     def __init__(self, target: str | Path, *, sources: Iterable[TracePath] = ()) -> None:
-        """Open a file.
-
-        Raises:
-            TraceError: the target is one of the sources, or cannot be written.
-        """
+        """Open a file."""
         super().__init__(target, sources=sources)
         self.count = 0
         """Events written so far."""

@@ -61,11 +61,7 @@ _MOMENTS = ("start", "end")
 )  # fmt: skip
 @gives("jobs", {"jobs": JOBS})
 def selection_report(graph: DependencyGraph, text: str, *, count: int) -> Report:
-    """Return the activities that criteria choose, the longest first, and their time by name.
-
-    Raises:
-        HtagraphError: the criteria cannot be read, or nothing meets them.
-    """
+    """Return the activities that criteria choose, the longest first, and their time by name."""
     try:
         given = read_criteria(text)
     except ValueError as error:
@@ -90,12 +86,7 @@ def selection_report(graph: DependencyGraph, text: str, *, count: int) -> Report
 
 
 def read_criteria(text: str) -> dict[str, Any]:
-    """Return the keywords of `DependencyGraph.select` that a text gives.
-
-    Raises:
-        HtagraphError: there is a regular expression among them, whose search may never end.
-        ValueError: it cannot be read.
-    """
+    """Return the keywords of `DependencyGraph.select` that a text gives."""
     given = criteria(text)
     if "regex" in given:
         msg = "regex= is not available here, because searching may take for ever: use globs, such as name=*gemm*"
@@ -115,9 +106,6 @@ def event_report(graph: DependencyGraph, activity: int) -> Report:
 
     Tables: ``activity`` (its row of `call_stack`), ``arguments`` (as recorded), ``inside`` (what encloses it, the
     outermost first), ``waits_for`` and ``waited_for_by`` (a row per edge that ends, or begins, at its start or end).
-
-    Raises:
-        SelectionError: there is no such activity.
     """
     stack = call_stack(graph, activity).reset_index()
     arguments, sentences = _arguments(graph, activity)
