@@ -200,10 +200,10 @@ def compare_report(
     graphs: Sequence[DependencyGraph], table: pd.DataFrame, inputs: Sequence[str], *, top: int = 20
 ) -> Report:
     """Return the report on the result of `htagraph.compare`."""
-    from htagraph.findings.verbs import compare as findings
+    from htagraph.findings.verbs import diff as findings
 
     unlike = _unlike(table).head(top).rename(columns={"change": "occurs"})
     return Report(
         "compare", _of_both(inputs_of, graphs), _of_both(issues_of, graphs), window_us(graphs[1]), {"names": table},
-        findings.sentences(table, inputs), brief={"names": unlike},
+        findings.compare_sentences(table, inputs), brief={"names": unlike},
     )  # fmt: skip
