@@ -26,7 +26,7 @@ def summary(  # noqa: PLR0913, PLR0917 - one argument per option
 ) -> None:  # fmt: skip
     """Where did the time go, what bounds this job, and what to try first?"""
     if scheduler is not None:
-        from htagraph.output.job_report import job_report
+        from htagraph.output.reports.workers import job_report
 
         show(job_report(read_on(scheduler, paths, ranks, steps), top=top), form, output, paths)
         return

@@ -72,7 +72,7 @@ QUESTIONS: Mapping[str, Question] = {
     "stragglers": Question(
         "reports.ranks:stragglers_report",
         "Which rank makes the others wait, for how long, and why it is late.",
-        on_workers="job_report:job_stragglers_report",
+        on_workers="reports.workers:job_stragglers_report",
     ),
     "collectives": Question(
         "reports.ranks:collectives_report",
