@@ -726,7 +726,7 @@ SLOW: dict[str, frozenset[str]] = {
             "test_transfers_that_prevail_suggest_another_network",
         }
     ),
-    "tests/output/test_job_report.py": frozenset(
+    "tests/output/reports/test_workers.py": frozenset(
         {
             "test_its_figures_are_those_of_the_graph_and_nothing_is_missing",
             "test_stragglers_alone_are_those_of_the_summary",
