@@ -149,8 +149,8 @@ class Scanner:
         left_out = self._left_out(base, rows)
         rows[left_out, scan.NAME] = scan.NO_SPAN
         # event by event, while its text is in a cache
-        labels = slice(scan.NAME, scan.THREAD + 1)
-        of_events = self._texts.numbers(base, rows[:, labels].ravel()).reshape(len(rows), -1)
+        labels = np.ascontiguousarray(rows[:, scan.NAME : scan.THREAD + 1])
+        of_events = self._texts.numbers(base, labels.ravel()).reshape(labels.shape)
         names, categories, processes, _ = np.ascontiguousarray(of_events.T)
         tokens = [of_events]
         arguments, odd = self._arguments(padded, _by_column(args))
