@@ -11,9 +11,6 @@ __all__ = ["check_choice", "check_type", "nearest_words", "time_text"]
 
 _MAX_WORDS = 3
 """Words offered; chosen: more of them stop being a hint. Doubled, an error lists up to six."""
-_MIN_SIMILARITY = 0.6
-"""Similarity, 0 to 1, from which a known word is offered: the default of `difflib.get_close_matches`, a chosen value
-that finds one wrong, missing or swapped letter in words of three letters and more. Doubled, nothing is offered."""
 
 
 def nearest_words(word: str, known: Iterable[object]) -> str:
@@ -29,7 +26,7 @@ def nearest_words(word: str, known: Iterable[object]) -> str:
     """
     by_lower = {str(candidate).lower(): str(candidate) for candidate in known}
     lower = word.lower()
-    alike = difflib.get_close_matches(lower, by_lower, n=_MAX_WORDS, cutoff=_MIN_SIMILARITY)
+    alike = difflib.get_close_matches(lower, by_lower, n=_MAX_WORDS)
     longer = [candidate for candidate in by_lower if lower and candidate.startswith(lower) and candidate not in alike]
     words = [repr(by_lower[candidate]) for candidate in [*alike, *longer][:_MAX_WORDS]]
     if not words:

@@ -29,7 +29,7 @@ __all__ = ["Columns"]
 
 RawEvent = Any  # a generated struct, see `decode`
 _LEGACY_CATEGORY = {"CPU functions": "cpu_op", "CUDA functions": "kernel"}
-_ID_LIMIT = 2**63  # ids of flows are int64: what is not below counts as text
+_ID_LIMIT = int(np.iinfo(np.int64).max) + 1  # ids of flows are int64: what is not below counts as text
 
 
 class Columns:

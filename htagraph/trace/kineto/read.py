@@ -45,7 +45,7 @@ _SETTINGS_KEY = "htagraph_profile"  # that of `htagraph.trace.recording.profile`
 _TAIL_BYTES = 1 << 20
 """Bytes at the end of a file in which the keys behind the events are looked for. Chosen: process groups of a large job
 fit; a larger tail costs memory only."""
-_MAX_NS = 2**62
+_MAX_NS = int(np.iinfo(np.int64).max) // 2 + 1
 """ns since 1970: later times (2116) are refused. Half of what int64 holds, so that the sum of two times fits."""
 _YEAR_NS = 365 * 24 * HOUR_NS
 """If all starts are below this, times do not count from 1970. Chosen: no recording takes a year, and none is from

@@ -49,8 +49,6 @@ Doubling it doubles the memory that another kind of JSON file takes before it is
 _MAX_HEADER_TRIES = 16
 """Places at which the events might begin. Chosen: in an undamaged file the first one is right, but for keys of the same
 name inside others. Doubled, hostile files cost twice the time."""
-_SHOWN = 40
-"""Characters of a key that an error shows. Chosen: few keys are longer. Doubled, errors are longer."""
 _MAX_CUTS = 6
 """Cuts of a block that are tried before it is salvaged. Chosen: in an undamaged file a cut fails only if it lies in a
 list of objects; doubling it costs six more failed decodings per damaged block."""
@@ -177,7 +175,7 @@ def _no_events(text: bytes, log: IssueLog) -> Exception:
                 f"{log.file}: the file ends before its events begin; was the job killed while the profiler exported?"
             )
         return NotATraceError(f"{log.file}: not JSON; expected a Kineto trace from torch.profiler")
-    keys = ", ".join(each[:_SHOWN] for each in sorted(root)[:6]) if isinstance(root, dict) else type(root).__name__
+    keys = ", ".join(each[:40] for each in sorted(root)[:6]) if isinstance(root, dict) else type(root).__name__
     if isinstance(root, dict) and {"schema", "nodes"} <= set(root):
         return OtherJsonError(f"{log.file}: a PyTorch execution trace (Chakra host ET), not a Kineto trace")
     lacking = (

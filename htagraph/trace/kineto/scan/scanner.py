@@ -28,7 +28,7 @@ __all__ = [
 _MIN_EVENT_BYTES = 24
 """Bytes per event for which there is room; a text with shorter ones is declined. Chosen: phase and two times take 25.
 Doubled, it saves 50 bytes of memory per event in flight, and declines events of less than 48 bytes."""
-_MIN_ARGUMENT_BYTES = 8
+_MIN_ARGUMENT_BYTES = len('"Addr":1')
 """Bytes per argument for which there is room. The shortest key has four letters, which with quotes, colon and value
 makes 8. Doubled, texts with many short arguments would be declined."""
 _MAX_TEXT_BYTES = int(np.iinfo(np.int32).max)
