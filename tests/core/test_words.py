@@ -12,8 +12,7 @@ _CRITERIA = ["kind", "name", "op", "rank", "stream", "step"]
 
 
 @pytest.mark.parametrize(
-    ("word", "nearest"),
-    [("knd", "kind"), ("nmae", "name"), ("Rank", "rank"), ("steam", "stream"), ("str", "stream")],
+    ("word", "nearest"), [("knd", "kind"), ("nmae", "name"), ("Rank", "rank"), ("steam", "stream"), ("str", "stream")]
 )
 def test_a_typo_is_answered_with_the_word_meant(word: str, nearest: str) -> None:
     assert repr(nearest) in nearest_words(word, _CRITERIA)

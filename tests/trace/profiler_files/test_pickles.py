@@ -92,8 +92,7 @@ scalars = (
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text() | st.binary()
 )
 repeated = st.recursive(
-    scalars,
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(st.integers(), st.integers()),
+    scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(st.integers(), st.integers())
 )
 
 
@@ -109,12 +108,7 @@ def test_flat_tuples_may_be_repeated_and_be_keys() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [
-        PROTOCOL + b"]r" + struct.pack("<I", 2**28 - 1) + b".",
-        b"(lp99999999999\n.",
-        b"]p-1\n.",
-        PROTOCOL + b"]q\xff.",
-    ],
+    [PROTOCOL + b"]r" + struct.pack("<I", 2**28 - 1) + b".", b"(lp99999999999\n.", b"]p-1\n.", PROTOCOL + b"]q\xff."],
 )
 def test_a_memo_index_beyond_the_values_is_refused(data: bytes) -> None:
     with pytest.raises(NotATraceError, match=r"a\.pickle: .*numbers value"):
@@ -231,11 +225,7 @@ class CountedList(list[int]):
 
 
 @given(
-    st.one_of(
-        repeated.map(pickle.dumps),
-        st.binary(max_size=60),
-        repeated.map(lambda value: pickle.dumps(value, 0)),
-    )
+    st.one_of(repeated.map(pickle.dumps), st.binary(max_size=60), repeated.map(lambda value: pickle.dumps(value, 0)))
 )
 def test_compiled_it_finds_the_same(data: bytes) -> None:
     with patch.object(pickles, "_COMPILED_FROM", 0):
