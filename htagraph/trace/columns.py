@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
@@ -215,6 +215,15 @@ class GrowingTable:
     def count(self) -> int:
         """Number of rows so far."""
         return len(self.columns["index"])
+
+    def add_rows(self, columns: Sequence[Array], starts: tuple[Array, Array], durations: tuple[Array, Array]) -> int:
+        """Append rows (index, name, category, lane; both readings of times) and return the number of the first."""
+        first = self.count
+        for name, values in zip(_COLUMN_CODES, columns, strict=False):
+            extend(self.columns[name], values)
+        self.add_times("start", *starts)
+        self.add_times("duration", *durations)
+        return first
 
     def add_times(self, column: str, padded: Array, unpadded: Array) -> None:
         """Append times (ns); if the unpadded reading of their fractions differs, remember the difference."""

@@ -11,6 +11,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.issues import IssueLog
 from htagraph.core.naming import FRAME
 from htagraph.trace.columns import (
+    Column,
     Flows,
     GrowingTable,
     Interner,
@@ -70,6 +71,12 @@ class Columns:
         """Return a flow's id as a number: numbers in range as they are, others from -1 downwards."""
         name = label(value)
         return name if isinstance(name, int) and 0 <= name < _ID_LIMIT else -1 - self._odd_flow_ids[name]
+
+    def store(self, part: GrowingTable, column: Column, rows: Array, values: Array) -> None:
+        """Add an argument's values for some rows, but for the value that stands for none."""
+        if len(rows):
+            has = values != (self.names[""] if column.dtype == "str" else column.missing)
+            part.add_args(column, rows[has], values[has])
 
     def see(self, category: Array, start: Array, duration: Array) -> None:
         """Note the times of complete events, of which some may become no rows."""

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from htagraph.core.arrays import Array
 from htagraph.core.errors import shown
 from htagraph.core.naming import FRAME
-from htagraph.trace.columns import TYPECODES, GrowingTable, extend, label
+from htagraph.trace.columns import TYPECODES, GrowingTable, label
 from htagraph.trace.kineto.collecting import Columns
 from htagraph.trace.kineto.decode import RawEvent, attribute
 from htagraph.trace.kineto.events import (
@@ -95,16 +95,8 @@ def _add_table(into: Columns, part: GrowingTable, position: int, events: Events,
         chosen = [chosen[i] for i in np.flatnonzero(stays).tolist()]
         index, category, lane = index[stays], category[stays], lane[stays]
         starts, durations = ((padded[stays], unpadded[stays]) for padded, unpadded in (starts, durations))
-    first = part.count
-    for column, values in (
-        ("index", index + np.int32(position)),
-        ("name", _name_ids(into, list(map(attrgetter("name"), chosen)))),
-        ("category", category),
-        ("lane", lane),
-    ):
-        extend(part.columns[column], values)
-    part.add_times("start", *starts)
-    part.add_times("duration", *durations)
+    names = _name_ids(into, list(map(attrgetter("name"), chosen)))
+    first = part.add_rows((index + np.int32(position), names, category, lane), starts, durations)
     if chosen:
         _add_args(into, part, first, chosen, category)
         if hasattr(chosen[0].args, call_columns()[0].column.name):
@@ -166,9 +158,7 @@ def _add_args(into: Columns, part: GrowingTable, first: int, events: list[RawEve
             values = list(map(attrgetter(name), args))
             if values.count(bulk.column.missing) == len(values):
                 continue
-            stored = typed(into, values, bulk, of_category)
-            has = stored != (into.names[""] if bulk.column.dtype == "str" else bulk.column.missing)
-            part.add_args(bulk.column, (rows[has] + first).astype(np.int32), stored[has])
+            into.store(part, bulk.column, (rows + first).astype(np.int32), typed(into, values, bulk, of_category))
 
 
 def _add_call_args(into: Columns, part: GrowingTable, first: int, events: list[RawEvent]) -> None:
@@ -215,15 +205,10 @@ def _add_flows(into: Columns, events: list[RawEvent]) -> None:
     if not chosen:
         return
     padded, unpadded = _times(into, [event.ts for event in chosen], "ts")
-    into.flow_parts.append(
-        (
-            np.array([into.flow_id(event.id) for event in chosen], dtype=np.int64),
-            np.array([event.ph == "s" for event in chosen], dtype=np.bool_),
-            _ids(into.lanes, ((event.pid, event.tid) for event in chosen), len(chosen)),
-            padded,
-            unpadded,
-        )
-    )
+    ids = np.array([into.flow_id(event.id) for event in chosen], dtype=np.int64)
+    is_start = np.array([event.ph == "s" for event in chosen], dtype=np.bool_)
+    lanes = _ids(into.lanes, map(attrgetter("pid", "tid"), chosen), len(chosen))
+    into.flow_parts.append((ids, is_start, lanes, padded, unpadded))
 
 
 @cache
