@@ -54,12 +54,9 @@ def test_a_taken_table_has_the_rows_of_a_dense_one(made: tuple[int, list[bool], 
     assert part.arg("bytes").tolist() == [argument.get(row, -7) for row in kept]
 
 
-def test_an_argument_that_no_row_has_is_minus_one() -> None:
-    assert table(3, {}).arg("stream").tolist() == [-1, -1, -1]
-
-
-def test_an_event_ends_its_duration_after_its_start() -> None:
+def test_an_event_ends_its_duration_after_its_start_and_lacks_what_no_row_has() -> None:
     assert table(3, {}).end.tolist() == [0, 3, 6]
+    assert table(3, {}).arg("stream").tolist() == [-1, -1, -1]
 
 
 def test_shifted_flows_differ_in_their_times_only() -> None:
@@ -69,15 +66,11 @@ def test_shifted_flows_differ_in_their_times_only() -> None:
     assert (moved.id is flows.id, moved.is_start is flows.is_start, moved.lane is flows.lane) == (True, True, True)
 
 
-def test_events_are_chosen_by_category(tmp_path: Path) -> None:
+def test_events_are_chosen_by_category_and_read_only(tmp_path: Path) -> None:
     trace = loaded(tmp_path, document(healthy(2)))
     names = np.array(trace.categories)[trace.events.category]
     for wanted in (("kernel",), ("kernel", "cpu_op"), ("absent",), ()):
         assert trace.in_categories(*wanted).tolist() == [name in wanted for name in names]
-
-
-def test_columns_are_read_only(tmp_path: Path) -> None:
-    trace = loaded(tmp_path, document(healthy(2)))
     with pytest.raises(ValueError, match="read-only"):
         trace.events.start[0] = 1
 

@@ -52,7 +52,7 @@ def test_a_files_kind_is_that_of_its_content(kind: str, tmp_path: Path, *, gzipp
     assert kind_of(path) == kind
 
 
-@pytest.mark.parametrize("data", [b"", b"[", b"[1]", b"\x1f\x8b damaged", b"text"])
+@pytest.mark.parametrize("data", [b"", b"[", b"[1]", b'[{"ph"', b"\x1f\x8b damaged", b"text"])
 def test_anything_else_counts_as_a_trace(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(data)
