@@ -10,8 +10,8 @@ import typer
 
 from htagraph.cli.options import Form, Ranks, Top, chosen, emit, read, show
 from htagraph.cli.writing import Comment, Drawn, Output
+from htagraph.core.errors import nearest_words
 from htagraph.core.kinds import CATEGORIES
-from htagraph.core.words import nearest_words
 
 if TYPE_CHECKING:
     from htagraph.output.reports.two_jobs import Limit

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import TraceError
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue, TraceError
 from htagraph.trace.facts import Facts
 from htagraph.trace.remote import TracePath, fingerprint
 

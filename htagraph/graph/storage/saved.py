@@ -19,9 +19,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import GraphError, StoredGraphError, TraceError
-from htagraph.core.issues import Issue
-from htagraph.core.words import check_type
+from htagraph.core.errors import GraphError, Issue, StoredGraphError, TraceError, check_type
 from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import NothingMeetsError, RankError, SelectionError
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue, NothingMeetsError, RankError, SelectionError
 from htagraph.core.kinds import UNCERTAIN, EdgeKind, Provenance
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities, Edges

@@ -16,8 +16,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import TraceError
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import IssueLog, TraceError
 from htagraph.trace.columns import Trace
 from htagraph.trace.kineto.decode import ENVELOPE, event_decoder, event_text_decoder
 from htagraph.trace.kineto.events import Event, canonical_category, parse_event

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import IssueLog
 from htagraph.core.naming import FRAME
 from htagraph.trace.columns import (
     Column,

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import ValidationError
 
-from htagraph.core.errors import DamagedTraceError, NotATraceError, TraceError, shown
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import DamagedTraceError, IssueLog, NotATraceError, TraceError, shown
 from htagraph.trace.columns import Table, Trace
 from htagraph.trace.facts import Device, Facts, Group
 from htagraph.trace.kept import HOUR_NS, Extent, Extents, Frames, Sieve

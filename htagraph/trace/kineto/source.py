@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 
-from htagraph.core.errors import NotATraceError, TraceError
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import IssueLog, NotATraceError, TraceError
 from htagraph.trace.remote import BLOCK_BYTES, RemotePath, TracePath
 
 try:

@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from htagraph.core.errors import DamagedTraceError, NotATraceError, OtherJsonError
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import DamagedTraceError, IssueLog, NotATraceError, OtherJsonError
 from htagraph.trace.kineto.salvage import UNDECODABLE, ends_early, refuse_second_document, salvage, salvage_header
 from htagraph.trace.kineto.source import PIECE_BYTES
 

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Ints
-from htagraph.core.errors import TraceError, shown
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import IssueLog, TraceError, shown
 
 __all__ = [
     "EXACT_FLOAT_US", "SURE_DIGITS", "FractionStyle", "Pair", "PhaseEvent", "completed", "decimal_us", "numbers_to_ns",

@@ -1,4 +1,4 @@
-"""The content of a file (gunzipped if it is gzip), and which kind of profiler file it is."""
+"""The content of a file (gunzipped if it is gzip), which kind of profiler file it is, and compressed bytes in files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 
 from htagraph.core.errors import DamagedTraceError, TraceError
 
-__all__ = ["MAX_BYTES", "MAX_SIZE", "content", "kind_of"]
+__all__ = ["MAX_BYTES", "MAX_SIZE", "content", "inflated", "kind_of"]
 
 MAX_BYTES = 1 << 30
 """Bytes of content of a file that is read as a whole. Chosen: far beyond the snapshots and timelines of jobs. Doubled,
@@ -70,3 +70,20 @@ def kind_of(path: str | Path) -> Literal["snapshot", "timeline", "trace"]:
     if head.startswith(_PICKLE):
         return "snapshot"
     return "timeline" if b"".join(head.split()).startswith(b"[[") else "trace"
+
+
+def inflated(data: bytes, most: int) -> bytes:
+    """Return what zlib compressed.
+
+    It raises a ValueError if they end early or would become more, and a zlib.error if zlib did not compress them.
+
+    Example:
+        >>> inflated(zlib.compress(b"a" * 9), 9)
+        b'aaaaaaaaa'
+    """
+    stream = zlib.decompressobj()
+    raw = stream.decompress(data, most)
+    if not stream.eof:
+        msg = "the bytes end early, or are too many"
+        raise ValueError(msg)
+    return raw

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import DependencyGraph
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue
 from htagraph.graph.storage import saved
 from htagraph.graph.storage.array_file import write_file
 from htagraph.graph.storage.saved import SCHEMA, pack, unpack

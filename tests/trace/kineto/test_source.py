@@ -136,9 +136,7 @@ def test_files_without_content_are_refused(data: bytes, words: str, tmp_path: Pa
         loaded(tmp_path, data)
 
 
-@pytest.mark.parametrize(
-    ("name", "words"), [("none.json", r"none\.json: cannot be read \(No"), ("", "cannot")]
-)
+@pytest.mark.parametrize(("name", "words"), [("none.json", r"none\.json: cannot be read \(No"), ("", "cannot")])
 def test_a_folder_and_a_file_that_is_not_there_are_refused(name: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=words):
         read(tmp_path / name)

@@ -14,8 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
-from htagraph.core.errors import TraceError
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import IssueLog, TraceError
 from htagraph.trace.kineto.times import (
     EXACT_FLOAT_US,
     FractionStyle,
