@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from htagraph.core.errors import HtagraphError, IssueLog, OtherJsonError, RankError, TraceError
-from htagraph.trace.facts import Facts
+from htagraph.trace.columns import Facts
 from htagraph.trace.readers import SUFFIXES, reader_for
 from htagraph.trace.remote import RemotePath, TracePath, is_url, on_disk, path_of
 

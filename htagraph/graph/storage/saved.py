@@ -26,9 +26,8 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.matches import Matches
 from htagraph.graph.storage.array_file import read_file, refuse, write_file
 from htagraph.graph.tree import Tree
-from htagraph.trace.columns import Flows, SparseColumn, Table, Trace
+from htagraph.trace.columns import Device, Facts, Flows, Group, SparseColumn, Table, Trace
 from htagraph.trace.discover import TracePaths, rank_files
-from htagraph.trace.facts import Device, Facts, Group
 from htagraph.trace.remote import RemotePath, TracePath, fingerprint, is_url
 
 __all__ = ["GRAPH_FILE", "SCHEMA", "are_within", "open", "pack", "read_graph", "save", "unpack", "write_graph"]

@@ -11,10 +11,9 @@ import numpy as np
 
 from htagraph.core.arrays import Array
 from htagraph.trace.columns import GrowingTable
-from htagraph.trace.kineto.collecting import Columns
+from htagraph.trace.kineto.collecting import Columns, add_thread_names, fields_of, typed
 from htagraph.trace.kineto.decode import RawEvent, plain_events
 from htagraph.trace.kineto.events import HOST_CALLS, canonical_category
-from htagraph.trace.kineto.from_events import add_thread_names, fields_of, typed
 from htagraph.trace.kineto.scan import events as scan
 from htagraph.trace.kineto.scan.scanner import Block, argument_keys, span_text
 from htagraph.trace.kineto.scan.tokens import NO_TOKEN

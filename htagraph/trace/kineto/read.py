@@ -11,13 +11,11 @@ import numpy as np
 from pydantic import ValidationError
 
 from htagraph.core.errors import DamagedTraceError, IssueLog, NotATraceError, TraceError, shown
-from htagraph.trace.columns import Table, Trace
-from htagraph.trace.facts import Device, Facts, Group
+from htagraph.trace.columns import Device, Facts, Group, Table, Trace
 from htagraph.trace.kept import HOUR_NS, Extent, Extents, Frames, Sieve
-from htagraph.trace.kineto.collecting import Columns
+from htagraph.trace.kineto.collecting import Columns, add_durations, add_events
 from htagraph.trace.kineto.decode import BlockDecoder, event_decoder
 from htagraph.trace.kineto.events import DistributedInfo, Event, Header, parse_event
-from htagraph.trace.kineto.from_events import add_durations, add_events
 from htagraph.trace.kineto.salvage import salvage_header
 from htagraph.trace.kineto.source import SMALL_BYTES, ahead, iter_bytes
 from htagraph.trace.kineto.split import find_events, split

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
-from htagraph.trace.facts import parse_ranks
+from htagraph.trace.columns import parse_ranks
 
 __all__ = [
     "CALL_TEXT", "COMPLETE", "INTEGER", "TEXT", "UNSIGNED", "ActivityArgs", "Address", "Args", "CollectiveArgs",
