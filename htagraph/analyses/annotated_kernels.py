@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from htagraph.core.errors import check_choice
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.tables import Col, Table, described
-from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import annotation_of, names_of
 from htagraph.queries.recorded_events import device_annotations, narrowest

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from htagraph.core.errors import time_text
 from htagraph.core.naming import exact_glob, is_source_frame, short_name
-from htagraph.core.words import time_text
 from htagraph.findings.claim import MIN_PERCENT
 
 if TYPE_CHECKING:

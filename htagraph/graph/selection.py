@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 import numpy as np
 
 from htagraph.core.arrays import Array, Ints, Mask, texts_of
-from htagraph.core.errors import NothingMeetsError, SelectionError
+from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
 from htagraph.core.kinds import ADDED, DEVICE, HOST, KERNELS, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_backward, names_that
-from htagraph.core.words import nearest_words
 from htagraph.graph.activities import BETWEEN
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from htagraph.core.errors import nearest_words
 from htagraph.core.naming import short_name
 from htagraph.core.statistics import MOST
-from htagraph.core.words import nearest_words
 from htagraph.findings.claim import LARGE_SHARE, MIN_PERCENT
 from htagraph.findings.phrases import (
     VISIBLE_PERCENT,

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from htagraph.core.arrays import Array, Ints, Mask, looked_up
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_like
 from htagraph.graph.evidence.calls import Calls

@@ -18,11 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import HtagraphError, NothingMeetsError, SelectionError
-from htagraph.core.inflated import inflated
+from htagraph.core.errors import HtagraphError, NothingMeetsError, SelectionError, check_type
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming
-from htagraph.core.words import check_type
 from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.activities import RankPart
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -40,6 +38,7 @@ from htagraph.queries.skeleton import Skeleton, terminal_skeleton
 from htagraph.queries.time_classes import END, LAST, START, TimeClasses
 from htagraph.queries.weights import NEVER, initial, own_time, weighed
 from htagraph.trace.columns import TEXTS
+from htagraph.trace.profiler_files.files import inflated
 
 __all__ = ["DIGEST_CLASSES", "Criteria", "RankDigest", "digest"]
 

@@ -19,8 +19,7 @@ from htagraph.graph.construction.matching.members import describing
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import work_times
 from htagraph.queries.rank_speed import MIN_SHARE_OF_NAME
-from htagraph.trace.columns import TEXTS, Flows, SparseColumn, Table, Trace
-from htagraph.trace.facts import Facts
+from htagraph.trace.columns import TEXTS, Facts, Flows, SparseColumn, Table, Trace
 
 __all__ = ["ALL_NAMES", "KeptRows", "WorkSums", "header_of", "kept_activities", "kept_rows", "own_tables", "work_sums"]
 
