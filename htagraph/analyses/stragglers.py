@@ -312,14 +312,7 @@ def _most_of_others(table: pd.DataFrame) -> list[float]:
 
 
 def _evidence(row: dict[Any, Any], work: SlowWork, steps: int, most_us: float) -> str:
-    """Return how much longer the rank's steps take, in what, and how long others wait for it, as part of a sentence.
-
-    Args:
-        row: the rank's, of the table.
-        work: what it takes longer for.
-        steps: how many steps were compared.
-        most_us: by how much another rank's steps differ most from its peers', µs.
-    """
+    """Return how much longer the rank's steps take, in what, and how long others wait for it, as part of a sentence."""
     if not row["blamed_us"] and not row["slow"]:
         return "no rank waited for it"
     cost = f"the other ranks wait {time_text(row['blamed_us'])} for it in total"

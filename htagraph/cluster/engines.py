@@ -128,11 +128,7 @@ def _dask(client: Any) -> Engine:  # noqa: ANN401 - a client of distributed
 
 
 def _client_of(address: str) -> Any:  # noqa: ANN401 - a client of distributed
-    """Return a client of the Dask scheduler at an address.
-
-    Raises:
-        HtagraphError: no scheduler answers, or Dask is not installed.
-    """
+    """Return a client of the Dask scheduler at an address."""
     try:
         import distributed
     except ImportError as error:
@@ -167,11 +163,7 @@ def _call(function: Callable[..., T], *given: Any) -> T:  # noqa: ANN401 - the f
 
 
 def _imported_ray() -> Any:  # noqa: ANN401 - the module
-    """Return Ray.
-
-    Raises:
-        HtagraphError: it is not installed.
-    """
+    """Return Ray."""
     try:
         import ray
     except ImportError as error:

@@ -29,22 +29,13 @@ def operator_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArra
 
     A collective on a host thread counts as an operator. Without any operator, it is the innermost annotation or step,
     and -1 without those.
-
-    Args:
-        graph: the job.
-        activities: numbers of activities; -1 gives -1.
     """
     operator = graph.tree.nearest(of_kinds(graph.activities.kind, OPERATORS), activities)
     return np.where(operator >= 0, operator, annotation_of(graph, activities))
 
 
 def annotation_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return the innermost user annotation, steps included, around each activity or its launch; -1 for none.
-
-    Args:
-        graph: the job.
-        activities: numbers of activities; -1 gives -1.
-    """
+    """Return the innermost user annotation, steps included, around each activity or its launch; -1 for none."""
     return graph.tree.nearest(of_kinds(graph.activities.kind, ANNOTATIONS), activities)
 
 
@@ -52,10 +43,6 @@ def module_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[
     """Return the ``nn.Module`` frame around each activity, its launch, or the forward operator that it is backward of.
 
     Where the trace has no such frame (it was recorded without stacks), the innermost annotation; -1 for none.
-
-    Args:
-        graph: the job.
-        activities: numbers of activities; -1 gives -1.
     """
     kind = graph.activities.kind
     is_module = names_that(is_module_frame, graph.names)

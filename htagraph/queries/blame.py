@@ -270,12 +270,6 @@ def _without_what_was_not_recorded(graph: DependencyGraph, waits: Waits, blame: 
 
     Only what no cause explains is taken from its rank, and only where the path to the late arrival leads back to the
     beginning of that recording.
-
-    Args:
-        graph: the job.
-        waits: its waits.
-        blame: all charges.
-        begun: by row of `waits`, the rank at the beginning of whose recording the path begins; -1 for none.
     """
     spans = recordings_of(graph.activities, graph.time)
     if len(spans.rank) < 2 or not (begun >= 0).any():
@@ -355,15 +349,7 @@ def _slower(waits: Waits) -> npt.NDArray[np.int64]:
 
 
 def _charged(graph: DependencyGraph, waits: Waits, keys: Array, excess: Array, where: tuple[Array, Array]) -> Blame:
-    """Return each wait split among its keys (row, rank, cause) by their excess, the rest to the rank that came last.
-
-    Args:
-        graph: the job.
-        waits: its waits.
-        keys: (row of `waits`, rank, cause), one per line.
-        excess: of each key, ns, not negative.
-        where: the depth and the arrival of each key, as `Blame` has them.
-    """
+    """Return each wait split among its keys (row, rank, cause) by their excess, the rest to the rank that came last."""
     charged, given = _split(keys[:, 0], excess, waits.wait)
     rest = np.flatnonzero((waits.wait > given) & (waits.late >= 0))
     some = np.flatnonzero(charged)

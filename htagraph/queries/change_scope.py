@@ -145,11 +145,7 @@ def untraced_gaps(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArr
 
 
 def _refuse_parts_of_paths(criteria: dict[str, Any]) -> None:
-    """Refuse what a critical path calls its waits and pauses where activities are selected.
-
-    Raises:
-        SelectionError: a kind or a category is one of these.
-    """
+    """Refuse what a critical path calls its waits and pauses where activities are selected."""
     for key, words in (("kind", kinds_of(criteria)), ("category", {criteria.get("category")})):
         for word in words & _WAITS_OF_PATHS:
             instead = "; free_dataloader (--free-dataloader) leaves it out" if word == "data_loading" else ""

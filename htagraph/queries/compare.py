@@ -163,12 +163,7 @@ def _of_role(own: Array, work: Array | None) -> Excess:
 
 
 def _by_pace(of_role: Excess, paces: Sequence[Array]) -> Excess:
-    """Return the excess, with the rank as slow whose pace is slower than its peers', if its steps agree.
-
-    Args:
-        of_role: the excess of some ranks, none of them slow.
-        paces: time by rank and batch, relative to the ranks' mean, of one kind of work each.
-    """
+    """Return the excess, with the rank as slow whose pace is slower than its peers', if its steps agree."""
     for pace in paces:
         if pace.shape[1] < 2 or np.isnan(of_role.excess).any():
             continue
@@ -269,12 +264,6 @@ def _more_than_chance(times: Array, typical: Array, errors: Array, at: int, floo
 def _needed_among_few(rest: Array, errors: Array, error: float, freedom: float) -> float:
     """Return by how much a rank must exceed the mean of few others: their differences that errors explain count once.
 
-    Args:
-        rest: the other ranks' typical differences.
-        errors: their standard errors.
-        error: the standard error of the rank's own.
-        freedom: degrees of freedom of the errors.
-
     The degrees of freedom of the sum are Welch's and Satterthwaite's.
     """
     count = len(rest)
@@ -286,10 +275,6 @@ def _needed_among_few(rest: Array, errors: Array, error: float, freedom: float) 
 
 def slow_steps(differences: Array, floor: float) -> tuple[int, npt.NDArray[np.bool_]]:
     """Return (the row of the rank that is slow in some steps, or -1; in which steps).
-
-    Args:
-        differences: by rank and step: the own time beyond the median of the other ranks', ns.
-        floor: the least deviation, ns.
 
     Example:
         >>> held_up = np.zeros((4, 10))

@@ -89,12 +89,7 @@ def bandwidth_changes(graph: DependencyGraph) -> pd.DataFrame:
 
 
 def lasting_us(changes: pd.DataFrame, keys: list[str]) -> pd.Series[float]:
-    """Return how long the value of each row lasts, µs: until the next row of its counter; 0 for the counter's last row.
-
-    Args:
-        changes: what `queue_changes` or `bandwidth_changes` gave.
-        keys: columns that identify a counter.
-    """
+    """Return how long the value of each row lasts, µs: until the next row of the same `keys`; 0 for the last row."""
     return (-changes.groupby(keys)["time_us"].diff(-1)).fillna(0.0)
 
 

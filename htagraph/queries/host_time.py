@@ -67,10 +67,6 @@ as long, while calls that sometimes wait differ by ten. Doubled, functions that 
 def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
     """Return what the host did on a critical path, by what ran and where, the most time first.
 
-    Args:
-        path: the critical path.
-        count: how many rows at most.
-
     Returns:
         One row per rank, activity's name and place: {columns}.
 
@@ -96,10 +92,6 @@ def late_reason(graph: DependencyGraph, rank: int) -> str:
     """Return what the host of a rank does most while its device waits for a launch; one of `LATE_REASONS`, "" for none.
 
     Each wait is explained by the path to the kernel that ends it: what had to end before it could begin.
-
-    Args:
-        graph: the job.
-        rank: the rank.
 
     Example:
         >>> import htagraph as hg

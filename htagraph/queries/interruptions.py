@@ -104,9 +104,6 @@ def interrupted(graph: DependencyGraph) -> Interruptions:
     the time, and not all in the first of several steps. Of a recording of one step of one rank, only operators and
     calls count that occur twenty times; without a device, which leaves the work to the operators, none.
 
-    Args:
-        graph: the job.
-
     Example:
         >>> import htagraph as hg
         >>> len(interrupted(hg.load("data/demo")))
@@ -127,13 +124,7 @@ def interrupted(graph: DependencyGraph) -> Interruptions:
 
 
 def places_of(graph: DependencyGraph, owner: Array, vertex: Array) -> npt.NDArray[np.int64]:
-    """Return a number for the name of each stretch's activity, or of what comes after code that no event covers.
-
-    Args:
-        graph: the job.
-        owner: the activity whose own time each stretch is, -1 for none.
-        vertex: the moment at which each ended.
-    """
+    """Return a number for the name of each stretch's activity, or of what comes after code that no event covers."""
     name = graph.activities.name
     return np.where(owner >= 0, name[owner], len(graph.names) + name[vertex >> 1]).astype(np.int64)
 
@@ -146,9 +137,6 @@ def interruption_time(graph: DependencyGraph) -> OwnTime:
     launched: from within the interruption until the kernel or copy started, if it did so as the interruption ended,
     give or take the usual time of the call. What started earlier was launched before the interruption, and of what
     started later, something else held it up.
-
-    Args:
-        graph: the job.
 
     Example:
         >>> import htagraph as hg
@@ -184,10 +172,6 @@ class InterruptedRanks:
 
 def interrupted_ranks(graph: DependencyGraph, found: Interruptions) -> InterruptedRanks:
     """Return how much of their time ranks are interrupted, and whether in turn or together.
-
-    Args:
-        graph: the job.
-        found: its interruptions.
 
     Example:
         >>> import htagraph as hg

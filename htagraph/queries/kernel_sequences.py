@@ -76,15 +76,7 @@ def named(graph: DependencyGraph, matches: Callable[[str], bool]) -> Array:
 
 
 def containing(graph: DependencyGraph, text: str) -> Array:
-    """Return which activities are operators, annotations or Python frames with a text in their name, or named so.
-
-    Args:
-        graph: the job.
-        text: a part of the name, or a glob of all of it.
-
-    Raises:
-        TypeError: it is no text.
-    """
+    """Return which activities are operators, annotations or Python frames with a text in their name, or named so."""
     if not isinstance(text, str):
         msg = f"operator={text!r}: give a text in the name of an operator, annotation or Python frame, or a glob"
         raise TypeError(msg)
@@ -93,16 +85,9 @@ def containing(graph: DependencyGraph, text: str) -> Array:
 
 
 def sequences_below(graph: DependencyGraph, root: Array, above: Array, min_length: int) -> Sequences:
-    """Return the sequences of device work inside activities, for those with at least `min_length` kernels and copies.
+    """Return the sequences of device work inside activities (`root`, ascending, none inside another).
 
-    Args:
-        graph: the job.
-        root: activities, ascending, none of which is inside another.
-        above: the parent of every activity, -1 for none.
-        min_length: the smallest number of kernels and copies.
-
-    Raises:
-        TypeError: the length is no whole number.
+    Activities with fewer than `min_length` kernels and copies are left out; `above` is the parent of every activity.
     """
     if not isinstance(min_length, int | np.integer):
         msg = f"min_length={min_length!r}: give a whole number"
@@ -118,13 +103,7 @@ def sequences_below(graph: DependencyGraph, root: Array, above: Array, min_lengt
 
 
 def work_below(graph: DependencyGraph, above: Array, roots: Array) -> tuple[Array, Array]:
-    """Return (device work inside some activities, the innermost of them around each kernel or copy).
-
-    Args:
-        graph: the job.
-        above: the parent of every activity, -1 for none.
-        roots: numbers of activities.
-    """
+    """Return (device work inside some activities, the innermost of them around each kernel or copy)."""
     acts = graph.activities
     wanted = np.zeros(len(acts), np.bool_)
     wanted[roots] = True

@@ -339,13 +339,7 @@ class Way:
 
 
 def ways_beside(path: CriticalPath, count: int, least: int = 0) -> list[Way]:
-    """Return at most `count` near-critical paths with at least `least` ns of work, least slack first.
-
-    Args:
-        path: the critical path.
-        count: how many at most.
-        least: the least work on a path that counts, ns; paths without any never do.
-    """
+    """Return at most `count` near-critical paths with at least `least` ns of work, least slack first."""
     from htagraph.core import traverse
 
     graph, edges, (start, end) = path.graph, path.graph.edges, path.window

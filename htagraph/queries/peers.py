@@ -127,9 +127,6 @@ def rank_roles(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArr
     than those between; where all ranks send and receive as much in a step, in a ring or all to all, they are no stages
     but do the same work. A rank that lacks much of what the others of its role do runs something else, and has a role
     of its own.
-
-    Args:
-        graph: the job.
     """
     return roles_among(graph, partial(_counts, graph))
 
@@ -181,14 +178,7 @@ def _places(graph: DependencyGraph, *, by_rank: bool) -> tuple[Array, Array, Arr
 
 
 def _match_lanes(of_rank: Array, known: Array, stream: Array, role: Array) -> None:
-    """Write into `role` the roles that a rank's lanes have most in common with, each role once.
-
-    Args:
-        of_rank: lane, name and count, by lane and name.
-        known: role, name, count and lane of the ranks before, each name of a role once.
-        stream: of each lane.
-        role: of each lane; -1 for those without one.
-    """
+    """Write into `role` the roles that a rank's lanes have most in common with, each role once."""
     known = known[:, np.argsort(known[1], kind="stable")]
     first, last = (np.searchsorted(known[1], of_rank[1], side=side) for side in ("left", "right"))
     mine = np.repeat(np.arange(len(first)), last - first)

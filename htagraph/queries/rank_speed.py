@@ -88,11 +88,7 @@ class SlowRanks(Excess):
 
 @once
 def slow_ranks(graph: DependencyGraph) -> SlowRanks:
-    """Return how much longer each rank takes for its steps than the ranks of its role do, and whether by chance.
-
-    Args:
-        graph: the job.
-    """
+    """Return how much longer each rank takes for its steps than the ranks of its role do, and whether by chance."""
     peer = peers(graph)
 
     def paces(rows: Array) -> list[Array]:
@@ -105,14 +101,7 @@ def slow_ranks(graph: DependencyGraph) -> SlowRanks:
 
 
 def slow_among(times: OwnSteps, of_ranks: tuple[Array, Array], paces: Paces | None, speed_of: SpeedOf) -> SlowRanks:
-    """Return what `slow_ranks` does, of a job whose work is compared elsewhere.
-
-    Args:
-        times: how long each rank takes for each step by itself.
-        of_ranks: the role and the pipeline of each rank (`rank_roles`).
-        paces: compares single activities of ranks; None where there are none.
-        speed_of: compares stages of a pipeline.
-    """
+    """Return what `slow_ranks` does, of a job whose work is compared elsewhere."""
     roles, pipeline = of_ranks
     whole = compare(times.own, roles, work=times.work, paces=paces)
     stages: dict[int, Speed] = {}
@@ -153,12 +142,6 @@ def rank_speed(graph: DependencyGraph, ranks: Array, steps: Array, *, device: bo
 
     Each name's mean time is divided by the median of the ranks; the smallest of these ratios, times the time that ranks
     usually spend in these names in a step, is the rank's value. NaN where too few names are common.
-
-    Args:
-        graph: the job.
-        ranks: the ranks to compare, as positions in `graph.ranks`.
-        steps: the numbers of the steps, ascending.
-        device: True to compare kernels, False to compare the self times of operators.
     """
     step_of = graph.activities.step
     out = np.full((len(ranks), len(steps)), np.nan)
@@ -200,12 +183,6 @@ def rank_pace(graph: DependencyGraph, ranks: Array, peer: Array, *, device: bool
     """Return how long some ranks take for their work, by rank and batch, relative to the mean of these ranks.
 
     Of a batch it is the mean of its activities, weighted by the root of their times.
-
-    Args:
-        graph: the job.
-        ranks: the ranks to compare, as positions in `graph.ranks`.
-        peer: of each activity the group of its peers on other ranks (`queries.peers`).
-        device: True to compare kernels, False to compare the self times of operators.
 
     Returns:
         Ratios in the order of time; a column per batch, none where the ranks share too little work.
@@ -264,9 +241,6 @@ def slow_stage(graph: DependencyGraph) -> SlowStage | None:
 
     Ranks that send to each other one by one are stages (`rank_roles`). A job has a stage of each number in every
     pipeline; these do the same work and are compared with the other numbers together.
-
-    Args:
-        graph: the job.
 
     Example:
         >>> import htagraph as hg

@@ -69,12 +69,6 @@ def narrowest(start: Array, end: Array, over_start: Array, over_end: Array) -> n
 
     Intervals are half-open. An empty interval counts as the ns at which it starts; empty others overlap nothing.
 
-    Args:
-        start: the start of each interval.
-        end: the end of each interval.
-        over_start: the starts of the others.
-        over_end: the ends of the others.
-
     Example:
         >>> import numpy as np
         >>> narrowest(np.array([2, 9]), np.array([5, 9]), np.array([0, 4]), np.array([10, 8])).tolist()
@@ -103,10 +97,6 @@ def counter_ranges(graph: DependencyGraph, rank: int) -> pd.DataFrame:
 
     CUPTI's range profiler runs one kernel at a time, so the n-th range belongs to the n-th launch. Where the numbers of
     launches and ranges differ, no range has a launch.
-
-    Args:
-        graph: the job.
-        rank: one of its ranks.
 
     Returns:
         ``range`` (int64: position in the file's events), ``kernel`` (str), ``launch`` (int64: activity, -1 for none),

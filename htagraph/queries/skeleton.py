@@ -82,14 +82,7 @@ def contract(
 def terminal_skeleton(
     job: DependencyGraph | State, classes: Classes | None = None, *, most: int | None = None, keep: Array | None = None
 ) -> Skeleton:
-    """Return what `contract` does, without the steps of the job and the members of its collectives.
-
-    Args:
-        job: as in `contract`.
-        classes: as in `contract`.
-        most: as in `contract`.
-        keep: as in `contract`.
-    """
+    """Return what `contract` does, without the steps of the job and the members of its collectives."""
     state = state_of(job)
     terminal = _terminals(state.graph)
     terminal[np.zeros(0, np.int64) if keep is None else keep] = True
@@ -97,12 +90,7 @@ def terminal_skeleton(
 
 
 def skeleton_of(paths: WeightedPaths, graph: DependencyGraph) -> Skeleton:
-    """Return the skeleton of dependencies that are already divided into classes, with steps but without collectives.
-
-    Args:
-        paths: the dependencies, such as those of another reading of the recording.
-        graph: the graph whose vertices they connect.
-    """
+    """Return the skeleton of dependencies that are already divided into classes, with steps but without collectives."""
     return replace(_contracted(paths, _terminals(graph)), steps=graph.step_spans)
 
 
@@ -373,9 +361,6 @@ def expand(
 
     Returns:
         Vertices of the graph: 2 i is the start of activity i, 2 i + 1 its end. The beginning of the job is left out.
-
-    Raises:
-        SelectionError: the skeleton is of another job.
 
     Example:
         >>> import htagraph as hg

@@ -73,11 +73,7 @@ def to_bytes(skeleton: Skeleton) -> bytes:
 
 
 def from_bytes(data: bytes) -> Skeleton:
-    """Return the skeleton that `to_bytes` wrote.
-
-    Raises:
-        HtagraphError: these are no bytes of a skeleton, or of another version of this format.
-    """
+    """Return the skeleton that `to_bytes` wrote."""
     try:
         return _read(_Numbers(_unpacked(inflated(data, _MAX_BYTES))))
     except (zlib.error, ValueError, IndexError, KeyError, TypeError) as error:

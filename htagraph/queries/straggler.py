@@ -71,10 +71,6 @@ class Straggler:
 def straggler_of(graph: DependencyGraph, slow: SlowRanks | None = None) -> Straggler:
     """Return which rank holds up the others.
 
-    Args:
-        graph: the job.
-        slow: result of `slow_ranks`, where it is known already.
-
     Example:
         >>> import htagraph as hg
         >>> straggler_of(hg.load("data/demo")).rank
@@ -95,13 +91,7 @@ def charges_of(graph: DependencyGraph, blame: Blame) -> npt.NDArray[np.int64]:
 
 
 def waits_by_rank(graph: DependencyGraph, by_cause: Array, slow: SlowRanks) -> dict[str, Array]:
-    """Return columns with a row per rank that every table of stragglers has; they are documented at `hg.stragglers`.
-
-    Args:
-        graph: the job.
-        by_cause: the waiting charged to each rank by cause (`charges_of`), ns.
-        slow: how much longer its ranks take for their steps.
-    """
+    """Return columns with a row per rank that every table of stragglers has; they are documented at `hg.stragglers`."""
     waits, ranks, blamed = graph.waits, np.array(graph.ranks, np.int64), by_cause.sum(axis=1)
     total, own = int(waits.wait.sum()), np.zeros(len(ranks), np.int64)
     np.add.at(own, np.searchsorted(ranks, waits.rank), waits.wait)
@@ -120,11 +110,6 @@ def straggler_among(graph: DependencyGraph, slow: SlowRanks, blame: Blame) -> St
     """Return which rank is slower than its peers by more than chance, if no other is charged more beyond its own.
 
     Somebody must wait for it, unless nobody can be charged for any wait.
-
-    Args:
-        graph: the job.
-        slow: how much longer its ranks take for their steps.
-        blame: what they are charged.
     """
     return named_among(graph, slow, blame, partial(_saved_ns, graph), lambda at: _alone_ns(graph, at, slow))
 
@@ -182,14 +167,7 @@ class SlowWork:
 
 
 def slow_work(graph: DependencyGraph, chains: Chains, blame: Blame, causes: Array) -> list[SlowWork]:
-    """Return, for each rank, the activities that explain most of its lateness.
-
-    Args:
-        graph: the job.
-        chains: its chains.
-        blame: the charges.
-        causes: the cause of each rank, an index into `CAUSES`.
-    """
+    """Return, for each rank, the activities that explain most of its lateness."""
     path_vertices = _path_vertices(graph, chains, blame)
     none = np.zeros(0, np.int64)
     return [
@@ -238,15 +216,7 @@ class Difference:
 
 
 def rank_differences(graph: DependencyGraph, own: Array, rank: int, peers: Array, top: int = 3) -> list[Difference]:
-    """Return what takes more time on a rank than on each of its peers, the largest difference first.
-
-    Args:
-        graph: the job.
-        own: own time of each activity, ns (`queries.blame.Chains.own`).
-        rank: the rank.
-        peers: the ranks that it is compared with.
-        top: how many at most.
-    """
+    """Return what takes more time on a rank than on each of its peers, the largest difference first."""
     acts, names = graph.activities, len(graph.names)
     everyone = np.array([rank, *peers])
     place = np.full(int(max(graph.ranks)) + 2, -1)
@@ -276,13 +246,7 @@ def rank_differences(graph: DependencyGraph, own: Array, rank: int, peers: Array
 
 
 def alone_work(graph: DependencyGraph, own: Array, rank: int) -> tuple[int, float]:
-    """Return (how many operators and kernels a rank has beyond those of every other, their own time in µs).
-
-    Args:
-        graph: the job.
-        own: own time of each activity, ns (`queries.blame.Chains.own`).
-        rank: the rank.
-    """
+    """Return (how many operators and kernels a rank has beyond those of every other, their own time in µs)."""
     rows = _without_peers(graph, rank)
     return len(rows), float(own[rows].sum()) / 1000
 

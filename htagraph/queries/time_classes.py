@@ -98,15 +98,7 @@ class TimeClasses:
         return Fraction(factor).limit_denominator(_MAX_DENOMINATOR)
 
     def refuse_overflow(self, longest: Sequence[int], numerators: npt.NDArray[np.int64]) -> None:
-        """Raise an error if times may not fit into 64 bits.
-
-        Args:
-            longest: of each component, the weight of its heaviest path, ns.
-            numerators: result of the method of that name.
-
-        Raises:
-            ChangeError: they may not.
-        """
+        """Raise an error if times may not fit into 64 bits."""
         if sum(length * times for length, times in zip(longest, numerators.tolist(), strict=True)) > _MAX_TIME:
             msg = "these factors make the job too long to be computed exactly: give smaller ones, or fewer decimals"
             raise ChangeError(msg)
@@ -145,11 +137,7 @@ class Parts:
         self.mask[rows] |= np.int64(1) << number
 
     def switch(self, before: Array, after: Array, number: int) -> None:
-        """Let some numbers be others where the factor of a class is 0.
-
-        Raises:
-            SelectionError: of a number that another class multiplies, something else than all or nothing would be left.
-        """
+        """Let some numbers be others where the factor of a class is 0."""
         there, then = before > NEVER, after > NEVER
         gone, come, other = (np.flatnonzero(rows) for rows in (there & ~then, ~there & then, there & then))
         self.rest[gone] -= SWITCHED_OFF
@@ -207,11 +195,7 @@ class ClassParts:
 
 
 def class_parts(state: State, classes: Classes) -> ClassParts:
-    """Return which part of a state's weights belongs to which classes.
-
-    Raises:
-        SelectionError: nothing meets the criteria of a class, or two classes cannot be combined.
-    """
+    """Return which part of a state's weights belongs to which classes."""
     states = {number: what for number, what in enumerate(classes.values()) if isinstance(what, State)}
     graph = state.graph
     if any(each.graph.vertex_count != graph.vertex_count for each in states.values()):
@@ -295,16 +279,7 @@ def state_of(job: DependencyGraph | State) -> State:
 
 
 def paths_of(job: DependencyGraph | State, classes: Classes | None = None, most: int | None = None) -> WeightedPaths:
-    """Return the dependencies of a job as one DAG with classed weights.
-
-    Args:
-        job: the graph, or a state of it.
-        classes: by name, whose time a factor multiplies.
-        most: the largest factor of each class; any if None.
-
-    Raises:
-        SelectionError: nothing meets the criteria of a class, or two classes cannot be combined.
-    """
+    """Return the dependencies of a job as one DAG with classed weights."""
     state, classes = state_of(job), classes or {}
     _refuse_many(classes)
     return paths_of_parts(state, class_parts(state, classes), tuple(classes), most)
@@ -318,9 +293,6 @@ def paths_of_parts(state: State, parts: ClassParts, names: tuple[str, ...], most
         parts: which part of them belongs to which classes; edges behind those of the state's graph are added ones.
         names: those of the classes.
         most: the largest factor of each class; any if None.
-
-    Raises:
-        SelectionError: there are too many classes, or the edges have a cycle.
     """
     _refuse_many(names)
     limits = tuple(1 if switch else UNBOUNDED if most is None else int(most) for switch in parts.switches)
@@ -429,9 +401,6 @@ def replay_with_factors(job: DependencyGraph | State, classes: Classes, factors:
         job: the graph, or a state of it.
         classes: by name, the criteria of a selection or a state.
         factors: by name, the factor; 1 where a class is not named.
-
-    Raises:
-        SelectionError: there is no such class, or nothing meets the criteria of one.
 
     Example:
         >>> import htagraph as hg

@@ -89,10 +89,6 @@ def align(before: DependencyGraph, after: DependencyGraph) -> Alignment:
     nothing, nor are frames of Python functions, whose names hold line numbers. Device work of a name that only one of
     the jobs has is paired under each path: by likeness of names, and under an operator the only one left of each job
     with the other's, if both are launched equally often in it.
-
-    Args:
-        before: a job.
-        after: another.
     """
     rows = _Rows.of(before, after)
     label = rows.label

@@ -61,9 +61,6 @@ def chance_us(parts: tuple[Part, Part]) -> float:
     """Return by how much the mean step times may differ by chance, µs, as steps of one job differ; 0 if unknown.
 
     That is Student's limit for the difference of two means, from the spread of the steps of each job.
-
-    Args:
-        parts: the compared part of each job.
     """
     times = [step_times_ns(part) for part in parts]
     if min(len(each) for each in times) < 2:
@@ -96,19 +93,7 @@ def step_times_ns(part: Part) -> npt.NDArray[np.float64]:
 def parts_of(
     before: DependencyGraph, after: DependencyGraph, steps: IntSelector, steps_after: IntSelector, ranks: IntSelector
 ) -> tuple[Part, Part]:
-    """Return the compared part of each job: the chosen steps, or all; whole jobs if one of them has no steps.
-
-    Args:
-        before: a job.
-        after: another.
-        steps: the steps of both, or of the job before.
-        steps_after: those of the job after, None for the same as before.
-        ranks: the ranks of both; None for all.
-
-    Raises:
-        SelectionError: a step or rank that the graph does not have, or no step.
-        TypeError: a job is no graph.
-    """
+    """Return the compared part of each job: the chosen steps, or all; whole jobs if one of them has no steps."""
     for which, graph in (("before", before), ("after", after)):
         if not isinstance(graph, DependencyGraph):
             msg = f"the job {which} is a {type(graph).__name__}, not a DependencyGraph: load it with htagraph.load"

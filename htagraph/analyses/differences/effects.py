@@ -106,12 +106,7 @@ class Effects:
         return not change or self._alone_us(change) / abs(change) >= _MIN_EXPLAINED_SHARE
 
     def _alone_us(self, change: float, least: float = 0.0) -> float:
-        """Return how much of a change the rows explain one by one, µs; together they may explain more, as waits do.
-
-        Args:
-            change: its direction.
-            least: share of its own time by which a row must have changed to count, on average or on one rank.
-        """
+        """Return how much of a change the rows explain one by one, µs; together they may explain more, as waits do."""
         rows = [dict(zip(TABLE.types, row, strict=True)) for row in self.rows]
         return float(sum(
             max(0.0, np.sign(change) * row["effect_us"]) for row in rows

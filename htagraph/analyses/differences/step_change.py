@@ -62,12 +62,7 @@ class StepChange:
         return self.is_known and abs(self.percent) <= self.plus_minus_percent
 
     def fails(self, *, longer: bool, strict: bool) -> bool:
-        """Return whether a gate fails: steps are longer than allowed by more than noise, or nothing was recorded.
-
-        Args:
-            longer: whether the mean step is longer than the gate allows.
-            strict: also fail where there are too few steps to tell.
-        """
+        """Return whether a gate fails: steps are longer than allowed by more than noise, or nothing was recorded."""
         if self.is_empty or not self.is_known:
             return self.is_empty or strict
         return longer and not self.is_noise
@@ -120,14 +115,7 @@ def _is_any_empty(recordings: Sequence[DependencyGraph]) -> bool:
 def change_of_runs(
     result: Diff, before: Sequence[DependencyGraph], after: Sequence[DependencyGraph], *, ranks: IntSelector = None
 ) -> StepChange:
-    """Return the change of the steps that a diff compares, in all runs; of single runs, with the mean of the diff.
-
-    Args:
-        result: the difference of one of the runs before and one of those after.
-        before: all runs before.
-        after: all runs after.
-        ranks: the ranks of the diff.
-    """
+    """Return the change of the steps that a diff compares, in all runs; of single runs, with the mean of the diff."""
     if not (result.parts[0].steps and result.parts[1].steps):
         none = np.zeros(0)
         change = change_of_times([none], [none])
@@ -154,10 +142,6 @@ def change_of_times(before: Sequence[npt.NDArray[np.float64]], after: Sequence[n
 
     Runs are clusters: the variance of a side's mean is that of the means of its runs, or that of its steps and what
     runs are known to differ by, whichever is larger. The interval is Student's for two means of unequal variance.
-
-    Args:
-        before: step times of each run before.
-        after: likewise after.
 
     Example:
         >>> import numpy as np

@@ -71,12 +71,6 @@ def polled(graph: DependencyGraph, whose: Array, begin: Array, end: Array) -> np
     A loop that asks a device again and again whether it is done, by ``cudaEventQuery`` or ``cudaStreamQuery``, waits
     for it: the number of its rounds is how long the device takes. It ends when device work of the rank does, between
     the last two queries.
-
-    Args:
-        graph: the job.
-        whose: the activity of each piece.
-        begin: when each begins, ns on the common clock.
-        end: when it ends.
     """
     acts, time = graph.activities, graph.time
     waits = np.full(len(whose), -1, np.int64)

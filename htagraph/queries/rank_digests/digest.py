@@ -214,14 +214,7 @@ def _all_classes(classes: TimeClasses, criteria: Criteria, present: list[str]) -
 
 
 def _numbered(graph: DependencyGraph, acts: Activities, rows: Array, vertex: Array) -> tuple[Activities, Array]:
-    """Return (the activities, with points and the span of the recording behind them; the number of each vertex there).
-
-    Args:
-        graph: the graph of the rank.
-        acts: the activities that are kept.
-        rows: their rows in the graph.
-        vertex: vertices of a skeleton of the graph.
-    """
+    """Return (the activities, then points and the span of the recording; the number of each vertex there)."""
     at = np.minimum(np.searchsorted(rows, vertex >> 1), max(len(rows) - 1, 0))
     known = (rows[at] == vertex >> 1) if len(rows) else np.zeros(len(vertex), np.bool_)
     points = np.flatnonzero(~known & (vertex >= 0))

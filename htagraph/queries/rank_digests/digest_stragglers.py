@@ -69,13 +69,7 @@ class RankStragglers:
 
 
 def digest_stragglers(graph: DependencyGraph, sums: Sequence[WorkSums], saved_ns: SavedBy) -> RankStragglers:
-    """Return which rank of a joined job makes the others wait in collectives, and how much.
-
-    Args:
-        graph: the graph of the joined job.
-        sums: by rank, its work by name.
-        saved_ns: by how much the job is shorter if kinds of work of a rank take a multiple of their time.
-    """
+    """Return which rank of a joined job makes the others wait in collectives, and how much."""
     waits = graph.waits
     roles = roles_among(graph, partial(counts_of, sums))
     slow = slow_among(own_steps(graph), roles, None, partial(speed_among, sums))
@@ -134,12 +128,7 @@ def _causes(slow: SlowRanks, sums: Sequence[WorkSums]) -> list[str]:
 
 
 def counts_of(sums: Sequence[WorkSums], places: Array) -> npt.NDArray[np.float64]:
-    """Return how many operators of each name some ranks have in a step, a row per rank.
-
-    Args:
-        sums: by rank, its work by name.
-        places: the positions of these ranks.
-    """
+    """Return how many operators of each name some ranks have in a step, a row per rank."""
     some = [sums[place] for place in places.tolist()]
     names = np.unique(np.concatenate([each.program for each in some]))
     counts = np.zeros((len(some), len(names)))
@@ -149,14 +138,7 @@ def counts_of(sums: Sequence[WorkSums], places: Array) -> npt.NDArray[np.float64
 
 
 def speed_among(sums: Sequence[WorkSums], places: Array, steps: Array, device: bool) -> npt.NDArray[np.float64]:  # noqa: FBT001 - a `SpeedOf`
-    """Return what `rank_speed` does: how long some ranks take for the same work, by rank and step, ns.
-
-    Args:
-        sums: by rank, its work by name.
-        places: the positions of these ranks.
-        steps: the numbers of the steps, ascending.
-        device: True to compare kernels, False to compare operators.
-    """
+    """Return what `rank_speed` does: how long some ranks take for the same work, by rank and step, ns."""
     parts = []
     for row, place in enumerate(places.tolist()):
         each = sums[place]
@@ -184,11 +166,6 @@ def alone_ns(sums: Sequence[WorkSums], at: int, steps: Array) -> float:
     """Return how long a rank works in a step on what no other rank does, ns: median over steps, of the larger side.
 
     Of each name, as many calls are its own as it has more than every other rank.
-
-    Args:
-        sums: by rank, its work by name.
-        at: the position of the rank.
-        steps: the steps in which it is slow.
     """
     own = sums[at]
     most: dict[tuple[int, int, int], int] = {}
@@ -207,14 +184,7 @@ def alone_ns(sums: Sequence[WorkSums], at: int, steps: Array) -> float:
 
 
 def excess_by_side(sums: Sequence[WorkSums], at: int, peers: Array, steps: Array) -> tuple[float, float]:
-    """Return by how much a rank's (kernels, operators) take longer in a step than its peers', ns: median over steps.
-
-    Args:
-        sums: by rank, its work by name.
-        at: the position of the rank.
-        peers: the positions of those that it is compared with.
-        steps: the steps to look at.
-    """
+    """Return by how much a rank's (kernels, operators) take longer in a step than its peers', ns: median over steps."""
     out = []
     for side in (1, 0):
         times = np.full((1 + len(peers), len(steps)), np.nan)

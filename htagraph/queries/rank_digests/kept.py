@@ -50,12 +50,7 @@ class KeptRows(NamedTuple):
 
 
 def kept_rows(graph: DependencyGraph, naming: Naming) -> KeptRows:
-    """Return which activities of a rank the joined job needs.
-
-    Args:
-        graph: the graph of one rank.
-        naming: what names mean.
-    """
+    """Return which activities of a rank the joined job needs."""
     acts, edges = graph.activities, graph.edges
     talks = np.isin(acts.kind, COMMUNICATION)
     bodies = np.flatnonzero((edges.kind == EdgeKind.BODY) & talks[edges.activity] & (edges.activity >= 0))
@@ -115,10 +110,6 @@ def kept_activities(graph: DependencyGraph, rows: Array) -> Activities:
     """Return some activities of a rank: names and lanes are those of the graph, and the nearest kept one encloses.
 
     What an operator says about the communication that it launches becomes an argument of that.
-
-    Args:
-        graph: the graph of one rank.
-        rows: the rows to keep, ascending.
     """
     acts = graph.activities
     kept = np.zeros(len(acts), np.bool_)
@@ -156,13 +147,7 @@ def _argument(acts: Activities, name: str, rows: Array) -> SparseColumn | None:
 def own_tables(
     acts: Activities, names: tuple[str, ...], lanes: tuple[Lane, ...]
 ) -> tuple[tuple[str, ...], tuple[Lane, ...], Activities]:
-    """Return only the names and lanes that some activities use, and the activities numbered accordingly.
-
-    Args:
-        acts: the activities.
-        names: the texts that their columns number.
-        lanes: the lanes that they number.
-    """
+    """Return only the names and lanes that some activities use, and the activities numbered accordingly."""
     texts = [acts.name, acts.category, *(column.values for name, column in acts.args.items() if name in TEXTS)]
     codes = np.unique(np.concatenate(texts))
     codes = codes[codes >= 0]
@@ -183,11 +168,7 @@ def own_tables(
 
 
 def header_of(graph: DependencyGraph) -> Trace:
-    """Return what the file of a rank says about its host, devices and process groups, without any events.
-
-    Args:
-        graph: the graph of one rank.
-    """
+    """Return what the file of a rank says about its host, devices and process groups, without any events."""
     rank = graph.ranks[0]
     read = graph.traces.get(rank)
     none = np.zeros(0, np.int32)
@@ -244,11 +225,7 @@ class WorkSums(NamedTuple):
 
 
 def work_sums(graph: DependencyGraph) -> WorkSums:
-    """Return how much work of each name a rank does, and how long that takes.
-
-    Args:
-        graph: the graph of one rank.
-    """
+    """Return how much work of each name a rank does, and how long that takes."""
     program, count, steps = _program(graph)
     sides = [_side(graph, device=device) for device in (True, False)] if graph.ranks else []
     rows = np.concatenate(sides, axis=1) if sides else np.zeros((5, 0), np.int64)
