@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.contraction import contract as contraction
-from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import TRANSFERS
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import Steps
@@ -22,7 +21,6 @@ from htagraph.queries.time_classes import (
     Factors,
     TimeClasses,
     WeightedPaths,
-    amounts_of,
     as_nanoseconds,
     paths_of,
     state_of,
@@ -32,7 +30,7 @@ from htagraph.queries.weights import State
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Members", "Skeleton", "contract", "expand", "members_of", "skeleton_of", "terminal_skeleton"]
+__all__ = ["Members", "Skeleton", "contract", "members_of", "skeleton_of", "terminal_skeleton"]
 
 
 def contract(
@@ -340,57 +338,3 @@ def _last_arrivals(members: Members, arrival: Array) -> npt.NDArray[np.int64]:
         else:
             best = max(best, (int(arrival[row]), -int(members.activity[row])))  # on ties the first activity
     return last
-
-
-def expand(
-    job: DependencyGraph | State,
-    skeleton: Skeleton,
-    edges: Array,
-    *,
-    classes: Classes | None = None,
-    factors: Factors | None = None,
-) -> npt.NDArray[np.int64]:
-    """Return the moments of a job along edges of its skeleton: those of a longest path, in the order of time.
-
-    Args:
-        job: what the skeleton was made of.
-        skeleton: its skeleton.
-        edges: numbers of its edges, each of which begins where the one before ends, such as all of `critical_edges`.
-        classes: those that the skeleton was made with, where `factors` are given.
-        factors: by class, what its time is multiplied by.
-
-    Returns:
-        Vertices of the graph: 2 i is the start of activity i, 2 i + 1 its end. The beginning of the job is left out.
-
-    Example:
-        >>> import htagraph as hg
-        >>> graph = hg.load("data/demo")
-        >>> skeleton = hg.contract(graph)
-        >>> moments = expand(graph, skeleton, skeleton.critical_edges())
-        >>> len(moments) > 10 * len(skeleton.critical_edges())
-        True
-    """
-    from htagraph.core.contraction.contract import segment
-    from htagraph.core.traverse import counting_order
-
-    paths = paths_of(job, classes)
-    count = len(paths.vertex)
-    weight = amounts_of(paths.weights) @ paths.classes.numerators(factors)[0]
-    offsets, entering = counting_order(paths.target, count)
-    place = np.empty(count, np.int64)
-    place[paths.order] = np.arange(count)
-    numbers = np.where(skeleton.vertex < 0, count - 3 - (skeleton.vertex + 1), skeleton.vertex)
-    if numbers.max(initial=0) >= count:
-        msg = "the skeleton is of another job: give the graph or state that it was made of"
-        raise SelectionError(msg)
-    kept = np.zeros(count, np.bool_)
-    kept[numbers] = True
-    moments = [numbers[skeleton.source[edges[:1]]]]
-    for first, last in zip(skeleton.source[edges].tolist(), skeleton.target[edges].tolist(), strict=True):
-        path = segment(int(numbers[first]), int(numbers[last]), place, offsets, entering, paths.source, weight, kept)
-        if not len(path):
-            msg = "the skeleton is of another job: give the graph or state that it was made of"
-            raise SelectionError(msg)
-        moments.append(paths.target[path].astype(np.int64))
-    found = paths.vertex[np.concatenate(moments)]
-    return found[found >= 0]

@@ -25,8 +25,7 @@ from htagraph.queries.weights import NEVER, ChangeError, State, checked, initial
 
 __all__ = [
     "END", "LAST", "START", "SWITCHED_OFF", "ClassParts", "Classes", "Factors", "Parts", "TimeClasses", "WeightedPaths",
-    "amounts_of", "as_nanoseconds", "class_parts", "paths_of", "paths_of_parts", "replay_with_factors", "state_of",
-    "times_on_paths",
+    "as_nanoseconds", "class_parts", "paths_of", "paths_of_parts", "state_of",
 ]  # fmt: skip
 
 Factors: TypeAlias = Mapping[str, float]
@@ -389,54 +388,3 @@ def _with_ends(
         ),
         classes,
     )  # fmt: skip
-
-
-def replay_with_factors(job: DependencyGraph | State, classes: Classes, factors: Factors) -> npt.NDArray[np.int64]:
-    """Return the moment of each vertex with the time of classes multiplied, ns on the common clock.
-
-    Sums are exact: times are added in parts of a ns and rounded once, at the end. `scale` rounds every edge instead, so
-    that the predicted graph is one in whole ns; its moments differ by up to half a ns for each edge of a path.
-
-    Args:
-        job: the graph, or a state of it.
-        classes: by name, the criteria of a selection or a state.
-        factors: by name, the factor; 1 where a class is not named.
-
-    Example:
-        >>> import htagraph as hg
-        >>> graph = hg.load("data/demo")
-        >>> time = replay_with_factors(graph, {"kernels": {"kind": "computation"}}, {"kernels": 1.0})
-        >>> bool((time == graph.time).all())
-        True
-    """
-    paths = paths_of(job, classes)
-    return times_on_paths(paths, factors)[: state_of(job).graph.vertex_count]
-
-
-def times_on_paths(paths: WeightedPaths, factors: Factors | None = None) -> npt.NDArray[np.int64]:
-    """Return the moment of each vertex, ns on the common clock."""
-    from htagraph.core import traverse
-
-    count = len(paths.vertex)
-    offsets, entering = traverse.counting_order(paths.target, count)
-    nothing = np.zeros(count, np.int64)
-    numerators, unit = paths.classes.numerators(factors)
-
-    def latest(weight: Array) -> npt.NDArray[np.int64]:
-        return traverse.schedule(paths.order, offsets, entering, paths.source, weight, nothing, nothing)
-
-    vectors = amounts_of(paths.weights)
-    if len(numerators) > 1:
-        longest = [int(latest(np.maximum(column, 0)).max(initial=0)) for column in vectors.T]
-        paths.classes.refuse_overflow(longest, numerators)
-    return paths.origin_ns + as_nanoseconds(latest(vectors @ numerators), unit)
-
-
-def amounts_of(weights: Weights) -> npt.NDArray[np.int64]:
-    """Return weights as vectors: one row per edge, one column per component."""
-    count = len(weights.base)
-    size = 1 + int(weights.component.max(initial=0))
-    out = np.zeros((count, size), np.int64)
-    out[:, 0] = weights.base
-    np.add.at(out, (np.repeat(np.arange(count), np.diff(weights.offsets)), weights.component), weights.amount)
-    return out
