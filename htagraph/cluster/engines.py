@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from htagraph.core.computing import processors
 from htagraph.core.errors import HtagraphError
@@ -15,10 +15,6 @@ from htagraph.core.errors import HtagraphError
 __all__ = ["Engine", "engine_of"]
 
 T = TypeVar("T")
-
-_UNKNOWN: Final = 8
-"""Calls that are given at once to an executor that does not say how many it runs. Chosen: enough for a machine; more
-wait inside it. Doubled, nothing changes but how soon a call counts as slow."""
 
 
 def _nothing() -> None:
@@ -66,7 +62,7 @@ def engine_of(engine: Any) -> Engine:  # noqa: ANN401 - of one of several librar
     if isinstance(engine, str) and "://" in engine:
         return _dask(_client_of(engine))
     if isinstance(engine, Executor):  # the user's own: one that is broken stays so, as the caller made it
-        threads = int(getattr(engine, "_max_workers", _UNKNOWN))
+        threads = int(getattr(engine, "_max_workers", processors()))
         return Engine(engine.submit, lambda: threads, hopeless=(BrokenExecutor,))
     return engine if isinstance(engine, Engine) else _of_library(engine)
 

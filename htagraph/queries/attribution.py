@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["annotation_of", "call_stack", "in_data_loader", "label_of", "module_of", "names_of", "operator_of"]
 
-_MAX_LABEL = 60
-"""How many letters of a name a sentence shows. Chosen: half a line. Doubled, a name fills a line; only texts change."""
-
 
 def operator_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Return for each activity itself if it is an operator, else the innermost operator around it or its launch.
@@ -76,7 +73,7 @@ def label_of(graph: DependencyGraph, activity: int) -> str:
     """Return an activity's name for use in a sentence: shortened, and for device work without its signature."""
     name = graph.names[graph.activities.name[activity]]
     name = short_name(name) if graph.activities.on_device[activity] else name
-    return name if len(name) <= _MAX_LABEL else name[: _MAX_LABEL - 1] + "…"
+    return name if len(name) <= 60 else f"{name[:59]}…"
 
 
 def call_stack(graph: DependencyGraph, activity: int) -> pd.DataFrame:

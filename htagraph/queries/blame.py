@@ -24,7 +24,7 @@ from htagraph.graph.gaps import binding_edges
 from htagraph.graph.measures.waits import Waits
 from htagraph.queries.peers import peers, rank_roles
 
-__all__ = ["CAUSES", "Blame", "Chains", "blame_of", "chains_of"]
+__all__ = ["CAUSES", "MAX_HOPS_BACK", "Blame", "Chains", "blame_of", "chains_of"]
 
 CAUSES = ("none", "kernels", "host", "data_loading", "launch", "sync", "collective", "network", "recording", "clocks")
 """Why a rank was late; ``none``: its work before the collective took no longer than its peers'; ``recording``: its
@@ -39,12 +39,11 @@ _MAX_LAUNCH_LATENCY_NS = 20_000
 Longer ones are capped before the binding edge is chosen: the kernel then waited for something else. Measured: 94 % of
 the 77,000 launch latencies in the traces of the tests are shorter. Doubled, kernels whose launch was slow on an idle
 stream count as launch-bound more often, and the cause `launch` takes over part of `kernels` and `sync`."""
-_MAX_COLLECTIVES_BACK = 64
-"""How many collectives the path back from a late arrival crosses at most.
+MAX_HOPS_BACK = 512
+"""How many collectives the path back from a late arrival crosses at most, and how many vertices of a stretch count.
 
 Chosen: far more than needed. In the recorded traces of the tests no blame lies behind another collective; where groups
-of ranks overlap, lateness passes through a few. What lies further back is charged to the last arrival, cause `none`.
-Doubled, only jobs whose ranks run ahead of each other by more than 64 collectives change."""
+of ranks overlap, lateness passes through a few. Doubled, only jobs whose ranks are further apart change."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,7 +306,7 @@ def _walk(graph: DependencyGraph, waits: Waits, sums: Array, root: Array) -> tup
     first = np.full(len(ranks), np.iinfo(np.int64).max)
     # a path that begins before that begins with the recording
     np.minimum.at(first, np.searchsorted(ranks, waits.rank), waits.arrival)
-    for depth in range(_MAX_COLLECTIVES_BACK):
+    for depth in range(MAX_HOPS_BACK):
         if not len(row):
             break
         for cause in range(1, len(CAUSES)):

@@ -38,8 +38,6 @@ from htagraph.queries.time_classes import TimeClasses
 __all__ = ["MAX_BYTES", "VERSION", "Numbers", "differences", "from_bytes", "packed", "to_bytes", "unpacked"]
 
 VERSION = 1
-_MAX_DIGITS = 10
-"""Digits of base 128 of a number of 64 bits, at most. It is a fact of the format."""
 MAX_BYTES = 1 << 30
 """The most bytes that a skeleton or a digest is unpacked to. Chosen: a hundred million edges.
 Doubled, damaged or hostile bytes may take 2 GiB of memory before they are refused."""
@@ -153,10 +151,10 @@ def differences(numbers: Array) -> npt.NDArray[np.uint64]:
 
 def packed(numbers: npt.NDArray[np.uint64]) -> bytes:
     """Return numbers in variable length: seven bits a byte, the lowest first, the top bit set if more follow."""
-    digits = (numbers[:, None] >> np.arange(0, 7 * _MAX_DIGITS, 7, dtype=np.uint64)).astype(np.uint8) & np.uint8(127)
-    used = np.maximum(_MAX_DIGITS - (digits[:, ::-1] != 0).argmax(axis=1), 1)
+    digits = (numbers[:, None] >> np.arange(0, 7 * 10, 7, dtype=np.uint64)).astype(np.uint8) & np.uint8(127)
+    used = np.maximum(10 - (digits[:, ::-1] != 0).argmax(axis=1), 1)
     used[numbers == 0] = 1
-    place = np.arange(_MAX_DIGITS)
+    place = np.arange(10)
     digits[place < used[:, None] - 1] |= np.uint8(128)
     return digits[place < used[:, None]].tobytes()
 
@@ -170,7 +168,7 @@ def unpacked(data: bytes) -> npt.NDArray[np.uint64]:
         raise ValueError(msg)
     first = np.concatenate([[0], last[:-1] + 1])
     place = np.arange(len(raw)) - np.repeat(first, last - first + 1)
-    if place.max() >= _MAX_DIGITS:
+    if place.max() >= 10:
         msg = "a number is too long"
         raise ValueError(msg)
     return np.add.reduceat((raw & np.uint8(127)).astype(np.uint64) << (7 * place).astype(np.uint64), first)

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, GapKind, of_kinds
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
-from htagraph.core.statistics import MOST, others_median
+from htagraph.core.statistics import MOST, STANDS_OUT, others_median
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
+from htagraph.queries.blame import CAUSES, MAX_HOPS_BACK, Blame, Chains, blame_of, chains_of
 from htagraph.queries.peers import peers as peers_of
 from htagraph.queries.rank_speed import SlowRanks, slow_ranks
 from htagraph.queries.replay import predict
@@ -46,13 +46,6 @@ COMPARED = ("kernels", "host", "data_loading", "collective")
 """Causes that lie in activities, which peers have too."""
 _LATENCIES = {"host": BETWEEN_OPERATORS, "launch": "launch latency", "sync": "return of blocking calls"}
 """What time is called that belongs to no activity, by cause."""
-_STANDS_OUT = 1.5
-"""By what factor activities of one name are slower than all of their cause, at least, to be compared alone.
-
-Chosen; only words depend on it. Doubled, the evidence speaks of the cause as a whole more often."""
-_MAX_HOPS_BACK = 512
-"""Vertices on the path to a late arrival that are searched for the activity that explains most. Chosen: bounds the time
-of the search. Doubled, an activity further back can be named; charges stay the same."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +176,7 @@ def largest_upstream(chains: Chains, blame: Blame) -> npt.NDArray[np.int64]:
     activity, largest = np.full(len(pairs), -1, np.int64), np.zeros(len(pairs), np.int64)
     rows = np.flatnonzero(np.isin(pairs[:, 1], [CAUSES.index(word) for word in COMPARED]))
     at = 2 * pairs[rows, 0]
-    for _ in range(_MAX_HOPS_BACK):  # all paths, one vertex further back
+    for _ in range(MAX_HOPS_BACK):  # all paths, one vertex further back
         better = (chains.cause[at] == pairs[rows, 1]) & (chains.item[at] >= 0) & (chains.excess[at] > largest[rows])
         activity[rows[better]], largest[rows[better]] = chains.item[at[better]], chains.excess[at[better]]
         further = chains.before[at] >= 0
@@ -323,7 +316,7 @@ def _of_rank(graph: DependencyGraph, chains: Chains, vertex: Array, rank: int, c
     if len(of_name) and not chains.others[of_name].any():
         return SlowWork(text, most, whole, alone=True)
     named = _slower(chains, of_name) if name >= 0 else float("nan")
-    if named > 0 and (np.isnan(whole) or named > _STANDS_OUT * whole):
+    if named > 0 and (np.isnan(whole) or named > STANDS_OUT * whole):
         return SlowWork(text, most, named, named=True)
     return SlowWork(text, most, whole)
 

@@ -34,8 +34,6 @@ Factors: TypeAlias = Mapping[str, float]
 _MAX_DENOMINATOR = 1_000_000
 """Parts of a ns in which times are summed, at most. Chosen: factors of up to six decimals, and fractions such as 1/3,
 are exact, others are off by 0.0000005 at most. Doubled, that halves, and so does the longest job (half an hour)."""
-_MAX_TIME = 1 << 61
-"""The most parts of a ns that a time can have: twice as many fit into int64. It is a limit of the machine."""
 
 Classes: TypeAlias = Mapping[str, "Mapping[str, Any] | State"]
 """By name: the criteria of a selection, as `scale` takes them; or a state, to which a factor of 0 switches."""
@@ -46,8 +44,6 @@ recording in µs stay multiples of 1,000 ns, which take fewer bytes. It is a mar
 _ALONE = "contract the state with that change instead, or give the changes as one state"
 START, END, LAST = -1, -2, -3
 """What stands for the vertices that are added, where others have their number in the graph."""
-_MAX_CLASSES = 62
-"""How many classes there may be at most: a bit of a mask each. With more than ten, skeletons are large anyway."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +94,8 @@ class TimeClasses:
 
     def refuse_overflow(self, longest: Sequence[int], numerators: npt.NDArray[np.int64]) -> None:
         """Raise an error if times may not fit into 64 bits."""
-        if sum(length * times for length, times in zip(longest, numerators.tolist(), strict=True)) > _MAX_TIME:
+        total = sum(length * times for length, times in zip(longest, numerators.tolist(), strict=True))
+        if total > 1 << 61:  # twice as many fit into int64
             msg = "these factors make the job too long to be computed exactly: give smaller ones, or fewer decimals"
             raise ChangeError(msg)
 
@@ -305,8 +302,8 @@ def paths_of_parts(state: State, parts: ClassParts, names: tuple[str, ...], most
 
 
 def _refuse_many(classes: Sized) -> None:
-    if len(classes) > _MAX_CLASSES:
-        msg = f"{len(classes)} classes: give at most {_MAX_CLASSES}"
+    if len(classes) > 62:  # a bit of a mask each
+        msg = f"{len(classes)} classes: give at most 62"
         raise SelectionError(msg)
 
 

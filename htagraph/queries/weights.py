@@ -35,8 +35,6 @@ and a few of it stay within int64. It is a mark: no result depends on its size."
 _FEW = 8
 """The edges of one in so many activities, or fewer, are found by owner; those of more by a look at each edge. Chosen:
 then both take about as long. It changes times only."""
-_MAX_NUMBER_WIDTH = 40
-"""How many characters of a refused value an error shows. Chosen as above; it changes messages only."""
 
 
 class ChangeError(SelectionError, ValueError):
@@ -118,7 +116,7 @@ def checked(value: float, what: str, *, least: float = 0.0, above: bool = False,
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not number or not abs(value) <= most or value < least or (above and value <= least):
         bound = f" {'above' if above else 'of at least'} {least:g}" if math.isfinite(least) else ""
-        msg = f"{what}={str(value)[:_MAX_NUMBER_WIDTH]}: give a finite number{bound}, at most {most:g}"
+        msg = f"{what}={str(value)[:40]}: give a finite number{bound}, at most {most:g}"
         raise ChangeError(msg)
     return float(value)
 

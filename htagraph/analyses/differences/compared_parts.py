@@ -10,17 +10,13 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, occurring
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
-from htagraph.core.statistics import upper_quantile
+from htagraph.core.statistics import CHANCE, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import StepWindow, step_window
 from htagraph.graph.selection import IntSelector
 from htagraph.queries.paths import CriticalPath, path_in_window, path_to
 
 __all__ = ["Part", "chance_us", "parts_of", "step_times_ns"]
-
-_MAX_CHANCE = 0.01
-"""Probability that the mean of steps which take equally long differs by more. Chosen: one comparison in a hundred.
-Doubled, changes that are 10 % smaller are taken for real."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +63,7 @@ def chance_us(parts: tuple[Part, Part]) -> float:
         return 0.0
     freedom = sum(len(each) - 1 for each in times)
     error = float(np.sqrt(sum(each.var(ddof=1) / len(each) for each in times)))
-    return upper_quantile(_MAX_CHANCE / 2, freedom) * error / 1000
+    return upper_quantile(CHANCE, freedom) * error / 1000
 
 
 def step_times_ns(part: Part) -> npt.NDArray[np.float64]:

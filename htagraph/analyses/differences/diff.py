@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Diff", "diff"]
 
-_HTML_ROWS = 8
-"""Contributions shown in a notebook, the largest first. Chosen: a short table; `Diff.to_frame` has all."""
 _MAX_EQUAL_SHARE = 0.001
 """Share of the step time; chosen: less is no change. Doubled, changes of 0.1 to 0.2 % are called none."""
 _ENTRY = ("path", "place", "category", "before_ns", "after_ns")
@@ -72,7 +70,7 @@ class Diff:
         """Return what a notebook shows: the change in one line, and a short table of the largest contributions."""
         line = f"{self.before_us / 1000:,.3f} → {self.after_us / 1000:,.3f} ms per {self.unit}"
         columns = ["name", "category", "before_us", "after_us", "change_us", "change"]
-        table = self.to_frame().head(_HTML_ROWS)
+        table = self.to_frame().head(8)
         on_device = np.array([ActivityKind[kind.upper()].on_device for kind in table["kind"]], np.bool_)
         table = table.assign(name=table["name"].map(short_name).where(on_device, table["name"]))[columns]
         change = f"{self.change_us / 1000:+,.3f} ms, {self.change_percent:+.1f} %"

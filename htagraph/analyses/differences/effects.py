@@ -16,6 +16,7 @@ from htagraph.analyses.differences.own_work import BEFORE, WAIT, OwnWork
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import BLOCKING, ActivityKind
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
+from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind, with_factor, without_waits
@@ -38,10 +39,6 @@ _MAY_WAIT = frozenset(
     (PYTHON_BETWEEN[1], *(each.label for each in ActivityKind if each.is_annotation or each.is_communication))
 )
 """Kinds whose own time may hide waiting: code that no operator covers, and communication without its partners."""
-_MAY_WAIT_SHARE = 0.5
-"""How much own time that may be waiting counts beside the time of operators and kernels, where no replay decides.
-
-Chosen: an operator that took 12 ms less makes somebody wait 12 ms more, and is the cause of both. Doubled, they tie."""
 _MIN_EXPLAINED_SHARE = 0.7
 """Share of the change of the step time that replays must explain to be all that decides the order of causes.
 
@@ -53,10 +50,6 @@ steps differ by less. Doubled, operators that take 5 to 10 % longer are no cause
 _LEAST_EFFECT = 0.01
 """Share of the change of the step time by which the effect of calls with all inside them must exceed that of their own
 time, to be shown instead. Chosen: a fifth of what a sentence names. Doubled, 1 to 2 % of it are not shown."""
-_NEAR_CHANCE = 0.5
-"""Share of what chance may change from which on a change that large effects lead to, against each other, is real.
-
-Chosen: half. Doubled, it has to be beyond chance like any other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +83,7 @@ class Effects:
         alone = self._alone_us(self.recorded_us, _LEAST_CHANGE) / abs(self.recorded_us)
         right = [_MIN_EXPLAINED_SHARE <= each <= 1 / _MIN_EXPLAINED_SHARE for each in (together, alone)]
         effect = [*TABLE.types].index("effect_us")
-        large = abs(self.recorded_us) >= _NEAR_CHANCE * self.chance_us
+        large = abs(self.recorded_us) >= MOST * self.chance_us
         large &= any(abs(row[effect]) > self.chance_us for row in self.rows)
         return not (right[0] and (right[1] or large))
 
@@ -135,7 +128,7 @@ class Effects:
     def _weight(self, table: pd.DataFrame) -> npt.NDArray[np.float64]:
         """Return how much speaks for each row as a cause; below 0 where its effect is against the change."""
         if not self.change_us:
-            share = np.where(table["kind"].isin(_MAY_WAIT), _MAY_WAIT_SHARE, 1.0)
+            share = np.where(table["kind"].isin(_MAY_WAIT), MOST, 1.0)
             return share * table[["change_us", "rank_change_us"]].abs().max(axis=1).to_numpy()
         likely = [self.likely_us(row) for row in table.to_dict("records")]
         return np.sign(self.change_us) * table["effect_us"].to_numpy() + np.array(likely, np.float64)

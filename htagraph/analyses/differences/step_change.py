@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from htagraph.analyses.differences.compared_parts import parts_of, step_times_ns
 from htagraph.core.errors import HtagraphError
-from htagraph.core.statistics import upper_quantile
+from htagraph.core.statistics import CHANCE, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import IntSelector
 
@@ -21,16 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["StepChange", "change_of_runs", "change_of_times", "step_change", "typical"]
 
-_CHANCE = 0.005
-"""Probability that the interval lies wholly below, or wholly above, the true change: it is a 99 % interval, as in the
-sentences of a diff. Chosen: one gate in 200 is wrong about a job that did not change. Doubled, one in 100."""
 _RUN_SPREAD = 0.004
 """Relative standard deviation of a job's mean step from run to run that no single run shows. Measured on pairs of runs
 of one job on one machine (0.2 to 0.9 %, beyond the spread of their steps). Doubled, no interval of single runs is
 narrower than ± 2.9 %."""
-_MIN_TIMES = 2
-"""Times between steps of a side from which their spread is known: the least that has one. Doubled, recordings of three
-steps are too short."""
 
 
 @dataclass(frozen=True)
@@ -156,13 +150,13 @@ def change_of_times(before: Sequence[npt.NDArray[np.float64]], after: Sequence[n
     means = [float(np.mean([run.mean() for run in side])) if side else math.nan for side in sides]
     percent = 100 * (means[1] / means[0] - 1) if means[0] else math.nan
     width = math.inf
-    if min(counts) >= _MIN_TIMES and min(means) > 0:
+    if min(counts) > 1 and min(means) > 0:
         ratio = means[1] / means[0]
         known = zip(map(_of_mean, sides), means, strict=True)
         parts = [(variance / mean**2, freedom) for (variance, freedom), mean in known]
         error = sum(each for each, _ in parts)
         freedom = error**2 / sum(each**2 / free for each, free in parts)
-        width = 100 * ratio * upper_quantile(_CHANCE, max(freedom, 1.0)) * math.sqrt(error)
+        width = 100 * ratio * upper_quantile(CHANCE, max(freedom, 1.0)) * math.sqrt(error)
     return StepChange(
         means[0], means[1], percent, width, (len(sides[0]), len(sides[1])), (counts[0], counts[1])
     )  # fmt: skip

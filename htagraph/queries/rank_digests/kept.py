@@ -18,11 +18,12 @@ from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.matching.members import describing
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import work_times
-from htagraph.queries.rank_speed import MIN_SHARE_OF_NAME
+from htagraph.queries.peers import program_of
+from htagraph.queries.rank_speed import ALL_NAMES, MIN_SHARE_OF_NAME
 from htagraph.trace.columns import TEXTS, Flows, SparseColumn, Table, Trace
 from htagraph.trace.facts import Facts
 
-__all__ = ["ALL_NAMES", "KeptRows", "WorkSums", "header_of", "kept_activities", "kept_rows", "own_tables", "work_sums"]
+__all__ = ["KeptRows", "WorkSums", "header_of", "kept_activities", "kept_rows", "own_tables", "work_sums"]
 
 _OF_COLLECTIVES: Final = (
     "pg_name", "pg_ranks", "pg_desc", "group_size", "collective_name", "seq", "comms_id", "src_rank", "dst_rank",
@@ -33,9 +34,6 @@ _OF_CALLS: Final = ("concrete_inputs", "input_dims", "input_type")
 """Arguments of communication on hosts and of the operators that ask for it."""
 _NAMELESS: Final = ("send_recv", "")
 """What the names of kernels of batched sends and receives say: only the calls around their launch say more."""
-
-ALL_NAMES: Final = -1
-"""Stands for all names together, where others are numbers from 0 on."""
 
 
 class KeptRows(NamedTuple):
@@ -226,25 +224,14 @@ class WorkSums(NamedTuple):
 
 def work_sums(graph: DependencyGraph) -> WorkSums:
     """Return how much work of each name a rank does, and how long that takes."""
-    program, count, steps = _program(graph)
+    names, count, steps = program_of(graph, 0)
     sides = [_side(graph, device=device) for device in (True, False)] if graph.ranks else []
     rows = np.concatenate(sides, axis=1) if sides else np.zeros((5, 0), np.int64)
-    return WorkSums(program, count, steps, *rows)
+    return WorkSums(_numbers(graph, names), count, steps, *rows)
 
 
 def _numbers(graph: DependencyGraph, names: Array) -> npt.NDArray[np.int64]:
     return np.array([zlib.crc32(graph.names[name].encode("utf-8", "replace")) for name in names.tolist()], np.int64)
-
-
-def _program(graph: DependencyGraph) -> tuple[Array, Array, int]:
-    """Return (names of the operators or kernels, how often each occurs in steps, how many steps there are)."""
-    acts = graph.activities
-    kind = ActivityKind.OP if (acts.kind == ActivityKind.OP).any() else ActivityKind.COMPUTATION
-    alike = acts.kind == kind
-    if (acts.step[alike] >= 0).any():
-        alike &= acts.step >= 0
-    names, count = np.unique(acts.name[alike], return_counts=True)
-    return _numbers(graph, names), count.astype(np.int64), max(len(np.unique(acts.step[alike])), 1)
 
 
 def _side(graph: DependencyGraph, *, device: bool) -> npt.NDArray[np.int64]:
