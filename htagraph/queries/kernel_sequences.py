@@ -14,14 +14,22 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import FRAMES, ActivityKind, of_kinds
 from htagraph.core.naming import names_that
 from htagraph.core.parents import nearest
+from htagraph.core.tables import Col, Table
 from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Sequences", "containing", "named", "numbered", "sequences_below", "work_below"]
+__all__ = ["PATTERNS", "Sequences", "containing", "named", "numbered", "sequences_below", "work_below"]
 
-_COLUMNS = {
-    "rank": "int64", "operator": "str", "pattern": "str", "kernels": "int64", "count": "int64",
-    "kernel_us": "float64", "operator_us": "float64", "example": "int64",
-}  # fmt: skip
+PATTERNS = Table(
+    "Kernel sequences, the most frequent first",
+    Col("rank", "int64"),
+    Col("operator", "str", "its whole name"),
+    Col("pattern", "str", "that name and those of the work, with ``|`` between"),
+    Col("kernels", "int64", "pieces of work in it"),
+    Col("count", "int64", "occurrences"),
+    Col("kernel_us", doc="durations of their work, summed"),
+    Col("operator_us", doc="durations of the occurrences, summed"),
+    Col("example", "int64", "the first occurrence, an activity number"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +66,7 @@ class Sequences:
             "operator_us": np.bincount(self.pattern, acts.duration[self.root] / 1000, count),
             "example": self.root[first],
         }
-        return pd.DataFrame(table, columns=list(_COLUMNS)).astype(_COLUMNS)
+        return PATTERNS.frame(table)
 
     def members(self) -> Array:
         """Return for each activity the pattern of the occurrence that it is or is inside of; -1 for the others."""
