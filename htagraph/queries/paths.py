@@ -155,7 +155,7 @@ class CriticalPath:
             "name": names_of(graph, parts.activity),
             "kind": _words(ActivityKind, acts.kind[parts.activity]),
             "edge": _words(EdgeKind, parts.edge),
-            "gap": _words(GapKind, np.where(parts.gap == GapKind.NONE, parts.gap)),
+            "gap": _words(GapKind, np.where(parts.gap == GapKind.NONE, -1, parts.gap)),
             "category": texts_of(CATEGORIES, parts.category),
             "operator": names_of(graph, operator_of(graph, parts.region)),
             "module": names_of(graph, module_of(graph, parts.region)),

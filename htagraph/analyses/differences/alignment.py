@@ -48,6 +48,14 @@ class Alignment:
     def __len__(self) -> int:
         return len(self.parent)
 
+    def outermost(self, chosen: Array) -> Array:
+        """Return for each chosen path the outermost chosen one of the unbroken chain above it, or itself; else -1."""
+        root = np.where(chosen, np.arange(len(self)), -1)
+        for level in np.flatnonzero(chosen & (self.parent >= 0)).tolist():  # parents are numbered first
+            if chosen[self.parent[level]]:
+                root[level] = root[self.parent[level]]
+        return root
+
     @cached_property
     def names(self) -> list[str]:
         """The name at the end of each path; of device work in full, as in the job before if that has the path."""

@@ -46,6 +46,12 @@ class Part:
         """How many steps lie between the begin and the end of what is compared; 1 for a whole job."""
         return self.window.count if self.window else 1
 
+    def sums(self, key: Array, size: int) -> tuple[Array, Array]:
+        """Return (how many of its activities have each key, how long they last in all, ns)."""
+        keys, time = key[self.activities], np.zeros(size, np.int64)
+        np.add.at(time, keys, self.graph.activities.duration[self.activities])
+        return np.bincount(keys, minlength=size), time
+
     def path(self) -> CriticalPath:
         """Return the critical path of all steps, from the begin to the end of `window`; else that of the whole job."""
         if self.window is None:

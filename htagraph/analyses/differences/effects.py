@@ -180,7 +180,8 @@ def effects(
         by_rank = _by_rank(rank[mine], (shown[1] - shown[0])[mine], parts)
         return (*key[:2], *times, times[1] - times[0], us, *by_rank, key[2])
 
-    root = _roots(tree, parts)
+    calls, lasted = zip(*(part.sums(path, len(tree)) for path, part in zip(tree.path, parts, strict=True)), strict=True)
+    root = tree.outermost((calls[0] == 0) | (calls[1] == 0))
     of_path, _ = _groups(tree)
     whole_of = np.where(root >= 0, of_path[root], -1)
     number = {label: i for i, label in enumerate(labels)}
@@ -189,7 +190,7 @@ def effects(
     alone = {(*labels[which], False): effect(group == which) for which in every if most[which]}
     together = effect(np.ones(size, np.bool_))
     if change_us and together / change_us >= _MIN_EXPLAINED_SHARE > sum(alone.values()) / change_us:
-        outermost = dict.fromkeys(labels[of_path[outer]] for outer in _longest(tree, parts, root, count))
+        outermost = dict.fromkeys(labels[of_path[outer]] for outer in _longest(root, lasted[0] + lasted[1], count))
         whole = {(*label, True): effect(of((*label, True))) for label in outermost}
         alone = _or_whole(alone, whole, _LEAST_EFFECT * abs(change_us))
     work = [np.bincount(group[~waits], each[~waits], len(labels)) for each in shown]
@@ -217,24 +218,10 @@ def _asking(own: OwnWork, part: Part) -> float:
     return float(own.time[waits].sum()) / part.repeats / 1000
 
 
-def _roots(tree: Alignment, parts: tuple[Part, Part]) -> Array:
-    """Return for each path the outermost one around it, or itself, that only one of the jobs has; -1 for none."""
-    count = np.stack([
-        np.bincount(path[part.activities], minlength=len(tree)) for path, part in zip(tree.path, parts, strict=True)
-    ])  # fmt: skip
-    root = np.where((count == 0).any(axis=0), np.arange(len(tree)), -1)
-    for level in np.flatnonzero((root >= 0) & (tree.parent >= 0)).tolist():  # parents are numbered first
-        root[level] = root[tree.parent[level]] if root[tree.parent[level]] >= 0 else level
-    return root
-
-
-def _longest(tree: Alignment, parts: tuple[Part, Part], root: Array, count: int) -> list[int]:
+def _longest(root: Array, lasted: Array, count: int) -> list[int]:
     """Return the outermost calls that only one job has, those that last longest first."""
-    total = np.zeros(len(tree))
-    for path, part in zip(tree.path, parts, strict=True):
-        np.add.at(total, path[part.activities], part.graph.activities.duration[part.activities])
-    outermost = np.flatnonzero(root == np.arange(len(tree)))
-    return outermost[np.argsort(-total[outermost], kind="stable")][:count].tolist()
+    outermost = np.flatnonzero(root == np.arange(len(root)))
+    return outermost[np.argsort(-lasted[outermost], kind="stable")][:count].tolist()
 
 
 def _by_rank(rank: Array, change: Array, parts: tuple[Part, Part]) -> tuple[int, float]:
