@@ -32,8 +32,8 @@ from htagraph.hta.shapes.path_view import (
     edge_table,
     flag,
 )
-from htagraph.output.export.originals import Original, survey
-from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, edit_trace, us
+from htagraph.output.export.originals import FLOWS, Original, survey
+from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, edit_trace, metadata, us
 
 if TYPE_CHECKING:
     from htagraph.hta.analyzers.critical_path_analysis import CPGraph
@@ -151,7 +151,6 @@ def _now(graph: CPGraph) -> tuple[View, Array]:
 _SHOW_ZERO_LAUNCHES = "CRITICAL_PATH_SHOW_ZERO_WEIGHT_LAUNCH_EDGE"
 _SHOWN = (CPEdgeType.DEPENDENCY, CPEdgeType.KERNEL_LAUNCH_DELAY, CPEdgeType.SYNC_DEPENDENCY)
 _ALWAYS_KEPT = ("user_annotation", "python_function")
-_FLOWS = ("s", "t", "f")
 _NAME = "critical_path"
 _LAST_TID = 2**31
 """Thread numbers from here on are misread: Perfetto keeps them in 32 bits with a sign."""
@@ -248,7 +247,7 @@ class _Overlay:
         is_slice = row < len(self.kept) and self.recorded.index[row] == position
         self.row += is_slice
         phase = event.get("ph")
-        if phase in _FLOWS:
+        if phase in FLOWS:
             return None  # they are written anew, those that can be drawn
         if phase == "M" and event.get("name") == "thread_name" and isinstance(event.get("args"), dict):
             self.names[event.get("pid"), event.get("tid")] = str(event["args"].get("name", ""))
@@ -326,5 +325,4 @@ class _Overlay:
             if level or _is_misread(tid):
                 name = self.names.get((pid, tid)) or f"thread {tid}"
                 track = self.recorded.tid((pid, tid), level)
-                args = {"name": f"{name} ({level + 1})" if level else name}
-                yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": track, "args": args}
+                yield metadata("thread_name", pid, track, name=f"{name} ({level + 1})" if level else name)
