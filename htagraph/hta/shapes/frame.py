@@ -228,7 +228,7 @@ def parsed_frame(job: HtaJob, rank: int, config: ParserConfig) -> pd.DataFrame:
 
 
 def _all_specs(from_file: pd.DataFrame) -> list[AttributeSpec]:
-    """Return every argument that an event has: those that HTA knows in its order, then the others."""
+    """Return every argument that an event has: first the arguments that HTA knows, in its order, then the others."""
     known = {spec.raw_name: spec for spec in AVAILABLE_ARGS.values() if spec.raw_name != "name"}
     keys = from_file.columns[from_file.notna().any()].tolist()
     out = [spec for raw_name, spec in known.items() if raw_name in keys]

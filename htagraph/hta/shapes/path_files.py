@@ -233,7 +233,7 @@ class _Overlay:
         self.names: dict[tuple[Any, Any], str] = {}
         first = (recorded.first_ns or 0) - recorded.base_ns
         self.shift = first // 1000 * 1000 if first > _EXACT_NS else 0
-        """How much earlier the written times are than those in the file, ns."""
+        """How much earlier the written times are than the file's times, ns."""
 
     @property
     def header(self) -> dict[str, Any]:
@@ -248,7 +248,7 @@ class _Overlay:
         self.row += is_slice
         phase = event.get("ph")
         if phase in FLOWS:
-            return None  # they are written anew, those that can be drawn
+            return None  # arrows that can be drawn are written anew
         if phase == "M" and event.get("name") == "thread_name" and isinstance(event.get("args"), dict):
             self.names[event.get("pid"), event.get("tid")] = str(event["args"].get("name", ""))
         if phase != "X":
@@ -282,7 +282,7 @@ class _Overlay:
         return self.recorded.tid(self.recorded.lanes[self.recorded.lane[row]], level) if moved else tid
 
     def added(self, edges: list[CPEdge]) -> Iterator[RawEvent]:
-        """Yield the recorded arrows, those of the graph and the names of added tracks, once all events were edited."""
+        """Yield the recorded arrows, the graph's arrows and the names of added tracks, once all events were edited."""
         number = 0
         for number, (category, name, tail, head) in enumerate(self.recorded.arrows, 1):
             if self.kept[tail] and self.kept[head]:
