@@ -216,7 +216,7 @@ def _named(graph: DependencyGraph, activities: Array, names: Sequence[str]) -> A
 def _host_edges(drawn: _Drawn) -> list[Table]:
     """Return the edges along threads, through the operators and between the outermost ones, and between threads.
 
-    HTA draws calls that hold the runtime's lock first, so that it takes the path through them among paths of equal weight.
+    HTA draws calls that hold the runtime's lock first: of paths of equal weight, it takes the one through such calls.
     """
     nodes, time = drawn.nodes, drawn.nodes.time
     vertices = _along_threads(drawn)
