@@ -9,7 +9,7 @@ import io
 import json
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -31,6 +31,7 @@ from htagraph.hta.shapes.path_view import (
     View,
     edge_table,
     flag,
+    table_of,
 )
 from htagraph.output.export.originals import FLOWS, Original, survey
 from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, edit_trace, metadata, us
@@ -109,7 +110,10 @@ def _read(archive: zipfile.ZipFile, job: HtaJob | None) -> CPGraph:
     if about["format"] != _FORMAT:
         raise ValueError(f"its format is {about['format']!r}")  # noqa: EM102
     with np.load(io.BytesIO(archive.read(_COLUMNS)), allow_pickle=False) as columns:
-        nodes, edges = (_table(columns, prefix) for prefix in ("node_", "edge_"))
+        named = {prefix: [name for name in columns if name.startswith(prefix)] for prefix in ("node_", "edge_")}
+        nodes, edges = (
+            table_of({name.removeprefix(prefix): columns[name] for name in names}) for prefix, names in named.items()
+        )
         path, weight = columns[_PATH], columns[_CHANGED]
     first, last = map(int, about["window_ns"])
     view = View(nodes, edges, int(about["rank"]), (first, last), int(about["first_ns"]))
@@ -119,12 +123,6 @@ def _read(archive: zipfile.ZipFile, job: HtaJob | None) -> CPGraph:
     frame = pd.read_csv(io.BytesIO(archive.read(_FRAME)), dtype={"pid": object, "tid": object}, low_memory=False)
     graph.saved_frame = frame.set_index("_index_")
     return graph
-
-
-def _table(columns: Mapping[str, Array], prefix: str) -> Any:  # noqa: ANN401 - a recarray
-    """Return the table whose columns were saved under a prefix."""
-    named = {name.removeprefix(prefix): columns[name] for name in columns if name.startswith(prefix)}
-    return np.rec.fromarrays(list(named.values()), names=list(named))
 
 
 def _check(view: View, path: Array, weight: Array) -> None:
@@ -141,11 +139,13 @@ def _now(graph: CPGraph) -> tuple[View, Array]:
     view = graph.parts
     if not graph.is_filled:
         return view, graph.weight_ns
-    rows = [(u, v, data["object"], data["weight"]) for u, v, data in graph.edges(data=True)]
-    owner = [graph.edge_to_event_map.get((u, v), NOBODY) for u, v, _, _ in rows]
-    columns = zip(*((u, v, TYPES.index(edge.type), round(edge.weight * 1000)) for u, v, edge, _ in rows), strict=True)
-    edges = edge_table(*map(np.array, [*columns] or [[]] * 4), np.array(owner))
-    return replace(view, edges=edges), np.array([round(row[3] * 1000) for row in rows], np.int64)
+    pairs = [(u, v, data["object"]) for u, v, data in graph.edges(data=True)]
+    rows = [
+        (u, v, TYPES.index(edge.type), round(edge.weight * 1000), graph.edge_to_event_map.get((u, v), NOBODY))
+        for u, v, edge in pairs
+    ]
+    weight = np.array([round(data["weight"] * 1000) for _, _, data in graph.edges(data=True)], np.int64)
+    return replace(view, edges=edge_table(*np.array(rows, np.int64).reshape(-1, len(EDGE_COLUMNS)).T)), weight
 
 
 _SHOW_ZERO_LAUNCHES = "CRITICAL_PATH_SHOW_ZERO_WEIGHT_LAUNCH_EDGE"
