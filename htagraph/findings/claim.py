@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal
 
-__all__ = ["MIN_PERCENT", "MIN_SHARE", "Claim", "RestsOn", "contradictions"]
+__all__ = ["LARGE_SHARE", "MAX_NAMED", "MIN_PERCENT", "MIN_SHARE", "Claim", "RestsOn", "contradictions"]
 
 MIN_PERCENT = 2.0
 """Percent of the critical path, or of the makespan, from which something is named. Chosen: less is not worth naming.
@@ -17,6 +17,15 @@ MIN_SHARE = 0.05
 """Share of the whole (of the job's time, of a change, of waiting) from which something has a sentence. Chosen: less is
 not worth one; without one of several ranks that do the same work, jobs were 0 to 4 % shorter, without a straggler 9 %
 and more. Doubled, waits, idle time, gains and causes of 5 to 10 % are not named."""
+
+
+LARGE_SHARE = 0.2
+"""Share of a whole (of launch calls, of memory, of the path, of recorded time) from which it is named though something
+else is larger, and which nearly all of a whole lacks. Chosen: worth knowing then. Doubled, what is a fifth to two
+fifths is not named."""
+MAX_NAMED = 3
+"""Activities that prove a claim, pauses and causes that are named. Chosen: more do not fit on a screen. Doubled, six
+are."""
 
 
 class RestsOn(Enum):

@@ -170,11 +170,7 @@ def _pauses(graph: DependencyGraph, rank: int, cause: str) -> pd.DataFrame:
 
 
 def idle_chart(rank_idle: pd.DataFrame) -> Chart:
-    """Return a chart of why the devices of each rank are idle; it shows nothing where no device is.
-
-    Args:
-        rank_idle: result of `htagraph.idle_breakdown` by rank.
-    """
+    """Return a chart of why the devices of each rank are idle; it shows nothing where no device is."""
     if not rank_idle["idle_us"].any():
         return NO_CHART
     stacks = []

@@ -82,10 +82,7 @@ def _worth_naming(table: pd.DataFrame) -> list[dict[Any, Any]]:
 def _replayed(results: Results, row: Mapping[Any, Any], ceiling: tuple[float, float] | None) -> list[Claim]:
     """Return the claim of a row if a what-if of its target gains the same; without a target, as the row says it.
 
-    Args:
-        results: the job's.
-        row: of the opportunities.
-        ceiling: what all host code together would gain, µs and percent; None where the host does not bound the job.
+    The ceiling is what all host code together would gain, µs and percent; None where the host does not bound the job.
     """
     graph, name, gain, interval = results.graph, str(row["name"]), float(row["gain_us"]), None
     if row["target"] or row["what"] == "straggler":
@@ -165,12 +162,7 @@ def _inside(claims: Sequence[Claim]) -> str:
 
 
 def half_sentence(gains: Sequence[Claim], inputs: Sequence[str] | None = None) -> list[str]:
-    """Return what half of the largest gain's time is worth, and the command that tries it.
-
-    Args:
-        gains: what gains most, the largest first.
-        inputs: the words of the command line that choose what is read; None for no command.
-    """
+    """Return what half of the largest gain's time is worth, and the command that tries it."""
     for claim in [each for each in gains if not is_start_up(each)][:1]:
         if claim.facts.get("interrupted"):  # that is to be tried first, and its sentence has the command
             return []

@@ -29,12 +29,7 @@ def per_step(us: float, steps: int) -> float:
 
 
 def gain_text(claim: Claim, us: float | None = None) -> str:
-    """Return the time that a change saves, with the words "per step" where there are several steps.
-
-    Args:
-        claim: what would make the job shorter, with the fact ``steps``.
-        us: the time, µs; by default all that the claim says.
-    """
+    """Return the time that a change saves, with the words "per step" where there are several steps."""
     steps = claim.facts["steps"]
     return f"{time_text(per_step(claim.figure if us is None else us, steps))}{' per step' if steps > 1 else ''}"
 
@@ -64,12 +59,7 @@ def saves_text(claim: Claim, us: float | None = None) -> str:
 
 
 def less_text(claim: Claim, more: str = "") -> str:
-    """Return how much less time the job would take, or a step where there are several.
-
-    Args:
-        claim: what would make it shorter, with the facts ``steps`` and ``percent``.
-        more: what stands behind the gain's interval, such as a command.
-    """
+    """Return how much less time the job would take, or a step where there are several."""
     steps = claim.facts["steps"]
     what = "a step" if steps > 1 else "the job"
     less = f"{time_text(per_step(claim.figure, steps))} less"

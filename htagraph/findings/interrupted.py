@@ -43,10 +43,6 @@ _CHECK = {
 def interruption_note(graph: DependencyGraph, inputs: Sequence[str]) -> list[str]:
     """Return the sentence with which other commands, which speak of what is late, say that host code is interrupted.
 
-    Args:
-        graph: the job.
-        inputs: the words of the command line that choose what is read.
-
     Example:
         >>> import htagraph as hg
         >>> interruption_note(hg.load("data/demo"), ["data/demo"])

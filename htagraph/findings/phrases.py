@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "CATEGORY_WORDS", "MAX_LISTED", "NO_OPERATOR", "and_list", "cause_words", "command_line", "distinct", "glob_of",
-    "group_words", "name_text", "plural", "ranks_text", "share_text", "short_number", "shortened", "size_text",
-    "time_text", "untraced_before",
+    "CATEGORY_WORDS", "MAX_LISTED", "NO_OPERATOR", "ROUNDING", "VISIBLE_PERCENT", "and_list", "cause_words",
+    "command_line", "distinct", "glob_of", "group_words", "name_text", "plural", "ranks_text", "share_text",
+    "short_number", "shortened", "size_text", "spoken", "time_text", "untraced_before",
 ]  # fmt: skip
 
 CATEGORY_WORDS = {
@@ -37,8 +37,12 @@ _GROUP = re.compile(r"(\S+) (.*?) ?\[([\d, ]+)\]")
 _PAIR = re.compile(r"\d+→\d+")
 _NO_PURPOSE = "undefined"
 """What PyTorch records as the purpose of a process group that was given none."""
-_SHOWN_AS_NOTHING = 0.0005
-"""Below it three digits behind the point are zeros, which have no sign. It follows from the digits."""
+ROUNDING = 0.005
+"""Half of a percent, or of the second digit behind the point: less does not show in either. It follows from the digits
+that are shown. Doubled, shares that add up to 101 % pass without a word, and 0.9 % of speedup is called none."""
+VISIBLE_PERCENT = 1.0
+"""The least percent that shows in whole percent. It follows from the digits. Doubled, growth of memory of 1 to 2 % is
+not named."""
 _BYTES_PER_GB, _BYTES_PER_MB, _BYTES_PER_KB = 1e9, 1e6, 1e3
 """Decimal, as bandwidths are."""
 
@@ -79,7 +83,7 @@ def short_number(value: float) -> str:
     """
     size = abs(value)
     text = f"{value:,.{0 if size >= 1000 else 1 if size >= 10 else 2 if size >= 1 else 3}f}" if value else "0"
-    return text.removeprefix("-") if size < _SHOWN_AS_NOTHING else text
+    return text if text.strip("-0.,") else text.removeprefix("-")
 
 
 def and_list(words: Iterable[str]) -> str:
@@ -95,10 +99,6 @@ def and_list(words: Iterable[str]) -> str:
 
 def cause_words(cause: str, shares: Mapping[str, float]) -> str:
     """Return what bounds a job.
-
-    Args:
-        cause: what bounds it; see `htagraph.queries.path_segments.Bound`.
-        shares: percent of the path by category.
 
     Example:
         >>> cause_words("host", {"host": 38.0, "launch": 20.0}), cause_words("gap", {"gap": 100.0})
@@ -169,11 +169,6 @@ def name_text(name: str, letters: int) -> str:
 def distinct(texts: Sequence[str], wholes: Sequence[str], room: int) -> list[str]:
     """Return shortened texts, of which those that are alike show where what they stand for differs.
 
-    Args:
-        texts: the shortened texts.
-        wholes: what each stands for.
-        room: how many letters one may have.
-
     Example:
         >>> distinct(["gemm…", "gemm…", "add"], ["gemm_with_32x32_tiles", "gemm_with_64x64_tiles", "add"], 12)
         ['gemm…32x32_t', 'gemm…64x64_t', 'add']
@@ -193,6 +188,11 @@ def distinct(texts: Sequence[str], wholes: Sequence[str], room: int) -> list[str
             parts = [f"{text[: room - 4]} #{number}" for number in range(1, len(several) + 1)]
         shown |= {(text, whole): part for whole, part in zip(several, parts, strict=True)}
     return [shown[key] for key in zip(texts, wholes, strict=True)]
+
+
+def spoken(*sentences: str) -> list[str]:
+    """Return the sentences that say something: an empty text is none."""
+    return [sentence for sentence in sentences if sentence]
 
 
 def plural(count: int, word: str) -> str:

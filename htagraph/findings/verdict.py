@@ -64,10 +64,6 @@ _LEAST = (SHORT_LAUNCHES, BLOCKING, DEVICE_IDLE, HOST_PAUSE)
 def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> list[Claim]:
     """Return what findings claim of a job, in their order, without claims that contradict an earlier one.
 
-    Args:
-        results: the job's.
-        findings: the findings that are asked; where nothing was recorded, and that is asked, it is the only claim.
-
     Example:
         >>> import htagraph as hg
         >>> [claim.says for claim in claims_of(Results(hg.load("data/demo")))][:2]
@@ -104,9 +100,6 @@ def sentences(claims: Iterable[Claim]) -> list[str]:
 def in_brief(claims: Iterable[Claim]) -> tuple[list[str], int]:
     """Return (what a job's claims say, in a line or two each; how many more the whole verdict has).
 
-    Args:
-        claims: of a summary, in their order.
-
     Example:
         >>> in_brief([Claim("ranks_missing", "3", 8, "count")])
         (['Caution: only rank 3 of 8 was read, so waiting for the others looks like communication.'], 0)
@@ -128,9 +121,6 @@ def trial_of(claims: Sequence[Claim]) -> Trial | None:
 
     A name's time can be halved, not made zero; a straggler can be as fast as its peers, a wait or a late batch can be
     gone.
-
-    Args:
-        claims: of a summary.
     """
     best: Trial | None = None
     for claim in claims:

@@ -74,15 +74,6 @@ def contracted_readings(
 
     The first one is of the job as changed; each other one takes the makespan in which `htagraph.whatif.interval` is
     interested. A reading that is impossible, or the same, is left out.
-
-    Args:
-        baseline: the job as recorded.
-        state: its weights after the changes that come before all factors.
-        classes: by name, criteria.
-        most: the largest factor of each class.
-
-    Raises:
-        SelectionError: nothing meets the criteria of a class.
     """
     found, missing = [Reading("", _skeleton(state, _Read(class_parts(state, classes)), classes, most))], []
     for cause, doubt in DOUBTS.items():

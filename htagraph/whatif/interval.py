@@ -138,13 +138,6 @@ def interval(
     - Loaders and messages that were never waited for took nearly as long as they could.
     - Transfers of groups that were not recorded on all ranks are waits for those.
     - Transfers share links in another way.
-
-    Args:
-        baseline: the job as recorded.
-        links: the weights after the changes, and what is assumed about links.
-        prediction: the graph after the changes, and the predicted moment of each vertex, ns.
-        speedup: the predicted speedup of the job.
-        length: the function that measures predicted moments: the makespan, as the speedup does, and each step.
     """
 
     def moments(state: State, sharing: Sharing, *, explained: bool = False) -> Prediction:
@@ -204,12 +197,7 @@ def _exact(speedup: float) -> Interval:
 
 
 def spread(speedup: float, steps: Array) -> float:
-    """Return the half width of a 90 % interval of the logarithm of a speedup, from chance alone.
-
-    Args:
-        speedup: the predicted one.
-        steps: the predicted time of each step, ns; the more they differ, the more do means of other runs.
-    """
+    """Return the half width of a 90 % interval of the logarithm of a speedup, from chance alone."""
     effect = _EFFECT_SPREAD * abs(math.log(speedup))
     return math.hypot(_of_mean(steps[steps > 0]), _QUANTILE * math.hypot(_RUN_SPREAD, effect))
 

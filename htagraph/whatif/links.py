@@ -113,11 +113,8 @@ def _transfer_time(state: State) -> int:
 def with_shared_link(state: State, sharing: Sharing, *, certain: bool = True) -> State:
     """Return the state with the transfer times that follow from what overlaps in the predicted schedule.
 
-    Args:
-        state: the weights after all changes.
-        sharing: how transfers share a link.
-        certain: False if this is not known: then transfers that overlap more than recorded take longer, but those that
-            overlap less are not taken to be faster.
+    Where sharing is not `certain`, transfers that overlap more than recorded take longer, but those that overlap less
+    are not taken to be faster.
     """
     if sharing is Sharing.NONE:
         return state
@@ -173,12 +170,7 @@ def _lags(state: State, transfers: LinkTransfers, sharing: Sharing, *, certain: 
 
 
 def time_from_sharing(graph: DependencyGraph, sharing: Sharing) -> npt.NDArray[np.int64]:
-    """Return how much longer the lag of each edge is because its transfer shared links with others, ns.
-
-    Args:
-        graph: the job as recorded.
-        sharing: how transfers share a link.
-    """
+    """Return how much longer the lag of each edge is because its transfer shared links with others, ns."""
     longer = np.zeros(len(graph.edges), np.int64)
     for kind in KINDS:
         transfers = None if sharing is Sharing.NONE else link_transfers(graph, kind)
@@ -243,15 +235,7 @@ def _largest(group: Array, value: Array) -> Array:
 def _least_varied(
     transfers: LinkTransfers, key: Array, share: Array, shows: npt.NDArray[np.bool_], overlapped: npt.NDArray[np.bool_]
 ) -> Sharing | None:
-    """Return how transfers share links if their work, over their share of it, varies clearly least then; else None.
-
-    Args:
-        transfers: the transfers.
-        key: of each edge: edges of one key are compared.
-        share: of each edge: its work in proportion to that of others of its key.
-        shows: the edges that are compared.
-        overlapped: those of them that others overlapped.
-    """
+    """Return how transfers share links if their work, over their share of it, varies clearly least then; else None."""
     varies = {
         sharing: _variation(key[shows], transfers.alone(sharing)[shows] / share[shows], overlapped[shows])
         for sharing in Sharing

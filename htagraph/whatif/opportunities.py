@@ -218,13 +218,7 @@ def _within(some: _Tried, other: _Tried) -> bool:
 
 
 def straggler_gain(trial: Trial, factors: Mapping[str, float], steps: int) -> list[dict[str, Any]]:
-    """Return the row of the straggler in `htagraph.opportunities`, if there is one whose fix gains.
-
-    Args:
-        trial: the job as recorded.
-        factors: what is left of the work beyond its peers', by column.
-        steps: how many steps the recording is; 0 for none.
-    """
+    """Return the row of the straggler in `htagraph.opportunities`, if there is one whose fix gains."""
     state = trial.state
     rank = straggler_of(state.graph).rank
     if rank is None:

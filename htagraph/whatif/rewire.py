@@ -42,16 +42,6 @@ def rewired(state: State, edges: Edges, lag: Array, change: str, **parts: Any) -
 
     Edges that no longer constrain anything leave the graph. A vertex that loses all its predecessors keeps its moment
     in `state`.
-
-    Args:
-        state: the state before the change.
-        edges: all edges after the change, in any order, with their recorded lags.
-        lag: the lags of these edges under the change, ns.
-        change: the name of the change, for the error.
-        **parts: other parts of the graph to replace.
-
-    Raises:
-        GraphError: the edges have a cycle.
     """
     before = state.graph
     edges, lag = _tightest(edges, lag)
@@ -76,12 +66,6 @@ def with_waits(state: State, waits: Edges, lag: Array, change: str) -> State | N
 
     The state is for a replay alone: it has no noise. The graphs of the last few sets of waits are kept, because the
     readings of a recording add the same waits to each change.
-
-    Args:
-        state: the state before.
-        waits: the edges to add, with their recorded lags.
-        lag: the lags of these edges, ns.
-        change: the name of the change, for errors.
     """
     key = b"".join(np.ascontiguousarray(each).tobytes() for each in vars(waits).values())
     with _EXTENDING:
@@ -208,9 +192,6 @@ def collective_members(graph: DependencyGraph, group: str | None, change: str) -
 
     That is communication kernels, and communication on host threads. For communication of no known group, the glob is
     matched with its name.
-
-    Raises:
-        SelectionError: nothing matches; the error names the process groups of the graph.
     """
     acts = graph.activities
     rows = np.flatnonzero(of_kinds(acts.kind, COMMUNICATION))
@@ -258,11 +239,6 @@ def first_gradient(graph: DependencyGraph, rows: npt.NDArray[np.int64], asked: A
     """Return the operator whose end made the first of the gradients ready that each communication carries; -1 for none.
 
     These are the gradients that became ready on its rank since the last communication before it was asked for.
-
-    Args:
-        graph: the job.
-        rows: the communication.
-        asked: when each was asked for, ns on the common clock.
     """
     acts, time = graph.activities, graph.time
     ready = np.flatnonzero((acts.kind == ActivityKind.OP) & names_that(is_gradient_ready, graph.names)[acts.name])

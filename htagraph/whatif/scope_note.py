@@ -19,13 +19,6 @@ def with_scope_note(state: State, before: State, time: OwnTime, criteria: dict[s
 
     Operators: their self time, and what share that is of all the time inside them. Regions (annotations, steps, Python
     frames): all the time inside. Kernels have nothing inside, and get no note.
-
-    Args:
-        state: the state after the change.
-        before: the state before the change.
-        time: the time that the change is about.
-        criteria: as the change was given them.
-        verb: what was done to the time, such as ``"scaled"``.
     """
     graph = before.graph
     amount = _milliseconds(before, time)

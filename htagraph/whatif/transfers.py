@@ -67,11 +67,7 @@ def link_share(op: str, ranks: Array | float) -> Array:
 
 
 def transfers(state: State) -> Transfers:
-    """Return the transfers of a state.
-
-    Raises:
-        SelectionError: no collective was matched between ranks.
-    """
+    """Return the transfers of a state."""
     graph, matches = state.graph, state.graph.matches
     edges = np.flatnonzero(of_kind(graph, *TRANSFERS) & (graph.edges.activity >= 0))
     if matches is None or not matches.count or not len(edges):
@@ -100,10 +96,6 @@ def fitted(transfer: Transfers, lag: Array) -> list[Line | None]:
     """Return latency and time per byte of each (group, op), fitted to its transfers.
 
     A (group, op) whose sizes hardly differ takes the line of all transfers; None if their sizes hardly differ either.
-
-    Args:
-        transfer: the transfers.
-        lag: the duration of each, ns.
     """
     known = (transfer.moved >= 0) & (lag > 0)
     every = _line(transfer.moved[known], lag[known])

@@ -8,7 +8,7 @@ import htagraph as hg
 from htagraph.findings.claim import Claim, contradictions
 from htagraph.findings.results import Results
 from htagraph.findings.slow_stage import SLOW_STAGE
-from htagraph.findings.verbs.stragglers import shares_command
+from htagraph.findings.verbs.ranks import shares_command
 from htagraph.findings.verdict import trial_of
 from tests.queries.test_rank_speed import BATCHES, pipeline
 

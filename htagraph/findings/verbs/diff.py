@@ -1,16 +1,25 @@
-"""Why steps take longer or shorter after than before: the sentences of ``htagraph diff`` and of `htagraph.diff`."""
+"""Why steps take longer or shorter after than before: the sentences of ``htagraph diff``, `diff` and ``compare``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from htagraph.analyses.differences.effects import PYTHON_BETWEEN
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import is_data_loader, short_name
-from htagraph.findings.claim import MIN_SHARE
-from htagraph.findings.phrases import CATEGORY_WORDS, MAX_LISTED, and_list, command_line, plural, time_text
+from htagraph.findings.claim import LARGE_SHARE, MAX_NAMED, MIN_SHARE
+from htagraph.findings.phrases import (
+    CATEGORY_WORDS,
+    MAX_LISTED,
+    ROUNDING,
+    and_list,
+    command_line,
+    plural,
+    spoken,
+    time_text,
+)
 from htagraph.queries.inputs import inputs_of
 
 if TYPE_CHECKING:
@@ -21,22 +30,15 @@ if TYPE_CHECKING:
     from htagraph.analyses.differences.effects import Effects, Key
     from htagraph.analyses.differences.step_change import StepChange
 
-__all__ = ["cut", "diff_sentences", "gate", "next_command", "structure", "too_long", "unlike"]
+__all__ = ["compare_sentences", "cut", "diff_sentences", "gate", "next_command", "structure", "too_long", "unlike"]
 
 _HOST = "host"
 _HOST_CODE = frozenset((PYTHON_BETWEEN[1], *(kind.label for kind in ActivityKind if kind.is_host_code)))
 _TRANSFERS = frozenset(kind.label for kind in COMMUNICATION)
-_ROUNDING = 0.005
-"""Share of the change by which shares in whole percent that are printed add up to more than 100; half of one percent.
-Doubled, shares that add up to 101 % pass without a word."""
 _MIN_PATH_SHARE = 0.001
 """Share of the step time; chosen: less of a category is no change. Doubled, changes of 0.1 to 0.2 % are not listed."""
-_MAX_SENTENCES = 3
-"""Causes that are named; chosen: more do not fit on a screen. Doubled, six are."""
 _MIN_EXPLAINED_SHARE = 0.7
 """Share of the change that durations explain; below it, a sentence says where the rest is. Chosen; doubled, always."""
-_ONE_RANK_SHARE = 0.8
-"""Share of a change of own time that is one rank's, for it to be called that rank's. Chosen; doubled, none is."""
 _MAX_FACTOR_DIFFERENCE = 0.1
 """How much relative changes of own time that have one cause differ, as a share of the larger. Chosen: operators that
 one change halves are recorded as 49.5 to 50.5 % shorter. Doubled, -20 % and -24 % are called one cause."""
@@ -44,6 +46,11 @@ _ONE_SIDED, _WHOLE = ("new", "gone"), "with all inside"
 _MIN_WAITING = 2.0
 """How many times its own time on all ranks a call that only one job has must change the step time, for it to be said to
 make the host wait. Chosen: its own time alone cannot do that. Doubled, waits as long as the call are not named."""
+_KINDS = {
+    "added": "only in the job after", "removed": "only in the job before", "more": "more often", "fewer": "less often",
+    "same": "as often as before",
+}  # fmt: skip
+"""Kinds of change in words."""
 _CHANGE = {"rank": "rank_change_us"}
 _ASKING = " (waiting for a device in a loop of queries)"
 _MAX_LETTERS = 100
@@ -77,35 +84,37 @@ def _change(diff: Diff, effects: Effects) -> str:
 
 def unlike(diff: Diff) -> list[str]:
     """Say where the jobs ran on other devices or are of different size, which changes times by itself."""
-    lines = []
     inputs = [inputs_of(part.graph) for part in diff.parts]
     devices = [", ".join(sorted(set(each["device"]))) for each in inputs]
-    if devices[0] != devices[1]:
-        lines.append(f"The jobs ran on different devices: {devices[0]} before, {devices[1]} after.")
     worlds = [int(each["world_size"].max()) if len(each) else 0 for each in inputs]
-    if all(worlds) and worlds[0] != worlds[1]:
-        lines.append(f"The jobs have different sizes: {worlds[0]} ranks before and {worlds[1]} after.")
     before, after = (len(part.chosen_ranks) for part in diff.parts)
-    if before != after:
-        lines.append(
-            f"Different numbers of ranks were read, {before} before and {after} after: how long ranks wait for "
-            "each other and transfer differs for that reason alone."
-        )
     stacks = [bool((part.graph.activities.kind == ActivityKind.PYTHON).any()) for part in diff.parts]
-    if stacks[0] != stacks[1]:
-        lines.append(
-            f"Python functions were recorded in the job {'before' if stacks[0] else 'after'} only, which makes its "
-            "host slower: record both with the same settings to compare their hosts."
-        )
-    without = [word for word, part in zip(("before", "after"), diff.parts, strict=True) if not part.graph.steps]
-    if diff.unit == "job" and len(without) == 1:
-        counts = next(part for part in diff.parts if part.graph.steps).graph.steps
-        other = "after" if without == ["before"] else "before"
-        lines.append(
-            f"The job {without[0]} has no steps, so whole jobs are compared; the job {other} has {len(counts)} "
-            f"step{'' if len(counts) == 1 else 's'}. Record both with profiler.step() to compare steps."
-        )
-    return lines
+    return spoken(
+        f"The jobs ran on different devices: {devices[0]} before, {devices[1]} after."
+        if devices[0] != devices[1] else "",
+        f"The jobs have different sizes: {worlds[0]} ranks before and {worlds[1]} after."
+        if all(worlds) and worlds[0] != worlds[1] else "",
+        f"Different numbers of ranks were read, {before} before and {after} after: how long ranks wait for each other "
+        "and transfer differs for that reason alone."
+        if before != after else "",
+        f"Python functions were recorded in the job {'before' if stacks[0] else 'after'} only, which makes its host "
+        "slower: record both with the same settings to compare their hosts."
+        if stacks[0] != stacks[1] else "",
+        _without_steps(diff),
+    )  # fmt: skip
+
+
+def _without_steps(diff: Diff) -> str:
+    """Say where whole jobs are compared because only one of them has steps."""
+    counts = [len(part.graph.steps) for part in diff.parts]
+    if diff.unit != "job" or all(counts) or not any(counts):
+        return ""
+    without, other = ("before", "after") if counts[1] else ("after", "before")
+    steps = f"{max(counts)} step{'' if max(counts) == 1 else 's'}"
+    return (
+        f"The job {without} has no steps, so whole jobs are compared; the job {other} has {steps}. Record both with "
+        "profiler.step() to compare steps."
+    )
 
 
 def _causes(diff: Diff, effects: Effects) -> list[str]:
@@ -155,7 +164,7 @@ def _named(
             continue
         keys, before = [*keys, *own], together
         named.append(_Named(origin, rows, alone, adds))
-        if len(named) == _MAX_SENTENCES:
+        if len(named) == MAX_NAMED:
             break
     return named
 
@@ -163,7 +172,7 @@ def _named(
 def _rest(named: Sequence[_Named], effects: Effects, diff: Diff) -> list[str]:
     """Say what the named causes leave of the change, or what takes a part of their effect back."""
     together = sum(each.effect_us for each in named)
-    if together / diff.change_us > 1 + (MIN_SHARE if len(named) == 1 else _ROUNDING):
+    if together / diff.change_us > 1 + (MIN_SHARE if len(named) == 1 else ROUNDING):
         back = f"{time_text(abs(together - diff.change_us))} of this is made up for"
         parts = _largest_parts(diff, effects, against=True)
         return [f"{'Together' if len(named) > 1 else 'Alone'}, that would be {_effect(together, diff)}; {back}{parts}."]
@@ -208,7 +217,7 @@ def _origin(row: dict[Any, Any], diff: Diff) -> tuple[str, Any]:
         return "transfers", None
     ranks = len(diff.parts[0].chosen_ranks)
     alike = ranks > 1 and row["rank"] >= 0 and row["rank_change_us"] * row["change_us"] > 0
-    if alike and abs(row["rank_change_us"]) >= _ONE_RANK_SHARE * ranks * abs(row["change_us"]):
+    if alike and abs(row["rank_change_us"]) >= (1 - LARGE_SHARE) * ranks * abs(row["change_us"]):
         return "rank", row["rank"]
     return (one_sided, None) if one_sided else (row["kind"], row["name"])
 
@@ -233,7 +242,7 @@ def _largest_parts(diff: Diff, effects: Effects, *, against: bool = False) -> st
     """Say where on the critical path that is; with `against`, where the path changed the other way."""
     table = diff.to_frame()
     table = table[table["change_us"] / diff.change_us * (-1 if against else 1) >= MIN_SHARE]
-    rows = table.head(_MAX_SENTENCES).to_dict("records")
+    rows = table.head(MAX_NAMED).to_dict("records")
     if not rows and against:
         return " by many small changes"
     parts = [f"{_signed(row['change_us'])} {_place(row)}{_hidden(row, effects, diff)}" for row in rows]
@@ -342,7 +351,7 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
     table = diff.summary()
     by_category = table[table["group"] == "category"]
     smallest = max(MIN_SHARE * abs(diff.change_us), _MIN_PATH_SHARE * diff.before_us)
-    by_category = by_category[by_category["change_us"].abs() > smallest].head(2 * _MAX_SENTENCES)
+    by_category = by_category[by_category["change_us"].abs() > smallest].head(2 * MAX_NAMED)
     if not len(by_category):
         return []
     ranks = len(diff.parts[0].chosen_ranks)
@@ -359,12 +368,7 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
 
 
 def _exposed(work_us: float, us: float) -> str:
-    """Say where more of the same work is on the critical path only because something else is not.
-
-    Args:
-        work_us: by how much the work of all ranks changed, which may be that of one.
-        us: by how much its time on the critical path did.
-    """
+    """Say where more of the same work is on the critical path only because something else is not."""
     if abs(work_us) < abs(us) / 2 or work_us * us < 0:
         return " (no more work than before, it was hidden)" if us > 0 else " (hidden now, not less work)"
     return ""
@@ -395,33 +399,23 @@ def _signed(us: float) -> str:
 
 def structure(diff: Diff) -> list[str]:
     """Say which call paths and kernels only one of the jobs has."""
-    lines = []
-    for table, who in ((diff.added, "after"), (diff.removed, "before")):
-        if len(table):
-            first = table.iloc[0]
-            paths = f"{len(table):,} call path{'' if len(table) == 1 else 's'}"
-            lines.append(
-                f"Only the job {who} has {paths}{', such as' if len(table) > 1 else ':'} {cut(str(first['path']))} "
-                f"({time_text(float(first['total_us']))} per rank and {diff.unit})."
-            )
-    return [*lines, *_replaced(diff.renamed)]
-
-
-def _replaced(renamed: pd.DataFrame) -> list[str]:
-    """Say which kernels are others than before, and which have only other signatures."""
-    pairs = [(short_name(old), short_name(new)) for old, new in zip(renamed["before"], renamed["after"], strict=True)]
+    lines = [
+        f"Only the job {who} has {plural(len(table), 'call path')}{_such(table)} {cut(str(table['path'].iloc[0]))} "
+        f"({time_text(float(table['total_us'].iloc[0]))} per rank and {diff.unit})."
+        for table, who in ((diff.added, "after"), (diff.removed, "before")) if len(table)
+    ]  # fmt: skip
+    pairs = [tuple(map(short_name, pair)) for pair in diff.renamed[["before", "after"]].itertuples(index=False)]
     others, alike = ([pair for pair in pairs if (pair[0] == pair[1]) is same] for same in (False, True))
-    lines = []
-    if others:
-        old, new = others[0]
-        such = ":" if len(others) == 1 else ", such as"
-        lines.append(f"{plural(len(others), 'kernel')} replaced{such} {cut(new)} instead of {cut(old)}.")
-    if alike:
-        has = "has" if len(alike) == 1 else "have"
-        such = ":" if len(alike) == 1 else ", such as"
-        kernels = plural(len(alike), "kernel")
-        lines.append(f"{kernels} {has} other template arguments or parameters{such} {cut(alike[0][0])}.")
+    for old, new in others[:1]:  # other kernels than before
+        lines.append(f"{plural(len(others), 'kernel')} replaced{_such(others)} {cut(new)} instead of {cut(old)}.")
+    for name, _ in alike[:1]:  # kernels with only other signatures
+        has = f"{plural(len(alike), 'kernel')} {'has' if len(alike) == 1 else 'have'}"
+        lines.append(f"{has} other template arguments or parameters{_such(alike)} {cut(name)}.")
     return lines
+
+
+def _such(several: Sized) -> str:
+    return ":" if len(several) == 1 else ", such as"
 
 
 def cut(text: str) -> str:
@@ -454,11 +448,28 @@ def next_command(diff: Diff, inputs: Sequence[str]) -> list[str]:
         return []
     steps = ["--steps", _steps(diff)] if diff.parts[1].steps else []
     line = command_line("critical-path", [inputs[1]], *steps)
-    if diff.change_us > 0:
-        return [f"To see what the slower {diff.unit} waits for: {line}"]
-    return [f"To see what bounds it now: {line}"]
+    what = f"what the slower {diff.unit} waits for" if diff.change_us > 0 else "what bounds it now"
+    return [f"To see {what}: {line}"]
 
 
 def _steps(diff: Diff) -> str:
     steps = diff.parts[1].steps or (0,)
     return str(steps[0]) if len(steps) == 1 else f"{steps[0]}-{steps[-1]}"
+
+
+def compare_sentences(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
+    """Return how many names differ, which changed most, and what says why."""
+    if not len(table):
+        return ["Neither job has an activity."]
+    counts = table["change"].value_counts()
+    kinds = [f"{int(counts[kind]):,} {words}" for kind, words in _KINDS.items() if counts.get(kind)]
+    occur = "occurs" if len(table) == 1 else "occur"
+    row = table.iloc[int(table["change_per_step_us"].abs().argmax())]
+    change = float(row["change_per_step_us"])
+    return spoken(
+        f"{plural(len(table), 'name')} {occur} per rank and step: {and_list(kinds)}.",
+        f"{short_name(row['name'])} takes {_more_or_less(change)} per rank and step, with what lies in it."
+        if change
+        else "",
+        f"To see why steps take another time: {command_line('diff', inputs)}",
+    )

@@ -1,15 +1,19 @@
-"""What ``htagraph cache``, ``validate`` and ``execution-trace`` say of files."""
+"""What ``htagraph cache``, ``validate``, ``execution-trace`` and ``memory`` say."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from htagraph.findings.phrases import plural
+from htagraph.findings.claim import LARGE_SHARE
+from htagraph.findings.phrases import VISIBLE_PERCENT, plural, size_text, spoken, time_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["cache_cleared", "cache_contents", "execution_trace_sentences", "no_cache", "validation_sentences"]
+__all__ = [
+    "cache_cleared", "cache_contents", "device_sentences", "execution_trace_sentences", "no_cache", "peak_sentences",
+    "timeline_sentence", "validation_sentences",
+]  # fmt: skip
 
 
 def cache_contents(folder: str, count: int, size: int, limit: int) -> list[str]:
@@ -31,12 +35,7 @@ def no_cache() -> list[str]:
 
 
 def validation_sentences(problems: int, skipped: int) -> list[str]:
-    """Return whether the files can be read, and what that means for other commands.
-
-    Args:
-        problems: lines of the table of problems.
-        skipped: files that cannot be read.
-    """
+    """Return whether the files can be read, and what that means for other commands."""
     if not problems:
         return ["Nothing had to be repaired or dropped."]
     if not skipped:
@@ -48,24 +47,64 @@ def validation_sentences(problems: int, skipped: int) -> list[str]:
 
 
 def execution_trace_sentences(nodes: pd.DataFrame, linked: pd.DataFrame | None) -> list[str]:
-    """Return how many nodes there are, how many have a schema and shapes, and how many activities are linked.
-
-    Args:
-        nodes: result of `htagraph.execution_trace.read`.
-        linked: result of `htagraph.execution_trace.link`; None where no trace was given.
-    """
+    """Return how many nodes there are, how many have a schema and shapes, and how many activities are linked."""
     operators, shaped = int((nodes["op_schema"] != "").sum()), int((nodes["input_shapes"].str.len() > 0).sum())
-    lines = [
-        f"{plural(len(nodes), 'node')} of {plural(nodes['name'].nunique(), 'name')}; {operators:,} are operators with "
-        f"a schema, {shaped:,} have input shapes."
-    ]
     if linked is None:
-        lines.append("Give the trace of the same run behind it to link its activities to the nodes.")
+        links = "Give the trace of the same run behind it to link its activities to the nodes."
     elif not len(linked):
-        lines.append("No activity of the trace has a node: were both recorded in one run, with External ids?")
+        links = "No activity of the trace has a node: were both recorded in one run, with External ids?"
     else:
-        of = plural(linked["et_node"].nunique(), "node")
+        count = plural(len(linked), "activity").replace("activitys", "activities")
+        links = f"{count} of the trace belong to {plural(linked['et_node'].nunique(), 'node')}."
+    return [
+        f"{plural(len(nodes), 'node')} of {plural(nodes['name'].nunique(), 'name')}; {operators:,} are operators with "
+        f"a schema, {shaped:,} have input shapes.",
+        links,
+    ]
+
+
+def peak_sentences(peaks: pd.DataFrame) -> list[str]:
+    """Return how much memory each rank used at most, from the result of `htagraph.memory.peaks`."""
+    if not len(peaks):
+        return [
+            "No memory event was recorded: profile with profile_memory=True. Memory timelines "
+            "(export_memory_timeline) and memory snapshots (torch.cuda.memory._dump_snapshot) can be given instead."
+        ]
+    device = peaks[peaks["device"] != "cpu"]
+    lines = []
+    for row in (device if len(device) else peaks).to_dict("records"):
+        where = f", in {row['name']}" if row["name"] else ""
+        held = ""
+        idle = 100 * (1 - row["peak_bytes"] / row["reserved_bytes"]) if row["reserved_bytes"] else 0.0
+        if idle >= 100 * LARGE_SHARE:  # allocators always keep some
+            held = f"; the allocator then held {size_text(row['reserved_bytes'])}, {idle:.0f} % of it unused"
         lines.append(
-            f"{plural(len(linked), 'activity').replace('activitys', 'activities')} of the trace belong to {of}."
+            f"Rank {row['rank']} used at most {size_text(row['peak_bytes'])} of {row['device']}, "
+            f"{time_text(row['peak_us'])} after the start{where}{held}."
         )
+        grown = row["last_bytes"] - row["first_bytes"]
+        if grown > VISIBLE_PERCENT / 100 * row["peak_bytes"]:
+            lines.append(f"At the end, {size_text(grown)} more is in use than before the first event.")
     return lines
+
+
+def timeline_sentence(peak_bytes: float, peak_us: float, largest: str, largest_bytes: float) -> str:
+    """Return how much a memory timeline has at most, when, and the largest category then."""
+    return (
+        f"At most {size_text(peak_bytes)} was in use, {time_text(peak_us)} after the start; "
+        f"{size_text(largest_bytes)} of it was {largest.replace('_', ' ')}."
+    )
+
+
+def device_sentences(row: dict[Any, Any]) -> list[str]:
+    """Return how much memory the allocator holds on a device, and how much of it is unused."""
+    idle = 100 * row["inactive_bytes"] / row["reserved_bytes"] if row["reserved_bytes"] else 0.0
+    return spoken(
+        f"Device {row['device']} holds {size_text(row['reserved_bytes'])} in {plural(row['segments'], 'segment')}; "
+        f"{size_text(row['allocated_bytes'])} is in use, {size_text(row['peak_bytes'])} at most.",
+        f"{size_text(row['inactive_bytes'])} ({idle:.0f} %) is held but not in use; the largest free block has "
+        f"{size_text(row['largest_free_bytes'])}. If an allocation fails all the same, memory is fragmented: try "
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; torch.cuda.empty_cache() gives back whole free segments. "
+        "Free bytes by segment: htagraph.memory.read_snapshot(…).segments."
+        if idle >= 100 * LARGE_SHARE else "",
+    )  # fmt: skip

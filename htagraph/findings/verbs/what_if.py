@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from htagraph.core.statistics import MOST
-from htagraph.findings.phrases import cause_words, plural, time_text
+from htagraph.findings.phrases import ROUNDING, cause_words, plural, spoken, time_text
 from htagraph.graph.measures.steps import whole_steps
 
 if TYPE_CHECKING:
@@ -16,28 +16,23 @@ if TYPE_CHECKING:
 
 __all__ = ["sentences", "sweep_sentences"]
 
-_MIN_SPEEDUP_CHANGE = 0.005
-"""Distance of a speedup from 1; chosen: a speedup is shown with two digits, and less would show as 1.00. Doubled, 0.9 %
-of change is called none."""
-
-_TENTH = 0.1
-"""The change of the factor to which a change of the time is related. It is a unit."""
-
 
 def sentences(after: Outcome, before: Bound, now: Bound) -> list[str]:
-    """Return how long the job would take, how sure that is, and what bounds it then.
-
-    Args:
-        after: the outcome of all changes together.
-        before: what bounds the job as recorded.
-        now: what bounds it as predicted.
-    """
-    return [_gain(after), *_noise(after), *_bound(before, now)]
+    """Return how long the job would take, how sure that is, and what bounds it then."""
+    low, high = (after.p50_ns, after.p99_ns) if after.state.jitter else (0, 0)
+    return spoken(
+        _gain(after),
+        f"With noise, half of the runs take less than {time_text(low / 1000)}, and 99 % less than "
+        f"{time_text(high / 1000)}."
+        if after.state.jitter
+        else "",
+        _bound(before, now) if now.cause else "",
+    )
 
 
 def _gain(after: Outcome) -> str:
     old, new = time_text(after.baseline_ns / 1000), time_text(after.makespan_ns / 1000)
-    if abs(after.speedup - 1) < _MIN_SPEEDUP_CHANGE:
+    if abs(after.speedup - 1) < ROUNDING:
         was = "" if new == old else f", not {old}"
         return f"The job would take as long as before ({new}{was}): hardly anything waits for what was changed."
     if not after.makespan_ns:
@@ -58,51 +53,34 @@ def _per_step(after: Outcome) -> str:
     return f", {new} instead of {old} per step"
 
 
-def _noise(after: Outcome) -> list[str]:
-    if not after.state.jitter:
-        return []
-    low, high = time_text(after.p50_ns / 1000), time_text(after.p99_ns / 1000)
-    return [f"With noise, half of the runs take less than {low}, and 99 % less than {high}."]
-
-
-def _bound(before: Bound, now: Bound) -> list[str]:
+def _bound(before: Bound, now: Bound) -> str:
     """Say what bounds the job before and after."""
-    if not now.cause:
-        return []
     rank, most = next(iter(now.ranks.items()))
     where = f", mostly on rank {rank}" if len({*before.ranks, *now.ranks}) > 1 and most > 100 * MOST else ""
     share = f"{now.causes[now.cause]:.0f} % of the critical path{where}"
     name, name_before = (cause_words(bound.cause, bound.shares) for bound in (now, before))
     if now.cause == before.cause:
-        return [f"It would still be bound by {name}: {share}."]
-    return [f"It would then be bound by {name} ({share}) instead of {name_before}."]
+        return f"It would still be bound by {name}: {share}."
+    return f"It would then be bound by {name} ({share}) instead of {name_before}."
 
 
 def sweep_sentences(table: pd.DataFrame, what: str, recorded_us: float) -> list[str]:
-    """Return which factors were tried, the shortest time, and how much a factor changes at both ends.
-
-    Args:
-        table: result of `htagraph.sweep`.
-        what: what takes a multiple of its time, in words.
-        recorded_us: the recorded mean step, or the makespan where there are no steps.
-    """
+    """Return which factors were tried, the shortest time, and how much a factor changes at both ends."""
     rows = table.sort_values("factor", ignore_index=True)
     best = rows.iloc[int(rows["mean_step_us"].argmin())]
     tried = f"{plural(len(rows), 'factor')} from {rows['factor'].iloc[0]:g} to {rows['factor'].iloc[-1]:g} for {what}"
-    lines = [
+    return spoken(
         f"Tried: {tried}, each replayed.",
         f"The shortest step takes {time_text(best['mean_step_us'])} at {best['factor']:g}; recorded: "
         f"{time_text(recorded_us)}.",
-    ]
-    if len(rows) > 2:
-        lines.append(
-            f"Per 0.1 of the factor, a step changes by {_slope(rows, 0)} and by {_slope(rows, len(rows) - 2)}."
-        )
-    return lines
+        f"Per 0.1 of the factor, a step changes by {_slope(rows, 0)} and by {_slope(rows, len(rows) - 2)}."
+        if len(rows) > 2
+        else "",
+    )
 
 
 def _slope(rows: pd.DataFrame, at: int) -> str:
     """Return how much longer a step gets per tenth of the factor between two neighbours."""
     low, high = rows["factor"].iloc[at : at + 2].tolist()
     first, last = rows["mean_step_us"].iloc[at : at + 2].tolist()
-    return f"{time_text(_TENTH * (last - first) / (high - low))} between {low:g} and {high:g}"
+    return f"{time_text(0.1 * (last - first) / (high - low))} between {low:g} and {high:g}"

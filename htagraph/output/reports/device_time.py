@@ -67,7 +67,7 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
     from htagraph.analyses.idle_breakdown import idle_breakdown
     from htagraph.analyses.idle_intervals import idle_intervals
     from htagraph.findings.interrupted import interruption_note
-    from htagraph.findings.verbs import idle as findings
+    from htagraph.findings.verbs import device_time as findings
 
     streams = idle_breakdown(graph)
     devices = idle_breakdown(graph, by="rank")
@@ -79,7 +79,7 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
     )
     several = (streams.groupby("rank")["device"].nunique() > 1).any()
     shown = streams[streams["idle_us"] > 0].drop(columns=[] if several else "device")
-    conclusions = findings.sentences(streams, devices, inputs, partial(_gain_by_host, graph))
+    conclusions = findings.idle_sentences(streams, devices, inputs, partial(_gain_by_host, graph))
     return report_on(
         graph, "idle", {"streams": streams, "pauses": longest}, [*conclusions, *interruption_note(graph, inputs)],
         brief={"streams": shown, "pauses": brief},
@@ -117,7 +117,7 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
         by: ``name``, ``rank``, ``operator``, ``shape``, ``module`` or ``annotation``.
         top: rows that are shown.
     """
-    from htagraph.findings.verbs import kernels as findings
+    from htagraph.findings.verbs import device_time as findings
     from htagraph.queries.on_workers import by_class, over_ranks
 
     table = _device_time(graph, by)
@@ -141,7 +141,7 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
 
 def _outside(graph: DependencyGraph, rows: pd.DataFrame, by: str) -> tuple[str, list[str]]:
     """Return (the name of what has no owner, a sentence on device work whose launch is not in the traces)."""
-    from htagraph.findings.verbs import kernels as findings
+    from htagraph.findings.verbs import device_time as findings
 
     acts = graph.activities
     lost = acts.on_device & (acts.cause < 0)
@@ -194,7 +194,7 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
     from htagraph.analyses.operator_kernels import operator_kernels
     from htagraph.analyses.phases import phases
     from htagraph.findings.interrupted import interruption_note
-    from htagraph.findings.verbs import launches as findings
+    from htagraph.findings.verbs import device_time as findings
 
     stats = launch_stats(graph)
     operators = operator_kernels(graph).sort_values("device_us", ascending=False, kind="stable", ignore_index=True)
@@ -207,7 +207,10 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
         for name, table in tables.items()
         if len(table)
     }
-    conclusions = [*findings.sentences(stats, tables["graph_launches"], inputs), *interruption_note(graph, inputs)]
+    conclusions = [
+        *findings.launches_sentences(stats, tables["graph_launches"], inputs),
+        *interruption_note(graph, inputs),
+    ]
     return report_on(graph, "launches", tables, conclusions, brief=brief, drawn=lambda: stats)
 
 
@@ -250,13 +253,13 @@ def counters_report(
     """Return the report on a graph's counters; `inputs` are the words that choose what is read."""
     from htagraph.analyses.memory_bandwidth import memory_bandwidth
     from htagraph.analyses.queue_length import queue_length
-    from htagraph.findings.verbs import counters as findings
+    from htagraph.findings.verbs import device_time as findings
 
     queues, copies = queue_length(graph, by="stream", full=full), memory_bandwidth(graph, by="copy")
     tables = {"queues": queues, "bandwidth": copies}
     if series:
         tables |= {"queue_length": queue_length(graph), "memory_bandwidth": memory_bandwidth(graph)}
-    sentences = findings.sentences(queues, copies, full, inputs)
+    sentences = findings.counters_sentences(queues, copies, full, inputs)
     return report_on(graph, "counters", tables, sentences, drawn=lambda: queue_length(graph))
 
 
@@ -269,13 +272,13 @@ def phases_report(
 ) -> Report:
     """Return the report on a job's phases; `inputs` are the words that choose what is read."""
     from htagraph.analyses.phases import phases
-    from htagraph.findings.verbs import phases as findings
+    from htagraph.findings.verbs import device_time as findings
 
     table = phases(graph, annotation=annotation)
     brief = table.groupby("rank").head(top).drop(columns=["example", *_PHASES_FOR_PROGRAMS])
     if (table["tokens"] < 0).all():
         brief = brief.drop(columns=["tokens", "tokens_per_s"])
-    sentences = findings.sentences(table, inputs, annotation)
+    sentences = findings.phases_sentences(table, inputs, annotation)
     return report_on(graph, "phases", {"phases": table}, sentences, brief={"phases": brief})
 
 
@@ -297,13 +300,13 @@ def roofline_report(
     """
     from htagraph.analyses.cupti_counters import cupti_counters
     from htagraph.analyses.roofline import roofline
-    from htagraph.findings.verbs import roofline as findings
+    from htagraph.findings.verbs import device_time as findings
 
     table = roofline(graph, peak_tflop_s=peak_tflops, peak_gb_s=peak_gbs)
     counters = cupti_counters(graph)
     tables = {"roofline": table} | ({"counters": counters} if len(counters) else {})
     brief = table.head(top).drop(columns=_ROOFLINE_FOR_PROGRAMS).dropna(axis="columns", how="all")
-    sentences = findings.sentences(table, inputs, (peak_tflops is not None, peak_gbs is not None))
+    sentences = findings.roofline_sentences(table, inputs, (peak_tflops is not None, peak_gbs is not None))
     return report_on(graph, "roofline", tables, sentences, brief={"roofline": brief})
 
 
@@ -321,7 +324,7 @@ def patterns_report(
         top: patterns of each rank that are shown.
     """
     from htagraph.analyses.kernel_patterns import kernel_patterns
-    from htagraph.findings.verbs import patterns as findings
+    from htagraph.findings.verbs import device_time as findings
 
     table = kernel_patterns(graph, operator, min_length=min_length)
     shown = table.groupby("rank").head(top)
@@ -339,7 +342,7 @@ def _on_patterns(
 ) -> list[str]:
 
     from htagraph.core.kinds import FRAMES
-    from htagraph.findings.verbs import patterns as findings
+    from htagraph.findings.verbs import device_time as findings
     from htagraph.queries.kernel_sequences import containing
 
     chosen = containing(graph, operator)
@@ -348,10 +351,10 @@ def _on_patterns(
         names = {graph.names[name] for name in acts.name[np.isin(acts.kind, FRAMES)]}
         return [findings.unknown_operator(operator, names)]
     if not len(table):
-        return findings.sentences(table, inputs, operator, min_length, _launching(graph, min_length))
+        return findings.patterns_sentences(table, inputs, operator, min_length, _launching(graph, min_length))
     fewer = len(graph.tree.outermost(chosen)) - int(table["count"].sum())
     shorter = findings.other_occurrences(fewer, inputs, operator)
-    return [*findings.sentences(table, inputs, operator, min_length, []), *shorter]
+    return [*findings.patterns_sentences(table, inputs, operator, min_length, []), *shorter]
 
 
 def _launching(graph: DependencyGraph, min_length: int) -> list[str]:

@@ -86,7 +86,7 @@ def _read(files: Sequence[tuple[int, str]]) -> pd.DataFrame:
 def memory_report(graph: DependencyGraph, *, top: int = 15) -> Report:
     """Return the report on the memory events of traces."""
     from htagraph.analyses import memory as analyses
-    from htagraph.findings.verbs import memory as findings
+    from htagraph.findings.verbs import files as findings
 
     peaks, whose = analyses.peaks(graph), analyses.at_peak(graph)
     tables = {"memory_peaks": peaks, "memory_at_peak": whose.groupby(["rank", "device"], sort=False).head(top)}
@@ -100,7 +100,7 @@ def memory_report(graph: DependencyGraph, *, top: int = 15) -> Report:
 
 def timeline_report(timeline: pd.DataFrame, path: Path) -> Report:
     """Return the report on what `htagraph.memory.read_timeline` read."""
-    from htagraph.findings.verbs import memory as findings
+    from htagraph.findings.verbs import files as findings
 
     sizes = timeline.drop(columns=["time_ns", "time_us"])
     names = [str(column).removesuffix("_bytes") for column in sizes.columns]
@@ -127,7 +127,7 @@ def timeline_report(timeline: pd.DataFrame, path: Path) -> Report:
 
 def snapshot_report(snapshot: MemorySnapshot, *, top: int = 15) -> Report:
     """Return the report on a memory snapshot."""
-    from htagraph.findings.verbs import memory as findings
+    from htagraph.findings.verbs import files as findings
 
     devices = snapshot.to_frame()
     held = {"memory_at_peak": snapshot.at_peak().head(top), "memory_now": snapshot.in_use().head(top)}

@@ -41,7 +41,7 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
     """Return the report on a job's collectives; `inputs` are the words that choose what is read."""
     from htagraph.analyses.collectives import collectives
     from htagraph.findings.interrupted import interruption_note
-    from htagraph.findings.verbs import collectives as findings
+    from htagraph.findings.verbs import ranks as findings
 
     parts = collectives(graph)
     table = by_operation(parts).head(top)
@@ -57,13 +57,13 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
             "collective", "op", "group", "rank", "step", "start_us", "duration_us", "beside_us", "wait_us",
             "transfer_us", "excess_us", "wait_or_transfer_us", "busbw_gb_s", "last_rank",
         ]].drop(columns=empty)  # fmt: skip
-    conclusions = [*findings.sentences(parts, late, inputs), *interruption_note(graph, inputs)]
+    conclusions = [*findings.collectives_sentences(parts, late, inputs), *interruption_note(graph, inputs)]
     return report_on(graph, "collectives", tables, conclusions, brief=brief, drawn=lambda: parts)
 
 
 def _readable(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table with short names of process groups, unless some would be alike."""
-    from htagraph.findings.verbs.collectives import group_text
+    from htagraph.findings.verbs.ranks import group_text
 
     short = table["group"].map(group_text)
     return table.assign(group=short) if short.nunique() == table["group"].nunique() else table
@@ -111,7 +111,7 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
     from htagraph.findings.ranks_missing import RANKS_MISSING
     from htagraph.findings.results import Results
     from htagraph.findings.slow_stage import SLOW_STAGE
-    from htagraph.findings.verbs import stragglers as findings
+    from htagraph.findings.verbs import ranks as findings
     from htagraph.findings.verdict import claims_of, sentences
 
     result = stragglers(graph)
@@ -127,7 +127,7 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
     stages = claims_of(results, [SLOW_STAGE])
     missing = claims_of(results, [RANKS_MISSING]) if len(graph.ranks) > 1 else []
     conclusions = [
-        *findings.sentences(result, len(graph.ranks), inputs),
+        *findings.stragglers_sentences(result, len(graph.ranks), inputs),
         *sentences(stages),
         *findings.shares_command(stages, inputs),
         *sentences(missing),
@@ -154,7 +154,7 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
 def critical_path_report(path: CriticalPath, inputs: Sequence[str], *, top: int = 10, segments: bool = False) -> Report:
     """Return the report on a path; `inputs` are the words that choose what is read."""
     from htagraph.findings.results import Results
-    from htagraph.findings.verbs import critical_path as findings
+    from htagraph.findings.verbs import gains as findings
     from htagraph.findings.verdict import OF_PATH, claims_of
     from htagraph.queries.host_time import host_pauses
 
@@ -166,7 +166,7 @@ def critical_path_report(path: CriticalPath, inputs: Sequence[str], *, top: int 
         tables["segments"] = path.to_frame()
     figures = {"makespan_us": path.makespan_ns / 1000, "segments_count": len(path.segments)}
     return report_on(
-        path.graph, "critical-path", tables, findings.sentences(path, claims, tables["hops"], inputs),
+        path.graph, "critical-path", tables, findings.path_sentences(path, claims, tables["hops"], inputs),
         figures=figures, brief=_brief_path(path, tables, top), drawn=lambda: path,
     )  # fmt: skip
 
@@ -216,13 +216,13 @@ def _steps_as_one(shares: pd.DataFrame) -> pd.DataFrame:
 def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on what is worth improving; `inputs` are the words that choose what is read."""
     from htagraph.findings.results import Results
-    from htagraph.findings.verbs import opportunities as findings
+    from htagraph.findings.verbs import gains as findings
     from htagraph.findings.verdict import claims_of
     from htagraph.whatif.opportunities import TABLE, opportunities
 
     table = opportunities(graph, top=top)
     results = Results(graph, opportunities=table)
-    sentences = findings.sentences(claims_of(results, findings.CONCLUSIONS), inputs)
+    sentences = findings.opportunities_sentences(claims_of(results, findings.CONCLUSIONS), inputs)
     steps = results.steps
     title = f"{TABLE.title} (times per step of {steps:,})" if steps > 1 else TABLE.title
     return report_on(

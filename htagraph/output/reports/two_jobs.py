@@ -207,10 +207,10 @@ def compare_report(
         inputs: the two jobs as they were named.
         top: rows that are shown.
     """
-    from htagraph.findings.verbs import compare as findings
+    from htagraph.findings.verbs import diff as findings
 
     unlike = _unlike(table).head(top).rename(columns={"change": "occurs"})
     return Report(
         "compare", _of_both(inputs_of, graphs), _of_both(issues_of, graphs), window_us(graphs[1]), {"names": table},
-        findings.sentences(table, inputs), brief={"names": unlike},
+        findings.compare_sentences(table, inputs), brief={"names": unlike},
     )  # fmt: skip

@@ -1,11 +1,17 @@
-"""Whether limits and the next command carry their figures and files."""
+"""Whether the sentences of a diff name what changed the step time, and limits and commands carry figures and files."""
 
 from __future__ import annotations
 
+import pandas as pd
+
 import htagraph as hg
-from htagraph.findings.verbs.diff import diff_sentences, next_command, too_long
+from htagraph.findings.verbs.diff import compare_sentences, diff_sentences, next_command, too_long
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, Json, annotation, complete, kernel, launch, load, op, step
+
+
+def lines_of(before: hg.DependencyGraph, after: hg.DependencyGraph) -> list[str]:
+    return diff_sentences(hg.diff(before, after))
 
 
 def test_a_limit_is_told_with_both_times() -> None:
@@ -35,18 +41,18 @@ def test_the_first_sentence_has_the_change_with_its_sign() -> None:
 
 def test_a_job_is_as_long_as_itself() -> None:
     graph = graph_of(DATA / "demo")
-    lines = diff_sentences(hg.diff(graph, graph))
+    lines = lines_of(graph, graph)
     assert "as long as before" in lines[0]
     assert not [line for line in lines if "own time" in line]
 
 
 def test_nothing_against_nothing() -> None:
-    assert diff_sentences(hg.diff(load([]), load([]))) == ["Nothing was recorded: there is nothing to compare."]
+    assert lines_of(load([]), load([])) == ["Nothing was recorded: there is nothing to compare."]
 
 
 def test_nothing_is_blamed_where_one_job_is_empty() -> None:
     for before, after, side in ((load([]), in_a_row(400), "before"), (in_a_row(400), load([]), "after")):
-        lines = diff_sentences(hg.diff(before, after))
+        lines = lines_of(before, after)
         assert lines[1:] == [f"Nothing was recorded in the job {side}: there is nothing to compare with."]
 
 
@@ -57,7 +63,7 @@ def test_new_work_that_ranks_do_one_after_the_other_does_not_wait() -> None:
             events[rank] = [step(1, 0, 100 + 2 * first), op("stage", first * rank, first)]
         return load(events)
 
-    assert not any("host waits" in line for line in diff_sentences(hg.diff(job(0), job(500))))
+    assert not any("host waits" in line for line in lines_of(job(0), job(500)))
 
 
 def in_a_row(*durations: int) -> hg.DependencyGraph:
@@ -68,13 +74,13 @@ def in_a_row(*durations: int) -> hg.DependencyGraph:
 
 
 def test_operators_that_one_change_halves_are_one_cause() -> None:
-    lines = diff_sentences(hg.diff(in_a_row(400, 200, 90), in_a_row(200, 100, 90)))
+    lines = lines_of(in_a_row(400, 200, 90), in_a_row(200, 100, 90))
     assert lines[1].startswith("embed and mlp take 300.0 µs less own time per rank and step, which makes the step 300")
     assert not any("mlp takes" in line for line in lines)
 
 
 def test_operators_that_change_differently_are_two_causes() -> None:
-    lines = diff_sentences(hg.diff(in_a_row(400, 200, 90), in_a_row(200, 40, 90)))
+    lines = lines_of(in_a_row(400, 200, 90), in_a_row(200, 40, 90))
     assert [line.split(" takes ")[0] for line in lines[1:3]] == ["embed", "mlp"]
 
 
@@ -85,14 +91,14 @@ def test_work_of_one_slow_rank_is_one_cause() -> None:
             {0: fast, 1: [step(1, 0, 300 + 2 * slow), op("embed", 0, 100 + slow), op("mlp", 100 + slow, 200 + slow)]}
         )
 
-    assert "per step on rank 1, which makes the step 400" in diff_sentences(hg.diff(job(0), job(200)))[1]
+    assert "per step on rank 1, which makes the step 400" in lines_of(job(0), job(200))[1]
 
 
 def test_work_that_changes_beside_longer_work_is_named_where_the_step_does_not_change() -> None:
     def job(aside: int) -> hg.DependencyGraph:
         return load([step(1, 0, 1000), op("main", 0, 1000), op("aside", 0, aside, tid=77)])
 
-    lines = diff_sentences(hg.diff(job(800), job(400)))
+    lines = lines_of(job(800), job(400))
     assert "as long as before" in lines[0]
     assert (
         lines[1]
@@ -107,9 +113,9 @@ def test_computation_that_is_no_longer_hidden_is_not_called_more_work() -> None:
             kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 8, transfer, 2, stream=20),
         ])  # fmt: skip
 
-    line = next(line for line in diff_sentences(hg.diff(job(900), job(100))) if "On the critical path" in line)
+    line = next(line for line in lines_of(job(900), job(100)) if "On the critical path" in line)
     assert "(no more work than before, it was hidden)" in line
-    line = next(line for line in diff_sentences(hg.diff(job(100), job(900))) if "On the critical path" in line)
+    line = next(line for line in lines_of(job(100), job(900)) if "On the critical path" in line)
     assert "(hidden now, not less work)" in line
 
 
@@ -118,17 +124,18 @@ def test_host_code_that_took_longer_is_more_work_where_the_loader_took_less() ->
         fetch = annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, loader)
         return load([step(1, 0, loader + forward), fetch, op("forward", loader, forward)])
 
-    line = next(line for line in diff_sentences(hg.diff(job(500, 100), job(10, 800))) if "On the critical path" in line)
+    line = next(line for line in lines_of(job(500, 100), job(10, 800)) if "On the critical path" in line)
     assert "the data loader -490.0 µs" in line
     assert "hidden" not in line
 
 
-def test_two_causes_of_one_effect_are_counted_once() -> None:
-    def job(first: int, second: int) -> hg.DependencyGraph:
-        host = [step(1, 0, 10 + first + second), op("embed", 10, first), op("mlp", 10 + first, second)]
-        return load([*host, launch(0, 2, 1), kernel(COMPUTE, 10, 700, 1)])
+def beside_a_kernel(lasts: int, first: int, second: int) -> hg.DependencyGraph:
+    host = [step(1, 0, 10 + first + second), op("embed", 10, first), op("mlp", 10 + first, second)]
+    return load([*host, launch(0, 2, 1), kernel(COMPUTE, 10, lasts, 1)])
 
-    lines = diff_sentences(hg.diff(job(500, 400), job(200, 50)))
+
+def test_two_causes_of_one_effect_are_counted_once() -> None:
+    lines = lines_of(beside_a_kernel(700, 500, 400), beside_a_kernel(700, 200, 50))
     assert "mlp takes 350.0 µs less own time per rank and step, which makes the step 200.0 µs shorter (the" in lines[1]
     assert lines[2].endswith(
         "which alone would make the step 200.0 µs shorter (the whole change), but adds nothing to the above."
@@ -137,13 +144,9 @@ def test_two_causes_of_one_effect_are_counted_once() -> None:
 
 
 def test_a_sentence_states_the_effect_that_the_table_states() -> None:
-    def job(first: int, second: int) -> hg.DependencyGraph:
-        host = [step(1, 0, 10 + first + second), op("embed", 10, first), op("mlp", 10 + first, second)]
-        return load([*host, launch(0, 2, 1), kernel(COMPUTE, 10, 650, 1)])
-
-    lines = diff_sentences(hg.diff(job(500, 400), job(200, 50)))
-    assert "which makes the step 250" in lines[1]
-    change = hg.diff(job(500, 400), job(300, 300))
+    before = beside_a_kernel(650, 500, 400)
+    assert "which makes the step 250" in lines_of(before, beside_a_kernel(650, 200, 50))[1]
+    change = hg.diff(before, beside_a_kernel(650, 300, 300))
     table = change.causes().set_index("name")["effect_us"]
     assert table.round(1).to_dict()["mlp"] == -100
     assert (
@@ -153,7 +156,7 @@ def test_a_sentence_states_the_effect_that_the_table_states() -> None:
 
 
 def test_what_makes_up_for_a_cause_is_named() -> None:
-    lines = diff_sentences(hg.diff(in_a_row(400, 200), in_a_row(100, 300)))
+    lines = lines_of(in_a_row(400, 200), in_a_row(100, 300))
     assert "(" not in lines[1].partition("which makes")[2]
     assert lines[2] == (
         "Alone, that would be 300.0 µs shorter; 100.0 µs of this is made up for: "
@@ -165,16 +168,16 @@ def test_the_own_time_of_a_step_is_python_between_operators() -> None:
     def job(pause: int) -> hg.DependencyGraph:
         return load([step(1, 0, 100 + pause), op("embed", 0, 50), op("mlp", 50 + pause, 50)])
 
-    assert diff_sentences(hg.diff(job(400), job(100)))[1] == (
+    assert lines_of(job(400), job(100))[1] == (
         "Python between operators takes 300.0 µs less own time per rank and step, which makes the step 300.0 µs "
         "shorter (the whole change)."
     )
 
 
 def test_operators_of_one_job_are_gone_or_new() -> None:
-    (line,) = diff_sentences(hg.diff(in_a_row(400, 200, 90), in_a_row(400)))[1:2]
+    (line,) = lines_of(in_a_row(400, 200, 90), in_a_row(400))[1:2]
     assert line.startswith("mlp and norm (290.0 µs own time per rank and step) are gone, which makes the step 290.0 µs")
-    (line,) = diff_sentences(hg.diff(in_a_row(400), in_a_row(400, 200)))[1:2]
+    (line,) = lines_of(in_a_row(400), in_a_row(400, 200))[1:2]
     assert line.startswith("mlp (200.0 µs own time per rank and step) is new, which makes the step 200.0 µs longer")
 
 
@@ -194,7 +197,7 @@ def test_the_rest_of_a_change_that_named_causes_leave_is_told() -> None:
         events = [op("large", 0, large), *(op(f"part {i}", large + i * each, each) for i in range(30))]
         return load([step(1, 0, large + 30 * each), *events])
 
-    lines = diff_sentences(hg.diff(job(10, 100), job(20, 200)))
+    lines = lines_of(job(10, 100), job(20, 200))
     assert lines[1].endswith("makes the step 100.0 µs longer (25 % of the change).")
     assert lines[2] == (
         "Beyond that, all other changes of work together make the step 300.0 µs longer (75 % of the change)."
@@ -208,7 +211,7 @@ def test_a_kernel_with_another_signature_is_not_called_replaced() -> None:
             op("other", 50, 30), launch(51, 2, 2), kernel(second, 55, 20, 2),
         ])  # fmt: skip
 
-    lines = diff_sentences(hg.diff(job("add<float>", "ampere_gemm_64"), job("add<half>", "volta_gemm_64")))
+    lines = lines_of(job("add<float>", "ampere_gemm_64"), job("add<half>", "volta_gemm_64"))
     assert lines[-2:] == [
         "1 kernel replaced: volta_gemm_64 instead of ampere_gemm_64.",
         "1 kernel has other template arguments or parameters: add.",
@@ -217,6 +220,16 @@ def test_a_kernel_with_another_signature_is_not_called_replaced() -> None:
 
 def test_python_functions_recorded_in_one_job_only_are_a_reason_for_its_slower_host() -> None:
     plain, stacks = [op("aten::mm", 0, 50)], [op("aten::mm", 5, 50), complete("python_function", "a.py(1): f", 0, 60)]
-    lines = diff_sentences(hg.diff(load(stacks), load(plain)))
+    lines = lines_of(load(stacks), load(plain))
     assert any("Python functions were recorded in the job before only" in line for line in lines)
-    assert not any("Python functions" in line for line in diff_sentences(hg.diff(load(plain), load(plain))))
+    assert not any("Python functions" in line for line in lines_of(load(plain), load(plain)))
+
+
+def test_the_largest_change_is_named() -> None:
+    table = pd.DataFrame({"name": ["a", "b<int>"], "change": ["more", "same"], "change_per_step_us": [3.0, -20.0]})
+    assert compare_sentences(table, ["x", "y"]) == [
+        "2 names occur per rank and step: 1 more often and 1 as often as before.",
+        "b takes 20.0 µs less per rank and step, with what lies in it.",
+        "To see why steps take another time: htagraph diff x y",
+    ]
+    assert compare_sentences(table.iloc[:0], ["x", "y"]) == ["Neither job has an activity."]

@@ -7,8 +7,11 @@ import pandas as pd
 from htagraph.findings.verbs.files import (
     cache_cleared,
     cache_contents,
+    device_sentences,
     execution_trace_sentences,
     no_cache,
+    peak_sentences,
+    timeline_sentence,
     validation_sentences,
 )
 
@@ -37,3 +40,28 @@ def test_nodes_schemas_and_links_are_counted() -> None:
     assert first == "3 nodes of 2 names; 1 are operators with a schema, 1 have input shapes."
     assert second == "3 activities of the trace belong to 2 nodes."
     assert "Give the trace" in execution_trace_sentences(NODES, None)[1]
+
+
+GB = 10**9
+
+
+def peaks(reserved: float, last: float) -> pd.DataFrame:
+    row = {"rank": 0, "device": "cuda:0", "name": "", "peak_us": 5.0, "peak_bytes": 4 * GB, "reserved_bytes": reserved}
+    return pd.DataFrame([row | {"first_bytes": 0, "last_bytes": last}])
+
+
+def test_unused_memory_is_named_from_a_fifth_on() -> None:
+    assert "33 % of it unused" in peak_sentences(peaks(6 * GB, 0))[0]
+    assert "unused" not in peak_sentences(peaks(4.5 * GB, 0))[0]
+
+
+def test_growth_is_named_beyond_a_hundredth_of_the_peak() -> None:
+    assert peak_sentences(peaks(0, GB))[1] == "At the end, 1.00 GB more is in use than before the first event."
+    assert len(peak_sentences(peaks(0, 0.04 * GB))) == 1
+
+
+def test_a_timeline_and_a_device_are_told_with_their_sizes() -> None:
+    assert timeline_sentence(GB, 3.0, "parameter", GB / 2).endswith("500.0 MB of it was parameter.")
+    row = {"device": 0, "reserved_bytes": GB, "segments": 2, "allocated_bytes": GB, "peak_bytes": GB}
+    assert len(device_sentences(row | {"inactive_bytes": 0, "largest_free_bytes": 0})) == 1
+    assert len(device_sentences(row | {"inactive_bytes": GB / 2, "largest_free_bytes": 0})) == 2

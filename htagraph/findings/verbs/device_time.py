@@ -1,0 +1,387 @@
+"""What the commands about device time say: kernels, launches, idle, counters, phases, patterns and roofline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from htagraph.core.naming import short_name
+from htagraph.core.statistics import MOST
+from htagraph.core.words import nearest_words
+from htagraph.findings.claim import LARGE_SHARE, MIN_PERCENT
+from htagraph.findings.phrases import (
+    VISIBLE_PERCENT,
+    and_list,
+    command_line,
+    glob_of,
+    plural,
+    share_text,
+    size_text,
+    spoken,
+    time_text,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "OUTSIDE", "UNKNOWN", "counters_sentences", "idle_sentences", "launch_not_recorded", "launches_sentences",
+    "other_occurrences", "pattern_text", "patterns_sentences", "phases_sentences", "roofline_sentences",
+    "slowest_rank", "top_entry", "unknown_operator",
+]  # fmt: skip
+
+OUTSIDE = {
+    "operator": "outside all operators", "shape": "outside all operators", "annotation": "outside all annotations",
+    "module": "outside all modules and annotations",
+}  # fmt: skip
+"""The name of device work that belongs to nothing of the kind that it is summed up by."""
+UNKNOWN = "launch not recorded"
+"""The name of device work whose launch is not in the traces."""
+_MIN_RELATIVE = 1.1
+"""Time of a kernel over the median of the ranks; chosen: ranks on equal devices differ by less. Doubled,
+a rank is named only where a kernel takes more than twice as long there."""
+_MEANING = {
+    "host_wait": "the host launched the next kernel or copy too late",
+    "kernel_wait": "the device's own delay between two kernels",
+    "other": (
+        "work that was launched in time, or whose launch was not recorded, waited for another stream, another rank or "
+        "a resource"
+    ),
+}
+_RECORDED = (
+    "Without a profiler there are more: on an H100, decoding kernel by kernel took 1.6 times as long recorded as "
+    "unrecorded, and decoding by CUDA graphs 1.3 times."
+)
+"""What recording costs: measured on `data/gpu_demo/generate` and its `truth.json`."""
+_MAX_KERNELS = 12
+"""Kernels of a pattern that are listed, the same in a row as one; chosen: about three lines. Doubled, about six."""
+
+
+def launch_not_recorded(count: int, percent: float) -> str:
+    """Return the sentence about device work whose launch is missing; `percent` is of the device time, NaN of none."""
+    what = "1 kernel or copy" if count == 1 else f"{count:,} kernels or copies"
+    share = f" ({percent:.0f} % of device time)" if math.isfinite(percent) else ""
+    them, theirs = ("it", "its launch") if count == 1 else ("them", "their launches")
+    return (
+        f"The launch of {what} was not recorded{share}, so what launched {them} is unknown. Start recording earlier to "
+        f"include {theirs}."
+    )
+
+
+def slowest_rank(table: pd.DataFrame, rank_count: int, inputs: Sequence[str]) -> list[str]:
+    """Return which rank is slowest in its kernels, and in which of them."""
+    work = table[table["kind"] != "communication"]
+    slow = work.groupby("rank")["excess_us"].sum().sort_values(ascending=False)
+    worst = work[work["rank"] == slow.index[0]].sort_values("excess_us", ascending=False) if len(slow) else work
+    if rank_count < 2 or not len(worst) or not worst["relative"].iloc[0] >= _MIN_RELATIVE:
+        return ["No rank is slower than the others in its kernels (communication aside)."]
+    row = worst.iloc[0]
+    return [
+        f"Rank {row['rank']} is the slowest in its kernels: {time_text(float(slow.iloc[0]))} more than the median of "
+        f"the ranks, mostly in {short_name(row['name'])} ({row['relative']:.2f} times the median).",
+        f"To see whether the others wait for it: {command_line('stragglers', inputs)}",
+    ]
+
+
+def top_entry(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> list[str]:
+    """Return what takes the most device time, and what to run next."""
+    spent = "device_us" if "device_us" in table else "total_us"
+    if not len(table) or not table[spent].any():
+        return ["No device work was recorded."]
+    owned = table[table["name"] != ""]
+    row = (owned if len(owned) and owned[spent].any() else table).iloc[0]
+    outside = f"work {OUTSIDE.get(by, '')}"
+    among = f" (not counting {outside})" if len(owned) < len(table) and row["name"] else ""
+    return spoken(
+        f"{short_name(row['name']) or outside} takes the most device time{among}: {time_text(float(row[spent]))} over "
+        f"all ranks, {row['share_percent']:.0f} %.",
+        _after_top(table, by, inputs),
+    )
+
+
+def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> str:
+    if by == "name":
+        half = f"name={glob_of(short_name(table['name'].iloc[0]))}:0.5"
+        return f"To predict the job if it took half its time: {command_line('what-if', inputs, '--scale', half)}"
+    if by == "operator":
+        return f"To split operators by input shapes: {command_line('kernels', inputs, '--by', 'shape')}"
+    if by == "shape" and not (table["input_dims"] != "").any():
+        return "The traces have no input shapes: record them with record_shapes=True."
+    if by == "module" and not (table["kind"] == "module").any():
+        return "The traces have no module frames, so annotations are shown instead: record with with_stack=True."
+    operators = command_line("kernels", inputs, "--by", "operator")
+    return f"To see which operators take it: {operators}" if by == "module" else ""
+
+
+def launches_sentences(stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
+    """Return what launching costs, which calls take too long, and what to run next."""
+    if not len(stats):
+        return ["No launch with its device work is in the traces: record with CUDA activities to see any."]
+    calls = stats.drop_duplicates("launch")
+    launched = "kernel or copy" if len(stats) == 1 else "kernels and copies"
+    short, excessive, span = float(calls["short"].mean()), calls[calls["excessive_runtime"]], graphs["span_us"].sum()
+    return spoken(
+        f"{plural(len(calls), 'call')} launched {len(stats):,} {launched} in {time_text(calls['launch_us'].sum())} of "
+        "host time.",
+        f"{100 * short:.0f} %{_with_ties(stats, short)} of the calls took longer than what they launched. To see what "
+        f"fewer launches would save: {command_line('opportunities', inputs)}"
+        if short >= LARGE_SHARE else "",
+        _too_long(stats, excessive, inputs) if len(excessive) else "",
+        f"Inside CUDA graphs ({len(graphs):,} launched), the device is idle "
+        f"{100 * graphs['gap_us'].sum() / span:.1f} % of the time."
+        if span > 0 else "",
+    )  # fmt: skip
+
+
+def _too_long(stats: pd.DataFrame, excessive: pd.DataFrame, inputs: Sequence[str]) -> str:
+    """Return which calls took long, how many began their work before they returned, and how to see a full queue."""
+    slowest, count = excessive.iloc[int(excessive["launch_us"].argmax())], len(excessive)
+    longest = f"{time_text(slowest['launch_us'])} ({slowest['launch_name']} on rank {slowest['rank']})"
+    if count > 1:
+        longest = f"{time_text(excessive['launch_us'].sum())} together; the longest took {longest}"
+    begun = stats.groupby("launch")["delay_us"].min() == 0
+    held = int(begun.reindex(excessive["launch"]).sum())
+    of_them = "It" if count == 1 else "All of them" if held == count else f"{held:,} of them"
+    why = f" {of_them} returned after the work had begun, so that no full queue held {'it' if held == 1 else 'them'}."
+    see = f" To see whether a queue was full{' for the rest' if held else ''}: {command_line('counters', inputs)}"
+    rest = (why if held else "") + (see if held < count else "")
+    return f"{plural(count, 'call')} took excessively long: {longest}.{rest}"
+
+
+def _with_ties(stats: pd.DataFrame, short: float) -> str:
+    """Return the share of calls that took at least as long as their work, where whole µs leave that open."""
+    calls = stats.groupby("launch").agg(
+        launch_us=("launch_us", "first"), work_us=("work_us", "sum"), slow=("excessive_runtime", "first")
+    )
+    tied = (calls["launch_us"] == calls["work_us"]) & ~calls["slow"]
+    whole = not (stats[["launch_us", "work_us"]] % 1).any(axis=None)
+    most = 100 * (short + float(tied.mean()))
+    return f" (up to {most:.0f} %: times are in whole µs)" if whole and most - 100 * short >= VISIBLE_PERCENT else ""
+
+
+def idle_sentences(
+    streams: pd.DataFrame, devices: pd.DataFrame, inputs: Sequence[str], gain_by_host: Callable[[], float]
+) -> list[str]:
+    """Return how long streams are idle, the main cause, and what to run next.
+
+    `devices` has the time when no stream of a rank runs anything. `gain_by_host` returns how much shorter the job would
+    be with an infinitely fast host, 0 to 1.
+    """
+    by_cause = streams.groupby("cause")["idle_us"].sum().sort_values(ascending=False)
+    total = float(by_cause.sum())
+    if not len(streams):
+        return ["Nothing ran on a device; see htagraph summary for when ranks are idle."]
+    if not total:
+        return ["No stream is idle between its first and its last kernel or copy."]
+    cause, ranks = str(by_cause.index[0]), streams["rank"].nunique()
+    count = len(streams[["rank", "device", "stream"]].drop_duplicates())
+    who, their = (f"{count:,} streams are", "their") if count > 1 else ("The stream is", "its")
+    summed = " (summed over streams)" if count > 1 else ""
+    summed_ranks = " (summed over ranks)" if ranks > 1 else ""
+    at_once = f"{time_text(float(devices['idle_us'].sum()))}{summed_ranks}"
+    whole = f" No stream of a rank runs anything for {at_once} between its first and last work."
+    return spoken(
+        f"{who} idle for {time_text(total)}{summed} between {their} first and last work; "
+        f"{share_text(100 * by_cause.iloc[0] / total)} of it is {cause}: {_MEANING[cause]}."
+        f"{whole if count > ranks else ''}",
+        _after_idle(cause, ranks, inputs, gain_by_host),
+    )
+
+
+def _after_idle(cause: str, ranks: int, inputs: Sequence[str], gain_by_host: Callable[[], float]) -> str:
+    bounds = command_line("critical-path", inputs)
+    if cause == "host_wait":
+        gain = gain_by_host()
+        if gain < MIN_PERCENT / 100:
+            return (
+                "Even an infinitely fast host would hardly make the job shorter: something else bounds it. To see "
+                f"what: {bounds}"
+            )
+        return (
+            f"With an infinitely fast host the job would be {share_text(100 * gain)} shorter. To see what bounds it "
+            f"then: {command_line('what-if', inputs, '--infinite-host')}"
+        )
+    if cause != "other":
+        return ""
+    if ranks > 1:
+        return f"To see which rank waits for which: {command_line('collectives', inputs)}"
+    return f"To see what bounds the job: {bounds}"
+
+
+def counters_sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int, inputs: Sequence[str]) -> list[str]:
+    """Return which queue held `full` entries, whether queues are empty, and which copies take the most time."""
+    if not len(queues):
+        return ["No launch with its device work is in the traces, so there are no queues to count."]
+    longest, copied = queues.iloc[int(queues["full_us"].argmax())], ""
+    if len(copies):
+        most = copies.iloc[int(copies["busy_us"].argmax())]
+        copied = (
+            f"{most['copy']} on rank {most['rank']} takes the most time of all copies: "
+            f"{size_text(1e9 * most['copied_gb'])} in {time_text(most['busy_us'])}, "
+            f"{most['mean_over_time_gb_s']:.3g} GB/s."
+        )
+    return spoken(
+        f"Rank {longest['rank']:.0f}, stream {longest['stream']:.0f}: the queue held {full:,} kernels and copies or "
+        f"more for {time_text(longest['full_us'])}. Launches then block, and the device does not wait for the host."
+        if longest["full_us"] > 0
+        else f"No queue held {full:,} kernels and copies: the longest held {queues['max'].max():.0f}.",
+        "Queues are empty most of the time: the device waits for the host. To see what that costs: "
+        f"{command_line('opportunities', inputs)}"
+        if queues["mean_over_time"].max() < 1
+        else "",
+        copied,
+    )
+
+
+def phases_sentences(table: pd.DataFrame, inputs: Sequence[str], annotation: str | None) -> list[str]:
+    """Return which phase takes the most time, how busy the device is then, and how fast tokens are made.
+
+    The annotation is what was asked for, None for the outermost ones.
+    """
+    if not len(table):
+        what = "no annotation was recorded" if annotation is None else f"nothing is called {annotation!r}"
+        return [
+            f"There are no phases: {what}. Put torch.profiler.record_function('name') around a part of the code, call "
+            "prof.step() in the loop, and record with ProfilerActivity.CPU."
+        ]
+    sums = table.groupby("phase", sort=False)[["wall_us", "host_us", "busy_us", "count", "kernels"]].sum()
+    most, name = sums.iloc[int(sums["wall_us"].argmax())], str(sums.index[int(sums["wall_us"].argmax())])
+    share = 100 * most["busy_us"] / most["wall_us"] if most["wall_us"] else 0.0
+    runs = f"; its kernels run {share_text(share)} of that" if most["kernels"] else ""
+    queued = bool(most["kernels"] and most["host_us"] + most["busy_us"] < MOST * most["wall_us"])
+    where = f", its host {time_text(most['host_us'])}; else its work waits on the device" if queued else ""
+    ranks = f"over {plural(table['rank'].nunique(), 'rank')} " if table["rank"].nunique() > 1 else ""
+    known = table[table["tokens"] > 0]
+    if len(known):
+        tokens = known.groupby("phase")[["tokens", "wall_us"]].sum()
+        rates = [f"{phase} {1e6 * row.tokens / row.wall_us:,.0f}" for phase, row in tokens.iterrows() if row.wall_us]
+        recorded = f" {_RECORDED}" if known["kernels"].any() else ""
+        second = f"Tokens per second of a rank's wall time: {', '.join(rates)}.{recorded}"
+    elif not most["kernels"] or queued:
+        nothing = "It launches nothing. " if table["kernels"].any() and not queued else ""
+        meanwhile = f"what the {'device' if queued else 'host'} does meanwhile"
+        second = f"{nothing}To see {meanwhile}: {command_line('critical-path', inputs)}"
+    else:
+        line = command_line("what-if", inputs, "--scale", f"op={name}:0.5")
+        second = f"To predict the job if {name} took half its time: {line}"
+    return [
+        f"{name} takes the most wall time: {time_text(most['wall_us'])} {ranks}in "
+        f"{plural(int(most['count']), 'region')}{runs}{where}.",
+        second,
+    ]
+
+
+def pattern_text(pattern: str) -> str:
+    """Return a pattern as ``operator: kernel → kernel``.
+
+    Example:
+        >>> pattern_text("aten::linear|gemm<1>|splitk|splitk")
+        'aten::linear: gemm → 2 × splitk'
+    """
+    operator, *kernels = pattern.split("|")
+    runs = [(name, len(list(same))) for name, same in groupby(map(short_name, kernels))]
+    parts = [name if count == 1 else f"{count} × {name}" for name, count in runs[:_MAX_KERNELS]]
+    left = sum(count for _, count in runs[_MAX_KERNELS:])
+    return f"{operator}: {' → '.join(parts)}{f' → … {left} more' if left else ''}"
+
+
+def other_occurrences(fewer: int, inputs: Sequence[str], operator: str) -> list[str]:
+    """Return how many occurrences launched fewer kernels than ``--min-length``, and how to see them."""
+    again = command_line("patterns", inputs, "--operator", operator, "--min-length", "1")
+    other = f"{plural(fewer, 'other occurrence')} launched fewer kernels or none. To include those with any: {again}"
+    return [other] if fewer else []
+
+
+def unknown_operator(operator: str, known: Iterable[str]) -> str:
+    """Return that no name matches, and the names most like it.
+
+    Example:
+        >>> unknown_operator("aten::lineer", ["aten::linear", "Optimizer.step"])
+        "No operator or annotation matches 'aten::lineer'; did you mean 'aten::linear'?"
+    """
+    return f"No operator or annotation matches {operator!r}{nearest_words(operator, known) or '.'}"
+
+
+def patterns_sentences(
+    table: pd.DataFrame, inputs: Sequence[str], operator: str, min_length: int, others: Sequence[str] = ()
+) -> list[str]:
+    """Return how many patterns there are and the most frequent one.
+
+    The others are names that launch at least `min_length` kernels, the most device time first.
+    """
+    if not len(table):
+        asked, length = (others[0], min_length) if others else (operator, 1)
+        again = command_line("patterns", inputs, "--operator", asked, "--min-length", str(length))
+        but = f", but {and_list(others)} did: " if others else ". To include shorter sequences: "
+        return [f"Nothing that matches {operator!r} launched {min_length} kernels or more{but}{again}"]
+    count, most = int(table["count"].sum()), table.iloc[int(table["count"].argmax())]
+    return spoken(
+        f"{plural(count, 'occurrence')} of {operator!r} launched {plural(len(table), 'pattern')} of kernels, which ran "
+        f"{time_text(table['kernel_us'].sum())}; the most frequent, of {plural(int(most['kernels']), 'kernel')}, "
+        f"occurred {plural(int(most['count']), 'time')} on rank {int(most['rank'])}.",
+        "Its kernels take less time than launching them; fusing them into one kernel helps: "
+        f"{command_line('opportunities', inputs)}"
+        if most["kernel_us"] < MOST * most["operator_us"]
+        else "",
+    )
+
+
+def roofline_sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bool]) -> list[str]:
+    """Return what was computed, the device's peaks, and which operator loses the most time below its roof.
+
+    `chosen` says whether the user gave the peaks of computing and of memory.
+    """
+    odd, to_see = table.attrs.get("left_out", 0), command_line("summary", inputs)
+    left_out = f"{plural(odd, 'operator')} not counted: what was recorded of the inputs fits no formula." if odd else ""
+    if not len(table):
+        return spoken(
+            left_out,
+            "No operator's FLOPs can be counted, as no input shapes were recorded: profile with record_shapes=True (as "
+            "data/gloo_ddp of htagraph's repository was), or with CUPTI's range profiler. To see what takes the time: "
+            f"{to_see}",
+        )
+    time, flop = float(table["time_us"].sum()), float(table["flop"].sum())
+    count, at_most = int(table["count"].sum()), int(table.loc[table["at_most"], "count"].sum())
+    on_host = " of host time, as no device work was recorded" if table["share_percent"].isna().all() else ""
+    lasted = f"in {time_text(time)}{on_host}" if time else "in a time that was not recorded"
+    share = table.groupby("rank")["share_percent"].sum(min_count=1).mean()
+    return spoken(
+        f"{plural(count, 'operator')} computed {'up to ' if at_most else ''}{flop / 1e12:.3g} TFLOP {lasted}.",
+        f"Of these, {plural(at_most, 'operator')} may have computed less: whether a mask is causal, or where groups "
+        "end, was not recorded."
+        if at_most else "",
+        left_out, _peaks(table, chosen), _roof(table),
+        f"These operators are {share_text(share)} of the device's time. For the rest, whose FLOPs cannot be counted: "
+        f"{to_see}"
+        if share < 100 * MOST else "",  # a share that is unknown is not less
+    )  # fmt: skip
+
+
+def _peaks(table: pd.DataFrame, chosen: tuple[bool, bool]) -> str:
+    """Return the peaks that the roof consists of, and where each comes from."""
+    parts = []
+    for column, unit, given_here in zip(("peak_tflop_s", "peak_gb_s"), ("TFLOP/s", "GB/s"), chosen, strict=True):
+        peaks = sorted(table[column].dropna().unique())
+        option = "--peak-tflops" if unit == "TFLOP/s" else "--peak-gbs"
+        source = f"given with {option}" if given_here else "the vendor's data sheet, dense, at boost clock"
+        if peaks:
+            parts.append((f"{' or '.join(f'{peak:,.4g}' for peak in peaks)} {unit}", source))
+    if len(parts) > 1 and parts[0][1] == parts[1][1]:
+        parts = [(f"{parts[0][0]} and {parts[1][0]}", parts[0][1])]
+    return f"The roof: at most {' and '.join(f'{peak} ({source})' for peak, source in parts)}." if parts else ""
+
+
+def _roof(table: pd.DataFrame) -> str:
+    known = table[table["roof_percent"].notna()]
+    if not len(known):
+        return "The peaks of this device are not known: give --peak-tflops and --peak-gbs."
+    lost = known["time_us"] * (1 - known["roof_percent"].clip(upper=100) / 100)
+    worst = known.iloc[int(lost.argmax())]
+    up_to, at_least = ("up to ", "at least ") if worst["at_most"] else ("", "")
+    return (
+        f"{worst['operator']} ({worst['shapes']}) loses the most time below the roof: it reaches {up_to}"
+        f"{share_text(worst['roof_percent'])} of what {worst['bound']} allows; at the roof it would take {at_least}"
+        f"{time_text(float(lost.max()))} less."
+    )

@@ -1,0 +1,66 @@
+"""What ``htagraph critical-path`` and ``htagraph opportunities`` say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from htagraph.findings import verdict
+from htagraph.findings.bound import BOUND
+from htagraph.findings.claim import MIN_PERCENT
+from htagraph.findings.gain import GAIN, half_sentence
+from htagraph.findings.interrupted import INTERRUPTED
+from htagraph.findings.phrases import command_line, plural, time_text
+from htagraph.findings.start_up import START_UP
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from htagraph.findings.claim import Claim
+    from htagraph.queries.paths import CriticalPath
+
+__all__ = ["CONCLUSIONS", "opportunities_sentences", "path_sentences"]
+
+CONCLUSIONS = (BOUND, INTERRUPTED, START_UP, GAIN)
+"""The findings that bear on what to improve."""
+
+
+def path_sentences(path: CriticalPath, claims: Sequence[Claim], hops: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
+    """Return what the path consists of, where it lies, what the host did on it, and what gains most.
+
+    The claims are those of `htagraph.findings.verdict.OF_PATH`, the hops those of the path.
+    """
+    if not path.makespan_ns:
+        return ["Nothing was recorded: there is no critical path."]
+    return [
+        f"The critical path is {time_text(path.makespan_ns / 1000)} long.",
+        *verdict.sentences(claim for claim in claims if claim.says == BOUND.name),
+        *([_where(hops, inputs)] if len(path.graph.ranks) > 1 else []),
+        *verdict.sentences(claim for claim in claims if claim.says != BOUND.name),
+        *half_sentence([claim for claim in claims if claim.says == GAIN.name], inputs),
+    ]
+
+
+def _where(hops: pd.DataFrame, inputs: Sequence[str]) -> str:
+    """Say whether other ranks are waited for."""
+    if not len(hops):
+        return "It waits for no other rank."
+    return (
+        f"It moves to another rank {plural(len(hops), 'time')}, where one rank waits for another. To see why: "
+        f"{command_line('stragglers', inputs)}"
+    )
+
+
+def opportunities_sentences(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
+    """Return what gains most and the command that tries half of it; the claims are those of `CONCLUSIONS`."""
+    gains = [claim for claim in claims if claim.says == GAIN.name]
+    bound = verdict.sentences(claim for claim in claims if claim.says != GAIN.name)
+    if not gains:
+        return [
+            *bound,
+            f"No single improvement would gain {MIN_PERCENT:.0f} %: the time is spread over many small parts, or over "
+            "pauses.",
+        ]
+    (largest,), note = verdict.sentences(gains), gains[0].facts["note"]
+    counts = f" The first one counts {note}." if note else ""
+    return [*bound, f"{largest}{counts} Gains overlap and do not add up.", *half_sentence(gains, inputs)]

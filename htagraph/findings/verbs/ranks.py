@@ -1,0 +1,217 @@
+"""What ``htagraph collectives`` and ``htagraph stragglers`` say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from htagraph.core.naming import short_name
+from htagraph.core.statistics import MOST
+from htagraph.findings.claim import MIN_SHARE, Claim
+from htagraph.findings.phrases import and_list, command_line, group_words, plural, share_text, spoken, time_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from htagraph.analyses.stragglers import Stragglers
+    from htagraph.queries.straggler import Difference
+
+__all__ = ["collectives_sentences", "group_text", "shares_command", "stragglers_sentences"]
+
+_PARTS = {
+    "wait": "waiting for the last rank to arrive", "transfer": "transferring",
+    "excess": "beyond the fastest transfer of the same kind",
+    "wait_or_transfer": "waiting or transferring, which cannot be told apart",
+}  # fmt: skip
+"""What the time in collectives is spent on, by the part of the table, in words. All but the last are always named,
+unless no collective was recorded on all ranks of its group."""
+_MIN_WAIT_SHARE = 0.25
+"""Share of the time in collectives; chosen: from a quarter on, waiting is what to look at first. Doubled, the command
+names the last rank only where more than half of the time is waiting."""
+_CLOCKS = "because the clocks of the ranks were not compared or their recordings begin at different times"
+
+
+def group_text(group: str) -> str:
+    """Return what a process group is called in a table.
+
+    Example:
+        >>> group_text("0 default_pg [0, 1, 2, 3]")
+        'default_pg (ranks 0-3)'
+    """
+    return group_words(group).removeprefix("process group ")
+
+
+def collectives_sentences(parts: pd.DataFrame, late: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
+    """Return what the time in collectives is spent on, and the command to run next.
+
+    `late` has how often each rank came last (``last_rank``, ``collectives``) and how long the others then waited
+    (``waited_us``), the longest first.
+    """
+    if not len(parts):
+        return ["No collective was recorded: the ranks do not communicate in these traces."]
+    beside = float(parts["beside_us"].sum())
+    total = float(parts["duration_us"].sum()) - beside
+    share = {part: float(parts[f"{part}_us"].sum()) / (total or 1.0) for part in _PARTS}
+    shown = [part for part in _PARTS if part != "wait_or_transfer" or share[part]]
+    if not share["transfer"] and share["wait_or_transfer"]:
+        shown = [part for part in ("wait", "wait_or_transfer") if share[part]]
+    words = [f"{share_text(100 * share[part])} {_PARTS[part]}" for part in shown]
+    whole = words[0] if len(words) == 1 else f"{', '.join(words[:-1])}, and {words[-1]}"
+    ranks, alone = parts["rank"].unique(), int((~parts["matched"]).sum())
+    who = "All ranks together spend" if len(ranks) > 1 else f"Rank {ranks[0]} spends"
+    return spoken(
+        f"{who} {time_text(total)} in collectives: {whole}.{_baseline(parts, share)}",
+        _after_collectives(share, late, inputs),
+        f"Sends and receives lasted {time_text(beside)} more (summed over ranks) beside other work of the threads that "
+        "asked for them; how much of that the transfers took is not recorded."
+        if beside else "",
+        _absent(parts[parts["absent"] > 0]),
+        f"{plural(alone, 'part')} of {len(parts):,} could not be matched between ranks (the others were not read, or "
+        "the trace does not say which belong together); how long they waited is not known."
+        if alone else "",
+    )  # fmt: skip
+
+
+def _baseline(parts: pd.DataFrame, share: dict[str, float]) -> str:
+    """Say where the fastest transfer of a kind is no measure of how long one has to take."""
+    if share["excess"] < MIN_SHARE:
+        return ""
+    if parts.loc[parts["bytes"].isna(), "excess_us"].sum() > MOST * parts["excess_us"].sum():
+        return " Sizes were not recorded: what is beyond the fastest may be larger messages."
+    if share["transfer"] < MIN_SHARE * share["excess"]:
+        return " The fastest took next to no time; how much of the rest a transfer needs is not known."
+    return ""
+
+
+def _after_collectives(share: dict[str, float], late: pd.DataFrame, inputs: Sequence[str]) -> str:
+    if share["wait"] >= _MIN_WAIT_SHARE and len(late):
+        rank, us = int(late.iloc[0]["last_rank"]), float(late.iloc[0]["waited_us"])
+        count = plural(int(late.iloc[0]["collectives"]), "collective")
+        why = command_line("stragglers", inputs)
+        return f"Rank {rank} came last in {count}; the others waited {time_text(us)} for it. To see why: {why}"
+    line = command_line("what-if", inputs, "--network", "0.5")
+    is_transfer = share["transfer"] >= MOST
+    return f"Most of the time is transfer. To predict the job on a network twice as fast: {line}" if is_transfer else ""
+
+
+def _absent(parts: pd.DataFrame) -> str:
+    """Say of some parts of collectives that members of these were not recorded."""
+    if not len(parts):
+        return ""
+    return (
+        f"Of {plural(parts['collective'].nunique(), 'collective')}, members were not recorded (up to "
+        f"{plural(int(parts['absent'].max()), 'rank')}). What follows the last recorded arrival there is transfer or "
+        "waiting for those; who came last is known among the recorded only."
+    )
+
+
+def stragglers_sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) -> list[str]:
+    """Return which rank of those read makes the others wait, and why."""
+    if rank_count < 2:
+        return ["Only one rank was read. If the job has more, read their traces too, to see which waits for which."]
+    if not stragglers.total_wait_us:
+        line = command_line("collectives", inputs)
+        return [f"No rank waits for another in the collectives that were matched. For those that were not: {line}"]
+    total = time_text(stragglers.total_wait_us)
+    if stragglers.straggler is None:
+        return _nobody(stragglers, total, inputs)
+    row = stragglers.ranks[stragglers.ranks["rank"] == stragglers.straggler].iloc[0]
+    share = (
+        f"{row['share_percent']:.0f} % of the wait time ({total} over all ranks) is charged to it"
+        if row["blamed_us"]
+        else f"it is slow by its own steps; it is not known how long others wait for it, {_CLOCKS}"
+    )
+    return [
+        f"Rank {stragglers.straggler} is the straggler: {share}.",
+        f"Why: {row['evidence']}.",
+        "To predict the job with that rank as fast as the others: "
+        + command_line("what-if", inputs, "--fix-straggler", str(stragglers.straggler)),
+    ]
+
+
+def shares_command(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
+    """Return the command that predicts other shares of the work between the stages of a pipeline, if it is short."""
+    from htagraph.findings.slow_stage import scale_options  # a figure does without what replays
+
+    options = [scale_options(claim) for claim in claims]
+    return [f"To predict other shares: {command_line('what-if', inputs, *each)}" for each in options if each]
+
+
+def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[str]:
+    """Return who is charged, why no rank is the straggler though ranks wait, what is known of it, and what to do."""
+    if stragglers.serves is not None:
+        return [f"No rank is the straggler. {_serving(stragglers)}"]
+    if not stragglers.ranks["blamed_us"].any():
+        return [f"It is not known which rank waits for which, {_CLOCKS}; {_why_not(stragglers, -1)}."]
+    most = stragglers.ranks.iloc[int(stragglers.ranks["blamed_us"].to_numpy().argmax())]
+    rank, why = int(most["rank"]), _why_not(stragglers, int(most["rank"]))
+    wait = f"The ranks wait {total} for each other (summed over ranks),"
+    if not stragglers.mostly_charged:
+        return [
+            f"{wait} and that is charged to many of them; {why}.",
+            f"The largest share, {most['share_percent']:.0f} %, is charged to rank {rank}: {most['evidence']}.",
+        ]
+    who = and_list([f"rank {each} ({share:.0f} %)" for each, share in stragglers.mostly_charged.items()])
+    late = " It is late at single collectives, not over whole steps." if most["step_excess_us"] <= 0 else ""
+    return spoken(
+        f"{wait} most of it for {who}; but {why}.",
+        f"Rank {rank}: {most['evidence']}.{late}",
+        *_known(stragglers, rank, most["blamed_us"] / max(len(stragglers.ranks) - 1, 1)),
+        _to_tell(inputs) if stragglers.few_steps else "",
+    )
+
+
+def _to_tell(inputs: Sequence[str]) -> str:
+    from htagraph.analyses.stragglers import ENOUGH_STEPS  # here, as `--help` reads this file too
+
+    return (
+        f"To tell whether it is slow or was late by chance, record {ENOUGH_STEPS} steps or more. To see where it was "
+        f"late: {command_line('critical-path', inputs, '--segments')}"
+    )
+
+
+def _known(stragglers: Stragglers, rank: int, wait_us: float) -> list[str]:
+    """Return what a rank takes longer for than its peers, and what it alone does; `wait_us`: wait of another for it."""
+    parts = [_difference(each) for each in stragglers.differences if each.more_us >= MIN_SHARE * wait_us]
+    others = "any other rank" if stragglers.ranks["step_excess_us"].isna().all() else "any of its peers"
+    count, us = stragglers.alone
+    work = f"{count:,} operators and kernels" if count > 1 else "an operator or kernel"
+    return spoken(
+        f"What takes longer on rank {rank} than on {others}, without what it calls: {'; '.join(parts)}."
+        if parts else "",
+        f"Rank {rank} also does {work} that no other rank does ({time_text(us)} in all)." if count else "",
+    )  # fmt: skip
+
+
+def _serving(stragglers: Stragglers) -> str:
+    """Return which rank does work that no other does and whose result all others wait for."""
+    alone = [each for each in stragglers.differences if not each.peers_count]
+    what = f" ({short_name(alone[0].name)}, {_how_often(alone[0])})" if alone else ""
+    return f"Rank {stragglers.serves} does work that no other rank does{what}, and the others wait for its result."
+
+
+def _how_often(each: Difference) -> str:
+    """Return how long something takes in how many activities, and whether that is a single pause."""
+    if each.count > 1 and each.longest_us > MOST * each.more_us:
+        return f"{time_text(each.own_us)}, {time_text(each.longest_us)} of it at once"
+    return f"{plural(each.count, 'time')}, {time_text(each.own_us)}"
+
+
+def _difference(each: Difference) -> str:
+    peers = f"the others at most {time_text(each.peers_us)}" if each.peers_count else "no other rank does it"
+    return f"{short_name(each.name)}, {_how_often(each)} ({peers})"
+
+
+def _why_not(stragglers: Stragglers, charged_most: int) -> str:
+    """Return why no rank is the straggler though ranks wait."""
+    slow = stragglers.ranks[stragglers.ranks["slow"]]
+    if len(slow):
+        rank, excess = int(slow["rank"].iloc[0]), time_text(float(slow["slow_excess_us"].iloc[0]))
+        why = "that is too little, or mostly its transfers" if rank == charged_most else "another one is charged more"
+        return f"no rank is the straggler: rank {rank} is slower by {excess} a step, but {why}"
+    if stragglers.few_steps:
+        few = plural(stragglers.steps, "step")
+        return f"from {few} nobody can tell whether a rank is slower than the others or was late by chance"
+    if stragglers.ranks.loc[stragglers.ranks["rank"] == charged_most, "step_excess_us"].isna().any():
+        return f"the steps of rank {charged_most} cannot be compared with those of another rank"
+    return "no rank's steps are slower by more than chance"

@@ -1,0 +1,219 @@
+"""Whether each command about device time names what takes the most, and what to run next."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import htagraph as hg
+from htagraph.findings.verbs.device_time import (
+    counters_sentences,
+    idle_sentences,
+    launches_sentences,
+    other_occurrences,
+    pattern_text,
+    patterns_sentences,
+    phases_sentences,
+    roofline_sentences,
+    slowest_rank,
+    top_entry,
+)
+from tests.strategies import COMPUTE, kernel, launch, load
+
+TABLE = pd.DataFrame({"name": ["", "gemm"], "total_us": [70.0, 30.0], "share_percent": [70.0, 30.0]})
+
+
+def test_what_has_a_name_comes_before_what_has_none() -> None:
+    (line,) = top_entry(TABLE, "annotation", [])
+    assert line.startswith("gemm takes the most device time (not counting work outside all annotations): 30.0 µs")
+    assert top_entry(TABLE.iloc[:0], "name", []) == ["No device work was recorded."]
+
+
+@pytest.mark.parametrize(("relative", "count"), [(1.05, 1), (1.5, 2)])
+def test_a_rank_is_slow_where_a_kernel_takes_a_tenth_longer(relative: float, count: int) -> None:
+    row = {"kind": "computation", "name": "gemm", "rank": [0, 1], "excess_us": [0.0, 9.0], "relative": [1.0, relative]}
+    assert len(slowest_rank(pd.DataFrame(row), 2, ["x"])) == count
+
+
+def lines(graph: hg.DependencyGraph) -> list[str]:
+    return launches_sentences(hg.launch_stats(graph), hg.graph_launches(graph), ["x"])
+
+
+def test_calls_longer_than_their_kernels_are_told() -> None:
+    short, long = ([launch(0, 8, 1), kernel(COMPUTE, 10, us, 1)] for us in (2, 50))
+    assert lines(load(long)) == ["1 call launched 1 kernel or copy in 8.0 µs of host time."]
+    assert lines(load(short))[1].startswith("100 % of the calls took longer than what they launched.")
+
+
+def test_calls_as_long_as_their_kernels_leave_a_share_open_where_times_are_whole() -> None:
+    events = [launch(0, 8, 1), kernel(COMPUTE, 10, 2, 1), launch(100, 8, 2), kernel(COMPUTE, 110, 8, 2)]
+    assert lines(load(events))[1].startswith("50 % (up to 100 %: times are in whole µs) of the calls took longer")
+    finer = [launch(0, 8, 1), kernel(COMPUTE, 10, 2.5, 1), launch(100, 8, 2), kernel(COMPUTE, 110, 8, 2)]
+    assert lines(load(finer))[1].startswith("50 % of the calls took longer")
+
+
+def test_a_job_without_launches_says_what_to_record() -> None:
+    assert "record with CUDA activities" in lines(load([]))[0]
+
+
+def test_a_long_call_whose_work_began_meanwhile_was_held_by_no_full_queue() -> None:
+    """A first launch loads code for seconds, and a blocking copy waits for itself: neither is a queue's length."""
+    events = [launch(0, 900, 1), kernel(COMPUTE, 880, 50, 1)]
+    assert lines(load(events))[1].endswith("It returned after the work had begun, so that no full queue held it.")
+    both = [*events, launch(1000, 200, 2), kernel(COMPUTE, 1300, 300, 2)]
+    said = next(line for line in lines(load(both)) if "excessively" in line)
+    assert "1 of them returned after the work had begun, so that no full queue held it." in said
+    assert said.endswith("To see whether a queue was full for the rest: htagraph counters x")
+
+
+DEVICES = pd.DataFrame({"rank": [0], "cause": ["host_wait"], "idle_us": [60.0]})
+
+
+def streams(**idle_us: float) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"rank": 0, "device": 0, "stream": 7, "cause": list(idle_us), "idle_us": list(idle_us.values())}
+    )
+
+
+def test_the_cause_with_most_time_is_named_with_its_share() -> None:
+    first, second = idle_sentences(streams(host_wait=75.0, other=25.0), DEVICES, ["x"], lambda: 0.3)
+    assert "idle for 100.0 µs between its first and last work; 75 % of it is host_wait" in first
+    assert second.startswith("With an infinitely fast host the job would be 30 % shorter.")
+    assert second.endswith(": htagraph what-if x --infinite-host")
+    assert idle_sentences(streams(host_wait=1.0, other=25.0), DEVICES, ["x"], lambda: 0.3)[1].endswith(
+        "critical-path x"
+    )
+
+
+def test_ranks_that_wait_for_each_other_need_two_of_them() -> None:
+    two = pd.concat([streams(other=25.0), streams(other=25.0).assign(rank=1)], ignore_index=True)
+    assert idle_sentences(two, DEVICES, ["x"], lambda: 0.3)[1].endswith(": htagraph collectives x")
+
+
+def test_streams_in_turn_leave_the_device_idle_for_less() -> None:
+    """Three streams of one kernel each are not idle between their first and last work; the device is."""
+    several = pd.concat([streams(host_wait=20.0), streams(host_wait=0.05).assign(stream=8)], ignore_index=True)
+    (first, second) = idle_sentences(several, DEVICES, ["x"], lambda: 0.998)
+    assert first.startswith("2 streams are idle for 20.1 µs (summed over streams)")
+    assert first.endswith("No stream of a rank runs anything for 60.0 µs between its first and last work.")
+    assert "the job would be over 99 % shorter" in second
+
+
+def test_a_faster_host_is_advised_only_where_it_gains() -> None:
+    advice = idle_sentences(streams(host_wait=75.0), DEVICES, ["x"], lambda: 0.001)[1]
+    assert "--infinite-host" not in advice
+    assert advice.endswith(": htagraph critical-path x")
+
+
+def test_no_idle_time_is_said_so() -> None:
+    assert idle_sentences(streams(other=0.0), DEVICES, [], lambda: 0.3) == [
+        "No stream is idle between its first and its last kernel or copy."
+    ]
+
+
+COPIES = pd.DataFrame(
+    {"copy": ["HtoD"], "rank": [1], "copied_gb": [2.0], "busy_us": [1e6], "mean_over_time_gb_s": [2.0]}
+)
+
+
+def queues(full_us: float, mean: float) -> pd.DataFrame:
+    row = {"rank": [0], "stream": [7], "full_us": [full_us], "max": [9], "mean_over_time": [mean]}
+    return pd.DataFrame(row)
+
+
+def test_a_full_queue_has_its_length_and_time() -> None:
+    first, second = counters_sentences(queues(2000, 5), COPIES, 1024, [])
+    assert first.startswith("Rank 0, stream 7: the queue held 1,024 kernels and copies or more for 2.00 ms.")
+    assert "2.00 GB in 1.00 s, 2 GB/s" in second
+
+
+def test_an_empty_queue_suggests_what_it_costs() -> None:
+    first, second = counters_sentences(queues(0, 0.5), COPIES.iloc[:0], 1024, ["x"])
+    assert first == "No queue held 1,024 kernels and copies: the longest held 9."
+    assert second.endswith(": htagraph opportunities x")
+
+
+TABLE_PHASES = pd.DataFrame({
+    "rank": [0, 0], "phase": ["prefill", "decode"], "count": [1, 9], "tokens": [512, 9], "wall_us": [2000.0, 9000.0],
+    "host_us": [300.0, 8800.0], "busy_us": [1900.0, 900.0], "kernels": [10, 90],
+})  # fmt: skip
+
+
+def test_the_phase_with_most_wall_time_and_the_rates_are_named() -> None:
+    first, rates = phases_sentences(TABLE_PHASES, ["x"], None)
+    assert first == ("decode takes the most wall time: 9.00 ms in 9 regions; its kernels run 10 % of that.")
+    assert rates.startswith(
+        "Tokens per second of a rank's wall time: decode 1,000, prefill 256,000. Without a profiler"
+    )
+    _, alone = phases_sentences(TABLE_PHASES.assign(kernels=0), ["x"], None)
+    assert alone == "Tokens per second of a rank's wall time: decode 1,000, prefill 256,000."
+
+
+def test_a_phase_that_launches_nothing_is_looked_for_on_the_host() -> None:
+    said = phases_sentences(TABLE_PHASES.assign(tokens=-1, kernels=0, busy_us=0.0), ["x"], None)
+    assert said[1].endswith("htagraph critical-path x")
+
+
+def test_a_phase_whose_work_waits_in_a_queue_is_not_what_to_shorten() -> None:
+    """An optimizer's kernels, enqueued ahead, wait for the backward pass: its wall time is mostly that."""
+    said = phases_sentences(TABLE_PHASES.assign(tokens=-1, host_us=500.0, busy_us=400.0), ["x"], None)
+    assert said[0].endswith("its kernels run 4 % of that, its host 500.0 µs; else its work waits on the device.")
+    assert said[1] == "To see what the device does meanwhile: htagraph critical-path x"
+
+
+def test_a_job_that_launches_nothing_anywhere_has_no_share_of_kernels() -> None:
+    said = phases_sentences(TABLE_PHASES.assign(rank=[0, 1], tokens=-1, kernels=0, busy_us=0.0), ["x"], None)
+    assert said[0] == "decode takes the most wall time: 9.00 ms over 2 ranks in 9 regions."
+    assert said[1].startswith("To see what the host does meanwhile")
+
+
+def test_long_patterns_are_cut_and_say_by_how_much() -> None:
+    assert pattern_text("|".join(["op", *"abc"])) == "op: a → b → c"
+    assert pattern_text("|".join(["op", *("kl" * 10)])).endswith("→ … 8 more")
+    assert pattern_text("|".join(["op", *("k" * 20), "l"])) == "op: 20 × k → l"
+
+
+def test_the_most_frequent_pattern_is_named() -> None:
+    rows = {"count": [2, 5], "kernels": [3, 4], "rank": [0, 1], "kernel_us": [10.0, 90.0], "operator_us": [20.0, 100.0]}
+    (line,) = patterns_sentences(pd.DataFrame(rows), [], "op", 3)
+    assert "7 occurrences of 'op' launched 2 patterns" in line
+    assert line.endswith("the most frequent, of 4 kernels, occurred 5 times on rank 1.")
+    assert other_occurrences(0, [], "op") == []
+    assert "--min-length 1" in other_occurrences(2, [], "op")[0]
+
+
+def table(roof_percent: float) -> pd.DataFrame:
+    row = {
+        "rank": 0,
+        "operator": "aten::mm",
+        "shapes": "",
+        "count": 1,
+        "time_us": 100.0,
+        "flop": 1e9,
+        "bound": "memory",
+    }
+    peaks = {"at_most": False, "peak_tflop_s": 1.0, "peak_gb_s": 2.0}
+    return pd.DataFrame([row | peaks | {"roof_percent": roof_percent, "share_percent": 90.0}])
+
+
+def test_time_below_the_roof_is_that_beyond_what_it_reaches() -> None:
+    lines = roofline_sentences(table(25.0), [], (True, False))
+    assert lines[1].startswith("The roof: at most 1 TFLOP/s (given with --peak-tflops) and 2 GB/s (the vendor's")
+    assert lines[2].endswith("it reaches 25 % of what memory allows; at the roof it would take 75.0 µs less.")
+
+
+def test_unknown_peaks_and_shapes_say_what_to_give() -> None:
+    assert "give --peak-tflops and --peak-gbs" in roofline_sentences(table(float("nan")), [], (False, False))[2]
+    assert "record_shapes=True" in roofline_sentences(table(1.0).iloc[:0], [], (False, False))[0]
+
+
+def test_times_of_the_host_are_no_times_of_a_device() -> None:
+    """Without device work the times are those of calls, which return before a device has computed."""
+    nothing = table(float("nan")).assign(share_percent=float("nan"))
+    assert roofline_sentences(nothing, [], (False, False))[0].endswith(
+        "in 100.0 µs of host time, as no device work was recorded."
+    )
+    assert roofline_sentences(nothing.assign(time_us=0.0), [], (False, False))[0].endswith(
+        "in a time that was not recorded."
+    )
+    assert "reaches under 1 % of what memory allows" in roofline_sentences(table(0.2), [], (True, True))[2]

@@ -1,0 +1,47 @@
+"""Whether the path is told with what bounds it, and the largest gain with a change to try."""
+
+from __future__ import annotations
+
+import htagraph as hg
+from htagraph.findings.results import Results
+from htagraph.findings.verbs.gains import opportunities_sentences, path_sentences
+from htagraph.findings.verdict import OF_PATH, claims_of
+from tests.findings.claims_by_hand import gain
+from tests.reach import DATA, graph_of
+from tests.strategies import load
+
+
+def lines(graph: hg.DependencyGraph) -> list[str]:
+    path = hg.critical_path(graph)
+    return path_sentences(path, claims_of(Results(graph, path=path), OF_PATH), path.hops(), ["x"])
+
+
+def test_the_demos_path_has_five_sentences() -> None:
+    long, bound, where, gains, command = lines(graph_of(DATA / "demo"))
+    assert long.startswith("The critical path is 26.2 ms long")
+    assert bound.startswith("Bound by computation: 67 % of the critical path; the path is on rank 2.")
+    assert where == "It waits for no other rank."
+    assert gains.startswith("Largest gains per step (of 3), each replayed as if it took no time: operator aten::mm")
+    assert "the work of rank 2" in gains
+    assert ": htagraph what-if x --scale" in command
+
+
+def test_an_empty_job_has_no_path() -> None:
+    assert lines(load([])) == ["Nothing was recorded: there is no critical path."]
+
+
+def test_a_gain_is_named_with_its_note_and_a_command() -> None:
+    claim = gain(
+        "aten::mm", 5000.0, 2.0, "operator", target="op=aten::mm", half_us=300.0, note="all inside it", steps=10
+    )
+    first, second = opportunities_sentences([claim], ["x"])
+    assert "operator aten::mm, 500.0 µs (2 %)" in first
+    assert first.startswith("Largest gains per step (of 10)")
+    assert first.endswith("The first one counts all inside it. Gains overlap and do not add up.")
+    assert second.startswith("Half the time of operator aten::mm saves 30.0 µs per step.")
+    assert second.endswith(": htagraph what-if x --scale op=aten::mm:0.5")
+
+
+def test_where_nothing_gains_that_is_said() -> None:
+    (sentence,) = opportunities_sentences([], [])
+    assert sentence.startswith("No single improvement would gain 2 %")

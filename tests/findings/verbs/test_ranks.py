@@ -1,0 +1,136 @@
+"""Whether the largest share of waiting decides who is named and what to run next."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from htagraph import Stragglers
+from htagraph.findings.verbs.ranks import collectives_sentences, stragglers_sentences
+from htagraph.queries.straggler import Difference
+
+LATE = pd.DataFrame({"last_rank": [3], "collectives": [1], "waited_us": [70.0]})
+
+
+def parts(wait: float, transfer: float, *, matched: bool = True) -> pd.DataFrame:
+    row = {"duration_us": [100.0], "wait_us": [wait], "transfer_us": [transfer], "excess_us": [100 - wait - transfer]}
+    row |= {"beside_us": [0.0], "wait_or_transfer_us": [0.0], "collective": [0], "absent": [0]}
+    row |= {"rank": [0], "bytes": [1e6]}
+    return pd.DataFrame(row | {"matched": [matched]})
+
+
+def test_waiting_names_the_last_rank_and_transfers_name_the_network() -> None:
+    assert collectives_sentences(parts(70, 30), LATE, ["x"])[1].endswith("To see why: htagraph stragglers x")
+    assert collectives_sentences(parts(10, 80), LATE, ["x"])[1].endswith("htagraph what-if x --network 0.5")
+    assert len(collectives_sentences(parts(20, 40), LATE, ["x"])) == 1
+
+
+def test_unmatched_parts_and_jobs_without_collectives_are_named() -> None:
+    assert "could not be matched" in collectives_sentences(parts(0, 0, matched=False), LATE, [])[-1]
+    assert "do not communicate" in collectives_sentences(parts(0, 0).iloc[:0], LATE, [])[0]
+
+
+def test_what_may_be_waiting_for_ranks_without_a_recording_does_not_blame_the_network() -> None:
+    table = parts(10, 0).assign(absent=[2], excess_us=[0.0], wait_or_transfer_us=[90.0])
+    text = collectives_sentences(table, LATE, ["x"])
+    assert "10 % waiting for the last rank to arrive, and 90 % waiting or transferring" in text[0]
+    assert "members were not recorded (up to 2 ranks)" in text[-1]
+    assert not any("--network" in sentence for sentence in text)
+
+
+def test_time_beside_other_work_is_no_time_in_collectives() -> None:
+    text = collectives_sentences(parts(30, 20).assign(duration_us=[500.0], beside_us=[400.0]), LATE, ["x"])
+    assert text[0].startswith("Rank 0 spends 100.0 µs in collectives: 30 % waiting")
+    assert "lasted 400.0 µs more" in text[-1]
+
+
+def test_waiting_that_is_not_known_is_no_share() -> None:
+    alone = parts(0, 0, matched=False).assign(excess_us=0.0, wait_or_transfer_us=100.0)
+    assert collectives_sentences(alone, LATE, [])[0] == (
+        "Rank 0 spends 100.0 µs in collectives: 100 % waiting or transferring, which cannot be told apart."
+    )
+
+
+def test_the_fastest_transfer_is_no_measure_without_sizes_or_where_it_took_no_time() -> None:
+    two = pd.concat([parts(0.1, 50), parts(0, 50).assign(rank=1)])
+    assert collectives_sentences(two, LATE, [])[0].endswith("and 50 % beyond the fastest transfer of the same kind.")
+    assert collectives_sentences(two, LATE, [])[0].startswith(
+        "All ranks together spend 200.0 µs in collectives: under 1 % waiting"
+    )
+    assert "Sizes were not recorded" in collectives_sentences(parts(0, 50).assign(bytes=float("nan")), LATE, [])[0]
+    assert "how much of the rest a transfer needs is not known" in collectives_sentences(parts(60, 0.5), LATE, [])[0]
+
+
+RANKS = pd.DataFrame({
+    "rank": [0, 1], "share_percent": [10.0, 90.0], "blamed_us": [1.0, 9.0], "slow": [False, False],
+    "step_excess_us": [1.0, 1.0], "evidence": ["a", "b"],
+})  # fmt: skip
+
+
+def found(straggler: int | None, total_us: float = 10.0) -> Stragglers:
+    return Stragglers(RANKS, pd.DataFrame(), straggler, total_us)
+
+
+def test_the_straggler_has_its_share_its_evidence_and_a_command() -> None:
+    first, why, command = stragglers_sentences(found(1), 2, ["x"])
+    assert first.startswith("Rank 1 is the straggler: 90 % of the wait time (10.0 µs over all ranks)")
+    assert (why, command.rpartition(": ")[2]) == ("Why: b.", "htagraph what-if x --fix-straggler 1")
+
+
+def test_without_a_straggler_the_largest_share_is_named() -> None:
+    even = RANKS.assign(share_percent=[48.0, 52.0])
+    first, second = stragglers_sentences(replace(found(None), ranks=even, steps=9), 2, [])
+    assert first.endswith("charged to many of them; no rank's steps are slower by more than chance.")
+    assert second == "The largest share, 52 %, is charged to rank 1: b."
+
+
+def test_too_few_steps_are_said_with_who_is_charged_what_it_did_and_what_to_record() -> None:
+    """The sentence must not sound as if all ranks were even."""
+    stalled = (
+        Difference("aten::cat", 90.0, 2.0, 3, 3, 80.0), Difference("log", 9.0, 0.0, 3, 0, 3.0),
+        Difference("aten::mm", 5.01, 5.0, 9, 9, 1.0),
+    )  # fmt: skip
+    few = replace(found(None), steps=3, differences=stalled, alone=(3, 9.0))
+    first, second, more, alone, todo = stragglers_sentences(few, 2, ["x"])
+    assert "most of it for rank 1 (90 %); but from 3 steps nobody can tell" in first
+    assert second == "Rank 1: b."
+    assert (
+        "aten::cat, 90.0 µs, 80.0 µs of it at once (the others at most 2.0 µs); log, 3 times, 9.0 µs (no other" in more
+    )
+    assert "aten::mm" not in more
+    assert alone == "Rank 1 also does 3 operators and kernels that no other rank does (9.0 µs in all)."
+    assert "record 5 steps or more" in todo
+    late = stragglers_sentences(replace(few, ranks=few.ranks.assign(step_excess_us=-1.0)), 2, [])
+    assert late[1].endswith("It is late at single collectives, not over whole steps.")
+    assert len(stragglers_sentences(replace(found(None), steps=9), 2, [])) == 2
+
+
+def test_a_rank_whose_result_all_wait_for_is_no_straggler() -> None:
+    update = Difference("update", 30.0, 0.0, 3, 0, 10.0)
+    (only,) = stragglers_sentences(replace(found(None), serves=0, differences=(update,)), 2, [])
+    assert only.endswith("work that no other rank does (update, 3 times, 30.0 µs), and the others wait for its result.")
+
+
+@pytest.mark.parametrize(
+    ("slow", "why"), [(0, "another one is charged more"), (1, "that is too little, or mostly its transfers")]
+)
+def test_a_slow_rank_that_is_not_the_straggler_is_said_to_be_slow(slow: int, why: str) -> None:
+    ranks = RANKS.assign(slow=RANKS["rank"] == slow, slow_excess_us=5.0)
+    first, *_ = stragglers_sentences(replace(found(None), ranks=ranks), 2, [])
+    assert first.endswith(f"but no rank is the straggler: rank {slow} is slower by 5.0 µs a step, but {why}.")
+
+
+def test_nothing_to_compare_is_said_so() -> None:
+    assert stragglers_sentences(found(None), 1, [])[0].startswith("Only one rank was read")
+    assert stragglers_sentences(found(None, 0.0), 2, ["x"])[0].endswith(": htagraph collectives x")
+
+
+def test_where_nobody_can_be_charged_nobody_is_said_to_be() -> None:
+    unknown = RANKS.assign(blamed_us=[0.0, 0.0], share_percent=[0.0, 0.0])
+    (only,) = stragglers_sentences(replace(found(None), ranks=unknown), 2, [])
+    assert only.startswith("It is not known which rank waits for which")
+    first, *_ = stragglers_sentences(replace(found(1), ranks=unknown), 2, [])
+    assert "slow by its own steps" in first
+    assert "%" not in first
