@@ -43,8 +43,8 @@ class Claim:
 
     Example:
         >>> claim = Claim("bound", "computation", 67.2, "percent")
-        >>> claim.is_certain
-        True
+        >>> claim.about, claim.figure
+        ('computation', 67.2)
     """
 
     says: str
@@ -61,11 +61,6 @@ class Claim:
     """What makes it uncertain."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Further figures and names that its sentence gives."""
-
-    @property
-    def is_certain(self) -> bool:
-        """Return whether it rests on nothing but the recording."""
-        return not self.rests_on
 
 
 def contradictions(claims: Iterable[Claim]) -> list[str]:

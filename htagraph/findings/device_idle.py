@@ -12,12 +12,12 @@ from htagraph.core.statistics import MOST
 from htagraph.findings.claim import MIN_SHARE, Claim
 from htagraph.findings.evidence import MOST_ROWS, NO_CHART, Chart, Evidence, Part, Place, Rows
 from htagraph.findings.finding import Finding
+from htagraph.findings.results import Results
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.measures.waits import waiting_devices
 from htagraph.queries.host_time import late_reason
 
 if TYPE_CHECKING:
-    from htagraph.findings.results import Results
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["DEVICE_IDLE", "device_window_us", "idle_chart"]

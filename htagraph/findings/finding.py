@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from htagraph.findings.results import Results
 
 __all__ = [
-    "LETTERS_IN_FULL", "LETTERS_IN_SHORT", "SHORT_LIST", "Finding", "Trial", "in_full", "in_short", "sentence_of",
+    "LETTERS_IN_FULL", "LETTERS_IN_SHORT", "SHORT_LIST", "Finding", "Trial", "in_full", "in_short", "in_whole",
 ]  # fmt: skip
 
 LETTERS_IN_FULL, LETTERS_IN_SHORT = 60, 32
@@ -72,11 +72,16 @@ def in_short(name: str) -> str:
     return name_text(name, LETTERS_IN_SHORT)
 
 
-def sentence_of(clause: str, more: str) -> str:
-    """Return a part of a sentence as a whole one.
+def in_whole(short: Callable[[Claim], str], more: str) -> Callable[[Claim], str]:
+    """Return the function that makes a sentence of what a caution says in brief, with more at its end.
 
     Example:
-        >>> sentence_of("no clock is known", "(htagraph validate)")
-        'No clock is known (htagraph validate).'
+        >>> in_whole(lambda claim: f"{claim.about} is late", "(htagraph validate)")(Claim("x", "one", 1, "count"))
+        'One is late (htagraph validate).'
     """
-    return f"{clause[0].upper()}{clause[1:]} {more}."
+
+    def long(claim: Claim) -> str:
+        text = short(claim).removesuffix(".")
+        return f"{text[0].upper()}{text[1:]} {more}."
+
+    return long

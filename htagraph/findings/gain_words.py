@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from htagraph.findings.claim import Claim
 from htagraph.findings.phrases import time_text
@@ -10,7 +10,7 @@ from htagraph.findings.phrases import time_text
 if TYPE_CHECKING:
     from htagraph.whatif.outcome import Outcome
 
-__all__ = ["gain_text", "interval_us", "is_sure", "less_text", "likely", "per_step", "saves_text"]
+__all__ = ["gain_text", "interval_us", "is_sure", "less_text", "likely", "per_step", "saved_claim", "saves_text"]
 
 _MIN_SPREAD = 0.25
 """Width of a gain's interval, relative to the gain; chosen: less does not change what to do, and every prediction has
@@ -21,6 +21,14 @@ def interval_us(outcome: Outcome) -> tuple[float, float]:
     """Return the least and the largest time that a change saves in the recorded run, µs."""
     low, high = outcome.saved_range_ns
     return low / 1000, high / 1000
+
+
+def saved_claim(
+    says: str, about: str, outcome: Outcome, makespan_ns: int, facts: dict[str, Any], rows: tuple[int, ...] = ()
+) -> Claim:
+    """Return the claim that a change saves what its replay saves; to the facts come its percent of the makespan."""
+    facts |= {"percent": 100 * outcome.saved_ns / makespan_ns, "makespan_us": makespan_ns / 1000}
+    return Claim(says, about, outcome.saved_ns / 1000, "us", interval=interval_us(outcome), rows=rows, facts=facts)
 
 
 def per_step(us: float, steps: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.findings.claim import Claim
+from htagraph.findings.claim import LARGE_SHARE, Claim
 from htagraph.findings.device_idle import DEVICE_IDLE, device_window_us
 from htagraph.findings.evidence import Chart, Evidence, Part
 from htagraph.findings.finding import Finding
@@ -10,17 +10,13 @@ from htagraph.findings.results import Results
 
 __all__ = ["PARTLY_DEVICE"]
 
-_MAX_COVERED_SHARE = 0.8
-"""Share of the recorded time; below it, shares of device time are said to leave out the rest. Chosen. Doubled,
-always."""
-
 
 def _when(results: Results) -> list[Claim]:
     """Claim it where idle device time has a sentence, which is a share of the covered time."""
     ranks = results.busy.loc[results.busy["executor"] == "device", "rank"]
     window = device_window_us(results)
     span = float(results.inputs.loc[results.inputs["rank"].isin(ranks), "span_us"].sum())
-    if not results.claims(DEVICE_IDLE.when) or window >= _MAX_COVERED_SHARE * span:
+    if not results.claims(DEVICE_IDLE.when) or window >= (1 - LARGE_SHARE) * span:
         return []
     return [Claim("partly_device", "", 100 * window / span, "percent")]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.core.kinds import COMMUNICATION, of_kinds
-from htagraph.findings.claim import Claim, RestsOn
+from htagraph.findings.claim import MAX_NAMED, Claim, RestsOn
 from htagraph.findings.evidence import Evidence, of_activities
 from htagraph.findings.finding import Finding
 from htagraph.findings.results import Results
@@ -16,8 +16,6 @@ __all__ = ["UNMATCHED", "doubts_of"]
 _MIN_MATCHED = 0.99
 """Share of communication calls with partners; chosen: a few are always cut off by the ends of a recording. Doubled, a
 report never says that partners are missing."""
-_MAX_ROWS = 3
-"""Calls that prove it. Chosen. Doubled, six are shown."""
 
 
 def doubts_of(results: Results) -> frozenset[RestsOn]:
@@ -36,22 +34,20 @@ def _when(results: Results) -> list[Claim]:
     alone = talks & ~members
     if len(graph.ranks) < 2 or alone.sum() <= (1 - _MIN_MATCHED) * talks.sum():
         return []
-    rows = tuple(np.flatnonzero(alone)[:_MAX_ROWS].tolist())
+    rows = tuple(np.flatnonzero(alone)[:MAX_NAMED].tolist())
     return [Claim("unmatched", "", int(alone.sum()), "count", rows=rows, facts={"total": int(talks.sum())})]
 
 
 def _long(claim: Claim) -> str:
-    return (
-        f"{claim.figure:,.0f} of {claim.facts['total']:,} communication calls have no known partner: waiting for other "
-        "ranks inside them looks like transfer (htagraph validate)."
-    )
+    return f"{_alone(claim)}: waiting for other ranks inside them looks like transfer (htagraph validate)."
 
 
 def _short(claim: Claim) -> str:
-    return (
-        f"{claim.figure:,.0f} of {claim.facts['total']:,} communication calls have no known partner, so waiting in "
-        "them looks like transfer"
-    )
+    return f"{_alone(claim)}, so waiting in them looks like transfer"
+
+
+def _alone(claim: Claim) -> str:
+    return f"{claim.figure:,.0f} of {claim.facts['total']:,} communication calls have no known partner"
 
 
 def _evidence(results: Results, claim: Claim) -> Evidence:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from htagraph.findings.claim import Claim, RestsOn, contradictions
+from htagraph.findings.claim import Claim, contradictions
 
 
 def bound(**facts: Any) -> Claim:
@@ -44,8 +44,3 @@ def test_a_contradiction_is_named(claims: list[Claim], words: str) -> None:
 
 def test_a_faster_loader_is_no_contradiction_to_being_bound_by_it() -> None:
     assert contradictions([bound(by_workers=True), gain(loader=True)]) == []
-
-
-def test_a_claim_that_rests_on_clocks_is_not_certain() -> None:
-    claim = Claim("straggler", "1", 90.0, "percent", rests_on=frozenset({RestsOn.CLOCKS}))
-    assert not claim.is_certain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.findings.finding import Trial, in_full, in_short, sentence_of
+from htagraph.findings.finding import Trial, in_full, in_short
 
 
 def test_a_trial_is_a_what_if_on_the_same_files() -> None:
@@ -12,4 +12,3 @@ def test_a_trial_is_a_what_if_on_the_same_files() -> None:
 def test_names_are_shorter_in_brief() -> None:
     name = "a" * 100
     assert (len(in_full(name)), len(in_short(name))) == (60, 32)
-    assert sentence_of("a clause", "(more)") == "A clause (more)."
