@@ -14,8 +14,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, coded
 from htagraph.core.kinds import TRANSFERS, ActivityKind
+from htagraph.core.statistics import least_of, middles
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind
@@ -79,7 +80,8 @@ class Assumed:
         if shared is self.state:
             return shared
         longer = int((shared.lag - self.state.lag).sum())
-        if abs(longer) < _MIN_NOTE_SHARE * max(_transfer_time(self.state), 1):
+        whole = int(self.state.lag[of_kind(self.state.graph, *TRANSFERS)].clip(0).sum())
+        if abs(longer) < _MIN_NOTE_SHARE * max(whole, 1):
             return shared
         why = "the recording does not tell; the interval covers both" if self.others else "as recorded"
         change = f"{abs(longer) / 1e6:,.3g} ms {'more' if longer > 0 else 'less'} transfer time"
@@ -104,10 +106,6 @@ def shares_links(graph: DependencyGraph) -> bool:
     Then a gain need not grow with the speedup: what is faster may let transfers overlap more.
     """
     return bool(time_from_sharing(graph, likely_sharing(graph)[0]).any())
-
-
-def _transfer_time(state: State) -> int:
-    return int(state.lag[of_kind(state.graph, *TRANSFERS)].clip(0).sum())
 
 
 def with_shared_link(state: State, sharing: Sharing, *, certain: bool = True) -> State:
@@ -220,16 +218,9 @@ def _shown(graph: DependencyGraph, transfers: LinkTransfers) -> Sharing | None:
     if overlapped.sum() < _MIN_EVIDENCE:
         return None
     operation, size = transfers.operation[transfers.transfer], transfers.size[transfers.transfer]
-    large = shows & (size > 0) & (size * _MAX_TIMES_SMALLER >= _largest(operation, size)[operation])
+    large = shows & (size > 0) & (size * _MAX_TIMES_SMALLER >= -least_of(-size, operation))
     by_class = _least_varied(transfers, transfers.key[transfers.transfer], np.ones(len(size)), shows, overlapped)
     return by_class or _least_varied(transfers, operation, np.maximum(size, 1) / _LARGE_BYTES, large, overlapped)
-
-
-def _largest(group: Array, value: Array) -> Array:
-    """Return the largest value of each group."""
-    out = np.zeros(int(group.max(initial=-1)) + 1, np.int64)
-    np.maximum.at(out, group, value)
-    return out
 
 
 def _least_varied(
@@ -259,13 +250,9 @@ def _variation(key: Array, work: Array, overlapped: Array) -> tuple[float, float
 
     Deviations are those of logarithms. Both are infinite if there are too few.
     """
-    logs = np.log(np.maximum(work, 1.0))
-    order = np.lexsort((logs, key))
-    classes, first, count = np.unique(key[order], return_index=True, return_counts=True)
-    median = (logs[order][first + (count - 1) // 2] + logs[order][first + count // 2]) / 2
-    deviation = np.abs(logs - median[np.searchsorted(classes, key)])
-    several = count[np.searchsorted(classes, key)] > 2
-    chosen = deviation[overlapped & several]
+    logs, group = np.log(np.maximum(work, 1.0)), coded(key)
+    deviation = np.abs(logs - np.add(*middles(logs, group)) / 2)
+    chosen = deviation[overlapped & (np.bincount(group)[group] > 2)]
     return (float(np.median(chosen)), float(np.mean(chosen))) if len(chosen) >= _MIN_EVIDENCE else (np.inf, np.inf)
 
 
@@ -380,8 +367,7 @@ def _classes(graph: DependencyGraph, matches: Matches) -> tuple[Array, Array, Ar
     opens[1:] = (np.diff(step[order]) != 0) | (np.diff(name[order]) != 0)
     position = np.empty(len(order), np.int64)
     position[order] = np.arange(len(order)) - np.maximum.accumulate(np.where(opens, np.arange(len(order)), 0))
-    _, number = np.unique(np.stack([name, np.where(size >= 0, size, -1 - position)]), axis=1, return_inverse=True)
-    return number.ravel(), name, size
+    return coded(name, np.where(size >= 0, size, -1 - position)), name, size
 
 
 def places_of_links(graph: DependencyGraph, kind: ActivityKind) -> npt.NDArray[np.int64]:
