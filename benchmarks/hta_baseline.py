@@ -283,13 +283,7 @@ def measure(options: argparse.Namespace) -> dict[str, Json]:
     rank = min(files) if options.rank is None else options.rank
     asking = {"values": ask_all, "all": time_all}.get(options.what, ask)
     answer = asking(options, files, rank)
-    return {
-        "what": options.what,
-        "rank": rank,
-        "version": hta_version(),
-        "rss_after_import_mb": after_import,
-        **answer,
-    }
+    return {"what": options.what, "rank": rank, "version": hta_version(), "rss_after_import_mb": after_import, **answer}
 
 
 def main() -> None:

@@ -111,11 +111,16 @@ def _is_same(title: str, file: Path, text: str) -> bool:
         return True
     before = gzip.decompress(file.read_bytes()).decode()
     now = text.encode("utf-8", "replace").decode()
-    if before == now:
+    if before == now or (": figure." in title and _plain(before) == _plain(now)):
         return True
     lines = difflib.unified_diff(_lines(before), _lines(now), "before", "now", lineterm="", n=0)
     print(f"DIFF {title}", *(line[:300] for _, line in zip(range(12), lines, strict=False)), sep="\n     ")
     return False
+
+
+def _plain(figure: str) -> object:
+    """Return a figure without the order of its keys, if it is one and no error."""
+    return json.loads(figure) if figure.startswith("{") else figure
 
 
 def _lines(text: str) -> list[str]:

@@ -16,8 +16,8 @@ from htagraph.cli.writing import FigureFile, Page, refuse_input
 from htagraph.core.errors import HtagraphError
 
 if TYPE_CHECKING:
+    from htagraph.cli.service.server import Served
     from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.service.server import Served
 
 __all__ = ["plot", "report", "serve"]
 
@@ -120,8 +120,8 @@ def serve(
     Example: htagraph serve traces/ --port 8080
     """
     graph = read(paths, ranks, steps)
+    from htagraph.cli.service.server import EVENTS, OVERLAY, UI, Served, server_of
     from htagraph.output.html.report import report_bytes
-    from htagraph.service.server import EVENTS, OVERLAY, UI, Served, server_of
 
     page = report_bytes(graph, given(paths, ranks, steps), events=EVENTS)
     overlay = (lambda: _overlay(graph)) if perfetto_ui is not None else None

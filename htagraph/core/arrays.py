@@ -23,24 +23,18 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 """An array of flags."""
 
-_BITS = 63
-"""Bits of a number that is not negative."""
-
 
 def stable_order(keys: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return the positions of the keys in ascending order of these, of equal ones in the order they have.
 
-    Key and position are put into one number if both fit, and those are sorted.
-
-    Args:
-        keys: whole numbers, none of them negative.
+    Key and position are put into one number if both fit, and those are sorted. None of the keys is negative.
 
     Example:
         >>> stable_order(np.array([5, 2, 5, 1])).tolist()
         [3, 1, 0, 2]
     """
     place = max(0, len(keys) - 1).bit_length()
-    if not len(keys) or int(keys.max()).bit_length() + place > _BITS:
+    if not len(keys) or int(keys.max()).bit_length() + place >= np.iinfo(np.int64).bits:
         return np.argsort(keys, kind="stable")
     both = keys.astype(np.int64) << place
     both |= np.arange(len(keys))
@@ -57,10 +51,8 @@ Doubled, twice the memory; it changes times only."""
 def coded(*columns: Array) -> npt.NDArray[np.int64]:
     """Return a number per row, 0 and up: two rows have the same one if and only if all their columns are equal.
 
-    The numbers are in the order of the columns' values, the first column first; none is left out.
-
-    Args:
-        *columns: integers, of equal length.
+    The numbers are in the order of the columns' values, the first column first; none is left out. The columns are
+    integers of equal length.
 
     Example:
         >>> import numpy as np
@@ -103,10 +95,7 @@ def distinct(numbers: Array, count: int) -> npt.NDArray[np.int64]:
 def is_any_of(column: Array, numbers: Array, count: int) -> npt.NDArray[np.bool_]:
     """Return which entries of a column are among some numbers, by a table of all that may occur.
 
-    Args:
-        column: numbers from -1 up to `count` - 1, which itself does not occur.
-        numbers: those that are looked for, in the same range.
-        count: how many there may be.
+    All numbers are from -1 up to `count` - 1.
 
     Example:
         >>> import numpy as np
@@ -133,10 +122,6 @@ def occurring(column: Array) -> list[int]:
 def joined(parts: Iterable[Sequence[Array]], width: int) -> list[Ints]:
     """Return the columns of all parts, one part after the other.
 
-    Args:
-        parts: columns of integers, equally many in each part.
-        width: how many, also where there is no part.
-
     Example:
         >>> [column.tolist() for column in joined([([1], [2]), ([3], [4])], 2)], joined([], 1)[0].tolist()
         ([[1, 3], [2, 4]], [])
@@ -148,11 +133,7 @@ def joined(parts: Iterable[Sequence[Array]], width: int) -> list[Ints]:
 def looked_up(keys: Array, values: Array, wanted: Array, missing: int = -1) -> Array:
     """Return the value of each wanted key, `missing` for keys that are not there; of a repeated key the first value.
 
-    Args:
-        keys: ascending.
-        values: of each key.
-        wanted: keys.
-        missing: what stands for no value.
+    The keys ascend.
 
     Example:
         >>> looked_up(np.array([2, 5]), np.array([20, 50]), np.array([5, 3])).tolist()
@@ -182,10 +163,6 @@ def sums_by(key: Array, value: Array) -> tuple[Array, npt.NDArray[np.int64]]:
 
 def texts_of(texts: Sequence[str], numbers: npt.ArrayLike) -> ExtensionArray:
     """Return the texts of some numbers as a pandas column of type ``str``; the empty text for -1.
-
-    Args:
-        texts: the texts.
-        numbers: positions in `texts`.
 
     Example:
         >>> texts_of(("a", "b"), [1, -1, 1]).tolist()

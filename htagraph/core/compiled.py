@@ -44,9 +44,7 @@ _said: set[str] = set()
 def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:  # noqa: ANN401 - numba's
     """Return a decorator: `numba.njit` with these options, whose functions are kept compiled where that is possible.
 
-    Args:
-        cache: whether to keep them. Those that only kept functions call need not be.
-        **options: numba's, such as ``nogil``.
+    Functions that only kept functions call need no `cache`.
 
     Example:
         >>> @njit(cache=True)
@@ -131,11 +129,7 @@ def _kept_in(folder: Path) -> Iterator[None]:
 
 
 def _temporary_folder() -> Path:
-    """Return a folder for temporary files that nobody but this user can write.
-
-    Raises:
-        RuntimeError: there is none.
-    """
+    """Return a folder for temporary files that nobody but this user can write."""
     user = os.getuid() if hasattr(os, "getuid") else None
     try:
         folder = Path(tempfile.gettempdir()) / f"htagraph-{'user' if user is None else user}"
@@ -190,11 +184,7 @@ class _Forgiving:
 
 
 def _forgiving(dispatcher: Any) -> Any:  # noqa: ANN401
-    """Return numba's object for a function, with a store that never fails.
-
-    Raises:
-        RuntimeError: this numba does not say when it wrote the code: it might be that of an older release.
-    """
+    """Return numba's object for a function, with a store that never fails."""
     if not hasattr(dispatcher, "_cache"):
         return dispatcher
     kept: Any = getattr(dispatcher._cache, "_cache_file", None)

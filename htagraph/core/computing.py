@@ -41,13 +41,8 @@ def threads_for(rows: int) -> int:
 def ahead(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[tuple[Item, Result]]:
     """Yield each item with its result, in their order; an error comes where its item's result would.
 
-    Whoever stops early has had some results computed that nobody reads, one per thread at most.
-
-    Args:
-        function: called in several threads at once. It should spend its time where other threads can run, as in numpy.
-        items: read in this thread.
-        threads: how many results are computed at once; see `threads_for`. With 1, each is computed when it is asked
-            for.
+    Whoever stops early has had some results computed that nobody reads, one per thread at most. The function should
+    spend its time where other threads can run, as in numpy; see `threads_for` for `threads`.
 
     Example:
         >>> list(ahead(abs, [3, -1], 2))

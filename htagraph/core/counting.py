@@ -8,20 +8,14 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
 
-__all__ = ["numbered", "occurrences", "offsets_by_key", "sum_in_common"]
+__all__ = ["FIRST_SLOTS", "GOLDEN", "numbered", "occurrences", "offsets_by_key", "sum_in_common"]
 
 
 def offsets_by_key(keys: Array, count: int) -> Array:
     """Return where each key's entries begin among entries sorted by key, and at last how many there are.
 
-    It takes a third of the time of numpy's bincount and cumsum, which copy keys of 32 bits to 64.
-
-    Args:
-        keys: integers in [0, count), in any order.
-        count: how many keys there may be.
-
-    Raises:
-        ValueError: a key is not in [0, count).
+    It takes a third of the time of numpy's bincount and cumsum, which copy keys of 32 bits to 64. Keys outside [0,
+    count) raise a ValueError.
 
     Example:
         >>> offsets_by_key(np.array([2, 0, 2]), 4).tolist()
@@ -44,10 +38,10 @@ def _count(keys: Array, offsets: Array) -> None:
         offsets[number] += offsets[number - 1]
 
 
-_MIX = 0x9E3779B97F4A7C15
+GOLDEN = 0x9E3779B97F4A7C15
 """A multiplier that spreads numbers over the slots of a hash table: 2⁶⁴ over the golden ratio. Source: Knuth, The Art
 of Computer Programming, 6.4. Doubled, it would be even, and spread worse; it changes times only."""
-_FIRST_SLOTS = 1 << 12
+FIRST_SLOTS = 1 << 12
 """Slots of a hash table to begin with. Chosen: 64 kB lie in a cache of the processor. Doubled, tables of few keys take
 twice the memory."""
 
@@ -57,16 +51,13 @@ def numbered(keys: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
     It sorts the distinct keys alone, and is several times as fast where keys repeat.
 
-    Args:
-        keys: integers.
-
     Example:
         >>> import numpy as np
         >>> [column.tolist() for column in numbered(np.array([7, -2, 7]))]
         [[-2, 7], [1, 0, 1]]
     """
     number = np.empty(len(keys), np.int64)
-    found = _number_keys(for_reading(keys, np.int64), number, _FIRST_SLOTS)
+    found = _number_keys(for_reading(keys, np.int64), number, FIRST_SLOTS)
     order = np.argsort(found, kind="stable")
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
@@ -100,7 +91,7 @@ def _number_keys(keys: Array, number: Array, size: int) -> Array:
 @njit(nogil=True)
 def _slot(slots: Array, found: Array, key: int) -> np.int64:
     """Return the slot that has a key, or the free one where it belongs; the number of slots is a power of two."""
-    mixed = np.uint64(key) * np.uint64(_MIX)
+    mixed = np.uint64(key) * np.uint64(GOLDEN)
     slot = np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(len(slots) - 1))
     while slots[slot] >= 0 and found[slots[slot]] != key:
         slot = (slot + 1) & (len(slots) - 1)
@@ -111,12 +102,8 @@ def occurrences(code: Array, count: int, *time: Array) -> tuple[npt.NDArray[np.i
     """Return how many rows with the same code come before each row, and how many rows each code has.
 
     Rows come in the order of some moments, where these are equal in their own. Where the rows of each code are in that
-    order already, as those of a thread are, one pass finds both; else they are sorted.
-
-    Args:
-        code: numbers from 0 up to `count`, which itself does not occur.
-        count: how many codes there may be.
-        *time: moments of the rows, ns, the one that decides first; at least one.
+    order already, as those of a thread are, one pass finds both; else they are sorted. Codes are from 0 up to `count` -
+    1; of the moments (ns), the first decides first.
 
     Example:
         >>> import numpy as np
@@ -152,10 +139,7 @@ def _count_in_order(code: Array, first: Array, last: Array, before: Array, sizes
 def sum_in_common(some: Array, values: Array, other: Array) -> int:
     """Return the sum of the values of those numbers that are among others too.
 
-    Args:
-        some: distinct numbers, ascending.
-        values: the value of each.
-        other: distinct numbers, ascending.
+    Both series of numbers ascend, each number once.
 
     Example:
         >>> import numpy as np

@@ -25,8 +25,6 @@ __all__ = [
 _Mask: TypeAlias = Literal["from start", "to end", "window", "computed"]
 """Where the diagonal of a causal mask lies if there are more keys than queries, or fewer: query 0 sees key 0 and no
 further, or the last query the last key; a window lies as the latter. Masks that are computed leave no pair out."""
-_MOST_DIMENSIONS = 64
-"""Of a tensor; PyTorch has no more. A mark; no result depends on it."""
 _MAX_COUNT = 2**900
 """Largest count of elements or operations taken for real. Chosen: larger ones come from damaged shapes, and sums of
 numbers below it still fit into a float64 (up to 2**1024). Doubling it changes nothing for real shapes."""
@@ -49,10 +47,7 @@ class Cost:
 def cost_of(formula: str, shapes: Any, values: Any = None) -> Cost | None:  # noqa: ANN401 - whatever a file says
     """Return the cost of an operator, or None if its shapes do not fit the formula.
 
-    Args:
-        formula: the formula's name, from `htagraph.core.naming.flop_formula`.
-        shapes: the shape of each input; empty for an input that is not a tensor.
-        values: the value of each input that is not a tensor, as text, in the same positions.
+    Inputs that are not tensors have an empty shape, and their value as a text in the same position.
 
     Example:
         >>> cost_of("mm", [[2, 3], [3, 4]])
@@ -69,11 +64,7 @@ def cost_of(formula: str, shapes: Any, values: Any = None) -> Cost | None:  # no
 
 def _shape(value: Any) -> list[int] | None:  # noqa: ANN401 - whatever a file says
     """Return a tensor's shape as a list; None for a list of tensors, or for anything that is not a shape."""
-    fits = (
-        isinstance(value, list | tuple)
-        and len(value) <= _MOST_DIMENSIONS
-        and all(type(size) is int and size >= 0 for size in value)
-    )
+    fits = isinstance(value, list | tuple) and all(type(size) is int and size >= 0 for size in value)
     return list(value) if fits and prod(value) < _MAX_COUNT else None
 
 
@@ -239,13 +230,8 @@ _FORMULAS: dict[str, Callable[[list[list[int]], Sequence[str]], Cost]] = {
 def attended_pairs(queries: int, keys: int, *, first: int | None = None, last: int | None = None) -> int:
     """Return the number of pairs of a query and a key that are compared.
 
-    Query `i` sees the keys from ``i + first`` to ``i + last``, those of them that there are.
-
-    Args:
-        queries: how many queries there are.
-        keys: how many keys there are.
-        first: the first key that query 0 sees, also below 0; None for all that come before.
-        last: the last key that query 0 sees, at least `first` − 1; None for all that come after.
+    Query `i` sees the keys from ``i + first`` to ``i + last``, those of them that there are. None as the first or last
+    key means that there is no limit.
 
     Example:
         >>> attended_pairs(3, 3), attended_pairs(3, 3, last=0)  # without a mask; causal

@@ -10,13 +10,7 @@ __all__ = ["inflated"]
 def inflated(data: bytes, most: int) -> bytes:
     """Return what zlib compressed.
 
-    Args:
-        data: the compressed bytes.
-        most: bytes that they may become.
-
-    Raises:
-        ValueError: they end early, or would become more.
-        zlib.error: they are not compressed by zlib.
+    It raises a ValueError if they end early or would become more, and a zlib.error if zlib did not compress them.
 
     Example:
         >>> inflated(zlib.compress(b"a" * 9), 9)

@@ -110,12 +110,6 @@ def _where_depth(a: Intervals, b: Intervals, need: int) -> Intervals:
 def group_lengths(start: Ints, end: Ints, group: Ints, count: int) -> Ints:
     """Return the length of the union of each group's intervals.
 
-    Args:
-        start: where each interval begins.
-        end: where each interval ends.
-        group: the group of each interval, 0 to `count` - 1.
-        count: the number of groups.
-
     Example:
         >>> import numpy as np
         >>> group_lengths(np.array([0, 2, 0]), np.array([3, 5, 4]), np.array([0, 0, 1]), 3).tolist()

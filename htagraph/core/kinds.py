@@ -262,8 +262,6 @@ HOST_GAPS: Final = tuple(kind for kind in GapKind if kind.is_host)
 """Kinds of gaps that are the host's time."""
 
 
-_CODES = 128
-"""How many codes of kinds there may be: they are int8 and not negative. Doubled, nothing changes."""
 _FEW = 8
 """Up to so many kinds, bytes are compared with each, which numpy does many at once, while a table takes one after
 another. Measured: 5 million bytes take 4 ms for one kind, 1 more for each other, and 22 by a table. Doubled, larger
@@ -273,9 +271,7 @@ sets take about as long as by a table. It changes times only."""
 def of_kinds(column: npt.NDArray[Any], kinds: Iterable[IntEnum]) -> npt.NDArray[np.bool_]:
     """Return which entries of a column of codes are those of some kinds, by a table of all codes.
 
-    Args:
-        column: codes of one vocabulary of `htagraph.core.kinds`, none of them negative.
-        kinds: members of that vocabulary.
+    All are of one vocabulary of this module, and no code is negative.
 
     Example:
         >>> from htagraph.core.kinds import DEVICE, ActivityKind
@@ -288,6 +284,6 @@ def of_kinds(column: npt.NDArray[Any], kinds: Iterable[IntEnum]) -> npt.NDArray[
         for code in codes[1:]:
             chosen |= column == code
         return np.asarray(chosen)
-    table = np.zeros(_CODES, np.bool_)
+    table = np.zeros(np.iinfo(np.int8).max + 1, np.bool_)  # codes are int8, and none is negative
     table[codes] = True
     return np.asarray(table[column])

@@ -205,11 +205,8 @@ _SEND_OR_RECV = re.compile(r"(?:^|[:_])i?(send|recv)(?:_?any_?source)?(?!_?recv|
 def collective_op(name: str, naming: Naming = DEFAULT_NAMING, *, host: bool = False) -> str:
     """Return the collective that a name stands for, such as ``"all_reduce"``, or ``""`` if it names none.
 
-    Args:
-        name: the name of a communication kernel, operator or annotation, or a ``Collective name`` argument.
-        naming: the patterns that decide kinds; its `host_communication` counts as a library's prefix.
-        host: True for operators and annotations: they name a collective only behind a library's prefix (``nccl:``,
-            ``c10d::``), since ``aten::scatter`` and others communicate nothing.
+    On the `host` (operators, annotations), only names behind a library's prefix (``nccl:``, ``c10d::``) count:
+    ``aten::scatter`` and others communicate nothing.
 
     Example:
         >>> collective_op("ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevComm*)")

@@ -20,10 +20,7 @@ _MANY_ROWS = 50_000
 def nearest(above: Array, wanted: Array, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Return, for each row, the row itself or its nearest ancestor that is wanted; -1 if there is none.
 
-    Args:
-        above: the parent of each row, -1 for none; without cycles.
-        wanted: mask of the rows that are looked for.
-        rows: the rows to begin at; -1 gives -1.
+    A row of -1 gives -1.
 
     Example:
         >>> import numpy as np
@@ -68,10 +65,6 @@ def _nearest_of_all(above: Array, wanted: Array) -> npt.NDArray[np.int64]:
 def ancestors(above: Array, rows: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     """Return a mask of the rows that lie above some rows, at any distance; each is visited once.
 
-    Args:
-        above: the parent of each row, -1 for none; without cycles.
-        rows: the rows below.
-
     Example:
         >>> import numpy as np
         >>> ancestors(np.array([-1, 0, 1, -1]), [2, 2]).tolist()
@@ -88,10 +81,6 @@ def ancestors(above: Array, rows: npt.ArrayLike) -> npt.NDArray[np.bool_]:
 
 def outermost(above: Array, wanted: Array) -> npt.NDArray[np.int64]:
     """Return the wanted rows that have no other wanted row as an ancestor, ascending.
-
-    Args:
-        above: the parent of each row, -1 for none; without cycles.
-        wanted: mask of the rows that are looked for.
 
     Example:
         >>> import numpy as np

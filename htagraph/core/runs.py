@@ -45,11 +45,8 @@ class Runs:
     def end(self, edges: Array, fixed: Array, gaps: Array, factor: float) -> int:
         """Return when the DAG ends if some lags and gaps are multiplied, each rounded to whole ns.
 
-        Args:
-            edges: the edges.
-            fixed: how much of the lag of each stays as it is, ns.
-            gaps: the vertices whose gaps are multiplied.
-            factor: at least 0.
+        Of the lag of each of the `edges`, `fixed` ns stay as they are; `gaps` are the vertices whose gaps are
+        multiplied, too.
         """
         length, pause = self.length.copy(), self.pause.copy()
         rows, fixed, vertices = (for_reading(each, np.int64) for each in (edges, fixed, gaps))
@@ -66,17 +63,7 @@ def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
 ) -> Runs:  # fmt: skip
     """Return the runs of a DAG.
 
-    Args:
-        order: the vertices in topological order.
-        in_offsets: where the entries of each vertex begin in `in_edges`.
-        in_edges: the numbers of the edges that end in each vertex.
-        out_offsets: where the edges that leave each vertex begin.
-        source: the vertex where each edge begins.
-        target: the vertex where each edge ends.
-        lag: how long after its source each edge allows its target, ns.
-        gap: how much later than its predecessors allow each vertex happens, ns.
-        head: when each vertex without predecessors happens, ns.
-        ends: which vertices count for the end of the DAG; one at least.
+    `ends` marks the vertices that count for the end of the DAG, one at least; see `traverse` for the other arguments.
     """
     count = len(order)
     order, in_edges, source, target = (for_reading(each, np.int32) for each in (order, in_edges, source, target))

@@ -106,13 +106,7 @@ def work_alone(
 ) -> npt.NDArray[np.float64]:
     """Return how long each edge of a transfer would take alone, given when all were under way, ns.
 
-    Args:
-        start: when each edge's transfer starts, ns since some origin.
-        end: when the edge is over.
-        transfer: the transfer of each edge, 0 and up.
-        link_offsets: where the links of each transfer begin in `link_ids`.
-        link_ids: the links.
-        in_turn: 1 if a link serves its transfers one after the other, 0 if all at once, at equal shares.
+    Links serve their transfers one after the other if `in_turn` is 1, all at once and at equal shares if it is 0.
     """
     moment = np.concatenate((start, end)).astype(np.float64)
     order = np.argsort(moment, kind="stable")  # here, because numba takes seconds to compile a sort
@@ -170,19 +164,8 @@ def shared_lags(  # noqa: PLR0913, PLR0917 - a graph as arrays
 ) -> Array:  # fmt: skip
     """Return the lag of each edge, ns, when transfers that overlap share their links; other lags are as given.
 
-    Args:
-        in_offsets: where the edges into each vertex begin, in some order by target.
-        out_offsets: where the edges that leave each vertex begin.
-        target: of each edge, in the order of their sources.
-        lag: of each edge, ns.
-        gap: how much later than its predecessors allow each vertex happens, ns.
-        head: when each vertex without predecessors happens, ns since some origin.
-        transfer: the transfer of each edge; -1 for edges that are no transfer.
-        work: how long each transfer's edge takes alone, ns; not read for other edges.
-        least: how long each transfer's edge takes at least, ns; not read for other edges.
-        link_offsets: where the links of each transfer begin in `link_ids`.
-        link_ids: the links.
-        in_turn: 1 if a link serves its transfers one after the other, 0 if all at once, at equal shares.
+    `transfer` is -1 for edges that are none; `work` is how long each transfer's edge takes alone, and `least` how long
+    it takes at least, ns; `in_turn` as in `work_alone`, all others as in `traverse`.
     """
     vertices = len(gap)
     out = lag.copy()

@@ -30,11 +30,7 @@ _QUARTILES = (("p25", 0.25), ("median", 0.5), ("p75", 0.75))
 def summed(values: Array, group: Array, groups: int) -> dict[str, Array]:
     """Return ``count``, ``sum``, ``mean``, ``std`` (sample standard deviation), ``min`` and ``max`` of each group.
 
-    Args:
-        values: the numbers.
-        group: the group of each number, 0 to `groups` - 1.
-        groups: the number of groups. For a group without values, all but count and sum are NaN; for a group of one
-            value, std is NaN.
+    All but count and sum are NaN for a group without values, and std for a group of one value.
 
     Example:
         >>> stats = summed(np.array([1.0, 3.0, 5.0]), np.array([0, 0, 2]), 3)
@@ -88,10 +84,6 @@ def _of_sorted(values: Array, group: Array, groups: int) -> dict[str, Array]:
 def middles(values: Array, group: Array) -> tuple[Array, Array]:
     """Return, for each value, the lower and the upper median of its group, which differ for even counts.
 
-    Args:
-        values: the numbers.
-        group: the group of each number, 0 or more.
-
     Example:
         >>> [each.tolist() for each in middles(np.array([4, 1, 9, 7]), np.array([0, 0, 0, 2]))]
         [[4, 4, 4, 7], [4, 4, 4, 7]]
@@ -118,10 +110,7 @@ def least_of(values: Array, group: Array) -> Array:
 def ordered_by(group: Array, values: Array, place: Callable[[Ints], Ints]) -> tuple[Array, Array]:
     """Return (the groups that occur, ascending; of the values of each, in their order, the one at a place).
 
-    Args:
-        group: the number of each value's group.
-        values: the values.
-        place: the place, 0 and up, for groups of so many values.
+    `place` returns the place, 0 and up, for groups of so many values.
 
     Example:
         >>> group, median = ordered_by(np.array([7, 2, 7]), np.array([9, 5, 3]), lambda count: count // 2)
@@ -166,11 +155,8 @@ def upper_quantile(chance: float, freedom: float) -> float:
     """Return the value that a t-distributed number exceeds with a given probability.
 
     Hill's approximation (Communications of the ACM 13, 1970, algorithm 396): six digits from five degrees of freedom
-    on, four below; exact for one and two.
-
-    Args:
-        chance: the probability, above 0 and at most 0.05, where the approximation is good.
-        freedom: degrees of freedom, at least 1; they need not be whole.
+    on, four below; exact for one and two. The probability is at most 0.05, where the approximation is good; degrees of
+    freedom are at least 1 and need not be whole.
 
     Example:
         >>> [round(upper_quantile(0.001, freedom), 3) for freedom in (1, 2, 5, 100)]

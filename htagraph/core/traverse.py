@@ -8,6 +8,16 @@ module knows arrays only, so that graph code and its checks can both use it. In 
 - reachability: `reach`, `redundant_edges`
 - beside a longest path: `last_on_path`, `avoiding`, `detours`
 - forests, given as an array of parents: `climb`
+
+What the arguments are, here and in `core.runs` and `core.contraction`:
+- `order`: the vertices in topological order
+- `in_edges` (or `edges`) and `in_offsets` (or `offsets`): the numbers of the edges that end in each vertex (or leave
+  it), and where the entries of each vertex begin among them
+- `source` and `target`: the vertices where each edge begins and ends, by edge number
+- `lag`: how long after its source each edge allows its target
+- `gap`: how much later than its predecessors allow each vertex happens
+- `head`: when each vertex without predecessors happens; not read for other vertices
+- `time`: when each vertex happens
 """
 
 from __future__ import annotations
@@ -88,17 +98,7 @@ def levels(order: Array, in_offsets: Array, in_sources: Array) -> Array:
 def schedule(  # noqa: PLR0913, PLR0917 - a graph as arrays
     order: Array, in_offsets: Array, in_edges: Array, source: Array, lag: Array, gap: Array, head: Array
 ) -> Array:
-    """Return when each vertex happens: the latest moment its predecessors allow, plus its gap.
-
-    Args:
-        order: the vertices in topological order.
-        in_offsets: where the entries of each vertex begin in `in_edges`.
-        in_edges: the numbers of the edges that end in each vertex.
-        source: the vertex where each edge begins, by edge number.
-        lag: how long after its source each edge allows its target, by edge number.
-        gap: how much later than its predecessors allow each vertex happens.
-        head: when each vertex without predecessors happens; not read for other vertices.
-    """
+    """Return when each vertex happens: the latest moment its predecessors allow, plus its gap."""
     time = np.empty(len(order), np.int64)
     vertices, edges, begins = (for_reading(each, np.int32) for each in (order, in_edges, source))
     _set_times(time, vertices, edges, begins, *(for_reading(each, np.int64) for each in (in_offsets, lag, gap, head)))
@@ -283,10 +283,6 @@ def chain_order(offsets: Array, targets: Array) -> Array:
     Kahn's algorithm with a stack. A pass over the vertices in this order reads most moments right after it wrote them;
     with a queue (`traverse.topological_order`) it takes turns between all threads and streams of all ranks, which takes
     five times as long in a job of eight. If the graph has a cycle, the vertices on it and behind it are missing.
-
-    Args:
-        offsets: where the targets of each vertex begin.
-        targets: the vertices that wait for each vertex.
     """
     count = len(offsets) - 1
     waiting = np.bincount(targets, minlength=count).astype(np.int32)
@@ -321,14 +317,6 @@ def deciding(
     """Return, for each vertex, the edge that allows it last (-1 if none enters), and how much later it happens, ns.
 
     On ties a preferred edge decides; among several, and where there is none, the one that stands first.
-
-    Args:
-        in_offsets: where the entries of each vertex begin in `in_edges`.
-        in_edges: the numbers of the edges that end in each vertex.
-        source: the vertex where each edge begins, by edge number.
-        lag: how long after its source each edge allows its target, by edge number.
-        preferred: which edges decide on ties, by edge number.
-        time: when each vertex happens.
 
     Example:
         >>> import numpy as np
@@ -384,19 +372,9 @@ def avoiding(  # noqa: PLR0913, PLR0917 - a graph, its schedule, and a path
 
     A path that avoids edge i either crosses, by another edge x → y with label(x) <= i < label(y), from the vertices
     that path[i + 1] does not reach to those that it reaches, or it ends before. Its part up to x and its part from y
-    cannot use edge i, so the longest path to x and the longest from y bound it: ``time`` and ``late`` give both. Each
-    x → y is a candidate for a range of edges i; a segment tree of maxima combines them in O(log n) each.
-
-    Args:
-        path: the vertices of a longest path.
-        label: result of `last_on_path`.
-        offsets: where the edges that leave each vertex begin.
-        targets: the vertex where each edge ends.
-        lags: how long after its source each edge allows its target.
-        gap: how much later than its predecessors allow each vertex happens.
-        time: result of `schedule`.
-        late: result of `latest`.
-        end: the latest moment in `time`.
+    cannot use edge i, so the longest path to x and the longest from y bound it: ``time`` and ``late`` give both. Each x
+    → y is a candidate for a range of edges i; a segment tree of maxima combines them in O(log n) each. `label` is the
+    result of `last_on_path`, `time` of `schedule`, `late` of `latest`; `end` is the latest moment.
     """
     count = len(path) - 1
     tree = np.full(2 * max(count, 1), np.iinfo(np.int64).min, np.int64)
@@ -447,17 +425,8 @@ def detours(  # noqa: PLR0913, PLR0917 - a graph, a path, and what to look for
 
     From each candidate, the edges `before` are followed back to the longest path. A candidate counts if the edges
     followed, and its own, weigh at least `least`, and if they do not run into the detour of an earlier candidate. The
-    search ends after `count` detours.
-
-    Args:
-        before: the edge by which each vertex is reached, -1 for none.
-        sources: the vertex where each edge begins.
-        weight: the weight of the edge before each vertex.
-        on_path: mask of the vertices of the longest path.
-        candidates: vertices, the most wanted first.
-        own: the weight of the edge by which each candidate returns to the longest path.
-        least: the least weight of a detour.
-        count: the most detours to return.
+    search ends after `count` detours. Candidates come with the most wanted first, each with the weight of its `own`
+    edge, by which it returns to the longest path.
     """
     detour_of = np.where(on_path, 0, -1).astype(np.int32)  # 0: the longest path, n: the n-th detour, -1: none yet
     chosen, filled = np.empty(count, np.int64), 0
@@ -490,13 +459,7 @@ def detours(  # noqa: PLR0913, PLR0917 - a graph, a path, and what to look for
 def climb(above: Array, wanted: Array, rows: Array, levels: int) -> Array:
     """Return, for each row, the row itself or its nearest ancestor that is wanted; -1 if there is none.
 
-    Rows that are not there after `levels` levels have the ancestor that they came to.
-
-    Args:
-        above: the parent of each row, -1 for none; without cycles.
-        wanted: mask of the rows that are looked for.
-        rows: the rows to begin at; -1 gives -1.
-        levels: how far each row climbs.
+    Rows that are not there after `levels` levels have the ancestor that they came to. A row of -1 gives -1.
     """
     nearest = np.empty(len(rows), np.int64)
     for i in range(len(rows)):

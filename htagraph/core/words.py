@@ -21,13 +21,6 @@ def nearest_words(word: str, known: Iterable[object]) -> str:
 
     Case does not count, and a word that begins with the unknown one is like it too.
 
-    Args:
-        word: what was given.
-        known: what could have been given; anything with a text.
-
-    Returns:
-        A question that begins with a semicolon, to append to the error's sentence, or an empty text.
-
     Example:
         >>> nearest_words("knd", ["kind", "name", "rank"])
         "; did you mean 'kind'?"
@@ -48,11 +41,6 @@ def nearest_words(word: str, known: Iterable[object]) -> str:
 def check_choice(option: str, value: object, allowed: Sequence[str]) -> None:
     """Raise ValueError unless `value` is one of the `allowed` words of an option.
 
-    Args:
-        option: the option's name, for the message.
-        value: what was given.
-        allowed: the words that the option takes.
-
     Example:
         >>> check_choice("by", "steam", ("stream", "rank"))
         Traceback (most recent call last):
@@ -69,10 +57,7 @@ def check_choice(option: str, value: object, allowed: Sequence[str]) -> None:
 def check_type(value: object, wanted: type | tuple[type, ...], takes: str) -> None:
     """Raise TypeError unless a value is of a type.
 
-    Args:
-        value: what was given.
-        wanted: the type, or several.
-        takes: the function and what it takes, the beginning of the message.
+    `takes` is the beginning of the message: the function and what it takes.
 
     Example:
         >>> check_type("data/demo", int, "htagraph.digest takes the graph of one rank")
@@ -85,12 +70,9 @@ def check_type(value: object, wanted: type | tuple[type, ...], takes: str) -> No
         raise TypeError(msg)
 
 
-_NS_PER_US = 1000.0  # ns
 _NS_FROM = 0.1
 """µs below which a time is given in ns: one digit behind the point would say little of it. Doubled, 150 ns are not
 given as 0.1 µs."""
-_US_PER_MS = 1000.0  # µs
-_US_PER_S = 1_000_000.0  # µs
 
 
 def time_text(us: float) -> str:
@@ -100,10 +82,10 @@ def time_text(us: float) -> str:
         >>> time_text(0.013), time_text(12.34), time_text(26_241.7), time_text(2_500_000)
         ('13 ns', '12.3 µs', '26.2 ms', '2.50 s')
     """
-    if abs(us) >= _US_PER_S:
-        return f"{us / _US_PER_S:.2f} s"
-    if abs(us) >= _US_PER_MS:
-        return f"{us / _US_PER_MS:.{2 if abs(us) < 10 * _US_PER_MS else 1}f} ms"
+    if abs(us) >= 1e6:
+        return f"{us / 1e6:.2f} s"
+    if abs(us) >= 1e3:
+        return f"{us / 1e3:.{2 if abs(us) < 1e4 else 1}f} ms"
     if 0 < abs(us) < _NS_FROM:
-        return f"{_NS_PER_US * us:.0f} ns"
+        return f"{1e3 * us:.0f} ns"
     return f"{us:.1f} µs"

@@ -57,6 +57,10 @@ class Bar(NamedTuple):
     """µs."""
     interval: tuple[float, float] | None = None
     place: Place | None = None
+    color: str = ""
+    """The name of a color of the page; empty for that of the chart."""
+    text: str = ""
+    """The value in words; empty for µs."""
 
 
 @dataclass(frozen=True)

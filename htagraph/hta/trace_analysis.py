@@ -33,10 +33,7 @@ class TraceAnalysis:
     """
 
     def __init__(
-        self,
-        trace_files: TraceFiles = None,
-        trace_dir: str = "",
-        include_last_profiler_step: bool | None = False,
+        self, trace_files: TraceFiles = None, trace_dir: str = "", include_last_profiler_step: bool | None = False
     ) -> None:
         """Read the traces.
 

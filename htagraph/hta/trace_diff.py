@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,9 +17,9 @@ import pandas as pd
 
 from htagraph.hta.common.trace import Trace
 from htagraph.hta.shapes import figures
-from htagraph.hta.shapes.frame import partners, step_of_events, whole
+from htagraph.hta.shapes.frame import frame_of, whole
 from htagraph.hta.shapes.job import open_job
-from htagraph.hta.shapes.names import device_side, is_step, shorten, step_of
+from htagraph.hta.shapes.names import is_step, shorten, step_of
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -64,7 +65,7 @@ class LabeledTrace:
             LabeledTrace._made += 1
             label = f"t{LabeledTrace._made - 1}"
         self.label: str = label
-        self._brief: dict[int, pd.DataFrame] = {}
+        self._brief = cache(lambda rank: frame_of(self.t.job, rank, from_file=False))
         read = Trace.of(open_job(trace_dir=str(trace_dir), whole=True)) if t is None else t
         self.t: Trace = getattr(read, "t", read)  # a TraceAnalysis has one
         numbers = self.t.symbol_table.get_sym_id_map()
@@ -131,20 +132,9 @@ class LabeledTrace:
         })  # fmt: skip
 
     def _summary(self, rank: Some, iteration: Some, device_type: DeviceType) -> pd.DataFrame:
-        """Return `get_ops_summary` of `extract_ops`, of frames with no other columns than it reads."""
-        chosen = self._chosen(rank, self.ranks(), "rank")
-        numbers = self.t.symbol_table.get_sym_id_map()
-        for each in set(chosen) - set(self._brief):
-            read = self.t.job.of_rank(each)
-            events = read.events
-            texts = ((read.categories, events.category), (read.names, events.name))
-            cat, name = (np.array([numbers[word] for word in words], np.int64)[codes] for words, codes in texts)
-            step = step_of_events(read, partners(read, device_side(read)))
-            self._brief[each] = pd.DataFrame({
-                "cat": cat, "name": name, "dur": events.duration / 1000, "stream": events.arg("stream"),
-                "iteration": step,
-            })  # fmt: skip
-        return self.get_ops_summary(self._events({each: self._brief[each] for each in chosen}, iteration, device_type))
+        """Return `get_ops_summary` of `extract_ops`, without reading the arguments that are still in the file."""
+        frames = {each: self._brief(each) for each in self._chosen(rank, self.ranks(), "rank")}
+        return self.get_ops_summary(self._events(frames, iteration, device_type))
 
     def _events(self, frames: dict[int, pd.DataFrame], iteration: Some, device_type: DeviceType) -> pd.DataFrame:
         """Return the rows of some steps and devices."""

@@ -9,13 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
 from htagraph.core.arrays import Array
-from htagraph.core.compiled import njit
 
-__all__ = ["BYTES", "COLORS", "COUNT", "GB_S", "KIND_COLORS", "NO_NUMBER", "Slices", "Values", "nesting_tracks", "tint"]
+__all__ = ["BYTES", "COLORS", "COUNT", "GB_S", "KIND_COLORS", "NO_NUMBER", "Slices", "Values", "tint"]
 
 COLORS = {
     "blue": "#0072B2", "orange": "#E69F00", "green": "#009E73", "vermillion": "#D55E00", "sky": "#56B4E9",
@@ -84,46 +80,6 @@ class Values:
 
     def __len__(self) -> int:
         return len(self.moment)
-
-
-def nesting_tracks(lane: Array, start: Array, duration: Array) -> npt.NDArray[np.int32]:
-    """Return for each slice which of its lane's tracks it goes to, so that the slices of each track nest.
-
-    The first track of a lane is 0; a slice goes to the first on which it is inside everything that is under way.
-
-    Example:
-        >>> nesting_tracks(np.array([1, 1, 1]), np.array([0, 3, 4]), np.array([5, 5, 1])).tolist()
-        [0, 1, 0]
-    """
-    order = np.lexsort((-duration, start, lane))
-    level = np.zeros(len(order), np.int32)
-    if len(order):
-        columns = lane[order], start[order], (start + duration)[order]
-        _assign_tracks(order, np.stack(columns), level)
-    return level
-
-
-@njit(cache=True, nogil=True)
-def _assign_tracks(order: Array, columns: Array, level: Array) -> None:
-    """Put each slice, in order, on the first track of its lane where it is inside everything that is under way."""
-    lane, start, end = columns
-    innermost, around = [-1], np.empty(len(order), np.int64)  # by track, by slice: a slice, -1 for none
-    for at in range(len(order)):
-        if at and lane[at] != lane[at - 1]:
-            innermost = [-1]
-        track = 0
-        while True:
-            inner = innermost[track]
-            while inner >= 0 and end[inner] <= start[at]:
-                inner = around[inner]
-            innermost[track] = inner
-            if inner < 0 or end[at] <= end[inner]:
-                break
-            track += 1
-            if track == len(innermost):
-                innermost.append(-1)
-        around[at], innermost[track] = innermost[track], at
-        level[order[at]] = track
 
 
 def tint(color: str, share: float = 0.45) -> str:

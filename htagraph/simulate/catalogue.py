@@ -63,36 +63,24 @@ GEMM_TN: Final = Kernel(
 LAYER_NORM: Final = Kernel(
     "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float>(int, float, "
     "c10::BFloat16 const*, c10::BFloat16 const*, c10::BFloat16 const*, float*, float*, c10::BFloat16*)",
-    (4096, 1, 1),
-    (32, 4, 1),
-    32,
-    24,
-)
+    (4096, 1, 1), (32, 4, 1), 32, 24,
+)  # fmt: skip
 LAYER_NORM_BACKWARD: Final = Kernel(
     "void at::native::(anonymous namespace)::layer_norm_grad_input_kernel_vectorized<"
     "c10::BFloat16, float>(c10::BFloat16 const*, c10::BFloat16 const*, float const*, float const*, "
     "c10::BFloat16 const*, c10::BFloat16*, int)",
-    (4096, 1, 1),
-    (512, 1, 1),
-    40,
-    64,
-)
+    (4096, 1, 1), (512, 1, 1), 40, 64,
+)  # fmt: skip
 FLASH: Final = Kernel(
     "void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<64, 128, 128, 4, "
     "false, false, cutlass::bfloat16_t> >(pytorch_flash::Flash_fwd_params)",
-    (16, 8, 16),
-    (128, 1, 1),
-    255,
-    49152,
-)
+    (16, 8, 16), (128, 1, 1), 255, 49152,
+)  # fmt: skip
 FLASH_BACKWARD: Final = Kernel(
     "void pytorch_flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<pytorch_flash::Flash_bwd_kernel_traits<"
     "64, 128, 128, 8, 4, 4, 4, false, false, cutlass::bfloat16_t> >(pytorch_flash::Flash_bwd_params)",
-    (16, 8, 16),
-    (256, 1, 1),
-    255,
-    147456,
-)
+    (16, 8, 16), (256, 1, 1), 255, 147456,
+)  # fmt: skip
 ADD: Final = _elementwise("CUDAFunctor_add<c10::BFloat16>")
 GELU: Final = _elementwise("GeluCUDAKernelImpl(at::TensorIteratorBase&, at::native::GeluType)::{lambda()#2}")
 GELU_BACKWARD: Final = _elementwise(
@@ -107,69 +95,45 @@ SUM: Final = Kernel(
     "void at::native::reduce_kernel<128, 4, at::native::ReduceOp<c10::BFloat16, "
     "at::native::func_wrapper_t<c10::BFloat16, at::native::sum_functor<c10::BFloat16, float, "
     "c10::BFloat16> >, unsigned int, c10::BFloat16, 4, 4> >(...)",
-    (64, 1, 1),
-    (32, 16, 1),
-    40,
-    16,
-)
+    (64, 1, 1), (32, 16, 1), 40, 16,
+)  # fmt: skip
 EMBEDDING: Final = Kernel(
     "void at::native::(anonymous namespace)::indexSelectLargeIndex<c10::BFloat16, long, "
     "unsigned int, 2, 2, -2, true>(...)",
-    (1088, 1, 1),
-    (128, 1, 1),
-    32,
-    0,
-)
+    (1088, 1, 1), (128, 1, 1), 32, 0,
+)  # fmt: skip
 EMBEDDING_BACKWARD: Final = Kernel(
     "void at::native::(anonymous namespace)::compute_grad_weight<c10::BFloat16>("
     "long const*, c10::BFloat16 const*, ...)",
-    (512, 1, 1),
-    (32, 1, 1),
-    30,
-    0,
-)
+    (512, 1, 1), (32, 1, 1), 30, 0,
+)  # fmt: skip
 SOFTMAX: Final = Kernel(
     "void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, c10::BFloat16, float, float, "
     "at::native::(anonymous namespace)::LogSoftMaxForwardEpilogue>(float*, c10::BFloat16 const*, int)",
-    (4096, 1, 1),
-    (1024, 1, 1),
-    32,
-    4224,
-)
+    (4096, 1, 1), (1024, 1, 1), 32, 4224,
+)  # fmt: skip
 SOFTMAX_BACKWARD: Final = Kernel(
     "void at::native::(anonymous namespace)::cunn_SoftMaxBackward<8, float, float, c10::BFloat16, "
     "at::native::(anonymous namespace)::LogSoftMaxBackwardEpilogue>("
     "c10::BFloat16*, float const*, float const*, int)",
-    (4096, 1, 1),
-    (1024, 1, 1),
-    32,
-    4224,
-)
+    (4096, 1, 1), (1024, 1, 1), 32, 4224,
+)  # fmt: skip
 NLL: Final = Kernel(
     "void at::native::(anonymous namespace)::nll_loss_forward_reduce_cuda_kernel_2d<float, float, long>(...)",
-    (1, 1, 1),
-    (32, 1, 1),
-    38,
-    256,
-)
+    (1, 1, 1), (32, 1, 1), 38, 256,
+)  # fmt: skip
 MULTI_TENSOR: Final = Kernel(
     "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::"
     "TensorListMetadata<2>, at::native::(anonymous namespace)::BinaryOpScalarFunctor<float, 2, 1, 1>, "
     "std::multiplies<float>, float>(...)",
-    (320, 1, 1),
-    (512, 1, 1),
-    36,
-    0,
-)
+    (320, 1, 1), (512, 1, 1), 36, 0,
+)  # fmt: skip
 FUSED_ADAM: Final = Kernel(
     "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::"
     "FusedOptimizerTensorListMetadata<4>, at::native::(anonymous namespace)::"
     "FusedAdamMathFunctor<float, 4, ADAMW, false> >(...)",
-    (320, 1, 1),
-    (512, 1, 1),
-    56,
-    0,
-)
+    (320, 1, 1), (512, 1, 1), 56, 0,
+)  # fmt: skip
 TRITON_GELU: Final = Kernel("triton_poi_fused_gelu_2", (16384, 1, 1), (256, 1, 1), 24, 0)
 
 _ACTIVATION: Final = "[8, 512, 2048]"
@@ -188,40 +152,25 @@ def _linear(share: float, module: str, *, reduce_forward: bool, reduce_backward:
     )
 
 
+_HEADS: Final = "[8, 32, 512, 64]"
+_LOGITS: Final = "[4096, 50304]"
 _NORM: Final = LayerOp(
-    ("aten::layer_norm", "aten::native_layer_norm"),
-    LAYER_NORM,
-    0.06,
-    "NativeLayerNormBackward0",
+    ("aten::layer_norm", "aten::native_layer_norm"), LAYER_NORM, 0.06, "NativeLayerNormBackward0",
     (BackwardOp("aten::native_layer_norm_backward", LAYER_NORM_BACKWARD, 0.12, _ACTIVATION),),
-    2,
-    _ACTIVATION,
-    "LayerNorm",
-)
+    2, _ACTIVATION, "LayerNorm",
+)  # fmt: skip
 _RESIDUAL: Final = LayerOp(("aten::add",), ADD, 0.06, "AddBackward0", (), 0, _ACTIVATION)
+_ATTENTION_OPS: Final = (
+    "aten::scaled_dot_product_attention", "aten::_scaled_dot_product_flash_attention", "aten::_flash_attention_forward",
+)  # fmt: skip
 _ATTENTION: Final = LayerOp(
-    (
-        "aten::scaled_dot_product_attention",
-        "aten::_scaled_dot_product_flash_attention",
-        "aten::_flash_attention_forward",
-    ),
-    FLASH,
-    0.7,
-    "ScaledDotProductFlashAttentionBackward0",
-    (BackwardOp("aten::_flash_attention_backward", FLASH_BACKWARD, 1.7, "[8, 32, 512, 64]"),),
-    0,
-    "[8, 32, 512, 64]",
-)
+    _ATTENTION_OPS, FLASH, 0.7, "ScaledDotProductFlashAttentionBackward0",
+    (BackwardOp("aten::_flash_attention_backward", FLASH_BACKWARD, 1.7, _HEADS),), 0, _HEADS,
+)  # fmt: skip
 _GELU: Final = LayerOp(
-    ("aten::gelu",),
-    GELU,
-    0.12,
-    "GeluBackward0",
-    (BackwardOp("aten::gelu_backward", GELU_BACKWARD, 0.14, _ACTIVATION),),
-    0,
-    _ACTIVATION,
-    "GELU",
-)
+    ("aten::gelu",), GELU, 0.12, "GeluBackward0",
+    (BackwardOp("aten::gelu_backward", GELU_BACKWARD, 0.14, _ACTIVATION),), 0, _ACTIVATION, "GELU",
+)  # fmt: skip
 
 LAYER: Final[tuple[LayerOp, ...]] = (
     _NORM,
@@ -236,44 +185,25 @@ LAYER: Final[tuple[LayerOp, ...]] = (
     _RESIDUAL,
 )
 EMBED: Final = LayerOp(
-    ("aten::embedding", "aten::index_select"),
-    EMBEDDING,
-    0.08,
-    "EmbeddingBackward0",
+    ("aten::embedding", "aten::index_select"), EMBEDDING, 0.08, "EmbeddingBackward0",
     (BackwardOp("aten::embedding_dense_backward", EMBEDDING_BACKWARD, 0.2, _ACTIVATION),),
-    1,
-    "[50304, 2048], [8, 512]",
-    "Embedding",
-)
+    1, "[50304, 2048], [8, 512]", "Embedding",
+)  # fmt: skip
 LOSS: Final[tuple[LayerOp, ...]] = (
     LayerOp(
-        ("aten::cross_entropy_loss", "aten::log_softmax", "aten::_log_softmax"),
-        SOFTMAX,
-        0.25,
-        "LogSoftmaxBackward0",
-        (BackwardOp("aten::_log_softmax_backward_data", SOFTMAX_BACKWARD, 0.3, "[4096, 50304]"),),
-        0,
-        "[4096, 50304]",
+        ("aten::cross_entropy_loss", "aten::log_softmax", "aten::_log_softmax"), SOFTMAX, 0.25, "LogSoftmaxBackward0",
+        (BackwardOp("aten::_log_softmax_backward_data", SOFTMAX_BACKWARD, 0.3, _LOGITS),), 0, _LOGITS,
     ),
     LayerOp(
-        ("aten::nll_loss_nd", "aten::nll_loss_forward"),
-        NLL,
-        0.03,
-        "NllLossBackward0",
-        (BackwardOp("aten::nll_loss_backward", FILL, 0.04, "[4096, 50304]"),),
-        0,
-        "[4096, 50304], [4096]",
+        ("aten::nll_loss_nd", "aten::nll_loss_forward"), NLL, 0.03, "NllLossBackward0",
+        (BackwardOp("aten::nll_loss_backward", FILL, 0.04, _LOGITS),), 0, f"{_LOGITS}, [4096]",
     ),
-)
+)  # fmt: skip
 
 FOREACH: Final[tuple[str, ...]] = (
-    "aten::_foreach_mul_",
-    "aten::_foreach_lerp_",
-    "aten::_foreach_addcmul_",
-    "aten::_foreach_sqrt",
-    "aten::_foreach_div_",
-    "aten::_foreach_addcdiv_",
-)
+    "aten::_foreach_mul_", "aten::_foreach_lerp_", "aten::_foreach_addcmul_", "aten::_foreach_sqrt",
+    "aten::_foreach_div_", "aten::_foreach_addcdiv_",
+)  # fmt: skip
 LOOP: Final[tuple[tuple[str, Kernel], ...]] = (
     ("aten::mul_", MUL),
     ("aten::lerp_", ADD),
@@ -293,56 +223,34 @@ class Collective(NamedTuple):
     kernel_before: str
 
 
-_NEW: Final = "(ncclDevKernelArgsStorage<4096ul>)"
-_OLD: Final = "(ncclDevComm*, unsigned long, ncclWork*)"
+def _collective(op: str, annotation: str, recorded: str, kernel: str, kernel_before: str) -> Collective:
+    """Return names with the parts that all collectives share."""
+    new, old = "(ncclDevKernelArgsStorage<4096ul>)", "(ncclDevComm*, unsigned long, ncclWork*)"
+    return Collective(
+        f"c10d::{op}",
+        f"nccl:{annotation}",
+        recorded,
+        f"ncclDevKernel_{kernel}{new}",
+        f"ncclKernel_{kernel_before}{old}",
+    )
+
+
+_PAIR: Final = ("SendRecv", "SendRecv_RING_SIMPLE_Sum_int8_t")
 COLLECTIVES: Final[dict[str, Collective]] = {
-    "all_reduce": Collective(
-        "c10d::allreduce_",
-        "nccl:all_reduce",
-        "allreduce",
-        f"ncclDevKernel_AllReduce_Sum_bf16_RING_LL{_NEW}",
-        f"ncclKernel_AllReduce_RING_LL_Sum_bf16{_OLD}",
+    "all_reduce": _collective(
+        "allreduce_", "all_reduce", "allreduce", "AllReduce_Sum_bf16_RING_LL", "AllReduce_RING_LL_Sum_bf16"
     ),
-    "all_gather": Collective(
-        "c10d::_allgather_base_",
-        "nccl:_all_gather_base",
-        "_allgather_base",
-        f"ncclDevKernel_AllGather_RING_LL{_NEW}",
-        f"ncclKernel_AllGather_RING_LL_Sum_int8_t{_OLD}",
+    "all_gather": _collective(
+        "_allgather_base_", "_all_gather_base", "_allgather_base", "AllGather_RING_LL", "AllGather_RING_LL_Sum_int8_t"
     ),
-    "reduce_scatter": Collective(
-        "c10d::_reduce_scatter_base_",
-        "nccl:_reduce_scatter_base",
-        "_reduce_scatter_base",
-        f"ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL{_NEW}",
-        f"ncclKernel_ReduceScatter_RING_LL_Sum_bf16{_OLD}",
+    "reduce_scatter": _collective(
+        "_reduce_scatter_base_", "_reduce_scatter_base", "_reduce_scatter_base", "ReduceScatter_Sum_bf16_RING_LL",
+        "ReduceScatter_RING_LL_Sum_bf16",
     ),
-    "all_to_all": Collective(
-        "c10d::alltoall_base_",
-        "nccl:all_to_all",
-        "all_to_allv",
-        f"ncclDevKernel_SendRecv{_NEW}",
-        f"ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t{_OLD}",
+    "all_to_all": _collective("alltoall_base_", "all_to_all", "all_to_allv", *_PAIR),
+    "broadcast": _collective(
+        "broadcast_", "broadcast", "broadcast", "Broadcast_RING_LL", "Broadcast_RING_LL_Sum_int8_t"
     ),
-    "broadcast": Collective(
-        "c10d::broadcast_",
-        "nccl:broadcast",
-        "broadcast",
-        f"ncclDevKernel_Broadcast_RING_LL{_NEW}",
-        f"ncclKernel_Broadcast_RING_LL_Sum_int8_t{_OLD}",
-    ),
-    "send": Collective(
-        "c10d::send",
-        "nccl:send",
-        "send",
-        f"ncclDevKernel_SendRecv{_NEW}",
-        f"ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t{_OLD}",
-    ),
-    "recv": Collective(
-        "c10d::recv_",
-        "nccl:recv",
-        "recv",
-        f"ncclDevKernel_SendRecv{_NEW}",
-        f"ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t{_OLD}",
-    ),
-}
+    "send": _collective("send", "send", "send", *_PAIR),
+    "recv": _collective("recv_", "recv", "recv", *_PAIR),
+}  # fmt: skip

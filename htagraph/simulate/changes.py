@@ -105,8 +105,7 @@ class SlowRank(_Change):
     change: Literal["slow_rank"] = "slow_rank"
     rank: int = Field(ge=0, description="which rank")
     what: Literal["kernels", "host", "loader"] = Field(
-        "kernels",
-        description="kernels: compute kernels; host: ops, Python and calls' own cost; loader: data loader",
+        "kernels", description="kernels: compute kernels; host: ops, Python and calls' own cost; loader: data loader"
     )
     name: str = Field("*", description="glob on kernel names (kernels) or op names (host)")
     factor: float = Field(ge=1.0, description="multiplies the durations")

@@ -96,12 +96,9 @@ def columns(job: Job, place: Place, template: Template) -> Columns:
 def _moved(kind: str, size: int, ranks: tuple[int, ...]) -> float:
     """Return the bytes that a rank sends in a collective of ring algorithms (as NCCL-tests count bus bandwidth)."""
     share = (len(ranks) - 1) / len(ranks)
-    return size * {
-        "all_reduce": 2 * share,
-        "all_gather": share,
-        "reduce_scatter": share,
-        "all_to_all": share,
-    }.get(kind, 1.0)
+    return size * {"all_reduce": 2 * share, "all_gather": share, "reduce_scatter": share, "all_to_all": share}.get(
+        kind, 1.0
+    )
 
 
 @dataclass

@@ -10,12 +10,9 @@ Float = npt.NDArray[np.float64]
 
 _MASK: Final = (1 << 64) - 1  # 64 bits
 # the constants of splitmix64 (Steele and others, 2014): the golden ratio in 64 bits, and two multipliers
-GOLDEN: Final = 0x9E3779B97F4A7C15
-_M1: Final = 0xBF58476D1CE4E5B9
-_M2: Final = 0x94D049BB133111EB
+GOLDEN, _M1, _M2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 # mean and standard deviation of the sum of four uniform 16-bit numbers
-_FIELD_MEAN: Final = 4 * 65535 / 2
-_FIELD_DEVIATION: Final = (4 * (65536.0**2 - 1) / 12) ** 0.5
+_FIELD_MEAN, _FIELD_DEVIATION = 4 * 65535 / 2, (4 * (65536.0**2 - 1) / 12) ** 0.5
 
 
 def mix(*parts: int) -> int:

@@ -8,14 +8,14 @@ from typing import IO, Literal, Protocol
 
 import numpy as np
 
-from htagraph.simulate.group_args import Writer
+from htagraph.simulate.engine import Executed
 from htagraph.simulate.groups import Group
 from htagraph.simulate.header import head, metadata, tail
 from htagraph.simulate.layout import Counts, Ints, Layout, Section, fill, lay_out
-from htagraph.simulate.state import Executed
+from htagraph.simulate.style import Writer
 from htagraph.simulate.template import Template
 
-_GZIP_WBITS = 31  # zlib's code for a gzip header
+_GZIP_WBITS = zlib.MAX_WBITS | 16  # zlib's code for a gzip header
 
 Suffix = Literal[".json.gz", ".json"]
 

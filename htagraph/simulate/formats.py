@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from htagraph.simulate.codes import Category
-from htagraph.simulate.group_args import Writer, group_args
-from htagraph.simulate.style import Style
+from htagraph.simulate.style import Style, Writer, group_args
 from htagraph.simulate.template import NONE, Event, Template
 
 _SMS = 108  # of an A100 (data sheet); only shown, in "blocks per SM"
@@ -199,11 +198,7 @@ def call_slot(writer: Writer, template: Template, row: int) -> Slot:
     kind = Category.CUDA_RUNTIME if writer.job.device == "rocm" else event.category
     args = f'{linked}"{code}": {event.cbid}, "correlation": %d{_SKIP}'
     text = envelope(
-        writer,
-        category(writer, kind),
-        call_name(writer, event.name),
-        (writer.pid, writer.thread(event.lane)),
-        args,
+        writer, category(writer, kind), call_name(writer, event.name), (writer.pid, writer.thread(event.lane)), args
     )
     return Slot(text, row, (ZERO, external, (Counter.CORRELATION, event.correlation), ZERO), row)
 

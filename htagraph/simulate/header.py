@@ -7,9 +7,9 @@ import numpy as np
 
 from htagraph.simulate.codes import Category
 from htagraph.simulate.formats import clock
-from htagraph.simulate.group_args import Writer
 from htagraph.simulate.groups import Group
 from htagraph.simulate.layout import shifted
+from htagraph.simulate.style import Writer
 from htagraph.simulate.template import Template
 
 _BEFORE_NS = 2_000_000
@@ -87,10 +87,7 @@ def metadata(writer: Writer, templates: list[Template]) -> list[str]:
     time = moment(writer, 0)
     gpus = max(writer.job.gpus_per_node, 8)
     lines = []
-    for pid, label, order in [
-        (writer.pid, "CPU", writer.pid),
-        *((i, f"GPU {i}", 5_000_000 + i) for i in range(gpus)),
-    ]:
+    for pid, label, order in [(writer.pid, "CPU", writer.pid), *((i, f"GPU {i}", 5_000_000 + i) for i in range(gpus))]:
         lines.append(_metadata("process_name", time, (pid, 0), {"name": "python"}))
         lines.append(_metadata("process_labels", time, (pid, 0), {"labels": label}))
         lines.append(_metadata("process_sort_index", time, (pid, 0), {"sort_index": order}))

@@ -32,8 +32,7 @@ class Job(BaseModel):
     tp: int | None = Field(None, ge=1, description="ranks that share each layer")
     pp: int | None = Field(None, ge=1, description="pipeline stages")
     data_strategy: Literal["ddp", "fsdp"] = Field(
-        "ddp",
-        description="ddp: bucketed all-reduce; fsdp: all-gather before each layer, reduce-scatter after it",
+        "ddp", description="ddp: bucketed all-reduce; fsdp: all-gather before each layer, reduce-scatter after it"
     )
     buckets: int = Field(4, ge=1, description="gradient buckets of ddp; at most one per layer is used")
     microbatches: int = Field(4, ge=1, description="micro-batches per step of a pipeline (schedule 1F1B)")
@@ -44,8 +43,7 @@ class Job(BaseModel):
         default=False, description="broadcast the model's buffers from rank 0 before forward"
     )
     optimizer: Literal["foreach", "loop", "fused"] = Field(
-        "foreach",
-        description="how AdamW launches: many tensors per kernel; a kernel per tensor and op; one for all",
+        "foreach", description="how AdamW launches: many tensors per kernel; a kernel per tensor and op; one for all"
     )
     clip_grad: bool = Field(default=False, description="clip the gradients' norm, on the device")
     triton: bool = Field(default=False, description="the activation is a Triton kernel, launched by cuLaunchKernel")
@@ -81,9 +79,7 @@ class Job(BaseModel):
         "never", description="step: torch.cuda.synchronize() at the end of each step, as timing loops do"
     )
     gathers_ahead: int = Field(
-        2,
-        ge=1,
-        description="fsdp: layers gathered and not yet freed when the host blocks (limit_all_gathers)",
+        2, ge=1, description="fsdp: layers gathered and not yet freed when the host blocks (limit_all_gathers)"
     )
     item: Literal["none", "pinned", "pageable"] = Field(
         "pageable", description="loss.item() at the end of a step: absent, or through which host memory"

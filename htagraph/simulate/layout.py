@@ -9,9 +9,9 @@ import numpy.typing as npt
 from htagraph.simulate import formats
 from htagraph.simulate.codes import Op
 from htagraph.simulate.draws import mix
+from htagraph.simulate.engine import Executed
 from htagraph.simulate.formats import Slot
-from htagraph.simulate.group_args import Writer
-from htagraph.simulate.state import Executed
+from htagraph.simulate.style import Writer
 from htagraph.simulate.template import BACKWARD, MAIN, NONE, Template
 
 Ints = npt.NDArray[np.int64]
@@ -101,15 +101,7 @@ def lay_out(writer: Writer, template: Template) -> Layout:
 def _used(template: Template) -> tuple[int, ...]:
     flows = sum(event.flow != NONE and event.forward == NONE for event in template.events)
     index = sum(not event.category.on_device and not event.category.is_call for event in template.events)
-    return (
-        0,
-        template.externals,
-        template.correlations,
-        template.sequences,
-        flows,
-        template.frames,
-        index,
-    )
+    return (0, template.externals, template.correlations, template.sequences, flows, template.frames, index)
 
 
 def _host(writer: Writer, template: Template) -> list[Slot]:

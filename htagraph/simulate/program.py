@@ -188,10 +188,7 @@ def backward(rank: Rank, micro: int, done: list[Done], *, last: bool) -> None:
     if "backward_in" in roles:
         exchange(rank, "backward_in", "recv", activation_bytes(job))
     else:
-        with (
-            build.named("aten::ones_like", rank.host_ns * 0.4),
-            build.named("aten::fill_", rank.host_ns * 0.6),
-        ):
+        with build.named("aten::ones_like", rank.host_ns * 0.4), build.named("aten::fill_", rank.host_ns * 0.6):
             rank.kernel(catalogue.FILL, 0.01 * job.kernel_us + 1.0)
     with build.frame("torch/autograd/__init__.py(200): backward"):
         build.spawn(job.thread_wake_us * 1e3)
@@ -273,10 +270,7 @@ def report(rank: Rank) -> None:
         build.synchronize(Op.DEVICE_SYNC, job.sync_us * 1e3, job.sync_return_us * 1e3)
     if job.item == "none" or rank.place.stage != job.sizes[2] - 1:
         return
-    with (
-        build.named("aten::item", rank.host_ns * 0.3),
-        build.named("aten::_local_scalar_dense", rank.host_ns * 0.7),
-    ):
+    with build.named("aten::item", rank.host_ns * 0.3), build.named("aten::_local_scalar_dense", rank.host_ns * 0.7):
         pageable = job.item == "pageable"
         rank.copy(f"DtoH (Device -> {'Pageable' if pageable else 'Pinned'})", 4)
         if pageable:
@@ -363,10 +357,8 @@ def activation_bytes(job: Job) -> int:
 def exchange(rank: Rank, role: str, kind: str, size: int, *, wait: bool = True) -> int:
     """Run a collective as ProcessGroupNCCL does: after all that is enqueued on the compute stream.
 
-    With `wait`, the compute stream waits for it. Factors on the host costs are chosen; they shift host time only.
-
-    Returns:
-        The slot of the event recorded after it.
+    With `wait`, the compute stream waits for it. Factors on the host costs are chosen; they shift host time only. It
+    returns the slot of the event recorded after it.
     """
     job, build = rank.job, rank.build
     names = COLLECTIVES[kind]

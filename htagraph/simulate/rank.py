@@ -71,46 +71,22 @@ class Rank:
 
     def kernel(self, kernel: Kernel, us: float, api: str = "cudaLaunchKernel") -> None:
         """Launch a compute kernel that lasts `us` microseconds."""
-        job = self.job
         event = Event(Category.KERNEL, kernel.name, 0, kernel=kernel)
-        self.build.launch(
-            event,
-            Instruction(
-                Op.LAUNCH,
-                host_ns=job.launch_us * 1e3,
-                latency_ns=job.launch_latency_us * 1e3,
-                device=Device.COMPUTE,
-                device_ns=us * 1e3,
-            ),
-            api,
-        )
+        self._launch(event, self.job.launch_us * 1e3, Device.COMPUTE, us * 1e3, api)
 
     def copy(self, name: str, size: int) -> None:
         """Launch a copy between host and device."""
-        job = self.job
-        self.build.launch(
-            Event(Category.GPU_MEMCPY, f"Memcpy {name}", 0, size=size),
-            Instruction(
-                Op.LAUNCH,
-                host_ns=job.launch_us * 1.4e3,
-                latency_ns=job.launch_latency_us * 1e3,
-                device=Device.MEMCPY,
-                device_ns=_COPY_START_NS + size / job.pcie_gb_s,
-            ),
-            "cudaMemcpyAsync",
-        )
+        event = Event(Category.GPU_MEMCPY, f"Memcpy {name}", 0, size=size)
+        device_ns = _COPY_START_NS + size / self.job.pcie_gb_s
+        self._launch(event, self.job.launch_us * 1.4e3, Device.MEMCPY, device_ns, "cudaMemcpyAsync")
 
     def memset(self, size: int) -> None:
         """Launch a memset."""
-        job = self.job
-        self.build.launch(
-            Event(Category.GPU_MEMSET, "Memset (Device)", 0, size=size),
-            Instruction(
-                Op.LAUNCH,
-                host_ns=job.launch_us * 0.8e3,
-                latency_ns=job.launch_latency_us * 1e3,
-                device=Device.MEMSET,
-                device_ns=_MEMSET_START_NS + size / _MEMSET_B_PER_NS,
-            ),
-            "cudaMemsetAsync",
-        )
+        event = Event(Category.GPU_MEMSET, "Memset (Device)", 0, size=size)
+        device_ns = _MEMSET_START_NS + size / _MEMSET_B_PER_NS
+        self._launch(event, self.job.launch_us * 0.8e3, Device.MEMSET, device_ns, "cudaMemsetAsync")
+
+    def _launch(self, event: Event, host_ns: float, device: Device, device_ns: float, api: str) -> None:
+        latency_ns = self.job.launch_latency_us * 1e3
+        one = Instruction(Op.LAUNCH, host_ns=host_ns, latency_ns=latency_ns, device=device, device_ns=device_ns)
+        self.build.launch(event, one, api)

@@ -78,9 +78,7 @@ def demo_job() -> Job:
 def scale_job(events: int, *, ranks: int = 1) -> Job:
     """Return a job whose traces hold about `events` complete (X) events in all.
 
-    Args:
-        events: How many, from 10^3 to 10^8.
-        ranks: Over how many ranks.
+    About 10^3 to 10^8 events.
 
     Example:
         >>> scale_job(1_000_000).steps, scale_job(100_000, ranks=4).ranks

@@ -23,29 +23,17 @@ import numpy.typing as npt
 
 from htagraph.simulate.codes import Category, Device, Purpose
 from htagraph.simulate.costs import Columns, Durations, columns, draw
-from htagraph.simulate.device import advance
 from htagraph.simulate.draws import Float, mix, uniform
 from htagraph.simulate.emit import RankFile, Sink, Suffix, trace_name
-from htagraph.simulate.group_args import Writer
+from htagraph.simulate.engine import Code, Engine, Executed, Prepare, RankState, Run, Stream, advance, compile_code
 from htagraph.simulate.groups import Group, Place, places
-from htagraph.simulate.instructions import compile_code
 from htagraph.simulate.job import Job
 from htagraph.simulate.layout import Ints
 from htagraph.simulate.program import epilogue, step
 from htagraph.simulate.rank import STREAMS
-from htagraph.simulate.state import Code, Engine, Executed, Prepare, RankState, Run, Stream
-from htagraph.simulate.style import style
+from htagraph.simulate.style import Writer, style
 from htagraph.simulate.template import Instruction, Template
-from htagraph.simulate.truth import (
-    MOMENTS,
-    Clock,
-    Step,
-    Truth,
-    collectives,
-    dependencies,
-    mean_step_ns,
-    step_of,
-)
+from htagraph.simulate.truth import MOMENTS, Clock, Step, Truth, collectives, dependencies, mean_step_ns, step_of
 
 FORMAT = "htagraph simulated truth 1"
 
@@ -137,14 +125,8 @@ class Simulated:
     ) -> list[Path]:
         """Write one trace per rank, and `truth/truth.json.gz` beside them.
 
-        Args:
-            directory: Where; it is made if it does not exist.
-            suffix: Whether the traces are gzipped.
-            level: Of compression, 1 (fast) to 9 (small).
-            truth: Whether the truth is written too, which takes as long as the traces.
-
-        Returns:
-            The traces' paths, by rank.
+        `level` is that of compression, 1 (fast) to 9 (small). The truth takes as long as the traces. It returns the
+        traces' paths, by rank.
         """
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
@@ -226,13 +208,7 @@ def simulate(job: Job) -> Simulated:
 def write_stream(job: Job, directory: Path | str, *, suffix: Suffix = ".json.gz") -> int:
     """Run a job and write its traces step by step, without truth: memory stays small however long it runs.
 
-    Args:
-        job: The job.
-        directory: Where; it is made if it does not exist.
-        suffix: Whether the traces are gzipped.
-
-    Returns:
-        How many entries of `traceEvents` were written, over all ranks.
+    It returns how many entries of `traceEvents` were written, over all ranks.
     """
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
@@ -288,9 +264,7 @@ Slower = Mapping[tuple[int, int], Float]
 def slowdowns(contention: float, executed: Mapping[int, Iterable[Executed]]) -> Slower:
     """Return, by (rank, step), a factor for each instruction's device work.
 
-    Args:
-        contention: By how much longer a kernel takes that runs beside collectives all the time, 0.3 for 30 %.
-        executed: A run's steps, by rank.
+    `contention` is by how much longer a kernel takes that runs beside collectives all the time, 0.3 for 30 %.
     """
     factors: dict[tuple[int, int], Float] = {}
     for rank, steps in executed.items():
@@ -332,14 +306,8 @@ def _coverage(busy: Ints) -> tuple[Float, Float]:
 def execute(job: Job, places: list[Place], streams: int, prepare: Prepare) -> Iterator[Executed]:
     """Run the job, yielding each rank's steps in order as they become complete.
 
-    Args:
-        job: The job.
-        places: The ranks.
-        streams: How many streams a rank has.
-        prepare: Gives the program and durations of (rank, step); step `job.steps` is the epilogue.
-
-    Raises:
-        RuntimeError: If ranks wait for each other forever.
+    `prepare` gives the program and durations of (rank, step); step `job.steps` is the epilogue. Ranks that wait for
+    each other forever raise a RuntimeError.
     """
     engine = Engine(job, prepare)
     for place in places:

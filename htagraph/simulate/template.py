@@ -287,8 +287,16 @@ class Builder:
 
     def call(self, name: str, ns: float) -> None:
         """Make a runtime call that neither enqueues nor waits."""
-        index = self._call(name)
-        self._add(Instruction(Op.CALL, call=index, key=self._next_key(), host=Host.CALL, host_ns=ns))
+        self._own(Op.CALL, self._call(name), ns)
+
+    def _own(self, op: Op, call: int, ns: float, stream: int = NONE, slot: int = NONE, latency_ns: float = 0.0) -> None:
+        """Append what a call does that costs `ns` of its own."""
+        self._add(
+            Instruction(
+                op, call, stream=stream, slot=slot, key=self._next_key(), host=Host.CALL, host_ns=ns,
+                latency_ns=latency_ns,
+            )
+        )  # fmt: skip
 
     def record(self, stream: str, ns: float) -> int:
         """Record an event on a stream and return its slot."""
@@ -297,9 +305,7 @@ class Builder:
         lane = self.streams[stream]
         index = self._call("cudaEventRecord", stream=lane, slot=slot)
         self._records[slot] = index
-        self._add(
-            Instruction(Op.RECORD, index, stream=lane, slot=slot, key=self._next_key(), host=Host.CALL, host_ns=ns)
-        )
+        self._own(Op.RECORD, index, ns, lane, slot)
         return slot
 
     def wait(self, stream: str, slot: int, ns: float) -> None:
@@ -307,7 +313,7 @@ class Builder:
         lane = self.streams[stream]
         record = self._records[slot]
         index = self._call("cudaStreamWaitEvent", "Stream Wait Event", lane, record, slot)
-        self._add(Instruction(Op.WAIT, index, stream=lane, slot=slot, key=self._next_key(), host=Host.CALL, host_ns=ns))
+        self._own(Op.WAIT, index, ns, lane, slot)
 
     def synchronize(self, what: Op, ns: float, return_ns: float, *, stream: str = "compute", slot: int = NONE) -> None:
         """Block the thread until a stream, the device or an event (slot) is done."""
@@ -318,18 +324,7 @@ class Builder:
         }[what]
         lane = self.streams[stream] if what is Op.STREAM_SYNC else NONE
         index = self._call(name, kind, lane, self._records.get(slot, NONE), slot)
-        self._add(
-            Instruction(
-                what,
-                index,
-                stream=lane,
-                slot=slot,
-                key=self._next_key(),
-                host=Host.CALL,
-                host_ns=ns,
-                latency_ns=return_ns,
-            )
-        )
+        self._own(what, index, ns, lane, slot, return_ns)
 
     def collective(self, role: str, kind: str) -> int:
         """Count one more collective of a role and return its order in the step."""

@@ -10,11 +10,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from htagraph.simulate.codes import Category, Op
-from htagraph.simulate.device import arrivals_awaited
+from htagraph.simulate.engine import Executed, arrivals_awaited
 from htagraph.simulate.groups import Group, Place
 from htagraph.simulate.job import Job
 from htagraph.simulate.layout import Ints
-from htagraph.simulate.state import Executed
 from htagraph.simulate.template import NONE, Instruction
 
 MOMENTS: Final[dict[str, tuple[str, str]]] = {
@@ -96,11 +95,7 @@ class Truth(msgspec.Struct, frozen=True):
 
 
 def read_truth(path: Path | str) -> Truth:
-    """Read a `truth.json.gz` back.
-
-    Args:
-        path: The file that `Simulated.write` made.
-    """
+    """Read a `truth.json.gz` back."""
     return msgspec.json.decode(gzip.decompress(Path(path).read_bytes()), type=Truth)
 
 
@@ -144,10 +139,7 @@ def dependencies(
 ) -> list[Dependency]:
     """Return the dependencies inside each rank.
 
-    Args:
-        job: The job.
-        executed: The steps of each rank, in order.
-        positions: Of each rank, step and event, the position in the file.
+    `positions` are those in the file, by rank, step and event.
     """
     links = []
     for rank, steps in executed.items():
@@ -242,10 +234,7 @@ class _Party:
 
 
 def collectives(
-    job: Job,
-    places: list[Place],
-    executed: Mapping[int, list[Executed]],
-    positions: Mapping[int, Mapping[int, Ints]],
+    job: Job, places: list[Place], executed: Mapping[int, list[Executed]], positions: Mapping[int, Mapping[int, Ints]]
 ) -> tuple[list[Collective], list[Dependency]]:
     """Return all collectives, and the dependencies between their members."""
     parties: dict[tuple[int, int, int], _Party] = {}

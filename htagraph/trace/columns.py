@@ -149,11 +149,7 @@ class Trace:
         return np.isin(self.events.category, [code for code, name in enumerate(self.categories) if name in wanted])
 
     def unchanged_path(self) -> TracePath:
-        """Return the file's path.
-
-        Raises:
-            TraceError: the file is gone or was changed since it was read.
-        """
+        """Return the file's path."""
         try:
             now = fingerprint(self.path)
         except OSError as error:
@@ -170,9 +166,8 @@ K = TypeVar("K")
 # type codes of the standard library's array, by dtype and by column
 TYPECODES = {"int64": "q", "uint64": "Q", "float64": "d", "str": "i"}
 _COLUMN_CODES = {"index": "i", "name": "i", "category": "i", "lane": "i", "start": "q", "duration": "q"}
-_MAX_DIGITS = 20
-"""Digits of an id: a 64-bit number has at most 20, so a longer text is a name. Doubling it would make numbers of such
-names that int64 columns cannot hold."""
+_MAX_DIGITS = len(str(np.iinfo(np.uint64).max))
+"""Digits of an id: those of the largest 64-bit number, so that a longer text is a name."""
 
 
 class Interner(dict[K, int]):

@@ -62,10 +62,6 @@ class RankedFile:
         """Return the rank once the whole file is read, and report what speaks against it.
 
         A rank in the complete header, part of which may follow the events, wins over one from the file's name.
-
-        Args:
-            facts: all that the file says of its recording.
-            log: what was wrong with the file; receives an issue if header and name differ, or nothing says the rank.
         """
         header_rank = _rank_of(facts)
         if self.source == "given":
@@ -88,12 +84,7 @@ Look: TypeAlias = Callable[[Sequence[TracePath]], Sequence[Looked]]
 def find_files(paths: PathText | Sequence[PathText], skip: Skip | None = None) -> list[TracePath]:
     """Return the trace files that a path, a folder, a glob or several of these stand for, sorted, each once.
 
-    Args:
-        paths: the path, or several.
-        skip: called with each path that has no trace file, instead of raising.
-
-    Raises:
-        TraceError: a path does not exist, or holds no trace file.
+    `skip` is called with each path that has no trace file, instead of raising a TraceError.
     """
     local: set[Path] = set()
     remote: set[RemotePath] = set()
@@ -161,9 +152,7 @@ def look_all(files: Sequence[TracePath]) -> list[Looked]:
 def look_at(path: TracePath, *, alone: bool) -> Looked:
     """Return a file with what its header and its name say of its rank, or the error that it has; and its path.
 
-    Args:
-        path: the file.
-        alone: True for the only file of a job, whose rank matters less than the time to search the whole file for it.
+    For the only file of a job, `alone`, the whole file is not searched for its rank.
     """
     try:
         return path, _rank_one(path, alone=alone)
@@ -370,10 +359,7 @@ _LAST_NUMBER = re.compile(r"(\d+)(?=\D*$)")
 def rank_in_name(path: TracePath) -> int:
     """Return the rank that a file's name has, as in ``rank-3``; -1 if it has none, or several that differ.
 
-    Numbers within a part of the job, as in ``local_rank-3``, are none.
-
-    Raises:
-        RankError: the number is too large to be one.
+    Numbers within a part of the job, as in ``local_rank-3``, are none. A number too large to be one raises a RankError.
     """
     found = [each for each in _RANK.finditer(path.name) if (each["of"] or "").lower() not in _WITHIN]
     ranks = {int(each["number"]) for each in found}
@@ -381,11 +367,7 @@ def rank_in_name(path: TracePath) -> int:
 
 
 def checked_rank(rank: int, path: TracePath) -> int:
-    """Return a number that can be a rank.
-
-    Raises:
-        RankError: it cannot.
-    """
+    """Return a number that can be a rank."""
     if not (isinstance(rank, int) and 0 <= rank < RANK_LIMIT):
         msg = f"{path}: {rank!r} is not a rank; give the rank of each file: load({{0: 'a.json', 1: 'b.json'}})"
         raise RankError(msg)
@@ -405,9 +387,6 @@ def pattern_of_name(path: TracePath) -> str:
 
 def runs_of(path: str) -> list[str]:
     """Return the recordings that a path stands for: the folders of traces in a folder that has none itself, else it.
-
-    Args:
-        path: what `htagraph.load` takes as a text.
 
     Example:
         >>> runs_of("data/demo")

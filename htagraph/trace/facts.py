@@ -95,15 +95,8 @@ def parse_ranks(
 ) -> list[int] | None:
     """Return the ranks of a process group, rebuilding a list that the profiler cut short.
 
-    Args:
-        text: the ranks as written, `"[0, 1]"`; a `...` stands for those left out.
-        start: the group's first global rank, or none.
-        stride: distance between its ranks, or none.
-        size: number of its ranks, or none.
-
-    Returns:
-        The global ranks in group order, or None if they are absent, unreadable, or cut short without being an
-        arithmetic progression that agrees with the ranks shown.
+    Start, stride and size of the group are used where the text is cut short (`...` stands for ranks left out). None if
+    the ranks are absent or unreadable, or are no arithmetic progression that agrees with those shown.
 
     Example:
         >>> parse_ranks("[0, 2, ..., 14]", start=0, stride=2, size=8)

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from htagraph.core.issues import IssueLog
 
 __all__ = [
-    "MOST_FRAMES", "REAL_ID_SHARE", "Extent", "Extents", "FirstOf", "Frames", "Launches", "Sieve", "Survey", "Windows",
-    "merged", "overlaps",
+    "HOUR_NS", "MOST_FRAMES", "REAL_ID_SHARE", "Extent", "Extents", "FirstOf", "Frames", "Launches", "Sieve", "Survey",
+    "Windows", "merged", "overlaps",
 ]  # fmt: skip
 
 _SECOND_NS = 1_000_000_000
-_HOUR_NS = 3600 * _SECOND_NS
+HOUR_NS = 3600 * _SECOND_NS
 _LEAST = int(np.iinfo(np.int64).min)
 _OUTLIER_SPREADS = 4
 """An event is a clock error of the profiler if it starts more than this many interquartile ranges of all starts, plus
@@ -95,7 +95,7 @@ class Extents:
         behind = np.cumsum([self._seconds[second][0] for second in seconds])
         # quartiles, not the least start: some files have a start of 0 for all events of a kind
         low, high = (seconds[np.searchsorted(behind, (behind[-1] - 1) * part // 4, "right")] for part in (1, 3))
-        limit = low - _OUTLIER_SPREADS * (high - low) - _HOUR_NS // _SECOND_NS
+        limit = low - _OUTLIER_SPREADS * (high - low) - HOUR_NS // _SECOND_NS
         early = sum(self._seconds[second][0] for second in seconds if second < limit)
         first = self.first(limit * _SECOND_NS)
         return Extent(limit * _SECOND_NS, early, first, self._last, self._longest, int(behind[-1]))
@@ -109,10 +109,7 @@ class Extents:
 def overlaps(start: Array, duration: Array, windows: Array) -> npt.NDArray[np.bool_]:
     """Return which events overlap or touch one of some windows.
 
-    Args:
-        start: when each begins, ns.
-        duration: how long each takes, ns.
-        windows: begin and end of each, ns, ascending and apart.
+    Times are in ns; windows (begin, end) ascend and are apart.
 
     Example:
         >>> overlaps(np.array([0, 5, 7]), np.array([4, 1, 9]), np.array([[6, 7], [20, 30]])).tolist()
@@ -178,10 +175,7 @@ class Frames:
     def left_out_of(self, is_frame: npt.NDArray[np.bool_], start: Array, duration: Array) -> npt.NDArray[np.bool_]:
         """Return which events of a block are left out.
 
-        Args:
-            is_frame: which are calls of Python functions.
-            start: when each begins, ns as in the file.
-            duration: how long each takes, ns.
+        Times are in ns, as in the file.
         """
         if self._none:
             return is_frame
@@ -220,10 +214,6 @@ class FirstOf:
 
     def add(self, ids: Array, says: npt.NDArray[np.bool_]) -> None:
         """Note events in the order of the file.
-
-        Args:
-            ids: their ids.
-            says: what each says.
 
         Example:
             >>> first = FirstOf()
@@ -314,11 +304,7 @@ class Survey:
         return self._all.result()
 
     def first(self, frames: Frames) -> int:
-        """Return when the first activity starts, ns as in the file.
-
-        Args:
-            frames: decides whether calls of Python functions are activities.
-        """
+        """Return when the first activity starts, ns as in the file."""
         valid_from = self.extent.valid_from
         return min((each.first(valid_from) for each in self._counted(frames)), default=self.extent.first)
 
@@ -355,11 +341,7 @@ class Windows:
 
     Kept are also device work in the windows of which no launch is in the file, annotations of steps, and all that is no
     activity (see `DEVICE_CATEGORIES`, `HOST_CATEGORIES`). An id that several launches have means the first of them.
-
-    Args:
-        windows: begin and end of each, ns as in the file.
-        extent: times of all complete events of the file.
-        marks: positions in the file of the annotations of steps.
+    `marks` are the positions in the file of the annotations of steps; times are in ns, as in the file.
     """
 
     def __init__(self, windows: Array, extent: Extent, marks: Array) -> None:

@@ -104,16 +104,9 @@ def read_trace(
 ) -> Trace:
     """Return one file's events as columns, whatever its format.
 
-    Args:
-        path: a trace.
-        rank_in: returns the rank of the file, given its facts and the log of its issues, to which it may add.
-        progress: called with the number of bytes of the file consumed so far.
-        compiled: use compiled code, which is many times faster once it is loaded, and gives the same columns.
-        frames: decides which calls of Python functions are read; all if not given.
-        sieve: decides which complete events are kept while reading; all if not given.
-
-    Raises:
-        TraceError: the file cannot be read, is not a trace, or is damaged beyond recovery.
+    `rank_in` returns the rank of the file, given its facts and the log of its issues, to which it may add; `progress`
+    is called with the bytes of the file consumed so far; `compiled` code is many times faster once it is loaded, and
+    gives the same columns; `frames` and `sieve` decide which events are kept.
     """
     return reader_for(path).columns(path, rank_in, progress, compiled=compiled, frames=frames, sieve=sieve)
 
@@ -130,10 +123,7 @@ def in_parallel(
 ) -> Iterator[tuple[RankedFile, T]]:
     """Yield each file with the result of reading it, in any order; a thread per processor reads large jobs.
 
-    Args:
-        files: the files to read.
-        read: reads one file.
-        progress: called with the share done, 0 to 1.
+    `progress` is called with the share done, 0 to 1.
     """
     sizes = [file.path.stat().st_size for file in files]
     large = sum(map(json_bytes, files)) >= _LARGE_BYTES

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias, Union
 
 from htagraph.core.errors import HtagraphError, TraceError, printable
 
-__all__ = ["RemotePath", "RemoteState", "TracePath", "fingerprint", "is_url", "on_disk", "path_of"]
+__all__ = ["BLOCK_BYTES", "RemotePath", "RemoteState", "TracePath", "fingerprint", "is_url", "on_disk", "path_of"]
 
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(::.*)?://")  # two letters at least: C:// is a drive
 _MAGIC: Final = re.compile(r"[*?\[]")
@@ -26,8 +26,8 @@ _WRAPPERS: Final = (
 )  # fmt: skip
 """File systems of fsspec that stand for another one. A graph that a stranger saved names its files: none of them may
 run code or write files, as `reference` and the caches do."""
-_BLOCK_BYTES: Final = 4 << 20
-"""Bytes of a request. Chosen: as `source.PIECE_BYTES`; a store answers one in a tenth of a second or less. Doubled,
+BLOCK_BYTES: Final = 4 << 20
+"""Bytes of a request. Chosen: about 10,000 events; a store answers one in a tenth of a second or less. Doubled,
 there are half as many requests, and twice the memory for text in flight."""
 _BLOCKS: Final = 3
 """Blocks of a file in memory: the one that is read, the next, which is fetched meanwhile, and the one before. Doubled,
@@ -111,19 +111,11 @@ class RemotePath:
         return self.protocol not in _WEB and _MAGIC.search(self.url) is not None
 
     def open(self, block_bytes: int | None = None) -> BinaryIO:
-        """Return the file, open for reading; while a block is read, the next one is fetched.
-
-        Args:
-            block_bytes: bytes of a request.
-
-        Raises:
-            OSError: it cannot be read.
-            TraceError: a package is absent.
-        """
+        """Return the file, open for reading; while a block is read, the next one is fetched."""
         with _explained(self):
             files, path = self._found()
             file = files.open(
-                path, "rb", block_size=block_bytes or _BLOCK_BYTES, cache_type="background",
+                path, "rb", block_size=block_bytes or BLOCK_BYTES, cache_type="background",
                 cache_options={"maxblocks": _BLOCKS},
             )  # fmt: skip
             return _Explaining(self, file)  # type: ignore[return-value] # what reading needs of a file
@@ -131,9 +123,7 @@ class RemotePath:
     def stat(self) -> RemoteState:
         """Return the state of the file in the store, asked now.
 
-        Raises:
-            OSError: there is no such file, or the store does not answer.
-            TraceError: a package is absent.
+        A file that is not there, or a store that does not answer, raises an OSError.
         """
         with _explained(self):
             files, path = self._found()
@@ -155,9 +145,7 @@ class RemotePath:
     def below(self) -> list[RemotePath]:
         """Return the files of a folder, or those that a glob matches, or the file itself.
 
-        Raises:
-            OSError: there is nothing of that name, or the store does not answer.
-            TraceError: a package is absent.
+        Where there is nothing of that name, or the store does not answer, an OSError is raised.
         """
         with _explained(self):
             files, path = self._found()
@@ -270,11 +258,7 @@ def on_disk(path: str | PathLike[str]) -> str:
 
 
 def fingerprint(path: TracePath) -> tuple[int, int]:
-    """Return (size in bytes, a number that differs once the content does: when it changed, ns, or that of a tag).
-
-    Raises:
-        OSError: there is no such file.
-    """
+    """Return (size in bytes, a number that differs once the content does: when it changed, ns, or that of a tag)."""
     state = path.stat()
     return state.st_size, state.st_mtime_ns
 

@@ -17,7 +17,6 @@ HTA = SHARED / "hta"
 SIMPLE_ADD = HTA / "critical_path" / "simple_add.json.gz"
 ALEXNET = HTA / "critical_path" / "alexnet.json.gz"
 MEASURE = "[param|pytorch.model.alex_net|0|0|0|measure|forward]"
-ENGINE = SHARED.parent / "perfetto" / "tp_wasm.py"
 shared = pytest.mark.skipif(not HTA.is_dir(), reason="the shared traces are not here")
 ZERO_LAUNCHES = "CRITICAL_PATH_ADD_ZERO_WEIGHT_LAUNCH_EDGE"
 SHOW_ZERO_LAUNCHES = "CRITICAL_PATH_SHOW_ZERO_WEIGHT_LAUNCH_EDGE"

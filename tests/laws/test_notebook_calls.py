@@ -13,6 +13,27 @@ import pandas as pd
 import pytest
 from plotly import io as plotly_io
 
+from htagraph import hta
+from htagraph.hta.analyzers.critical_path_analysis import CPGraph, restore_cpgraph
+from htagraph.hta.analyzers.cupti_counter_analysis import CUDA_SASS_INSTRUCTION_COUNTER_FLOPS
+from htagraph.hta.analyzers.timeline import plot_timeline_gpu_kernels
+from htagraph.hta.common import execution_trace
+from htagraph.hta.common.timeline import PlotFormat, Timeline, align_module_with_kernels
+from htagraph.hta.common.trace import Trace, TraceSymbolTable
+from htagraph.hta.common.trace_call_graph import CallGraph
+from htagraph.hta.common.trace_filter import (
+    CompositeFilter,
+    Filter,
+    GPUKernelFilter,
+    IterationIndexFilter,
+    NameFilter,
+    TimeRangeFilter,
+)
+from htagraph.hta.configs.config import HtaConfig, logger
+from htagraph.hta.configs.parser_config import ParserConfig
+from htagraph.hta.trace_analysis import TimeSeriesTypes, TraceAnalysis
+from htagraph.hta.trace_diff import DeviceType, LabeledTrace, TraceDiff
+from htagraph.hta.utils.utils import flatten_column_names, shorten_name
 from tests.reach import DATA, SHARED
 
 DEMO = str(DATA / "demo")
@@ -38,9 +59,6 @@ def folder(tmp_path: Path, *files: Path) -> str:
 @pytest.mark.filterwarnings("ignore:.*says no rank:UserWarning")
 @pytest.mark.parametrize("place", [DEMO, pytest.param(str(HTA / "critical_path" / "alexnet.json.gz"), marks=shared)])
 def test_critical_path_analysis(place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from htagraph.hta.analyzers.critical_path_analysis import CPGraph, restore_cpgraph
-    from htagraph.hta.trace_analysis import TraceAnalysis
-
     own = place == DEMO
     analyzer = TraceAnalysis(trace_dir=place if own else folder(tmp_path, Path(place)))
     annotation, instance_id = (
@@ -67,9 +85,6 @@ def test_critical_path_analysis(place: str, tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.filterwarnings("ignore:.*has no cuda_profiler_range events:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*says no rank:UserWarning")
 def test_cupti_flops_analysis(tmp_path: Path) -> None:
-    from htagraph.hta.analyzers.cupti_counter_analysis import CUDA_SASS_INSTRUCTION_COUNTER_FLOPS
-    from htagraph.hta.trace_analysis import TraceAnalysis
-
     analyzer = TraceAnalysis(trace_dir=DEMO)
     assert analyzer.get_cupti_counter_data_with_operators(ranks=[0]) == []
     weights = dict(CUDA_SASS_INSTRUCTION_COUNTER_FLOPS.items())
@@ -89,10 +104,6 @@ def test_cupti_flops_analysis(tmp_path: Path) -> None:
 
 
 def test_customize_trace_parser() -> None:
-    from htagraph.hta.common.trace import Trace
-    from htagraph.hta.configs.config import HtaConfig
-    from htagraph.hta.configs.parser_config import ParserConfig
-
     assert HtaConfig.get_test_data_path("vision_transformer").endswith("vision_transformer")
 
     def check_trace(trace_dir: str) -> list[str]:
@@ -116,9 +127,6 @@ def test_customize_trace_parser() -> None:
 @shared
 @pytest.mark.filterwarnings("ignore:.*says no rank:UserWarning")
 def test_execution_trace_demo(tmp_path: Path) -> None:
-    from htagraph.hta.common import execution_trace
-    from htagraph.hta.trace_analysis import TraceAnalysis
-
     place = HTA / "execution_trace"
     analyzer = TraceAnalysis(trace_dir=folder(tmp_path, place / "benchmark_simple_add_trace.json.gz"))
     et = execution_trace.load_execution_trace(str(place / "benchmark_simple_add_et.json.gz"))
@@ -136,10 +144,6 @@ def test_execution_trace_demo(tmp_path: Path) -> None:
 
 
 def test_identify_stragglers() -> None:
-    import htagraph.hta as hta
-    from htagraph.hta.common.trace import Trace
-    from htagraph.hta.trace_analysis import TraceAnalysis
-
     assert hta.__file__
     assert issubclass(Trace, object)
     analyzer = TraceAnalysis(trace_dir=DEMO)
@@ -149,8 +153,6 @@ def test_identify_stragglers() -> None:
 
 
 def test_kernel_breakdown_demo() -> None:
-    from htagraph.hta.trace_analysis import TraceAnalysis
-
     analyzer = TraceAnalysis(trace_dir=DEMO)
     types, kernels = analyzer.get_gpu_kernel_breakdown(
         num_kernels=5, include_memory_kernels=True, image_renderer="notebook"
@@ -160,10 +162,6 @@ def test_kernel_breakdown_demo() -> None:
 
 
 def test_plot_timeline() -> None:
-    from htagraph.hta.analyzers.timeline import plot_timeline_gpu_kernels
-    from htagraph.hta.common.trace import Trace
-    from htagraph.hta.configs.config import logger
-
     logger.setLevel("WARNING")
     trace_data = Trace(trace_dir=DEMO)
     trace_data.load_traces()
@@ -180,8 +178,6 @@ def test_plot_timeline() -> None:
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # the notebook uses it, pandas 3.1 warns
 def test_symbol_table_demo() -> None:
-    from htagraph.hta.common.trace import Trace
-
     demo_trace = Trace(trace_dir=DEMO)
     demo_trace.parse_traces(max_ranks=2, use_multiprocessing=True)
     assert list(demo_trace.traces) == [0, 1]
@@ -198,12 +194,6 @@ def test_symbol_table_demo() -> None:
 
 
 def test_timeline_demo(tmp_path: Path) -> None:
-    import htagraph.hta as hta
-    from htagraph.hta.common.timeline import PlotFormat, Timeline, align_module_with_kernels
-    from htagraph.hta.common.trace import Trace, TraceSymbolTable
-    from htagraph.hta.common.trace_call_graph import CallGraph
-    from htagraph.hta.common.trace_filter import Filter, GPUKernelFilter, IterationIndexFilter, NameFilter
-
     assert Path(hta.__file__ or "").is_file()
     t = Trace(trace_dir=DEMO)
     t.parse_traces()
@@ -235,8 +225,6 @@ def test_timeline_demo(tmp_path: Path) -> None:
 
 
 def test_trace_analysis_demo(tmp_path: Path) -> None:
-    from htagraph.hta.trace_analysis import TimeSeriesTypes, TraceAnalysis
-
     files = {rank: str(tmp_path / f"rank-{rank}.json.gz") for rank in range(4)}
     for rank, file in files.items():
         Path(file).write_bytes((DATA / "demo" / f"rank-{rank}.json.gz").read_bytes())
@@ -270,9 +258,6 @@ def test_trace_analysis_demo(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.*says no rank:UserWarning")
 @pytest.mark.parametrize("place", [DEMO, pytest.param(str(HTA / "trace_diff"), marks=shared)])
 def test_trace_diff_demo(place: str) -> None:
-    from htagraph.hta.trace_diff import DeviceType, LabeledTrace, TraceDiff
-    from htagraph.hta.utils.utils import flatten_column_names, shorten_name
-
     of_shared = place != DEMO
     control_t = LabeledTrace(label="Control", trace_dir=str(Path(place) / "control") if of_shared else place)
     test_t = LabeledTrace(label="Test", trace_dir=str(Path(place) / "test") if of_shared else place)
@@ -293,8 +278,6 @@ def test_trace_diff_demo(place: str) -> None:
 
 
 def test_trace_diff_demo_takes_seven_arguments_by_position() -> None:
-    from htagraph.hta.trace_diff import DeviceType, LabeledTrace, TraceDiff
-
     job = LabeledTrace(label="a", trace_dir=DEMO)
     other = LabeledTrace(label="b", trace_dir=DEMO)
     step = job.iterations()[0]
@@ -303,16 +286,6 @@ def test_trace_diff_demo_takes_seven_arguments_by_position() -> None:
 
 
 def test_trace_filter_demo() -> None:
-    import htagraph.hta as hta
-    from htagraph.hta.common.trace import Trace
-    from htagraph.hta.common.trace_filter import (
-        CompositeFilter,
-        GPUKernelFilter,
-        IterationIndexFilter,
-        NameFilter,
-        TimeRangeFilter,
-    )
-
     assert hta.__file__
     t = Trace(trace_dir=DEMO)
     t.parse_traces()

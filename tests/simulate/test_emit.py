@@ -15,17 +15,7 @@ import numpy as np
 import pytest
 
 import htagraph.simulate as package
-from htagraph.simulate import (
-    Category,
-    Era,
-    Job,
-    Simulated,
-    demo_job,
-    read_truth,
-    scale_job,
-    simulate,
-    write_stream,
-)
+from htagraph.simulate import Category, Era, Job, Simulated, demo_job, read_truth, scale_job, simulate, write_stream
 from htagraph.simulate.style import STYLES
 
 ERAS: tuple[Era, ...] = get_args(Era)
@@ -172,23 +162,10 @@ def test_collectives_carry_the_same_ids_on_all_ranks() -> None:
 
 
 def test_what_is_switched_off_is_absent() -> None:
-    off = {
-        "cuda_sync": False,
-        "group_args": False,
-        "flows": False,
-        "with_stack": False,
-        "record_shapes": False,
-    }
+    off = {"cuda_sync": False, "group_args": False, "flows": False, "with_stack": False, "record_shapes": False}
     job = simulate(JOB.model_copy(update=off))
     text = job.text(0)
-    for part in (
-        "cuda_sync",
-        "Process Group",
-        "Collective name",
-        '"ph": "s"',
-        "python_function",
-        "Input Dims",
-    ):
+    for part in ("cuda_sync", "Process Group", "Collective name", '"ph": "s"', "python_function", "Input Dims"):
         assert part not in text
     assert same_times(job, run("2026"))
 

@@ -201,11 +201,7 @@ def test_a_step_starts_with_its_annotation_and_ends_with_its_last_work(name: str
 
 
 @settings(max_examples=12)
-@given(
-    st.sampled_from(sorted(SMALL)),
-    st.floats(1.0, 3.0),
-    st.sampled_from(["kernels", "host", "launches", "network"]),
-)
+@given(st.sampled_from(sorted(SMALL)), st.floats(1.0, 3.0), st.sampled_from(["kernels", "host", "launches", "network"]))
 def test_slower_is_never_faster(name: str, factor: float, what: str) -> None:
     change = {
         "kernels": ScaleKernels(name="*", factor=factor),
@@ -221,12 +217,7 @@ def test_slower_is_never_faster(name: str, factor: float, what: str) -> None:
 
 @pytest.mark.parametrize(
     ("regime", "helps"),
-    [
-        ("gpu_bound", "kernels"),
-        ("host_bound", "host"),
-        ("communication_bound", "network"),
-        ("straggler", "kernels"),
-    ],
+    [("gpu_bound", "kernels"), ("host_bound", "host"), ("communication_bound", "network"), ("straggler", "kernels")],
 )
 def test_regimes_are_what_they_say(regime: str, helps: str) -> None:
     job = REGIMES[regime]()

@@ -9,13 +9,12 @@ from pydantic import ValidationError
 from htagraph.simulate import Job, SlowRank
 from htagraph.simulate.costs import columns, draw
 from htagraph.simulate.draws import mix, normal, uniform
-from htagraph.simulate.group_args import ranks_text
+from htagraph.simulate.engine import Code, compile_code
 from htagraph.simulate.groups import places
-from htagraph.simulate.instructions import compile_code
 from htagraph.simulate.program import epilogue, step
 from htagraph.simulate.rank import STREAM_INDEX, STREAMS
 from htagraph.simulate.simulated import execute
-from htagraph.simulate.state import Code
+from htagraph.simulate.style import ranks_text
 from htagraph.simulate.template import Builder, Template
 
 
@@ -82,11 +81,7 @@ def test_programs_that_do_not_match_are_reported() -> None:
 
     def prepare(rank: int, position: int) -> tuple[Template, list[Code], object]:
         template = templates[1 if rank == 1 else position]
-        return (
-            template,
-            compile_code(template),
-            draw(job, rank, position, columns(job, where[rank], template)),
-        )
+        return (template, compile_code(template), draw(job, rank, position, columns(job, where[rank], template)))
 
     with pytest.raises(RuntimeError, match=r"ranks \[0\] wait for collectives"):
         list(execute(job, where, len(STREAMS), prepare))  # type: ignore[arg-type]

@@ -48,15 +48,9 @@ def contract(
     """Return a small DAG in which, between any two terminals, some longest path is as long as in the large one.
 
     Vertices that a single earlier or a single later vertex decides leave in two passes. Then vertices leave one by one
-    as long as that adds no edges, and edges that a path of two edges covers leave too.
-
-    Args:
-        order: the vertices in topological order.
-        source: of each edge, in any order.
-        target: of each edge.
-        weights: of each edge.
-        terminal: a mask of vertices that stay.
-        bounds: of each component, the largest factor or `UNBOUNDED`; that of the first one is not read.
+    as long as that adds no edges, and edges that a path of two edges covers leave too. The weights are per edge;
+    `terminal` is a mask of vertices that stay; `bounds` is the largest factor of each component but the first, or
+    `UNBOUNDED`.
     """
     bounds = np.asarray(bounds, np.int64)
     place = np.empty(len(order), np.int32)
@@ -125,14 +119,7 @@ def relevant_ends(  # noqa: PLR0913, PLR0917 - a graph as arrays
 ) -> Array:  # fmt: skip
     """Return which of the vertices `ends` may happen last: no other of them always follows at the same time or later.
 
-    Args:
-        order: the vertices in topological order.
-        offsets: where the entries of each vertex begin in `edges`.
-        edges: the numbers of the edges that leave each vertex.
-        target: the vertex where each edge ends, by edge number.
-        weights: of the edges.
-        bounds: of each component, the largest factor or `UNBOUNDED`.
-        ends: a mask of vertices.
+    `edges` are those that leave each vertex; `ends` is a mask.
     """
     followed = np.zeros(len(order), np.bool_)
     order, edges, target = (for_reading(each, np.int32) for each in (order, edges, target))
@@ -181,15 +168,6 @@ def collapse(  # noqa: PLR0913, PLR0917 - a graph as arrays
     covers all others. What leaves it then leaves that vertex, longer by that path. The same pass goes backwards if
     `order` is reversed, `edges` are those that leave each vertex, and `source` is the vertex where an edge ends: then
     `source` and `target` of the result are exchanged too.
-
-    Args:
-        order: the vertices in topological order.
-        offsets: where the entries of each vertex begin in `edges`.
-        edges: the numbers of the edges that enter each vertex.
-        source: the vertex where each edge begins, by edge number.
-        weights: of the edges.
-        terminal: a mask of vertices that stay.
-        bounds: of each component, the largest factor or `UNBOUNDED`; that of the first one is not read.
     """
     order, offsets, bounds = (for_reading(each, np.int64) for each in (order, offsets, bounds))
     edges, source, mask = for_reading(edges, np.int32), for_reading(source, np.int32), for_reading(terminal, np.bool_)
@@ -330,16 +308,6 @@ def segment(  # noqa: PLR0913, PLR0917 - a graph as arrays, and two of its verti
     """Return the edges of a longest path from one vertex to a later one that meets no kept vertex between; else none.
 
     Only vertices that are between the two are looked at.
-
-    Args:
-        first: where the path begins.
-        last: where it ends.
-        place: of each vertex, its place in a topological order.
-        offsets: where the entries of each vertex begin in `edges`.
-        edges: the numbers of the edges that enter each vertex.
-        source: the vertex where each edge begins, by edge number.
-        weight: by edge number.
-        kept: a mask of vertices.
     """
     between = _between(first, last, place, offsets, edges, source, kept)
     number = {first: -1}  # of a vertex that the path may meet, the edge by which it does

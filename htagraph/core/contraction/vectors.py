@@ -63,12 +63,7 @@ def add(result: Array, row: int, vectors: Array, first: int, second: int) -> Non
 def covers(first: Array, row: int, second: Array, other: int, bounds: Array) -> bool:
     """Return whether one vector is at least as long as another one for all factors up to their bounds.
 
-    Args:
-        first: vectors, one per row: views of single rows would take longer than this comparison.
-        row: the row of the one.
-        second: vectors.
-        other: the row of the other one there.
-        bounds: of each component, the largest factor or `UNBOUNDED`; that of the first one is not read.
+    Each vector is a row of a table: views of single rows would take longer than this comparison.
     """
     ahead = first[row, 0] - second[other, 0]
     for i in range(1, len(bounds)):
@@ -87,13 +82,6 @@ def cover_together(vectors: Array, first: int, second: int, other: int, bounds: 
     It is if a weighted mean of the two covers the third one. The share of the first vector in it is one at which the
     mean and the third vector have the same component: between these shares, what the mean is ahead by is linear.
     If it is shorter than the third one by any factor, or by rounding might be, the answer is False.
-
-    Args:
-        vectors: vectors, one per row.
-        first: the row of one of the two.
-        second: the row of the other.
-        other: the row of the third.
-        bounds: of each component, the largest factor or `UNBOUNDED`.
     """
     for i in range(len(bounds)):
         apart = vectors[first, i] - vectors[second, i]

@@ -170,11 +170,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
 
     @classmethod
     def of(
-        cls,
-        view: View,
-        job: HtaJob | None,
-        data_load_events: Sequence[str] | None = None,
-        weight: Array | None = None,
+        cls, view: View, job: HtaJob | None, data_load_events: Sequence[str] | None = None, weight: Array | None = None
     ) -> CPGraph:
         """Return the graph of a view.
 
@@ -194,20 +190,21 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
     @cached_property
     def node_list(self) -> list[CPNode]:
         """The nodes; a node's number is its position."""
-        view = self.parts
-        columns = (view.event, whole((view.time - view.first_ns) / 1000), view.is_start, view.is_blocking)
+        nodes = self.parts.nodes
+        ts = whole((nodes.time - self.parts.first_ns) / 1000)
+        columns = (nodes.event, ts, nodes.is_start, nodes.is_blocking)
         rows = enumerate(zip(*(column.tolist() for column in columns), strict=True))
         return [CPNode(number, *row) for number, row in rows]
 
     @cached_property
     def event_to_start_node_map(self) -> dict[int, int]:
         """The number of the node at which each event starts."""
-        return self._nodes_of(self.parts.is_start)
+        return self._nodes_of(self.parts.nodes.is_start)
 
     @cached_property
     def event_to_end_node_map(self) -> dict[int, int]:
         """The number of the node at which each event ends."""
-        return self._nodes_of(~self.parts.is_start)
+        return self._nodes_of(~self.parts.nodes.is_start)
 
     @cached_property
     def edge_to_event_map(self) -> dict[tuple[int, int], int]:
@@ -247,7 +244,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         if self.is_filled:
             self.critical_path_nodes = [int(node) for node in nx.dag_longest_path(self, weight="weight")]
         else:
-            path = heaviest_path(self.parts, self.weight_ns)
+            path = heaviest_path(self.parts.edges, self.weight_ns)
             if path is None:
                 return False
             self.critical_path_nodes = path.tolist()
@@ -258,7 +255,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
     @cached_property
     def critical_path_events_set(self) -> set[int]:
         """The events of the path's nodes."""
-        return set(self.parts.event[self.critical_path_nodes].tolist())
+        return set(self.parts.nodes.event[self.critical_path_nodes].tolist())
 
     @cached_property
     def critical_path_edges_set(self) -> set[CPEdge]:
@@ -271,7 +268,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         nodes = self.critical_path_nodes
         if self.is_filled:
             return [self.adj[u][v]["object"] for u, v in pairwise(nodes)]
-        edges, many = self.parts.edges, len(self.parts.event)
+        edges, many = self.parts.edges, len(self.parts.nodes.event)
         keys = edges.source * np.int64(many) + edges.target
         order = np.argsort(keys)
         wanted = np.array(nodes[:-1], np.int64) * many + np.array(nodes[1:], np.int64)
@@ -301,9 +298,9 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         return table
 
     def _bound_by(self, table: pd.DataFrame) -> Array:
-        kind = self.parts.kind
+        kind = self.parts.nodes.kind
         code = (kind >= ActivityKind.COMPUTATION).astype(np.int64) + (kind == ActivityKind.COMMUNICATION)
-        of_event = dict(zip(self.parts.event.tolist(), code.tolist(), strict=True))
+        of_event = dict(zip(self.parts.nodes.event.tolist(), code.tolist(), strict=True))
         events = table["event_idx"].fillna(-1).astype(np.int64).tolist()
         bound = _BOUND_ON_DEVICE[[of_event.get(event, 0) for event in events]]
         loads = [re.compile(pattern) for pattern in self.data_load_events or ()]
@@ -340,7 +337,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         from htagraph.queries.paths import path_to
 
         graph = self.job.graph
-        vertices = self.parts.vertex[self.parts.vertex >= 0]
+        vertices = self.parts.nodes.vertex[self.parts.nodes.vertex >= 0]
         return path_to(graph, vertices, int(graph.time[vertices].min()) if len(vertices) else 0)
 
     # frames
@@ -377,7 +374,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         """Return a copy of the events of a rank's frame that lie in the window, in the order of the file."""
         first_us, last_us = ((moment - self.parts.first_ns) / 1000 for moment in self.parts.window)
         keep = frame["stream"].eq(-1) & frame["ts"].between(first_us, last_us) & frame["dur"].gt(0)
-        keep |= frame["index"].isin(self.parts.event)
+        keep |= frame["index"].isin(self.parts.nodes.event)
         return frame[keep].sort_index()
 
     # what HTA's own tests call by these names
@@ -394,7 +391,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
     def _validate_graph(self) -> bool:
         """Return whether the graph has a path; negative weights become 0, or with the strict flag rule it out."""
         if not self.is_filled:
-            return len(self.parts.edges.source) > 0
+            return len(self.parts.edges) > 0
         for u, v, data in self.edges(data=True):
             if data["weight"] < 0 and not flag(_STRICT):
                 warnings.warn(f"the weight of the edge {u} -> {v} is below 0: taken as 0", stacklevel=3)
@@ -459,11 +456,8 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         waits.columns = pd.Index(["correlation", "stream", "gpu"])
         calls = frame.loc[frame["name"].eq(name), ["pid", "tid", "ts", "index", "name", "correlation"]]
         calls = calls.merge(waits, on="correlation").astype({"stream": "int64", "correlation": "int64"})
-        launches = _launches(frame).rename(columns={"launch": "index_previous_launch"})
-        launches["correlation_launch_event"] = launches["correlation"]
-        shown = ["index_previous_launch", "correlation_launch_event"]
-        beside = _beside(calls, launches, ["gpu", "stream"], shown, "backward")
-        return beside.fillna({"index_previous_launch": -1})
+        shown = {"launch": "index_previous_launch", "correlation": "correlation_launch_event"}
+        return _beside(calls, frame, ["gpu", "stream"], shown, "backward")
 
     def _get_cuda_stream_wait_event_df(self) -> pd.DataFrame | None:
         """Return the calls of cudaStreamWaitEvent; None where the trace has none.
@@ -479,9 +473,8 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         shown = ["index", "name", "ts", "pid", "tid", "correlation", "index_correlation"]
         calls = frame.loc[frame["name"].eq(index["cudaStreamWaitEvent"]) & frame["index_correlation"].gt(0), shown]
         calls = calls.assign(stream=frame["stream"].reindex(calls["index_correlation"]).to_numpy())
-        launches = _launches(frame).rename(columns={"launch": "index_next_launch"})
-        beside = _beside(calls, launches, ["pid", "tid", "stream"], ["index_next_launch"], "forward")
-        return beside.fillna({"index_next_launch": -1}).set_index("index")
+        beside = _beside(calls, frame, ["pid", "tid", "stream"], {"launch": "index_next_launch"}, "forward")
+        return beside.set_index("index")
 
     # behind all that
 
@@ -524,7 +517,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         if self.is_filled:
             return
         self.is_filled = True
-        edges = self._edge_objects(np.arange(len(self.parts.edges.source)))
+        edges = self._edge_objects(np.arange(len(self.parts.edges)))
         weights = whole(self.weight_ns / 1000).tolist()
         self.add_edges_from(
             (edge.begin, edge.end, {"weight": weight, "object": edge})
@@ -539,7 +532,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         return [CPEdge(*row) for row in zip(source, target, kind, weight, strict=True)]
 
     def _nodes_of(self, which: Array) -> dict[int, int]:
-        return dict(zip(self.parts.event[which].tolist(), np.flatnonzero(which).tolist(), strict=True))
+        return dict(zip(self.parts.nodes.event[which].tolist(), np.flatnonzero(which).tolist(), strict=True))
 
 
 class _LazyTable(UserDict[Any, Any]):
@@ -558,18 +551,15 @@ class _LazyTable(UserDict[Any, Any]):
         return self._held
 
 
-def _launches(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the launches of device work: thread and time of the call, stream and device of the work."""
+def _beside(calls: pd.DataFrame, frame: pd.DataFrame, by: list[str], shown: dict[str, str], way: str) -> pd.DataFrame:
+    """Return calls in the order of time, with columns of the launch nearest to each on one side; -1 for no launch."""
     launched = frame["index_correlation"].gt(0) & frame["wait_on_stream"].lt(0) & frame["stream"].ge(0)
     work = frame.loc[launched, ["stream", "pid", "index_correlation", "correlation"]]
     work.columns = pd.Index(["stream", "gpu", "launch", "correlation"])
-    calls = frame.loc[frame["stream"].lt(0), ["index", "pid", "tid", "ts"]]
-    return work.merge(calls, left_on="launch", right_on="index").drop(columns="index")
-
-
-def _beside(calls: pd.DataFrame, launches: pd.DataFrame, by: list[str], what: list[str], way: str) -> pd.DataFrame:
-    """Return the calls with columns of the launch nearest to each in time, on one side of it."""
-    same = {name: "object" for name in by}
-    calls = calls.astype(same).sort_values("ts", kind="stable")
-    launches = launches.astype(same).sort_values("ts", kind="stable")[[*by, "ts", *what]]
-    return pd.merge_asof(calls, launches, on="ts", by=by, direction=way)  # type: ignore[arg-type]
+    on_host = frame.loc[frame["stream"].lt(0), ["index", "pid", "tid", "ts"]]
+    launches = work.merge(on_host, left_on="launch", right_on="index")[[*by, "ts", *shown]].rename(columns=shown)
+    calls, launches = (
+        each.astype(dict.fromkeys(by, "object")).sort_values("ts", kind="stable") for each in (calls, launches)
+    )
+    beside = pd.merge_asof(calls, launches, on="ts", by=by, direction=way)  # type: ignore[arg-type]
+    return beside.fillna({shown["launch"]: -1})

@@ -38,12 +38,8 @@ DefaultHoverColumns = ["trace", "rank", "iteration", "stream", "cat", "index"]
 _REQUIRED = ("name", "ts", "dur")
 _LABELS = ("stream", "rank", "trace", "depth", "tid")
 _ALIGNED = {"index", "stream", "ts", "dur", "name", "first_kernel_start", "kernel_span", "num_kernels"}
-_MAX_NAME = 45
-"""Letters of a name in the legend, HTA's number: with twice as many the legend takes half of the figure."""
 _FEW_LINES, _TALL = 20, 80
 """Below this number of lines each one is 80 pixels high, as in HTA, so that a figure of few lines can be read."""
-_MARGIN = 50
-"""Pixels above and below the lines, as in HTA."""
 
 
 class EventType(Enum):
@@ -224,9 +220,9 @@ def _decode(events: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> None
 
 
 def _readable(name: str) -> str:
-    """Return a name for the legend."""
+    """Return a name for the legend, of up to 45 letters as in HTA."""
     short = short_name(name)
-    return short if len(short) < _MAX_NAME else short[: _MAX_NAME - 3] + "..."
+    return short if len(short) < 45 else short[:42] + "..."
 
 
 def require(events: pd.DataFrame, columns: Sequence[str], hint: str, error: type[Exception] = SelectionError) -> None:
@@ -338,7 +334,7 @@ def bars(title: str, events: pd.DataFrame, setting: TimelinePlotSetting, hover: 
     height = max(setting.task_height, _TALL) if len(lines) < _FEW_LINES else setting.task_height
     axis = {"type": "date"} if setting.use_global_time else {"title": "µs since the first event"}
     return figures.figure(
-        traces, title, barmode="overlay", height=2 * _MARGIN + height * len(lines),
+        traces, title, barmode="overlay", height=100 + height * len(lines),
         xaxis={"showgrid": True, "rangeslider_visible": True, **axis},
         yaxis={"categoryorder": "array", "categoryarray": lines[::-1]}, paper_bgcolor="rgba(0,0,0,0)",
     )  # fmt: skip

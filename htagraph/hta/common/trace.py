@@ -208,14 +208,7 @@ class Trace:
 
     @staticmethod
     def flow_event(
-        id: int,
-        pid: int,
-        tid: int,
-        ts: float,
-        is_start: bool,
-        name: str,
-        cat: str,
-        args: dict[str, Any] | None = None,
+        id: int, pid: int, tid: int, ts: float, is_start: bool, name: str, cat: str, args: dict[str, Any] | None = None
     ) -> dict[str, Any]:
         """Return one end of an arrow for a trace file.
 

@@ -145,25 +145,23 @@ class NameFilter(_ColumnFilter):
 
 
 @dataclass(frozen=True)
-class NameStringColumnFilter(Filter):
+class NameStringColumnFilter(_ColumnFilter):
     """As `NameFilter`, for frames whose names are texts."""
 
     name_pattern: str
 
-    def __call__(self, df: pd.DataFrame, symbol_table: Symbols = None) -> pd.DataFrame:
-        """Return the rows with matching names."""
-        return NameFilter(self.name_pattern)(df)
+    def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
+        return NameFilter(self.name_pattern)._keeps(df, None)
 
 
 @dataclass(frozen=True)
-class NameIdColumnFilter(Filter):
+class NameIdColumnFilter(_ColumnFilter):
     """As `NameFilter`, for frames whose names are numbers."""
 
     name_pattern: str
 
-    def __call__(self, df: pd.DataFrame, symbol_table: Symbols = None) -> pd.DataFrame:
-        """Return the rows with matching names."""
-        return NameFilter(self.name_pattern, name_column="name")(df, symbol_table)
+    def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
+        return NameFilter(self.name_pattern, name_column="name")._keeps(df, symbols)
 
 
 @dataclass(frozen=True)

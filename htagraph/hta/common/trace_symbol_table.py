@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
 
 from htagraph.hta.shapes.names import DEVICE_CATEGORIES, HOST_CATEGORIES, is_step, shorten
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["TraceSymbolTable", "decode_symbol_id_to_symbol_name"]
 
@@ -67,14 +66,10 @@ class TraceSymbolTable:
 
     def get_sym_index_series(self) -> pd.Series:
         """Return the number of each symbol, indexed by symbol."""
-        import pandas as pd
-
         return pd.Series(self.sym_index, dtype="int64")
 
     def get_sym_table_series(self) -> pd.Series:
         """Return the symbols, indexed by number."""
-        import pandas as pd
-
         return pd.Series(self.sym_table, dtype="str")
 
     def find_matches(self, patterns: Sequence[str]) -> list[int]:
@@ -125,7 +120,7 @@ class TraceSymbolTable:
     def add_symbols_to_trace_df(self, trace_df: pd.DataFrame, col: str) -> None:
         """Replace numbers by their symbols in a column of the caller's frame; a column of texts stays as it is."""
         if trace_df[col].dtype.kind in "iu":
-            trace_df[col] = [self._symbol(number) for number in trace_df[col]]
+            trace_df[col] = self._texts(trace_df[col])
 
     def encode_df(self, df: pd.DataFrame) -> None:
         """Replace the texts of ``name`` and ``cat`` by their numbers.
@@ -141,7 +136,7 @@ class TraceSymbolTable:
         """Add ``s_name`` and ``s_cat``, the symbols behind ``name`` and ``cat``, or put them in their place."""
         for column in _ENCODED:
             if column in df and df[column].dtype.kind in "iu":
-                df[f"s_{column}" if create_new_columns else column] = [self._symbol(number) for number in df[column]]
+                df[f"s_{column}" if create_new_columns else column] = self._texts(df[column])
 
     def update_encoded_df(self, df: pd.DataFrame, old_symbol_table: TraceSymbolTable) -> None:
         """Replace the numbers of another table by those of this one."""
@@ -192,8 +187,6 @@ class TraceSymbolTable:
             FileNotFoundError: there is no such file.
             ValueError: the file has no such column.
         """
-        import pandas as pd
-
         frame = pd.read_csv(file_path)
         if "symbol" not in frame:
             msg = f"{file_path}: has no column 'symbol', but {', '.join(map(str, frame.columns))}"
@@ -203,12 +196,11 @@ class TraceSymbolTable:
         return table
 
     def _to_csv_file(self, file_path: str) -> None:
-        import pandas as pd
-
         Path(file_path).write_text(pd.DataFrame({"symbol": self.sym_table}).to_csv(), encoding="utf-8")
 
-    def _symbol(self, number: int) -> str:
-        return self.sym_table[number] if 0 <= number < len(self.sym_table) else ""
+    def _texts(self, numbers: Iterable[int]) -> list[str]:
+        """Return the symbols of some numbers, ``""`` for a number without one."""
+        return [self.sym_table[number] if 0 <= number < len(self.sym_table) else "" for number in numbers]
 
     def _numbers(self, symbols: Iterable[str]) -> list[int]:
         return [self.sym_index[symbol] for symbol in symbols if symbol in self.sym_index]
@@ -224,8 +216,6 @@ def decode_symbol_id_to_symbol_name(
         symbol_table: what its numbers stand for.
         use_shorten_name: without template arguments, parameters and return types.
     """
-    import numpy as np
-
     texts = np.array([*symbol_table.sym_table, ""], dtype=object)  # -1, no symbol, is the empty text at the end
     for column in (*_ENCODED, "user_annotation"):
         if column in df and df[column].dtype.kind in "iu":

@@ -259,16 +259,7 @@ def get_gpu_user_annotation_breakdown(
 def _aggregated(
     names: Sequence[str], codes: Array, us: Array, duration_ratio: float, num_kernels: int, kept: Sequence[str] = ()
 ) -> tuple[list[str], dict[str, Array]]:
-    """Return (names, statistics of their durations); the names beyond HTA's cut are one, ``others``.
-
-    Args:
-        names: of all codes.
-        codes: the name of each duration.
-        us: the durations.
-        duration_ratio: which quantile of the running total the last name may reach.
-        num_kernels: how many names may stay; up to so many, all do.
-        kept: patterns of names that stay in any case.
-    """
+    """Return (names, statistics of their durations); the names beyond HTA's cut are one, ``others``."""
     used, group = np.unique(codes, return_inverse=True)
     words = [names[code] for code in used.tolist()]
     totals = np.bincount(group, us, len(used))
@@ -288,21 +279,14 @@ def _aggregated(
 
 def _together(job: HtaJob, parts: Sequence[Part], order: Sequence[str]) -> pd.DataFrame:
     """Return one table of all parts, sorted by some of its columns."""
-    keys = [{**key, "name": word} for key, words, _ in parts for word in words]
-    rows = sorted(range(len(keys)), key=lambda i: [keys[i][column] for column in order])
-    statistics = {
-        shown: np.concatenate([each[name] for *_, each in parts] or [np.zeros(0)])[np.array(rows, np.int64)]
-        for name, shown in _RENAMED.items()
-    }
-    statistics["stddev"] = np.nan_to_num(statistics["stddev"])
-    statistics |= in_whole(job, {name: statistics[name] for name in ("sum (us)", "max (us)", "min (us)")})
-    texts = {
-        name: pd.array([keys[row][name] for row in rows], dtype="str")
-        for name in ("name", "kernel_type")
-        if name in order
-    }
-    ranks = np.array([keys[row]["rank"] for row in rows], np.int64)
-    return pd.DataFrame({"name": texts.pop("name"), **statistics, **texts, "rank": ranks})
+    count = [len(words) for _, words, _ in parts]
+    us = {shown: np.concatenate([each[name] for *_, each in parts]) for name, shown in _RENAMED.items()}
+    us["stddev"] = np.nan_to_num(us["stddev"])
+    us |= in_whole(job, {name: us[name] for name in ("sum (us)", "max (us)", "min (us)")})
+    keys = {name: np.repeat(np.array([key[name] for key, *_ in parts], object), count) for name in parts[0][0]}
+    table = pd.DataFrame({"name": [word for _, words, _ in parts for word in words], **us, **keys})
+    kinds = {name: "int64" if name == "rank" else "str" for name in ("name", *keys)}
+    return table.astype(kinds).sort_values(list(order), kind="stable", ignore_index=True)
 
 
 def get_gpu_kernels_with_user_annotations(

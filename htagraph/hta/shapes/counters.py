@@ -146,10 +146,7 @@ def get_memory_bw_summary(self: HasJob, ranks: Ranks = None) -> pd.DataFrame | N
 
 
 def generate_trace_with_counters(
-    self: HasJob,
-    time_series: TimeSeriesTypes | None = None,
-    ranks: Ranks = None,
-    output_suffix: str = "_with_counters",
+    self: HasJob, time_series: TimeSeriesTypes | None = None, ranks: Ranks = None, output_suffix: str = "_with_counters"
 ) -> None:
     """Write copies of the traces with queue lengths and bandwidths as counters.
 

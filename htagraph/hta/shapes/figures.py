@@ -1,4 +1,8 @@
-"""The figures of HTA's tables, each named after its table, and how they are shown."""
+"""The figures of HTA's tables, and how they are shown.
+
+A function draws the result of the method of HTA's that has its name, with ``get_`` before it. Times are µs; `where`
+stands in titles, such as ``"rank 0"``.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +23,6 @@ __all__ = [
 OTHERS = "others"
 """The name of the row that sums up the names without a row of their own."""
 _RANKS: dict[str, Any] = {"title": "Rank", "type": "category"}
-_PIES_A_ROW = 2
-"""Pies side by side: what fits a notebook's width with legends. Doubled, the legends overlap."""
-_ROW_PIXELS = 400
-"""Height of a row of pies, pixels. Chosen. Doubled, one row fills a screen."""
-_BINS = 300
-"""Bins of a histogram, at most: two or three pixels each in a notebook. Doubled, bars get thinner than a pixel."""
 _OPERATORS = {
     "ATen Operation": "aten_op_name", "Kernel Sequence": "kernel_sequence", "Occurrence Count": "occurrence_count",
     "Average ATen Op Launch Delay (us)": "avg_aten_op_launch_delay",
@@ -34,12 +32,7 @@ _TOTAL = "_total_duration"
 
 
 def show(*shown: Figure, renderer: str | None = None) -> None:
-    """Show figures where the user looks: in a notebook or a browser.
-
-    Args:
-        shown: the figures.
-        renderer: plotly's name of what shows them; its own choice if not given.
-    """
+    """Show figures where the user looks: in a notebook or a browser."""
     for each in shown:
         each.show(renderer=renderer or None)
 
@@ -57,11 +50,7 @@ def figure(traces: Sequence[dict[str, Any]], title: str, **layout: object) -> Fi
 
 
 def temporal_breakdown(table: pd.DataFrame) -> Figure:
-    """Return a stacked bar for each rank: the shares of time in which its device idles, computes, does something else.
-
-    Args:
-        table: result of `TraceAnalysis.get_temporal_breakdown`.
-    """
+    """Return a stacked bar for each rank: the shares of time in which its device idles, computes or does else."""
     whole = table["kernel_time(us)"].where(table["kernel_time(us)"] > 0)
     bars = [
         {"type": "bar", "name": part, "x": table["rank"], "y": table[f"{part}(us)"] / whole}
@@ -74,23 +63,14 @@ def temporal_breakdown(table: pd.DataFrame) -> Figure:
 
 
 def comm_comp_overlap(table: pd.DataFrame) -> Figure:
-    """Return a bar for each rank: which share of its communication runs beside computation.
-
-    Args:
-        table: result of `TraceAnalysis.get_comm_comp_overlap`.
-    """
+    """Return a bar for each rank: which share of its communication runs beside computation."""
     bar = {"type": "bar", "x": table["rank"], "y": table["comp_comm_overlap_pctg"] / 100}
     axis = {"title": "Computation-Communication Overlap Percentage", "tickformat": ".2%"}
     return figure([bar], "Computation-Communication Overlap", xaxis=_RANKS, yaxis=axis)
 
 
 def idle_time_breakdown(table: pd.DataFrame, *, percent: bool = True) -> Figure:
-    """Return a stacked bar for each stream: its idle time by category.
-
-    Args:
-        table: the first result of `TraceAnalysis.get_idle_time_breakdown`.
-        percent: shares of the stream's idle time, else µs.
-    """
+    """Return a stacked bar for each stream: its idle time by category, as shares of it or in µs."""
     ranks = sorted(table["rank"].unique().tolist())
     bars = []
     for category, rows in table.groupby("idle_category"):
@@ -110,12 +90,7 @@ def idle_time_breakdown(table: pd.DataFrame, *, percent: bool = True) -> Figure:
 
 
 def gpu_kernel_breakdown(types: pd.DataFrame, kernels: pd.DataFrame) -> list[Figure]:
-    """Return a pie of the kernel types of all ranks, and for each type a pie for each rank and bars of mean durations.
-
-    Args:
-        types: the first result of `TraceAnalysis.get_gpu_kernel_breakdown`.
-        kernels: the second.
-    """
+    """Return a pie of the kernel types of all ranks; for each type a pie for each rank, and bars of mean durations."""
     shown = types[types["percentage"] > 0]
     pie = {"type": "pie", "labels": shown["kernel_type"], "values": shown["percentage"]}
     figures = [figure([pie], "Kernel Type Percentage Across All Ranks", height=500)]
@@ -126,11 +101,7 @@ def gpu_kernel_breakdown(types: pd.DataFrame, kernels: pd.DataFrame) -> list[Fig
 
 
 def user_annotation_breakdown(table: pd.DataFrame) -> list[Figure]:
-    """Return a pie of user annotations for each rank, and bars of their mean durations.
-
-    Args:
-        table: result of `TraceAnalysis.get_gpu_user_annotation_breakdown`.
-    """
+    """Return a pie of user annotations for each rank, and bars of their mean durations."""
     title = "User annotation distribution on each rank"
     return [_pies(table, title), _means(table, "User annotations - mean duration, from shortest to longest")]
 
@@ -142,18 +113,18 @@ def _pies(table: pd.DataFrame, title: str) -> Figure:
     from htagraph.output.plot.style import unique_labels
 
     by_rank = list(table.groupby("rank"))
-    rows = max(1, -(-len(by_rank) // _PIES_A_ROW))
+    rows = max(1, (len(by_rank) + 1) // 2)  # two pies and their legends fit a notebook's width
     label_of = unique_labels(table["name"])
-    pies = make_subplots(rows=rows, cols=_PIES_A_ROW, specs=[[{"type": "domain"}] * _PIES_A_ROW] * rows)
+    pies = make_subplots(rows=rows, cols=2, specs=[[{"type": "domain"}] * 2] * rows)
     for place, (rank, kernels) in enumerate(by_rank):  # by place: ranks need not be 0, 1, 2, …
-        row, column = divmod(place, _PIES_A_ROW)
+        row, column = divmod(place, 2)
         pie = {
             "type": "pie", "labels": kernels["name"].map(label_of), "values": kernels["sum (us)"],
             "title": f"Rank {rank!s}", "automargin": False, "customdata": kernels["name"],
             "hovertemplate": "%{customdata}: %{value} µs, %{percent}<extra></extra>",
         }  # fmt: skip
         pies.add_trace(pie, row + 1, column + 1)
-    return pies.update_layout(title_text=title, showlegend=True, height=_ROW_PIXELS * (1 + len(by_rank) / 2))
+    return pies.update_layout(title_text=title, showlegend=True, height=400 + 200 * len(by_rank))
 
 
 def _means(table: pd.DataFrame, title: str) -> Figure:
@@ -177,14 +148,7 @@ def _means(table: pd.DataFrame, title: str) -> Figure:
 def launch_stats(
     table: pd.DataFrame, where: str, runtime_cutoff_us: float = 50.0, launch_delay_cutoff_us: float = 100.0
 ) -> list[Figure]:
-    """Return three histograms: calls longer than their kernels, excessive calls, excessive delays.
-
-    Args:
-        table: one of the results of `TraceAnalysis.get_cuda_kernel_launch_stats`.
-        where: for the titles, such as ``"rank 0"``.
-        runtime_cutoff_us: a launch call that takes longer is excessive, µs.
-        launch_delay_cutoff_us: a delay above this is excessive, µs.
-    """
+    """Return three histograms: calls longer than their kernels, excessive calls, excessive delays."""
     call, delay = table["cpu_duration"], table["launch_delay"]
     short = (call <= runtime_cutoff_us) & (table["gpu_duration"] < call)
     duration = "Cuda Runtime Event Duration (us)"
@@ -192,8 +156,8 @@ def launch_stats(
     late = f"Launch Delay Outliers (duration > {launch_delay_cutoff_us:g} us)"
     histograms = (
         (call[short], "Short GPU kernels (gpu op duration < cpu op duration)", duration, None),
-        (call[call > runtime_cutoff_us], long, duration, _BINS),
-        (delay[delay > launch_delay_cutoff_us], late, "Launch Delay Duration (us)", _BINS),
+        (call[call > runtime_cutoff_us], long, duration, 300),  # bins, each two or three pixels wide in a notebook
+        (delay[delay > launch_delay_cutoff_us], late, "Launch Delay Duration (us)", 300),
     )
     return [
         figure(
@@ -205,12 +169,7 @@ def launch_stats(
 
 
 def operator_kernels(table: pd.DataFrame, where: str) -> Figure:
-    """Return a table to look at.
-
-    Args:
-        table: one of the results of `TraceAnalysis.get_aten_op_kernels_and_delay`.
-        where: for the title, such as ``"rank 0"``.
-    """
+    """Return a table to look at."""
     cells = {"values": [table[column] for column in _OPERATORS.values()], "height": 30, "align": "left"}
     return figure(
         [{"type": "table", "header": {"values": list(_OPERATORS)}, "cells": cells}],
@@ -220,11 +179,7 @@ def operator_kernels(table: pd.DataFrame, where: str) -> Figure:
 
 
 def late_starts(table: pd.DataFrame) -> Figure:
-    """Return bars of when each rank started, one group per step.
-
-    Args:
-        table: result of `htagraph.late_starts`.
-    """
+    """Return bars of when each rank started, one group per step."""
     bars = [
         {
             "type": "bar", "name": f"step {step}", "x": rows["rank"], "y": rows["late_us"],
@@ -237,13 +192,7 @@ def late_starts(table: pd.DataFrame) -> Figure:
 
 
 def patterns(table: pd.DataFrame, where: str, top: int = 5) -> Figure:
-    """Return how often the most frequent patterns occur; pointing at a bar shows the kernels.
-
-    Args:
-        table: columns ``pattern`` and ``count``, as `TraceAnalysis.get_frequent_cuda_kernel_sequences` returns them.
-        where: for the title, such as ``"rank 0"``.
-        top: patterns to show.
-    """
+    """Return how often the most frequent patterns occur; pointing at a bar shows the kernels."""
     shown = table.head(top)
     bars = {
         "type": "bar", "x": [str(i) for i in range(len(shown))], "y": shown["count"],
@@ -255,11 +204,7 @@ def patterns(table: pd.DataFrame, where: str, top: int = 5) -> Figure:
 
 
 def counts_diff(table: pd.DataFrame) -> Figure:
-    """Return bars of how often each name occurs in either job, and the difference.
-
-    Args:
-        table: result of `TraceDiff.compare_traces`.
-    """
+    """Return bars of how often each name occurs in either job, and the difference."""
     return figure(_sides(table, "_counts", "diff_counts"), "Ops Count Comparison", barmode="group")
 
 
@@ -280,11 +225,7 @@ def _sides(table: pd.DataFrame, suffix: str, difference: str) -> list[dict[str, 
 
 
 def memory_categories(timeline: pd.DataFrame) -> Figure:
-    """Return the figure of what memory was used for: areas by category over time.
-
-    Args:
-        timeline: what `htagraph.memory.read_timeline` gave.
-    """
+    """Return the figure of what memory was used for: areas by category over time."""
     from plotly.colors import qualitative
 
     from htagraph.trace.profiler_files.memory_timeline import CATEGORIES

@@ -209,14 +209,6 @@ def parsed_frame(job: HtaJob, rank: int, config: ParserConfig) -> pd.DataFrame:
 
     The file is read again where it asks for arguments that are not among HTA's default ones. The columns of the frame
     that hold no arguments (``index``, ``cat``, ``ts``, ...) stay.
-
-    Args:
-        job: the job.
-        rank: one of its ranks.
-        config: which arguments.
-
-    Raises:
-        TraceError: the file has to be read again and is gone or was changed.
     """
     frame = job.frame(rank).copy()
     specs = config.get_args()

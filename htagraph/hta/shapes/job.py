@@ -97,11 +97,7 @@ class HtaJob:
         return self._frames[rank]
 
     def ranks(self, chosen: Sequence[int] | None = None) -> list[int]:
-        """Return the chosen ranks; if none are given, HTA's default: rank 0, or the lowest rank if there is no rank 0.
-
-        Raises:
-            RankError: a rank was not read.
-        """
+        """Return the chosen ranks; if none are given, HTA's default: rank 0, or the lowest if there is no rank 0."""
         if chosen is None or not len(chosen):
             return [0] if 0 in self.traces else sorted(self.traces)[:1]
         for rank in chosen:
@@ -116,11 +112,7 @@ class HtaJob:
         warnings.warn(f"{where}: {what}", stacklevel=stacklevel)
 
     def of_rank(self, rank: int) -> Trace:
-        """Return one rank's events.
-
-        Raises:
-            RankError: it was not read.
-        """
+        """Return one rank's events."""
         if rank not in self.traces:
             msg = f"rank {rank} was not read; there are ranks {', '.join(map(str, sorted(self.traces))) or 'none'}"
             raise RankError(msg)

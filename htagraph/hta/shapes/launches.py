@@ -47,8 +47,6 @@ _PATTERNS = {
     "pattern": ("pattern", "str"), "count": ("count", "int64"), "kernel_us": ("GPU kernel duration (us)", "float64"),
     "operator_us": ("CPU op duration (us)", "float64"),
 }  # fmt: skip
-_LONG_SHARE = 0.01
-"""Share of a mean step from which a communication kernel is shown, as in HTA. Doubled, fewer are."""
 
 
 def get_cuda_kernel_launch_stats(
@@ -277,11 +275,11 @@ def _straggler_figures(job: HtaJob, steps: Sequence[int], starts: pd.DataFrame) 
     frame = frame[(frame["stream"] >= 0) & communicates]
     inside = np.flatnonzero(np.isin(acts.step, steps))
     mean_us = (time[2 * inside + 1].max() - time[2 * inside].min()) / len(steps) / 1000 if len(inside) else 0.0
-    long = frame[frame["dur"] >= _LONG_SHARE * mean_us]
+    long = frame[frame["dur"] >= mean_us / 100]  # HTA's share
     texts = long["name"].map(dict(enumerate(symbols.sym_table)))
     differing = long[long["stream"].isin(starts["stream"]) & texts.isin(starts["kernel"])]
     return [
-        gpu_kernels_figure(f"Communication kernels longer than {_LONG_SHARE:.0%} of a step", long, symbols),
+        gpu_kernels_figure("Communication kernels longer than 1% of a step", long, symbols),
         gpu_kernels_figure("Communication kernels in which the ranks differ most", differing, symbols),
         figures.late_starts(starts),
     ]

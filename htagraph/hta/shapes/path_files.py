@@ -9,7 +9,7 @@ import io
 import json
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -21,7 +21,17 @@ from htagraph.core.arrays import Array
 from htagraph.core.errors import TraceError
 from htagraph.core.kinds import ActivityKind
 from htagraph.hta.shapes.job import HasJob
-from htagraph.hta.shapes.path_view import NOBODY, TYPES, Columns, CPEdge, CPEdgeType, View, flag
+from htagraph.hta.shapes.path_view import (
+    EDGE_COLUMNS,
+    NOBODY,
+    NODE_COLUMNS,
+    TYPES,
+    CPEdge,
+    CPEdgeType,
+    View,
+    edge_table,
+    flag,
+)
 from htagraph.output.export.originals import Original, survey
 from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, edit_trace, us
 
@@ -33,8 +43,6 @@ __all__ = ["is_zero_weight_launch_edge", "overlay_critical_path_analysis", "rest
 
 _FORMAT = "htagraph critical path 1"
 _ABOUT, _COLUMNS, _FRAME = "graph.json", "columns.npz", "trace_data.csv"
-_NODES = ("event", "vertex", "time", "is_start", "is_blocking", "kind")
-_EDGES = ("source", "target", "kind", "weight", "owner")
 _PATH, _CHANGED = "critical_path_nodes", "changed_weight"
 
 
@@ -44,8 +52,8 @@ def save(graph: CPGraph, out_dir: str) -> str:
     Changed weights and edges are kept, other data that was put on nodes and edges is not.
     """
     view, weight = _now(graph)
-    arrays = {f"node_{name}": getattr(view, name) for name in _NODES}
-    arrays |= {f"edge_{name}": getattr(view.edges, name) for name in _EDGES}
+    tables = (("node_", view.nodes), ("edge_", view.edges))
+    arrays = {f"{prefix}{name}": table[name] for prefix, table in tables for name in table.dtype.names}
     arrays |= {_PATH: np.array(graph.critical_path_nodes, np.int64), _CHANGED: weight}
     columns = io.BytesIO()
     np.savez(columns, allow_pickle=False, **arrays)
@@ -101,11 +109,10 @@ def _read(archive: zipfile.ZipFile, job: HtaJob | None) -> CPGraph:
     if about["format"] != _FORMAT:
         raise ValueError(f"its format is {about['format']!r}")  # noqa: EM102
     with np.load(io.BytesIO(archive.read(_COLUMNS)), allow_pickle=False) as columns:
-        edges = Columns(*(columns[f"edge_{name}"] for name in _EDGES))
-        nodes = {name: columns[f"node_{name}"] for name in _NODES}
+        nodes, edges = (_table(columns, prefix) for prefix in ("node_", "edge_"))
         path, weight = columns[_PATH], columns[_CHANGED]
     first, last = map(int, about["window_ns"])
-    view = View(**nodes, edges=edges, rank=int(about["rank"]), window=(first, last), first_ns=int(about["first_ns"]))
+    view = View(nodes, edges, int(about["rank"]), (first, last), int(about["first_ns"]))
     _check(view, path, weight)
     graph = CPGraph.of(view, job, about["data_load_events"], None if np.array_equal(weight, edges.weight) else weight)
     graph.critical_path_nodes = path.tolist()
@@ -114,11 +121,16 @@ def _read(archive: zipfile.ZipFile, job: HtaJob | None) -> CPGraph:
     return graph
 
 
+def _table(columns: Mapping[str, Array], prefix: str) -> Any:  # noqa: ANN401 - a recarray
+    """Return the table whose columns were saved under a prefix."""
+    named = {name.removeprefix(prefix): columns[name] for name in columns if name.startswith(prefix)}
+    return np.rec.fromarrays(list(named.values()), names=list(named))
+
+
 def _check(view: View, path: Array, weight: Array) -> None:
     """Refuse columns that do not fit one another."""
-    edges, nodes = view.edges, len(view.event)
-    alike = {len(getattr(view, name)) for name in _NODES} == {nodes}
-    alike &= {len(weight), *(len(getattr(edges, name)) for name in _EDGES)} == {len(edges.source)}
+    edges, nodes = view.edges, len(view.nodes)
+    alike = (view.nodes.dtype.names, edges.dtype.names) == (NODE_COLUMNS, EDGE_COLUMNS) and len(weight) == len(edges)
     inside = all(((each >= 0) & (each < nodes)).all() for each in (edges.source, edges.target, path))
     if not alike or not inside or ((edges.kind < 0) | (edges.kind >= len(TYPES))).any():
         raise ValueError("its columns do not fit one another")  # noqa: EM101
@@ -131,11 +143,8 @@ def _now(graph: CPGraph) -> tuple[View, Array]:
         return view, graph.weight_ns
     rows = [(u, v, data["object"], data["weight"]) for u, v, data in graph.edges(data=True)]
     owner = [graph.edge_to_event_map.get((u, v), NOBODY) for u, v, _, _ in rows]
-    edges = Columns(
-        np.array([row[0] for row in rows], np.int64), np.array([row[1] for row in rows], np.int64),
-        np.array([TYPES.index(row[2].type) for row in rows], np.int64),
-        np.array([round(row[2].weight * 1000) for row in rows], np.int64), np.array(owner, np.int64),
-    )  # fmt: skip
+    columns = zip(*((u, v, TYPES.index(edge.type), round(edge.weight * 1000)) for u, v, edge, _ in rows), strict=True)
+    edges = edge_table(*map(np.array, [*columns] or [[]] * 4), np.array(owner))
     return replace(view, edges=edges), np.array([round(row[3] * 1000) for row in rows], np.int64)
 
 
@@ -301,12 +310,12 @@ class _Overlay:
 
     def _end(self, node: int) -> RawEvent | None:
         """Return where an arrow begins or ends; None if its event is not shown."""
-        view = self.graph.parts
-        row = int(np.searchsorted(self.recorded.index, view.event[node]))
-        if row == len(self.kept) or self.recorded.index[row] != view.event[node] or not self.kept[row]:
+        nodes = self.graph.parts.nodes
+        row = int(np.searchsorted(self.recorded.index, nodes.event[node]))
+        if row == len(self.kept) or self.recorded.index[row] != nodes.event[node] or not self.kept[row]:
             return None
-        moment = int(view.time[node])
-        if not view.is_start[node] and view.kind[node] >= ActivityKind.COMPUTATION:
+        moment = int(nodes.time[node])
+        if not nodes.is_start[node] and nodes.kind[node] >= ActivityKind.COMPUTATION:
             moment -= min(1000, int(self.recorded.duration[row]))  # else the arrow would meet the next slice
         return {**self._where(row), "ts": self._ts(moment)}
 

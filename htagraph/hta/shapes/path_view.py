@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -20,11 +20,15 @@ if TYPE_CHECKING:
     from htagraph.hta.shapes.job import HtaJob
 
 __all__ = [
-    "NOBODY", "TYPES", "BoundType", "CPEdge", "CPEdgeType", "CPNode", "Columns", "View", "flag", "heaviest_path",
-    "view_of",
+    "EDGE_COLUMNS", "NOBODY", "NODE_COLUMNS", "TYPES", "BoundType", "CPEdge", "CPEdgeType", "CPNode", "View",
+    "edge_table", "flag", "heaviest_path", "view_of",
 ]  # fmt: skip
 
 Number: TypeAlias = int | float
+Table: TypeAlias = "np.recarray[Any, Any]"
+
+EDGE_COLUMNS = ("source", "target", "kind", "weight", "owner")
+NODE_COLUMNS = ("event", "vertex", "time", "is_start", "is_blocking", "kind")
 
 OPERATOR, DEPENDENCY, LAUNCH, KERNEL, SYNC = range(5)
 """The types of edges, in the order of `CPEdgeType`."""
@@ -97,51 +101,26 @@ class CPEdge:
     weight: Number = 0
 
 
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """Edges in the order in which HTA would add them."""
+def edge_table(source: Array, target: Array, kind: Array | int, weight: Array | int, owner: Array | int) -> Table:
+    """Return edges as a table of integers; a single number applies to all edges.
 
-    source: Array
-    """Nodes."""
-    target: Array
-    kind: Array
-    weight: Array
-    """Time of each edge, ns."""
-    owner: Array
-    """Position in the file of the event that takes this time."""
-
-    @staticmethod
-    def of(source: Array, target: Array, kind: Array | int, weight: Array | int, owner: Array | int) -> Columns:
-        """Return edges; a single number applies to all of them."""
-        many = len(source)
-        return Columns(source, target, *(np.broadcast_to(np.asarray(each), many) for each in (kind, weight, owner)))
-
-    def take(self, rows: Array) -> Columns:
-        """Return the edges in some rows."""
-        return Columns(*(getattr(self, name)[rows] for name in Columns.__dataclass_fields__))
-
-    @staticmethod
-    def concatenate(parts: Sequence[Columns]) -> Columns:
-        """Return the edges of all parts, one part after the other."""
-        names = Columns.__dataclass_fields__
-        return Columns(*(np.concatenate([getattr(part, name) for part in parts]).astype(np.int64) for name in names))
+    ``source`` and ``target`` are nodes, ``kind`` is a position in `TYPES`, ``weight`` ns, and ``owner`` the position
+    in the file of the event that takes this time.
+    """
+    columns = np.broadcast_arrays(source, target, kind, weight, owner)
+    return np.rec.fromarrays(columns, dtype=[(name, np.int64) for name in EDGE_COLUMNS])
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Nodes by (time, event), a node's number being its position; edges in the order in which HTA would add them."""
+    """The nodes and edges of one rank's window."""
 
-    event: Array
-    """Position in the file of each node's event."""
-    vertex: Array
-    """The vertex of the dependency graph; -1 for cuda_sync events, which are no activities."""
-    time: Array
-    """ns on the rank's own clock."""
-    is_start: Array
-    is_blocking: Array
-    kind: Array
-    """ActivityKind of each node's event; that of device work for cuda_sync events."""
-    edges: Columns
+    nodes: Table
+    """By (time, event), a node's number being its position: ``event`` (position in the file), ``vertex`` (of the
+    dependency graph; -1 for cuda_sync events, which are no activities), ``time`` (ns on the rank's own clock),
+    ``is_start``, ``is_blocking``, ``kind`` (ActivityKind of the event; that of device work for cuda_sync events)."""
+    edges: Table
+    """What `edge_table` returns, in the order in which HTA would add the edges."""
     rank: int
     window: tuple[int, int]
     """First and last moment, ns on the rank's own clock."""
@@ -158,7 +137,7 @@ class _Drawn:
     """Activities of the host that have nodes."""
     device: Array
     """Activities of the device that have nodes."""
-    nodes: View
+    nodes: Table
     node_of: Array
     """The node of each vertex of the graph, -1 for none."""
 
@@ -171,14 +150,10 @@ def view_of(
     *,
     zero_launches: bool = False,
 ) -> View:
-    """Return the view of what a rank's host began in a window, and of the device work that this launched.
+    """Return the view of what a rank's host began in a window (ns on its clock), and of the work that this launched.
 
-    Args:
-        job: the job.
-        rank: one of its ranks.
-        window: first and last ns, on the rank's clock, at which host activities begin that count.
-        data_load_events: parts of names of annotations that are nodes as well.
-        zero_launches: give work that waited for other work an edge of weight 0 from its launch, too.
+    Annotations whose names contain one of `data_load_events` are nodes as well; with `zero_launches`, work that waited
+    for other work has an edge of weight 0 from its launch, too.
     """
     graph, acts = job.graph, job.graph.activities
     of_rank = acts.of_rank(rank)
@@ -192,14 +167,18 @@ def view_of(
     in_window[begun] = True
     device = np.flatnonzero(acts.on_device & (acts.cause >= 0))
     device = device[in_window[acts.cause[device]]]
-    nodes = _nodes(job, (rank, window), np.concatenate((host, device)), _sync_rows(job, rank, begun))
+    nodes = _nodes(job.graph, np.concatenate((host, device)), _sync_rows(job, rank, begun))
     node_of = np.full(graph.vertex_count, -1, np.int64)
     known = np.flatnonzero(nodes.vertex >= 0)
     node_of[nodes.vertex[known]] = known
     drawn = _Drawn(graph, host, device, nodes, node_of)
-    edges = Columns.concatenate([*_host_edges(drawn), _device_edges(drawn, zero_launches=zero_launches)])
-    _, first = np.unique(edges.source * np.int64(len(nodes.event)) + edges.target, return_index=True)
-    return replace(nodes, edges=edges.take(np.sort(first)))
+    edges = _joined([*_host_edges(drawn), _device_edges(drawn, zero_launches=zero_launches)])
+    _, first = np.unique(edges.source * np.int64(len(nodes)) + edges.target, return_index=True)
+    return View(nodes, edges[np.sort(first)], rank, window, job.first_ns)
+
+
+def _joined(parts: Sequence[Table]) -> Table:
+    return np.concatenate(parts).view(np.recarray)
 
 
 def _sync_rows(job: HtaJob, rank: int, begun: Array) -> tuple[Array, Array, Array]:
@@ -214,22 +193,19 @@ def _sync_rows(job: HtaJob, rank: int, begun: Array) -> tuple[Array, Array, Arra
     return events.index[rows], events.start[rows], events.start[rows] + events.duration[rows]
 
 
-def _nodes(job: HtaJob, place: tuple[int, tuple[int, int]], chosen: Array, rows: tuple[Array, Array, Array]) -> View:
-    """Return the nodes of some activities and cuda_sync events of a rank's window, without edges."""
-    acts, none = job.graph.activities, np.zeros(0, np.int64)
-    position, start, end = rows
+def _nodes(graph: DependencyGraph, chosen: Array, rows: tuple[Array, Array, Array]) -> Table:
+    """Return the nodes of some activities and cuda_sync events of a rank's window."""
+    acts, (position, start, end) = graph.activities, rows
     event = np.concatenate((acts.event[chosen], position)).astype(np.int64)
     activity = np.concatenate((chosen, np.full(len(position), -1)))
-    blocks = (_named(job.graph, chosen, _BLOCKING) | (acts.kind[chosen] == ActivityKind.SYNC)) & ~acts.on_device[chosen]
+    blocks = (_named(graph, chosen, _BLOCKING) | (acts.kind[chosen] == ActivityKind.SYNC)) & ~acts.on_device[chosen]
     kind = np.concatenate((acts.kind[chosen], np.full(len(position), ActivityKind.DEVICE_OTHER)))
     time = np.concatenate((acts.start[chosen], start, acts.start[chosen] + acts.duration[chosen], end))
     order = np.lexsort((np.concatenate((event, event)), time))
     at, is_start = order % max(1, len(event)), order < len(event)
-    return View(
-        event=event[at], vertex=np.where(activity[at] >= 0, 2 * activity[at] + ~is_start, -1), time=time[order],
-        is_start=is_start, is_blocking=np.concatenate((blocks, np.zeros(len(position), np.bool_)))[at],
-        kind=kind[at], edges=Columns.of(none, none, 0, 0, 0), rank=place[0], window=place[1], first_ns=job.first_ns,
-    )  # fmt: skip
+    vertex = np.where(activity[at] >= 0, 2 * activity[at] + ~is_start, -1)
+    is_blocking = np.concatenate((blocks, np.zeros(len(position), np.bool_)))[at]
+    return np.rec.fromarrays((event[at], vertex, time[order], is_start, is_blocking, kind[at]), names=NODE_COLUMNS)
 
 
 def _named(graph: DependencyGraph, activities: Array, names: Sequence[str]) -> Array:
@@ -237,7 +213,7 @@ def _named(graph: DependencyGraph, activities: Array, names: Sequence[str]) -> A
     return names_that(lambda name: name in names, graph.names)[graph.activities.name[activities]]
 
 
-def _host_edges(drawn: _Drawn) -> list[Columns]:
+def _host_edges(drawn: _Drawn) -> list[Table]:
     """Return the edges along threads, through the operators and between the outermost ones, and between threads.
 
     HTA draws those calls first that hold the runtime's lock, so that of paths of one weight theirs is taken.
@@ -248,16 +224,16 @@ def _host_edges(drawn: _Drawn) -> list[Columns]:
     depth = np.cumsum(1 - 2 * (vertices % 2))  # of all threads, as each comes back to 0
     same = lane[1:] == lane[:-1]
     source, target, inside = here[:-1][same], here[1:][same], depth[:-1][same] > 0
-    free = np.zeros(len(nodes.event), np.bool_)
+    free = np.zeros(len(nodes), np.bool_)
     own = drawn.host[~(_named(drawn.graph, drawn.host, _ONLY_IF_IT_WAITED) & ~_waited(drawn.graph)[drawn.host])]
     free[drawn.node_of[2 * own + 1]] = nodes.is_blocking[drawn.node_of[2 * own + 1]]
     weight = np.where(inside & ~free[target], time[target] - time[source], 0)
     owner = np.where(inside, _owner(drawn, source, target), NOBODY)
-    chain = Columns.of(source, target, np.where(inside, OPERATOR, DEPENDENCY), np.maximum(0, weight), owner)
+    chain = edge_table(source, target, np.where(inside, OPERATOR, DEPENDENCY), np.maximum(0, weight), owner)
     calls = drawn.host[_named(drawn.graph, drawn.host, _LOCKING)]
     calls = calls[np.argsort(drawn.node_of[2 * calls + 1])]
     begin, end = drawn.node_of[2 * calls], drawn.node_of[2 * calls + 1]
-    whole = Columns.of(begin, end, OPERATOR, np.where(free[end], 0, time[end] - time[begin]), nodes.event[begin])
+    whole = edge_table(begin, end, OPERATOR, np.where(free[end], 0, time[end] - time[begin]), nodes.event[begin])
     return [whole, chain, _between_threads(drawn, vertices)]
 
 
@@ -288,7 +264,7 @@ def _waited(graph: DependencyGraph) -> Array:
     return out
 
 
-def _between_threads(drawn: _Drawn, vertices: Array) -> Columns:
+def _between_threads(drawn: _Drawn, vertices: Array) -> Table:
     """Return the edges between threads; where an end has no node, the edge uses the nearest one."""
     edges, acts = drawn.graph.edges, drawn.graph.activities
     rows = np.flatnonzero(np.isin(edges.kind, _ORDERS))
@@ -298,7 +274,7 @@ def _between_threads(drawn: _Drawn, vertices: Array) -> Columns:
     source, target = source[keep], target[keep]
     begin, end = _nearest(drawn, vertices, source, before=True), _nearest(drawn, vertices, target, before=False)
     known = (begin >= 0) & (end >= 0)
-    return Columns.of(begin[known], end[known], DEPENDENCY, 0, NOBODY)
+    return edge_table(begin[known], end[known], DEPENDENCY, 0, NOBODY)
 
 
 def _nearest(drawn: _Drawn, vertices: Array, wanted: Array, *, before: bool) -> Array:
@@ -320,7 +296,7 @@ def _nearest(drawn: _Drawn, vertices: Array, wanted: Array, *, before: bool) -> 
     return out
 
 
-def _device_edges(drawn: _Drawn, *, zero_launches: bool) -> Columns:
+def _device_edges(drawn: _Drawn, *, zero_launches: bool) -> Table:
     """Return the edges of device work: its own duration, what it waited for before it started, and what waited for it.
 
     Work started when the last of three came: its launch, the end of the work before it on its stream, and the end of
@@ -335,13 +311,13 @@ def _device_edges(drawn: _Drawn, *, zero_launches: bool) -> Columns:
     source, target, kind = node_of[edges.source[near]], target[near], edges.kind[near]
     moment = acts.moment(edges.source[near])
     waits = np.isin(kind, _WAITS) & (source >= 0) & acts.on_device[edges.source[near] >> 1]
-    latest = np.full(len(nodes.event), np.iinfo(np.int64).min)
+    latest = np.full(len(nodes), np.iinfo(np.int64).min)
     awaited = np.flatnonzero(waits & (kind == EdgeKind.EVENT_WAIT))
     np.maximum.at(latest, target[awaited], moment[awaited])
     onto = np.flatnonzero(np.isin(kind, _ONTO_DEVICE))
     launch = kind[onto] != EdgeKind.STREAM
     last = _latest(target[onto], moment[onto], launch)
-    before = np.zeros(len(nodes.event), np.bool_)
+    before = np.zeros(len(nodes), np.bool_)
     before[target[onto[last & (source[onto] < 0)]]] = True  # held up by work of before the window
     seen = onto[(source[onto] >= 0) & (last | (launch & before[target[onto]]))]
     seen = seen[moment[seen] > latest[target[seen]]]
@@ -352,10 +328,10 @@ def _device_edges(drawn: _Drawn, *, zero_launches: bool) -> Columns:
     owner = np.where(on_stream, nodes.event[source[seen]], NOBODY)
     others = np.setdiff1d(onto[launch & (source[onto] >= 0)], seen) if zero_launches else onto[:0]
     return _in_order([
-        Columns.of(node_of[2 * device], node_of[2 * device + 1], OPERATOR, acts.duration[device], acts.event[device]),
-        Columns.of(source[waits], target[waits], SYNC, 0, NOBODY),
-        Columns.of(source[seen], target[seen], np.where(on_stream, KERNEL, LAUNCH), weight, owner),
-        Columns.of(source[others], target[others], LAUNCH, 0, NOBODY),
+        edge_table(node_of[2 * device], node_of[2 * device + 1], OPERATOR, acts.duration[device], acts.event[device]),
+        edge_table(source[waits], target[waits], SYNC, 0, NOBODY),
+        edge_table(source[seen], target[seen], np.where(on_stream, KERNEL, LAUNCH), weight, owner),
+        edge_table(source[others], target[others], LAUNCH, 0, NOBODY),
     ])  # fmt: skip
 
 
@@ -369,29 +345,24 @@ def _latest(target: Array, moment: Array, launch: Array) -> Array:
     return out
 
 
-def _in_order(parts: Sequence[Columns]) -> Columns:
+def _in_order(parts: Sequence[Table]) -> Table:
     """Return the edges sorted by the time of what they lead to; an edge that is device work by that work's time."""
-    joined = Columns.concatenate(parts)
-    part = np.repeat(np.arange(len(parts)), [len(each.source) for each in parts])
+    joined = _joined(parts)
+    part = np.repeat(np.arange(len(parts)), [len(each) for each in parts])
     which = np.where(part == 0, joined.source, joined.target)
-    return joined.take(np.lexsort((part, which)))
+    return joined[np.lexsort((part, which))]
 
 
-def heaviest_path(view: View, weight: Array) -> Array | None:
+def heaviest_path(edges: Table, weight: Array) -> Array | None:
     """Return the nodes of the path with the largest sum of weights; None if there are no edges or they form a cycle.
 
     Ties are broken as in networkx: the edge that was added first, the end that comes first in its topological order.
     It is plain Python because loading numba would take longer.
-
-    Args:
-        view: nodes and edges.
-        weight: of each edge, none negative.
     """
-    edges = view.edges
     ends = np.stack((edges.source, edges.target), axis=1).ravel()
     nodes, first = np.unique(ends, return_index=True)
     nodes = nodes[np.argsort(first)]  # as they come into networkx's tables
-    number = np.full(len(view.event), -1, np.int64)
+    number = np.full(nodes.max(initial=-1) + 1, -1, np.int64)
     number[nodes] = np.arange(len(nodes))
     source, target = number[edges.source], number[edges.target]
     order = np.argsort(source, kind="stable")

@@ -27,7 +27,8 @@ from htagraph.output.export.trace_writer import (
     row_texts,
     us,
 )
-from htagraph.output.scene import Slices, nesting_tracks
+from htagraph.output.lanes import nesting_tracks
+from htagraph.output.scene import Slices
 from htagraph.queries.attribution import module_of, names_of, operator_of
 from htagraph.queries.path_segments import Segments, segments_of
 from htagraph.queries.paths import CATEGORIES, CriticalPath, Way, ways_beside

@@ -35,7 +35,8 @@ from htagraph.output.export.trace_writer import (
     row_texts,
     us,
 )
-from htagraph.output.scene import BYTES, COUNT, GB_S, NO_NUMBER, Slices, Values, nesting_tracks
+from htagraph.output.lanes import nesting_tracks
+from htagraph.output.scene import BYTES, COUNT, GB_S, NO_NUMBER, Slices, Values
 from htagraph.output.whole_files import PERFETTO, check_ending, is_native
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
 from htagraph.queries.paths import CriticalPath

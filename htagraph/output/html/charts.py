@@ -3,63 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
 
+from htagraph.findings.evidence import Bar, Chart, Part
 from htagraph.findings.phrases import shortened, time_text
 from htagraph.output.html.page import NOTHING, Html, element, join
 
-__all__ = ["Bar", "Part", "bars", "change_text", "curve", "stacked", "waterfall"]
+__all__ = ["change_text", "curve", "drawn", "stacked", "waterfall"]
 
 _WIDE = 1000.0
 """Units from one side of a chart to the other; a browser stretches them to the pixels that there are."""
+_BAR = 18
+"""Pixels of the height of a bar."""
 _LETTERS = 48
 """Letters of a name beside a bar; whole on hover. Chosen: two lines of it. Doubled, four."""
-_HEIGHT = 620
-"""Pixels of a chart of many bars, and so of 512 ranks; chosen: a screen. Doubled, they are thicker."""
 _MOST_NAMED = 40
 """Bars that each have a line with their name and their value; chosen: a screen. Doubled, two screens. More of them are
 one picture."""
 _SMALL = 0.2
 """Share of the longest bar of a waterfall; if all changes are within it, bars do not begin at 0, which is said. Chosen:
 shorter ones are hard to see. Doubled, changes of a third of the time look like the whole."""
-_BAR = 18
-"""Pixels of the height of a bar."""
-_LABEL_PIXELS = 16
-"""From name to name beside a picture of many bars; chosen: a line of small letters."""
-_LETTER_PIXELS = 6.5
-"""Width of such a letter; those of system fonts are narrower."""
-_CURVE = 160
-"""Pixels of the height of a curve."""
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part of a bar."""
-
-    word: str
+class _Mark(NamedTuple):
+    left: float
+    width: float
     color: str
-    """The name of a color of ``page.css``, such as ``computation``."""
-    value: float
+    says: str
 
 
-@dataclass(frozen=True)
-class Bar:
-    """A bar, with a whisker where its value is not known exactly."""
-
-    word: str
-    value: float
-    interval: tuple[float, float] | None = None
-    """Between what and what it is, drawn as a whisker; None where it is known."""
-    href: str = ""
-    """Where in the timeline it is; empty for nowhere in particular."""
-    color: str = ""
-    """The name of a color of ``page.css``; empty for that of the chart."""
-    text: str = ""
-    """Its value in words; empty for µs."""
-
-
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
     """A bar as it is drawn: its name, its marks and what they say."""
 
     word: str
@@ -69,22 +43,35 @@ class _Row:
     whisker: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True)
-class _Mark:
-    left: float
-    width: float
-    color: str
-    says: str
+def drawn(chart: Chart, href: Callable[[Bar], str] = lambda _: "") -> Html:
+    """Return a chart: bars of parts, or bars of µs from 0, each with its value and a whisker over its interval.
+
+    Args:
+        chart: what is drawn; nothing where it has no bars.
+        href: where a bar leads; empty for nowhere.
+    """
+    if chart.stacks or not chart.bars:
+        return stacked(chart.title, chart.stacks, chart.text) if chart.stacks else NOTHING
+    longest = max(max((bar.value, *(bar.interval or ()))) for bar in chart.bars) or 1.0
+    rows = []
+    for bar in chart.bars:
+        shown = bar.text or time_text(bar.value)
+        text, whisker = shown, None
+        if bar.interval is not None:
+            low, high = (max(end, 0.0) for end in bar.interval)
+            whisker = (_WIDE * low / longest, _WIDE * high / longest)
+            text += f", likely {time_text(low)} to {time_text(high)}"
+        mark = _Mark(0.0, _WIDE * max(bar.value, 0.0) / longest, bar.color or chart.color, text)
+        rows.append(_Row(bar.word, [mark], shown, href(bar), whisker))
+    return _figure(chart.title, [_rows(rows)])
 
 
-def stacked(
-    rows: Sequence[tuple[str, Sequence[Part]]], *, title: str, text: Callable[[float], str] = time_text
-) -> Html:
+def stacked(title: str, rows: Sequence[tuple[str, Sequence[Part]]], text: Callable[[float], str] = time_text) -> Html:
     """Return bars of parts, all on one scale, with a legend.
 
     Args:
-        rows: what each bar is of, and its parts from left to right.
         title: what the chart shows.
+        rows: what each bar is of, and its parts from left to right.
         text: a value in words; by default, values are µs.
     """
     longest = max((sum(part.value for part in parts) for _, parts in rows), default=0.0) or 1.0
@@ -92,8 +79,7 @@ def stacked(
     for word, parts in rows:
         marks, x, whole = [], 0.0, sum(part.value for part in parts)
         for part in parts:
-            width = _WIDE * part.value / longest
-            share = 100 * part.value / (whole or 1.0)
+            width, share = _WIDE * part.value / longest, 100 * part.value / (whole or 1.0)
             if part.value > 0:
                 marks.append(_Mark(x, width, part.color, f"{part.word} {text(part.value)} ({share:.1f} %)"))
             x += width
@@ -101,40 +87,12 @@ def stacked(
     return _figure(title, [_legend([part for _, parts in rows for part in parts]), _rows(drawn)])
 
 
-def bars(rows: Sequence[Bar], *, title: str, color: str = "computation") -> Html:
-    """Return bars of µs from 0, each with its value and a whisker from its least to its largest value.
+def waterfall(title: str, before: float, steps: Sequence[tuple[str, float]], after: float) -> Html:
+    """Return bars from a time before to a time after, µs, each beginning where the one above it ends.
 
-    Args:
-        rows: what each bar is of, and how long it is.
-        title: what the chart shows.
-        color: the name of a color of ``page.css``.
+    The steps are what each change is and by how much it is longer, µs; they sum to the difference.
     """
-    longest = max((max((bar.value, *(bar.interval or ()))) for bar in rows), default=0.0) or 1.0
-    drawn = []
-    for bar in rows:
-        shown = bar.text or time_text(bar.value)
-        text, whisker = shown, None
-        if bar.interval is not None:
-            low, high = (max(end, 0.0) for end in bar.interval)
-            whisker = (_WIDE * low / longest, _WIDE * high / longest)
-            text += f", likely {time_text(low)} to {time_text(high)}"
-        mark = _Mark(0.0, _WIDE * max(bar.value, 0.0) / longest, bar.color or color, text)
-        drawn.append(_Row(bar.word, [mark], shown, bar.href, whisker))
-    return _figure(title, [_rows(drawn)])
-
-
-def waterfall(before: float, steps: Sequence[tuple[str, float]], after: float, *, title: str) -> Html:
-    """Return bars from a time before to a time after, each beginning where the one above it ends.
-
-    Args:
-        before: µs.
-        steps: what each change is and by how much it is longer, µs; they sum to the difference.
-        after: µs.
-        title: what the chart shows.
-    """
-    moments = [before]
-    for _, change in steps:
-        moments.append(moments[-1] + change)
+    moments = [*accumulate((change for _, change in steps), initial=before)]
     longest = max(*moments, after, 1e-9)
     least = min(*moments, after)
     base = least - (longest - least) if 0 < longest - least < _SMALL * longest else 0.0
@@ -164,20 +122,14 @@ def change_text(us: float) -> str:
     return f"{sign}{text}" if set(text) & set("123456789") else text
 
 
-def curve(points: Sequence[tuple[float, float]], *, title: str, top: str) -> Html:
-    """Return a curve that holds each value until the next one.
-
-    Args:
-        points: (µs, value).
-        title: what it shows.
-        top: the largest value in words.
-    """
+def curve(title: str, points: Sequence[tuple[float, float]], top: str) -> Html:
+    """Return a curve of (µs, value) that holds each value until the next one; `top` is the largest value in words."""
     if not points:
         return NOTHING
     first, last = points[0][0], points[-1][0]
     most = max(value for _, value in points) or 1.0
     x = [_WIDE * (moment - first) / ((last - first) or 1.0) for moment, _ in points]
-    y = [2 + (_CURVE - 4) * (1 - value / most) for _, value in points]
+    y = [2 + 156 * (1 - value / most) for _, value in points]  # of 160 pixels
     path = f"M{x[0]:.1f} {y[0]:.1f}" + "".join(
         f"H{here:.1f}V{there:.1f}" for here, there in zip(x[1:], y[1:], strict=True)
     )
@@ -185,7 +137,7 @@ def curve(points: Sequence[tuple[float, float]], *, title: str, top: str) -> Htm
     plane = element(
         "div",
         element("div", element("span", top), element("span", "0"), class_="up"),
-        _svg([element("path", d=path)], _CURVE, says, "plot"),
+        _svg([element("path", d=path)], 160, says, "plot"),
         element("div", element("span", time_text(first)), element("span", time_text(last)), class_="along"),
         class_="plane",
     )
@@ -217,21 +169,21 @@ def _row(row: _Row) -> Html:
 
 def _picture(rows: Sequence[_Row]) -> Html:
     """Return many bars as one picture, with a name at some of them."""
-    step = max(1.0, _HEIGHT / len(rows))
-    every = int(_LABEL_PIXELS / step) + 1
+    step = max(1.0, 620 / len(rows))  # a screen
+    every = int(16 / step) + 1  # lines of small letters
     height = step * len(rows)
-    room = int(_LETTER_PIXELS * max(len(shortened(row.word, _LETTERS)) for row in rows)) + 8
+    words = [shortened(row.word, _LETTERS) for row in rows]
+    room = int(6.5 * max(map(len, words))) + 8  # wider than letters of system fonts
     names = [
-        element("text", shortened(row.word, _LETTERS), x=room - 4, y=f"{max((at + 0.5) * step + 4, 9):.1f}",
-                text_anchor="end")
-        for at, row in enumerate(rows)
+        element("text", word, x=room - 4, y=f"{max((at + 0.5) * step + 4, 9):.1f}", text_anchor="end")
+        for at, word in enumerate(words)
         if at % every == 0 and (at + 0.5) * step + 4 < height
     ]  # fmt: skip
     thick = step - 1 if step >= 3 else step
     marks = [_rect(mark, row.word, at * step, thick) for at, row in enumerate(rows) for mark in row.marks]
-    words = element("svg", join(names), width=room, height=f"{height:.0f}", aria_hidden="true")
+    beside = element("svg", join(names), width=room, height=f"{height:.0f}", aria_hidden="true")
     says = f"{len(rows)} bars, from {rows[0].word} ({rows[0].value}) to {rows[-1].word} ({rows[-1].value})"
-    return element("div", words, _svg(marks, height, says, "bar"), class_="many")
+    return element("div", beside, _svg(marks, height, says, "bar"), class_="many")
 
 
 def _legend(parts: Sequence[Part]) -> Html:

@@ -11,13 +11,13 @@ import pandas as pd
 from htagraph.analyses.differences import Diff
 from htagraph.analyses.differences.diff import ADDED_PATHS, REMOVED_PATHS
 from htagraph.core.naming import short_name
+from htagraph.findings.evidence import Bar, Chart
 from htagraph.findings.phrases import CATEGORY_WORDS, command_line, time_text
 from htagraph.findings.verbs.diff import diff_sentences
-from htagraph.output.html.charts import Bar, bars, change_text, waterfall
-from htagraph.output.html.definitions import definition
+from htagraph.output.html.charts import change_text, drawn, waterfall
 from htagraph.output.html.page import NOTHING, Section, element, page
 from htagraph.output.html.sections import files_table, timeline_section
-from htagraph.output.html.tables import table_of
+from htagraph.output.html.tables import definition, table_of
 from htagraph.output.html.timeline import timeline_of
 from htagraph.output.reports.two_jobs import marked
 from htagraph.queries.inputs import inputs_of, issues_of
@@ -69,7 +69,7 @@ def steps_of_change(diff: Diff) -> list[tuple[str, float]]:
 def _findings(diff: Diff, inputs: Sequence[str]) -> Section:
     first, *others = diff_sentences(diff)
     title = f"Time per {diff.unit}, by what the critical path is spent on"
-    chart = waterfall(diff.before_us, steps_of_change(diff), diff.after_us, title=title)
+    chart = waterfall(title, diff.before_us, steps_of_change(diff), diff.after_us)
     causes = diff.causes(1)["name"].tolist()
     link = _link(diff, causes[0]) if causes else ""
     look = element("a", f"In the timeline: {causes[0]}", href=link) if link else ""
@@ -87,16 +87,17 @@ def _causes(diff: Diff) -> Section:
     columns = ["name", "kind", "before_us", "after_us", "change_us", "effect_us"]
     links = [_link(diff, name) for name in causes["name"].tolist()]
     effects = [
-        Bar(name, abs(us), href=link, color="more" if us > 0 else "less", text=change_text(us))
-        for name, us, link in zip(shown["name"], shown["effect_us"], links, strict=True)
+        Bar(name, abs(us), color="more" if us > 0 else "less", text=change_text(us))
+        for name, us in zip(shown["name"], shown["effect_us"], strict=True)
     ]
     title = f"Effect on the time of the {diff.unit}, each replayed alone: red is longer, green is shorter"
-    chart = bars(effects, title=title) if effects else NOTHING
+    link_of = dict(zip(shown["name"], links, strict=True))
+    chart = drawn(Chart(title, effects), lambda bar: link_of[bar.word])
     caption = (
         f"Own time per rank and {diff.unit}, or with all inside of calls that only one job has, and its effect on the "
         f"time of the {diff.unit}, each replayed alone"
     )
-    table = table_of(shown[columns], caption=caption, link=links.__getitem__ if any(links) else None)
+    table = table_of(shown[columns], caption=caption, links=links if any(links) else ())
     return Section(
         "causes", "Causes", element("div", chart, table or element("p", "Nothing changed."), definition(Diff.causes))
     )

@@ -1,24 +1,54 @@
-"""The findings: each conclusion in words, with what proves it and what to try."""
+"""The findings: each conclusion in words, with what proves it and what to try; and what all sections share."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from htagraph.findings.claim import Claim
-from htagraph.findings.evidence import Chart, Evidence, Place, Rows
+from htagraph.findings.evidence import Evidence, Place
 from htagraph.findings.finding import Finding
 from htagraph.findings.gain import GAIN, half_sentence
 from htagraph.findings.phrases import command_line
+from htagraph.findings.results import Results
 from htagraph.findings.verdict import stated
-from htagraph.output.html.charts import Bar, Part, bars, stacked
-from htagraph.output.html.definitions import definition
-from htagraph.output.html.page import NOTHING, Html, Section, element
-from htagraph.output.html.results import PageResults
-from htagraph.output.html.tables import table_of
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.html.charts import drawn
+from htagraph.output.html.page import Html, Section, element
+from htagraph.output.html.tables import definition, table_of
+from htagraph.output.summary import Summary, summary_of
 
-__all__ = ["drawn", "evidence_of", "findings_section"]
+__all__ = ["PageResults", "evidence_of", "findings_section"]
+
+
+class PageResults(Results):
+    """The results that a report shows, each computed once.
+
+    Args:
+        graph: the job.
+        words: the words of a command line that read the same.
+        key: the id of the timeline that links lead to.
+    """
+
+    def __init__(self, graph: DependencyGraph, words: Sequence[str], key: str = "job") -> None:
+        super().__init__(graph)
+        self.words, self.key = words, key
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The summary of the job."""
+        return summary_of(self)
+
+    def address(self, place: Place | None) -> str:
+        """Return the address of a place in the timeline; empty for nowhere in particular."""
+        if place is None:
+            return ""
+        is_stretch = place.start_us is not None
+        stretch = f"&from={round(1000 * place.start_us)}&to={round(1000 * place.end_us)}" if is_stretch else ""
+        selected = f"&event={place.activity}" if place.activity >= 0 or not is_stretch else ""
+        return f"#on={self.key}{stretch}{selected}"
 
 
 def findings_section(results: PageResults) -> Section:
@@ -35,19 +65,13 @@ def evidence_of(results: PageResults, finding: Finding, claims: Sequence[Claim])
     return replace(evidence, place=place, look=look)
 
 
-def drawn(chart: Chart, results: PageResults | None = None) -> Html:
-    """Return a chart as markup; without results, no bar leads to the timeline."""
-    if chart.stacks:
-        stacks = [(word, [Part(*part) for part in parts]) for word, parts in chart.stacks]
-        return stacked(stacks, title=chart.title, text=chart.text)
-    rows = [Bar(bar.word, bar.value, bar.interval, results.address(bar.place) if results else "") for bar in chart.bars]
-    return bars(rows, title=chart.title, color=chart.color) if rows else NOTHING
-
-
 def _shown(results: PageResults, finding: Finding, claims: Sequence[Claim]) -> Html:
     """Return a finding: its sentence, what proves it, what makes it uncertain and what to try."""
     evidence = evidence_of(results, finding, claims)
-    chart, table = drawn(evidence.chart, results), _table(results, evidence.rows)
+    rows = evidence.rows
+    chart = drawn(evidence.chart, lambda bar: results.address(bar.place))
+    links = [results.address(place) for place in rows.places]
+    table = table_of(rows.frame, caption=rows.caption, headings=rows.headings, links=links)
     notes = [element("p", note) for note in evidence.notes]
     table = element("div", table, *notes) if notes else table
     parts: list[Html] = [element("p", finding.long(*claims))]
@@ -56,19 +80,13 @@ def _shown(results: PageResults, finding: Finding, claims: Sequence[Claim]) -> H
     rests = " and ".join(sorted({each.value for claim in claims for each in claim.rests_on}))
     if rests and not finding.is_caution:
         parts += [element("p", "Uncertain, because it rests on ", rests, ".", class_="note")]
-    links = list(_links(results, evidence))
-    parts += [element("p", *links, class_="try")] if links else []
+    tries = list(_tries(results, evidence))
+    parts += [element("p", *tries, class_="try")] if tries else []
     parts += [definition(evidence.meaning)] if evidence.meaning else []
     return element("div", *parts, class_=f"finding{' doubt' if finding.is_caution else ''}")
 
 
-def _table(results: PageResults, rows: Rows) -> Html:
-    links = [results.address(place) for place in rows.places]
-    link = links.__getitem__ if links else None
-    return table_of(rows.frame, caption=rows.caption, headings=rows.headings, link=link)
-
-
-def _links(results: PageResults, evidence: Evidence) -> Iterator[Html]:
+def _tries(results: PageResults, evidence: Evidence) -> Iterator[Html]:
     """Yield what to try, the slider that has it too, and where it is in the timeline."""
     if evidence.command:
         verb, *options = evidence.command

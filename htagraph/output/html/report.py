@@ -9,9 +9,8 @@ from htagraph.analyses.differences import Diff
 from htagraph.findings.phrases import plural, time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.comparison import comparison_bytes
-from htagraph.output.html.findings import findings_section
+from htagraph.output.html.findings import PageResults, findings_section
 from htagraph.output.html.page import Section, element, page
-from htagraph.output.html.results import PageResults
 from htagraph.output.html.sections import (
     breakdown_section,
     collective_section,

@@ -17,13 +17,12 @@ from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.naming import collective_op, short_name
 from htagraph.findings.device_idle import idle_chart
+from htagraph.findings.evidence import Part, Place
 from htagraph.findings.phrases import plural, size_text, time_text
-from htagraph.output.html.charts import Part, curve, stacked
-from htagraph.output.html.definitions import definition
-from htagraph.output.html.findings import drawn
+from htagraph.output.html.charts import curve, drawn, stacked
+from htagraph.output.html.findings import PageResults
 from htagraph.output.html.page import Html, Section, element, join, json_bytes
-from htagraph.output.html.results import PageResults
-from htagraph.output.html.tables import table_of
+from htagraph.output.html.tables import definition, table_of
 from htagraph.output.html.timeline import Timeline
 from htagraph.output.report import wording_of
 from htagraph.output.summary import Summary
@@ -151,7 +150,7 @@ def _time_by_rank(temporal: pd.DataFrame) -> Html:
         )
         for row in temporal.to_dict("records")
     ]
-    return stacked(rows, title="Time of each rank by what it was spent on")
+    return stacked("Time of each rank by what it was spent on", rows)
 
 
 def _folded(frame: pd.DataFrame) -> Html:
@@ -184,7 +183,7 @@ def collective_section(results: PageResults) -> Section | None:
     late = ranks[["rank", "blamed_us", "share_percent", "waits_us", "late_count", "own_step_us", "slow", "cause"]]
     headings = {"blamed_us": "others wait for it_us", "waits_us": "it waits_us", "late_count": "came last"}
     body = element(
-        "div", stacked(rows, title="Time in collectives by rank"), table_of(_by_operation(parts)),
+        "div", stacked("Time in collectives by rank", rows), table_of(_by_operation(parts)),
         definition(collectives),
         *_titled("Which rank the others wait for", table_of(late, headings=headings), definition(stragglers)),
     )  # fmt: skip
@@ -217,14 +216,14 @@ def memory_section(results: PageResults) -> Section | None:
         )
         points = list(zip(highest["time_us"], highest["allocated_bytes"], strict=True))
         title = f"Memory in use, rank {rank}, {device}"
-        parts.append(curve(points, title=title, top=size_text(float(highest["allocated_bytes"].max()))))
+        parts.append(curve(title, points, size_text(float(highest["allocated_bytes"].max()))))
     rows = [
         f"Rank {row['rank']}, {row['device']}: at most {size_text(row['peak_bytes'])} in use, in "
         f"{short_name(row['name'])}."
         for row in most.head(_ROWS).to_dict("records")
     ]
-    links = [results.at(each) if each >= 0 else "#memory" for each in most["activity"].tolist()]
-    table = table_of(most.drop(columns="activity"), link=links.__getitem__)
+    links = [results.address(Place(each)) if each >= 0 else "#memory" for each in most["activity"].tolist()]
+    table = table_of(most.drop(columns="activity"), links=links)
     return Section(
         "memory", "Memory", element("div", *(element("p", row) for row in rows), *parts, table, definition(peaks))
     )

@@ -1,27 +1,30 @@
-"""Tables of results as HTML: the headings and cells of the command line, with whole names on hover."""
+"""Tables of results as HTML, with the cells of the command line, and what their numbers mean."""
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
 from htagraph.output.columns import columns_of, cut_all
-from htagraph.output.html.page import Html, element
+from htagraph.output.html.page import NOTHING, Html, element, join
 from htagraph.output.report import Wording
 
-__all__ = ["table_of"]
+__all__ = ["definition", "table_of"]
 
-_LETTERS = 90
-"""Letters of a name in a table; whole on hover. Chosen: most kernels without their template arguments. Doubled, tables
-of kernels are twice as high."""
-_LONG = 16
-"""Letters from which a column of texts keeps room for long ones. Chosen: kinds and ranks are shorter, names are not.
-Doubled, names of kernels are cut into lines of a few letters on narrow screens."""
 _SENTENCES = ("detail",)
 """Columns of sentences, which are shown whole."""
-_HOVER = 2000
-"""Letters of a name on hover; chosen: a screen of them. Doubled, pages of very long names are larger."""
+_LEFT_OUT = ("Args:", "Raises:", "Example:", "Source:")
+"""Sections of a docstring that do not say what a number means."""
+_HEADING = re.compile(r"^[A-Z]\w+:")
+_MARK = re.compile(r"``?([^`]+)``?")
+_TYPE = re.compile(r"(?<=\()(?:int64|float64|str|bool)\b[:;,]? ?")
+"""What pandas calls the values of a column, which says nothing about what they mean."""
+_CALL = re.compile(r"^\w+\(\): ")
+_ITEM = re.compile(r"\n(?=- )")
 
 
 def table_of(
@@ -29,7 +32,7 @@ def table_of(
     *,
     caption: str = "",
     headings: Mapping[str, str] | None = None,
-    link: Callable[[int], str] | None = None,
+    links: Sequence[str] = (),
 ) -> Html:
     """Return a table; empty where it has no rows.
 
@@ -37,38 +40,68 @@ def table_of(
         frame: a result, with units in the names of its columns.
         caption: what it shows.
         headings: by column, where its name does not say enough.
-        link: the address of a row by its place, shown in a last column; empty for none.
+        links: the address of each row, shown in a last column; empty for none.
 
     Example:
         >>> str(table_of(pd.DataFrame({"total_us": [1500.0]})))[-56:]
         '<td class="number">1,500</td></tr></tbody></table></div>'
     """
     if not len(frame):
-        return Html("")
-    columns = columns_of(frame, Wording(headings=headings or {}))
-    kinds = ["number" if column.is_number else _kind_of_texts(column.cells) for column in columns]
-    head = [
-        element("th", column.heading, class_=kind, scope="col") for column, kind in zip(columns, kinds, strict=True)
-    ]
-    texts = [each.cells if each.name in _SENTENCES else cut_all(each.cells, _LETTERS) for each in columns]
-    rows = []
-    for place in range(len(frame)):
-        cells = [_cell(texts[at][place], str(frame.iloc[place, at]), kind) for at, kind in enumerate(kinds)]
-        if link is not None:
-            address = link(place)
-            cells.append(element("td", element("a", "show", href=address) if address else "", class_="show"))
-        rows.append(element("tr", *cells))
-    if link is not None:
+        return NOTHING
+    head, cells = [], []
+    for at, column in enumerate(columns_of(frame, Wording(headings=headings or {}))):
+        # long texts keep room, so that they are not cut into lines of a few letters on narrow screens
+        kind = "number" if column.is_number else "text long" if max(map(len, column.cells)) > 16 else "text"
+        texts = column.cells if column.name in _SENTENCES else cut_all(column.cells, 90)  # most kernels are whole
+        head.append(element("th", column.heading, class_=kind, scope="col"))
+        cells.append([_cell(text, str(value), kind) for text, value in zip(texts, frame.iloc[:, at], strict=True)])
+    if links:
         head.append(element("th", "timeline", class_="show", scope="col"))
-    title = element("caption", caption) if caption else Html("")
+        shown = [element("a", "show", href=link) if link else "" for link in links]
+        cells.append([element("td", each, class_="show") for each in shown])
+    rows = [element("tr", *row) for row in zip(*cells, strict=True)]
+    title = element("caption", caption) if caption else NOTHING
     table = element("table", title, element("thead", element("tr", *head)), element("tbody", *rows))
     return element("div", table, class_="wide")
 
 
-def _kind_of_texts(cells: Sequence[str]) -> str:
-    return "text long" if max(map(len, cells)) > _LONG else "text"
-
-
 def _cell(shown: str, value: str, kind: str) -> Html:
-    title = value[:_HOVER] if kind != "number" and shown != value else None
+    """Return a cell, with its whole text on hover, of which a screen is enough."""
+    title = value[:2000] if kind != "number" and shown != value else None
     return element("td", shown, class_=kind, title=title)
+
+
+def definition(of: Callable[..., Any] | type | property) -> Html:
+    """Return the definition of a result, to be unfolded: what its docstring says, without how to call it.
+
+    Args:
+        of: the function that computes it, its class, or the property that it is.
+
+    Example:
+        >>> from htagraph.analyses.overlap import overlap
+        >>> definition(overlap).startswith("<details><summary>What these numbers mean</summary><p>The share ")
+        True
+    """
+    text = inspect.getdoc(of)
+    if not text:  # docstrings were stripped
+        return NOTHING
+    blocks: list[str] = []
+    shown = True
+    for block in text.split("\n\n"):
+        if _HEADING.match(block):
+            shown = not block.startswith(_LEFT_OUT)
+        if shown:
+            blocks += map(_plain, _ITEM.split(block))
+    blocks[0] = _capitalized(blocks[0].removeprefix("Return "))
+    title = element("summary", "What these numbers mean")
+    return element("details", title, join(element("p", block) for block in blocks))
+
+
+def _plain(block: str) -> str:
+    """Return a part of a docstring on one line, without marks of code, types of columns and how Python calls it."""
+    words = _TYPE.sub("", _MARK.sub(r"\1", " ".join(block.split()))).replace(" ()", "")
+    return _capitalized(_CALL.sub("", words.removeprefix("Returns: ")))
+
+
+def _capitalized(words: str) -> str:
+    return words[:1].upper() + words[1:]

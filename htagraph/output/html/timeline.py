@@ -4,34 +4,26 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.compiled import njit
 from htagraph.core.errors import printable
 from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import short_name
 from htagraph.findings.phrases import plural, shortened, time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.page import json_bytes
+from htagraph.output.lanes import rows_below
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
-__all__ = ["MOST_SLICES", "Packed", "Timeline", "differences", "kept_slices", "packed", "timeline_of"]
+__all__ = ["MAX_LETTERS", "MOST_SLICES", "Timeline", "differences", "kept_slices", "packed", "timeline_of"]
 
 MAX_LETTERS = 1000
 """Letters of a name; longer ones are cut in the middle, which the page says. Chosen: several lines of a tooltip.
 Doubled, names that programs make (of shapes, or of generated kernels) weigh twice as much."""
-LEAST_LETTERS = 40
-"""Letters that a name keeps at least; chosen: names stay apart. Doubled, pages of a million names are larger."""
-_LETTERS_OF_ALL = 30_000_000
-"""Letters of all names together, beyond which each may have fewer. Chosen: some MB when packed, which a browser keeps.
-Doubled, a job in which every event has a long name of its own makes a page of twice the size."""
-_SHOWN_LETTERS = 120
-"""Letters of a name in a slice; chosen: as wide as slices are. Doubled, pages are some kilobytes larger."""
 _ARGUMENTS = (
     "collective_name", "pg_desc", "pg_name", "dtype", "in_msg_nelems", "out_msg_nelems", "group_size", "seq", "bytes",
     "graph_id", "input_dims",
@@ -43,15 +35,9 @@ MOST_SLICES = 2_000_000
 """Slices of one page. Source: measured, a slice takes 4 to 8 bytes of the page, its part of the critical path included,
 so that pages stay below 16 MB; a frame takes as long as of fewer. Doubled, pages of 5 million events are 16 to 32 MB,
 and browsers need 300 MB for them."""
-_LEVEL = 9
-"""Of gzip. Measured on 75,000 slices: 6 % smaller than level 6, in three times its time, which is still a small part of
-making a report. It cannot be doubled."""
-_GZIP = 31
-"""The window bits by which zlib writes a header of gzip, with no time and no name in it: equal data, equal bytes."""
 
 
-@dataclass(frozen=True)
-class Timeline:
+class Timeline(NamedTuple):
     """The slices of a job as the page needs them."""
 
     header: dict[str, Any]
@@ -64,28 +50,27 @@ class Timeline:
     """What is not shown, in sentences; empty where everything is."""
 
 
-@dataclass(frozen=True)
-class _Order:
-    """Which slices are shown, and in which order."""
+class _Order(NamedTuple):
+    """Which slices are shown: by lane, depth and start."""
 
-    rows: npt.NDArray[np.int64]
-    """Activities by lane, depth and start."""
-    start: npt.NDArray[np.int64]
+    rows: Array
+    """Activities."""
+    start: Array
     """ns since the job's start."""
-    duration: npt.NDArray[np.int64]
-    lane: npt.NDArray[np.int64]
+    duration: Array
+    lane: Array
     """The place of the lane on the page."""
-    depth: npt.NDArray[np.int64]
-    shown_lanes: npt.NDArray[np.int64]
+    depth: Array
+    shown_lanes: Array
     """Lanes from top to bottom."""
 
 
-def timeline_of(path: CriticalPath, *, most: int | None = None) -> Timeline:
+def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> Timeline:
     """Return the timeline of a job with its critical path.
 
     Args:
         path: the critical path; its graph is the job.
-        most: how many slices at most; the default is that of `kept_slices`.
+        most: how many slices at most, as of `kept_slices`.
 
     Example:
         >>> import htagraph as hg
@@ -94,19 +79,21 @@ def timeline_of(path: CriticalPath, *, most: int | None = None) -> Timeline:
         (9508, [])
     """
     graph = path.graph
-    kept, left_out = kept_slices(path) if most is None else kept_slices(path, most)
+    kept, left_out = kept_slices(path, most)
     order = _ordered(graph, kept)
     names, number = _names(graph, order.rows)
     slice_of = np.full(len(graph.activities) + 1, -1, np.int64)
     slice_of[order.rows] = np.arange(len(order.rows))
     arguments, values, texts = _arguments(graph, slice_of)
-    columns = {**_slices(graph, order, number), **_path(path, slice_of), **_collectives(graph, slice_of), **values}
-    room = min(MAX_LETTERS, max(LEAST_LETTERS, _LETTERS_OF_ALL // max(len(names), 1)))
-    whole = packed(columns, {"names": json_bytes([shortened(name, room) for name in names])})
+    collectives, members = _collectives(graph, slice_of)
+    columns = {**_slices(graph, order, number), **_path(path, slice_of), **members, **values}
+    # all names together have some MB when packed, but each keeps enough letters to differ from others
+    room = min(MAX_LETTERS, max(40, 30_000_000 // max(len(names), 1)))
+    listed, data = packed(columns, {"names": json_bytes([shortened(name, room) for name in names])})
     cut = sum(len(name) > room for name in names)
     left_out += [f"{plural(cut, 'name')} of more than {room:,} letters: shown without their middle."] if cut else []
     header = {
-        "columns": whole.columns,
+        "columns": listed,
         "shortNames": _short_names(names),
         "lanes": _lanes(graph, order),
         "kinds": [kind.label for kind in ActivityKind],
@@ -114,12 +101,12 @@ def timeline_of(path: CriticalPath, *, most: int | None = None) -> Timeline:
         "edges": [kind.label for kind in EdgeKind],
         "arguments": arguments,
         "textArguments": texts,
-        "collectives": _collective_words(graph),
+        "collectives": collectives,
         "whole": int(graph.time.max()) - graph.origin_ns if graph.vertex_count else 0,
         "pathStart": path.window[0] - graph.origin_ns,
         "step": int(ActivityKind.STEP),
     }
-    return Timeline(header, whole.data, len(order.rows), left_out)
+    return Timeline(header, data, len(order.rows), left_out)
 
 
 def _ordered(graph: DependencyGraph, kept: Array) -> _Order:
@@ -131,29 +118,9 @@ def _ordered(graph: DependencyGraph, kept: Array) -> _Order:
     place = np.full(len(graph.lanes) + 1, -1, np.int64)
     place[shown] = np.arange(len(shown))
     lane = place[lane]
-    by_start = np.lexsort((start - end, start, lane))
-    depth = np.zeros(len(rows), np.int64)
-    if len(rows):
-        _assign_depths(by_start, np.stack((lane, start, end)), depth)
+    depth = rows_below(lane, start, end - start)
     order = np.lexsort((start, depth, lane))
     return _Order(rows[order], start[order], (end - start)[order], lane[order], depth[order], shown)
-
-
-@njit(cache=True, nogil=True)
-def _assign_depths(order: Array, columns: Array, depth: Array) -> None:
-    """Put each slice, in order of (lane, start, longer first), below all that are under way on its lane."""
-    lane, start, end = columns
-    under_way = np.empty(len(order), np.int64)
-    count = 0
-    for at in range(len(order)):
-        row = order[at]
-        if at and lane[row] != lane[order[at - 1]]:
-            count = 0
-        while count and end[under_way[count - 1]] <= start[row]:
-            count -= 1
-        depth[row] = count
-        under_way[count] = row
-        count += 1
 
 
 def _lanes_in_order(graph: DependencyGraph, lane: Array) -> npt.NDArray[np.int64]:
@@ -188,9 +155,9 @@ def _names(graph: DependencyGraph, rows: Array) -> tuple[list[str], Array]:
 
 
 def _short_names(names: Sequence[str]) -> dict[int, str]:
-    """Return, for names that are long to read, what is written into slices."""
+    """Return, for names that are long to read, what is written into slices, which are at most so wide."""
     shorts = {number: short_name(name) for number, name in enumerate(names)}
-    return {number: shortened(short, _SHOWN_LETTERS) for number, short in shorts.items() if short != names[number]}
+    return {number: shortened(short, 120) for number, short in shorts.items() if short != names[number]}
 
 
 def _slices(graph: DependencyGraph, order: _Order, number: Array) -> dict[str, Array]:
@@ -228,21 +195,15 @@ def _path(path: CriticalPath, slice_of: Array) -> dict[str, Array]:
     }
 
 
-def _collectives(graph: DependencyGraph, slice_of: Array) -> dict[str, Array]:
-    """Return the members of collectives of several ranks, as slices."""
-    if graph.matches is None:
-        return {"memberSlice": np.zeros(0, np.int64), "memberOf": np.zeros(0, np.int64)}
-    return {
-        "memberSlice": differences(slice_of[graph.matches.activity]),
-        "memberOf": differences(graph.matches.collective),
-    }
-
-
-def _collective_words(graph: DependencyGraph) -> list[str]:
-    """Return what each collective is: operation and group."""
-    if graph.matches is None:
-        return []
-    return [printable(f"{op} · {group}") for op, group in zip(graph.matches.op, graph.matches.group, strict=True)]
+def _collectives(graph: DependencyGraph, slice_of: Array) -> tuple[list[str], dict[str, Array]]:
+    """Return what each collective of several ranks is (operation and group), and the slices that are its members."""
+    matches, none = graph.matches, np.zeros(0, np.int64)
+    if matches is None:
+        return [], {"memberSlice": none, "memberOf": none}
+    words = [printable(f"{op} · {group}") for op, group in zip(matches.op, matches.group, strict=True)]
+    return words, {
+        "memberSlice": differences(slice_of[matches.activity]), "memberOf": differences(matches.collective),
+    }  # fmt: skip
 
 
 def _arguments(graph: DependencyGraph, slice_of: Array) -> tuple[list[str], dict[str, Array], dict[str, list[str]]]:
@@ -309,27 +270,20 @@ def _left_out(what: str, duration: Array) -> str:
     )
 
 
-class Packed:
-    """Columns of integers and texts as one gzipped piece, and the list of where each lies in it."""
+def packed(
+    columns: Mapping[str, Array], texts: Mapping[str, bytes] | None = None
+) -> tuple[list[dict[str, Any]], bytes]:
+    """Return columns of integers and texts as one gzipped piece, and what lies in it, one after the other.
 
-    def __init__(self, columns: list[dict[str, Any]], data: bytes) -> None:
-        self.columns = columns
-        """Of each: ``name``, ``count`` (values; of a text, bytes), ``planes`` (bytes per value; 0 for a text) and
-        ``signed``; they lie one after the other."""
-        self.data = data
-
-
-def packed(columns: Mapping[str, Array], texts: Mapping[str, bytes] | None = None) -> Packed:
-    """Return columns of integers, each as planes of bytes, the lowest first.
-
-    Where a column has negative values, n is written as 2n and -n as 2n - 1.
+    A column is listed with its ``name``, ``count`` (values; of a text, bytes), ``planes`` (bytes per value, the lowest
+    first; 0 for a text) and ``signed``: then, n is written as 2n and -n as 2n - 1.
 
     Args:
         columns: integers of at most 2^53, by name.
         texts: whole texts, by name.
 
     Example:
-        >>> packed({"a": np.array([1, -1, 300])}).columns
+        >>> packed({"a": np.array([1, -1, 300])})[0]
         [{'name': 'a', 'count': 3, 'planes': 2, 'signed': True}]
     """
     listed: list[dict[str, Any]] = []
@@ -344,8 +298,9 @@ def packed(columns: Mapping[str, Array], texts: Mapping[str, bytes] | None = Non
     for name, data in (texts or {}).items():
         listed.append({"name": name, "count": len(data), "planes": 0, "signed": False})
         pieces.append(data)
-    press = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
-    return Packed(listed, press.compress(b"".join(pieces)) + press.flush())
+    # level 9 is 6 % smaller than 6; the window makes a header of gzip without time and name: equal data, equal bytes
+    press = zlib.compressobj(9, zlib.DEFLATED, 31)
+    return listed, press.compress(b"".join(pieces)) + press.flush()
 
 
 def differences(values: Array) -> npt.NDArray[np.int64]:

@@ -2,52 +2,45 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["FIGURES", "figure_of"]
+__all__ = ["FIGURES", "figure_function", "figure_of"]
 
-_TOPICS: Mapping[str, tuple[str, ...]] = {
-    "breakdowns": ("temporal_breakdown", "overlap", "idle_breakdown", "collectives", "stragglers"),
-    "counters": ("queue_length", "memory_bandwidth", "memory_timeline"),
-    "kernels": (
-        "kernel_breakdown", "operator_breakdown", "module_breakdown", "kernel_owners", "kernel_distribution",
-        "roofline",
+_DRAWN: tuple[tuple[str, ...], ...] = (
+    ("temporal_breakdown", "breakdowns", "window_us computation_us exposed_communication_us idle_percent"),
+    ("overlap", "breakdowns", "communication_us hidden_us"),
+    ("idle_breakdown", "breakdowns", "rank cause idle_us"),
+    ("collectives", "breakdowns", "collective wait_us wait_or_transfer_us start_us"),
+    ("stragglers", "breakdowns", "Stragglers"),
+    ("queue_length", "counters", "queue_length time_us stream"),
+    ("memory_bandwidth", "counters", "bandwidth_gb_s time_us copy"),
+    (
+        "memory_timeline", "counters", "MemorySnapshot", "time_us allocated_bytes device",
+        "time_us total_bytes parameter_bytes",
     ),
-    "launches": ("launch_stats", "slack"),
-    "timeline": ("timeline", "critical_path"),
-    "what_if": ("what_if", "sweep", "diff", "opportunities"),
-}  # fmt: skip
-FIGURES: Mapping[str, str] = {name: topic for topic, names in _TOPICS.items() for name in names}
+    ("kernel_breakdown", "kernels", "kind name count total_us share_percent"),
+    ("operator_breakdown", "kernels"),  # its table has the columns of modules, and so has its figure
+    ("module_breakdown", "kernels", "host_self_us device_us kind name"),
+    ("kernel_owners", "kernels", "module operator device_us"),
+    ("kernel_distribution", "kernels", "relative slowest_rank"),
+    ("roofline", "kernels", "intensity tflop_s bound"),
+    ("launch_stats", "launches", "launch work_kind delay_us launch_us"),
+    ("slack", "launches", "slack_us critical kind"),
+    ("timeline", "timeline", "DependencyGraph"),
+    ("critical_path", "timeline", "CriticalPath"),
+    ("what_if", "what_if", "Outcome"),
+    ("sweep", "what_if", "factor makespan_us saved_us"),
+    ("diff", "what_if", "Diff"),
+    ("opportunities", "what_if", "what gain_us critical_us gain_percent"),
+)  # fmt: skip
+"""Figures, each with its module and with what it is drawn of: a class, or the columns that a table needs."""
+FIGURES: Mapping[str, str] = {name: module for name, module, *_ in _DRAWN}
 """The figures by name, each with the module that it is in."""
-_OF_TYPES = {
-    "CriticalPath": "critical_path", "Outcome": "what_if", "Stragglers": "stragglers", "Diff": "diff",
-    "DependencyGraph": "timeline", "MemorySnapshot": "memory_timeline",
-}  # fmt: skip
-_OF_COLUMNS: tuple[tuple[str, frozenset[str]], ...] = (
-    ("temporal_breakdown", frozenset({"window_us", "computation_us", "exposed_communication_us", "idle_percent"})),
-    ("overlap", frozenset({"communication_us", "hidden_us"})),
-    ("idle_breakdown", frozenset({"rank", "cause", "idle_us"})),
-    ("kernel_distribution", frozenset({"relative", "slowest_rank"})),
-    ("kernel_owners", frozenset({"module", "operator", "device_us"})),
-    ("module_breakdown", frozenset({"host_self_us", "device_us", "kind", "name"})),
-    ("kernel_breakdown", frozenset({"kind", "name", "count", "total_us", "share_percent"})),
-    ("launch_stats", frozenset({"launch", "work_kind", "delay_us", "launch_us"})),
-    ("queue_length", frozenset({"queue_length", "time_us", "stream"})),
-    ("memory_bandwidth", frozenset({"bandwidth_gb_s", "time_us", "copy"})),
-    ("memory_timeline", frozenset({"time_us", "allocated_bytes", "device"})),
-    ("memory_timeline", frozenset({"time_us", "total_bytes", "parameter_bytes"})),
-    ("roofline", frozenset({"intensity", "tflop_s", "bound"})),
-    ("collectives", frozenset({"collective", "wait_us", "wait_or_transfer_us", "start_us"})),
-    ("slack", frozenset({"slack_us", "critical", "kind"})),
-    ("opportunities", frozenset({"what", "gain_us", "critical_us", "gain_percent"})),
-    ("sweep", frozenset({"factor", "makespan_us", "saved_us"})),
-)
-"""Figures of tables by the columns that they need; the first whose columns are all there is taken."""
 
 
 def figure_of(result: Any) -> Figure:  # noqa: ANN401 - any result
@@ -79,13 +72,12 @@ def figure_of(result: Any) -> Figure:  # noqa: ANN401 - any result
 
 def figure_function(name: str) -> Callable[[Any], Figure]:
     """Return the function of a figure."""
-    return getattr(importlib.import_module(f"htagraph.output.plot.{FIGURES[name]}"), name)
+    return resolve_name(f"htagraph.output.plot.{FIGURES[name]}:{name}")
 
 
 def _name_of(result: Any) -> str:  # noqa: ANN401
-    """Return the name of a result's figure; empty for none."""
-    for each in type(result).__mro__:
-        if each.__name__ in _OF_TYPES:
-            return _OF_TYPES[each.__name__]
+    """Return the name of a result's figure, the last one that it could be drawn as; empty for none."""
+    classes = {each.__name__ for each in type(result).__mro__}
     columns = frozenset(map(str, getattr(result, "columns", ())))
-    return next((name for name, needed in _OF_COLUMNS if needed <= columns), "")
+    fits = (name for name, _, *kinds in _DRAWN for kind in kinds if kind in classes or columns.issuperset(kind.split()))
+    return ["", *fits][-1]

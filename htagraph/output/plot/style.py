@@ -1,29 +1,34 @@
-"""How every figure looks: one template for light and dark pages, colours that colour-blind readers tell apart."""
+"""How every figure looks: one template for light and dark pages, colours that colour-blind readers tell apart.
+
+Traces are plotly's, as dicts; `drawn` makes a figure of them.
+"""
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import printable
 from htagraph.core.naming import short_name
-from htagraph.findings.phrases import shortened
+from htagraph.findings.phrases import shortened, time_text
 from htagraph.output.scene import COLORS, KIND_COLORS
 
 if TYPE_CHECKING:
-    from plotly.graph_objects import Bar, Figure, Heatmap, Scatter
+    import pandas as pd
+    from plotly.graph_objects import Figure
 
 __all__ = [
-    "AFTER", "BEFORE", "COLORS", "DIVERGING", "EMPTY", "GREY", "KIND_COLORS", "MAX_BARS", "NAME_LETTERS", "SEQUENTIAL",
-    "Part", "axis_labels", "category_map", "category_ticks", "color_bar", "drawn", "escaped", "heading", "hover_name",
+    "ABOVE", "AFTER", "BEFORE", "COLORS", "DIVERGING", "EMPTY", "GREY", "KIND_COLORS", "SIZES", "axis_labels",
+    "category_map", "category_ticks", "color_bar", "drawn", "escaped", "heading", "heat_map", "hover_name", "hover_of",
     "legend_of", "nothing", "one_above_the_other", "parts_by_rank", "plain", "rank_axis", "row_labels", "row_pixels",
-    "text_color", "time_map", "time_unit", "unique_labels",
+    "stacked_bars", "text_color", "time_unit", "unique_labels",
 ]  # fmt: skip
 
 GREY = "#767676"
@@ -36,44 +41,48 @@ SEQUENTIAL = "Cividis"
 """From little to much; made for all kinds of colour vision."""
 DIVERGING = [[0.0, COLORS["blue"]], [0.5, "#E8E8E8"], [1.0, COLORS["vermillion"]]]
 """From less than the others to more."""
-MAX_BARS = 32
-"""Ranks or streams that are bars. Chosen: bars of 15 pixels at a width of 700. More are a heat map; doubled, bars and
-the labels below them are too thin to read."""
-_TITLE_LETTERS = 84
-"""Letters of a line of a title, which must fit a figure 700 pixels wide. Doubled, titles are cut there."""
-_ABOUT_LETTERS = 112
-"""The same of the smaller lines below it."""
-_MAX_TITLE = 240
-"""Letters of a title. Chosen: four lines. Doubled, a title may take as much room as its figure."""
-_TITLE_PIXELS, _ABOUT_PIXELS = 20, 16
-"""Heights of a line of the title and of one below it; those of their letters, 15 and 12 pixels, and a third more."""
-_LEGEND_PIXELS = 24
-"""Height of a legend that is one line above the figure."""
-_HEIGHT = 420
-"""Pixels of a figure without rows. Chosen: a figure and its text fit on a screen. Doubled, one fills a screen."""
-_MAX_ROW, _ROWS_PIXELS = 28, 1024
-"""Pixels of a row of a heat map, and of all rows together, at most. Chosen: 1,024 streams have a pixel each, and of
-more, some share one. Doubled, one scrolls."""
+ABOVE = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
+"""A legend of one line above the figure."""
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|[nµm]?s\b|[KMG]?i?B\b|TFLOP|GB/s)")
 _UNITS = ((1e6, 1e6, "s"), (1e3, 1e3, "ms"), (0.0, 1.0, "µs"))
-_DARK_LUMINANCE = 0.35
-"""Relative luminance below which text on a colour is white. Chosen: only blue, brown and vermillion are darker than
-that. Doubled, white text stands on orange."""
-NAME_LETTERS = 60
-"""Letters of a name in a legend, in a title, or where one points at a small cell. Chosen: longer names push the figure
-aside, and fill two lines of a title. Doubled, two pies do not fit."""
-_AXIS_LETTERS = 34
-"""Letters of a name beside an axis. Chosen: a third of a figure 700 pixels wide. Doubled, they leave no room."""
-_HOVER_LETTERS = 480
-"""Letters of a name where one points. Chosen: six lines hold the name of nearly every kernel. Doubled, names of
-templates cover what they are shown beside."""
-_HOVER_LINE = 80
-"""Letters of a line of it. Doubled, it is wider than a figure."""
 _NO_LETTERS = {ord("<"): "&lt;", ord(">"): "&gt;", ord("&"): "&amp;", ord("$"): "&#36;"}
-_MAX_TICKS = 40
-"""Labels beside the rows of a picture. Chosen: rows are 22 pixels high then, and letters 12. Doubled, labels touch."""
-_MAX_RANKS = 24
-"""Labels below the ranks of a picture. Chosen: four digits each do not touch at a width of 700. Doubled, they do."""
+_CLEAR = "rgba(0,0,0,0)"
+_NO_NAME = "(no name)"
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Sizes of figures in pixels and letters, chosen so that a figure can be read at a width of 700 pixels."""
+
+    bars: int = 32
+    """Ranks or streams that are bars of 15 pixels; more are a heat map."""
+    height: int = 420
+    """Pixels of a figure without rows, which fits on a screen with its text."""
+    row: int = 28
+    """Pixels of a row of a heat map."""
+    rows: int = 1024
+    """Pixels of all rows of a heat map: 1,024 streams have a pixel each."""
+    ticks: int = 40
+    """Labels beside the rows of a picture, which are 22 pixels high then."""
+    ranks: int = 24
+    """Labels below the ranks of a picture, of four digits each."""
+    title: int = 240
+    """Letters of a title: four lines."""
+    title_line: int = 84
+    """Letters of a line of the title, each 15 pixels high."""
+    about_line: int = 112
+    """Letters of one of the smaller lines below it, each 12 pixels high."""
+    name: int = 60
+    """Letters of a name in a legend, in a title, or where one points at a small cell."""
+    axis: int = 34
+    """Letters of a name beside an axis: a third of the figure."""
+    hover: int = 480
+    """Letters of a name where one points, which hold the name of nearly every kernel."""
+    hover_line: int = 80
+    """Letters of a line of it."""
+
+
+SIZES = _Sizes()
 
 
 def drawn(traces: Iterable[Any], finding: str, about: str, **layout: Any) -> Figure:  # noqa: ANN401 - plotly's options
@@ -88,22 +97,21 @@ def drawn(traces: Iterable[Any], finding: str, about: str, **layout: Any) -> Fig
     from plotly.graph_objects import Figure
 
     title, pixels = heading(finding, about)
-    above = layout.get("legend", {}).get("orientation") == "h"
-    pixels += _LEGEND_PIXELS * above
-    height = layout.pop("height", _HEIGHT)
+    pixels += 24 * (layout.get("legend", {}).get("orientation") == "h")  # a legend of one line
+    height = layout.pop("height", SIZES.height)
     margin = {"l": 60, "r": 24, "b": 56, "t": pixels} | layout.pop("margin", {})
-    figure = Figure(list(traces)).update_layout(template=_template(), title={"text": title})
+    figure = Figure(list(traces)).update_layout(template=_template(), title=title)
     return figure.update_layout(height=height + pixels, margin=margin, **layout)
 
 
 def heading(finding: str, about: str) -> tuple[str, int]:
     """Return a title with what is drawn below it, as plotly's markup, and how high it is in pixels."""
-    title = _lines(plain(finding, _MAX_TITLE), _TITLE_LETTERS) or [""]
-    lines = _lines(plain(about, 2 * _MAX_TITLE), _ABOUT_LETTERS)
+    title = _lines(plain(finding, SIZES.title), SIZES.title_line) or [""]
+    lines = _lines(plain(about, 2 * SIZES.title), SIZES.about_line)
     big = "<br>".join(map(escaped, title))
     small = "<br>".join(map(escaped, lines))
     text = f'{big}<br><span style="font-size:12px">{small}</span>' if small else big
-    return text, 36 + _TITLE_PIXELS * len(title) + _ABOUT_PIXELS * len(lines)
+    return text, 36 + 20 * len(title) + 16 * len(lines)  # lines are a third higher than their letters
 
 
 def _lines(text: str, letters: int) -> list[str]:
@@ -118,8 +126,40 @@ def _lines(text: str, letters: int) -> list[str]:
 
 def nothing(finding: str, about: str = "") -> Figure:
     """Return a figure that says that there is nothing to draw, and why."""
-    figure = drawn([], finding, about, height=120, xaxis={"visible": False}, yaxis={"visible": False})
+    figure = drawn([], finding, about, height=120, xaxis_visible=False, yaxis_visible=False)
     return figure.add_annotation(text="Nothing to draw.", showarrow=False, xref="paper", yref="paper", x=0, y=1)
+
+
+def _template() -> dict[str, Any]:
+    axis = {
+        "gridcolor": _GRID, "linecolor": GREY, "zerolinecolor": _GRID, "automargin": True, "ticks": "outside",
+        "ticklen": 4, "tickcolor": _CLEAR, "title": {"standoff": 8},
+    }  # fmt: skip
+    title = {
+        "x": 0, "xref": "container", "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top",
+        "pad": {"l": 14, "t": 20}, "font": {"size": 15},
+    }  # fmt: skip
+    return {
+        "data": {"bar": [{"marker": {"line": {"width": 0}}}]},  # the default is white, which glares on dark pages
+        "layout": {
+            "paper_bgcolor": _CLEAR, "plot_bgcolor": _CLEAR, "colorway": [*COLORS.values()],
+            "font": {"color": GREY, "size": 12}, "xaxis": axis, "yaxis": axis, "title": title,
+            "legend": {"bgcolor": _CLEAR, "font": {"size": 11}},
+            "hoverlabel": {"align": "left", "font": {"size": 12}}, "coloraxis": {"colorbar": {"outlinewidth": 0}},
+        },
+    }  # fmt: skip
+
+
+def text_color(color: str) -> str:
+    """Return black or white: what can be read on a colour.
+
+    Example:
+        >>> text_color("#0072B2"), text_color("#E69F00")
+        ('#FFFFFF', '#000000')
+    """
+    red, green, blue = (int(color[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    luminance = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
+    return "#FFFFFF" if luminance < 0.21 else "#000000"  # only blue, brown and vermillion are darker than that
 
 
 def time_unit(longest_us: float) -> tuple[float, str]:
@@ -134,44 +174,17 @@ def time_unit(longest_us: float) -> tuple[float, str]:
 
 def row_pixels(rows: int) -> int:
     """Return how high a heat map of some rows is, pixels."""
-    return 60 + min(rows * _MAX_ROW, _ROWS_PIXELS)
+    return 60 + min(rows * SIZES.row, SIZES.rows)
 
 
-def text_color(color: str) -> str:
-    """Return black or white: what can be read on a colour.
-
-    Example:
-        >>> text_color("#0072B2"), text_color("#E69F00")
-        ('#FFFFFF', '#000000')
-    """
-    red, green, blue = (int(color[at : at + 2], 16) / 255 for at in (1, 3, 5))
-    luminance = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
-    return "#FFFFFF" if luminance < _DARK_LUMINANCE * 0.6 else "#000000"
+def one_above_the_other(above: int, gap: int, below: int) -> tuple[int, dict[str, Any], dict[str, Any]]:
+    """Return the height of a figure of two pictures and the options of both axes of y, from heights in pixels."""
+    height = above + gap + below
+    upper = {"domain": [(below + gap) / height, 1.0], "anchor": "x"}
+    return height, upper, {"domain": [0.0, below / height], "anchor": "x2"}
 
 
-def _template() -> dict[str, Any]:
-    axis = {
-        "gridcolor": _GRID, "linecolor": GREY, "zerolinecolor": _GRID, "automargin": True, "ticks": "outside",
-        "ticklen": 4, "tickcolor": "rgba(0,0,0,0)",
-        "title": {"standoff": 8},
-    }  # fmt: skip
-    return {
-        "data": {"bar": [{"marker": {"line": {"width": 0}}}]},  # the default is white, which glares on dark pages
-        "layout": {
-            "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "colorway": [*COLORS.values()],
-            "font": {"color": GREY, "size": 12}, "xaxis": axis, "yaxis": axis,
-            "title": {
-                "x": 0, "xref": "container", "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top",
-                "pad": {"l": 14, "t": 20}, "font": {"size": 15},
-            },
-            "legend": {"bgcolor": "rgba(0,0,0,0)", "font": {"size": 11}},
-            "hoverlabel": {"align": "left", "font": {"size": 12}},
-            "coloraxis": {"colorbar": {"outlinewidth": 0}},
-        }
-    }  # fmt: skip
-
-
-def unique_labels(names: Iterable[str], letters: int = NAME_LETTERS) -> dict[str, str]:
+def unique_labels(names: Iterable[str], letters: int = SIZES.name) -> dict[str, str]:
     """Return a label for each name: without signature, cut to what a legend holds, and different for each name.
 
     plotly makes one item of those that have one label. Names whose labels would be equal are numbered, in the order in
@@ -181,14 +194,8 @@ def unique_labels(names: Iterable[str], letters: int = NAME_LETTERS) -> dict[str
         >>> unique_labels(["void gemm<float>(float*)", "void gemm<half>(half*)", "copy"])
         {'void gemm<float>(float*)': 'gemm [1]', 'void gemm<half>(half*)': 'gemm [2]', 'copy': 'copy'}
     """
-    by_label: dict[str, list[str]] = defaultdict(list)
-    for name in dict.fromkeys(names):
-        by_label[shortened(short_name(name), letters)].append(name)
-    return {
-        name: label if len(same) == 1 else f"{label} [{number}]"
-        for label, same in by_label.items()
-        for number, name in enumerate(same, 1)
-    }
+    names = list(dict.fromkeys(names))
+    return dict(zip(names, _numbered([shortened(short_name(name), letters) for name in names]), strict=True))
 
 
 def axis_labels(names: Iterable[str]) -> dict[str, str]:
@@ -202,20 +209,24 @@ def axis_labels(names: Iterable[str]) -> dict[str, str]:
     return dict(zip(names, row_labels([short_name(name) for name in names]), strict=True))
 
 
-def row_labels(texts: Sequence[str], letters: int = _AXIS_LETTERS) -> list[str]:
+def row_labels(texts: Sequence[str]) -> list[str]:
     """Return a label for each row of a figure, as plotly's markup: cut in the middle, and numbered if rows look alike.
 
     Example:
         >>> row_labels(["a<b", "copy", "copy"])
         ['a&lt;b', 'copy [1]', 'copy [2]']
     """
-    cut = [shortened(plain(text), letters) or "(no name)" for text in texts]
-    alike, seen = Counter(cut), Counter[str]()
-    labels = []
-    for label in cut:
+    return [*map(escaped, _numbered([shortened(plain(text), SIZES.axis) or _NO_NAME for text in texts]))]
+
+
+def _numbered(labels: Sequence[str]) -> list[str]:
+    """Return labels, of which those that are alike have a number."""
+    alike, seen = Counter(labels), Counter[str]()
+    shown = []
+    for label in labels:
         seen[label] += 1
-        labels.append(escaped(label if alike[label] == 1 else f"{label} [{seen[label]}]"))
-    return labels
+        shown.append(label if alike[label] == 1 else f"{label} [{seen[label]}]")
+    return shown
 
 
 def hover_name(name: str) -> str:
@@ -225,7 +236,31 @@ def hover_name(name: str) -> str:
         >>> hover_name("void gemm<float>(float*)")
         'void gemm&lt;float&gt;(float*)'
     """
-    return "<br>".join(map(escaped, textwrap.wrap(plain(name, _HOVER_LETTERS), _HOVER_LINE))) or "(no name)"
+    return "<br>".join(map(escaped, textwrap.wrap(plain(name, SIZES.hover), SIZES.hover_line))) or _NO_NAME
+
+
+def hover_of(rows: pd.DataFrame, says: str | Callable[[Mapping[str, Any]], str]) -> list[str]:
+    """Return what to show where one points at each row, as markup: times (``…_us``) with their unit, names in full.
+
+    Args:
+        rows: what is said of.
+        says: a text with names of columns in braces, or a function that gives that of a row.
+
+    Example:
+        >>> import pandas as pd
+        >>> hover_of(pd.DataFrame({"name": ["a<b"], "rank": [1], "own_us": [1500.0]}), "{name}, rank {rank}: {own_us}")
+        ['a&lt;b, rank 1: 1.50 ms']
+    """
+
+    def shown(name: str, value: Any) -> Any:  # noqa: ANN401 - any cell
+        return time_text(value) if name.endswith("_us") else hover_name(value) if isinstance(value, str) else value
+
+    return [
+        (says if isinstance(says, str) else says(row)).format_map(
+            {name: shown(name, each) for name, each in row.items()}
+        )
+        for row in rows.rename(columns=str).to_dict("records")
+    ]
 
 
 def plain(text: str, letters: int | None = None) -> str:
@@ -245,85 +280,56 @@ def escaped(text: str) -> str:
     return text.translate(_NO_LETTERS)
 
 
-class Part(NamedTuple):
-    """What each rank or stream has of one part of a whole."""
+def stacked_bars(
+    times: pd.DataFrame, colors: Mapping[str, str], says: str, shares_of: pd.Series[float] | None = None
+) -> tuple[list[dict[str, Any]], str]:
+    """Return bars of parts that add up, and the unit of their times.
 
-    word: str
-    color: str
-    values: npt.NDArray[np.float64]
-    """One for each rank."""
-    hover: Sequence[str]
-    """What to show where one points, for each rank, as markup."""
+    Args:
+        times: µs by bar (the index, as markup) and part (the columns, from the bottom of a bar to its top).
+        colors: by part.
+        says: what to show where one points, with ``{label}``, ``{part}``, ``{us}``, ``{whole}`` and ``{percent}``.
+        shares_of: what the parts are shares of, µs by bar, for percent of it in place of times.
+    """
+    whole = times.sum(axis=1) if shares_of is None else shares_of
+    factor, unit = time_unit(float(whole.max()))
+    shares = (100 * times).div(whole.clip(lower=1e-9), axis=0)
+    bars = []
+    for part in times:
+        hover = [
+            says.format(label=label, part=part, us=time_text(us), whole=time_text(of), percent=percent)
+            for label, us, of, percent in zip(times.index, times[part], whole, shares[part], strict=True)
+        ]
+        values = times[part] / factor if shares_of is None else shares[part]
+        bars.append({
+            "type": "bar", "name": part, "x": [*times.index], "y": values.to_numpy(), "marker_color": colors[part],
+            "hovertext": hover, "hoverinfo": "text",
+        })  # fmt: skip
+    return bars, unit
 
 
 def parts_by_rank(
-    labels: Sequence[str], parts: Sequence[Part], unit: str
-) -> tuple[list[Bar | Heatmap], dict[str, Any]]:
+    times: pd.DataFrame, colors: Mapping[str, str], says: str, title: str, shares_of: pd.Series[float] | None = None
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return traces and layout of parts that add up for each rank: stacked bars, or of many ranks a heat map.
 
-    Args:
-        labels: of the ranks or streams, as markup.
-        parts: from the bottom of a bar to its top.
-        unit: of the values, for the axis.
+    The arguments are those of `stacked_bars`, and the title of the axis of values, ``{unit}`` in place of their unit.
     """
-    from plotly.graph_objects import Bar, Heatmap
-
-    if len(labels) <= MAX_BARS:
-        bars = [
-            Bar(name=word, x=[*labels], y=values, marker_color=color, hovertext=[*hover], hoverinfo="text")
-            for word, color, values, hover in parts
-        ]
+    bars, unit = stacked_bars(times, colors, says, shares_of)
+    title, axis = title.format(unit=unit), rank_axis([*times.index])
+    if len(times) <= SIZES.bars:
         return bars, {
-            "barmode": "stack", "yaxis": {"title": {"text": unit}}, "xaxis": rank_axis(labels), "bargap": 0.25,
-            "showlegend": True, "legend": {"traceorder": "reversed"},
+            "barmode": "stack", "yaxis": {"title": title}, "xaxis": axis, "bargap": 0.25, "showlegend": True,
+            "legend": {"traceorder": "reversed"},
         }  # fmt: skip
-    heat = Heatmap(
-        x=[*labels], y=[part.word for part in parts], z=np.array([part.values for part in parts]),
-        hovertext=[part.hover for part in parts], hoverinfo="text", colorscale=SEQUENTIAL, colorbar=color_bar(unit),
-    )  # fmt: skip
-    return [heat], {"xaxis": rank_axis(labels), "yaxis": {"autorange": "reversed"}, "height": 120 + 36 * len(parts)}
+    values, hover = np.array([bar["y"] for bar in bars]), [bar["hovertext"] for bar in bars]
+    heat = heat_map([*times.index], [*times], values, hover, colorbar=color_bar(title))
+    return [heat], {"xaxis": axis, "yaxis": {"autorange": "reversed"}, "height": 120 + 36 * len(bars)}
 
 
-def time_map(
-    x: npt.NDArray[np.float64],
-    labels: Sequence[str],
-    values: npt.NDArray[Any],
-    hover: str,
-    **more: Any,  # noqa: ANN401 - plotly's options
-) -> Heatmap:
-    """Return a picture of values by row and column of time.
-
-    Args:
-        x: middles of the columns.
-        labels: of the rows, as markup; no two are the same.
-        values: by row and column; NaN for none.
-        hover: plotly's template of what to show where one points.
-        **more: plotly's options of the trace.
-    """
-    from plotly.graph_objects import Heatmap
-
-    return Heatmap(
-        x=x, y=[*labels], z=values.astype(np.float32), colorscale=SEQUENTIAL,
-        hovertemplate=f"{hover}<extra></extra>", **more,
-    )  # fmt: skip
-
-
-def one_above_the_other(above: int, gap: int, below: int) -> tuple[int, dict[str, Any], dict[str, Any]]:
-    """Return the height of a figure of two pictures, and the options of the axes of y of the upper and the lower one.
-
-    Args:
-        above: pixels of the upper picture.
-        gap: pixels between both.
-        below: pixels of the lower picture.
-    """
-    height = above + gap + below
-    upper = {"domain": [(below + gap) / height, 1.0], "anchor": "x"}
-    return height, upper, {"domain": [0.0, below / height], "anchor": "x2"}
-
-
-def rank_axis(labels: Sequence[str], title: str = "rank") -> dict[str, Any]:
+def rank_axis(labels: Sequence[str]) -> dict[str, Any]:
     """Return an axis of ranks, which are words: ranks that were not read leave no room."""
-    return {"type": "category", "title": {"text": title}, "nticks": min(len(labels), _MAX_RANKS), "showgrid": False}
+    return {"type": "category", "title": "rank", "nticks": min(len(labels), SIZES.ranks), "showgrid": False}
 
 
 def color_bar(title: str) -> dict[str, Any]:
@@ -331,13 +337,30 @@ def color_bar(title: str) -> dict[str, Any]:
     return {"title": {"text": title, "side": "right"}, "thickness": 12, "outlinewidth": 0}
 
 
-def category_map(
-    x: npt.NDArray[np.float64],
+def heat_map(
+    x: Sequence[str] | Array,
     labels: Sequence[str],
-    codes: npt.NDArray[np.float64],
-    colors: Sequence[str],
+    values: Array,
     hover: Sequence[Sequence[str]] | str,
-) -> Heatmap:
+    **more: Any,  # noqa: ANN401 - plotly's options
+) -> dict[str, Any]:
+    """Return a picture of values.
+
+    Args:
+        x: labels of the columns, or their middles.
+        labels: of the rows, as markup; no two are the same.
+        values: by row and column; NaN for none.
+        hover: what to show where one points, by row and column, as markup; or plotly's template of it.
+        **more: plotly's options of the trace.
+    """
+    template = isinstance(hover, str)
+    words = {"hovertemplate": f"{hover}<extra></extra>"} if template else {"hovertext": hover, "hoverinfo": "text"}
+    return {"type": "heatmap", "x": x, "y": [*labels], "z": values, "colorscale": SEQUENTIAL, **words, **more}
+
+
+def category_map(
+    x: Array, labels: Sequence[str], codes: Array, colors: Sequence[str], hover: Sequence[Sequence[str]] | str
+) -> dict[str, Any]:
     """Return a picture whose cells have the colours of categories.
 
     Args:
@@ -345,37 +368,29 @@ def category_map(
         labels: of the rows, as markup; no two are the same.
         codes: by row and column, positions in `colors`; NaN for none.
         colors: of the categories.
-        hover: what to show where one points, by row and column, as markup; or plotly's template of it.
+        hover: as of `heat_map`.
     """
-    from plotly.graph_objects import Heatmap
-
     count = len(colors)
     steps = [[(code + end) / count, color] for code, color in enumerate(colors) for end in (0, 1)]
-    words = {"hovertemplate": hover} if isinstance(hover, str) else {"hovertext": hover, "hoverinfo": "text"}
-    return Heatmap(
-        x=x, y=[*labels], z=codes.astype(np.float32), zmin=-0.5, zmax=count - 0.5, colorscale=steps, showscale=False,
-        hoverongaps=False, **words,
+    return heat_map(
+        x, labels, codes.astype(np.float32), hover, zmin=-0.5, zmax=count - 0.5, colorscale=steps, showscale=False,
+        hoverongaps=False,
     )  # fmt: skip
 
 
 def category_ticks(labels: Sequence[str]) -> dict[str, Any]:
     """Return an axis for rows in their order, the first at the top, with as many labels as there is room for."""
-    shown = list(labels[:: max(1, -(-len(labels) // _MAX_TICKS))])
+    shown = list(labels[:: max(1, -(-len(labels) // SIZES.ticks))])
     return {
         "type": "category", "categoryorder": "array", "categoryarray": list(labels), "tickvals": shown,
         "ticktext": shown, "showgrid": False, "zeroline": False, "range": [len(labels) - 0.5, -0.5],
     }  # fmt: skip
 
 
-def legend_of(words: Mapping[str, str]) -> list[Scatter]:
-    """Return traces that draw nothing but have a line in the legend.
-
-    Args:
-        words: colours by word.
-    """
-    from plotly.graph_objects import Scatter
-
+def legend_of(colors: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return traces that draw nothing but have a line in the legend; `colors` are by word."""
     return [
-        Scatter(x=[None], y=[None], mode="markers", name=word, marker={"color": color, "symbol": "square", "size": 10})
-        for word, color in words.items()
-    ]
+        {"type": "scatter", "x": [None], "y": [None], "mode": "markers", "name": word,
+         "marker": {"color": color, "symbol": "square", "size": 10}}
+        for word, color in colors.items()
+    ]  # fmt: skip

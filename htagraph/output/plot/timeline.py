@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import DEVICE_WORK, ActivityKind, of_kinds
@@ -13,12 +14,12 @@ from htagraph.core.naming import short_name
 from htagraph.findings.bound import BOUND
 from htagraph.findings.phrases import plural, time_text
 from htagraph.findings.results import Results
-from htagraph.output.plot.raster import columns_of, covered, longest, running
+from htagraph.output.plot.raster import TimeColumns, columns_of, covered, longest, running
 from htagraph.output.plot.style import (
+    ABOVE,
     EMPTY,
     KIND_COLORS,
-    MAX_BARS,
-    NAME_LETTERS,
+    SIZES,
     category_map,
     category_ticks,
     drawn,
@@ -28,12 +29,12 @@ from htagraph.output.plot.style import (
     one_above_the_other,
     plain,
     row_pixels,
-    time_unit,
+    stacked_bars,
 )
 from htagraph.queries.paths import CATEGORIES
 
 if TYPE_CHECKING:
-    from plotly.graph_objects import Bar, Figure, Heatmap
+    from plotly.graph_objects import Figure
 
     from htagraph.graph.activities import Lane
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -45,18 +46,8 @@ _KINDS = {
     "computation": (ActivityKind.COMPUTATION, ActivityKind.OP), "memory": (ActivityKind.MEMORY,),
     "communication": (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION),
 }  # fmt: skip
-_WORDS = [*_KINDS]
 _NAMED_CELLS = 20_000
 """Cells that say the name of what runs there. Chosen: they take 2 MB. Doubled, 4 MB."""
-_LABEL_LETTERS = 30
-"""Letters of a thread's name beside the axis. Doubled, names of threads leave little room for time."""
-_LEAST_IN_LEGEND = 0.001
-"""Share of the path from which a category has a line in the legend. Chosen: less is no pixel of a bar. Doubled, the
-same."""
-_GAP = 70
-"""Pixels between both pictures: the axis of the upper one."""
-_ABOVE = 260
-"""Pixels of the upper picture. Chosen; doubled, the strip is off the screen."""
 
 
 def timeline(graph: DependencyGraph) -> Figure:
@@ -83,38 +74,34 @@ def timeline(graph: DependencyGraph) -> Figure:
     lanes, row = np.unique(acts.lane[rows], return_inverse=True)
     start = (graph.time[2 * rows] - graph.origin_ns) / 1000
     end = (graph.time[2 * rows + 1] - graph.origin_ns) / 1000
-    many = len(np.unique(acts.rank[rows])) > MAX_BARS
+    many = len(np.unique(acts.rank[rows])) > SIZES.bars
     order = sorted(range(len(lanes)), key=lambda at: _place(graph, int(lanes[at]), by_stream=many))
     row = np.argsort(order)[row]
-    edges = columns_of(float(start.min()), float(end.max()), len(lanes))
+    time = columns_of(float(start.min()), float(end.max()), len(lanes))
     code = np.full(len(rows), -1)
     for number, kinds in enumerate(_KINDS.values()):
         code[of_kinds(acts.kind[rows], kinds)] = number
-    codes = longest(row, start, end, code, edges)
-    time = covered(row, start, end, edges, len(lanes))
-    mostly = np.minimum(time / np.diff(edges), 1.0)
-    factor, unit = time_unit(float(end.max()))
+    codes = longest(row, start, end, code, time.edges)
+    mostly = np.minimum(covered(row, start, end, time.edges, len(lanes)) / np.diff(time.edges), 1.0)
     places = [graph.lanes[int(lanes[at])] for at in order]
     devices = Counter(rank for rank, _ in {(each.rank, each.device) for each in places})
     labels = _unlike([_label(each, several=devices[each.rank] > 1) for each in places])
-    hover: list[list[str]] | str = f"%{{y}}, %{{x:.4g}} {unit}<extra></extra>"
+    hover: list[list[str]] | str = f"%{{y}}, %{{x:.4g}} {time.unit}"
     if mostly.size <= _NAMED_CELLS:
-        which = running(row, start, end, edges, len(lanes))
+        which = running(row, start, end, time.edges, len(lanes))
         lines = [[f"{label}: busy {100 * share:.0f} %" for share in of_row]
                  for label, of_row in zip(labels, mostly.tolist(), strict=True)]  # fmt: skip
         hover = _with_names(graph, np.where(which >= 0, rows[which], -1), lines)
-    colors = [KIND_COLORS[kind] for kind in _WORDS]
-    heat = category_map((edges[1:] + edges[:-1]) / 2 / factor, labels, codes, colors, hover)
-    used = {_WORDS[int(each)]: KIND_COLORS[_WORDS[int(each)]] for each in np.unique(codes[~np.isnan(codes)])}
-    ranks, length = len(np.unique(acts.rank[rows])), float(end.max() - start.min())
-    busy = 100 * float(mostly.mean())
-    who = f"The {plural(len(lanes), word)} of {plural(ranks, 'rank')} {'are' if len(lanes) > 1 else 'is'}"
-    finding = f"{who} busy {busy:.0f} % of {time_text(length)}"
+    colors = {kind: KIND_COLORS[kind] for kind in _KINDS}
+    used = set(codes[~np.isnan(codes)].astype(int).tolist())
+    heat = category_map(time.middles, labels, codes, [*colors.values()], hover)
+    legend = legend_of({kind: color for number, (kind, color) in enumerate(colors.items()) if number in used})
+    who = f"The {plural(len(lanes), word)} of {plural(len(np.unique(acts.rank[rows])), 'rank')}"
+    busy = f"{'are' if len(lanes) > 1 else 'is'} busy {100 * float(mostly.mean()):.0f} %"
     return drawn(
-        [heat, *legend_of(used)], finding, about.replace("stream", word), height=row_pixels(len(lanes)) + 40,
-        showlegend=True, xaxis={"title": {"text": f"time since the job's first activity ({unit})"}, "showgrid": False},
-        yaxis=category_ticks(labels), legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
-        plot_bgcolor=EMPTY,
+        [heat, *legend], f"{who} {busy} of {time_text(float(end.max() - start.min()))}", about.replace("stream", word),
+        height=row_pixels(len(lanes)) + 40, showlegend=True, xaxis={**time.axis(), "showgrid": False},
+        yaxis=category_ticks(labels), legend=ABOVE, plot_bgcolor=EMPTY,
     )  # fmt: skip
 
 
@@ -137,7 +124,7 @@ def _place(graph: DependencyGraph, lane: int, *, by_stream: bool) -> tuple[int, 
 def _label(lane: Lane, *, several: bool) -> str:
     if lane.stream >= 0 and not several:
         return f"rank {lane.rank}, stream {lane.stream}"
-    return escaped(f"rank {lane.rank}, {plain(lane.label, _LABEL_LETTERS)}")
+    return escaped(f"rank {lane.rank}, {plain(lane.label, 30)}")
 
 
 def _unlike(labels: list[str]) -> list[str]:
@@ -156,7 +143,7 @@ def _with_names(graph: DependencyGraph, activity: Array, lines: list[list[str]])
     """
     names = graph.activities.name
     texts = {
-        number: f"<br>{escaped(plain(short_name(graph.names[number]), NAME_LETTERS))}"
+        number: f"<br>{escaped(plain(short_name(graph.names[number]), SIZES.name))}"
         for number in np.unique(names[activity[activity >= 0]]).tolist()
     }
     return [
@@ -186,14 +173,12 @@ def critical_path(path: CriticalPath) -> Figure:
         return nothing("No work was recorded: there is no critical path", about)
     bars, unit = _composition(path)
     strip, ranks, time = _strip(path)
-    height, upper, lower = one_above_the_other(_ABOVE, _GAP, row_pixels(len(ranks)))
+    height, upper, lower = one_above_the_other(260, 70, row_pixels(len(ranks)))
     return drawn(
         [*bars, strip], _finding(path), about, height=height, barmode="stack", showlegend=True, bargap=0.2,
-        legend={"traceorder": "reversed"},
-        xaxis={"type": "category", "title": {"text": "step"}, "anchor": "y", "showgrid": False},
-        yaxis={"title": {"text": f"on the path ({unit})"}, **upper},
-        xaxis2={"anchor": "y2", "title": {"text": f"time since the job's first activity ({time})"}},
-        yaxis2={**category_ticks(ranks), **lower, "title": {"text": "rank"}},
+        legend={"traceorder": "reversed"}, yaxis={"title": f"on the path ({unit})", **upper},
+        xaxis={"type": "category", "title": "step", "anchor": "y", "showgrid": False},
+        xaxis2={"anchor": "y2", **time.axis()}, yaxis2={**category_ticks(ranks), **lower, "title": "rank"},
     )  # fmt: skip
 
 
@@ -204,69 +189,46 @@ def _finding(path: CriticalPath) -> str:
     return first.partition(". ")[0].rstrip(".")
 
 
-def _composition(path: CriticalPath) -> tuple[list[Bar], str]:
+def _composition(path: CriticalPath) -> tuple[list[dict[str, Any]], str]:
     """Return a bar by category, with a value by step, and the unit."""
-    from plotly.graph_objects import Bar
-
     parts = path.segments
-    number = path.graph.activities.step[parts.place]
-    steps = np.unique(number)
-    at = np.searchsorted(steps, number)
+    steps, at = np.unique(path.graph.activities.step[parts.place], return_inverse=True)
     sums = np.bincount(at * len(CATEGORIES) + parts.category, parts.length, len(steps) * len(CATEGORIES))
-    table = sums.reshape(len(steps), -1) / 1000
-    whole = table.sum(axis=1)
-    factor, unit = time_unit(float(whole.max()))
-    order = np.argsort(steps < 0, kind="stable")  # what is outside of steps comes last
-    words = ["outside steps" if steps[i] < 0 else str(steps[i]) for i in order]
-    words = ["no steps"] if words == ["outside steps"] else words
-    bars = []
-    for code in np.argsort(-table.sum(axis=0), kind="stable").tolist():
-        if not table[:, code].any():
-            continue
-        hover = [
-            f"{_step_words(word)}: {_words(CATEGORIES[code])}<br>{time_text(table[i, code])} of {time_text(whole[i])}, "
-            f"{100 * table[i, code] / max(whole[i], 1e-9):.0f} %"
-            for word, i in zip(words, order, strict=True)
-        ]
-        bars.append(
-            Bar(
-                name=_words(CATEGORIES[code]), x=words, y=table[order, code] / factor, hovertext=hover,
-                showlegend=bool(table[:, code].sum() >= _LEAST_IN_LEGEND * whole.sum()), hoverinfo="text",
-                marker_color=KIND_COLORS[CATEGORIES[code]],
-            )
-        )  # fmt: skip
+    labels = ["outside steps" if step < 0 else f"step {step}" for step in steps.tolist()]
+    table = pd.DataFrame(sums.reshape(len(steps), -1) / 1000, labels, map(_words, CATEGORIES))
+    table = table.iloc[np.argsort(steps < 0, kind="stable")]  # what is outside of steps comes last
+    table = table.rename({"outside steps": "no steps"}) if len(steps) == 1 else table
+    whole = table.sum().sort_values(ascending=False, kind="stable")
+    colors = {_words(category): KIND_COLORS[category] for category in CATEGORIES}
+    says = "{label}: {part}<br>{us} of {whole}, {percent:.0f} %"
+    bars, unit = stacked_bars(table[whole.index[whole > 0]], colors, says)
+    for bar in bars:
+        bar["x"] = [label.removeprefix("step ") for label in bar["x"]]
+        bar["showlegend"] = bool(whole[bar["name"]] >= 0.001 * whole.sum())  # less is no pixel of a bar
     return bars, unit
-
-
-def _step_words(word: str) -> str:
-    return f"step {word}" if word.isdigit() else word
 
 
 def _words(category: str) -> str:
     return {"gap": "unexplained", "head": "before recording"}.get(category, category.replace("_", " "))
 
 
-def _strip(path: CriticalPath) -> tuple[Heatmap, list[str], str]:
-    """Return a picture of rank by time in the colours of categories, its ranks, and the unit of time."""
+def _strip(path: CriticalPath) -> tuple[dict[str, Any], list[str], TimeColumns]:
+    """Return a picture of rank by time in the colours of categories, its ranks, and its columns."""
     graph, parts = path.graph, path.segments
     rank = graph.activities.rank[parts.place].astype(np.int64)
     ranks = np.unique(rank)
     row = np.searchsorted(ranks, rank)
     start = (parts.start - graph.origin_ns) / 1000
     end = start + parts.length / 1000
-    edges = columns_of(float(start.min()), float(end.max()), len(ranks))
-    codes = longest(row, start, end, parts.category, edges)
+    time = columns_of(float(start.min()), float(end.max()), len(ranks))
+    codes = longest(row, start, end, parts.category, time.edges)
     labels = ["between" if each < 0 else str(each) for each in ranks.tolist()]
-    which = running(row, start, end, edges, len(ranks))
+    which = running(row, start, end, time.edges, len(ranks))
     named = (which >= 0) & ~np.isnan(codes) & (which.size <= _NAMED_CELLS)
     lines = [
         ["" if np.isnan(code) else f"rank {label}: mostly {_words(CATEGORIES[int(code)])}" for code in of_row]
         for label, of_row in zip(labels, codes.tolist(), strict=True)
     ]
     hover = _with_names(graph, np.where(named, parts.activity[which], -1), lines)
-    factor, unit = time_unit(float(end.max()))
-    colors = [KIND_COLORS[category] for category in CATEGORIES]
-    middles = (edges[1:] + edges[:-1]) / 2 / factor
-    strip = category_map(middles, labels, codes, colors, hover)
-    strip.update(xaxis="x2", yaxis="y2")
-    return strip, labels, unit
+    strip = category_map(time.middles, labels, codes, [KIND_COLORS[category] for category in CATEGORIES], hover)
+    return strip | {"xaxis": "x2", "yaxis": "y2"}, labels, time

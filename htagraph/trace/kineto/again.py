@@ -55,11 +55,7 @@ _Kind: TypeAlias = tuple[str, str | None, str]
 
 
 def event(trace: Trace, index: int) -> Event:
-    """Return the event at position `index` of the events of a file that was read, as its model.
-
-    Raises:
-        TraceError: the file is gone or was changed.
-    """
+    """Return the event at position `index` of the events of a file that was read, as its model."""
     starts = trace.bookmarks[STARTS]
     before = np.flatnonzero(starts[:, 0] <= index)
     start = tuple(starts[before[-1]].tolist()) if len(before) else (0, -1)
@@ -69,15 +65,8 @@ def event(trace: Trace, index: int) -> Event:
 def read_event(path: TracePath, index: int, start: tuple[int, int] = (0, -1), *, unpadded: bool = False) -> Event:
     """Return the event at position `index` of the file's events.
 
-    Args:
-        path: a Kineto trace, JSON or gzipped JSON.
-        index: the position.
-        start: an event at or before it, and where its text begins in the decompressed file, see `read.STARTS`;
-            reading begins there, or where that is -1 at the beginning of the file.
-        unpadded: True if the fractions of times lack their leading zeros, see `read.UNPADDED`.
-
-    Raises:
-        TraceError: the file has fewer events.
+    Reading begins at `start`: an event at or before it, and where its text begins in the decompressed file (-1: at the
+    beginning), see `read.STARTS`. With `unpadded`, fractions of times get their leading zeros, see `read.UNPADDED`.
     """
     log = IssueLog(str(path))
     before, at = start
@@ -102,11 +91,7 @@ def _padded(raw: dict[str, Any]) -> dict[str, Any]:
 def arguments(path: TracePath, names: Sequence[str], events: Array, *, as_text: bool) -> dict[str, Array]:
     """Return some arguments of some events of a file, each as an array of objects; the file is read once.
 
-    Args:
-        path: a Kineto trace.
-        names: the arguments' keys in the file.
-        events: positions of the events in the file.
-        as_text: True for the JSON (bytes) that a value is, False for the value; None where an event lacks it.
+    `as_text` gives the JSON (bytes) that a value is. An event that lacks an argument has None.
     """
     columns = {name: np.full(len(events), None, object) for name in names}
     order = np.argsort(events, kind="stable")
@@ -130,13 +115,8 @@ def arguments(path: TracePath, names: Sequence[str], events: Array, *, as_text: 
 def category_arguments(path: TracePath, category: str | None = None) -> pd.DataFrame:
     """Return every argument of a file's events of one category, or of all events, activities or not.
 
-    Args:
-        path: a Kineto trace.
-        category: the category, as `Trace.categories` has it; all if not given.
-
-    Returns:
-        One row per event, indexed by its position in the file's events (``event``, int64), one column (object) per
-        argument that any of them has, in the order of appearance; NaN or None where an event lacks it.
+    One row per event, indexed by its position in the file's events (``event``, int64), one column (object) per argument
+    that any of them has, in the order of appearance; NaN or None where an event lacks it.
     """
     import pandas as pd  # takes a moment to load, and single events do without
 

@@ -33,13 +33,7 @@ _ID_LIMIT = 2**63  # ids of flows are int64: what is not below counts as text
 
 
 class Columns:
-    """What is known of a file so far. `add_events` and `BlockColumns` add to it.
-
-    Args:
-        log: receives an issue for every repair and loss.
-        frames: decides which calls of Python functions become rows.
-        sieve: decides which complete events keep theirs.
-    """
+    """What is known of a file so far. `add_events` and `BlockColumns` add to it."""
 
     def __init__(self, log: IssueLog, frames: Frames | None = None, sieve: Sieve | None = None) -> None:
         self.log, self._sieve = log, sieve
@@ -98,12 +92,7 @@ class Columns:
         self.log.add("negative_duration", "events with a negative duration; duration set to 0", count)
 
     def note_frames(self, is_frame: Array, left_out: Array) -> None:
-        """Count calls of Python functions, and take back all of them if they are too many.
-
-        Args:
-            is_frame: which events of a block are such calls.
-            left_out: which of the block have no row.
-        """
+        """Count calls of Python functions, and take back all of them if they are too many."""
         count = int(np.count_nonzero(is_frame & left_out))
         if self.frames.count(int(np.count_nonzero(is_frame)) - count, count):
             self.drop(as_array(self.complete.columns["category"]) == self.categories[FRAME])

@@ -25,11 +25,9 @@ class BlockDecoder:
     """Decodes the text of a JSON array of events.
 
     Times are floats until one would lose nanoseconds; from that block on, they are exact decimals. Arguments of calls
-    (`call_columns`) are decoded only if the file's header names a backend that communicates on host threads.
-
-    Args:
-        header: the root keys before the events, complete when the first block comes; without it, no arguments of calls.
-        frames: decides which calls of Python functions `scan` leaves without a name.
+    (`call_columns`) are decoded only if the file's header names a backend that communicates on host threads. The header
+    (root keys before the events) is complete when the first block comes; `frames` decides which calls of Python
+    functions `scan` leaves without a name.
     """
 
     def __init__(self, header: Mapping[str, Any] | None = None, frames: Frames | None = None) -> None:
@@ -37,11 +35,7 @@ class BlockDecoder:
         self.exact = False
 
     def __call__(self, text: bytes) -> list[RawEvent]:
-        """Return the events of a JSON array.
-
-        Raises:
-            msgspec.DecodeError: the text is not a JSON array of objects.
-        """
+        """Return the events of a JSON array."""
         if not self.exact:
             events: list[RawEvent] = self._fast.decode(text)
             self.exact = _need_text([event.ts for event in events])
@@ -52,9 +46,7 @@ class BlockDecoder:
     def scan(self, text: bytes | memoryview, offset: int) -> Block | None:
         """Return the events of a text that holds events with commas between them; None if it must go to `__call__`.
 
-        Args:
-            text: the text.
-            offset: its position in the document.
+        `offset` is the position of the text in the document; `exact` reads times as decimals.
         """
         block, too_large = self._scanner.scan(text, offset, exact=self.exact)
         if too_large:
@@ -85,10 +77,7 @@ class BlockDecoder:
 def plain_events(text: bytes, *, exact: bool, calls: bool) -> list[RawEvent]:
     """Return the events of a JSON array; the text is one that the compiled scan has accepted.
 
-    Args:
-        text: the array.
-        exact: times are kept as text.
-        calls: with the arguments of calls of host-side communication.
+    `exact` keeps times as text; `calls` are the arguments of calls of host-side communication.
     """
     decoder = _decoder(msgspec.Raw if exact else Any, calls=calls)
     return decoder.decode(text)

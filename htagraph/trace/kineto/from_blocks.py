@@ -15,34 +15,14 @@ from htagraph.trace.kineto.collecting import Columns
 from htagraph.trace.kineto.decode import RawEvent, plain_events
 from htagraph.trace.kineto.events import HOST_CALLS, BulkField, canonical_category
 from htagraph.trace.kineto.from_events import add_thread_names, fields_of, typed
-from htagraph.trace.kineto.scan.events import (
-    DURATION,
-    DURATION_ABSENT,
-    DURATION_SLIP,
-    DURATION_STYLE,
-    FLAGS,
-    FLOAT,
-    ID,
-    ID_IS_NUMBER,
-    ID_IS_SPAN,
-    OFFSET,
-    PHASE,
-    RAW,
-    START,
-    START_ABSENT,
-    START_SLIP,
-    START_STYLE,
-    STOP,
-    TEXT,
-    UNSIGNED,
-)  # fmt: skip
+from htagraph.trace.kineto.scan import events as scan
 from htagraph.trace.kineto.scan.scanner import Block, argument_keys, span_text
 from htagraph.trace.kineto.scan.tokens import NO_TOKEN
 
 __all__ = ["BlockColumns"]
 
 _VARIED, _DECIMAL, _TRAILING_ZERO = 1, 2, 4  # what a fraction shows, see `scan.STYLE_BITS`
-_STORED = {FLOAT: np.float64, UNSIGNED: np.uint64}
+_STORED = {scan.FLOAT: np.float64, scan.UNSIGNED: np.uint64}
 
 
 class _Time(NamedTuple):
@@ -54,8 +34,8 @@ class _Time(NamedTuple):
     style: int
 
 
-_START = _Time(START, START_SLIP, START_ABSENT, START_STYLE)
-_DURATION = _Time(DURATION, DURATION_SLIP, DURATION_ABSENT, DURATION_STYLE)
+_START = _Time(scan.START, scan.START_SLIP, scan.START_ABSENT, scan.START_STYLE)
+_DURATION = _Time(scan.DURATION, scan.DURATION_SLIP, scan.DURATION_ABSENT, scan.DURATION_STYLE)
 
 
 class _Named(NamedTuple):
@@ -77,7 +57,7 @@ class BlockColumns:
     def add(self, position: int, block: Block) -> None:
         """Append a block; `position` is that of its first event in the file."""
         self._into.starts.append((position, block.offset))
-        phases = block.rows[:, PHASE]
+        phases = block.rows[:, scan.PHASE]
         counts = np.bincount(phases)
         for phase in np.flatnonzero(counts).tolist():
             self._into.counts[chr(phase) if phase else ""] += int(counts[phase])
@@ -135,7 +115,7 @@ class BlockColumns:
 
     def _times(self, block: Block, where: Array, time: _Time, what: str) -> tuple[Array, Array]:
         """Return (times, times if fractions turn out to be unpadded) in ns."""
-        flags = block.rows[where, FLAGS]
+        flags = block.rows[where, scan.FLAGS]
         self._into.note_absent(int(np.count_nonzero(flags & time.absent)), what)
         padded = block.rows[where, time.column]
         if not block.exact:
@@ -149,9 +129,9 @@ class BlockColumns:
     def _add_args(self, part: GrowingTable, first: int, block: Block, row_of: Array, category: Array) -> None:
         allowed = _allowed(tuple(self._into.categories), calls=block.calls)
         for number, key in enumerate(argument_keys(calls=block.calls)):
-            if key.kind != RAW and number in block.arguments:
+            if key.kind != scan.RAW and number in block.arguments:
                 events, values = _kept(*block.arguments[number], row_of, category, allowed[:, number])
-                if key.kind == TEXT:
+                if key.kind == scan.TEXT:
                     values = self._names.of(values, lambda token: self._into.names[block.values[token]])
                 stored = values.view(_STORED.get(key.kind, values.dtype))
                 self._store(part, key.field, row_of[events] + np.int32(first), stored)
@@ -171,7 +151,7 @@ class BlockColumns:
     def _add_call_args(self, part: GrowingTable, first: int, block: Block, row_of: Array) -> None:
         """Append the arguments of calls of host-side communication, as JSON texts."""
         for number, key in enumerate(argument_keys(calls=block.calls)):
-            if key.kind == RAW and number in block.arguments:
+            if key.kind == scan.RAW and number in block.arguments:
                 events, spans = block.arguments[number]
                 is_call = self._calls.of(
                     block.names[events], lambda token: _text(block.values[token]).startswith(HOST_CALLS)
@@ -185,15 +165,15 @@ class BlockColumns:
         is_forward = self._forward.of(
             block.categories[where], lambda token: canonical_category(str(block.values[token])) == "fwdbwd"
         )
-        has_id = block.rows[where, FLAGS] & (ID_IS_NUMBER | ID_IS_SPAN) > 0
+        has_id = block.rows[where, scan.FLAGS] & (scan.ID_IS_NUMBER | scan.ID_IS_SPAN) > 0
         where = where[(is_forward == 1) & has_id]
         if not len(where):
             return
-        ids = block.rows[where, ID]
-        for i in np.flatnonzero(block.rows[where, FLAGS] & ID_IS_SPAN).tolist():
+        ids = block.rows[where, scan.ID]
+        for i in np.flatnonzero(block.rows[where, scan.FLAGS] & scan.ID_IS_SPAN).tolist():
             ids[i] = self._into.flow_id(msgspec.json.decode(span_text(block.text, int(ids[i]))))
         padded, unpadded = self._times(block, where, _START, "ts")
-        is_start = block.rows[where, PHASE] == ord("s")
+        is_start = block.rows[where, scan.PHASE] == ord("s")
         self._into.flow_parts.append((ids, is_start, self.lane_numbers(block, where), padded, unpadded))
 
 
@@ -217,7 +197,7 @@ class _Numbers:
 
 def _events(block: Block, where: Array) -> list[RawEvent]:
     """Return some events as objects."""
-    spans = zip(block.rows[where, OFFSET].tolist(), block.rows[where, STOP].tolist(), strict=True)
+    spans = zip(block.rows[where, scan.OFFSET].tolist(), block.rows[where, scan.STOP].tolist(), strict=True)
     texts = [block.text[start:stop].tobytes() for start, stop in spans]
     return plain_events(b"[" + b",".join(texts) + b"]", exact=block.exact, calls=block.calls)
 

@@ -28,6 +28,7 @@ from htagraph.trace.kineto.events import (
     canonical_category,
     columns,
     parse_event,
+    stored_fields,
 )
 from htagraph.trace.kineto.times import completed, numbers_to_ns, report_phases, text_to_ns
 
@@ -231,13 +232,8 @@ def fields_of(category: str) -> tuple[tuple[str, BulkField], ...]:
 
     Today's key comes last, so that it wins where an event has an older one too.
     """
-    model = MODELS.get(category, MODELS["kernel"]).model_fields["args"].annotation
-    own = {
-        (column, key)
-        for field in getattr(model, "model_fields", {}).values()
-        for column in field.metadata
-        for key in getattr(field.validation_alias, "choices", ())
-    }
+    model = MODELS.get(category, MODELS["kernel"])
+    own = {(field.column, key) for _, field, of_calls in stored_fields(model) if not of_calls for key in field.keys}
     return tuple(
         (attribute(bulk, i), replace(bulk, keys=(key,)))
         for bulk in columns()
@@ -258,12 +254,6 @@ def _by_model(into: Columns, value: object, bulk: BulkField, event: RawEvent) ->
         detail = f"argument {bulk.keys[0]!r} has values of another type, such as {shown(value)}; treated as missing"
         into.log.add("value_unreadable", into.unreadable.setdefault(bulk.keys[0], detail))
         return bulk.column.missing
-    parsed_value = _column_value(parsed.args, bulk)
-    return bulk.column.missing if parsed_value is None else parsed_value
-
-
-def _column_value(args: Any, bulk: BulkField) -> Any:  # noqa: ANN401 - any of the models
-    for name, info in type(args).model_fields.items():
-        if bulk.column in info.metadata:
-            return getattr(args, name)
-    return None
+    name = next((name for name, field, _ in stored_fields(type(parsed)) if field.column == bulk.column), "")
+    read = getattr(parsed.args, name, None)
+    return bulk.column.missing if read is None else read

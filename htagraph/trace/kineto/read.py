@@ -14,13 +14,13 @@ from htagraph.core.errors import DamagedTraceError, NotATraceError, TraceError, 
 from htagraph.core.issues import IssueLog
 from htagraph.trace.columns import Table, Trace
 from htagraph.trace.facts import Device, Facts, Group
-from htagraph.trace.kept import Extent, Extents, Frames, Sieve
+from htagraph.trace.kept import HOUR_NS, Extent, Extents, Frames, Sieve
 from htagraph.trace.kineto.collecting import Columns
 from htagraph.trace.kineto.decode import BlockDecoder, event_decoder
 from htagraph.trace.kineto.events import DistributedInfo, Event, Header, parse_event
 from htagraph.trace.kineto.from_events import add_durations, add_events
 from htagraph.trace.kineto.salvage import salvage_header
-from htagraph.trace.kineto.source import ahead, iter_bytes
+from htagraph.trace.kineto.source import SMALL_BYTES, ahead, iter_bytes
 from htagraph.trace.kineto.split import find_events, split
 from htagraph.trace.remote import TracePath, fingerprint, path_of
 
@@ -42,15 +42,12 @@ ascending, none where the file was decoded event by event; and whether fractions
 (March 2024), which columns correct."""
 _SETTINGS_KEY = "htagraph_profile"  # that of `htagraph.trace.recording.profile`
 
-_HEAD_BYTES = 64 << 10
-"""Bytes of a piece when only the header is read. Chosen: headers of small jobs fit into one; larger pieces decompress
-more than is needed."""
 _TAIL_BYTES = 1 << 20
 """Bytes at the end of a file in which the keys behind the events are looked for. Chosen: process groups of a large job
 fit; a larger tail costs memory only."""
 _MAX_NS = 2**62
 """ns since 1970: later times (2116) are refused. Half of what int64 holds, so that the sum of two times fits."""
-_YEAR_NS = 365 * 24 * 3600 * 10**9
+_YEAR_NS = 365 * 24 * HOUR_NS
 """If all starts are below this, times do not count from 1970. Chosen: no recording takes a year, and none is from
 1970."""
 
@@ -69,19 +66,7 @@ def columns(
     frames: Frames | None = None,
     sieve: Sieve | None = None,
 ) -> Trace:
-    """Return one file's events as columns.
-
-    Args:
-        path: a Kineto trace, JSON or gzipped JSON.
-        rank_in: returns the rank of the file, given its facts and the log of its issues, to which it may add.
-        progress: called with the number of bytes of the file consumed so far.
-        compiled: use the compiled scan, which is many times faster once it is loaded, and gives the same columns.
-        frames: decides which calls of Python functions are read; all if not given.
-        sieve: decides which complete events are kept while reading; all if not given.
-
-    Raises:
-        TraceError: the file cannot be read, is not a trace, or is damaged beyond recovery.
-    """
+    """Return one file's events as columns."""
     stat = _stat(path)
     log = IssueLog(str(path))
     raw_header: dict[str, Any] = {}
@@ -180,14 +165,12 @@ def read_events(path: str | PathLike[str]) -> Iterator[Event]:
 def survey(path: TracePath, *, and_tail: bool) -> Facts:
     """Return the facts that stand before the events: cheap, enough to find a file's rank.
 
-    Args:
-        path: a Kineto trace.
-        and_tail: if there is no ``distributedInfo`` before the events, look for it after them, where traces on demand
-            (requested from outside the job) have it. This decompresses the whole file.
+    With `and_tail`, a ``distributedInfo`` that is not before the events is looked for behind them, where traces on
+    demand (requested from outside the job) have it: this decompresses the whole file.
     """
     log = IssueLog(str(path))
     raw: dict[str, Any] = {}
-    find_events(iter_bytes(path, log, piece_bytes=_HEAD_BYTES), raw, log)
+    find_events(iter_bytes(path, log, piece_bytes=SMALL_BYTES), raw, log)
     if and_tail and "distributedInfo" not in raw:
         tail = b""
         for piece in iter_bytes(path, log):
@@ -202,13 +185,7 @@ def metadata(facts: Facts) -> dict[str, Any]:
 
 
 def parsed(raw: dict[str, Any], number: int, path: TracePath) -> Event:
-    """Return an event of a file as its model.
-
-    Args:
-        raw: the event's JSON object.
-        number: its position in the file, for errors.
-        path: the file, for errors.
-    """
+    """Return an event of a file as its model."""
     try:
         return parse_event(raw)
     except ValidationError as error:

@@ -42,15 +42,15 @@ _MAX_LOST_SHARE = 0.5
 """Share of unreadable events in a stretch of text above which the file is refused. Chosen: single writers lose a few
 events, interleaved ones most. With 1, a file of which almost nothing is left would be read without an error."""
 _LONGEST_WORD = len("-Infinity")  # characters: the longest word that JSON text may be cut within
-_WINDOW_CHARS = 1 << 10
+_MEND_BYTES = 512
+"""Bytes of a damaged text that are repaired at first, then 8 times as many. Chosen: most events are shorter. Doubling
+it makes damaged events whose end is not known cost twice the time."""
+_WINDOW_CHARS = 2 * _MEND_BYTES
 """Characters in which the end of an event is looked for at first, then 8 times as many. Chosen: nearly all events are
 shorter. Doubled, each error of the json module costs more time; no result changes."""
 _MAX_EVENT_BYTES = 16 << 20
 """Bytes: an event that has not ended after so much text counts as damaged. Chosen: far beyond the events of all traces
 in reach. Doubling it doubles the memory for a file with an event that never ends (some 0.5 GB)."""
-_MEND_BYTES = 512
-"""Bytes of a damaged text that are repaired at first, then 8 times as many. Chosen: most events are shorter. Doubling
-it makes damaged events whose end is not known cost twice the time."""
 _MAX_MEND_BYTES = 1 << 20
 """Bytes: a damaged event that has not ended after so much text is not repaired. Chosen: far beyond the damaged events
 of all traces in reach. Doubling it doubles the memory that repairing takes (some 100 MB)."""
@@ -105,14 +105,9 @@ class _Walk:
 def salvage(text: bytes, decode: Decode[T], log: IssueLog, *, final: bool) -> Salvaged[T]:
     """Return the events in a stretch of the array that does not decode as a whole, in time proportional to the text.
 
-    Args:
-        text: begins where an event, or the end of the array, is expected.
-        decode: decoder of the text of a JSON array of events.
-        log: receives an issue for every repair and loss.
-        final: True if the file ends with this text; otherwise the last event may continue in the next text.
-
-    Raises:
-        DamagedTraceError: documents are interleaved, or more than half of the events are unreadable.
+    `text` begins where an event, or the end of the array, is expected. If the file does not end with it (`final`), its
+    last event may go on in the next text. Interleaved documents, and more than half of the events unreadable, raise a
+    DamagedTraceError.
     """
     salvaged: Salvaged[T] = Salvaged()
     walk = _Walk(text.decode("latin-1"))  # one byte, one character: positions agree
@@ -158,11 +153,7 @@ def salvage_header(text: bytes, log: IssueLog) -> dict[str, Any]:
 
 
 def refuse_second_document(text: bytes, log: IssueLog) -> None:
-    """Raise an error if another JSON document begins inside a damaged text.
-
-    Raises:
-        DamagedTraceError: a document begins after the first character of the text.
-    """
+    """Raise an error if another JSON document begins inside a damaged text."""
     if _DOCUMENT.search(text, 1):
         raise _second_document(log)
 
@@ -170,9 +161,7 @@ def refuse_second_document(text: bytes, log: IssueLog) -> None:
 def ends_early(error: Exception, cut_word: int = _LONGEST_WORD) -> bool:
     """Return True if an error of the json module means that the text ends too early.
 
-    Args:
-        error: the exception that the json module raised.
-        cut_word: number of characters at the end that may be the beginning of a word or of an escape.
+    `cut_word` is the number of characters at the end that may be the beginning of a word or of an escape.
     """
     if not isinstance(error, json.JSONDecodeError):
         return False
@@ -361,9 +350,7 @@ _NO_ARGS = re.compile(rb',\s*"args"\s*:\s*(?:(?:null|"[^"]*"|\[\s*\])\s*)?(?=\})
 def candidates(body: bytes, *, whole: bool = True) -> Iterator[tuple[list[str], bytes]]:
     """Yield (codes of the repairs made, repaired text): each repair alone, then two, three and more together.
 
-    Args:
-        body: the text of a damaged event, and maybe more after it.
-        whole: False if the event may go on behind the text; it is then not tried without its arguments.
+    Text that may go on behind its end (not `whole`) is not tried without its arguments.
     """
     mends = _MENDS if whole else _MENDS[:-1]
     for name, mend in mends:

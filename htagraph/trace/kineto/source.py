@@ -10,27 +10,28 @@ from typing import Any, BinaryIO
 
 from htagraph.core.errors import NotATraceError, TraceError
 from htagraph.core.issues import IssueLog
-from htagraph.trace.remote import RemotePath, TracePath
+from htagraph.trace.remote import BLOCK_BYTES, RemotePath, TracePath
 
 try:
     _gzip_engine: Any = importlib.import_module("isal.isal_zlib")
 except ImportError:  # no wheel for this machine: the standard library does the same, slower
     _gzip_engine = zlib
 
-__all__ = ["PIECE_BYTES", "ahead", "iter_bytes"]
+__all__ = ["PIECE_BYTES", "SMALL_BYTES", "ahead", "iter_bytes"]
 
-PIECE_BYTES = 4 << 20
-"""Bytes of a piece. Chosen: as `split.BLOCK_BYTES`, so that a piece makes a block; doubling it doubles the memory for
-text in flight."""
+PIECE_BYTES = BLOCK_BYTES
+"""Bytes of a piece: one request of a remote file, and one block of `split`. Doubling it doubles the memory for text in
+flight."""
 _GZIP = b"\x1f\x8b"  # the first bytes of gzip (RFC 1952)
-_RECOVERY_BYTES = 64 << 10
-"""Bytes of a piece when the text just before damage is recovered. Chosen: a larger one needs one more halving."""
+SMALL_BYTES = 64 << 10
+"""Bytes of a piece when little is wanted: the header alone, or the text just before damage. Chosen: headers of small
+jobs fit into one; larger pieces decompress more than is needed, and need one more halving before damage."""
 _MAGIC_BYTES = 16  # the longest of _FOREIGN's signatures, "SQLite format 3"
 _BINARY_BYTES = 256
 """Bytes in which a zero byte means binary data. Chosen: protobuf has one in its first fields, JSON has none anywhere;
 doubling it changes nothing for both."""
-_RAW_WINDOW = -15  # zlib's code for "no header and no checksum"
-_ZIP_GZIP_WINDOW = 31  # zlib's code for "expect a gzip header"
+_RAW_WINDOW = -zlib.MAX_WBITS  # zlib's code for "no header and no checksum"
+_ZIP_GZIP_WINDOW = zlib.MAX_WBITS | 16  # zlib's code for "expect a gzip header"
 _FOREIGN = (
     (b"PK\x03\x04", "a zip archive; unpack it and pass the traces in it"),
     (b"\x28\xb5\x2f\xfd", "compressed with zstd; decompress it first (zstd -d)"),
@@ -52,18 +53,8 @@ def iter_bytes(
 ) -> Iterator[bytes]:
     """Yield the decompressed bytes of a file, in pieces.
 
-    A gzip stream that ends early or fails its checksum yields the bytes up to the damage.
-
-    Args:
-        path: the file.
-        log: receives an issue for damage.
-        progress: called with the number of bytes of the file consumed so far.
-        piece_bytes: largest size of a piece, bytes; `PIECE_BYTES` if not given.
-        start: position of the first byte to yield.
-
-    Raises:
-        TraceError: the file cannot be opened, or is empty.
-        NotATraceError: the content has another format than JSON.
+    A gzip stream that ends early or fails its checksum yields the bytes up to the damage. `progress` is called with the
+    number of bytes of the file consumed so far; `start` is the position of the first byte to yield.
     """
     try:
         with _opened(path, piece_bytes) as file:
@@ -162,11 +153,11 @@ def _before_damage(file: BinaryIO, start: int, done: int) -> Iterator[bytes]:
     file.seek(start)
     engine, pending, step = (
         zlib.decompressobj(_RAW_WINDOW),
-        _behind_gzip_header(file.read(_RECOVERY_BYTES)),
-        _RECOVERY_BYTES,
+        _behind_gzip_header(file.read(SMALL_BYTES)),
+        SMALL_BYTES,
     )
     while step and not engine.eof:
-        pending = pending or file.read(_RECOVERY_BYTES)
+        pending = pending or file.read(SMALL_BYTES)
         before = engine.copy()
         try:
             piece = engine.decompress(pending, step)

@@ -18,6 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from htagraph.core.errors import DamagedTraceError, NotATraceError, OtherJsonError
 from htagraph.core.issues import IssueLog
 from htagraph.trace.kineto.salvage import UNDECODABLE, ends_early, refuse_second_document, salvage, salvage_header
+from htagraph.trace.kineto.source import PIECE_BYTES
 
 __all__ = ["BLOCK_BYTES", "find_events", "split"]
 
@@ -32,20 +33,16 @@ S = TypeVar("S", bound=_Sized)
 Scan = Callable[[memoryview, int], S | None]
 Decode = Callable[[bytes], list[T]]
 
-BLOCK_BYTES = 4 << 20
-"""Bytes of text that are decoded at once. Chosen: about 10,000 events; doubling it doubles the memory for a block's
-text and objects."""
+BLOCK_BYTES = PIECE_BYTES
+"""Bytes of text that are decoded at once: one piece. Doubling it doubles the memory for a block's text and objects."""
 _BOM = b"\xef\xbb\xbf"
 _EVENTS = re.compile(rb'(?<!\\)"traceEvents"\s*:\s*\[')
 _PHASE = re.compile(rb'"ph"\s*:\s*"')
 _FIRST = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*([^ \t\r\n\xef])")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-_KEY_BYTES = 256
-"""Bytes of ``"traceEvents" : [`` with its white space, which two pieces may share. Chosen: far more than any writer
-uses; doubling it changes nothing."""
-_MAX_BLANK_BYTES = 16 << 20
-"""Bytes of white space at the start of a file after which it is refused. Chosen: writers write none; doubling it only
-delays the error."""
+_BETWEEN_BYTES = 256
+"""Bytes of ``"traceEvents" : [`` or of a comma, with white space: two pieces may share the former. Chosen: far more
+than any writer uses; doubling it changes nothing."""
 _MAX_HEADER_BYTES = 32 << 20
 """Bytes in which the events must begin, and bytes behind them that are read. Chosen: far beyond the header of any job.
 Doubling it doubles the memory that another kind of JSON file takes before it is refused (up to 0.7 GB)."""
@@ -57,8 +54,6 @@ _SHOWN = 40
 _MAX_CUTS = 6
 """Cuts of a block that are tried before it is salvaged. Chosen: in an undamaged file a cut fails only if it lies in a
 list of objects; doubling it costs six more failed decodings per damaged block."""
-_CUT_BYTES = 256
-"""Bytes of a comma with its white space. Chosen: far more than any writer uses; doubling it changes nothing."""
 _MAX_BRACES = 20_000
 """Opening braces, from the end, before which a block might be cut. Chosen: far more than an event has. Doubled, events
 with more braces need no salvaging, and hostile files cost more time."""
@@ -93,19 +88,9 @@ def split(
 ) -> Iterator[tuple[int, list[T] | S]]:
     """Yield (position of the block in the array, decoded events) and fill `header` with every other root key.
 
-    Keys before the events are in `header` when the first block comes, keys after them when the last has come.
-
-    Args:
-        pieces: the document's bytes.
-        decode: strict decoder of the text of a JSON array of events.
-        header: filled in place.
-        log: receives an issue for every repair and loss.
-        scan: quick decoder of a text without the brackets, given with its position in the document; returns None where
-            it does not understand it.
-
-    Raises:
-        NotATraceError: the document is JSON of another kind.
-        DamagedTraceError: the events cannot be separated, or the file holds several documents.
+    Keys before the events are in `header` when the first block comes, keys after them when the last has come. `scan` is
+    a quick decoder of a text without the brackets, given with its position in the document; it returns None where it
+    does not understand the text.
     """
     buffer, offset, is_list = find_events(pieces, header, log)
     read = _Reader(decode, scan)
@@ -145,7 +130,7 @@ def find_events(pieces: Iterator[bytes], header: dict[str, Any], log: IssueLog) 
     buffer = bytearray()  # grows in place: a header may be long, and pieces are short
     first, tries = None, 0
     for piece in pieces:
-        searched = max(0, len(buffer) - _KEY_BYTES)
+        searched = max(0, len(buffer) - _BETWEEN_BYTES)
         buffer += piece
         first = first or _FIRST.match(buffer)
         if first and first[1] == b"[":
@@ -158,7 +143,7 @@ def find_events(pieces: Iterator[bytes], header: dict[str, Any], log: IssueLog) 
             if keys is not None:
                 header.update(keys)
                 return bytes(buffer[key.end() :]), key.end(), False
-        if len(buffer) > _MAX_HEADER_BYTES or (not first and len(buffer) > _MAX_BLANK_BYTES):
+        if len(buffer) > _MAX_HEADER_BYTES:
             break
     raise _no_events(bytes(buffer), log)
 
@@ -253,7 +238,7 @@ def _cuts(buffer: bytes) -> Iterator[tuple[int, int]]:
         at = buffer.rfind(b"{", 0, at)
         if at < 0:
             return
-        first = max(0, at - _CUT_BYTES)
+        first = max(0, at - _BETWEEN_BYTES)
         before = buffer[first:at].rstrip()
         if before.endswith(b",") and (close := before[:-1].rstrip()).endswith(b"}"):
             yield first + len(close), at

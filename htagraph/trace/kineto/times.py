@@ -21,8 +21,8 @@ from htagraph.core.errors import TraceError, shown
 from htagraph.core.issues import IssueLog
 
 __all__ = [
-    "EXACT_FLOAT_US", "FractionStyle", "Pair", "PhaseEvent", "completed", "decimal_us", "numbers_to_ns", "padded",
-    "paired", "report_phases", "text_to_ns",
+    "EXACT_FLOAT_US", "SURE_DIGITS", "FractionStyle", "Pair", "PhaseEvent", "completed", "decimal_us", "numbers_to_ns",
+    "padded", "paired", "report_phases", "text_to_ns",
 ]  # fmt: skip
 
 EXACT_FLOAT_US = 2.0**43
@@ -36,16 +36,14 @@ Doubling it leaves more of the short files of March 2024 uncorrected."""
 _MAX_NS = 2**63 - 1000
 _MAX_US = _MAX_NS // 1000
 """Largest time that is accepted, in ns and µs: what int64 ns can hold, less a µs for the fraction."""
-_MAX_DIGITS = 19
-"""Digits of whole µs that are read as an integer. A property of int64: no more digits fit, so longer texts are decimals
-that may be out of range. Doubled, nothing changes."""
+SURE_DIGITS = len(str(np.iinfo(np.int64).max))
+"""Digits of a number that surely fit into 64 bits: longer texts are read as decimals, or refused."""
 
 
 def numbers_to_ns(values: Sequence[int | float]) -> Ints:
     """Return µs as ns; floats must lie below `EXACT_FLOAT_US`.
 
-    Raises:
-        TraceError: a number is out of range.
+    Numbers out of range raise a TraceError.
 
     Example:
         >>> numbers_to_ns([1, 2]).tolist(), numbers_to_ns([12.005, 3]).tolist()
@@ -99,8 +97,7 @@ class FractionStyle:
 def text_to_ns(texts: Sequence[str], style: FractionStyle) -> tuple[Ints, Ints]:
     """Return (times, times if fractions turn out to be unpadded) in ns, exactly, of decimal texts in µs.
 
-    Raises:
-        TraceError: a text is not a number, or out of range.
+    Texts that are no number, or out of range, raise a TraceError.
 
     Example:
         >>> padded, unpadded = text_to_ns(["1711900000000012.5"], FractionStyle())
@@ -112,7 +109,7 @@ def text_to_ns(texts: Sequence[str], style: FractionStyle) -> tuple[Ints, Ints]:
     for i, text in enumerate(texts):
         whole, _, fraction = text.strip('"').partition(".")
         digits = whole.removeprefix("-")
-        if len(fraction) <= 3 and len(digits) <= _MAX_DIGITS and _are_digits(fraction) and _are_digits(digits):
+        if len(fraction) <= 3 and len(digits) <= SURE_DIGITS and _are_digits(fraction) and _are_digits(digits):
             style.note(fraction)
             sign = -1 if whole.startswith("-") else 1
             base = int(whole) * 1000
@@ -207,9 +204,8 @@ class Pair(NamedTuple):
 def paired(events: Iterable[PhaseEvent], log: IssueLog) -> list[Pair]:
     """Return the durations that begins and ends make, in the order of the begins in the file.
 
-    Args:
-        events: the events of phases B and E of a file, in any order; on ties in time, in the file's order.
-        log: receives issues for begins without an end, ends without a begin, and events without a usable time.
+    On ties in time, the file's order counts. Begins without an end, ends without a begin, and events without a usable
+    time are reported.
 
     Example:
         >>> begin = PhaseEvent(0, "B", "forward", "cpu_op", 7, 7, "10.5", {})
@@ -269,12 +265,7 @@ class _Thread:
 
 
 def completed(events: Iterable[tuple[int, Any]], log: IssueLog) -> dict[int, Any]:
-    """Return decoded begins and ends as decoded complete events, by position of the begin.
-
-    Args:
-        events: position and struct of each, with the attributes of an event's envelope.
-        log: receives an issue for what stays unpaired.
-    """
+    """Return decoded begins and ends as decoded complete events, by position of the begin."""
     by_position = dict(events)
     rows = [
         PhaseEvent(at, each.ph, each.name, each.cat, each.pid, each.tid, _text(each.ts), each.args)
@@ -298,9 +289,7 @@ def _text(time: object) -> str:
 def report_phases(counts: dict[str, int], log: IssueLog) -> None:
     """Report the events that are in no column because of their phase.
 
-    Args:
-        counts: number of events by phase; ``""`` for objects without one.
-        log: receives one issue per phase.
+    The phase of objects without one is ``""``.
     """
     others = {phase: count for phase, count in counts.items() if phase not in _READ | _ARROWS}
     log.add("phase_missing", "objects without a phase (ph), which are no events; left out", others.pop("", 0))

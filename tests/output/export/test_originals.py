@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph.core.issues import IssueLog
 from htagraph.output.export.originals import ArrowEnds, MetSlices, survey
-from htagraph.output.scene import nesting_tracks
+from htagraph.output.lanes import nesting_tracks
 from htagraph.trace.kineto.collecting import Columns
 
 
@@ -109,23 +109,6 @@ def test_arrows_and_instants_without_a_time_cost_the_others_nothing(bad: object)
 
 
 SLICES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(0, 10)), max_size=20)
-
-
-@given(SLICES)
-def test_slices_of_a_track_are_disjoint_or_nested(rows: list[tuple[int, int, int]]) -> None:
-    lane, start, duration = np.array(rows, np.int64).reshape(-1, 3).T
-    level, end = nesting_tracks(lane, start, duration), start + duration
-    for one in range(len(rows)):
-        for other in range(len(rows)):
-            if (lane[one], level[one]) == (lane[other], level[other]) and start[one] < start[other] < end[one]:
-                assert end[other] <= end[one]
-
-
-@given(SLICES)
-def test_what_nests_needs_one_track(rows: list[tuple[int, int, int]]) -> None:
-    lane = np.arange(len(rows))
-    start, duration = (np.array([row[column] for row in rows], np.int64) for column in (1, 2))
-    assert not nesting_tracks(lane, start, duration).any()
 
 
 def test_an_arrow_meets_the_innermost_slice_around_its_end() -> None:

@@ -31,7 +31,8 @@ from htagraph.output.export.perfetto import (
     to_perfetto,
 )
 from htagraph.output.export.trace_writer import slice_rows
-from htagraph.output.scene import Slices, nesting_tracks
+from htagraph.output.lanes import nesting_tracks
+from htagraph.output.scene import Slices
 from tests.damage import healthy, kineto_text
 from tests.reach import DATA, DATASETS, JOBS, LARGE_BYTES, SHARED, graph_of, label
 from tests.strategies import COMPUTE, kernel, launch, load, op
@@ -286,18 +287,6 @@ def test_a_trace_is_never_written_over_nor_read_once_changed(tmp_path: Path) -> 
 
 
 times = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20), st.integers(0, 8)), max_size=30)
-
-
-@given(times)
-def test_slices_of_a_track_nest(rows: list[tuple[int, int, int]]) -> None:
-    lane, start, duration = (np.array([row[i] for row in rows], np.int64) for i in range(3))
-    level = nesting_tracks(lane, start, duration)
-    for a in range(len(rows)):
-        for b in range(len(rows)):
-            if (lane[a], level[a]) == (lane[b], level[b]) and start[a] < start[b] < start[a] + duration[a]:
-                assert start[b] + duration[b] <= start[a] + duration[a]
-    if len(rows):
-        assert set(level.tolist()) == set(range(int(level.max()) + 1))
 
 
 @given(times, st.integers(0, 2), st.integers(0, 25))

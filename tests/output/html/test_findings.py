@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from htagraph.findings.claim import Claim
-from htagraph.findings.evidence import NO_CHART, Evidence
+from htagraph.findings.evidence import Evidence, Place
 from htagraph.findings.ranks_missing import RANKS_MISSING
 from htagraph.findings.verdict import stated
-from htagraph.output.html.findings import drawn, evidence_of, findings_section
+from htagraph.output.html.findings import PageResults, evidence_of, findings_section
 from htagraph.output.html.page import text
-from htagraph.output.html.results import PageResults
-from tests.reach import DATASETS, graph_of, label
+from tests.reach import DATA, DATASETS, graph_of, label
 
 
 @pytest.mark.parametrize("path", DATASETS, ids=label)
@@ -38,9 +37,18 @@ def test_what_has_only_activities_leads_to_the_first_of_them() -> None:
         assert bool(evidence.place) == bool(evidence.look and results.address(evidence.place))
     none = Claim("ranks_missing", "", 1.0, "count")
     assert evidence_of(results, RANKS_MISSING, [none]) == Evidence()
-    assert evidence_of(results, RANKS_MISSING, [Claim("ranks_missing", "", 1.0, "count", rows=(7,))]).place == (
-        7,
-        None,
-        0,
-    )
-    assert drawn(NO_CHART) == ""
+    known = Claim("ranks_missing", "", 1.0, "count", rows=(7,))
+    assert evidence_of(results, RANKS_MISSING, [known]).place == Place(7)
+
+
+def test_the_summary_is_made_of_the_same_results() -> None:
+    results = PageResults(graph_of(DATA / "demo"), ["data/demo"])
+    assert results.summary is results.summary
+    assert results.summary.tables["interruptions"] is results.interruptions
+
+
+def test_addresses_name_the_timeline_and_nanoseconds() -> None:
+    results = PageResults(graph_of(DATA / "demo"), ["x"], "before")
+    assert results.address(Place(7)) == "#on=before&event=7"
+    assert results.address(Place(3, 1.5, 2.0)) == "#on=before&from=1500&to=2000&event=3"
+    assert results.address(None) == ""

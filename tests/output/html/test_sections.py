@@ -7,7 +7,7 @@ import re
 import pandas as pd
 
 import htagraph as hg
-from htagraph.output.html.results import PageResults
+from htagraph.output.html.findings import PageResults
 from htagraph.output.html.sections import (
     breakdown_section,
     collective_section,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from htagraph.output.html.tables import table_of
+from htagraph.analyses.idle_breakdown import idle_breakdown
+from htagraph.analyses.temporal_breakdown import temporal_breakdown
+from htagraph.output.html.tables import definition, table_of
 
 HOSTILE = "void <b>k</b>(" + "x" * 5000 + ")"
 
@@ -22,5 +24,13 @@ def test_an_empty_table_is_nothing() -> None:
 
 
 def test_rows_link_to_where_they_are() -> None:
-    shown = table_of(pd.DataFrame({"rank": [0, 1]}), link=["#a", "#b"].__getitem__)
+    shown = table_of(pd.DataFrame({"rank": [0, 1]}), links=["#a", "#b"])
     assert shown.count('<a href="#') == 2
+
+
+def test_a_definition_says_what_the_numbers_are_and_not_how_to_call() -> None:
+    shown = definition(temporal_breakdown)
+    assert "One row per rank: rank, executor" in shown
+    assert not [word for word in ("Returns:", "int64", "Args:", "&gt;&gt;&gt;") if word in shown]
+    assert "<p>- kernel_wait: another edge" in definition(idle_breakdown)
+    assert definition(lambda: None) == ""

@@ -8,7 +8,7 @@ import pytest
 
 import htagraph as hg
 from htagraph import DependencyGraph
-from htagraph.output.plot.style import MAX_BARS
+from htagraph.output.plot.style import SIZES
 from tests.output.plot.jobs import many_ranks
 from tests.reach import DATA, graph_of
 from tests.strategies import COMMUNICATE, COMPUTE, kernel, launch, load
@@ -57,7 +57,7 @@ def test_many_ranks_are_one_picture_with_the_same_numbers(graph: DependencyGraph
     few = hg.temporal_breakdown(graph).head(1)
     many = pd.concat([few.assign(rank=rank) for rank in range(512)], ignore_index=True)
     (picture,) = hg.plot.temporal_breakdown(many).data
-    assert len(many) > MAX_BARS
+    assert len(many) > SIZES.bars
     assert picture.type == "heatmap"
     assert np.array(picture.z).sum(axis=0).tolist() == pytest.approx([100.0] * 512)
     assert len(picture.x) == 512

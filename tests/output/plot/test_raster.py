@@ -7,15 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from htagraph.output.plot.raster import (
-    CLASS_LABELS,
     columns_of,
-    counts_of,
     covered,
     highest_of_steps,
     longest,
     mean_of_steps,
     running,
-    used_classes,
 )
 
 INTERVALS = st.lists(
@@ -75,26 +72,6 @@ def test_a_mean_over_a_cell_is_that_of_its_moments(steps: list[tuple[int, int]])
 
 
 def test_pictures_of_many_rows_have_fewer_columns() -> None:
-    assert len(columns_of(0, 1, 4)) == 801
-    assert len(columns_of(0, 1, 4096)) == 101
-    assert columns_of(5, 5, 1)[-1] > 5
-
-
-@given(st.lists(st.floats(-5, 1e8)))
-def test_each_time_is_in_one_class(times: list[float]) -> None:
-    assert counts_of(np.array(times)).sum() == len(times)
-
-
-def test_a_class_begins_with_its_label() -> None:
-    for label in CLASS_LABELS[2:]:
-        number, unit = label.split()
-        us = float(number) * {"µs": 1, "ms": 1e3, "s": 1e6}[unit]
-        assert CLASS_LABELS[int(counts_of(np.array([us])).argmax())] == label
-        assert CLASS_LABELS[int(counts_of(np.array([us * 0.999])).argmax())] != label
-
-
-def test_only_classes_between_the_least_and_the_largest_are_shown() -> None:
-    assert CLASS_LABELS[used_classes([counts_of(np.array([5.0, 200.0])), counts_of(np.array([50.0]))])] == [
-        "3 µs", "10 µs", "30 µs", "100 µs",
-    ]  # fmt: skip
-    assert used_classes([]) == slice(0, 0)
+    assert len(columns_of(0, 1, 4).edges) == 801
+    assert len(columns_of(0, 1, 4096).edges) == 101
+    assert columns_of(5, 5, 1).edges[-1] > 5

@@ -14,8 +14,7 @@ from htagraph.hta.shapes.figures import user_annotation_breakdown
 from htagraph.output.plot.style import (
     COLORS,
     GREY,
-    MAX_BARS,
-    Part,
+    SIZES,
     axis_labels,
     category_map,
     category_ticks,
@@ -130,11 +129,11 @@ def test_a_pie_has_as_many_items_as_there_are_annotations() -> None:
     assert len({bar.name for bar in bars.data}) == 31
 
 
-@pytest.mark.parametrize(("ranks", "kind"), [(1, "bar"), (MAX_BARS, "bar"), (MAX_BARS + 1, "heatmap")])
+@pytest.mark.parametrize(("ranks", "kind"), [(1, "bar"), (SIZES.bars, "bar"), (SIZES.bars + 1, "heatmap")])
 def test_up_to_32_ranks_are_bars(ranks: int, kind: str) -> None:
-    labels = [str(rank) for rank in range(ranks)]
-    traces, _ = parts_by_rank(labels, [Part("a", "#000000", np.ones(ranks), labels)], "ms")
-    assert {trace.type for trace in traces} == {kind}
+    times = pd.DataFrame({"a": 1.0}, [str(rank) for rank in range(ranks)])
+    traces, _ = parts_by_rank(times, {"a": "#000000"}, "{label}: {us}", "({unit})")
+    assert {trace["type"] for trace in traces} == {kind}
 
 
 @pytest.mark.parametrize("rows", [1, 40, 41, 512])
@@ -148,7 +147,7 @@ def test_few_labels_are_drawn_beside_many_rows(rows: int) -> None:
 def test_a_category_has_the_whole_stretch_of_its_colour() -> None:
     colors = ["#111111", "#222222", "#333333"]
     picture = category_map(np.array([0.0]), ["row"], np.array([[1.0]]), colors, [["x"]])
-    place = (1.0 - picture.zmin) / (picture.zmax - picture.zmin)
-    below = [color for at, color in picture.colorscale if at <= place]
-    above = [color for at, color in picture.colorscale if at >= place]
+    place = (1.0 - picture["zmin"]) / (picture["zmax"] - picture["zmin"])
+    below = [color for at, color in picture["colorscale"] if at <= place]
+    above = [color for at, color in picture["colorscale"] if at >= place]
     assert below[-1] == above[0] == "#222222"

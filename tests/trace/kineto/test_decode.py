@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 
 from htagraph.core.errors import TraceError
 from htagraph.trace.columns import Table, Trace
-from htagraph.trace.kineto.events import BulkField, Event, canonical_category, columns
+from htagraph.trace.kineto.events import BulkField, Event, canonical_category, columns, stored_fields
 from htagraph.trace.kineto.read import read_events
 from tests.damage import BASE_NS, END, Json, call, document, healthy, issues, kernel, loaded, op, read, written
 from tests.reach import DATASETS, REAL, label
@@ -28,14 +27,9 @@ _LEGACY = {"CPU functions": "cpu_op", "CUDA functions": "kernel"}
 # the oracle
 
 
-@cache
-def model_field(args: type[Any], bulk: BulkField) -> str | None:
-    return next((name for name, info in args.model_fields.items() if bulk.column in info.metadata), None)
-
-
 def expected_argument(event: Event, bulk: BulkField) -> int | str:
-    name = model_field(type(event.args), bulk)
-    value = getattr(event.args, name) if name else None
+    name = next((name for name, field, _ in stored_fields(type(event)) if field.column == bulk.column), "")
+    value = getattr(event.args, name, None)
     return bulk.column.missing if value is None else value  # type: ignore[return-value]
 
 

@@ -268,7 +268,7 @@ def test_keys_behind_the_events_are_known_up_to_a_limit(tmp_path: Path) -> None:
 )
 def test_a_file_without_events_is_refused_at_a_limit(text: str, says: str, tmp_path: Path) -> None:
     with (
-        patch.multiple(split, _MAX_HEADER_BYTES=1000, _MAX_BLANK_BYTES=1000),
+        patch.object(split, "_MAX_HEADER_BYTES", 1000),
         pytest.raises(NotATraceError, match=rf"a\.json.*{says}"),
     ):
         read_in_pieces(written(tmp_path / "a.json", text), 100, 64)

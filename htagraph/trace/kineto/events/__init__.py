@@ -8,27 +8,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
-from typing import Any
-
-from pydantic import AliasChoices
-from pydantic.fields import FieldInfo
+from typing import TYPE_CHECKING, Any
 
 from htagraph.core.naming import FRAME
 from htagraph.trace.columns import Column
-from htagraph.trace.kineto.events import base, cpu, gpu, header
+from htagraph.trace.kineto.events import activities, base, header
+from htagraph.trace.kineto.events.activities import *  # noqa: F403
 from htagraph.trace.kineto.events.base import *  # noqa: F403 - what its __all__ names
-from htagraph.trace.kineto.events.base import CallText, Event
-from htagraph.trace.kineto.events.cpu import *  # noqa: F403
-from htagraph.trace.kineto.events.gpu import *  # noqa: F403
+from htagraph.trace.kineto.events.base import Event, Stored
 from htagraph.trace.kineto.events.header import *  # noqa: F403
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
 
 __all__ = [
     "CATEGORY_ALIASES", "HOST_BACKENDS", "HOST_CALLS", "MODELS", "BulkField", "call_columns", "canonical_category",
-    "columns", "is_frame", "parse_event",
+    "columns", "is_frame", "parse_event", "stored_fields",
 ]  # fmt: skip
 __all__ += base.__all__
-__all__ += cpu.__all__
-__all__ += gpu.__all__
+__all__ += activities.__all__
 __all__ += header.__all__
 
 HOST_BACKENDS = ("gloo", "mpi", "ucc")
@@ -40,36 +38,36 @@ HOST_CALLS = ("c10d::", *(f"{backend}:" for backend in HOST_BACKENDS))
 _COMPLETE: Mapping[str, type[Event]] = {
     "Trace": base.TraceSpan,
     "collective_comm": base.CollectiveComm,
-    "cpu_op": cpu.CpuOp,
-    "cuda_driver": cpu.DriverCall,
-    "cuda_event": gpu.CudaEvent,
-    "cuda_profiler_range": gpu.RangeProfiler,
-    "cuda_runtime": cpu.RuntimeCall,
-    "cuda_sync": gpu.CudaSync,
-    "glow_runtime": cpu.GlowRuntime,
-    "gpu_memcpy": gpu.GpuMemcpy,
-    "gpu_memset": gpu.GpuMemset,
-    "gpu_user_annotation": gpu.GpuUserAnnotation,
-    "hpu_op": cpu.HpuOp,
-    "kernel": gpu.Kernel,
-    "mtia_ccp_events": gpu.MtiaCcpEvent,
-    "mtia_insight": gpu.MtiaInsight,
-    "mtia_runtime": cpu.MtiaRuntime,
-    "overhead": cpu.Overhead,
-    "privateuse1_driver": cpu.PrivateUse1Driver,
-    "privateuse1_runtime": cpu.PrivateUse1Runtime,
-    "python_function": cpu.PythonFunction,
-    "user_annotation": cpu.UserAnnotation,
-    "xpu_driver": cpu.XpuDriver,
-    "xpu_runtime": cpu.XpuRuntime,
-    "xpu_sync": gpu.XpuSync,
+    "cpu_op": activities.CpuOp,
+    "cuda_driver": activities.DriverCall,
+    "cuda_event": activities.CudaEvent,
+    "cuda_profiler_range": activities.RangeProfiler,
+    "cuda_runtime": activities.RuntimeCall,
+    "cuda_sync": activities.CudaSync,
+    "glow_runtime": activities.GlowRuntime,
+    "gpu_memcpy": activities.GpuMemcpy,
+    "gpu_memset": activities.GpuMemset,
+    "gpu_user_annotation": activities.GpuUserAnnotation,
+    "hpu_op": activities.HpuOp,
+    "kernel": activities.Kernel,
+    "mtia_ccp_events": activities.MtiaCcpEvent,
+    "mtia_insight": activities.MtiaInsight,
+    "mtia_runtime": activities.MtiaRuntime,
+    "overhead": activities.Overhead,
+    "privateuse1_driver": activities.PrivateUse1Driver,
+    "privateuse1_runtime": activities.PrivateUse1Runtime,
+    "python_function": activities.PythonFunction,
+    "user_annotation": activities.UserAnnotation,
+    "xpu_driver": activities.XpuDriver,
+    "xpu_runtime": activities.XpuRuntime,
+    "xpu_sync": activities.XpuSync,
 }
 
 MODELS: Mapping[str, type[Event]] = MappingProxyType(
     {
         **_COMPLETE,
         "ac2g": base.Flow,
-        "cpu_instant_event": cpu.MemoryEvent,
+        "cpu_instant_event": activities.MemoryEvent,
         "fwdbwd": base.Flow,
         "hardware_counters": base.Counter,
         "mtia_counters": base.Counter,
@@ -107,11 +105,11 @@ _PHASES: Mapping[str, type[Event]] = {
 _INSTANTS: Mapping[str, type[Event]] = {
     "Iteration Start": base.IterationStart,
     "Record Window End": base.RecordWindowEnd,
-    "[OutOfMemory]": cpu.OutOfMemory,
-    "[memory]": cpu.MemoryEvent,
+    "[OutOfMemory]": activities.OutOfMemory,
+    "[memory]": activities.MemoryEvent,
 }
 
-_UNCATEGORIZED: Mapping[str, type[Event]] = {"CPU functions": cpu.CpuOp, "CUDA functions": gpu.Kernel}
+_UNCATEGORIZED: Mapping[str, type[Event]] = {"CPU functions": activities.CpuOp, "CUDA functions": activities.Kernel}
 
 
 @dataclass(frozen=True)
@@ -152,12 +150,6 @@ def is_frame(category: object) -> bool:
 def parse_event(raw: Mapping[str, Any]) -> Event:
     """Return the event of a trace file as the model of its phase and category.
 
-    Args:
-        raw: The event's JSON object.
-
-    Raises:
-        pydantic.ValidationError: A value cannot be what its field says; the error names both.
-
     Example:
         >>> event = parse_event({"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7,
         ...                      "ts": 12.345, "dur": 2, "args": {"stream": 7, "shared memory": 4096}})
@@ -180,11 +172,20 @@ def _model(raw: Mapping[str, Any]) -> type[Event]:
 
 
 @cache
+def stored_fields(model: type[Event]) -> tuple[tuple[str, BulkField, bool], ...]:
+    """Return (attribute, column and keys, True if it is kept for calls alone) of each stored argument of a model."""
+    fields: dict[str, FieldInfo] = getattr(model.model_fields["args"].annotation, "model_fields", {})
+    return tuple(
+        (name, BulkField(keys, Column(store.name or name, store.dtype, store.missing), frozenset()), store.of_calls)
+        for name, field in fields.items()
+        for store in field.metadata
+        if isinstance(store, Stored) and (keys := tuple(map(str, getattr(field.validation_alias, "choices", ()))))
+    )
+
+
+@cache
 def columns() -> tuple[BulkField, ...]:
     """Return every argument that bulk decoding stores: one field per column, merged over all models.
-
-    Raises:
-        TypeError: Two models disagree on the type or the missing value of a column.
 
     Example:
         >>> next(field for field in columns() if field.column.name == "stream").keys
@@ -192,12 +193,9 @@ def columns() -> tuple[BulkField, ...]:
     """
     fields: dict[str, BulkField] = {}
     for category, model in MODELS.items():
-        args = model.model_fields["args"].annotation
-        for field in getattr(args, "model_fields", {}).values():
-            for column in field.metadata:
-                if isinstance(column, Column):
-                    merged = fields.get(column.name, BulkField((), column, frozenset()))
-                    fields[column.name] = _merged(merged, _keys(field), column, category)
+        for _, field, of_calls in stored_fields(model):
+            if not of_calls:
+                fields[field.column.name] = _merged(fields.get(field.column.name, field), field, category)
     return tuple(fields.values())
 
 
@@ -209,28 +207,15 @@ def call_columns() -> tuple[BulkField, ...]:
         >>> [field.column.name for field in call_columns()]
         ['input_dims', 'input_type', 'concrete_inputs']
     """
-    args = cpu.OpArgs.model_fields
+    categories = frozenset({"cpu_op", "user_annotation"})
     return tuple(
-        BulkField(_keys(field), Column(mark.name, "str", ""), frozenset({"cpu_op", "user_annotation"}))
-        for field in args.values()
-        for mark in field.metadata
-        if isinstance(mark, CallText)
+        replace(field, categories=categories) for _, field, of_calls in stored_fields(activities.CpuOp) if of_calls
     )
 
 
-def _merged(bulk: BulkField, keys: tuple[str, ...], column: Column, category: str) -> BulkField:
+def _merged(bulk: BulkField, field: BulkField, category: str) -> BulkField:
     """Return the field with the keys and the category of one more model."""
-    if bulk.column != column:
-        msg = f"column {column.name!r} is {column} in category {category!r} but {bulk.column} in another"
+    if bulk.column != field.column:
+        msg = f"column {bulk.column.name!r} is {field.column} in category {category!r} but {bulk.column} in another"
         raise TypeError(msg)
-    union = tuple(dict.fromkeys((*bulk.keys, *keys)))
-    return replace(bulk, keys=union, categories=bulk.categories | {category})
-
-
-def _keys(field: FieldInfo) -> tuple[str, ...]:
-    """Return the keys under which files have the argument."""
-    choices = field.validation_alias
-    if not isinstance(choices, AliasChoices):
-        msg = f"declare the bulk column of {field!r} with arg()"
-        raise TypeError(msg)
-    return tuple(str(choice) for choice in choices.choices)
+    return replace(bulk, keys=tuple(dict.fromkeys((*bulk.keys, *field.keys))), categories=bulk.categories | {category})

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from htagraph.trace.columns import Column
 from htagraph.trace.facts import parse_ranks
 
 __all__ = [
-    "ActivityArgs", "Address", "Args", "CallText", "CollectiveArgs", "CollectiveComm", "CollectiveCommArgs",
-    "CorrelatedArgs", "Counter", "DeviceArgs", "Event", "Flow", "Int", "IterationStart", "Kwarg", "Label", "Measure",
-    "Metadata", "MetadataArgs", "MetricArgs", "Microseconds", "Model", "Number", "Ranks", "RecordWindowEnd",
-    "TraceSpan", "TraceSpanArgs", "UnknownEvent", "arg",
+    "CALL_TEXT", "INTEGER", "TEXT", "UNSIGNED", "ActivityArgs", "Address", "Args", "CollectiveArgs", "CollectiveComm",
+    "CollectiveCommArgs", "CorrelatedArgs", "Counter", "DeviceArgs", "Event", "Flow", "Int", "IterationStart", "Kwarg",
+    "Label", "Measure", "Metadata", "MetadataArgs", "MetricArgs", "Microseconds", "Model", "Number", "Ranks",
+    "RecordWindowEnd", "Stored", "TraceSpan", "TraceSpanArgs", "UnknownEvent", "arg",
 ]  # fmt: skip
 
 _MAX_US = Decimal(2**63 - 1) / 1000
@@ -26,17 +25,26 @@ _DECIMAL_INTEGER = re.compile(r"-?\d+", re.ASCII)
 
 
 @dataclass(frozen=True)
-class CallText:
-    """Marks a field whose JSON text bulk decoding keeps for calls of host-side communication only.
+class Stored:
+    """The column in which bulk decoding stores an argument."""
+
+    dtype: Literal["int64", "uint64", "float64", "str"]
+    missing: int | float | str
+    name: str = ""
+    """Name of the column; that of the field if empty."""
+    of_calls: bool = False
+    """Whether the JSON text of the argument is stored, and for calls of host-side communication only.
 
     Such calls are the operators of c10d and what gloo, MPI or UCC record; all other operators have the argument too,
-    and keeping it for them would cost time and memory for nothing.
+    and keeping it for them would cost time and memory for nothing."""
 
-    Attributes:
-        name: Name of the column, in which texts are numbers of names.
-    """
+    def named(self, name: str) -> Stored:
+        """Return a column of the same type under a name of its own."""
+        return replace(self, name=name)
 
-    name: str
+
+INTEGER, UNSIGNED, TEXT = Stored("int64", -1), Stored("uint64", 0), Stored("str", "")
+CALL_TEXT = Stored("str", "", of_calls=True)
 
 
 def _integer(value: object) -> object:
@@ -78,15 +86,16 @@ Ranks = Annotated[str, BeforeValidator(_ranks_text)]
 Microseconds = Annotated[Decimal, Field(ge=-_MAX_US, le=_MAX_US)]
 
 
-def arg(key: str, *legacy: str, about: str) -> Any:  # noqa: ANN401 - a field specifier, like pydantic's Field
-    """Declare an optional argument of an event.
+def arg(key: str, about: str, *legacy: str, store: Stored | None = None) -> Any:  # noqa: ANN401 - as pydantic's Field
+    """Declare an optional argument of an event, and the column that it is stored in.
 
-    Args:
-        key: The argument's key in the files of today, and in what is written back.
-        *legacy: Keys of the same argument in older files.
-        about: What the argument is, with its unit.
+    The key is that of today's files, and what is written back; `legacy` are those of older files. `about` says what the
+    argument is, with its unit.
     """
-    return Field(default=None, alias=key, validation_alias=AliasChoices(key, *legacy), description=about)
+    field = Field(default=None, alias=key, validation_alias=AliasChoices(key, *legacy), description=about)
+    if store is not None:
+        field.metadata.append(store)
+    return field
 
 
 class Model(BaseModel):
@@ -109,28 +118,29 @@ class Args(Model):
 class ActivityArgs(Args):
     """Arguments that any complete event may have."""
 
-    external_id: Annotated[Int | None, Column("external_id", "int64", -1)] = arg(
+    external_id: Int | None = arg(
         "External id",
+        "Id of the enclosing CPU operator; on GPU and runtime events before 2024-02, their correlation",
         "external id",
-        about="Id of the enclosing CPU operator; on GPU and runtime events before 2024-02, their correlation",
+        store=INTEGER,
     )
 
 
 class CorrelatedArgs(ActivityArgs):
     """Arguments of an event that is one end of a launch."""
 
-    correlation: Annotated[Int | None, Column("correlation", "int64", -1)] = arg(
-        "correlation", about="Id shared by a runtime call and the GPU work it launched"
+    correlation: Int | None = arg(
+        "correlation", "Id shared by a runtime call and the GPU work it launched", store=INTEGER
     )
 
 
 class DeviceArgs(CorrelatedArgs):
     """Arguments of an event on a device."""
 
-    device: Annotated[Int | None, Column("device", "int64", -1)] = arg("device", about="Local ordinal of the device")
-    context: Int | None = arg("context", about="Id of the device context (CUDA) or its address (XPU)")
-    stream: Annotated[Int | None, Column("stream", "int64", -1)] = arg(
-        "stream", about="Id of the stream; -1 or 4294967295 where a synchronization has none"
+    device: Int | None = arg("device", "Local ordinal of the device", store=INTEGER)
+    context: Int | None = arg("context", "Id of the device context (CUDA) or its address (XPU)")
+    stream: Int | None = arg(
+        "stream", "Id of the stream; -1 or 4294967295 where a synchronization has none", store=INTEGER
     )
 
 
@@ -174,7 +184,7 @@ class Event(Model):
 class TraceSpanArgs(Args):
     """Arguments of `TraceSpan`."""
 
-    op_count: Int | None = arg("Op count", about="Operators in the span, count")
+    op_count: Int | None = arg("Op count", "Operators in the span, count")
 
 
 class TraceSpan(Event):
@@ -204,9 +214,9 @@ class Flow(Event):
 class MetadataArgs(Args):
     """Arguments of `Metadata`."""
 
-    name: str | None = arg("name", about="Name of the process or thread")
-    labels: str | None = arg("labels", about="Label of the process, such as CPU or GPU 0")
-    sort_index: Int | None = arg("sort_index", about="Where viewers show the process or thread")
+    name: str | None = arg("name", "Name of the process or thread")
+    labels: str | None = arg("labels", "Label of the process, such as CPU or GPU 0")
+    sort_index: Int | None = arg("sort_index", "Where viewers show the process or thread")
 
 
 class Metadata(Event):
@@ -222,51 +232,35 @@ class UnknownEvent(Event):
 class CollectiveArgs(Args):
     """Arguments of one rank's part in a collective: on `record_param_comms`, and copied to its kernel."""
 
-    collective_name: Annotated[str | None, Column("collective_name", "str", "")] = arg(
-        "Collective name", about="Operation, such as allreduce; wait moves no data"
+    collective_name: str | None = arg("Collective name", "Operation, such as allreduce; wait moves no data", store=TEXT)
+    in_msg_nelems: Int | None = arg("In msg nelems", "Elements sent by this rank, count", store=INTEGER)
+    out_msg_nelems: Int | None = arg("Out msg nelems", "Elements received by this rank, count", store=INTEGER)
+    group_size: Int | None = arg("Group size", "Ranks of the process group, count", store=INTEGER)
+    dtype: str | None = arg("dtype", "Type of an element as c10 names it, such as BFloat16", store=TEXT)
+    in_split_size: str | None = arg("In split size", "Elements sent to each rank, as text; count")
+    out_split_size: str | None = arg("Out split size", "Elements received from each rank, as text; count")
+    process_group_name: str | None = arg(
+        "Process Group Name", "Name of the group: a counter, unique only within the job", store=TEXT.named("pg_name")
     )
-    in_msg_nelems: Annotated[Int | None, Column("in_msg_nelems", "int64", -1)] = arg(
-        "In msg nelems", about="Elements sent by this rank, count"
+    process_group_description: str | None = arg(
+        "Process Group Description", "Purpose of the group, such as default_pg", store=TEXT.named("pg_desc")
     )
-    out_msg_nelems: Annotated[Int | None, Column("out_msg_nelems", "int64", -1)] = arg(
-        "Out msg nelems", about="Elements received by this rank, count"
+    process_group_id: Int | None = arg("Process Group ID", "Number of the group, before 2024-04")
+    process_group_ranks: Ranks | None = arg(
+        "Process Group Ranks",
+        "Global ranks as text, maybe cut short; see the property ranks",
+        store=TEXT.named("pg_ranks"),
     )
-    group_size: Annotated[Int | None, Column("group_size", "int64", -1)] = arg(
-        "Group size", about="Ranks of the process group, count"
-    )
-    dtype: Annotated[str | None, Column("dtype", "str", "")] = arg(
-        "dtype", about="Type of an element as c10 names it, such as BFloat16"
-    )
-    in_split_size: str | None = arg("In split size", about="Elements sent to each rank, as text; count")
-    out_split_size: str | None = arg("Out split size", about="Elements received from each rank, as text; count")
-    process_group_name: Annotated[str | None, Column("pg_name", "str", "")] = arg(
-        "Process Group Name", about="Name of the group: a counter, unique only within the job"
-    )
-    process_group_description: Annotated[str | None, Column("pg_desc", "str", "")] = arg(
-        "Process Group Description", about="Purpose of the group, such as default_pg"
-    )
-    process_group_id: Int | None = arg("Process Group ID", about="Number of the group, before 2024-04")
-    process_group_ranks: Annotated[Ranks | None, Column("pg_ranks", "str", "")] = arg(
-        "Process Group Ranks", about="Global ranks as text, maybe cut short; see the property ranks"
-    )
-    global_rank_start: Int | None = arg("Global rank start", about="First global rank; -1 if unknown")
-    global_rank_stride: Int | None = arg("Global rank stride", about="Distance between ranks; 0 if irregular")
-    rank: Int | None = arg("Rank", about="Rank within the group; of the peer for send and recv")
-    src_rank: Annotated[Int | None, Column("src_rank", "int64", -1)] = arg(
-        "Src Rank", about="Global rank that sends, point to point only"
-    )
-    dst_rank: Annotated[Int | None, Column("dst_rank", "int64", -1)] = arg(
-        "Dst Rank", about="Global rank that receives, point to point only"
-    )
-    seq: Annotated[Int | None, Column("seq", "int64", -1)] = arg(
-        "Seq", about="Counter of the group's collectives; the same on all ranks"
-    )
-    comms_id: Annotated[Int | None, Column("comms_id", "uint64", 0)] = arg(
-        "Comms Id", about="Hash of group and Seq, up to 2^64-1; the same on all ranks"
-    )
-    is_async: bool | None = arg("Is asynchronized op", about="Whether the caller did not wait")
-    input_tensors_start: str | None = arg("Input Tensors start", about="Addresses of the inputs, as text")
-    output_tensors_start: str | None = arg("Output Tensors start", about="Addresses of the outputs, as text")
+    global_rank_start: Int | None = arg("Global rank start", "First global rank; -1 if unknown")
+    global_rank_stride: Int | None = arg("Global rank stride", "Distance between ranks; 0 if irregular")
+    rank: Int | None = arg("Rank", "Rank within the group; of the peer for send and recv")
+    src_rank: Int | None = arg("Src Rank", "Global rank that sends, point to point only", store=INTEGER)
+    dst_rank: Int | None = arg("Dst Rank", "Global rank that receives, point to point only", store=INTEGER)
+    seq: Int | None = arg("Seq", "Counter of the group's collectives; the same on all ranks", store=INTEGER)
+    comms_id: Int | None = arg("Comms Id", "Hash of group and Seq, up to 2^64-1; the same on all ranks", store=UNSIGNED)
+    is_async: bool | None = arg("Is asynchronized op", "Whether the caller did not wait")
+    input_tensors_start: str | None = arg("Input Tensors start", "Addresses of the inputs, as text")
+    output_tensors_start: str | None = arg("Output Tensors start", "Addresses of the outputs, as text")
 
     @property
     def ranks(self) -> list[int] | None:
@@ -282,7 +276,7 @@ class CollectiveArgs(Args):
 class CollectiveCommArgs(ActivityArgs, CollectiveArgs):
     """Arguments of `CollectiveComm`."""
 
-    communicator_id: Int | None = arg("Communicator_id", about="Id of the oneCCL communicator")
+    communicator_id: Int | None = arg("Communicator_id", "Id of the oneCCL communicator")
 
 
 class CollectiveComm(Event):

@@ -4,7 +4,7 @@ from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from htagraph.trace.facts import parse_ranks
-from htagraph.trace.kineto.events.base import Int, Model, Number
+from htagraph.trace.kineto.events.base import Int, Model, Number, arg
 
 __all__ = ["DeviceProperties", "DistributedInfo", "Header", "ProcessGroup"]
 
@@ -78,20 +78,16 @@ class Header(Model):
         (3, {'job': 'a'})
     """
 
-    schema_version: Int | None = Field(None, alias="schemaVersion", description="Always 1")
+    schema_version: Int | None = arg("schemaVersion", "Always 1")
     device_properties: list[DeviceProperties] = Field(
         default_factory=list, alias="deviceProperties", description="All visible devices"
     )
-    trace_name: str | None = Field(None, alias="traceName", description="Path the trace was exported to")
-    display_time_unit: str | None = Field(
-        None, alias="displayTimeUnit", description="Hint for viewers, ms or ns; times in the file are µs"
+    trace_name: str | None = arg("traceName", "Path the trace was exported to")
+    display_time_unit: str | None = arg("displayTimeUnit", "Hint for viewers, ms or ns; times in the file are µs")
+    base_time_nanoseconds: Int | None = arg(
+        "baseTimeNanoseconds", "Time of ts 0 since 1970, ns; absent: ts is since 1970"
     )
-    base_time_nanoseconds: Int | None = Field(
-        None, alias="baseTimeNanoseconds", description="Time of ts 0 since 1970, ns; absent: ts is since 1970"
-    )
-    distributed_info: DistributedInfo | None = Field(
-        None, alias="distributedInfo", description="Rank and process groups"
-    )
+    distributed_info: DistributedInfo | None = arg("distributedInfo", "Rank and process groups")
     record_shapes: bool | None = Field(None, description="Whether operators have the shapes of their inputs")
     with_stack: bool | None = Field(None, description="Whether Python functions were recorded")
     profile_memory: bool | None = Field(None, description="Whether allocations were recorded")
@@ -105,15 +101,13 @@ class Header(Model):
     hip_runtime_version: Int | None = Field(None, description="Version of the HIP runtime")
     hip_driver_version: Int | None = Field(None, description="Version of the HIP driver")
     roctracer_version: Number | str | None = Field(None, description="Version of roctracer")
-    rocprofiler_sdk_version: Number | str | None = Field(
-        None, alias="rocprofiler-sdk_version", description="Version of the rocprofiler SDK"
-    )
+    rocprofiler_sdk_version: Number | str | None = arg("rocprofiler-sdk_version", "Version of the rocprofiler SDK")
     host_name: str | None = Field(None, description="Host the process ran on")
-    job_name: str | None = Field(None, alias="PT_PROFILER_JOB_NAME", description="Name of the job")
-    job_version: str | None = Field(None, alias="PT_PROFILER_JOB_VERSION", description="Version of the job")
-    job_attempt_index: str | None = Field(None, alias="PT_PROFILER_JOB_ATTEMPT_INDEX", description="Attempt of the job")
-    disable_cupti_lazy_reinit: bool | None = Field(
-        None, alias="DISABLE_CUPTI_LAZY_REINIT", description="Whether CUDA graphs kept CUPTI from restarting"
+    job_name: str | None = arg("PT_PROFILER_JOB_NAME", "Name of the job")
+    job_version: str | None = arg("PT_PROFILER_JOB_VERSION", "Version of the job")
+    job_attempt_index: str | None = arg("PT_PROFILER_JOB_ATTEMPT_INDEX", "Attempt of the job")
+    disable_cupti_lazy_reinit: bool | None = arg(
+        "DISABLE_CUPTI_LAZY_REINIT", "Whether CUDA graphs kept CUPTI from restarting"
     )
     info: list[str] = Field(default_factory=list, alias="INFO", description="The profiler's messages")
     warning: list[str] = Field(default_factory=list, alias="WARNING", description="The profiler's warnings")

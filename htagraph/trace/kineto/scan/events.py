@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.compiled import njit
+from htagraph.core.counting import GOLDEN
 from htagraph.trace.kineto.scan.grammar import (
     DECIMAL,
     INTEGER,
@@ -84,12 +85,9 @@ _NS_DIGITS = 3  # of µs
 def scan_events(text: Part, keys: Part, rows: Part, args: Part, exact: Int) -> tuple[Int, Int, Int]:
     """Fill `rows` and `args` with events; return (result, number of events, number of arguments).
 
-    Args:
-        text: address and bytes of the events, with commas between them; `PADDING` follows.
-        keys: addresses of the tables of the keys of events and of arguments, see `keys.key_table`.
-        rows: address of the rows to fill, one per event, and how many there may be.
-        args: the same for arguments that are handed on.
-        exact: 1 to read times as decimals, 0 for floats.
+    Text, rows and args are each an address and a size (bytes, rows); `PADDING` follows the text. `keys` are addresses
+    of the tables of the keys of events and of arguments, see `key_table`. `exact` is 1 to read times as decimals, 0 for
+    floats.
     """
     start, row, argument = text[0], rows[0], args[0]
     at, end, event, used = blank(start), start + text[1], 0, 0
@@ -343,7 +341,7 @@ _MAX_TRIES = 100_000
 """Factors of the hash that are tried. Chosen: 40 keys need about 25; doubling it changes nothing."""
 _ENTRY_BYTES = 16 + _KEY_BYTES  # length, kind, text
 _ENTRIES = 8 * (1 + _PLACES)  # bytes of the factor and the places, which are before the entries
-_MIX = np.uint64(0x9E37_79B9_7F4A_7C15)  # 2^64 divided by the golden ratio; another odd number of many bits would do
+_MIX = np.uint64(GOLDEN)  # another odd number of many bits would do
 
 
 def key_table(keys: Sequence[tuple[str, int]]) -> npt.NDArray[np.int64]:

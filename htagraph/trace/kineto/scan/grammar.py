@@ -18,6 +18,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from htagraph.core.compiled import njit
+from htagraph.trace.kineto.times import SURE_DIGITS
 
 __all__ = [
     "DECIMAL", "INTEGER", "PADDING", "REFUSED", "SCIENTIFIC", "Int", "blank", "byte", "compiled", "first_byte",
@@ -100,8 +101,6 @@ INTEGER, DECIMAL, SCIENTIFIC = range(3)
 _MAX_DEPTH = 60
 """Brackets inside one another that are followed. Their kinds are bits of one word, so 63 at most: deeper text is
 refused, and doubling it is not possible."""
-_MAX_DIGITS = 19
-"""Digits of a number that surely fit into 64 bits: numbers with more are refused, and doubling it would overflow."""
 _MAX_EXPONENT = 10_000
 """Limit of exponents while they are read, so that they cannot overflow. Chosen: far beyond float64; doubling it changes
 nothing."""
@@ -118,7 +117,7 @@ _SURROGATES, _LOW_SURROGATES, _BEHIND_SURROGATES = 0xD800, 0xDC00, 0xE000
 _TRUE, _ALSE, _NULL = (np.uint64(int.from_bytes(text, "little")) for text in (b"true", b"alse", b"null"))
 _FOUR_BYTES = np.uint64(2**32 - 1)
 _ONE = np.uint64(1)
-_EACH = 0x0101_0101_0101_0101
+_EACH = int.from_bytes(b"\1" * 8, "little")  # multiplied by a byte: that byte eight times
 _ONES, _TOPS = np.uint64(_EACH), np.uint64(0x80 * _EACH)
 _SPACES, _QUOTES, _BACKSLASHES = (np.uint64(letter * _EACH) for letter in (_SPACE, _QUOTE, _BACKSLASH))
 
@@ -239,7 +238,7 @@ def number(at: Int) -> tuple[Int, bool, Int, Int, Int]:
     if byte(at) == _UPPER_E or byte(at) == _LOWER_E:
         at, exponent = _exponent(at + 1)
         scale, written = scale + exponent, SCIENTIFIC
-    return REFUSED if count > _MAX_DIGITS else at, negative, digits, scale, written
+    return REFUSED if count > SURE_DIGITS else at, negative, digits, scale, written
 
 
 @compiled

@@ -16,31 +16,7 @@ from htagraph.core.arrays import Array
 from htagraph.trace.kept import Frames
 from htagraph.trace.kineto.events import BulkField, call_columns, columns, is_frame
 from htagraph.trace.kineto.salvage import UNDECODABLE
-from htagraph.trace.kineto.scan.events import (
-    ARGUMENT_WIDTH,
-    CATEGORY,
-    DURATION,
-    FIELDS,
-    FLOAT,
-    MAX_KEYS,
-    NAME,
-    NEEDS_EXACT,
-    NO_SPAN,
-    OFFSET,
-    PHASE,
-    RAW,
-    ROW_WIDTH,
-    SCANNED,
-    SIGNED,
-    SPAN,
-    START,
-    STOP,
-    TEXT,
-    THREAD,
-    UNSIGNED,
-    key_table,
-    scan_events,
-)  # fmt: skip
+from htagraph.trace.kineto.scan import events as scan
 from htagraph.trace.kineto.scan.grammar import PADDING
 from htagraph.trace.kineto.scan.tokens import NO_TOKEN, TokenTable
 
@@ -55,12 +31,12 @@ Doubled, it saves 50 bytes of memory per event in flight, and declines events of
 _MIN_ARGUMENT_BYTES = 8
 """Bytes per argument for which there is room. The shortest key has four letters, which with quotes, colon and value
 makes 8. Doubled, texts with many short arguments would be declined."""
-_MAX_TEXT_BYTES = 2**31 - 1
+_MAX_TEXT_BYTES = int(np.iinfo(np.int32).max)
 """Bytes of a text: positions in it are the upper half of a span. Doubled, spans would overflow."""
-_PAIR_BYTES = 16  # of two int64
+_PAIR_BYTES = 2 * np.dtype(np.int64).itemsize
 _AS_OBJECTS = tuple(map(ord, "MBE"))  # phases whose events are read as objects, whole
 _ByKey: TypeAlias = dict[int, tuple[Array, Array]]
-_KINDS = {"int64": SIGNED, "uint64": UNSIGNED, "float64": FLOAT, "str": TEXT}
+_KINDS = {"int64": scan.SIGNED, "uint64": scan.UNSIGNED, "float64": scan.FLOAT, "str": scan.TEXT}
 
 
 @dataclass(frozen=True)
@@ -122,25 +98,22 @@ class Block:
 
 @cache
 def argument_keys(*, calls: bool) -> tuple[Key, ...]:
-    """Return the keys of arguments that are read, of one column today's last, so that its value wins.
-
-    Args:
-        calls: also those of calls of host-side communication.
-    """
+    """Return the keys of arguments that are read, of one column today's last, so that its value wins."""
     keys = [
         Key(key, replace(field, keys=(key,)), _KINDS[field.column.dtype])
         for field in columns()
         for key in reversed(field.keys)
     ]
     if calls:
-        keys += [Key(field.keys[0], replace(field, keys=field.keys[:1]), RAW) for field in call_columns()]
+        keys += [Key(field.keys[0], replace(field, keys=field.keys[:1]), scan.RAW) for field in call_columns()]
     return tuple(keys)
 
 
 @cache
 def scan_tables(*, calls: bool) -> tuple[Array, Array]:
-    """Return the tables of keys for `scan_events`; `calls` as in `argument_keys`."""
-    return key_table([(name, 0) for name in FIELDS]), key_table([(k.name, k.kind) for k in argument_keys(calls=calls)])
+    """Return the tables of keys for `scan.scan_events`; `calls` as in `argument_keys`."""
+    known = [(key.name, key.kind) for key in argument_keys(calls=calls)]
+    return scan.key_table([(name, 0) for name in scan.FIELDS]), scan.key_table(known)
 
 
 def room_for(size: int) -> tuple[int, int] | None:
@@ -151,9 +124,8 @@ def room_for(size: int) -> tuple[int, int] | None:
 class Scanner:
     """Scans the texts of one file, one after the other.
 
-    Args:
-        calls: read the arguments of calls of host-side communication too.
-        frames: decides which calls of Python functions are left out; None for none.
+    `calls` reads the arguments of calls of host-side communication too; `frames` decides which calls of Python
+    functions are left out.
     """
 
     def __init__(self, *, calls: bool, frames: Frames | None = None) -> None:
@@ -162,44 +134,29 @@ class Scanner:
         self._values: list[Any] = [None]
         self._pairs = [(NO_TOKEN, NO_TOKEN)]
         self._unreadable: list[int] = []
-        self._of_text, self._of_rows, self._of_args = Reused(np.uint8), Reused(np.int64), Reused(np.int64)
+        self._scan = _Scan()
 
     def scan(self, text: bytes | memoryview, offset: int, *, exact: bool) -> tuple[Block | None, bool]:
         """Return (the events of a text that holds events with commas between them, True if times need exact reading).
 
-        There is no block for text that is not understood, and for times that are too large for floats.
-
-        Args:
-            text: the text.
-            offset: its position in the document.
-            exact: read times as decimals, not as floats.
+        There is no block for text that is not understood, and for times that are too large for floats. `offset` is the
+        position of the text in the document; `exact` reads times as decimals.
         """
-        size, room = len(text), room_for(len(text))
-        if room is None:
-            return None, False
-        rows = self._of_rows.lend(room[0] * ROW_WIDTH).reshape(-1, ROW_WIDTH)
-        args = self._of_args.lend((room[1] + MAX_KEYS) * ARGUMENT_WIDTH).reshape(-1, ARGUMENT_WIDTH)
-        padded = self._of_text.lend(size + len(PADDING))
-        padded[:size], padded[size:] = np.frombuffer(text, np.uint8), 0
-        base, (fields, known) = padded.ctypes.data, scan_tables(calls=self._calls)
-        result, events, used = scan_events(
-            (base, size), (fields.ctypes.data, known.ctypes.data), _part(rows), _part(args), int(exact)
-        )
-        if result != SCANNED:
-            return None, result == NEEDS_EXACT
-        rows = rows[:events]
-        if not _objects_are_utf8(padded, rows):
-            return None, False
+        result, padded, rows, args = self._scan(text, calls=self._calls, exact=exact)
+        if result != scan.SCANNED or not _objects_are_utf8(padded, rows):
+            return None, result == scan.NEEDS_EXACT
+        base = padded.ctypes.data
         left_out = self._left_out(base, rows)
-        rows[left_out, NAME] = NO_SPAN
+        rows[left_out, scan.NAME] = scan.NO_SPAN
         # event by event, while its text is in a cache
-        of_events = self._texts.numbers(base, rows[:, NAME : THREAD + 1].ravel()).reshape(-1, THREAD + 1 - NAME)
+        labels = slice(scan.NAME, scan.THREAD + 1)
+        of_events = self._texts.numbers(base, rows[:, labels].ravel()).reshape(len(rows), -1)
         names, categories, processes, _ = np.ascontiguousarray(of_events.T)
         tokens = [of_events]
-        arguments, odd = self._arguments(padded, _by_column(args[:used]))
-        tokens += [values for key, (_, values) in arguments.items() if self._kind(key) == TEXT]
+        arguments, odd = self._arguments(padded, _by_column(args))
+        tokens += [values for key, (_, values) in arguments.items() if self._kind(key) == scan.TEXT]
         pairs = of_events[:, -2:].astype(np.int64, order="C")
-        lanes = self._pairs_seen.numbers(pairs.ctypes.data, (np.arange(events) * _PAIR_BYTES << 32) + _PAIR_BYTES)
+        lanes = self._pairs_seen.numbers(pairs.ctypes.data, (np.arange(len(rows)) * _PAIR_BYTES << 32) + _PAIR_BYTES)
         self._decode()
         if odd is None or (self._unreadable and any(np.isin(part, self._unreadable).any() for part in tokens)):
             return None, False
@@ -213,8 +170,8 @@ class Scanner:
         """Return which events are calls of Python functions that are left out."""
         if self._frames is None or not self._frames.may_leave_out:
             return np.zeros(len(rows), np.bool_)
-        is_frame = self._is_frame(rows, self._texts.numbers(base, rows[:, CATEGORY].copy()))
-        return self._frames.left_out_of(is_frame, rows[:, START], rows[:, DURATION])
+        is_frame = self._is_frame(rows, self._texts.numbers(base, rows[:, scan.CATEGORY].copy()))
+        return self._frames.left_out_of(is_frame, rows[:, scan.START], rows[:, scan.DURATION])
 
     def _is_frame(self, rows: Array, categories: Array) -> Array:
         """Return which events are calls of Python functions."""
@@ -222,7 +179,7 @@ class Scanner:
         of_token = np.bincount(categories) > 0
         for token in np.flatnonzero(of_token).tolist():
             of_token[token] = is_frame(self._values[token])
-        return of_token[categories] & (rows[:, PHASE] == ord("X"))
+        return of_token[categories] & (rows[:, scan.PHASE] == ord("X"))
 
     def _kind(self, key: int) -> int:
         return argument_keys(calls=self._calls)[key].kind
@@ -232,15 +189,15 @@ class Scanner:
         events, keys, values = args.T
         number = keys.astype(np.uint8)
         order = np.argsort(number, kind="stable")  # a radix sort
-        behind = np.cumsum(np.bincount(number, minlength=MAX_KEYS)).tolist()
-        is_odd = keys >= SPAN
+        behind = np.cumsum(np.bincount(number, minlength=scan.MAX_KEYS)).tolist()
+        is_odd = keys >= scan.SPAN
         any_odd, arguments, odd = is_odd.any(), {}, {}
         for key, (start, stop) in enumerate(itertools.pairwise((0, *behind))):
             of_key = order[start:stop]
             plain = of_key[~is_odd[of_key]] if any_odd else of_key
             if len(plain):
                 fitting = values[plain]
-                if self._kind(key) == TEXT:
+                if self._kind(key) == scan.TEXT:
                     fitting = self._texts.numbers(text.ctypes.data, fitting)
                 arguments[key] = events[plain], fitting
             if len(plain) < len(of_key):
@@ -267,14 +224,10 @@ class Scanner:
             self._pairs.append((process, thread))
 
 
-def _part(array: Array) -> tuple[int, int]:
-    return array.ctypes.data, len(array)
-
-
 def _objects_are_utf8(text: Array, rows: Array) -> bool:
     """Return True if the events that are read as objects are valid UTF-8; of others, only texts in use matter."""
-    where = np.flatnonzero(np.isin(rows[:, PHASE], _AS_OBJECTS))
-    spans = zip(rows[where, OFFSET].tolist(), rows[where, STOP].tolist(), strict=True)
+    where = np.flatnonzero(np.isin(rows[:, scan.PHASE], _AS_OBJECTS))
+    spans = zip(rows[where, scan.OFFSET].tolist(), rows[where, scan.STOP].tolist(), strict=True)
     try:
         b"".join(text[start:stop].tobytes() for start, stop in spans).decode()
     except UnicodeDecodeError:
@@ -304,9 +257,6 @@ class Reused:
     """Lends an array again and again.
 
     An array that is a part of the lent one refers to it, so it is not lent again while there is one.
-
-    Args:
-        dtype: the type of its values.
     """
 
     def __init__(self, dtype: npt.DTypeLike) -> None:
@@ -351,36 +301,46 @@ class EventTextScanner:
     """Finds the events of the texts of one file, one text after the other."""
 
     def __init__(self) -> None:
-        self._rows, self._args = np.empty((0, ROW_WIDTH), np.int64), np.empty((0, ARGUMENT_WIDTH), np.int64)
+        self._scan = _Scan()
 
     def __call__(self, part: bytes | memoryview, offset: int) -> EventTexts | None:
         """Return the events of a text that holds events with commas between them, numbered as in bulk decoding.
 
         None for a text that bulk decoding might refuse: it must go through the general decoder.
-
-        Args:
-            part: the text.
-            offset: its position in the document; not used.
         """
-        del offset
+        del offset  # the position of the text in the document
         text = bytes(part)
-        room = room_for(len(text))
-        if room is None or b"\\u" in text or not _is_utf8(text):  # half a surrogate pair, or text that is repaired
+        if b"\\u" in text or not _is_utf8(text):  # half a surrogate pair, or text that is repaired
             return None
-        if len(self._rows) < room[0]:  # kept, because new memory costs as much as the scan
-            self._rows = np.empty((room[0], ROW_WIDTH), np.int64)
-            self._args = np.empty((room[1] + MAX_KEYS, ARGUMENT_WIDTH), np.int64)
-        padded, tables = np.frombuffer(text + PADDING, np.uint8), scan_tables(calls=False)
-        result, events, used = scan_events(
-            (padded.ctypes.data, len(text)), (tables[0].ctypes.data, tables[1].ctypes.data),
-            (self._rows.ctypes.data, len(self._rows)), (self._args.ctypes.data, len(self._args)), 1,
+        result, padded, rows, args = self._scan(text, calls=False, exact=True)
+        odd = args[args[:, 1] >= scan.SPAN, 2].tolist()  # values that are not of their columns' types
+        if result != scan.SCANNED or not all(map(_is_readable, map(partial(span_text, padded), odd))):
+            return None
+        return EventTexts(text, rows[:, scan.OFFSET].copy(), rows[:, scan.STOP].copy())
+
+
+class _Scan:
+    """Scans text after text into memory that is used again: new memory costs as much as the scan."""
+
+    def __init__(self) -> None:
+        self._of_text, self._of_rows, self._of_args = Reused(np.uint8), Reused(np.int64), Reused(np.int64)
+
+    def __call__(self, text: bytes | memoryview, *, calls: bool, exact: bool) -> tuple[int, Array, Array, Array]:
+        """Return (result of `scan_events`, the text with `PADDING`, rows of events, rows of arguments)."""
+        size, room = len(text), room_for(len(text))
+        count, arguments = room or (0, 0)
+        rows = self._of_rows.lend(count * scan.ROW_WIDTH).reshape(-1, scan.ROW_WIDTH)
+        args = self._of_args.lend((arguments + scan.MAX_KEYS) * scan.ARGUMENT_WIDTH).reshape(-1, scan.ARGUMENT_WIDTH)
+        if room is None:
+            return scan.DECLINED, np.zeros(0, np.uint8), rows[:0], args[:0]
+        padded = self._of_text.lend(size + len(PADDING))
+        padded[:size], padded[size:] = np.frombuffer(text, np.uint8), 0
+        fields, known = scan_tables(calls=calls)
+        result, events, used = scan.scan_events(
+            (padded.ctypes.data, size), (fields.ctypes.data, known.ctypes.data), (rows.ctypes.data, len(rows)),
+            (args.ctypes.data, len(args)), int(exact),
         )  # fmt: skip
-        odd = np.flatnonzero(self._args[:used, 1] >= SPAN)  # values that are not of their columns' types
-        if result != SCANNED or not all(
-            map(_is_readable, map(partial(span_text, padded), self._args[odd, 2].tolist()))
-        ):
-            return None
-        return EventTexts(text, self._rows[:events, OFFSET].copy(), self._rows[:events, STOP].copy())
+        return result, padded, rows[:events], args[:used]
 
 
 def _is_readable(value: bytes) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
+from htagraph.core.counting import FIRST_SLOTS
 from htagraph.trace.kineto.scan.grammar import Int, compiled, put, word
 
 __all__ = ["NO_TOKEN", "TokenTable"]
@@ -19,10 +20,8 @@ __all__ = ["NO_TOKEN", "TokenTable"]
 
 NO_TOKEN = 0
 """Number of an absent text."""
-_FIRST_TOKENS = 1 << 12
-"""Texts that a new table holds. Chosen: names of a small job; doubling it costs 100 KB per file."""
-_FIRST_BYTES = 1 << 20
-"""Bytes of texts that a new table holds. Chosen: 4,000 long names; doubling it costs 1 MB per file."""
+_TEXT_BYTES = 256
+"""Bytes of a text for which a new table has room. Chosen: long names; doubling it costs 1 MB per file."""
 
 
 class _Table(NamedTuple):
@@ -43,7 +42,7 @@ class TokenTable:
 
     def __init__(self) -> None:
         self._secret = np.array([secrets.randbits(64), secrets.randbits(64) | 1], np.uint64)
-        self._table = _empty(_FIRST_TOKENS, _FIRST_BYTES)
+        self._table = _empty(FIRST_SLOTS, _TEXT_BYTES * FIRST_SLOTS)
 
     def __len__(self) -> int:
         """Number of texts, with the absent one."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from pydantic import ValidationError
 
-from htagraph.trace.columns import Column
 from htagraph.trace.kineto import events
 from htagraph.trace.kineto.events import (
     CATEGORY_ALIASES,
@@ -297,7 +296,7 @@ def test_models_that_disagree_on_a_column_are_refused(monkeypatch: pytest.Monkey
     class OtherArgs(Args):
         """Disagrees with the kernel's stream."""
 
-        stream: Annotated[Int | None, Column("stream", "uint64", 0)] = events.base.arg("stream", about="Stream")
+        stream: Int | None = events.base.arg("stream", "Stream", store=events.UNSIGNED)
 
     class Other(Event):
         """Has it."""

@@ -39,8 +39,8 @@ def test_texts_are_numbered_as_a_dict_does_from_block_to_block(blocks: list[list
 
 
 def test_a_table_grows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "_FIRST_TOKENS", 2)
-    monkeypatch.setattr(tokens, "_FIRST_BYTES", 16)
+    monkeypatch.setattr(tokens, "FIRST_SLOTS", 2)
+    monkeypatch.setattr(tokens, "_TEXT_BYTES", 8)
     table, known, random = TokenTable(), Interner[bytes](), np.random.default_rng(1)
     for _ in range(5):
         texts = [random.bytes(int(size)) for size in random.integers(0, 40, 300)]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from htagraph.cli.service.folders import Folders
 from htagraph.core.errors import HtagraphError
-from htagraph.service.folders import Folders
 from tests.reach import REPOSITORY
 
 DEMO = REPOSITORY / "data" / "demo"

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from htagraph.cli.service.server import MOST_AT_ONCE, OVERLAY, Served, answer, server_of
 from htagraph.core.errors import HtagraphError
 from htagraph.output.reports.activities import activity_edges
 from htagraph.output.schema import envelope_model
-from htagraph.service.server import MOST_AT_ONCE, OVERLAY, Served, answer, server_of
 from tests.reach import DATA, graph_of
 
 
@@ -43,7 +43,7 @@ def test_a_request_over_a_real_connection() -> None:
 
 
 def test_clients_that_never_end_their_request_hold_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("htagraph.service.server._ARRIVES_WITHIN_S", 0.6)
+    monkeypatch.setattr("htagraph.cli.service.server._ARRIVES_WITHIN_S", 0.6)
     server = server_of(Served(graph_of(DATA / "demo"), b"page" * 1_000_000))
     port = server.server_address[1]
     before = threading.active_count()
@@ -84,7 +84,7 @@ def received(connection: socket.socket) -> bytes:
 
 
 def test_a_byte_now_and_then_is_no_reason_to_wait_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("htagraph.service.server._ARRIVES_WITHIN_S", 0.3)
+    monkeypatch.setattr("htagraph.cli.service.server._ARRIVES_WITHIN_S", 0.3)
     server = server_of(Served(graph_of(DATA / "demo"), b"page"))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -165,7 +165,7 @@ def test_our_own_page_gets_what_it_asks_for(headers: dict[str, str], served: Ser
 def test_an_event_is_what_the_schema_says_and_how_many_rows_are_not_shown_is_said(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("htagraph.service.server._MOST_ROWS", 2)
+    monkeypatch.setattr("htagraph.cli.service.server._MOST_ROWS", 2)
     found = json.loads(answer(served, "/event/1205", OURS, 80).body)
     envelope_model("event").model_validate(found)
     incoming = activity_edges(served.graph, 1205, incoming=True)

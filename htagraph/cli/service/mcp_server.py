@@ -16,6 +16,8 @@ from pydantic import Field
 
 from htagraph.analyses.critical_path import critical_path
 from htagraph.analyses.differences import compare, diff
+from htagraph.cli.service.bounded import MAX_ROWS, Window, bounded
+from htagraph.cli.service.folders import Folders
 from htagraph.core.errors import HtagraphError, printable
 from htagraph.core.words import nearest_words
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -34,8 +36,6 @@ from htagraph.output.reports.two_jobs import diff_report
 from htagraph.output.summary import summarize
 from htagraph.output.validation import validate
 from htagraph.queries.inputs import ISSUES
-from htagraph.service.bounded import MAX_ROWS, Window, bounded
-from htagraph.service.folders import Folders
 from htagraph.whatif.options import CHANGES, Change, numbers
 from htagraph.whatif.scenario import what_if
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from htagraph.cli.service.bounded import MAX_BYTES, MAX_ROWS, Window, bounded
 from htagraph.core.errors import HtagraphError
-from htagraph.service.bounded import MAX_BYTES, MAX_ROWS, Window, bounded
 
 
 def answer(window: Window | None = None, **tables: Any) -> dict[str, Any]:

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
+from htagraph.cli.service.bounded import MAX_BYTES
+from htagraph.cli.service.folders import Folders
 from htagraph.core.errors import HtagraphError
 from htagraph.output.schema import envelope_model
-from htagraph.service.bounded import MAX_BYTES
-from htagraph.service.folders import Folders
 from tests.reach import REPOSITORY
 
 pytest.importorskip("mcp.server.mcpserver")
 import anyio
 from mcp import Client
 
-from htagraph.service.mcp_server import Graphs, mcp_server, read_change
+from htagraph.cli.service.mcp_server import Graphs, mcp_server, read_change
 
 DEMO = REPOSITORY / "data" / "demo"
 GEMM = "ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_64x3_nn"
