@@ -22,8 +22,8 @@ __all__ = [
 ]  # fmt: skip
 
 MOST_ROWS = 5
-"""Rows that a finding shows; chosen: enough to see whether it is one thing or many. Doubled, findings fill a screen
-each."""
+"""Rows that a finding shows, and findings that a summary shows, with what makes them uncertain as one. Chosen: enough
+to see whether it is one thing or many, and about ten lines. Doubled, a screen is full of them."""
 
 
 class Place(NamedTuple):

@@ -18,6 +18,7 @@ from htagraph.core.arrays import Array, coded
 from htagraph.core.kinds import TRANSFERS, ActivityKind
 from htagraph.core.statistics import least_of, middles
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind
 
@@ -29,25 +30,14 @@ __all__ = [
     "places_of_links", "shares_links", "time_from_sharing", "with_shared_link",
 ]  # fmt: skip
 
-_MIN_OVERLAP = 0.05
-"""Share of a transfer during which others run, from which it says something about sharing. Chosen: what is shared for
-less time differs by less than transfers vary. Doubled, fewer transfers are evidence."""
-_MIN_EVIDENCE = 6
-"""How many such transfers are needed. Chosen: a few of two or three steps. Doubled, short recordings say nothing."""
 _MAX_TIMES_SMALLER = 4
 """Transfers of one operation are compared by their time per byte if they are at most this many times smaller than its
 largest. Chosen: the time that does not depend on the size is then a small part. Doubled, smaller ones count, whose time
 per byte is longer for other reasons."""
-_LARGE_BYTES = 1e6
-"""bytes: times per byte are compared as times for this many. Chosen for numerical reasons; no result depends on it."""
 _BETTER = 0.7
 """One way to share is taken to be the true one if work varies by at most this share of its variation under another.
 Chosen: chance alone makes two medians of deviations of a few transfers differ by a third. It cannot be doubled; at 1,
 chance decides."""
-_CONTRADICTS = 1.1
-"""Where the medians of deviations do not show a way, their means do, unless the median under that way is this many
-times another one's. Chosen: of three classes, one of which is overlapped in another way, the median sees two. Doubled,
-the means decide against the medians."""
 _MIN_NOTE_SHARE = 0.005
 """Share of all transfer time by which sharing must change it to be noted. Chosen: less changes no prediction
 visibly. Doubled, differences of up to 1 % are not mentioned."""
@@ -213,14 +203,15 @@ def _shown(graph: DependencyGraph, transfers: LinkTransfers) -> Sharing | None:
     lag = np.maximum(transfers.lag, 1)
     edges = graph.edges
     unbound = graph.time[edges.target] - graph.time[edges.source] - edges.lag
-    shows = unbound[transfers.edges] <= _MIN_OVERLAP * lag
-    overlapped = shows & (equal < (1 - _MIN_OVERLAP) * lag)
-    if overlapped.sum() < _MIN_EVIDENCE:
+    shows = unbound[transfers.edges] <= LIMITS.small * lag
+    overlapped = shows & (equal < (1 - LIMITS.small) * lag)
+    if overlapped.sum() < LIMITS.proof:
         return None
     operation, size = transfers.operation[transfers.transfer], transfers.size[transfers.transfer]
     large = shows & (size > 0) & (size * _MAX_TIMES_SMALLER >= -least_of(-size, operation))
+    # of sizes, times for a million bytes are compared: no result depends on how many
     by_class = _least_varied(transfers, transfers.key[transfers.transfer], np.ones(len(size)), shows, overlapped)
-    return by_class or _least_varied(transfers, operation, np.maximum(size, 1) / _LARGE_BYTES, large, overlapped)
+    return by_class or _least_varied(transfers, operation, np.maximum(size, 1) / 1e6, large, overlapped)
 
 
 def _least_varied(
@@ -234,7 +225,8 @@ def _least_varied(
     usual, by_mean = (_clearest({sharing: each[n] for sharing, each in varies.items()}) for n in (0, 1))
     if usual[1] < _BETTER:
         return usual[0]
-    contradicted = varies[by_mean[0]][0] > _CONTRADICTS * varies[usual[0]][0]
+    # the median sees two of three classes, so means decide where it shows nothing, unless it says otherwise
+    contradicted = varies[by_mean[0]][0] > LIMITS.clearer * varies[usual[0]][0]
     return by_mean[0] if by_mean[1] < _BETTER and not contradicted else None
 
 
@@ -253,7 +245,7 @@ def _variation(key: Array, work: Array, overlapped: Array) -> tuple[float, float
     logs, group = np.log(np.maximum(work, 1.0)), coded(key)
     deviation = np.abs(logs - np.add(*middles(logs, group)) / 2)
     chosen = deviation[overlapped & (np.bincount(group)[group] > 2)]
-    return (float(np.median(chosen)), float(np.mean(chosen))) if len(chosen) >= _MIN_EVIDENCE else (np.inf, np.inf)
+    return (float(np.median(chosen)), float(np.mean(chosen))) if len(chosen) >= LIMITS.proof else (np.inf, np.inf)
 
 
 class Sharing(Enum):

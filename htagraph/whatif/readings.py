@@ -22,6 +22,7 @@ from htagraph.core.statistics import least_of, middles
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import lacks_members
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
 from htagraph.whatif.rewire import marked, with_waits
 
@@ -30,9 +31,6 @@ __all__ = [
     "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks", "without_doubtful_waits",
 ]  # fmt: skip
 
-_MIN_PAUSE_NS = 100_000
-"""ns: a shorter pause of a thread is not taken for a possible wait. Chosen, as in `graph.gaps`: Python between two
-operators takes 5 to 50 µs. Doubled, waits of 0.1 to 0.2 ms do not widen an interval."""
 _MAX_WAKE_NS = 300_000
 """ns: a pause that ends within this time after other work of the rank ended may have been a wait for it. Chosen: a
 thread that waits in Python wakes up within 0.1 to 0.2 ms. Doubled, more pauses are taken for possible waits by
@@ -129,7 +127,7 @@ def hidden_in_pauses(graph: DependencyGraph) -> tuple[Array, Array]:
     """Return (what may have been waited for, the vertices that then waited): ends and moments after a pause."""
     acts, time = graph.activities, graph.time
     kinds = (GapKind.HOST_UNTRACED, GapKind.THREAD_IDLE)
-    paused = np.flatnonzero((graph.gap >= _MIN_PAUSE_NS) & of_kinds(graph.gap_kind, kinds))
+    paused = np.flatnonzero((graph.gap >= LIMITS.python_ns) & of_kinds(graph.gap_kind, kinds))
     work = of_kinds(acts.kind, (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)) | acts.on_device
 
     def of_rank(rank: int) -> tuple[Array, Array]:

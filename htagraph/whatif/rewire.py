@@ -28,9 +28,6 @@ __all__ = [
 
 _EXTENDED: WeakKeyDictionary[DependencyGraph, dict[bytes, tuple[DependencyGraph | None, Array]]] = WeakKeyDictionary()
 _EXTENDING = Lock()
-_MAX_EXTENDED = 3
-"""Graphs with more waits that are kept per job. Chosen: the readings of a recording that add waits. Doubled, three more
-copies of the edges stay in memory, of use only to changes that take turns."""
 _BEGINS: WeakKeyDictionary[DependencyGraph, Array] = WeakKeyDictionary()
 
 
@@ -81,7 +78,7 @@ def with_waits(state: State, waits: Edges, lag: Array, change: str) -> State | N
     with _EXTENDING:
         known = _EXTENDED.setdefault(state.graph, {})
         if key not in known:
-            while len(known) >= _MAX_EXTENDED:
+            while len(known) >= 3:  # the readings of a recording that add waits
                 del known[next(iter(known))]
             known[key] = _extended(state.graph, waits)
         graph, origin = known[key]
