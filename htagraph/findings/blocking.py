@@ -8,11 +8,22 @@ import numpy as np
 
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import DEVICE_WAITS, of_kinds
-from htagraph.findings.claim import MIN_SHARE, Claim
-from htagraph.findings.evidence import MOST_ROWS, Bar, Chart, Evidence, of_activities
-from htagraph.findings.finding import Finding, Trial, in_full, in_short
-from htagraph.findings.gain_words import less_text, saved_claim, saves_text
-from htagraph.findings.phrases import time_text
+from htagraph.findings.finding import (
+    MOST_ROWS,
+    Bar,
+    Chart,
+    Claim,
+    Evidence,
+    Finding,
+    Trial,
+    in_full,
+    in_short,
+    less_text,
+    of_activities,
+    saved_claim,
+    saves_text,
+)
+from htagraph.findings.phrases import MIN_SHARE, time_text
 from htagraph.findings.results import Results
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.whatif.options import criteria, criteria_text

@@ -9,9 +9,8 @@ import pandas as pd
 
 from htagraph.core.naming import is_graph_launch, names_that, short_name
 from htagraph.core.statistics import MOST
-from htagraph.findings.claim import MIN_SHARE, Claim
-from htagraph.findings.evidence import MOST_ROWS, NO_CHART, Chart, Evidence, Part, Place, Rows
-from htagraph.findings.finding import Finding
+from htagraph.findings.finding import MOST_ROWS, NO_CHART, Chart, Claim, Evidence, Finding, Part, Place, Rows
+from htagraph.findings.phrases import MIN_SHARE
 from htagraph.findings.results import Results
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.measures.waits import waiting_devices

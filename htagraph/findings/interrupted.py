@@ -8,11 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.core.naming import short_name
-from htagraph.findings.claim import MAX_NAMED, MIN_SHARE, Claim
-from htagraph.findings.evidence import MOST_ROWS, Bar, Chart, Evidence, Place, Rows
-from htagraph.findings.finding import Finding, Trial
-from htagraph.findings.gain_words import less_text, saved_claim, saves_text
-from htagraph.findings.phrases import command_line, plural, time_text
+from htagraph.findings.finding import (
+    MOST_ROWS,
+    Bar,
+    Chart,
+    Claim,
+    Evidence,
+    Finding,
+    Place,
+    Rows,
+    Trial,
+    less_text,
+    saved_claim,
+    saves_text,
+)
+from htagraph.findings.phrases import MAX_NAMED, MIN_SHARE, command_line, plural, time_text
 from htagraph.queries.interruptions import interrupted, places_of
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.core.kinds import ActivityKind
-from htagraph.findings.claim import Claim
-from htagraph.findings.finding import Finding, in_whole
+from htagraph.findings.finding import Claim, Finding, in_whole
 from htagraph.findings.phrases import plural
 from htagraph.findings.results import Results
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.findings.claim import Claim
-from htagraph.findings.finding import Finding
+from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.results import Results
 
 __all__ = ["NOTHING_RECORDED"]

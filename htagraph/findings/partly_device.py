@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from htagraph.findings.claim import LARGE_SHARE, Claim
 from htagraph.findings.device_idle import DEVICE_IDLE, device_window_us
-from htagraph.findings.evidence import Chart, Evidence, Part
-from htagraph.findings.finding import Finding
+from htagraph.findings.finding import Chart, Claim, Evidence, Finding, Part
+from htagraph.findings.phrases import LARGE_SHARE
 from htagraph.findings.results import Results
 
 __all__ = ["PARTLY_DEVICE"]

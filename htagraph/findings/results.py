@@ -23,7 +23,7 @@ from htagraph.whatif.opportunities import opportunities
 
 if TYPE_CHECKING:
     from htagraph.core.arrays import Array
-    from htagraph.findings.claim import Claim
+    from htagraph.findings.finding import Claim
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.paths import CriticalPath
 

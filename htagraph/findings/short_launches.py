@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from htagraph.core.naming import short_name
-from htagraph.findings.claim import Claim
 from htagraph.findings.device_idle import DEVICE_IDLE
-from htagraph.findings.evidence import MOST_ROWS, Chart, Evidence, Part, Place, Rows
-from htagraph.findings.finding import Finding, in_whole
+from htagraph.findings.finding import MOST_ROWS, Chart, Claim, Evidence, Finding, Part, Place, Rows, in_whole
 from htagraph.findings.phrases import plural
 from htagraph.findings.results import Results
 

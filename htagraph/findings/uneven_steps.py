@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.findings.claim import Claim
-from htagraph.findings.finding import Finding, in_whole
+from htagraph.findings.finding import Claim, Finding, in_whole
 from htagraph.findings.phrases import MAX_LISTED, and_list, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.measures.steps import uneven_steps

@@ -7,9 +7,8 @@ import itertools
 import numpy as np
 
 from htagraph.core.kinds import GapKind
-from htagraph.findings.claim import MIN_SHARE, Claim
-from htagraph.findings.evidence import Chart, Evidence, Part, gap_words, stretches
-from htagraph.findings.finding import Finding
+from htagraph.findings.finding import Chart, Claim, Evidence, Finding, Part, gap_words, stretches
+from htagraph.findings.phrases import MIN_SHARE
 from htagraph.findings.results import Results
 from htagraph.queries.paths import CriticalPath
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.core.kinds import COMMUNICATION, of_kinds
-from htagraph.findings.claim import MAX_NAMED, Claim, RestsOn
-from htagraph.findings.evidence import Evidence, of_activities
-from htagraph.findings.finding import Finding
+from htagraph.findings.finding import Claim, Evidence, Finding, RestsOn, of_activities
+from htagraph.findings.phrases import MAX_NAMED
 from htagraph.findings.results import Results
 from htagraph.findings.unknown_clocks import UNKNOWN_CLOCKS
 

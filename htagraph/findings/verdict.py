@@ -7,11 +7,9 @@ from itertools import groupby
 
 from htagraph.findings.blocking import BLOCKING
 from htagraph.findings.bound import BOUND
-from htagraph.findings.claim import Claim, contradictions
 from htagraph.findings.cut_short import CUT_SHORT
 from htagraph.findings.device_idle import DEVICE_IDLE
-from htagraph.findings.evidence import MOST_ROWS
-from htagraph.findings.finding import Finding, Trial
+from htagraph.findings.finding import MOST_ROWS, Claim, Finding, Trial, contradictions
 from htagraph.findings.gain import GAIN
 from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.interrupted import INTERRUPTED

@@ -60,8 +60,7 @@ class Assumed:
     @property
     def may_share(self) -> bool:
         """Whether transfers may slow each other down: two or more of a kind have known partners."""
-        known = (link_transfers(self.state.graph, kind) for kind in KINDS)
-        return self.sharing is not Sharing.NONE and any(each is not None for each in known)
+        return self.sharing is not Sharing.NONE and bool(_by_kind(self.state.graph))
 
     @property
     def shared(self) -> State:
@@ -106,9 +105,8 @@ def with_shared_link(state: State, sharing: Sharing, *, certain: bool = True) ->
     """
     if sharing is Sharing.NONE:
         return state
-    for kind in KINDS:
-        transfers = link_transfers(state.graph, kind)
-        if transfers is not None and _overlap(state, transfers):
+    for transfers in _by_kind(state.graph).values():
+        if _overlap(state, transfers):
             state = replace(state, lag=_lags(state, transfers, sharing, certain=certain))
     return state
 
@@ -118,10 +116,7 @@ def may_overlap(graph: DependencyGraph) -> bool:
 
     Where each place has one lane of transfers, its order keeps them apart in any prediction.
     """
-    for kind in KINDS:
-        transfers = link_transfers(graph, kind)
-        if transfers is None:
-            continue
+    for kind, transfers in _by_kind(graph).items():
         owner = graph.edges.activity[transfers.edges]
         place = places_of_links(graph, kind)[graph.activities.rank[owner]]
         lanes = np.unique(np.stack([place, graph.activities.lane[owner]]), axis=1)
@@ -160,10 +155,8 @@ def _lags(state: State, transfers: LinkTransfers, sharing: Sharing, *, certain: 
 def time_from_sharing(graph: DependencyGraph, sharing: Sharing) -> npt.NDArray[np.int64]:
     """Return how much longer the lag of each edge is because its transfer shared links with others, ns."""
     longer = np.zeros(len(graph.edges), np.int64)
-    for kind in KINDS:
-        transfers = None if sharing is Sharing.NONE else link_transfers(graph, kind)
-        if transfers is not None:
-            longer[transfers.edges] = np.maximum(transfers.lag - transfers.alone(sharing), 0)
+    for transfers in _by_kind(graph).values() if sharing is not Sharing.NONE else ():
+        longer[transfers.edges] = np.maximum(transfers.lag - transfers.alone(sharing), 0)
     return longer
 
 
@@ -174,21 +167,14 @@ def likely_sharing(graph: DependencyGraph) -> tuple[Sharing, bool]:
     enough to tell, transfers of host threads are taken to share their host's network equally, because they do go
     through one interface; for devices, which have links of their own, nothing is assumed.
     """
-    matches = graph.matches
-    if matches is None or not matches.count:
-        return Sharing.NONE, True
-    by_kind = {}
-    for kind in KINDS:
-        transfers = link_transfers(graph, kind)
-        if transfers is not None:
-            by_kind[kind] = _shown(graph, transfers)
+    by_kind = _by_kind(graph)
     if not by_kind:
         return Sharing.NONE, True
-    on_host = ActivityKind.HOST_COMMUNICATION in by_kind
-    shown = by_kind[ActivityKind.HOST_COMMUNICATION if on_host else ActivityKind.COMMUNICATION]
+    kind, transfers = next(iter(by_kind.items()))
+    shown = _shown(graph, transfers)
     if shown is not None:
         return shown, True
-    return (Sharing.EQUAL if on_host else Sharing.NONE), False
+    return (Sharing.EQUAL if kind == ActivityKind.HOST_COMMUNICATION else Sharing.NONE), False
 
 
 def _shown(graph: DependencyGraph, transfers: LinkTransfers) -> Sharing | None:
@@ -311,6 +297,12 @@ class LinkTransfers:
         order = np.lexsort((start, self.link_ids))
         apart = self.link_ids[order] * (int(end.max(initial=0)) + 1)  # links lie one behind the other
         return bool((np.maximum.accumulate(end[order] + apart)[:-1] > (start[order] + apart)[1:]).any())
+
+
+def _by_kind(graph: DependencyGraph) -> dict[ActivityKind, LinkTransfers]:
+    """Return the transfers of each kind of communication with two or more, those of host threads first."""
+    every = {kind: link_transfers(graph, kind) for kind in KINDS}
+    return {kind: transfers for kind, transfers in every.items() if transfers is not None}
 
 
 def link_transfers(graph: DependencyGraph, kind: ActivityKind) -> LinkTransfers | None:

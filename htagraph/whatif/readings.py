@@ -8,7 +8,9 @@ how long they took at most, because they were over.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -205,14 +207,6 @@ class Waits(NamedTuple):
 _NONE = Waits(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
-def with_slow_loaders(state: State) -> State | None:
-    """Return the state in which data loaders that were never waited for need nearly the time of a step per batch.
-
-    None if there are none: the loader has no workers, or it was waited for, so that its time is known.
-    """
-    return _with(state, slow_loaders(state.graph))
-
-
 @once
 def slow_loaders(graph: DependencyGraph) -> Waits:
     """Return the batches of loaders that were never waited for, each from where the loader was free for it."""
@@ -234,15 +228,6 @@ def slow_loaders(graph: DependencyGraph) -> Waits:
     took = graph.time[edges.target[batch]] - graph.time[before]
     took = np.minimum(took, np.add(*middles(took, coded(loader[follows + 1]))) // 2)  # the loader's median
     return Waits(before, edges.target[batch], took, batch)
-
-
-def with_slow_messages(state: State) -> State | None:
-    """Return the state in which messages between hosts took nearly as long as their receivers left them; None if none.
-
-    Messages of one size to one receiver take equally long: the one that had least time limits them all, so that nothing
-    changes for those of which one was waited for.
-    """
-    return _with(state, slow_messages(state.graph))
 
 
 @once
@@ -270,9 +255,9 @@ def slow_messages(graph: DependencyGraph) -> Waits:
     return Waits(start[took > 0], edges.target[rows][took > 0], took[took > 0], rows[took > 0])
 
 
-def _with(state: State, waits: Waits) -> State | None:
+def _with(waits_of: Callable[[DependencyGraph], Waits], state: State) -> State | None:
     """Return the state with more waits; None if there are none, or if they exclude what was recorded."""
-    source, target, took, like = waits
+    source, target, took, like = waits_of(state.graph)
     now, recorded = state.lag[like], state.graph.edges.lag[like]
     kept = now > NEVER
     if not kept.any():
@@ -286,3 +271,14 @@ def _with(state: State, waits: Waits) -> State | None:
     return with_waits(
         state, new, np.rint(took * factor).astype(np.int64), "hidden time"
     )  # None: two exclude each other
+
+
+with_slow_loaders = partial(_with, slow_loaders)
+"""Returns the state in which data loaders that were never waited for need nearly the time of a step per batch.
+
+None if there are none: the loader has no workers, or it was waited for, so that its time is known."""
+with_slow_messages = partial(_with, slow_messages)
+"""Returns the state in which messages between hosts took nearly as long as their receivers left them; None if none.
+
+Messages of one size to one receiver take equally long: the message that had least time limits them all, so that nothing
+changes for messages that were waited for."""

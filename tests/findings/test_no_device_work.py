@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.findings.claim import Claim
+from htagraph.findings.finding import Claim
 from htagraph.findings.no_device_work import NO_DEVICE_WORK
 from htagraph.findings.results import Results
 from tests.strategies import COMPUTE, kernel, launch, load, op

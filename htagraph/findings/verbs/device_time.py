@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from htagraph.core.naming import short_name
 from htagraph.core.statistics import MOST
 from htagraph.core.words import nearest_words
-from htagraph.findings.claim import LARGE_SHARE, MIN_PERCENT
 from htagraph.findings.phrases import (
+    LARGE_SHARE,
+    MIN_PERCENT,
     VISIBLE_PERCENT,
     and_list,
     command_line,

@@ -11,7 +11,7 @@ import pandas as pd
 from htagraph.analyses.differences import Diff
 from htagraph.analyses.differences.diff import ADDED_PATHS, REMOVED_PATHS
 from htagraph.core.naming import short_name
-from htagraph.findings.evidence import Bar, Chart
+from htagraph.findings.finding import Bar, Chart
 from htagraph.findings.phrases import CATEGORY_WORDS, command_line, time_text
 from htagraph.findings.verbs.diff import diff_sentences
 from htagraph.output.html.charts import change_text, drawn, waterfall
