@@ -27,7 +27,7 @@ __all__ = [
     "LETTERS_IN_FULL", "LETTERS_IN_SHORT", "MOST_ROWS", "NO_CHART", "NO_ROWS", "SHORT_LIST", "Bar", "Chart", "Claim",
     "Evidence", "Finding", "Part", "Place", "RestsOn", "Rows", "Trial", "contradictions", "gain_text", "gap_words",
     "in_full", "in_short", "in_whole", "interval_us", "is_sure", "less_text", "likely", "of_activities", "per_step",
-    "saved_claim", "saves_text", "stretches",
+    "saved_claim", "saves_text", "stretches", "worded",
 ]  # fmt: skip
 
 LETTERS_IN_FULL, LETTERS_IN_SHORT = 60, 32
@@ -215,6 +215,16 @@ def in_full(name: str) -> str:
 def in_short(name: str) -> str:
     """Return a name for a sentence in a line or two."""
     return name_text(name, LETTERS_IN_SHORT)
+
+
+def worded(template: str) -> Callable[[Claim], str]:
+    """Return the function that fills the figure and the facts of a claim into a sentence.
+
+    Example:
+        >>> worded("{figure:.0f} of {total} calls")(Claim("unmatched", "", 2, "count", facts={"total": 9}))
+        '2 of 9 calls'
+    """
+    return lambda claim: template.format(figure=claim.figure, **claim.facts)
 
 
 def in_whole(short: Callable[[Claim], str], more: str) -> Callable[[Claim], str]:

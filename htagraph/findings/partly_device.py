@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from htagraph.findings.device_idle import DEVICE_IDLE, device_window_us
-from htagraph.findings.finding import Chart, Claim, Evidence, Finding, Part
+from htagraph.findings.finding import Chart, Claim, Evidence, Finding, Part, worded
 from htagraph.findings.phrases import LARGE_SHARE
 from htagraph.findings.results import Results
 
@@ -20,17 +20,6 @@ def _when(results: Results) -> list[Claim]:
     return [Claim("partly_device", "", 100 * window / span, "percent")]
 
 
-def _long(claim: Claim) -> str:
-    return (
-        f"From first to last device work, {claim.figure:.0f} % of the recorded time passes; in the rest only the host "
-        "was active, and shares of device time say nothing about it."
-    )
-
-
-def _short(claim: Claim) -> str:
-    return f"device work spans {claim.figure:.0f} % of the recording, and idle times leave out the rest"
-
-
 def _evidence(results: Results, _claim: Claim) -> Evidence:
     spans = results.inputs.set_index("rank")["span_us"]
     busy = results.temporal[results.temporal["executor"] == "device"]
@@ -43,4 +32,14 @@ def _evidence(results: Results, _claim: Claim) -> Evidence:
     return Evidence(Chart("Recorded time of each rank", stacks=stacks))
 
 
-PARTLY_DEVICE = Finding("partly_device", when=_when, long=_long, short=_short, evidence=_evidence, is_caution=True)
+PARTLY_DEVICE = Finding(
+    "partly_device",
+    when=_when,
+    long=worded(
+        "From first to last device work, {figure:.0f} % of the recorded time passes; in the rest only the host was "
+        "active, and shares of device time say nothing about it."
+    ),
+    short=worded("device work spans {figure:.0f} % of the recording, and idle times leave out the rest"),
+    evidence=_evidence,
+    is_caution=True,
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.core.kinds import COMMUNICATION, of_kinds
-from htagraph.findings.finding import Claim, Evidence, Finding, RestsOn, of_activities
+from htagraph.findings.finding import Claim, Evidence, Finding, RestsOn, of_activities, worded
 from htagraph.findings.phrases import MAX_NAMED
 from htagraph.findings.results import Results
 from htagraph.findings.unknown_clocks import UNKNOWN_CLOCKS
@@ -37,20 +37,11 @@ def _when(results: Results) -> list[Claim]:
     return [Claim("unmatched", "", int(alone.sum()), "count", rows=rows, facts={"total": int(talks.sum())})]
 
 
-def _long(claim: Claim) -> str:
-    return f"{_alone(claim)}: waiting for other ranks inside them looks like transfer (htagraph validate)."
-
-
-def _short(claim: Claim) -> str:
-    return f"{_alone(claim)}, so waiting in them looks like transfer"
-
-
-def _alone(claim: Claim) -> str:
-    return f"{claim.figure:,.0f} of {claim.facts['total']:,} communication calls have no known partner"
-
-
 def _evidence(results: Results, claim: Claim) -> Evidence:
     return Evidence(rows=of_activities(results, claim.rows, "Some of them"), command=("validate",))
 
 
-UNMATCHED = Finding("unmatched", when=_when, long=_long, short=_short, evidence=_evidence, is_caution=True)
+_ALONE = "{figure:,.0f} of {total:,} communication calls have no known partner"
+_LONG = worded(_ALONE + ": waiting for other ranks inside them looks like transfer (htagraph validate).")
+_SHORT = worded(_ALONE + ", so waiting in them looks like transfer")
+UNMATCHED = Finding("unmatched", when=_when, long=_LONG, short=_SHORT, evidence=_evidence, is_caution=True)

@@ -177,7 +177,7 @@ def _with_edges(parts: ClassParts, source: Array, target: Array, lag: Array) -> 
     """Return the weights with more edges behind the others, whose time belongs to no class."""
     old, nothing = parts.lag, np.zeros(len(lag), np.int64)
     more = ((old.rest, lag), (old.mask, nothing), (old.amount, nothing))
-    rest, mask, amount = map(np.concatenate, more)
+    rest, mask, amount = (np.concatenate(pair) for pair in more)
     return replace(
         parts,
         source=np.concatenate([parts.source, source]).astype(np.int32),

@@ -38,10 +38,18 @@ def marked(rows: Array, count: int) -> npt.NDArray[np.bool_]:
     return mask
 
 
-def with_other_edges(state: State, stays: Array, new: Edges, change: str, **parts: Any) -> State:  # noqa: ANN401 - graph's fields
-    """Return the state in which of its edges some stay, with their lags, and others are new; see `rewired`."""
-    edges, lag = Edges.concatenate([state.graph.edges.take(stays), new]), np.concatenate([state.lag[stays], new.lag])
-    return rewired(state, edges, lag, change, **parts)
+def with_other_edges(
+    state: State,
+    stays: Array | None,
+    new: Edges,
+    change: str,
+    **parts: Any,  # noqa: ANN401 - fields of the graph
+) -> State:
+    """Return the state in which some edges (None: all) stay, with their lags, and others are new; see `rewired`."""
+    edges, lag = state.graph.edges, state.lag
+    if stays is not None:
+        edges, lag = edges.take(stays), lag[stays]
+    return rewired(state, Edges.concatenate([edges, new]), np.concatenate([lag, new.lag]), change, **parts)
 
 
 def rewired(state: State, edges: Edges, lag: Array, change: str, **parts: Any) -> State:  # noqa: ANN401 - graph's fields

@@ -14,8 +14,6 @@ from htagraph.whatif.rewire import asked_at, collective_members, launch_order, n
 
 __all__ = ["no_overlap"]
 
-_EVERY = slice(None)
-
 
 def no_overlap(state: State, /, *, group: str | None = None) -> State:
     """Return the state where the collectives of some process groups run in line with their rank's computation.
@@ -45,7 +43,7 @@ def no_overlap(state: State, /, *, group: str | None = None) -> State:
     source, target = joined((_in_line(graph, rank, rows[acts.rank[rows] == rank]) for rank in ranks), 2)
     new = Edges.of(2 * source + 1, 2 * target, 0, EdgeKind.STREAM, Provenance.ORDER)
     state = state.with_note(f"no_overlap: {len(rows)} collective kernels run in line with the computation")
-    return with_other_edges(state, _EVERY, new, "no_overlap")
+    return with_other_edges(state, None, new, "no_overlap")
 
 
 def _on_hosts(state: State, rows: npt.NDArray[np.int64]) -> State:
@@ -59,7 +57,7 @@ def _on_hosts(state: State, rows: npt.NDArray[np.int64]) -> State:
         return state.with_note("no_overlap: which thread asked for collectives on host threads is not known: they stay")
     new = Edges.of(2 * rows + 1, after, 0, EdgeKind.THREAD, Provenance.INFERRED)
     state = state.with_note(f"no_overlap: {len(rows)} collectives on host threads run while their thread waits")
-    return with_other_edges(state, _EVERY, new, "no_overlap")
+    return with_other_edges(state, None, new, "no_overlap")
 
 
 def _in_line(
