@@ -48,8 +48,6 @@ def thread(job: Job) -> Edges:
         parts += _around_collectives(job, rank, threads)
         free = [each for each in threads if each not in linked and not _runs_collectives(job, each)]
         made, taken, confidence = hand_overs(job, free)
-            job, [each for each in threads if each not in linked and not _runs_collectives(job, each)]
-        )
         parts.append(_edges([made], [taken], confidence))
         known = Edges.concatenate(parts[own:])
         main = next(iter([*callers, *threads]), None)
