@@ -9,8 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, SelectionError, TraceError
-from htagraph.core.issues import Issue
+from htagraph.core.errors import HtagraphError, Issue, OtherJsonError, RankError, SelectionError, TraceError
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.construction.activities import RankPart
 from htagraph.graph.construction.build import build

@@ -18,21 +18,23 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 import numpy as np
 
 from htagraph.core.arrays import Array, Ints, Mask, texts_of
-from htagraph.core.errors import NothingMeetsError, SelectionError
+from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
 from htagraph.core.kinds import ADDED, DEVICE, HOST, KERNELS, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_backward, names_that
-from htagraph.core.words import nearest_words
 from htagraph.graph.activities import BETWEEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pandas as pd
+    from pandas.api.extensions import ExtensionArray
     from typing_extensions import Unpack
 
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Criteria", "IntSelector", "Mask", "Place", "Selection", "backward_of", "mask_of", "named", "placed"]
+__all__ = [
+    "Criteria", "IntSelector", "Mask", "Place", "Selection", "backward_of", "columns_of", "mask_of", "named", "placed",
+]  # fmt: skip
 
 
 _SHOWN_NUMBERS = 32
@@ -165,27 +167,9 @@ class Selection:
         """
         import pandas as pd
 
-        graph, rows = self.graph, self.activities
-        acts = graph.activities
-        lane = acts.lane[rows]
-        labels = [*(each.label for each in graph.lanes), BETWEEN.label]
-        streams = np.array([*(each.stream for each in graph.lanes), BETWEEN.stream], np.int64)
-        return pd.DataFrame(
-            {
-                "rank": acts.rank[rows],
-                "kind": texts_of([kind.label for kind in ActivityKind], acts.kind[rows]),
-                "name": texts_of(graph.names, acts.name[rows]),
-                "lane": texts_of(labels, np.where(lane >= 0, lane, len(graph.lanes))),
-                "stream": streams[lane],
-                "step": acts.step[rows],
-                "start_us": (graph.time[2 * rows] - graph.origin_ns) / 1000,
-                "duration_us": acts.duration[rows] / 1000,
-                "parent": acts.parent[rows],
-                "cause": acts.cause[rows],
-                "correlation": acts.arg("correlation")[rows],
-            },
-            index=pd.Index(rows, name="activity"),
-        )
+        words = ("rank", "kind", "name", "lane", "stream", "step", "start_us", "duration_us", "parent", "cause")
+        columns = columns_of(self.graph, self.activities, *words, "correlation")
+        return pd.DataFrame(columns, index=pd.Index(self.activities, name="activity"))
 
     def _mask(self) -> Mask:
         mask = np.zeros(len(self.graph.activities), np.bool_)
@@ -482,3 +466,35 @@ def _occurrences(graph: DependencyGraph, among: Array, op: str, position: int) -
         msg = f"{op!r} at position {position}: no rank has so many here; the most is {most}{near}"
         raise SelectionError(msg)
     return occurrences
+
+
+def columns_of(graph: DependencyGraph, rows: Array, *names: str) -> dict[str, Any]:
+    """Return columns of activities by name: those of `Selection.to_frame`, and ``device`` (-1 on host threads)."""
+    return {name: _COLUMNS[name](graph, rows) for name in names}
+
+
+def _of_lane(graph: DependencyGraph, rows: Array, what: str) -> Ints:
+    numbers = np.array([getattr(each, what) for each in (*graph.lanes, BETWEEN)], np.int64)
+    return numbers[graph.activities.lane[rows]]
+
+
+def _lane_labels(graph: DependencyGraph, rows: Array) -> ExtensionArray:
+    labels, lane = [each.label for each in (*graph.lanes, BETWEEN)], graph.activities.lane[rows]
+    return texts_of(labels, np.where(lane >= 0, lane, len(graph.lanes)))
+
+
+_COLUMNS: dict[str, Callable[[DependencyGraph, Array], Any]] = {
+    "rank": lambda graph, rows: graph.activities.rank[rows],
+    "kind": lambda graph, rows: texts_of([kind.label for kind in ActivityKind], graph.activities.kind[rows]),
+    "name": lambda graph, rows: texts_of(graph.names, graph.activities.name[rows]),
+    "lane": _lane_labels,
+    "device": lambda graph, rows: _of_lane(graph, rows, "device"),
+    "stream": lambda graph, rows: _of_lane(graph, rows, "stream"),
+    "step": lambda graph, rows: graph.activities.step[rows],
+    "start_us": lambda graph, rows: (graph.time[2 * rows] - graph.origin_ns) / 1000,
+    "duration_us": lambda graph, rows: graph.activities.duration[rows] / 1000,
+    "parent": lambda graph, rows: graph.activities.parent[rows],
+    "cause": lambda graph, rows: graph.activities.cause[rows],
+    "correlation": lambda graph, rows: graph.activities.arg("correlation")[rows],
+}
+"""What each column says of the activities of some rows, by its name."""

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Mask
-from htagraph.core.errors import shown
-from htagraph.core.issues import Issue, IssueLog
+from htagraph.core.errors import Issue, IssueLog, shown
 from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind
 from htagraph.core.naming import (
     DEVICE_CATEGORIES,

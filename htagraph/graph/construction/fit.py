@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from htagraph.core.arrays import Ints, Mask, looked_up
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue
 from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind, edges_with, of_kinds
 from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges

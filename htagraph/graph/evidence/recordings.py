@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from htagraph.core.arrays import Array, Ints
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities
 from htagraph.graph.tolerances import LIMITS

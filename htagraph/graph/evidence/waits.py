@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from htagraph.core.arrays import Array, Ints, Mask, joined, looked_up
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_like
 from htagraph.graph.evidence.calls import Calls
@@ -26,10 +26,21 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 from htagraph.trace.columns import Table
 
 __all__ = [
-    "Answer", "AwaitRows", "Ordered", "Plausible", "Returns", "Site", "await_rows", "best", "records_back", "returns",
-    "returns_by_rank", "start_window", "support", "unresolved_waits",
-]  # fmt: skip
-
+    "Answer",
+    "AwaitRows",
+    "Ordered",
+    "Plausible",
+    "Returns",
+    "Site",
+    "await_rows",
+    "best",
+    "records_back",
+    "returns",
+    "returns_by_rank",
+    "start_window",
+    "support",
+    "unresolved_waits",
+]
 
 _NO_STREAM = 4_294_967_295
 """How Kineto of 2023 wrote "no stream": -1 as 32 bits without a sign."""

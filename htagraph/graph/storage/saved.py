@@ -19,18 +19,15 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import GraphError, StoredGraphError, TraceError
-from htagraph.core.issues import Issue
-from htagraph.core.words import check_type
+from htagraph.core.errors import GraphError, Issue, StoredGraphError, TraceError, check_type
 from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.matches import Matches
 from htagraph.graph.storage.array_file import read_file, refuse, write_file
 from htagraph.graph.tree import Tree
-from htagraph.trace.columns import Flows, SparseColumn, Table, Trace
+from htagraph.trace.columns import Device, Facts, Flows, Group, SparseColumn, Table, Trace
 from htagraph.trace.discover import TracePaths, rank_files
-from htagraph.trace.facts import Device, Facts, Group
 from htagraph.trace.remote import RemotePath, TracePath, fingerprint, is_url
 
 __all__ = ["GRAPH_FILE", "SCHEMA", "are_within", "open", "pack", "read_graph", "save", "unpack", "write_graph"]

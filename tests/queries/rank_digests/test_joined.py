@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 import htagraph as hg
 from htagraph import RankError, SelectionError
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue
 from htagraph.core.kinds import COMMUNICATION
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.rank_digests.joined import _of_files, joined_graph, missing_ranks, skeleton_of

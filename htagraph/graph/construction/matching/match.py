@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from htagraph.core.arrays import Array, Ints, Mask, coded
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities
 from htagraph.graph.clock_fits import medians

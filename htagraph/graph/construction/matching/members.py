@@ -20,8 +20,7 @@ from htagraph.core.parents import ancestors, nearest
 from htagraph.graph.activities import Activities
 from htagraph.graph.construction.matching.host_parts import HostParts, host_parts
 from htagraph.graph.tolerances import LIMITS
-from htagraph.trace.columns import Trace
-from htagraph.trace.facts import parse_ranks
+from htagraph.trace.columns import Trace, parse_ranks
 
 __all__ = ["Members", "describing", "members_of", "only_peer", "values"]
 
