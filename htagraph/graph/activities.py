@@ -17,7 +17,17 @@ from htagraph.trace.columns import SparseColumn
 if TYPE_CHECKING:
     from htagraph.graph.clocks import Clock
 
-__all__ = ["BETWEEN", "Activities", "Edges", "Lane", "blocked_since", "common_time", "frozen", "worked_until"]
+__all__ = [
+    "BETWEEN",
+    "Activities",
+    "Edges",
+    "Lane",
+    "blocked_since",
+    "common_time",
+    "frozen",
+    "lane_moments",
+    "worked_until",
+]
 
 
 def frozen(array: Array) -> Array:
@@ -225,11 +235,11 @@ def blocked_since(acts: Activities, rows: Array) -> Ints:
     every = np.flatnonzero(acts.kind == ActivityKind.HOST_COMMUNICATION)
     if not len(every):
         return since
-    ends = np.sort(_moments(acts, every, acts.end[every]))
+    ends = np.sort(lane_moments(acts, every, acts.end[every]))
     own = acts.kind[rows] == ActivityKind.HOST_COMMUNICATION
-    before = np.searchsorted(ends, _moments(acts, rows, acts.end[rows])) - 1
-    key = np.maximum(_moments(acts, rows, since), np.where(own & (before >= 0), ends[before], 0))
-    return np.asarray(since + key - _moments(acts, rows, since))
+    before = np.searchsorted(ends, lane_moments(acts, rows, acts.end[rows])) - 1
+    key = np.maximum(lane_moments(acts, rows, since), np.where(own & (before >= 0), ends[before], 0))
+    return np.asarray(since + key - lane_moments(acts, rows, since))
 
 
 def worked_until(acts: Activities, rows: Array) -> Ints:
@@ -251,11 +261,11 @@ def worked_until(acts: Activities, rows: Array) -> Ints:
         return until
     members = rows[own]
     ops = ops[np.isin(acts.lane[ops], acts.lane[members])]
-    begins = _moments(acts, ops, acts.start[ops])
+    begins = lane_moments(acts, ops, acts.start[ops])
     order = np.argsort(begins, kind="stable")
     begins, ends = begins[order], acts.end[ops[order]]
-    first = np.searchsorted(begins, _moments(acts, members, acts.start[members]), side="right")
-    last = np.searchsorted(begins, _moments(acts, members, acts.end[members]))
+    first = np.searchsorted(begins, lane_moments(acts, members, acts.start[members]), side="right")
+    last = np.searchsorted(begins, lane_moments(acts, members, acts.end[members]))
     some = last > first
     if some.any():
         spans = np.stack([first[some], last[some]], axis=1).ravel()
@@ -263,7 +273,7 @@ def worked_until(acts: Activities, rows: Array) -> Ints:
     return until
 
 
-def _moments(acts: Activities, rows: Array, time: Array) -> Ints:
+def lane_moments(acts: Activities, rows: Array, time: Array) -> Ints:
     """Return numbers that order moments on some activities' lanes by lane, then by time (ns on the rank's clock)."""
     origin = int(acts.start[: acts.ranked].min())
     span = int(acts.end[: acts.ranked].max()) - origin + 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Mask
+from htagraph.core.arrays import Array, Mask, looked_up
 from htagraph.core.errors import Issue, IssueLog, shown
 from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind
 from htagraph.core.naming import (
@@ -277,13 +277,9 @@ def _causes(
 
 def _find(keys: Array, values: Array, wanted: Array) -> tuple[Array, int]:
     """Return (the value of each wanted key or -1, how many keys are repeats); a repeated key has its first value."""
-    if not len(keys):
-        return np.full(len(wanted), -1, np.int32), 0
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    value = np.where(keys[at] == wanted, values[order][at], -1)
-    return value, int((keys[1:] == keys[:-1]).sum())
+    return looked_up(keys, values[order], wanted), int((keys[1:] == keys[:-1]).sum())
 
 
 def _nest(table: Table, kind: Array, lane: Array, device: Array) -> tuple[Array, Array, Array]:

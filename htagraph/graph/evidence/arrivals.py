@@ -9,15 +9,17 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges, blocked_since, worked_until
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.tolerances import LIMITS
+from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["meetings"]
 
 _PAIR_OPERATION = "send_recv"
-_CONFIDENCE = {"comms_id": 100, "pg+seq": 100, "pg+order": 95, "lane+order": 90}
-"""Percent, by the key that matched the members: ids prove a match, while matches by order in a named group or on a
-stream are only tested by time. Chosen. It is shown, and `acyclic` drops the least confident edge of a cycle. They
-cannot be doubled."""
+_CONFIDENCE = {
+    "comms_id": Confidence.PROVEN, "pg+seq": Confidence.PROVEN, "pg+order": Confidence.SURE,
+    "lane+order": Confidence.SEEN,
+}  # fmt: skip
+"""By the key that matched the members: ids prove a match, while order, in a named group or on a stream, is only tested
+by time."""
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -35,7 +37,7 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
         return Edges.of(none, none, 0, kind, Provenance.INFERRED)
     matches = job.matches
     wanted = (np.array([op == _PAIR_OPERATION for op in matches.op], np.bool_) == pairs)[matches.collective]
-    sure = np.array([_CONFIDENCE.get(key, 90) for key in matches.key], np.int8)[matches.collective]
+    sure = np.array([_CONFIDENCE.get(key, Confidence.SEEN) for key in matches.key], np.int8)[matches.collective]
     waits, feeds = wanted & (matches.join >= 0), wanted & (matches.feeds >= 0)
     early, early_member, early_call, early_lag = _posted_early(job, np.flatnonzero(waits & pairs))
     waits[early] = False

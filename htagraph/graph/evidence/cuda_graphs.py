@@ -19,7 +19,7 @@ from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS, Confidence
 
-__all__ = ["graph_branches", "graph_launches"]
+__all__ = ["graph_branches", "graph_launches", "graph_work"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +50,7 @@ def graph_branches(job: Job) -> tuple[Array, Array, Array]:
 
 def _launched_alike(job: Job) -> Iterator[_Alike]:
     """Yield the launches of each graph that uses several streams: same rank, names and streams, in the same order."""
-    acts = job.activities
-    work = np.flatnonzero(acts.on_device & (acts.cause >= 0))
-    work = work[graph_launches(job)[acts.cause[work]]]
-    work = work[np.lexsort((acts.start[work], acts.lane[work], acts.cause[work]))]
+    acts, work = job.activities, graph_work(job)
     if not len(work):
         return
     call, lane = acts.cause[work], acts.lane[work].astype(np.int64)
@@ -158,3 +155,11 @@ def graph_launches(job: Job) -> Mask:
     """Return which activities are calls that launch a CUDA graph (many kernels and copies with one correlation id)."""
     acts = job.activities
     return (acts.kind == ActivityKind.LAUNCH) & names_that(is_graph_launch, job.names)[acts.name]
+
+
+def graph_work(job: Job) -> Ints:
+    """Return the kernels and copies of CUDA graphs, by launch, stream and start."""
+    acts = job.activities
+    work = np.flatnonzero(acts.on_device & (acts.cause >= 0))
+    work = work[graph_launches(job)[acts.cause[work]]]
+    return work[np.lexsort((acts.start[work], acts.lane[work], acts.cause[work]))]

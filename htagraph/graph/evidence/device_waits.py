@@ -29,6 +29,7 @@ from htagraph.graph.evidence.waits import (
     best,
     records_back,
     returns,
+    returns_by_rank,
     support,
 )
 from htagraph.graph.tolerances import LIMITS, Confidence
@@ -66,7 +67,7 @@ def implicit_syncs(calls: Calls) -> tuple[Array, Array, Array, Array]:
 def _known_by_name(calls: Calls, call: Array, over: Array) -> Array:
     """Return the confidence of each call as one whose documentation says that it waits; 0 where the times refute it."""
     acts = calls.job.activities
-    tolerance, _, _ = _clocks(calls, acts.rank[call])
+    tolerance, _, _ = returns_by_rank(calls, acts.rank[call])
     pending = over > acts.start[call] + LIMITS.two_clocks_ns
     refuted = pending & (over > acts.end[call] + tolerance)
     name = acts.name[call]
@@ -79,7 +80,7 @@ def _known_by_name(calls: Calls, call: Array, over: Array) -> Array:
 def _known_by_times(calls: Calls, call: Array, over: Array) -> Array:
     """Return the confidence of each call as one that was seen to wait; 0 where it was not."""
     acts = calls.job.activities
-    _, window, soonest = _clocks(calls, acts.rank[call])
+    _, window, soonest = returns_by_rank(calls, acts.rank[call])
     waited = over - acts.start[call]
     long = waited >= LIMITS.times_window * window
     right = long & support(over, acts.end[call], acts.start[call], window, -soonest)[1]
@@ -87,14 +88,6 @@ def _known_by_times(calls: Calls, call: Array, over: Array) -> Array:
     share = np.bincount(name, right)[name] / np.maximum(1, np.bincount(name, long)[name])
     sure = np.minimum(Confidence.SEEN, 100 * share * (1 - window / np.maximum(waited, window)))
     return np.where(right & (share >= LIMITS.most), sure, 0).astype(np.int64)
-
-
-def _clocks(calls: Calls, rank: Array) -> tuple[Array, Array, Array]:
-    """Return (tolerance, window, soonest) of `Returns`, ns, for the rank of each call."""
-    known = {each: returns(calls, each) if each in calls.lanes else Returns() for each in np.unique(rank).tolist()}
-    columns = [[getattr(known[each], what) for each in rank.tolist()] for what in ("tolerance", "window", "soonest")]
-    tolerance, window, soonest = np.array(columns, np.int64).reshape(3, -1)
-    return tolerance, window, soonest
 
 
 class Polled(NamedTuple):

@@ -19,7 +19,7 @@ from htagraph.core.naming import collective_op, is_wait, names_that
 from htagraph.core.parents import ancestors, nearest
 from htagraph.graph.evidence.calls import grouped, mixed, owners
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.threads import HostThread
+from htagraph.graph.evidence.threads import HostThread, places_of
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["enqueued_works", "host_waits"]
@@ -88,9 +88,7 @@ class _Timeline:
 
     def position(self, vertex: Array) -> Array:
         """Return the positions of some vertices."""
-        vertices = self.thread.vertices[self.shown]
-        order = np.argsort(vertices)
-        return order[np.searchsorted(vertices, vertex, sorter=order)]
+        return places_of(self.thread.vertices[self.shown], vertex)
 
     def first(self, wanted: Mask, since: Array, moment: Array) -> Array:
         """Return the first position behind a wanted stretch, after a position and not before a moment (ns), or -1."""

@@ -113,6 +113,13 @@ class Job:
         """The time of each vertex on the common clock, ns."""
         return common_time(self.activities, self.clocks)
 
+    def stream_lanes(self, rank: Array, device: Array, stream: Array) -> Ints:
+        """Return the lane of each (rank, device, stream), -1 where the job has none."""
+        lanes = {(lane.rank, lane.device, lane.stream): i for i, lane in enumerate(self.lanes) if lane.stream >= 0}
+        keys, place = np.unique(np.stack((rank, device, stream)), axis=1, return_inverse=True)
+        found = [lanes.get((own, ordinal, number), -1) for own, ordinal, number in keys.T.tolist()]
+        return np.array(found, np.int64)[place.ravel()]
+
     def moment(self, vertex: Array) -> Ints:
         """Return when vertices were recorded, on the common clock, ns."""
         return self.time[vertex] if self.clocks else self.activities.moment(vertex)

@@ -20,11 +20,12 @@ from htagraph.core.arrays import Array, Ints, joined, looked_up
 from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
 from htagraph.core.naming import has_loader_workers, is_data_loader, names_that
 from htagraph.core.parents import outermost
+from htagraph.graph.activities import lane_moments
 from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS, Confidence
 
-__all__ = ["HostThread", "hand_overs", "host_threads", "loaders", "waited_loaders", "worker_loads"]
+__all__ = ["HostThread", "hand_overs", "host_threads", "loaders", "places_of", "waited_loaders", "worker_loads"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,7 +268,7 @@ def _stocked(job: Job, items: Array, links: Sequence[_Link]) -> list[HandOvers]:
         takers = takers[np.argsort(job.moment(2 * takers), kind="stable")]
         makers = makers[np.argsort(job.moment(2 * makers + 1), kind="stable")]
         count = np.unique(lane[makers])
-        room = _index(makers, link.takes.item[link.rows[link.woken]]) - _index(takers, link.made[link.by])
+        room = places_of(makers, link.takes.item[link.rows[link.woken]]) - places_of(takers, link.made[link.by])
         usual = int(np.median(room))
         if len(np.unique(lane[takers])) > 1 or lane[takers[0]] in count or (room == usual).mean() < LIMITS.nearly_all:
             continue
@@ -285,7 +286,7 @@ def _names(name: npt.NDArray[np.int32], link: _Link) -> tuple[int, int]:
     return int(name[link.takes.item[link.rows[0]]]), int(name[link.made[0]])
 
 
-def _index(among: Array, wanted: Array) -> Array:
+def places_of(among: Array, wanted: Array) -> Array:
     """Return where in some distinct activities others of them are."""
     order = np.argsort(among)
     return order[np.searchsorted(among, wanted, sorter=order)]
@@ -348,13 +349,9 @@ def worker_loads(job: Job) -> tuple[Array, Array]:
 def _around(job: Job, vertex: Array, regions: Array) -> Array:
     """Return for each moment of a host thread the region on its thread that lasts then, the last to start; else -1."""
     acts = job.activities
-    origin = int(acts.start.min())
-    span = int((acts.start + acts.duration).max()) - origin + 1
-    begin = acts.lane[regions].astype(np.int64) * span + acts.start[regions] - origin
+    begin = lane_moments(acts, regions, acts.start[regions])
     order = np.argsort(begin, kind="stable")
-    at = np.searchsorted(
-        begin[order], acts.lane[vertex // 2].astype(np.int64) * span + acts.moment(vertex) - origin, "right"
-    )
+    at = np.searchsorted(begin[order], lane_moments(acts, vertex // 2, acts.moment(vertex)), "right")
     region = regions[order][np.maximum(at - 1, 0)]
     lasts = (at > 0) & (acts.lane[region] == acts.lane[vertex // 2])
-    return np.where(lasts & (acts.moment(vertex) < acts.start[region] + acts.duration[region]), region, -1)
+    return np.where(lasts & (acts.moment(vertex) < acts.end[region]), region, -1)

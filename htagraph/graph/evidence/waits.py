@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask, looked_up
+from htagraph.core.arrays import Array, Ints, Mask, joined, looked_up
 from htagraph.core.errors import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_like
@@ -26,10 +26,21 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 from htagraph.trace.columns import Table
 
 __all__ = [
-    "Answer", "AwaitRows", "Ordered", "Plausible", "Returns", "Site", "await_rows", "best", "records_back", "returns",
-    "start_window", "support", "unresolved_waits",
-]  # fmt: skip
-
+    "Answer",
+    "AwaitRows",
+    "Ordered",
+    "Plausible",
+    "Returns",
+    "Site",
+    "await_rows",
+    "best",
+    "records_back",
+    "returns",
+    "returns_by_rank",
+    "start_window",
+    "support",
+    "unresolved_waits",
+]
 
 _NO_STREAM = 4_294_967_295
 """How Kineto of 2023 wrote "no stream": -1 as 32 bits without a sign."""
@@ -248,6 +259,15 @@ def returns(calls: Calls, rank: int) -> Returns:
     return known[rank]
 
 
+def returns_by_rank(calls: Calls, rank: Array) -> tuple[Array, Array, Array]:
+    """Return (tolerance, window, soonest) of `Returns`, ns, for the rank of each of some calls."""
+    ranks, place = np.unique(rank, return_inverse=True)
+    known = [returns(calls, each) if each in calls.lanes else Returns() for each in ranks.tolist()]
+    columns = np.array([(each.tolerance, each.window, each.soonest) for each in known], np.int64).reshape(-1, 3)
+    tolerance, window, soonest = columns[place.ravel()].T
+    return tolerance, window, soonest
+
+
 def _measured(calls: Calls, rank: int) -> Returns:
     job, acts = calls.job, calls.job.activities
     syncs = calls.of_kind_on(rank, ActivityKind.SYNC)
@@ -311,8 +331,7 @@ def unresolved_waits(job: Job, counts: Mapping[int, int], what: str) -> tuple[Is
     )
 
 
-@dataclass(frozen=True, eq=False)
-class AwaitRows:
+class AwaitRows(NamedTuple):
     """The cuda_sync rows of a job, which name by ids what waited for what."""
 
     rank: Ints
@@ -332,44 +351,23 @@ class AwaitRows:
 
 def await_rows(calls: Calls) -> AwaitRows:
     """Return the cuda_sync rows of all ranks."""
-    streams = {(lane.rank, lane.device, lane.stream): i for i, lane in enumerate(calls.job.lanes)}
     parts = []
     for rank, trace in sorted(calls.job.traces.items()):
         which = trace.in_categories("cuda_sync")
         if which.any():
-            parts.append(_await_rows(calls, rank, trace.events.take(which), trace.names, streams))
-    names = AwaitRows.__dataclass_fields__
-    empty = [np.zeros(0, bool if name == "awaits_event" else np.int64) for name in names]
-    return AwaitRows(*(np.concatenate(column) for column in zip(empty, *parts, strict=True)))
+            parts.append(_await_rows(calls, rank, trace.events.take(which), trace.names))
+    *numbers, awaits_event = joined(parts, len(AwaitRows._fields))
+    return AwaitRows(*numbers, awaits_event.astype(np.bool_))
 
 
-def _await_rows(
-    calls: Calls, rank: int, table: Table, names: tuple[str, ...], streams: dict[tuple[int, int, int], int]
-) -> tuple[Array, ...]:
-    """Return the columns of one rank.
-
-    `streams` is the lane of each (rank, device, stream).
-    """
-    device = np.maximum(table.arg("device"), 0)
-
-    def lanes(column: str) -> Array:
-        on, stream, place = _distinct_pairs(device, table.arg(column))
-        numbers = [
-            -1 if number in (-1, _NO_STREAM) else streams.get((rank, ordinal, number), -1)
-            for ordinal, number in zip(on, stream, strict=True)
-        ]
-        return np.array(numbers, np.int64)[place]
-
+def _await_rows(calls: Calls, rank: int, table: Table, names: tuple[str, ...]) -> tuple[Array, ...]:
+    """Return the columns of one rank."""
+    own, device = np.full(len(table), rank, np.int64), np.maximum(table.arg("device"), 0)
+    lanes = [
+        calls.job.stream_lanes(own, device, np.where(stream == _NO_STREAM, -1, stream))
+        for stream in (table.arg("stream"), table.arg("wait_on_stream"))
+    ]
     correlation, record = table.arg("correlation"), table.arg("wait_on_record")
     record_at = np.where(record > 0, calls.by_correlation(rank, np.maximum(record, 0)), -1)
     awaits_event = names_like(calls.job.naming.event_sync, names, table.name)
-    return (
-        np.full(len(table), rank, np.int64), correlation, calls.by_correlation(rank, correlation), lanes("stream"),
-        lanes("wait_on_stream"), record_at, awaits_event,
-    )  # fmt: skip
-
-
-def _distinct_pairs(first: Array, second: Array) -> tuple[list[int], list[int], Array]:
-    """Return the distinct pairs of two columns, as two lists, and the number of each row's pair among them."""
-    pairs, place = np.unique(np.stack((first, second)), axis=1, return_inverse=True)
-    return pairs[0].tolist(), pairs[1].tolist(), place.ravel()
+    return own, correlation, calls.by_correlation(rank, correlation), *lanes, record_at, awaits_event

@@ -6,7 +6,7 @@ import numpy as np
 
 from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.cuda_graphs import graph_launches
+from htagraph.graph.evidence.cuda_graphs import graph_work
 from htagraph.graph.evidence.job import Job
 
 __all__ = ["cuda_graph"]
@@ -19,10 +19,7 @@ def cuda_graph(job: Job) -> Edges:
     edges are known, `construction.fit` reduces it to the launch latency. Those after it have lag 0: the STREAM
     edges order them, and EVENT_WAIT edges where branches meet (`evidence.cuda_graphs`).
     """
-    acts = job.activities
-    work = np.flatnonzero(acts.on_device & (acts.cause >= 0))
-    work = work[graph_launches(job)[acts.cause[work]]]
-    order = work[np.lexsort((acts.start[work], acts.lane[work], acts.cause[work]))]
+    acts, order = job.activities, graph_work(job)
     call, lane = acts.cause[order], acts.lane[order]
     first = np.ones(len(order), np.bool_)
     first[1:] = (call[1:] != call[:-1]) | (lane[1:] != lane[:-1])

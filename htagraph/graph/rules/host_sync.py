@@ -125,11 +125,8 @@ def _by_ids(calls: Calls, syncs: Array, counts: Counter[str]) -> tuple[list[Edge
 
 def _stream_argument(calls: Calls, syncs: Array) -> Array:
     """Return the lane of the stream that each call's own arguments name (MTIA writes them), -1 for none."""
-    job, row = calls.job, calls.row[syncs]
-    streams = {(lane.rank, lane.device, lane.stream): i for i, lane in enumerate(job.lanes) if lane.stream >= 0}
-    columns = (job.activities.rank[row], job.activities.arg("device")[row], job.activities.arg("stream")[row])
-    keys = zip(*(column.tolist() for column in columns), strict=True)
-    return np.fromiter((streams.get(key, -1) for key in keys), np.int64, len(row))
+    acts, row = calls.job.activities, calls.row[syncs]
+    return calls.job.stream_lanes(acts.rank[row], acts.arg("device")[row], acts.arg("stream")[row])
 
 
 def _of_devices(calls: Calls, syncs: Array, counts: Counter[str]) -> Edges:

@@ -14,7 +14,7 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import names_like
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.waits import returns
+from htagraph.graph.evidence.waits import returns_by_rank
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["memcpy_sync"]
@@ -57,10 +57,7 @@ def _return_after(job: Job, copy: Array, named: Array, small: Array) -> Array:
     Copies in `named` block by their names; a call need not wait for copies in `small`, which are staged at once.
     """
     acts, call = job.activities, job.activities.cause[copy]
-    soonest, tolerance = np.zeros((2, len(copy)), np.int64)
-    for rank in np.unique(acts.rank[copy]).tolist():
-        clock, of_rank = returns(job.calls, rank), acts.rank[copy] == rank
-        soonest[of_rank], tolerance[of_rank] = clock.soonest, clock.tolerance
+    tolerance, _, soonest = returns_by_rank(job.calls, acts.rank[copy])
     after = acts.end[call] - acts.end[copy]
     # if the device's clock is early, even copies that no call waited for seem to end in time; not so in long calls
     long = acts.end[copy] - acts.start[call] > LIMITS.long_call_ns

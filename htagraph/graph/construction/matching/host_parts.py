@@ -75,9 +75,9 @@ def host_parts(
     elements, collective = np.maximum(of_call.elements, of_work.elements), on_host & (way == 0)
     group, groups = _only_groups(acts.rank[rows], traces)
     if (collective & (group < 0)).any():
-        group, groups = _divided(
-            acts, rows, np.where(call >= 0, call, rows), elements, np.flatnonzero(collective), traces
-        )
+        asked = np.where(call >= 0, call, rows)
+        divided = _divided(acts, rows, asked, elements, np.flatnonzero(collective), traces)
+        group, groups = divided or (group, groups)
     return HostParts(
         call, way, partner, of_call.tag, root, elements, of_work.own_elements,
         np.maximum(of_call.width, of_work.width), np.where(collective, group, -1), groups,
@@ -86,22 +86,21 @@ def host_parts(
 
 def _divided(
     acts: Activities, rows: Array, asked: Array, elements: Array, collective: Array, traces: Mapping[int, Trace]
-) -> tuple[Array, tuple[tuple[str, int], ...]]:
-    """Return (group of each row, the groups), where ranks are in several process groups, as far as they tell apart.
+) -> tuple[Array, tuple[tuple[str, int], ...]] | None:
+    """Return (group of each row, the groups), where ranks are in several process groups; None where nothing tells.
 
     `asked` is the operator that asked for each piece, else the piece; `collective` are the rows of collectives on
     hosts.
     """
-    group, groups = _only_groups(acts.rank[rows], traces)
     hosts = hosts_of(traces)
     if len(set(hosts.values())) != 1 or len(hosts) < len(traces):  # times of ranks can not be compared
-        return group, groups
+        return None
     own, operator = rows[collective], asked[collective]
     kind = coded(acts.name[own], elements[collective])
     moments = acts.step[operator], acts.start[operator], acts.start[own], acts.end[own]
     found, labelled = groups_of_calls(Calls(acts.rank[own], kind, acts.lane[own], *moments), traces)
     if (found < 0).all():
-        return group, groups
+        return None
     group = np.full(len(rows), -1, np.int64)
     group[collective] = found
     return group, tuple((label, len(ranks)) for label, ranks in labelled)

@@ -86,19 +86,22 @@ class Members:
 
         Not those on the host: a send ends when its data has left, a receive when it has come.
         """
-        return np.asarray(np.array([op in _BARRIERS for op in self.ops], np.bool_)[self.op] & ~self.host_transfer)
+        return np.isin(self.op, [code for code, op in enumerate(self.ops) if op in _BARRIERS]) & ~self.host_transfer
 
     @property
     def host_transfer(self) -> Mask:
         """Which rows are sends and receives on the host."""
-        return np.asarray(np.array([op == "send_recv" for op in self.ops], np.bool_)[self.op] & self.on_host)
+        return self._transfer & self.on_host
 
     @property
     def partnerless(self) -> Mask:
         """Which rows are sends and receives on a device whose partner is not named."""
-        pair = np.array([op == "send_recv" for op in self.ops], np.bool_)[self.op] & ~self.on_host
         size = np.append(self.group_size, 0)  # the last is that of no group
-        return np.asarray(pair & (size[self.group] != 2))
+        return self._transfer & ~self.on_host & (size[self.group] != 2)
+
+    @property
+    def _transfer(self) -> Mask:
+        return np.isin(self.op, [code for code, op in enumerate(self.ops) if op == "send_recv"])
 
 
 def members_of(
