@@ -19,7 +19,6 @@ from htagraph.output.export.trace_writer import (
     AT_ONCE,
     INTEGER,
     MICROSECONDS,
-    TEXT,
     RawEvent,
     metadata,
     readable,
@@ -290,15 +289,14 @@ def path_slices(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> It
     category = names[_CATEGORY]
     place = np.array([places[PATH_PID, tid] for tid, _, _ in shared], np.int64)[alike]
     name = np.array([names[title] for _, title, _ in shared], np.int64)[alike]
-    texts = [b'{"weight_us":', b',"activity":', *(tail for _, _, tail in shared)]
+    tails = [tail for _, _, tail in shared]
     for first in range(0, len(parts), AT_ONCE):
         some = slice(first, first + AT_ONCE)
         length = parts.length[some]
-        columns = (
-            (TEXT, 0), (MICROSECONDS, length), (TEXT, 1), (INTEGER, parts.activity[some]),
-            (TEXT, 2 + alike[some]),
-        )  # fmt: skip
-        args = row_texts(columns, len(length), texts)
+        args = row_texts((
+            b'{"weight_us":', (MICROSECONDS, length), b',"activity":', (INTEGER, parts.activity[some]),
+            (tails, alike[some]),
+        ), len(length))  # fmt: skip
         yield Slices(
             list(places), list(names), place[some], parts.start[some] - base_ns, length, name[some],
             np.full(len(length), category), args.spans, args.text,
