@@ -10,8 +10,8 @@ import typer
 
 from htagraph.cli.options import FAILED, chosen, read
 from htagraph.cli.writing import emit, show
+from htagraph.core.errors import nearest_words
 from htagraph.core.kinds import CATEGORIES
-from htagraph.core.words import nearest_words
 
 if TYPE_CHECKING:
     from htagraph.cli.writing import Format

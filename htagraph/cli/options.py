@@ -24,7 +24,7 @@ from htagraph.whatif.options import duration_ns, numbers
 
 if TYPE_CHECKING:
     from htagraph.cluster.job import DistributedJob
-    from htagraph.core.issues import Issue
+    from htagraph.core.errors import Issue
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["FAILED", "OPTIONS", "as_command", "chosen", "given", "read", "read_on", "window"]

@@ -79,7 +79,7 @@ def schema(command: str | None = None, output: str | None = None) -> None:
 
     Also of `event`, `select` and `jobs`, which serve and mcp answer.
     """
-    from htagraph.core.words import nearest_words
+    from htagraph.core.errors import nearest_words
     from htagraph.output.schema import COMMANDS, json_schema
 
     if command is not None and command not in COMMANDS:
@@ -112,7 +112,7 @@ def simulate(
     """Write the traces of a simulated training job, and the true answers about it in DIR/truth."""
     from pydantic import ValidationError
 
-    from htagraph.core.words import nearest_words
+    from htagraph.core.errors import nearest_words
     from htagraph.simulate import REGIMES, Job, scale_job, write_stream
     from htagraph.simulate import simulate as simulated
 

@@ -26,8 +26,6 @@ _UNITS = {
 """Units by the end of a column's name."""
 _MARK = "{columns}"
 """What a docstring has in place of a table's columns."""
-_WIDTH = 116
-"""Letters of a line in a docstring that is made."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -148,6 +146,6 @@ def _filled(docstring: str, text: str) -> str:
         last += 1
     whole = " ".join(line.strip() for line in lines[first : last + 1]).replace(_MARK, text, 1)
     filled = textwrap.wrap(
-        whole, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        whole, 116, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
     return "\n".join([*lines[:first], *filled, *lines[last + 1 :]])

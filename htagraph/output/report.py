@@ -143,15 +143,7 @@ def report_beside(
 def envelope(
     command: str, inputs: pd.DataFrame, issues: pd.DataFrame, window: float, results: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what every command prints as JSON; tables become lists of rows.
-
-    Args:
-        command: the word of the command line.
-        inputs: what was read.
-        issues: what was repaired, dropped or unmatched; shown in full as ``warnings``, summed up as ``counts``.
-        window: µs.
-        results: tables and single values by name.
-    """
+    """Return what every command prints as JSON; tables become lists of rows, and issues are summed up as ``counts``."""
     counts = issues.groupby("what")["count"].sum()
     return {
         "schema_version": SCHEMA_VERSION,

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from htagraph.core.arrays import Array
 from htagraph.core.computing import processors
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import IssueLog
 from htagraph.trace import kineto
-from htagraph.trace.columns import Trace
-from htagraph.trace.facts import Facts
+from htagraph.trace.columns import Facts, Trace
 from htagraph.trace.kept import Frames, Sieve
 from htagraph.trace.remote import TracePath
 

@@ -7,8 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from htagraph.core.errors import HtagraphError, printable, shown
-from htagraph.core.words import nearest_words
+from htagraph.core.errors import HtagraphError, nearest_words, printable, shown
 from htagraph.findings.phrases import shortened
 
 __all__ = ["MAX_BYTES", "MAX_ROWS", "Window", "bounded"]

@@ -20,8 +20,7 @@ from htagraph.analyses.differences import compare, diff
 from htagraph.cli.questions import QUESTIONS
 from htagraph.cli.service.bounded import MAX_ROWS, Window, bounded
 from htagraph.cli.service.folders import Folders
-from htagraph.core.errors import HtagraphError, printable
-from htagraph.core.words import nearest_words
+from htagraph.core.errors import HtagraphError, nearest_words, printable
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import load
 from htagraph.output.report import envelope

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from htagraph.core.errors import HtagraphError, SelectionError
+from htagraph.core.errors import HtagraphError, SelectionError, time_text
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
-from htagraph.core.words import time_text
 from htagraph.findings.phrases import shortened
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection

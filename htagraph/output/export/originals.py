@@ -26,15 +26,14 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
-from htagraph.core.issues import Issue, IssueLog
+from htagraph.core.errors import Issue, IssueLog
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.lanes import nesting_tracks
 from htagraph.trace.columns import Interner
-from htagraph.trace.kineto.collecting import Columns
+from htagraph.trace.kineto.collecting import Columns, add_durations, add_events
 from htagraph.trace.kineto.decode import BlockDecoder
 from htagraph.trace.kineto.from_blocks import BlockColumns
-from htagraph.trace.kineto.from_events import add_durations, add_events
 from htagraph.trace.kineto.scan.events import (
     FLAGS,
     ID,

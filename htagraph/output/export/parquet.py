@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import HtagraphError
+from htagraph.core.errors import HtagraphError, check_type
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind, Provenance
-from htagraph.core.words import check_type
 from htagraph.graph.activities import BETWEEN
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage import array_file

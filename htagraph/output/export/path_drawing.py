@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.core.arrays import Array
+from htagraph.core.errors import time_text
 from htagraph.core.kinds import EdgeKind, GapKind
 from htagraph.core.naming import short_name
-from htagraph.core.words import time_text
 from htagraph.findings.phrases import shortened
 from htagraph.output.scene import KIND_COLORS, tint
 from htagraph.queries.paths import CATEGORIES, CriticalPath

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import Array
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.originals import Original, survey

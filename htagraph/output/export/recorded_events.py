@@ -18,7 +18,7 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import IssueLog
 from htagraph.graph.activities import Lane as GraphLane
 from htagraph.output.export.originals import FLOWS, Lane, Original, start_ns
 from htagraph.output.export.trace_writer import (

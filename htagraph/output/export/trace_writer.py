@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
-from htagraph.core.issues import Issue, IssueLog
+from htagraph.core.errors import Issue, IssueLog
 from htagraph.output.scene import NO_NUMBER, Slices, Values
 from htagraph.output.whole_files import OutputFile
 from htagraph.trace.kineto.decode import event_decoder, event_text_decoder
