@@ -62,7 +62,7 @@ _NOT_OTHERS = ("X", "M", "B", "E", *FLOWS)
 _WRITTEN = frozenset({"ph", "pid", "tid", "ts", "dur", "name", "cat", "args"})
 """Keys that every writer of slices knows; the JSON of the others is `Slices.more`."""
 _ODD = 0x9E37_79B9_7F4A_7C15  # 2^64 divided by the golden ratio: spreads what it is multiplied by
-_LENGTH = 2**32 - 1  # of a span: its lower half
+_LENGTH = int(np.iinfo(np.uint32).max)  # of a span: its lower half
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 _decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
 NAME, CATEGORY, ARGS, SCOPE, INSIDE, PLAIN = range(6)
@@ -72,8 +72,7 @@ _SPANS: Final = ("name", "cat", "args", "s")  # in the order of the columns
 _KEYS: Final = (*_SPANS, "ph", "pid", "tid", "ts", "dur")
 _COUNT: Final = len(_SPANS)
 _QUOTE, _COMMA, _OPEN, _CLOSE, _BACKSLASH, _SPACE = b'",{}\\ '
-_EACH: Final = 0x0101_0101_0101_0101
-_ONES, _TOPS, _BACKSLASHES = (np.uint64(each * _EACH) for each in (1, 0x80, _BACKSLASH))
+_ONES, _TOPS, _BACKSLASHES = (np.frombuffer(bytes([each] * 8), np.uint64)[0] for each in (1, 0x80, _BACKSLASH))
 
 
 class PidOf(dict[tuple[int, "int | str"], int]):
