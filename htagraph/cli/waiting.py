@@ -22,9 +22,6 @@ __all__ = ["analysing", "ended", "phase", "progress", "show_messages"]
 _SHOWN_AFTER_S = 2.0
 """Seconds after which a phase is shown. Chosen: what is over before needs no explanation. Doubled, a command is silent
 for four seconds."""
-_REFRESHES_PER_S = 4.0
-"""How often the clock of a phase is drawn again, per second. Chosen. Doubled, it takes twice as much time from the
-command's own thread."""
 
 _open: list[_Shown] = []
 """The phase that runs until the next one or the end of the command."""
@@ -51,9 +48,8 @@ class _Shown:
             if self._over:
                 return
             columns = (SpinnerColumn(), TextColumn(self._what), TimeElapsedColumn())
-            self._bar = Progress(
-                *columns, console=Console(stderr=True), transient=True, refresh_per_second=_REFRESHES_PER_S
-            )
+            console = Console(stderr=True)  # drawn seldom: that takes time from the command's own thread
+            self._bar = Progress(*columns, console=console, transient=True, refresh_per_second=4)
             self._bar.add_task(self._what, total=None)
             self._bar.tasks[0].start_time = self._begun
             self._bar.start()

@@ -29,35 +29,20 @@ _DIGITS = {"speedup": 3, "low": 3, "high": 3}
 _NAMES = ("name", "kernel", "key")
 """Columns of kernel names."""
 _COUNTS = (
-    "events",
-    "activities",
-    "count",
-    "segments",
-    "hops",
-    "launches",
-    "works",
-    "short",
-    "excessive_runtime",
+    "events", "activities", "count", "segments", "hops", "launches", "works", "short", "excessive_runtime",
     "excessive_delay",
-)
-_NO_RANK = -1
-"""In a column of ranks: what is about no single rank."""
+)  # fmt: skip
 _NOBODY = {"rank": "-", "charged_rank": "nobody", "last_rank": "not known"}
-"""What a column of ranks shows for none."""
+"""What a column of ranks shows for -1, which is no single rank."""
 _MIN_US_IN_MS = 10_000.0
 """µs from which a table's times are shown in ms; chosen: five digits are too many. Doubled, 20,000 µs are."""
 
 _BETWEEN = 2
 """Blanks between columns."""
-_MIN_TEXT_WIDTH = 13
-"""Letters to which a text may be cut; chosen: kinds of kernels, such as communication, are whole. Doubled, more columns
-are left out at 80."""
-_MIN_NAME_WIDTH = 26
-"""Letters that a name keeps, before any number is left out for it. Chosen: the ends of kernel names that differ, such
-as ampere_bf16_…tages_64x3_nn. Doubled, a table at 80 columns is names and little else."""
-_MIN_SENTENCE_WIDTH = 20
-"""Letters to which the lines of a sentence may be cut. Chosen: three words. Doubled, what stands beside it is cut at 80
-columns."""
+_MIN_TEXT_WIDTH, _MIN_NAME_WIDTH, _MIN_SENTENCE_WIDTH = 13, 26, 20
+"""Letters to which a text, a name (before any number is left out for it) and the lines of a sentence may be cut.
+Chosen: kinds of kernels, such as communication, are whole; so are the ends of kernel names that differ, such as
+ampere_bf16_…tages_64x3_nn; and three words. Doubled, a table at 80 columns is names and little else."""
 _MAX_WHOLE_WIDTH = 72
 """Letters of a name with template arguments, of those that differ in nothing else. Chosen: more is hard to tell apart
 than what differs. Doubled, numbers are far from their names on wide terminals."""
@@ -140,7 +125,7 @@ def _cell(name: str, value: object) -> str:
         return "yes" if value else "no"
     if name == "file":
         return str(value).rsplit("/", 1)[-1]
-    if name in _NOBODY and value == _NO_RANK:
+    if name in _NOBODY and value == -1:
         return _NOBODY[name]
     return f"{value:,}" if isinstance(value, int) and name in _COUNTS else str(value)
 
@@ -262,11 +247,9 @@ def _names_devices(columns: Sequence[Column], column: Column) -> bool:
 def _widths(columns: Sequence[Column], width: int) -> list[int]:
     """Return a width for each column: numbers whole, the widest texts cut until the line fits."""
     widths = [min(column.width, _most(column)) for column in columns]
-    least = (
-        _least(columns)
-        if _span(_least(columns)) <= width
-        else [each.width if each.is_number else 1 for each in columns]
-    )
+    least = _least(columns)
+    if _span(least) > width:
+        least = [each.width if each.is_number else 1 for each in columns]
     while (over := _span(widths) - width) > 0:
         texts = [i for i, column in enumerate(columns) if widths[i] > least[i]]
         if not texts:

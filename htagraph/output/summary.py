@@ -44,12 +44,9 @@ _KERNELS = Table(
 )
 _OPPORTUNITIES_PER_KERNEL = 2
 """Opportunities for each kernel that is named; chosen: some only wrap others. Doubled, more replays run."""
-_MAX_RANKS = 16
-"""Rows of the time by rank; with more ranks, half of it are those with the most computation. Chosen: a third of a
-screen. Doubled, two thirds."""
-
-_MAX_INTERRUPTIONS = 20
-"""Interruptions that a reader sees. Chosen: enough to see that they are in different places. Doubled, a screen."""
+_MAX_RANKS, _MAX_INTERRUPTIONS = 16, 20
+"""Rows that a reader sees of the time by rank (with more ranks, half of them those with the most computation) and of
+interruptions. Chosen: a third of a screen, and enough to see that they are in different places. Doubled, a screen."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,7 +16,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import Progress, load
 from htagraph.output.report import gives
 from htagraph.queries.arguments import argument_texts
-from htagraph.queries.inputs import ISSUES
+from htagraph.queries.inputs import ISSUES, issues_of
 from htagraph.queries.path_segments import bound_of
 from htagraph.trace.columns import Trace
 from htagraph.trace.discover import TracePaths
@@ -73,13 +73,8 @@ class Validation:
         frames = {"issues": self.files, "support": self.support}
         frames |= {} if self.arguments is None else {"arguments": self.arguments}
         rows = {name: frame.to_dict("records") for name, frame in frames.items()}
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "tool": "htagraph",
-            "command": "validate",
-            "usable": self.usable,
-            **rows,
-        }
+        head = {"schema_version": SCHEMA_VERSION, "tool": "htagraph", "command": "validate", "usable": self.usable}
+        return head | rows
 
 
 @gives(
@@ -111,18 +106,12 @@ def validate(paths: TracePaths, *, arguments: bool = False, progress: Progress |
     """
     graph = load(paths, on_error="skip", progress=progress)
     graph.check()
-    rows = [(issue.rank, issue.file, issue.what, issue.detail, issue.count) for issue in graph.issues]
-    files = pd.DataFrame(rows, columns=["rank", "file", "what", "detail", "count"])
-    checked = _checked(graph) if arguments else None
+    files, traces = issues_of(graph), sorted(graph.traces.items())
+    checked = None
+    if arguments:
+        parts = {rank: reader_of(trace).check_arguments(trace.path) for rank, trace in traces}
+        checked = pd.concat(parts, names=["rank", None]).reset_index("rank").reset_index(drop=True)
     return Validation(not (files["what"] == "file_skipped").any(), files, _support(graph), checked)
-
-
-def _checked(graph: DependencyGraph) -> pd.DataFrame:
-    parts = [
-        reader_of(trace).check_arguments(trace.path).assign(rank=rank) for rank, trace in sorted(graph.traces.items())
-    ]
-    whole = pd.concat(parts, ignore_index=True)
-    return whole[["rank", *whole.columns.drop("rank")]]
 
 
 def _across_ranks(graph: DependencyGraph, communicating: int) -> tuple[Check, ...]:

@@ -20,6 +20,7 @@ from threading import BoundedSemaphore, Lock
 from typing import Any
 from urllib.parse import unquote
 
+from htagraph.cli.service.bounded import MAX_ROWS
 from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.render import to_json
@@ -32,12 +33,10 @@ LOOPBACK = "127.0.0.1"
 MOST_AT_ONCE = 64
 """Requests that are answered at once, each by a thread; others are refused until one ends. Chosen: a browser sends six.
 Doubled, slow clients hold twice as many threads."""
-_ARRIVES_WITHIN_S = 10.0
-"""Seconds in which a request must arrive, all of it. Chosen: it comes from this machine. Doubled, a client that never
-ends its request is held for twice as long."""
-_TAKEN_WITHIN_S = 60.0
-"""Seconds in which a client must take its answer, all of it. Chosen: the largest page has 15 MB, and a tab in the
-background may be slow. Doubled, a client that reads nothing is held for two minutes."""
+_ARRIVES_WITHIN_S, _TAKEN_WITHIN_S = 10.0, 60.0
+"""Seconds in which a request must arrive, and in which a client must take its answer, all of it. Chosen: a request
+comes from this machine; the largest page has 15 MB, and a tab in the background may be slow. Doubled, a client that
+never ends its request, or reads nothing, is held for twice as long."""
 _BUSY = (
     b"HTTP/1.0 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Type: text/plain\r\n\r\ntoo many requests at once\n"
 )
@@ -46,9 +45,6 @@ EVENTS, OVERLAY, UI = "/event/", "/overlay.pftrace.gz", "/ui/"
 """Where events, the traces with the critical path drawn over them, and the files of Perfetto's UI are."""
 _NAMES = ("127.0.0.1", "localhost")
 """What this machine calls itself. A page of another site that has made its own name mean 127.0.0.1 sends that name."""
-_MOST_ROWS = 200
-"""Rows of each table of an event; chosen: more edges are those of a wait for all that a device did. Doubled, answers
-about such waits are twice as long."""
 _NUMBER = re.compile(r"[0-9]{1,10}")
 _ALLOWED = ("same-origin", "none")
 """Values of ``Sec-Fetch-Site``: asked for by a page of ours, or by the user."""
@@ -260,9 +256,9 @@ def _event(served: Served, number: str) -> Answer:
 
 def _cut(results: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return results with the first rows of each table, and for tables with more of them how many there are."""
-    tables = {name: rows for name, rows in results.items() if isinstance(rows, list) and len(rows) > _MOST_ROWS}
-    cut = [{"table": name, "first": 0, "rows": _MOST_ROWS, "of": len(rows)} for name, rows in tables.items()]
-    return {name: rows[:_MOST_ROWS] if name in tables else rows for name, rows in results.items()}, cut
+    tables = {name: rows for name, rows in results.items() if isinstance(rows, list) and len(rows) > MAX_ROWS}
+    cut = [{"table": name, "first": 0, "rows": MAX_ROWS, "of": len(rows)} for name, rows in tables.items()]
+    return {name: rows[:MAX_ROWS] if name in tables else rows for name, rows in results.items()}, cut
 
 
 def _file(folder: Path, name: str) -> Answer:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from htagraph.analyses.stragglers import ENOUGH_STEPS
 from htagraph.findings.phrases import and_list, plural, time_text
+from htagraph.queries.compare import ENOUGH_STEPS
 
 if TYPE_CHECKING:
     import pandas as pd

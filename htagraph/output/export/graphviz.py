@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["draw", "to_graphviz"]
 
-_PATH_NODES = 40
-"""Boxes of a path's picture; chosen: as many labels as a screen shows. Doubled, the picture is about twice as high."""
-_MAX_NODES = 1500
-"""Nodes of a selection; dot takes minutes for more, and nobody could read it. Doubled, it takes several times that."""
+_PATH_NODES, _MAX_NODES = 40, 1500
+"""Boxes of a path's picture, and nodes of a selection. Chosen: as many labels as a screen shows; dot takes minutes for
+more nodes, and nobody could read them. Doubled, a path's picture is about twice as high, and dot takes several times
+as long."""
 _MAX_LETTERS = 40
 """Letters of a node's name; chosen. Doubled, nodes are up to twice as wide."""
 _SOURCES = ("dot", "gv")

@@ -32,9 +32,9 @@ _UUID, _PARENT, _NAME, _COUNTER_UNIT, _CHILDREN, _RANK, _MERGING = 1, 5, 2, 8, 1
 _EXPLICIT, _NO_MERGING = 3, 2
 _UNIT, _UNIT_NAME = 3, 6  # of CounterDescriptor
 _UNITS = {COUNT: 0, BYTES: 3}
-_COUNTERS_BEHIND = 2**30
+_MAX_RANK = int(np.iinfo(np.int32).max)
+_COUNTERS_BEHIND = (_MAX_RANK + 1) // 2
 """Order of a process's counters: behind its tracks."""
-_MAX_RANK = 2**31 - 1
 _PROCESS, _THREAD = 1, 2  # parts of a track's key: process; thread; of counters, name and series
 Flows: TypeAlias = tuple[Array, Array]
 """Ids of the arrows that begin or end at slices, and where those of each slice begin in them."""

@@ -29,19 +29,13 @@ __all__ = [
 
 COLORS = {category: tint(KIND_COLORS[category]) for category in CATEGORIES}
 """Fill of a box by category."""
-_WIDTH = 1180
-"""Points; chosen: with the border, 1,200 points are 1,600 pixels at the 96 dots per inch of screens and of Graphviz's
-PNGs. Doubled, the picture needs two screens."""
-_LEFT, _RIGHT = 96, 130
-"""Points left of the time axis, for the names of rows, and right of it, for the last label; chosen to hold them."""
-_FONT = 9
-"""Points of labels: 12 pixels. Doubled, labels need twice the rows."""
-_BAR, _LEVEL, _ROOM = 20, 26, 10
-"""Points: heights of a box and of a label of two lines, and the room between rows; chosen to fit the font."""
-_MIN_BOX = 2.0
-"""Points; chosen: the least width of a box that can be seen and pointed at. Doubled, short boxes reach further."""
-_OFFSET = 3
-"""Points between the line down from a box and its label. Chosen. Doubled, labels stand further right."""
+_WIDTH, _LEFT, _RIGHT = 1180, 96, 130
+"""Points: the picture's width (with the border, 1,200 points are 1,600 pixels at the 96 dots per inch of screens and of
+Graphviz's PNGs), and the room left of the time axis, for the names of rows, and right of it, for the last label."""
+_FONT, _BAR, _LEVEL, _ROOM, _OFFSET, _MIN_BOX = 9, 20, 26, 10, 3, 2.0
+"""Points: labels (12 pixels); heights of a box and of a label of two lines, which fit the font; the room between rows;
+between the line down from a box and its label; and the least width of a box that can be seen and pointed at. Doubled,
+labels need twice the rows, and short boxes reach further."""
 _NAME_LETTERS, _ROW_LETTERS = 26, 18
 """Letters of names in boxes and of rows; chosen. Doubled, labels need up to twice the levels."""
 _TICKS = 10

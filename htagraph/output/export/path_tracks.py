@@ -19,7 +19,6 @@ from htagraph.output.export.trace_writer import (
     AT_ONCE,
     INTEGER,
     MICROSECONDS,
-    TEXT,
     RawEvent,
     metadata,
     readable,
@@ -38,28 +37,24 @@ __all__ = [
     "stretches", "waits",
 ]  # fmt: skip
 
-PATH_PID = 1
-"""Process of the path's tracks; processes of ranks count from 1000, as `PidOf` gives them."""
+PATH_PID, _PREDICTED_TID, _FLOW_IDS = 1, 1_000_000, 2**60
+"""Numbers of the path in a file: its process (processes of ranks count from 1000, see `PidOf`), the track of a
+prediction's path (behind the tracks of lanes, waits and near-critical paths), and the first id of its arrows (above the
+ids of any rank)."""
 _CATEGORY = "critical_path"
-_MAX_LETTERS = 80
-"""Letters of a slice's name; chosen. Doubled, names reach further into slices that are wide enough."""
-_MAX_ARGUMENT = 2_000
-"""Letters of a name among the arguments of a slice. Chosen: kernels of C++ have hundreds, and every slice repeats them.
-Doubled, a file of one long name grows by twice as much for each slice."""
+_MAX_LETTERS, _MAX_ARGUMENT = 80, 2_000
+"""Letters of a slice's name, and of a name among its arguments. Chosen: kernels of C++ have hundreds, and every slice
+repeats them. Doubled, names reach further into slices that are wide enough, and a file of one long name is larger."""
 _WHOLE_TID = PATH_PID  # its main thread, which the UI shows first
 _FIRST_TID = _WHOLE_TID + 1
-_PREDICTED_TID = 1_000_000
-"""The track of a prediction's path: behind those of any lanes, waits and near-critical paths."""
-_FLOW_IDS = 2**60
-"""Ids of the path's arrows count from here: above those of any rank."""
 NEXT_CRITICAL = 3
 """Near-critical paths that are drawn; chosen: what is behind them needs several changes. Doubled, three more tracks."""
 _MAX_STRETCHES = 1000
 """A stretch shorter than the path over this is drawn as part of the one before: a screen has about as many pixels.
 Doubled, shorter stretches are drawn."""
-_MAX_PIECES = 4000
-"""Operators and kernels in a row that are shorter than the path over this are drawn as one; chosen: to be seen once a
-stretch fills the screen. Doubled, shorter ones are drawn."""
+_MAX_PIECES = 4 * _MAX_STRETCHES
+"""Operators and kernels in a row that are shorter than the path over this are drawn as one: they are to be seen once a
+stretch fills the screen."""
 _LEAST_WORK = 0.0001
 """Share of the path that a near-critical path works at least, as for `CriticalPath.near`. Doubled, fewer are drawn."""
 _DEVICE = tuple(CATEGORIES.index(word) for word in ("computation", "communication", "memory"))
@@ -290,15 +285,14 @@ def path_slices(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> It
     category = names[_CATEGORY]
     place = np.array([places[PATH_PID, tid] for tid, _, _ in shared], np.int64)[alike]
     name = np.array([names[title] for _, title, _ in shared], np.int64)[alike]
-    texts = [b'{"weight_us":', b',"activity":', *(tail for _, _, tail in shared)]
+    tails = [tail for _, _, tail in shared]
     for first in range(0, len(parts), AT_ONCE):
         some = slice(first, first + AT_ONCE)
         length = parts.length[some]
-        columns = (
-            (TEXT, 0), (MICROSECONDS, length), (TEXT, 1), (INTEGER, parts.activity[some]),
-            (TEXT, 2 + alike[some]),
-        )  # fmt: skip
-        args = row_texts(columns, len(length), texts)
+        args = row_texts((
+            b'{"weight_us":', (MICROSECONDS, length), b',"activity":', (INTEGER, parts.activity[some]),
+            (tails, alike[some]),
+        ), len(length))  # fmt: skip
         yield Slices(
             list(places), list(names), place[some], parts.start[some] - base_ns, length, name[some],
             np.full(len(length), category), args.spans, args.text,

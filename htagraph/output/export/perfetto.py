@@ -25,8 +25,7 @@ from htagraph.output.export.trace_writer import (
     FOR_VIEWING,
     INTEGER,
     MICROSECONDS,
-    NO_TEXT,
-    TEXT,
+    Column,
     RawEvent,
     Rows,
     TraceWriter,
@@ -331,11 +330,9 @@ class Job:
 def _arguments(rows: Array, critical: Array) -> Rows:
     """Return the arguments of activities as JSON."""
     on_path = critical > 0
-    columns = (
-        (TEXT, 0), (INTEGER, rows), (TEXT, np.where(on_path, 1, NO_TEXT)),
-        (MICROSECONDS, np.where(on_path, critical, NO_NUMBER)), (TEXT, 2),
-    )  # fmt: skip
-    return row_texts(columns, len(rows), [b'{"activity":', b',"critical_us":', b"}"])
+    lasted = (MICROSECONDS, np.where(on_path, critical, NO_NUMBER))
+    columns: tuple[Column, ...] = (b'{"activity":', (INTEGER, rows), (b',"critical_us":', on_path), lasted, b"}")
+    return row_texts(columns, len(rows))
 
 
 def _counted(events: Iterable[Event], count: Counter[str]) -> Iterator[Event]:

@@ -25,9 +25,7 @@ from htagraph.output.export.trace_writer import (
     AT_ONCE,
     INTEGER,
     MICROSECONDS,
-    NO_TEXT,
     SPAN,
-    TEXT,
     Column,
     RawEvent,
     Rows,
@@ -64,7 +62,7 @@ _NOT_OTHERS = ("X", "M", "B", "E", *FLOWS)
 _WRITTEN = frozenset({"ph", "pid", "tid", "ts", "dur", "name", "cat", "args"})
 """Keys that every writer of slices knows; the JSON of the others is `Slices.more`."""
 _ODD = 0x9E37_79B9_7F4A_7C15  # 2^64 divided by the golden ratio: spreads what it is multiplied by
-_LENGTH = 2**32 - 1  # of a span: its lower half
+_LENGTH = int(np.iinfo(np.uint32).max)  # of a span: its lower half
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 _decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
 NAME, CATEGORY, ARGS, SCOPE, INSIDE, PLAIN = range(6)
@@ -74,8 +72,7 @@ _SPANS: Final = ("name", "cat", "args", "s")  # in the order of the columns
 _KEYS: Final = (*_SPANS, "ph", "pid", "tid", "ts", "dur")
 _COUNT: Final = len(_SPANS)
 _QUOTE, _COMMA, _OPEN, _CLOSE, _BACKSLASH, _SPACE = b'",{}\\ '
-_EACH: Final = 0x0101_0101_0101_0101
-_ONES, _TOPS, _BACKSLASHES = (np.uint64(each * _EACH) for each in (1, 0x80, _BACKSLASH))
+_ONES, _TOPS, _BACKSLASHES = (np.frombuffer(bytes([each] * 8), np.uint64)[0] for each in (1, 0x80, _BACKSLASH))
 
 
 class PidOf(dict[tuple[int, "int | str"], int]):
@@ -275,18 +272,17 @@ class RecordedEvents:
             for category, name in arrows.labels
         ]
         places = [b'"pid":%d,"tid":%d' % place for place in self._where()]
-        texts = [b",", b',"ts":', b"}", b',"bp":"e"}', *labels, *places]
         for first in range(0, len(arrows), AT_ONCE):
             some = slice(first, first + AT_ONCE)
             slices = np.stack((arrows.tail[some], arrows.head[some]), axis=1).ravel()
             label_, end = np.repeat(arrows.label[some], 2), np.arange(len(slices)) % 2
-            columns = (
-                (TEXT, 4 + label_ + end * len(arrows.labels)),
+            columns: tuple[Column, ...] = (
+                (labels, label_ + end * len(arrows.labels)),
                 (INTEGER, original.rank * IDS_PER_RANK + 1 + first + np.arange(len(slices)) // 2),
-                (TEXT, 0), (TEXT, 4 + len(labels) + self._place[slices]),
-                (TEXT, 1), (MICROSECONDS, original.start[slices] - self._base_ns), (TEXT, 2 + end),
+                b",", (places, self._place[slices]),
+                b',"ts":', (MICROSECONDS, original.start[slices] - self._base_ns), ([b"}", b',"bp":"e"}'], end),
             )  # fmt: skip
-            yield row_texts(columns, len(slices), texts)
+            yield row_texts(columns, len(slices))
 
     def _track_names(self) -> Iterator[RawEvent]:
         """Yield the names of processes, threads and added tracks."""
@@ -343,13 +339,12 @@ class _Texts:
         texts._label(block, event, spans)
         texts.args = np.where(is_object, spans[:, ARGS], 0)
         inside = spans[on_path, INSIDE]
-        columns = (
-            (TEXT, 0), (SPAN, inside), (TEXT, np.where(inside & _LENGTH, 1, NO_TEXT)),
-            (TEXT, 2), (MICROSECONDS, critical[on_path]), (TEXT, 3),
-        )  # fmt: skip
-        texts._add(texts.args, on_path, columns, [b"{", b",", b'"critical_us":', b"}"])
+        texts._add(texts.args, on_path, (
+            b"{", (SPAN, inside), (b",", inside & _LENGTH != 0),
+            b'"critical_us":', (MICROSECONDS, critical[on_path]), b"}",
+        ))  # fmt: skip
         scoped = spans[:, SCOPE] != 0
-        texts._add(texts.more, scoped, ((TEXT, 0), (SPAN, spans[scoped, SCOPE])), [b',"s":'])
+        texts._add(texts.more, scoped, (b',"s":', (SPAN, spans[scoped, SCOPE])))
         return texts
 
     def put(self, row: int, event: RawEvent, critical_ns: int) -> None:
@@ -394,10 +389,10 @@ class _Texts:
                 column[at] = known[span]
         self.category[self.category == self._texts[""]] = -1
 
-    def _add(self, column: Array, which: Array, columns: Sequence[Column], texts: Sequence[bytes]) -> None:
+    def _add(self, column: Array, which: Array, columns: Sequence[Column]) -> None:
         """Add texts to the source, and their spans to some rows of a column."""
         if which.any():
-            rows = row_texts(columns, int(which.sum()), texts, self._sources[0])
+            rows = row_texts(columns, int(which.sum()), self._sources[0])
             column[which] = rows.spans + (self._size << 32)
             self._sources.append(rows.text)
             self._size += len(rows.text)

@@ -32,7 +32,7 @@ from htagraph.trace.kineto.split import split
 from htagraph.trace.remote import TracePath, path_of
 
 __all__ = [
-    "AT_ONCE", "FOR_VIEWING", "INTEGER", "MICROSECONDS", "NO_TEXT", "SEPARATOR", "SPAN", "TEXT", "Column", "Edit",
+    "AT_ONCE", "FOR_VIEWING", "INTEGER", "MICROSECONDS", "SEPARATOR", "SPAN", "Column", "Edit",
     "RawEvent", "Rows", "TraceWriter", "edit_trace", "metadata", "raw_blocks", "readable", "row_texts", "slice_rows",
     "us", "value_rows", "writable",
 ]  # fmt: skip
@@ -48,13 +48,12 @@ AT_ONCE = 1 << 16
 """Events or rows that are made or written together. Chosen: some MB of memory; no answer depends on it."""
 SEPARATOR: Final = b",\n"
 """What stands behind each row."""
-TEXT, SPAN, MICROSECONDS, INTEGER = range(4)
-"""Kinds of columns: of positions in the list of texts, or `NO_TEXT`; of spans of the source (start · 2³² + length); of
-times in ns, written as the µs of a trace file; and of whole numbers."""
-NO_TEXT: Final = -1
-"""Value of a `TEXT` column in a row that has no text there."""
-Column: TypeAlias = "tuple[int, Array | int]"
-"""What all rows have at one place: the kind, and one value per row or one for all rows."""
+_TEXT, SPAN, MICROSECONDS, INTEGER = range(4)
+"""Kinds of columns: of texts; of spans of the source (start · 2³² + length); of times in ns, written as the µs of a
+trace file; and of whole numbers. `NO_NUMBER` is written as nothing."""
+Column: TypeAlias = "bytes | tuple[bytes | Sequence[bytes] | int, Array]"
+"""What all rows have at one place: a text; a text and which rows have it; texts and which of them each row has (-1 for
+none); or a kind and a value per row."""
 _NUMBER_BYTES: Final = 24
 """Bytes that a number takes at most: 19 digits, a sign, a point and a zero before it."""
 
@@ -243,23 +242,18 @@ def slice_rows(slices: Slices) -> Rows:
         >>> bytes(slice_rows(Slices([(1, 2)], ["a", "b"], *columns, np.zeros(0, np.uint8))).joined)
         b'{"ph":"X","pid":1,"tid":2,"name":"a","ts":1.500,"dur":0.007,"cat":"b"}'
     """
-    encode = msgspec.json.encode
-    pieces = [b'{"ph":"X",', b'{"ph":"i",', b',"name":', b',"ts":', b',"dur":', b',"cat":', b',"args":', b"}"]
-    a_slice, instant, name, ts, dur, cat, args, close = range(len(pieces))
     places = [b'"pid":%d,"tid":%d' % place for place in slices.places]
-    texts = [*pieces, *places, *(readable(encode(text)) for text in slices.texts)]
-    first_place, first_text = len(pieces), len(pieces) + len(places)
-    lasts, has_category = slices.duration != NO_NUMBER, slices.category >= 0
-    columns = (
-        (TEXT, np.where(lasts, a_slice, instant)), (TEXT, first_place + slices.place),
-        (TEXT, name), (TEXT, first_text + slices.name), (TEXT, ts),
-        (MICROSECONDS, slices.start), (TEXT, np.where(lasts, dur, NO_TEXT)),
-        (MICROSECONDS, slices.duration), (TEXT, np.where(has_category, cat, NO_TEXT)),
-        (TEXT, np.where(has_category, first_text + slices.category, NO_TEXT)),
-        (TEXT, np.where(slices.args != 0, args, NO_TEXT)), (SPAN, slices.args),
-        (SPAN, 0 if slices.more is None else slices.more), (TEXT, close),
+    texts = [readable(msgspec.json.encode(text)) for text in slices.texts]
+    lasts = slices.duration != NO_NUMBER
+    more = np.zeros(len(slices), np.int64) if slices.more is None else slices.more
+    columns: tuple[Column, ...] = (
+        (b'{"ph":"X",', lasts), (b'{"ph":"i",', ~lasts), (places, slices.place),
+        b',"name":', (texts, slices.name), b',"ts":', (MICROSECONDS, slices.start),
+        (b',"dur":', lasts), (MICROSECONDS, slices.duration),
+        (b',"cat":', slices.category >= 0), (texts, slices.category),
+        (b',"args":', slices.args != 0), (SPAN, slices.args), (SPAN, more), b"}",
     )  # fmt: skip
-    return row_texts(columns, len(slices), texts, slices.source)
+    return row_texts(columns, len(slices), slices.source)
 
 
 def value_rows(values: Values) -> Rows:
@@ -275,11 +269,8 @@ def value_rows(values: Values) -> Rows:
     between = b',"args":{%b:' % readable(encode(values.series))
     known, which = np.unique(values.value, return_inverse=True)
     form = "%d" if np.issubdtype(known.dtype, np.integer) else "%.6f"
-    texts = [head, between, b"}}", *((form % each).encode() for each in known.tolist())]
-    columns = (
-        (TEXT, 0), (MICROSECONDS, values.moment), (TEXT, 1), (TEXT, 3 + which), (TEXT, 2),
-    )  # fmt: skip
-    return row_texts(columns, len(values), texts)
+    numbers = [(form % each).encode() for each in known.tolist()]
+    return row_texts((head, (MICROSECONDS, values.moment), between, (numbers, which), b"}}"), len(values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,20 +295,23 @@ class Rows:
         return self.text[self.starts[0] : max(self.starts[-1] - len(SEPARATOR), self.starts[0])].data
 
 
-def row_texts(columns: Sequence[Column], count: int, texts: Sequence[bytes], source: Array | None = None) -> Rows:
-    r"""Return the text of each row.
+def row_texts(columns: Sequence[Column], count: int, source: Array | None = None) -> Rows:
+    r"""Return the text of each row: its columns from left to right; `source` has the bytes that spans refer to.
 
     Example:
-        >>> columns = (TEXT, 0), (MICROSECONDS, np.array([1_500, 2_000, -7]))
-        >>> bytes(row_texts(columns, 3, [b"at "]).joined)
+        >>> bytes(row_texts((b"at ", (MICROSECONDS, np.array([1_500, 2_000, -7]))), 3).joined)
         b'at 1.500,\nat 2,\nat -0.007'
     """
-    values = np.empty((count, len(columns) + 1), np.int64)
-    for at, (_, value) in enumerate(columns):
-        values[:, at] = value
-    values[:, -1] = len(texts)
-    kinds = np.array([*(kind for kind, _ in columns), TEXT], np.int64)
-    texts = [*texts, SEPARATOR]
+    values, kinds = np.empty((count, len(columns) + 1), np.int64), np.zeros(len(columns) + 1, np.int64)
+    texts: list[bytes] = []
+    for at, column in enumerate((*columns, SEPARATOR)):
+        what, value = (column, np.ones(1, np.bool_)) if isinstance(column, bytes) else column
+        if isinstance(what, int):
+            kinds[at], values[:, at] = what, value
+            continue
+        which = np.where(value, 0, -1) if isinstance(what, bytes) else value
+        values[:, at] = np.where(which < 0, -1, which + len(texts))
+        texts += [what] if isinstance(what, bytes) else what
     bounds = np.concatenate(([0], np.cumsum([len(text) for text in texts], dtype=np.int64)))
     size = sum(_size(kind, values[:, at], bounds) for at, kind in enumerate(kinds.tolist()))
     out, starts = np.empty(size, np.uint8), np.zeros(count + 1, np.int64)
@@ -333,7 +327,7 @@ def writable(text: Array) -> Array:
 
 def _size(kind: int, values: Array, bounds: Array) -> int:
     """Return how many bytes a column takes at most."""
-    if kind == TEXT:
+    if kind == _TEXT:
         return int(np.diff(bounds)[values[values >= 0]].sum())
     if kind == SPAN:
         return int((values & (2**32 - 1)).sum())
@@ -346,7 +340,7 @@ def _fill(kinds: Array, values: Array, texts: tuple[Array, Array], source: Array
     for row in range(len(values)):
         for column in range(len(kinds)):
             kind, value = kinds[column], values[row, column]
-            if kind == TEXT:
+            if kind == _TEXT:
                 if value >= 0:
                     first, last = texts[1][value], texts[1][value + 1]
                     out[at : at + last - first] = texts[0][first:last]

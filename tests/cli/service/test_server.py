@@ -165,7 +165,7 @@ def test_our_own_page_gets_what_it_asks_for(headers: dict[str, str], served: Ser
 def test_an_event_is_what_the_schema_says_and_how_many_rows_are_not_shown_is_said(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("htagraph.cli.service.server._MOST_ROWS", 2)
+    monkeypatch.setattr("htagraph.cli.service.server.MAX_ROWS", 2)
     found = json.loads(answer(served, "/event/1205", OURS, 80).body)
     envelope_model("event").model_validate(found)
     incoming = activity_edges(served.graph, 1205, incoming=True)

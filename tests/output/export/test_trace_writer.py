@@ -20,9 +20,7 @@ from htagraph.core.errors import TraceError
 from htagraph.output.export.trace_writer import (
     INTEGER,
     MICROSECONDS,
-    NO_TEXT,
     SPAN,
-    TEXT,
     TraceWriter,
     edit_trace,
     row_texts,
@@ -212,7 +210,7 @@ def test_no_text_that_is_added_ends_in_a_backslash(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("numbers", "text"), [([1, 22, 333], b"a1,\na22,\na333"), ([], b"")])
 def test_rows_have_separators_between_them_only(numbers: list[int], text: bytes) -> None:
-    rows = row_texts([(TEXT, 0), (INTEGER, np.array(numbers, np.int64))], len(numbers), [b"a"])
+    rows = row_texts([b"a", (INTEGER, np.array(numbers, np.int64))], len(numbers))
     assert (len(rows), bytes(rows.joined)) == (len(numbers), text)
 
 
@@ -222,14 +220,14 @@ NUMBERS = st.lists(st.integers(-(2**63) + 1, 2**63 - 1) | st.integers(-2000, 200
 @given(NUMBERS)
 def test_numbers_are_written_as_python_writes_them(numbers: list[int]) -> None:
     values = np.array(numbers, np.int64)
-    rows = row_texts([(INTEGER, values), (TEXT, 0), (MICROSECONDS, values)], len(values), [b" "])
+    rows = row_texts([(INTEGER, values), b" ", (MICROSECONDS, values)], len(values))
     expected = [f"{number} {us(number)}" for number in numbers]
     assert bytes(rows.joined).decode().split(",\n") == expected
 
 
 def test_what_a_row_lacks_is_left_out() -> None:
     columns = (
-        (TEXT, np.array([1, NO_TEXT])), (SPAN, np.array([0, 2 << 32 | 3])), (INTEGER, np.array([NO_NUMBER, 4])),
+        ([b"a", b"b"], np.array([1, -1])), (SPAN, np.array([0, 2 << 32 | 3])), (INTEGER, np.array([NO_NUMBER, 4])),
     )  # fmt: skip
-    rows = row_texts(columns, 2, [b"a", b"b"], np.frombuffer(b"0123456789", np.uint8))
+    rows = row_texts(columns, 2, np.frombuffer(b"0123456789", np.uint8))
     assert bytes(rows.joined) == b"b,\n2344"
