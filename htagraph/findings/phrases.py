@@ -7,18 +7,33 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from htagraph.core.errors import time_text
 from htagraph.core.naming import exact_glob, is_source_frame, short_name
-from htagraph.core.words import time_text
 from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "CATEGORY_WORDS", "NO_OPERATOR", "and_list", "cause_words", "command_line", "distinct", "glob_of", "group_words",
-    "name_text", "plural", "ranks_text", "share_text", "short_number", "shortened", "size_text", "spoken",
-    "time_text", "untraced_before",
-]  # fmt: skip
+    "CATEGORY_WORDS",
+    "NO_OPERATOR",
+    "and_list",
+    "cause_words",
+    "command_line",
+    "distinct",
+    "glob_of",
+    "group_words",
+    "name_text",
+    "plural",
+    "ranks_text",
+    "share_text",
+    "short_number",
+    "shortened",
+    "size_text",
+    "spoken",
+    "time_text",
+    "untraced_before",
+]
 
 CATEGORY_WORDS = {
     "host": "host code (operators, Python, other calls)", "launch": "launch calls", "computation": "computation",

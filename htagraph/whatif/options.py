@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from htagraph.core.words import nearest_words
+from htagraph.core.errors import nearest_words
 
 if TYPE_CHECKING:
     from htagraph.whatif.scenario import Scenario
