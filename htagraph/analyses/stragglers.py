@@ -37,7 +37,7 @@ from htagraph.queries.straggler import (
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["ENOUGH_STEPS", "stragglers"]
+__all__ = ["stragglers"]
 
 TABLE = Table(
     "Ranks that others wait for",

@@ -163,7 +163,7 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
 
 
 def _to_tell(inputs: Sequence[str]) -> str:
-    from htagraph.analyses.stragglers import ENOUGH_STEPS  # here, as `--help` reads this file too
+    from htagraph.queries.compare import ENOUGH_STEPS  # here, as `--help` reads this file too
 
     return (
         f"To tell whether it is slow or was late by chance, record {ENOUGH_STEPS} steps or more. To see where it was "
