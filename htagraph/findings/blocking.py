@@ -9,7 +9,6 @@ import numpy as np
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import DEVICE_WAITS, of_kinds
 from htagraph.findings.finding import (
-    MOST_ROWS,
     Bar,
     Chart,
     Claim,
@@ -23,7 +22,8 @@ from htagraph.findings.finding import (
     saved_claim,
     saves_text,
 )
-from htagraph.findings.phrases import MIN_SHARE, time_text
+from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
+from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.whatif.options import criteria, criteria_text

@@ -12,20 +12,9 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import COMMUNICATION, of_kinds
 from htagraph.core.naming import short_name, step_number
 from htagraph.core.statistics import MOST
-from htagraph.findings.finding import (
-    MOST_ROWS,
-    SHORT_LIST,
-    Chart,
-    Claim,
-    Evidence,
-    Finding,
-    Part,
-    Place,
-    RestsOn,
-    Rows,
-    stretches,
-)
-from htagraph.findings.phrases import CATEGORY_WORDS, MIN_PERCENT, MIN_SHARE, NO_OPERATOR, ROUNDING, cause_words
+from htagraph.findings.finding import Chart, Claim, Evidence, Finding, Part, Place, RestsOn, Rows, stretches
+from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE, MOST_ROWS, ROUNDING, SHORT_LIST
+from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.measures.waits import lacks_members, ranks_not_read

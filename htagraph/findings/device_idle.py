@@ -9,8 +9,8 @@ import pandas as pd
 
 from htagraph.core.naming import is_graph_launch, names_that, short_name
 from htagraph.core.statistics import MOST
-from htagraph.findings.finding import MOST_ROWS, NO_CHART, Chart, Claim, Evidence, Finding, Part, Place, Rows
-from htagraph.findings.phrases import MIN_SHARE
+from htagraph.findings.finding import NO_CHART, Chart, Claim, Evidence, Finding, Part, Place, Rows
+from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.results import Results
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.measures.waits import waiting_devices

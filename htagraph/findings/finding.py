@@ -17,6 +17,7 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import GapKind
+from htagraph.findings.limits import LETTERS_IN_FULL, LETTERS_IN_SHORT, MOST_ROWS
 from htagraph.findings.phrases import command_line, name_text, time_text
 
 if TYPE_CHECKING:
@@ -24,20 +25,11 @@ if TYPE_CHECKING:
     from htagraph.whatif.outcome import Outcome
 
 __all__ = [
-    "LETTERS_IN_FULL", "LETTERS_IN_SHORT", "MOST_ROWS", "NO_CHART", "NO_ROWS", "SHORT_LIST", "Bar", "Chart", "Claim",
-    "Evidence", "Finding", "Part", "Place", "RestsOn", "Rows", "Trial", "contradictions", "gain_text", "gap_words",
-    "in_full", "in_short", "in_whole", "interval_us", "is_sure", "less_text", "likely", "of_activities", "per_step",
-    "saved_claim", "saves_text", "stretches", "worded",
+    "NO_CHART", "NO_ROWS", "Bar", "Chart", "Claim", "Evidence", "Finding", "Part", "Place", "RestsOn", "Rows",
+    "Trial", "contradictions", "gain_text", "gap_words", "in_full", "in_short", "in_whole", "interval_us", "is_sure",
+    "less_text", "likely", "of_activities", "per_step", "saved_claim", "saves_text", "stretches", "worded",
 ]  # fmt: skip
 
-LETTERS_IN_FULL, LETTERS_IN_SHORT = 60, 32
-"""Letters of a name in a sentence, and in a line or two; chosen: half a line, and less. Doubled, the name of a kernel
-may fill a line."""
-SHORT_LIST = 2
-"""Parts of a list, such as gains, that the words in brief name. Chosen: they fit on two lines. Doubled, four lines."""
-MOST_ROWS = 5
-"""Rows that a finding shows, and findings that a summary shows, with what makes them uncertain as one. Chosen: enough
-to see whether it is one thing or many, and about ten lines. Doubled, a screen is full of them."""
 _MIN_SPREAD = 0.25
 """Width of a gain's interval, relative to the gain; chosen: less does not change what to do, and every prediction has
 about half of it. Doubled, intervals of a fourth to half of the gain are not shown."""
@@ -348,7 +340,8 @@ def contradictions(claims: Iterable[Claim]) -> list[str]:
     of: dict[str, list[Claim]] = defaultdict(list)
     for claim in every:
         of[claim.says].append(claim)
-    wrong = [f"{_label(one)}: {one.figure:g} % is no share" for one in every if _is_no_share(one)]
+    shares = [one for one in every if one.unit == "percent"]
+    wrong = [f"{_label(one)}: {one.figure:g} % is no share" for one in shares if not 0 <= one.figure <= 100 + 1e-6]
     wrong += [f"bound by {' and by '.join(one.about for one in of['bound'])}"] if len(of["bound"]) > 1 else []
     wrong += ["several stragglers"] if len(of["straggler"]) > 1 else []
     wrong += ["a slow stage, and nobody"] if of["slow_stage"] and of["waiting"] else []
@@ -357,10 +350,6 @@ def contradictions(claims: Iterable[Claim]) -> list[str]:
     for bound in of["bound"]:
         wrong += _against_bound(bound, of)
     return wrong
-
-
-def _is_no_share(claim: Claim) -> bool:
-    return claim.unit == "percent" and not 0 <= claim.figure <= 100 + 1e-6
 
 
 def _label(claim: Claim) -> str:

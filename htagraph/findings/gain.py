@@ -11,9 +11,6 @@ import pandas as pd
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import GapKind
 from htagraph.findings.finding import (
-    LETTERS_IN_FULL,
-    LETTERS_IN_SHORT,
-    SHORT_LIST,
     Bar,
     Chart,
     Claim,
@@ -31,7 +28,8 @@ from htagraph.findings.finding import (
     stretches,
 )
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.phrases import MAX_LISTED, MIN_PERCENT, command_line, distinct, group_words, shortened, time_text
+from htagraph.findings.limits import LETTERS_IN_FULL, LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT, SHORT_LIST
+from htagraph.findings.phrases import command_line, distinct, group_words, shortened, time_text
 from htagraph.findings.results import Results
 from htagraph.findings.start_up import START_UP, is_start_up
 from htagraph.findings.unmatched import doubts_of

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pandas as pd
 
 from htagraph.core.naming import short_name
-from htagraph.findings.finding import SHORT_LIST, Bar, Chart, Claim, Evidence, Finding, Place, Rows, in_full, in_short
+from htagraph.findings.finding import Bar, Chart, Claim, Evidence, Finding, Place, Rows, in_full, in_short
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.phrases import LARGE_SHARE, MAX_NAMED, MIN_PERCENT, time_text
+from htagraph.findings.limits import LARGE_SHARE, MAX_NAMED, MIN_PERCENT, SHORT_LIST
+from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
 from htagraph.queries.host_time import host_pauses
 from htagraph.queries.interruptions import LONG_NS

@@ -9,7 +9,6 @@ import numpy as np
 
 from htagraph.core.naming import short_name
 from htagraph.findings.finding import (
-    MOST_ROWS,
     Bar,
     Chart,
     Claim,
@@ -22,7 +21,8 @@ from htagraph.findings.finding import (
     saved_claim,
     saves_text,
 )
-from htagraph.findings.phrases import MAX_NAMED, MIN_SHARE, command_line, plural, time_text
+from htagraph.findings.limits import MAX_NAMED, MIN_SHARE, MOST_ROWS
+from htagraph.findings.phrases import command_line, plural, time_text
 from htagraph.queries.interruptions import interrupted, places_of
 
 if TYPE_CHECKING:

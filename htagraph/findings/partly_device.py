@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from htagraph.findings.device_idle import DEVICE_IDLE, device_window_us
 from htagraph.findings.finding import Chart, Claim, Evidence, Finding, Part, worded
-from htagraph.findings.phrases import LARGE_SHARE
+from htagraph.findings.limits import LARGE_SHARE
 from htagraph.findings.results import Results
 
 __all__ = ["PARTLY_DEVICE"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from htagraph.findings.finding import Claim, Finding, RestsOn
-from htagraph.findings.phrases import MAX_LISTED, and_list
+from htagraph.findings.limits import MAX_LISTED
+from htagraph.findings.phrases import and_list
 from htagraph.findings.results import Results
 
 __all__ = ["RANKS_MISSING"]

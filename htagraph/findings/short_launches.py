@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from htagraph.core.naming import short_name
 from htagraph.findings.device_idle import DEVICE_IDLE
-from htagraph.findings.finding import MOST_ROWS, Chart, Claim, Evidence, Finding, Part, Place, Rows, in_whole, worded
+from htagraph.findings.finding import Chart, Claim, Evidence, Finding, Part, Place, Rows, in_whole, worded
+from htagraph.findings.limits import MOST_ROWS
 from htagraph.findings.phrases import plural
 from htagraph.findings.results import Results
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from htagraph.findings.finding import Claim, Finding, Trial, gain_text, less_text, likely, saved_claim, saves_text
-from htagraph.findings.phrases import MAX_LISTED, MIN_SHARE, and_list, ranks_text, time_text
+from htagraph.findings.limits import MAX_LISTED, MIN_SHARE
+from htagraph.findings.phrases import and_list, ranks_text, time_text
 from htagraph.findings.results import Results
 from htagraph.findings.waiting import waits_evidence
 from htagraph.queries.rank_speed import slow_stage

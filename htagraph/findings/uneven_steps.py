@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from htagraph.findings.finding import Claim, Finding, in_whole
-from htagraph.findings.phrases import MAX_LISTED, and_list, time_text
+from htagraph.findings.limits import MAX_LISTED
+from htagraph.findings.phrases import and_list, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.measures.steps import uneven_steps
 

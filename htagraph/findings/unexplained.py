@@ -8,7 +8,7 @@ import numpy as np
 
 from htagraph.core.kinds import GapKind
 from htagraph.findings.finding import Chart, Claim, Evidence, Finding, Part, gap_words, stretches, worded
-from htagraph.findings.phrases import MIN_SHARE
+from htagraph.findings.limits import MIN_SHARE
 from htagraph.findings.results import Results
 from htagraph.queries.paths import CriticalPath
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from htagraph.core.kinds import COMMUNICATION, of_kinds
-from htagraph.findings.finding import MOST_ROWS, Claim, Evidence, Finding, Rows
+from htagraph.findings.finding import Claim, Evidence, Finding, Rows
+from htagraph.findings.limits import MOST_ROWS
 from htagraph.findings.phrases import and_list, plural, ranks_text
 from htagraph.findings.results import Results
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from htagraph.core.kinds import COMMUNICATION, of_kinds
 from htagraph.findings.finding import Claim, Evidence, Finding, RestsOn, of_activities, worded
-from htagraph.findings.phrases import MAX_NAMED
+from htagraph.findings.limits import MAX_NAMED
 from htagraph.findings.results import Results
 from htagraph.findings.unknown_clocks import UNKNOWN_CLOCKS
 

@@ -9,10 +9,11 @@ from htagraph.findings.blocking import BLOCKING
 from htagraph.findings.bound import BOUND
 from htagraph.findings.cut_short import CUT_SHORT
 from htagraph.findings.device_idle import DEVICE_IDLE
-from htagraph.findings.finding import MOST_ROWS, Claim, Finding, Trial, contradictions
+from htagraph.findings.finding import Claim, Finding, Trial, contradictions
 from htagraph.findings.gain import GAIN
 from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.interrupted import INTERRUPTED
+from htagraph.findings.limits import MOST_ROWS
 from htagraph.findings.no_device_work import NO_DEVICE_WORK
 from htagraph.findings.nothing_recorded import NOTHING_RECORDED
 from htagraph.findings.partly_device import PARTLY_DEVICE

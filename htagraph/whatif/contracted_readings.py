@@ -23,9 +23,10 @@ from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.skeleton import Skeleton, skeleton_of
 from htagraph.queries.time_classes import SWITCHED_OFF, ClassParts, Parts, class_parts, paths_of_parts
 from htagraph.queries.weights import NEVER, State, initial
-from htagraph.whatif.interval import DOUBTS, UNEXPLAINED_PAUSES, UNKNOWN_SHARING
+from htagraph.whatif.interval import UNEXPLAINED_PAUSES, UNKNOWN_SHARING
 from htagraph.whatif.links import Sharing, assumed, may_overlap
 from htagraph.whatif.readings import (
+    DOUBTS,
     SHARE,
     Waits,
     after_communication,
@@ -82,9 +83,10 @@ def contracted_readings(
         return skeleton_of(paths_of_parts(state, parts, names, most), state.graph)
 
     found = [Reading("", skeleton(class_parts(state, classes)))]
+    missing = [cause for cause, doubt in DOUBTS.items() if doubt not in BUILDERS]
     for cause, doubt in DOUBTS.items():
         with suppress(SelectionError):  # an activity would have to wait for itself: the reading is impossible
-            read = BUILDERS[doubt](state, class_parts(state, classes))
+            read = BUILDERS[doubt](state, class_parts(state, classes)) if doubt in BUILDERS else None
             found += [Reading(cause, skeleton(*read), read[1])] if read else []
     before, recorded = _makespan(baseline, without_unexplained(baseline, baseline.gap)), _makespan(baseline)
     unexplained = of_kinds(state.graph.gap_kind, UNEXPLAINED)
@@ -92,8 +94,9 @@ def contracted_readings(
         parts = class_parts(state, classes)
         _set(parts.gap, np.flatnonzero(unexplained), 0)
         found.append(Reading(UNEXPLAINED_PAUSES, skeleton(parts), ratio=recorded / before))
-    is_unknown = bool(assumed(state).others) and may_overlap(state.graph)
-    return found, [UNKNOWN_SHARING] if is_unknown else []
+    if assumed(state).others and may_overlap(state.graph):
+        missing.append(UNKNOWN_SHARING)
+    return found, missing
 
 
 def _makespan(graph: DependencyGraph, gap: Array | None = None) -> int:

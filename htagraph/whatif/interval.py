@@ -16,19 +16,13 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.links import with_shared_link
-from htagraph.whatif.readings import (
-    with_possible_waits,
-    with_slow_loaders,
-    with_slow_messages,
-    with_waits_for_absent_ranks,
-    without_doubtful_waits,
-)
+from htagraph.whatif.readings import DOUBTS
 
 if TYPE_CHECKING:
     from htagraph.whatif.links import Assumed, Sharing
 
 __all__ = [
-    "CONSTANTS", "DOUBTS", "UNEXPLAINED_PAUSES", "UNKNOWN_SHARING", "Interval", "changes_nothing", "interval", "spread",
+    "CONSTANTS", "UNEXPLAINED_PAUSES", "UNKNOWN_SHARING", "Interval", "changes_nothing", "interval", "spread",
 ]  # fmt: skip
 
 
@@ -63,14 +57,6 @@ _TIMES_NEARER = 4
 """A prediction is nearly the best or the worst case if the other end of its interval is this many times as far away.
 Chosen: what a recording hides can often only take longer, and chance is the same on both sides. Doubled, fewer notes
 say so."""
-DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
-    "waits in the recording are not certain": without_doubtful_waits,
-    "the recording may not show all waits": with_possible_waits,
-    "the data loader may not keep up, which the recording cannot show": with_slow_loaders,
-    "messages that nobody waited for may take long": with_slow_messages,
-    "what looks like transfer may be waiting for ranks that were not recorded": with_waits_for_absent_ranks,
-}
-"""Cause of an interval's width → the other reading of the recording."""
 
 UNKNOWN_SHARING: Final = "how transfers share links is not known"
 UNEXPLAINED_PAUSES: Final = "pauses in the recording are not explained"
@@ -170,7 +156,7 @@ def interval(
     ratios.append((0.0, ""))
     low, high = min(ratios)[0], max(ratios)[0]
     widest = max(ratios, key=lambda each: abs(each[0]))
-    by_chance = "steps differ" if _shows_spread(steps) else UNKNOWN_SPREAD
+    by_chance = "steps differ" if int((steps > 0).sum()) > 1 else UNKNOWN_SPREAD
     cause = widest[1] if abs(widest[0]) > chance else by_chance
     next_run, same_run = (
         (speedup * math.exp(-math.hypot(low, each)), speedup * math.exp(math.hypot(high, each)))
@@ -223,10 +209,6 @@ def _of_mean(steps: Array) -> float:
     best = min(widths)
     width = best if best < widths[0] / 2 else widths[0]
     return min(width, math.log(float(steps.max() / steps.min())))
-
-
-def _shows_spread(steps: Array) -> bool:
-    return int((steps > 0).sum()) > 1
 
 
 def _student(freedom: int) -> float:

@@ -21,6 +21,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind
+from htagraph.whatif.transfers import transfer_edges
 
 if TYPE_CHECKING:
     from htagraph.graph.matches import Matches
@@ -315,13 +316,12 @@ def link_transfers(graph: DependencyGraph, kind: ActivityKind) -> LinkTransfers 
 
 def _anew(graph: DependencyGraph, kind: ActivityKind) -> LinkTransfers | None:
     matches, edges = graph.matches, graph.edges
-    if matches is None or not matches.count:
+    rows, member = transfer_edges(graph)
+    own = graph.activities.kind[edges.activity[rows]] == kind
+    if matches is None or not own.any():
         return None
-    collective = np.full(len(graph.activities) + 1, -1, np.int64)
-    collective[matches.activity] = matches.collective
-    rows = np.flatnonzero(of_kind(graph, *TRANSFERS) & (collective[edges.activity] >= 0))
-    rows = rows[graph.activities.kind[edges.activity[rows]] == kind]
-    number, transfer = np.unique(collective[edges.activity[rows]], return_inverse=True)
+    rows = rows[own]
+    number, transfer = np.unique(matches.collective[member[own]], return_inverse=True)
     if len(number) < 2:
         return None
     place = places_of_links(graph, kind)[graph.activities.rank[matches.activity]]

@@ -63,16 +63,8 @@ class ChangeForm:
         return given if isinstance(given, Change) else Change(self.option.replace("-", "_"), given)
 
 
-def _nothing(_: str) -> dict[str, Any]:
-    return {}
-
-
 def _selection(text: str) -> dict[str, Any]:
     return criteria(text) if text else {}
-
-
-def _group(text: str) -> dict[str, Any]:
-    return {"group": text or None}
 
 
 def _scale(text: str) -> dict[str, Any]:
@@ -99,10 +91,6 @@ def _network(text: str) -> Change:
         else:
             options["bandwidth_gb_s"] = bandwidth(value)
     return Change("network", options)
-
-
-def _straggler(text: str) -> dict[str, Any]:
-    return {"rank": text if text == "auto" else _whole(text, "auto or the number of a rank")}
 
 
 def _steps(text: str) -> dict[str, Any]:
@@ -140,21 +128,18 @@ def _on_or_off(text: str) -> dict[str, Any]:
     return {"on": text == "on"}
 
 
-def _ranks(text: str) -> dict[str, Any]:
-    return {"n": _whole(text, "a number of ranks")}
-
-
-_FORMS = (
+_FORMS: tuple[tuple[str, str, str, Callable[[str], dict[str, Any] | Change]], ...] = (
     ("scale", "CRITERIA:FACTOR", "Selected work takes FACTOR times as long.", _scale),
     ("set", "CRITERIA:DURATION", "Each selected activity takes DURATION, such as 12us.", _set),
     ("remove", "CRITERIA", "Selected work and its launches are left out.", _selection),
     ("network", "FACTOR|NETWORK", "Transfers take FACTOR times as long, or as long as on this NETWORK, such as "
      "latency=10us,bandwidth=100GB/s; waits are replayed.", _network),
-    ("fix-straggler", "auto|RANK", "The rank's own work is as fast as the same work on other ranks.", _straggler),
+    ("fix-straggler", "auto|RANK", "The rank's own work is as fast as the same work on other ranks.",
+     lambda text: {"rank": text if text == "auto" else _whole(text, "auto or the number of a rank")}),
     ("no-launch-overhead", "[=CRITERIA]", "Launch calls and launch latency take no time.", _selection),
-    ("no-interruptions", "", "Host code that was interrupted takes as long as it usually does.", _nothing),
-    ("infinite-host", "", "Host work takes no time.", _nothing),
-    ("infinite-gpu", "", "Kernels and copies take no time; transfers between ranks still do.", _nothing),
+    ("no-interruptions", "", "Host code that was interrupted takes as long as it usually does.", lambda _: {}),
+    ("infinite-host", "", "Host work takes no time.", lambda _: {}),
+    ("infinite-gpu", "", "Kernels and copies take no time; transfers between ranks still do.", lambda _: {}),
     ("cuda-graph", "step=N[,rank=R]", "Each step's kernels are launched at once, as one CUDA graph.", _steps),
     ("inject", "rank=R[,kind=KIND]:FACTOR", "One rank's kernels, host or loader (KIND) take FACTOR times as long.",
      _slower_rank),
@@ -163,13 +148,15 @@ _FORMS = (
     ("free-dataloader", "[=CRITERIA]", "The data loader always has the next batch ready.", _selection),
     ("remove-sync", "CRITERIA", "Blocking calls do not wait for the device.", _selection),
     ("perfect-overlap", "[=GROUP]", "No other work waits for collectives (of this process group): an upper bound.",
-     _group),
-    ("no-overlap", "[=GROUP]", "Collectives (of this process group) do not overlap with computation.", _group),
+     lambda text: {"group": text or None}),
+    ("no-overlap", "[=GROUP]", "Collectives (of this process group) do not overlap with computation.",
+     lambda text: {"group": text or None}),
     ("shared-link", "on|off", "Transfers that overlap slow each other down, or do not; by default as recorded.",
      _on_or_off),
     ("fuse", "CRITERIA", "Selected kernels that follow each other on a stream become one.", _selection),
     ("move-to-stream", "CRITERIA:STREAM", "Selected kernels and copies run on this stream.", _stream),
-    ("scale-ranks", "N", "The job has N ranks that work like the recorded ones: an extrapolation.", _ranks),
+    ("scale-ranks", "N", "The job has N ranks that work like the recorded ones: an extrapolation.",
+     lambda text: {"n": _whole(text, "a number of ranks")}),
 )  # fmt: skip
 CHANGES: dict[str, ChangeForm] = {row[0]: ChangeForm(*row) for row in _FORMS}
 """The options of ``htagraph what-if`` by name; they apply in their order on the command line."""

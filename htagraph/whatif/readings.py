@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +29,9 @@ from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
 from htagraph.whatif.rewire import marked, with_waits
 
 __all__ = [
-    "SHARE", "Waits", "after_communication", "hidden_in_pauses", "slow_loaders", "slow_messages", "with_possible_waits",
-    "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks", "without_doubtful_waits",
+    "DOUBTS", "SHARE", "Waits", "after_communication", "hidden_in_pauses", "slow_loaders", "slow_messages",
+    "with_possible_waits", "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks",
+    "without_doubtful_waits",
 ]  # fmt: skip
 
 _MAX_WAKE_NS = 300_000
@@ -268,9 +269,8 @@ def _with(waits_of: Callable[[DependencyGraph], Waits], state: State) -> State |
         source, target, took, EdgeKind.THREAD, Provenance.INFERRED, confidence=1,
         activity=state.graph.edges.activity[like][kept],
     )  # fmt: skip
-    return with_waits(
-        state, new, np.rint(took * factor).astype(np.int64), "hidden time"
-    )  # None: two exclude each other
+    lag = np.rint(took * factor).astype(np.int64)
+    return with_waits(state, new, lag, "hidden time")  # None: two exclude each other
 
 
 with_slow_loaders = partial(_with, slow_loaders)
@@ -282,3 +282,11 @@ with_slow_messages = partial(_with, slow_messages)
 
 Messages of one size to one receiver take equally long: the message that had least time limits them all, so that nothing
 changes for messages that were waited for."""
+DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
+    "waits in the recording are not certain": without_doubtful_waits,
+    "the recording may not show all waits": with_possible_waits,
+    "the data loader may not keep up, which the recording cannot show": with_slow_loaders,
+    "messages that nobody waited for may take long": with_slow_messages,
+    "what looks like transfer may be waiting for ranks that were not recorded": with_waits_for_absent_ranks,
+}
+"""Cause of an interval's width → the other reading of the recording."""

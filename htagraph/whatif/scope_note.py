@@ -22,7 +22,8 @@ def with_scope_note(state: State, before: State, time: OwnTime, criteria: dict[s
     frames): all the time inside. Kernels have nothing inside, and get no note.
     """
     graph = before.graph
-    amount = _milliseconds(before, time)
+    total = _total(before, time)
+    amount = f"{total / 1e6:,.3g}" if total < 1e9 else f"{total / 1e6:,.0f}"
     kinds = kinds_of(criteria)
     if UNTRACED in kinds:
         what = "untraced host time" if kinds == {UNTRACED} else "host time"
@@ -41,7 +42,7 @@ def with_scope_note(state: State, before: State, time: OwnTime, criteria: dict[s
     inside[:-1] |= graph.tree.inside(inside[:-1])
     nowhere: npt.NDArray[np.bool_] = np.zeros(len(graph.activities), np.bool_)
     whole = time_of(before, inside, loader=True, outside=nowhere)
-    share = _total(before, time) / max(_total(before, whole), 1)
+    share = total / max(_total(before, whole), 1)
     hint = f"op={name!r} {_MEANING[verb]} everything inside" if criteria.get("name") else "op= takes everything inside"
     return state.with_note(f"{verb} {amount} ms self time of {name}, {100 * share:.0f} % of the time inside it; {hint}")
 
@@ -51,7 +52,3 @@ _MEANING = {"scaled": "scales", "removed": "removes", "set": "sets", "varied": "
 
 def _total(state: State, time: OwnTime) -> int:
     return int((state.lag[time.edges] - time.fixed).clip(0).sum() + state.gap[time.gaps].sum())
-
-
-def _milliseconds(state: State, time: OwnTime) -> str:
-    return f"{_total(state, time) / 1e6:,.3g}" if _total(state, time) < 1e9 else f"{_total(state, time) / 1e6:,.0f}"

@@ -14,10 +14,11 @@ from htagraph.core.kinds import TRANSFERS
 from htagraph.queries.weights import of_kind
 
 if TYPE_CHECKING:
+    from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.graph.matches import Matches
     from htagraph.queries.weights import State
 
-__all__ = ["Line", "Transfers", "fitted", "link_share", "transfers"]
+__all__ = ["Line", "Transfers", "fitted", "link_share", "transfer_edges", "transfers"]
 
 
 _MIN_SIZE_RATIO = 1.5
@@ -64,17 +65,25 @@ def link_share(op: str, ranks: Array | float) -> Array:
     return np.zeros_like(ring) if op == "barrier" else np.ones_like(ring)
 
 
+def transfer_edges(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return (the edges that are transfers of members of matched collectives, the place of each member in matches)."""
+    nothing = np.zeros(0, np.int64)
+    if graph.matches is None or not graph.matches.count:
+        return nothing, nothing
+    member = np.full(len(graph.activities) + 1, -1, np.int64)  # the last is of edges without an activity
+    member[graph.matches.activity] = np.arange(len(graph.matches.activity))
+    member_of = member[graph.edges.activity]
+    edges = np.flatnonzero(of_kind(graph, *TRANSFERS) & (member_of >= 0))
+    return edges, member_of[edges]
+
+
 def transfers(state: State) -> Transfers:
     """Return the transfers of a state."""
-    graph, matches = state.graph, state.graph.matches
-    edges = np.flatnonzero(of_kind(graph, *TRANSFERS) & (graph.edges.activity >= 0))
-    if matches is None or not matches.count or not len(edges):
+    matches = state.graph.matches
+    edges, member_of = transfer_edges(state.graph)
+    if matches is None or not len(edges):
         msg = "no collective is matched between the ranks of this graph; use scale_network(factor=) instead"
         raise SelectionError(msg)
-    member = np.full(len(graph.activities), -1, np.int64)
-    member[matches.activity] = np.arange(len(matches.activity))
-    member_of = member[graph.edges.activity[edges]]
-    edges, member_of = edges[member_of >= 0], member_of[member_of >= 0]
     collective = matches.collective[member_of].astype(np.int64)
     present = np.bincount(matches.collective, minlength=matches.count)
     ranks = np.where(matches.size > 0, matches.size, present)

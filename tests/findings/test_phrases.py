@@ -8,15 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.findings.phrases import (
-    CATEGORY_WORDS,
-    command_line,
-    distinct,
-    plural,
-    short_number,
-    shortened,
-    size_text,
-)
+from htagraph.findings.phrases import CATEGORY_WORDS, command_line, distinct, plural, short_number, shortened, size_text
 from htagraph.queries.paths import CATEGORIES
 
 

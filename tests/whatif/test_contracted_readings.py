@@ -11,8 +11,9 @@ import pytest
 import htagraph as hg
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.whatif.contracted_readings import BUILDERS, contracted_readings, shares_links_differently
-from htagraph.whatif.interval import DOUBTS, UNEXPLAINED_PAUSES
+from htagraph.whatif.interval import UNEXPLAINED_PAUSES
 from htagraph.whatif.outcome import Outcome
+from htagraph.whatif.readings import DOUBTS
 from htagraph.whatif.scenario import Scenario
 from tests.reach import DATA, graph_of
 

@@ -10,19 +10,8 @@ from typing import TYPE_CHECKING
 from htagraph.core.errors import nearest_words
 from htagraph.core.naming import short_name
 from htagraph.core.statistics import MOST
-from htagraph.findings.phrases import (
-    LARGE_SHARE,
-    MIN_PERCENT,
-    VISIBLE_PERCENT,
-    and_list,
-    command_line,
-    glob_of,
-    plural,
-    share_text,
-    size_text,
-    spoken,
-    time_text,
-)
+from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT, VISIBLE_PERCENT
+from htagraph.findings.phrases import and_list, command_line, glob_of, plural, share_text, size_text, spoken, time_text
 
 if TYPE_CHECKING:
     import pandas as pd

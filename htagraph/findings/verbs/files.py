@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from htagraph.findings.phrases import LARGE_SHARE, VISIBLE_PERCENT, plural, size_text, spoken, time_text
+from htagraph.findings.limits import LARGE_SHARE, VISIBLE_PERCENT
+from htagraph.findings.phrases import plural, size_text, spoken, time_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,8 @@ from htagraph.findings import verdict
 from htagraph.findings.bound import BOUND
 from htagraph.findings.gain import GAIN, half_sentence
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.phrases import MIN_PERCENT, command_line, plural, time_text
+from htagraph.findings.limits import MIN_PERCENT
+from htagraph.findings.phrases import command_line, plural, time_text
 from htagraph.findings.start_up import START_UP
 
 if TYPE_CHECKING:

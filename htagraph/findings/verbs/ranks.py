@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING
 
 from htagraph.core.naming import short_name
 from htagraph.core.statistics import MOST
-from htagraph.findings.phrases import (
-    MIN_SHARE,
-    and_list,
-    command_line,
-    group_words,
-    plural,
-    share_text,
-    spoken,
-    time_text,
-)
+from htagraph.findings.limits import MIN_SHARE
+from htagraph.findings.phrases import and_list, command_line, group_words, plural, share_text, spoken, time_text
 
 if TYPE_CHECKING:
     import pandas as pd

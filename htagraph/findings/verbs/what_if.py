@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from htagraph.core.statistics import MOST
-from htagraph.findings.phrases import ROUNDING, cause_words, plural, spoken, time_text
+from htagraph.findings.limits import ROUNDING
+from htagraph.findings.phrases import cause_words, plural, spoken, time_text
 from htagraph.graph.measures.steps import whole_steps
 
 if TYPE_CHECKING:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from htagraph.core.statistics import MOST
+from htagraph.findings.limits import MAX_LISTED, SHORT_LIST
 from htagraph.findings.phrases import and_list, plural, time_text
 from htagraph.queries.compare import ENOUGH_STEPS
 
@@ -19,19 +21,13 @@ _SPENT_ON: Final = {
     "computation": "computation", "host": "spent on the host", "communication": "communication",
     "other": "none of computation, host and communication",
 }  # fmt: skip
-_NAMED: Final = 4
-"""Missing ranks that a sentence names. Chosen: a line. Doubled, the sentence takes two."""
-_CHARGED: Final = 2
-"""Ranks that a sentence names as those that most waiting is for. Chosen. Doubled, it names ranks that matter less."""
-_MOSTLY_PERCENT: Final = 50
-"""Percent of all waiting from which these ranks are named. It cannot be doubled."""
 
 
 def missing(job: DistributedJob) -> list[str]:
     """Return which ranks the answers lack."""
     if not job.missing:
         return []
-    named = [f"rank {each.rank} ({each.why})" for each in job.missing[:_NAMED]]
+    named = [f"rank {each.rank} ({each.why})" for each in job.missing[:MAX_LISTED]]
     more = len(job.missing) - len(named)
     every = and_list([*named, f"{more} more"] if more else named)
     return [f"{len(job.ranks)} ranks answered; missing are {every}. Waits for missing ranks are not known."]
@@ -58,9 +54,9 @@ def late(slow: RankStragglers) -> list[str]:
 
 
 def _most_charged(slow: RankStragglers) -> str:
-    ranks = slow.ranks.sort_values("share_percent", ascending=False, kind="stable").head(_CHARGED)
+    ranks = slow.ranks.sort_values("share_percent", ascending=False, kind="stable").head(SHORT_LIST)
     named = [f"rank {rank} ({share:.0f} %)" for rank, share in zip(ranks["rank"], ranks["share_percent"], strict=True)]
-    return f", most of it for {and_list(named)}" if ranks["share_percent"].sum() > _MOSTLY_PERCENT else ""
+    return f", most of it for {and_list(named)}" if ranks["share_percent"].sum() > 100 * MOST else ""
 
 
 def _why_not(slow: RankStragglers) -> str:

@@ -98,7 +98,10 @@ def fix_straggler(
     tried = sure or sorted(total, key=lambda one: (-total[one], one))[:_MAX_RANKS_TRIED]
     slower = {one: np.flatnonzero((excess > 0) & units_by_rank[one]) for one in sorted(tried)}
     fixed = {one: _applied(state, work, rows, aim) for one, rows in slower.items()}
-    best = min(fixed, key=lambda one: _last(fixed[one])) if len(fixed) > 1 else tried[0]
+    best = tried[0]
+    if len(fixed) > 1:
+        ends = {one: int(predict(s.graph, s.lag, s.gap, s.head).max(initial=0)) for one, s in fixed.items()}
+        best = min(fixed, key=ends.__getitem__)
     beyond = f"{total[best] / 1e6:.3f} ms of work beyond its peers' {to}, counting only what is slower on it"
     note = f"fix_straggler: rank {best} had {beyond}"
     if first is not None and first != best:
@@ -151,7 +154,9 @@ def _own_work(state: State, slow: SlowRanks | None) -> _Work:
     what = np.concatenate([np.zeros(len(work_rows), np.int64), 1 + gaps % 2])
     loads = marked(edges.activity[own[edges.kind[own] == EdgeKind.DATALOADER]], len(acts))
     side = np.where(acts.kind >= ActivityKind.COMPUTATION, _DEVICE, _HOST)
-    side = np.concatenate([np.where(loads, _DATA, side)[work_rows], _side_of_gaps(graph)[gaps]])
+    side = np.concatenate(
+        [np.where(loads, _DATA, side)[work_rows], np.where(graph.gap_kind[gaps] == GapKind.DATA_WAIT, _DATA, _HOST)]
+    )
     group, name, place = (np.where(each[activity] >= 0, 3 * each[activity] + what, -1)
                           for each in (peers(graph), *alike(graph)))  # fmt: skip
     apart = _in_slow_steps(graph, slow)[activity].astype(np.int64)
@@ -170,10 +175,6 @@ def _in_slow_steps(graph: DependencyGraph, slow: SlowRanks | None) -> npt.NDArra
         return np.zeros(len(graph.activities), np.bool_)
     some = slow.when[~slow.when.all(axis=1)].any(axis=0)
     return np.isin(graph.activities.step, slow.steps[some])
-
-
-def _side_of_gaps(graph: DependencyGraph) -> npt.NDArray[np.int64]:
-    return np.where(graph.gap_kind == GapKind.DATA_WAIT, _DATA, _HOST)
 
 
 def _own_edges(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
@@ -279,7 +280,3 @@ def _applied(state: State, work: _Work, rows: Array, aim: Array) -> State:
     lag[edges] = np.rint(lag[edges] * factor[graph.edges.activity[edges]]).astype(np.int64)
     gap[work.vertex[pauses]] = aim[pauses]
     return replace(state, lag=lag, gap=gap)
-
-
-def _last(state: State) -> int:
-    return int(predict(state.graph, state.lag, state.gap, state.head).max(initial=0))

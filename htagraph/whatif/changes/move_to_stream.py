@@ -41,7 +41,8 @@ def move_to_stream(state: State, /, *, stream: int, **criteria: Any) -> State:  
     if stream < 0 or not len(rows):
         asked = ", ".join(f"{name}={value!r}" for name, value in criteria.items())
         what = "a stream's id is not negative" if stream < 0 else "no device work is selected"
-        msg = f"move_to_stream(stream={stream}, {asked}): {what}; the graph's streams: {_streams(graph)}"
+        streams = ", ".join(map(str, sorted({lane.stream for lane in graph.lanes if lane.stream >= 0}))) or "none"
+        msg = f"move_to_stream(stream={stream}, {asked}): {what}; the graph's streams: {streams}"
         raise SelectionError(msg)
     lane, lanes = _moved(graph, rows, stream)
     rows = np.flatnonzero(lane != acts.lane)
@@ -87,7 +88,3 @@ def _predecessors(graph: DependencyGraph, acts: Activities, lanes: npt.NDArray[n
     same = acts.lane[work[1:]] == acts.lane[work[:-1]]
     before[work[1:][same]] = work[:-1][same]
     return before
-
-
-def _streams(graph: DependencyGraph) -> str:
-    return ", ".join(map(str, sorted({lane.stream for lane in graph.lanes if lane.stream >= 0}))) or "none"
