@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from htagraph.simulate.catalogue import Kernel, LayerOp
 from htagraph.simulate.codes import Category, Device, Op
-from htagraph.simulate.groups import Place
-from htagraph.simulate.job import Job
+from htagraph.simulate.job import Job, Place
 from htagraph.simulate.template import Builder, Event, Instruction
 
 _COPY_START_NS = 1.2e3
