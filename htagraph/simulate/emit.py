@@ -142,8 +142,7 @@ def trace_name(rank: int, suffix: Suffix) -> str:
     return f"rank-{rank}{suffix}"
 
 
-_BEFORE_NS = 2_000_000
-_AFTER_NS = 50_000
+_BEFORE_NS, _AFTER_NS = 2_000_000, 50_000
 """ns that the recorded window begins before the first event and ends after the last. Chosen; doubling them lengthens
 the window, and moves no event."""
 
