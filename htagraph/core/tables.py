@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Col", "Table", "described", "unit_of"]
+__all__ = ["SCHEMA_VERSION", "Col", "Table", "described", "unit_of"]
+
+SCHEMA_VERSION = 1
+"""Of the JSON that commands print; raised when a key changes its meaning or goes."""
 
 _UNITS = {
     "_us": "µs", "_ns": "ns", "_percent": "percent", "_bytes": "bytes", "_gb_s": "GB/s (10^9 bytes per second)",

@@ -72,6 +72,9 @@ class Reader(Protocol):
     def category_arguments(self, path: TracePath, category: str | None = None) -> pd.DataFrame:
         """Return every argument of the events of a category, or of all: one row per event."""
 
+    def check_arguments(self, path: TracePath) -> pd.DataFrame:
+        """Return how every argument of every event fits what the format says of it; see `htagraph.check_arguments`."""
+
     def metadata(self, facts: Facts) -> dict[str, Any]:
         """Return what a file says of its recording, by its own keys."""
 

@@ -55,13 +55,6 @@ def bounded(envelope: _Json, window: Window) -> str:
 
     Texts lose control characters and, where they are long, their middle.
 
-    Args:
-        envelope: as `htagraph.output.report.envelope` returns it.
-        window: which rows are asked for.
-
-    Raises:
-        HtagraphError: there is no such table, or rows of no single table were asked for.
-
     Example:
         >>> many = {"results": {"kernels": [{"name": "a"}] * 30}}
         >>> json.loads(bounded(many, Window(rows=2)))["cut"][0]["more"]

@@ -330,11 +330,6 @@ def with_classes_of_ranks(skeleton: Skeleton, edges: Array, names: Sequence[str]
     """Return (the skeleton with classes of its own for the time of some edges, the new name of each class).
 
     That time then belongs to the new class too: both factors multiply it.
-
-    Args:
-        skeleton: a skeleton.
-        edges: a mask of its edges.
-        names: the classes whose time on these edges gets a class of its own.
     """
     classes = skeleton.classes
     new = {name: f"{name}@{len(classes.names)}" for name in names}

@@ -163,13 +163,7 @@ def _fitted(weight: Array, observed: Array) -> npt.NDArray[np.int64]:
 
 
 def _linked(job: Job, inside: Edges, paths: Edges) -> DependencyGraph:
-    """Return the graph of a job with the edges of its collectives.
-
-    Args:
-        job: its activities, clocks and matches.
-        inside: the edges inside communication.
-        paths: the edges that stand for longest paths.
-    """
+    """Return the graph of a job with the edges of its collectives."""
     own, refused = fit(job, Edges.concatenate([inside, collective(job), p2p(job)]))
     edges, dropped = acyclic(job, Edges.concatenate([own, _through_points(job, paths, own), paths]))
     refused += tuple(issue for issues in job.refused.values() for issue in issues)
@@ -190,13 +184,7 @@ def _through_points(job: Job, *parts: Edges) -> Edges:
 
 
 def skeleton_of(joined: JoinedGraph, criteria: Criteria, limits: Sequence[int]) -> Skeleton:
-    """Return the skeleton of a joined job. The numbers of its vertices are those of the graph of the job.
-
-    Args:
-        joined: the job.
-        criteria: by class, the criteria of its selection.
-        limits: of each class, the largest factor or `UNBOUNDED`.
-    """
+    """Return the skeleton of a joined job. The numbers of its vertices are those of the graph of the job."""
     graph = joined.graph
     source, target, weight, parts = _edges(joined, criteria)
     count = graph.vertex_count
@@ -266,9 +254,6 @@ def missing_ranks(graph: DependencyGraph) -> tuple[int, ...]:
     """Return the ranks of a job that its graph lacks, as the files of the others tell, ascending.
 
     They say how many ranks the job has, which are in its process groups, or which take part in a collective.
-
-    Args:
-        graph: the job.
 
     Example:
         >>> import htagraph as hg
