@@ -22,8 +22,7 @@ from htagraph.simulate.changes import (
 )
 from htagraph.simulate.codes import Device, Host, Op, Purpose
 from htagraph.simulate.draws import GOLDEN, Float, Uint, mix, normal
-from htagraph.simulate.groups import Place
-from htagraph.simulate.job import Job
+from htagraph.simulate.job import Job, Place
 from htagraph.simulate.template import Template
 
 Bool = npt.NDArray[np.bool_]

@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 from htagraph.simulate.codes import Op, Purpose
 from htagraph.simulate.costs import Durations
 from htagraph.simulate.draws import mix, uniform
-from htagraph.simulate.groups import Group, Place
-from htagraph.simulate.job import Job
+from htagraph.simulate.job import Group, Job, Place
 from htagraph.simulate.template import Instruction, Template
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from htagraph.simulate import catalogue
 from htagraph.simulate.catalogue import COLLECTIVES, BackwardOp, Kernel, LayerOp
 from htagraph.simulate.codes import Category, Device, Host, Op
-from htagraph.simulate.groups import Place
-from htagraph.simulate.job import Job
+from htagraph.simulate.job import Job, Place
 from htagraph.simulate.rank import STREAM_INDEX, Done, Rank
 from htagraph.simulate.template import MAIN, NONE, Builder, Event, Instruction, Template
 

@@ -10,12 +10,10 @@ from typing import NamedTuple
 
 from htagraph.simulate.catalogue import Kernel, LayerOp
 from htagraph.simulate.codes import Category, Device, Op
-from htagraph.simulate.groups import Place
-from htagraph.simulate.job import Job
+from htagraph.simulate.job import Job, Place
 from htagraph.simulate.template import Builder, Event, Instruction
 
-_COPY_START_NS = 1.2e3
-_MEMSET_START_NS = 1.1e3
+_COPY_START_NS, _MEMSET_START_NS = 1.2e3, 1.1e3
 """ns that a copy or a memset takes without its bytes. Chosen: the shortest ones of A100 traces take about 1 µs;
 doubling them delays small copies."""
 _MEMSET_B_PER_NS = 1000  # bandwidth of a memset, B/ns (TB/s): about that of A100 memory

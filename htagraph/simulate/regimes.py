@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from htagraph.simulate.changes import SlowRank
-from htagraph.simulate.groups import places
-from htagraph.simulate.job import Job
+from htagraph.simulate.job import Job, places
 from htagraph.simulate.program import step
 
 

@@ -26,8 +26,7 @@ from htagraph.simulate.costs import Columns, Durations, columns, draw
 from htagraph.simulate.draws import Float, mix, uniform
 from htagraph.simulate.emit import RankFile, Sink, Suffix, trace_name
 from htagraph.simulate.engine import Code, Engine, Executed, Prepare, RankState, Run, Stream, advance, compile_code
-from htagraph.simulate.groups import Group, Place, places
-from htagraph.simulate.job import Job
+from htagraph.simulate.job import Group, Job, Place, places
 from htagraph.simulate.layout import Ints
 from htagraph.simulate.program import epilogue, step
 from htagraph.simulate.rank import STREAMS

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from htagraph.simulate.catalogue import COLLECTIVES
-from htagraph.simulate.groups import Group, Place
-from htagraph.simulate.job import Era, Job
+from htagraph.simulate.job import Era, Group, Job, Place
 from htagraph.simulate.rank import STREAMS
 from htagraph.simulate.template import Event
 

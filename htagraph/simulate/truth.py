@@ -11,8 +11,7 @@ import msgspec
 
 from htagraph.simulate.codes import Category, Op
 from htagraph.simulate.engine import Executed, arrivals_awaited
-from htagraph.simulate.groups import Group, Place
-from htagraph.simulate.job import Job
+from htagraph.simulate.job import Group, Job, Place
 from htagraph.simulate.layout import Ints
 from htagraph.simulate.template import NONE, Instruction
 

@@ -10,7 +10,7 @@ from htagraph.simulate import Job, SlowRank
 from htagraph.simulate.costs import columns, draw
 from htagraph.simulate.draws import mix, normal, uniform
 from htagraph.simulate.engine import Code, compile_code
-from htagraph.simulate.groups import places
+from htagraph.simulate.job import places
 from htagraph.simulate.program import epilogue, step
 from htagraph.simulate.rank import STREAM_INDEX, STREAMS
 from htagraph.simulate.simulated import execute

@@ -130,7 +130,9 @@ def test_a_killed_exports_temporary_file_is_read(tmp_path: Path) -> None:
 def test_paths_without_a_trace_are_refused(path: Any, says: str, tmp_path: Path) -> None:
     trace(tmp_path / "run1" / "rank-0.json")
     (tmp_path / "empty").mkdir()
-    where = str(tmp_path / path) if isinstance(path, str) else {rank: tmp_path / each for rank, each in path.items()}
+    where: Any = (
+        str(tmp_path / path) if isinstance(path, str) else {rank: tmp_path / each for rank, each in path.items()}
+    )
     with pytest.raises(TraceError, match=says):
         rank_files(where)
 

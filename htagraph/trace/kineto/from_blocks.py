@@ -1,4 +1,4 @@
-"""Blocks of the compiled scan → columns: what `from_events.add_events` does, on arrays instead of objects."""
+"""Blocks of the compiled scan → columns: what `collecting.add_events` does, on arrays instead of objects."""
 
 from __future__ import annotations
 

@@ -92,20 +92,10 @@ _odd_values = (
     | st.lists(st.integers(0, 9), max_size=2) | st.dictionaries(st.text(max_size=1), st.integers(), max_size=1)
 )  # fmt: skip
 _keys = st.sampled_from(sorted({key for bulk in columns() for key in bulk.keys} | {"name", "other"}))
-_categories = st.sampled_from(
-    [
-        "kernel",
-        "Kernel",
-        "cpu_op",
-        "Operator",
-        "cuda_runtime",
-        "gpu_memcpy",
-        "cuda_sync",
-        "mine",
-        "Trace",
-        "mtia_runtime",
-    ]
-)
+_categories = st.sampled_from([
+    "kernel", "Kernel", "cpu_op", "Operator", "cuda_runtime", "gpu_memcpy", "cuda_sync",
+    "mine", "Trace", "mtia_runtime",
+])  # fmt: skip
 _good = {
     "int64": st.integers(-(2**63), 2**63 - 1) | st.integers(0, 99).map(str) | st.none(),
     "uint64": st.integers(0, 2**64 - 1) | st.integers(0, 99).map(str) | st.none(),

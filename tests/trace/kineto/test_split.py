@@ -42,20 +42,10 @@ def read_in_pieces(path: Path, piece: int, block: int) -> Trace:
 
 
 leaves = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.text(max_size=8)
-tricky = st.sampled_from(
-    [
-        '"traceEvents": [',
-        '},{"ph": "X", "name": "',
-        "]}",
-        "}, {",
-        "\\",
-        '\\"',
-        "],\n",
-        '"schemaVersion"',
-        "{",
-        "µ\u2028",
-    ]
-)
+tricky = st.sampled_from([
+    '"traceEvents": [', '},{"ph": "X", "name": "', "]}", "}, {", "\\",
+    '\\"', "],\n", '"schemaVersion"', "{", "µ\u2028",
+])  # fmt: skip
 values = st.recursive(
     leaves | tricky,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["name", "ph", "id", "a"]), inner),

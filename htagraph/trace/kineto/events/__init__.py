@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from htagraph.core.naming import FRAME
 from htagraph.trace.columns import Column
-from htagraph.trace.kineto.events import activities, base, header
+from htagraph.trace.kineto.events import activities, base
 from htagraph.trace.kineto.events.activities import *  # noqa: F403
 from htagraph.trace.kineto.events.base import *  # noqa: F403 - what its __all__ names
 from htagraph.trace.kineto.events.base import Event, Stored
-from htagraph.trace.kineto.events.header import *  # noqa: F403
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -27,7 +26,6 @@ __all__ = [
 ]  # fmt: skip
 __all__ += base.__all__
 __all__ += activities.__all__
-__all__ += header.__all__
 
 HOST_BACKENDS = ("gloo", "mpi", "ucc")
 """Backends of torch.distributed that communicate on host threads."""

@@ -13,12 +13,13 @@ import numpy as np
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 from htagraph.core.counting import FIRST_SLOTS
+from htagraph.trace.kineto.scan.events import NO_SPAN
 from htagraph.trace.kineto.scan.grammar import Int, compiled, put, word
 
 __all__ = ["NO_TOKEN", "TokenTable"]
 
 
-NO_TOKEN = 0
+NO_TOKEN = NO_SPAN
 """Number of an absent text."""
 _TEXT_BYTES = 256
 """Bytes of a text for which a new table has room. Chosen: long names; doubling it costs 1 MB per file."""
