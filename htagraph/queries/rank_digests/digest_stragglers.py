@@ -24,7 +24,7 @@ from htagraph.graph.measures.waits import Waits
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of
 from htagraph.queries.own_steps import own_steps, times_alone
 from htagraph.queries.peers import roles_among
-from htagraph.queries.rank_digests.kept import WorkSums
+from htagraph.queries.rank_digests.digest import WorkSums
 from htagraph.queries.rank_speed import ALL_NAMES, SlowRanks, slow_among
 from htagraph.queries.straggler import SavedBy, charges_of, named_among, waits_by_rank
 

@@ -18,9 +18,8 @@ from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.core.words import check_type
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.rank_digests.digest import RankDigest
+from htagraph.queries.rank_digests.digest import RankDigest, WorkSums
 from htagraph.queries.rank_digests.joined import joined_graph, missing_ranks, skeleton_of
-from htagraph.queries.rank_digests.kept import WorkSums
 from htagraph.queries.skeleton import Skeleton
 from htagraph.queries.time_classes import END, START, Factors
 

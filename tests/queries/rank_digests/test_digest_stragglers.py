@@ -7,8 +7,8 @@ import pytest
 
 import htagraph as hg
 from htagraph.queries.peers import _per_step_counts, rank_roles, roles_among
+from htagraph.queries.rank_digests.digest import WorkSums, work_sums
 from htagraph.queries.rank_digests.digest_stragglers import alone_ns, excess_by_side, work_among
-from htagraph.queries.rank_digests.kept import WorkSums, work_sums
 from htagraph.queries.rank_speed import ALL_NAMES, speed_of, work_of
 from htagraph.simulate import Job, SlowRank, simulate
 from tests.digests import digests_of, job_of
