@@ -41,8 +41,8 @@ from htagraph.trace.columns import TEXTS, Flows, SparseColumn, Table, Trace
 from htagraph.trace.facts import Facts
 
 __all__ = [
-    "DIGEST_CLASSES", "Criteria", "KeptRows", "RankDigest", "WorkSums", "digest", "header_of", "kept_activities",
-    "kept_rows", "own_tables", "work_sums",
+    "DIGEST_CLASSES", "Criteria", "RankDigest", "WorkSums", "digest", "header_of", "kept_activities", "kept_rows",
+    "own_tables", "work_sums",
 ]  # fmt: skip
 
 Criteria: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -173,27 +173,24 @@ def digest(
         msg = f"a digest is of one rank; this graph has {len(graph.ranks)}: load each file by itself"
         raise SelectionError(msg)
     criteria = DIGEST_CLASSES if classes is None else classes
-    rows = kept_rows(graph, naming)
-    skeleton, present = _own_skeleton(graph, criteria, rows, most)
-    every = np.union1d(rows.linked, rows.matching)
+    moments, matching, bodies = kept_rows(graph, naming)
+    skeleton, present = _own_skeleton(graph, criteria, (moments, bodies), most)
+    every = np.union1d(moments, matching)
     acts, vertex = _numbered(graph, kept_activities(graph, every), every, skeleton.vertex)
     linked = np.ones(len(acts), np.bool_)
-    linked[np.searchsorted(every, rows.matching)] = False
+    linked[np.searchsorted(every, matching)] = False
     edges = graph.edges
-    ends = [
-        2 * np.searchsorted(every, each >> 1) + each % 2
-        for each in (edges.source[rows.bodies], edges.target[rows.bodies])
-    ]
+    ends = [2 * np.searchsorted(every, each >> 1) + each % 2 for each in (edges.source[bodies], edges.target[bodies])]
     return RankDigest(
         _part(graph, acts), linked, vertex[skeleton.source], vertex[skeleton.target], skeleton.weight,
-        np.stack([*ends, edges.lag[rows.bodies]]).astype(np.int64),
-        np.searchsorted(every, edges.activity[rows.bodies]).astype(np.int64),
+        np.stack([*ends, edges.lag[bodies]]).astype(np.int64),
+        np.searchsorted(every, edges.activity[bodies]).astype(np.int64),
         replace(skeleton.classes, **_all_classes(skeleton.classes, criteria, present)), criteria, work_sums(graph),
     )  # fmt: skip
 
 
 def _own_skeleton(
-    graph: DependencyGraph, criteria: Criteria, rows: KeptRows, most: int | None
+    graph: DependencyGraph, criteria: Criteria, rows: tuple[Array, Array], most: int | None
 ) -> tuple[Skeleton, list[str]]:
     """Return (the skeleton of a rank without the time of its communication, the classes that the rank has)."""
     state = initial(graph)
@@ -204,8 +201,8 @@ def _own_skeleton(
         except NothingMeetsError:
             continue  # on other ranks there may be some
         present.append(name)
-    inside = weighed(state, rows.bodies, NEVER)
-    both = np.concatenate([2 * rows.linked, 2 * rows.linked + 1])
+    inside = weighed(state, rows[1], NEVER)
+    both = np.concatenate([2 * rows[0], 2 * rows[0] + 1])
     return terminal_skeleton(inside, {name: criteria[name] for name in present}, most=most, keep=both), present
 
 
@@ -322,19 +319,13 @@ def _fits(digest: RankDigest) -> bool:
     return shapes and all(min(each) == max(each) for each in lengths) and are_within(references)
 
 
-class KeptRows(NamedTuple):
-    """Rows of a rank's activities, ascending."""
+def kept_rows(graph: DependencyGraph, naming: Naming) -> tuple[Array, Array, Array]:
+    """Return which activities and edges of a rank the joined job needs, ascending.
 
-    linked: npt.NDArray[np.int64]
-    """Activities whose start and end are moments of the joined job: communication, steps, and what is around them."""
-    matching: npt.NDArray[np.int64]
-    """Other activities, which only the matching of collectives reads."""
-    bodies: npt.NDArray[np.int64]
-    """The edges inside communication, whose lag depends on what it is matched with."""
-
-
-def kept_rows(graph: DependencyGraph, naming: Naming) -> KeptRows:
-    """Return which activities of a rank the joined job needs."""
+    These are (1) the activities whose start and end are moments of the joined job: communication, steps, and what is
+    around them; (2) other activities, which only the matching of collectives reads; (3) the edges inside communication,
+    whose lag depends on what it is matched with.
+    """
     acts, edges = graph.activities, graph.edges
     talks = np.isin(acts.kind, COMMUNICATION)
     bodies = np.flatnonzero((edges.kind == EdgeKind.BODY) & talks[edges.activity] & (edges.activity >= 0))
@@ -346,7 +337,7 @@ def kept_rows(graph: DependencyGraph, naming: Naming) -> KeptRows:
         linked[_around_host_communication(graph, on_host)] = True
     matching = np.zeros(len(acts), np.bool_)
     matching[_calls_of_nameless(graph, np.flatnonzero(talks), naming)] = True
-    return KeptRows(np.flatnonzero(linked), np.flatnonzero(matching & ~linked), bodies)
+    return np.flatnonzero(linked), np.flatnonzero(matching & ~linked), bodies
 
 
 def _around_host_communication(graph: DependencyGraph, on_host: Array) -> Array:
