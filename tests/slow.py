@@ -280,6 +280,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_package_runs_where_nothing_but_the_temporary_folder_can_be_written",
         }
     ),
+    "tests/core/test_errors.py": frozenset(
+        {
+            "test_only_known_words_are_offered_and_a_known_word_is_offered_first",
+        }
+    ),
     "tests/core/test_statistics.py": frozenset(
         {
             "test_statistics_are_those_of_pandas",
@@ -294,11 +299,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_latest_moment_is_the_end_less_the_longest_path_to_it",
             "test_the_longest_path_is_the_longest_of_all_paths",
             "test_the_redundant_edges_are_those_that_networkx_leaves_out",
-        }
-    ),
-    "tests/core/test_words.py": frozenset(
-        {
-            "test_only_known_words_are_offered_and_a_known_word_is_offered_first",
         }
     ),
     "tests/findings/test_interrupted.py": frozenset(
@@ -667,12 +667,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_work_of_a_row_is_in_proportion_to_pixels_not_slices",
         }
     ),
-    "tests/output/html/test_comparison.py": frozenset(
-        {
-            "test_both_timelines_are_there",
-            "test_sentences_are_those_of_the_diff",
-        }
-    ),
     "tests/output/html/test_findings.py": frozenset(
         {
             "test_findings_are_the_verdict_with_commands_and_addresses",
@@ -683,12 +677,14 @@ SLOW: dict[str, frozenset[str]] = {
             "test_a_finding_is_tried_on_the_page",
             "test_a_page_opens_without_a_word_and_asks_for_nothing",
             "test_an_odd_job_opens_without_a_word",
+            "test_both_timelines_are_there",
             "test_hostile_names_are_shown_and_do_nothing",
             "test_keys_select_and_zoom",
             "test_links_of_findings_zoom_there_and_work_twice",
             "test_links_select_the_activity_that_they_name",
             "test_on_paper_all_of_a_table_is_shown_and_nothing_to_click",
             "test_search_counts_and_goes_to_the_next",
+            "test_sentences_are_those_of_the_diff",
             "test_the_same_job_gives_the_same_page",
             "test_without_scripts_findings_tables_and_charts_are_there",
         }
@@ -730,7 +726,7 @@ SLOW: dict[str, frozenset[str]] = {
             "test_transfers_that_prevail_suggest_another_network",
         }
     ),
-    "tests/output/test_job_report.py": frozenset(
+    "tests/output/reports/test_workers.py": frozenset(
         {
             "test_its_figures_are_those_of_the_graph_and_nothing_is_missing",
             "test_stragglers_alone_are_those_of_the_summary",

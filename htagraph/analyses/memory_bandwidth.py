@@ -6,8 +6,8 @@ from typing import Literal
 
 import pandas as pd
 
+from htagraph.core.errors import check_choice
 from htagraph.core.tables import Col, Table, described
-from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.counter_series import BANDWIDTH, bandwidth_changes, distribution, lasting_us
 

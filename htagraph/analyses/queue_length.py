@@ -7,8 +7,9 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from htagraph.core.errors import check_choice
+from htagraph.core.kinds import FULL_QUEUE
 from htagraph.core.tables import Col, Table, described
-from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.counter_series import QUEUE, distribution, lasting_us, queue_changes
 
@@ -26,14 +27,11 @@ STREAMS = Table(
 )
 
 _KEYS = ["rank", "device", "stream"]
-_FULL_LENGTH = 1024
-"""Kernels and copies that a CUDA stream's queue holds before a launch blocks: HTA's default, CUDA documents no number.
-Doubled, only a queue twice as long counts as full; no length changes."""
 
 
 @described(TABLE, STREAMS)
 def queue_length(
-    graph: DependencyGraph, *, by: Literal["time", "stream"] = "time", full: float = _FULL_LENGTH
+    graph: DependencyGraph, *, by: Literal["time", "stream"] = "time", full: float = FULL_QUEUE
 ) -> pd.DataFrame:
     """Return how many kernels and copies were enqueued on each stream but had not started.
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.arrays import Array
+from htagraph.core.errors import time_text
 from htagraph.core.statistics import MOST, STANDS_OUT, others_median
 from htagraph.core.tables import Col, Table, described
-from htagraph.core.words import time_text
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits

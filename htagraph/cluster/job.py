@@ -14,8 +14,7 @@ import pandas as pd
 from htagraph.cluster.engines import Engine
 from htagraph.cluster.on_worker import Reading, table_of
 from htagraph.cluster.run_each import Failed, Patience, run_each
-from htagraph.core.errors import SelectionError, TraceError
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue, SelectionError, TraceError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import load
 from htagraph.queries.rank_digests.job_skeleton import JobSkeleton

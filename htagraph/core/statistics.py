@@ -141,7 +141,7 @@ def others_median(values: Array, group: Array) -> npt.NDArray[np.float64]:
     out = np.full(len(values), np.nan)
     rows = np.flatnonzero(group >= 0)
     order = rows[np.lexsort((values[rows], group[rows]))]
-    number = group[order]
+    number, ordered = group[order], values[order]
     new = np.concatenate(([True], number[1:] != number[:-1])) if len(order) else np.zeros(0, np.bool_)
     first = np.flatnonzero(new)
     size = np.diff(np.append(first, len(order)))
@@ -149,7 +149,6 @@ def others_median(values: Array, group: Array) -> npt.NDArray[np.float64]:
     place = np.arange(len(order)) - first
     some = size > 1
     order, first, place, rest = order[some], first[some], place[some], size[some] - 1
-    ordered = values[rows[np.lexsort((values[rows], group[rows]))]]
     low, high = (rest - 1) // 2, rest // 2
     low, high = low + (low >= place), high + (high >= place)  # places among the others → among all
     out[order] = (ordered[first + low] + ordered[first + high]) / 2

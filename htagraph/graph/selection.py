@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 import numpy as np
 
 from htagraph.core.arrays import Array, Ints, Mask, texts_of
-from htagraph.core.errors import NothingMeetsError, SelectionError
+from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
 from htagraph.core.kinds import ADDED, DEVICE, HOST, KERNELS, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_backward, names_that
-from htagraph.core.words import nearest_words
 from htagraph.graph.activities import BETWEEN
 
 if TYPE_CHECKING:
@@ -36,9 +35,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Criteria", "IntSelector", "Mask", "Place", "Selection", "backward_of", "columns_of", "mask_of", "named", "placed",
 ]  # fmt: skip
-
-_SHOWN_ROWS = 5
-"""Rows of the table in a notebook. Chosen: enough to recognize what was selected. Doubled, the table has 10 rows."""
 
 
 _SHOWN_NUMBERS = 32
@@ -76,9 +72,9 @@ class Selection:
         return f"Selection({len(self):,} of {len(self.graph.activities):,} activities)"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the count and the longest activities."""
+        """Return what a notebook shows: the count and the five longest activities."""
         rows = self.activities[np.argsort(-self.graph.activities.duration[self.activities], kind="stable")]
-        longest = Selection(self.graph, rows[:_SHOWN_ROWS]).to_frame()[["rank", "kind", "name", "lane", "duration_us"]]
+        longest = Selection(self.graph, rows[:5]).to_frame()[["rank", "kind", "name", "lane", "duration_us"]]
         return f"<p>{html.escape(repr(self))}; the longest:</p>{longest.to_html(max_cols=None)}"
 
     def __len__(self) -> int:
@@ -244,11 +240,7 @@ class Criteria(TypedDict, total=False):
 
 
 def mask_of(graph: DependencyGraph, criteria: Criteria) -> Mask:
-    """Return which activities meet every criterion given.
-
-    Raises:
-        SelectionError: an unknown criterion, or a value that the criterion does not accept.
-    """
+    """Return which activities meet every criterion given."""
     mask = np.ones(len(graph.activities), np.bool_)
     for criterion, value in criteria.items():
         if criterion not in _CRITERIA:
@@ -285,10 +277,6 @@ def _kind(graph: DependencyGraph, kind: str | Sequence[str]) -> Mask:
     return of_kinds(graph.activities.kind, [each for word in wanted for each in words[word]])
 
 
-def _category(graph: DependencyGraph, glob: str) -> Mask:
-    return named(graph.names, glob)[graph.activities.category]
-
-
 def _name(graph: DependencyGraph, glob: str) -> Mask:
     return named(graph.names, glob)[graph.activities.name]
 
@@ -303,21 +291,9 @@ def _regex(graph: DependencyGraph, pattern: str) -> Mask:
     return matches[graph.activities.name]
 
 
-def _op(graph: DependencyGraph, glob: str) -> Mask:
-    return graph.tree.inside(_name(graph, glob))
-
-
 def _backward_of(graph: DependencyGraph, glob: str) -> Mask:
     forward = _name(graph, glob)
     return backward_of(graph, forward | graph.tree.inside(forward))
-
-
-def _rank(graph: DependencyGraph, rank: IntSelector) -> Mask:
-    return np.isin(graph.activities.rank, _known(rank, graph.ranks, "rank"))
-
-
-def _step(graph: DependencyGraph, step: IntSelector) -> Mask:
-    return np.isin(graph.activities.step, _known(step, graph.steps, "step"))
 
 
 def _step_index(graph: DependencyGraph, position: IntSelector) -> Mask:
@@ -348,23 +324,11 @@ def _time(graph: DependencyGraph, window: tuple[float, float]) -> Mask:
     return (since[0::2] >= first) & (since[1::2] <= last)
 
 
-def _min_us(graph: DependencyGraph, least: float) -> Mask:
-    return graph.activities.duration / 1000 >= _us(least, "min_us")
-
-
-def _max_us(graph: DependencyGraph, most: float) -> Mask:
-    return graph.activities.duration / 1000 <= _us(most, "max_us")
-
-
 def _us(value: float, what: str) -> float:
     if not isinstance(value, int | float | np.number) or value != value:
         msg = f"{what} {value!r}: give a number of µs"
         raise SelectionError(msg)
     return float(value)
-
-
-def _depth(graph: DependencyGraph, depth: IntSelector) -> Mask:
-    return np.isin(graph.tree.depth, _several(depth))
 
 
 def _activity(graph: DependencyGraph, activity: IntSelector) -> Mask:
@@ -379,10 +343,22 @@ def _activity(graph: DependencyGraph, activity: IntSelector) -> Mask:
 
 
 _CRITERIA: Final[dict[str, Callable[[DependencyGraph, Any], Mask]]] = {
-    "kind": _kind, "category": _category, "name": _name, "regex": _regex, "op": _op,
-    "backward_of": _backward_of, "rank": _rank, "stream": _stream, "step": _step, "step_index": _step_index,
-    "time": _time, "min_us": _min_us, "max_us": _max_us, "depth": _depth, "activity": _activity,
-}  # fmt: skip
+    "kind": _kind,
+    "category": lambda graph, glob: named(graph.names, glob)[graph.activities.category],
+    "name": _name,
+    "regex": _regex,
+    "op": lambda graph, glob: graph.tree.inside(_name(graph, glob)),
+    "backward_of": _backward_of,
+    "rank": lambda graph, rank: np.isin(graph.activities.rank, _known(rank, graph.ranks, "rank")),
+    "stream": _stream,
+    "step": lambda graph, step: np.isin(graph.activities.step, _known(step, graph.steps, "step")),
+    "step_index": _step_index,
+    "time": _time,
+    "min_us": lambda graph, least: graph.activities.duration / 1000 >= _us(least, "min_us"),
+    "max_us": lambda graph, most: graph.activities.duration / 1000 <= _us(most, "max_us"),
+    "depth": lambda graph, depth: np.isin(graph.tree.depth, _several(depth)),
+    "activity": _activity,
+}
 """Keyword of `DependencyGraph.select` → which activities meet it."""
 
 
@@ -411,10 +387,6 @@ def backward_of(graph: DependencyGraph, forward: Mask) -> Mask:
 
     Those are the backward operators that autograd recorded for them, the engine's operator around each, and all that is
     inside. The sums of parameters' gradients (``AccumulateGrad``) are not among them: nothing links them to operators.
-
-    Args:
-        graph: the job.
-        forward: whether each activity is of the forward part.
 
     Example:
         >>> import htagraph as hg

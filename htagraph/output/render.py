@@ -58,14 +58,10 @@ class _Page:
 
 def render_report(report: Report, form: str, *, width: int = 120, color: bool = False) -> str:
     """Return the report of a command as text in one of `FORMATS`."""
-    if form == "json":
-        return to_json(report.to_dict())
-    if form == "csv":
-        return _csv(frames_of(report))
     brief = report.tables if report.brief is None else report.brief
     brief = {name: frame for name, frame in brief.items() if len(frame)}
     page = _Page(brief, report.wording, last=("Conclusion", report.sentences))
-    return _markdown(page) if form == "md" else _terminal(page, width, color=color)
+    return _rendered(report, page, form, width, color=color)
 
 
 def render_summary(
@@ -79,18 +75,9 @@ def render_summary(
 ) -> str:
     """Return a summary as text in one of `FORMATS`.
 
-    Args:
-        summary: the summary.
-        form: one of `FORMATS`.
-        width: letters of a line.
-        color: whether to use colors.
-        full: all tables and the whole verdict, in place of findings and the tables that matter most.
-        inputs: the words of the command line that choose what is read, for the commands that are suggested.
+    In full, it has all tables and the whole verdict, in place of findings and the tables that matter most; `inputs` are
+    the words of the command line that choose what is read, for the commands that are suggested.
     """
-    if form == "json":
-        return to_json(summary.to_dict())
-    if form == "csv":
-        return _csv(frames_of(summary))
     trial = trial_of(summary.claims)
     sentences, more = in_brief(summary.claims)
     if full:
@@ -101,19 +88,24 @@ def render_summary(
         last.append(f"{also}: {command_line('summary', inputs, '--full')}")
     frames = summary.whole() if full else summary.brief()
     page = _Page(frames, wording_of("summary"), ("Verdict", sentences), ("Try", last), summary.at_a_glance())
-    return _markdown(page) if form == "md" else _terminal(page, width, color=color)
+    return _rendered(summary, page, form, width, color=color)
 
 
 def render_validation(validation: Validation, form: str, *, width: int = 120, color: bool = False) -> str:
     """Return a validation report as text in one of `FORMATS`."""
     frames = frames_of(validation)
-    if form == "json":
-        return to_json(validation.to_dict())
-    if form == "csv":
-        return _csv(frames)
     sentences = validation_sentences(len(validation.files), int((validation.files["what"] == "file_skipped").sum()))
     shown = frames if form == "md" else {name: frame for name, frame in frames.items() if len(frame)}
     page = _Page(shown, wording_of("validate"), last=("Conclusion", sentences))
+    return _rendered(validation, page, form, width, color=color)
+
+
+def _rendered(result: Report | Summary | Validation, page: _Page, form: str, width: int, *, color: bool) -> str:
+    """Return a result for programs as JSON or CSV, or what its readers are shown as Markdown or for a terminal."""
+    if form == "json":
+        return to_json(result.to_dict())
+    if form == "csv":
+        return _csv(frames_of(result))
     return _markdown(page) if form == "md" else _terminal(page, width, color=color)
 
 

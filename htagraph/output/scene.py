@@ -83,11 +83,7 @@ class Values:
 
 
 def tint(color: str, share: float = 0.45) -> str:
-    """Return a colour mixed with white, light enough for black letters.
-
-    Args:
-        color: as ``#RRGGBB``.
-        share: how much of the colour is left, from 0 (white) to 1.
+    """Return a colour, as ``#RRGGBB``, of which a share is left and the rest is white, so that black letters show.
 
     Example:
         >>> tint("#0072B2", 1.0), tint("#0072B2", 0.5), tint("#0072B2", 0.0)

@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import distinct
-from htagraph.core.errors import NothingMeetsError, SelectionError
+from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
 from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, of_kinds
-from htagraph.core.words import nearest_words
 from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.graph.selection import Criteria, Mask, mask_of, named
 

@@ -30,10 +30,10 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import HtagraphError
-from htagraph.core.inflated import inflated
 from htagraph.graph.measures.steps import Steps
 from htagraph.queries.skeleton import Members, Skeleton
 from htagraph.queries.time_classes import TimeClasses
+from htagraph.trace.profiler_files.files import inflated
 
 __all__ = ["MAX_BYTES", "VERSION", "Numbers", "differences", "from_bytes", "packed", "to_bytes", "unpacked"]
 

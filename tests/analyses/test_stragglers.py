@@ -13,7 +13,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.analyses.stragglers import Stragglers, _of_steps, _times, stragglers
-from htagraph.core.words import time_text
+from htagraph.core.errors import time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES
 from htagraph.simulate import REGIMES, Job, SlowRank, simulate

@@ -11,9 +11,9 @@ import pandas as pd
 from htagraph.analyses.differences.alignment import align
 from htagraph.analyses.differences.compared_parts import Part, parts_of
 from htagraph.core.arrays import Array, distinct
+from htagraph.core.errors import check_choice
 from htagraph.core.naming import short_name, stable_name, step_number
 from htagraph.core.tables import Col, Table, described
-from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import IntSelector
 

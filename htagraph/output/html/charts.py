@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from htagraph.findings.evidence import Bar, Chart, Part
+from htagraph.findings.finding import Bar, Chart, Part
 from htagraph.findings.phrases import shortened, time_text
 from htagraph.output.html.page import NOTHING, Html, element, join
 
@@ -44,12 +44,7 @@ class _Row(NamedTuple):
 
 
 def drawn(chart: Chart, href: Callable[[Bar], str] = lambda _: "") -> Html:
-    """Return a chart: bars of parts, or bars of µs from 0, each with its value and a whisker over its interval.
-
-    Args:
-        chart: what is drawn; nothing where it has no bars.
-        href: where a bar leads; empty for nowhere.
-    """
+    """Return a chart: bars of parts, or bars of µs from 0 with whiskers over their intervals, which lead to `href`."""
     if chart.stacks or not chart.bars:
         return stacked(chart.title, chart.stacks, chart.text) if chart.stacks else NOTHING
     longest = max(max((bar.value, *(bar.interval or ()))) for bar in chart.bars) or 1.0
@@ -67,13 +62,7 @@ def drawn(chart: Chart, href: Callable[[Bar], str] = lambda _: "") -> Html:
 
 
 def stacked(title: str, rows: Sequence[tuple[str, Sequence[Part]]], text: Callable[[float], str] = time_text) -> Html:
-    """Return bars of parts, all on one scale, with a legend.
-
-    Args:
-        title: what the chart shows.
-        rows: what each bar is of, and its parts from left to right.
-        text: a value in words; by default, values are µs.
-    """
+    """Return bars of parts from left to right, all on one scale, with a legend; `text` is a value in words."""
     longest = max((sum(part.value for part in parts) for _, parts in rows), default=0.0) or 1.0
     drawn = []
     for word, parts in rows:
@@ -88,10 +77,7 @@ def stacked(title: str, rows: Sequence[tuple[str, Sequence[Part]]], text: Callab
 
 
 def waterfall(title: str, before: float, steps: Sequence[tuple[str, float]], after: float) -> Html:
-    """Return bars from a time before to a time after, µs, each beginning where the one above it ends.
-
-    The steps are what each change is and by how much it is longer, µs; they sum to the difference.
-    """
+    """Return bars from a time before to a time after, µs, by steps that sum to the difference."""
     moments = [*accumulate((change for _, change in steps), initial=before)]
     longest = max(*moments, after, 1e-9)
     least = min(*moments, after)

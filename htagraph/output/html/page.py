@@ -58,11 +58,7 @@ def join(parts: Iterable[object]) -> Html:
 def element(tag: str, *children: object, **attributes: object) -> Html:
     """Return an element; children and values that are no markup are escaped.
 
-    Args:
-        tag: its name.
-        *children: what it holds.
-        **attributes: by name, ``_`` for ``-`` and ``class_`` for ``class``. None and False leave one out; True gives
-            one without a value.
+    Attributes have ``_`` for ``-``, and ``class_`` for ``class``; None and False leave one out, True gives no value.
 
     Example:
         >>> element("a", "x < y", href="#1", class_="link", hidden=True, title=None)
@@ -97,12 +93,7 @@ class Section:
 
 
 def page(title: str, sections: Sequence[Section], *, lead: Html = NOTHING) -> bytes:
-    """Return an HTML file of some sections.
-
-    Args:
-        title: what the page is about.
-        sections: from top to bottom; those with the same scripts share them.
-        lead: what stands above the first section.
+    """Return an HTML file of some sections, from top to bottom, below a title and a lead.
 
     Example:
         >>> whole = page("A job", [Section("one", "One", element("p", "<script>"))])

@@ -1,28 +1,43 @@
-"""report: one HTML file that shows a job: findings, timeline, breakdowns."""
+"""report: one HTML file that shows a job (findings, timeline, breakdowns) or what changed between two jobs, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from htagraph.analyses.differences import Diff
-from htagraph.findings.phrases import plural, time_text
+from htagraph.analyses.differences.diff import ADDED_PATHS, REMOVED_PATHS
+from htagraph.core.naming import short_name
+from htagraph.findings.finding import Bar, Chart
+from htagraph.findings.phrases import CATEGORY_WORDS, command_line, plural, time_text
+from htagraph.findings.verbs.diff import diff_sentences
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.html.comparison import comparison_bytes
+from htagraph.output.html.charts import change_text, drawn, waterfall
 from htagraph.output.html.findings import PageResults, findings_section
 from htagraph.output.html.page import Section, element, page
 from htagraph.output.html.sections import (
     breakdown_section,
     collective_section,
+    files_table,
     glance_section,
     memory_section,
     timeline_section,
+    titled,
 )
+from htagraph.output.html.tables import definition, table_of
 from htagraph.output.html.timeline import timeline_of
 from htagraph.output.html.what_if_panel import what_if_section
+from htagraph.output.reports.two_jobs import marked, of_both
 from htagraph.output.whole_files import write_whole
+from htagraph.queries.inputs import inputs_of, issues_of
 
-__all__ = ["report", "report_bytes"]
+__all__ = ["comparison_bytes", "report", "report_bytes", "steps_of_change"]
+
+_SIDES = ("before", "after")
+_ROWS = 10
+"""Rows of a table; chosen: as many as the command shows. Doubled, two tables fill a screen."""
 
 
 def report(job: DependencyGraph | Diff, target: str | Path, *, inputs: Sequence[str] = ()) -> Path:
@@ -64,7 +79,11 @@ def report_bytes(graph: DependencyGraph, inputs: Sequence[str] = (), *, events: 
     last = breakdown_section(results), collective_section(results), memory_section(results)
     panel = what_if_section(graph, results.words, results.summary.tables["opportunities"])
     sections: list[Section] = [*first, timeline, panel, *(each for each in last if each is not None)]
-    return page(_title(results), sections, lead=element("p", _lead(results), class_="lead"))
+    recorded = next((moment for moment in results.summary.inputs["start_utc"] if moment), "")
+    when = f", recorded {recorded} UTC" if recorded else ""
+    lead = f"{plural(len(results.summary.inputs), 'rank')}, {time_text(results.summary.window_us)}{when}."
+    title = f"{' '.join(results.words[:1])} · htagraph"
+    return page(title, sections, lead=element("p", lead, class_="lead"))
 
 
 def _folder(graph: DependencyGraph) -> list[str]:
@@ -76,12 +95,101 @@ def _folder(graph: DependencyGraph) -> list[str]:
     return [str(parents.pop())] if len(parents) == 1 else ["PATHS"]
 
 
-def _title(results: PageResults) -> str:
-    return f"{' '.join(results.words[:1])} · htagraph"
+def comparison_bytes(diff: Diff, inputs: Sequence[str] = ()) -> bytes:
+    """Return the page about a difference of two jobs, which `inputs` name as on a command line.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> b"takes as long as before" in comparison_bytes(hg.diff(graph, graph))
+        True
+    """
+    named = list(inputs) or ["BEFORE", "AFTER"]
+    timelines = {
+        side: (f"{side.capitalize()}: {name}", timeline_of(path))
+        for side, name, path in zip(_SIDES, named, (diff.before, diff.after), strict=True)
+    }
+    sections = [_findings(diff, named), _causes(diff), timeline_section(timelines), _paths(diff), _jobs(diff)]
+    times = f"Per {diff.unit}: {time_text(diff.before_us)} before, {time_text(diff.after_us)} after."
+    lead = element("p", f"{named[0]} → {named[1]}. {times}", class_="lead")
+    short = [Path(name).name or name for name in named]
+    return page(f"{short[0]} → {short[1]} · htagraph diff", sections, lead=lead)
 
 
-def _lead(results: PageResults) -> str:
-    inputs = results.summary.inputs
-    recorded = next((moment for moment in inputs["start_utc"] if moment), "")
-    when = f", recorded {recorded} UTC" if recorded else ""
-    return f"{plural(len(inputs), 'rank')}, {time_text(results.summary.window_us)}{when}."
+def steps_of_change(diff: Diff) -> list[tuple[str, float]]:
+    """Return by how much each category of the critical path changed, µs per step; they sum to the whole change."""
+    table = diff.summary()
+    table = table[(table["group"] == "category") & (table["change_us"] != 0)]
+    steps = [(CATEGORY_WORDS[key], float(us)) for key, us in zip(table["key"], table["change_us"], strict=True)]
+    shown, others = steps[:7], steps[7:]  # most of the others are too short to be seen
+    return [*shown, ("all others", sum(us for _, us in others))] if others else shown
+
+
+def _findings(diff: Diff, inputs: Sequence[str]) -> Section:
+    first, *others = diff_sentences(diff)
+    title = f"Time per {diff.unit}, by what the critical path is spent on"
+    chart = waterfall(title, diff.before_us, steps_of_change(diff), diff.after_us)
+    causes = diff.causes(1)["name"].tolist()
+    link = _link(diff, causes[0]) if causes else ""
+    look = element("a", f"In the timeline: {causes[0]}", href=link) if link else ""
+    command = element("p", element("span", "Try ", element("code", command_line("diff", inputs))), look, class_="try")
+    summary = element("div", element("p", first), chart, command, definition(Diff.summary), class_="finding")
+    rest = element("ul", *(element("li", sentence) for sentence in others))
+    return Section(
+        "findings", "Findings", element("div", summary, element("div", rest, class_="finding") if others else "")
+    )
+
+
+def _causes(diff: Diff) -> Section:
+    causes = diff.causes(_ROWS)
+    shown = marked(causes)
+    columns = ["name", "kind", "before_us", "after_us", "change_us", "effect_us"]
+    links = [_link(diff, name) for name in causes["name"].tolist()]
+    effects = [
+        Bar(name, abs(us), color="more" if us > 0 else "less", text=change_text(us))
+        for name, us in zip(shown["name"], shown["effect_us"], strict=True)
+    ]
+    title = f"Effect on the time of the {diff.unit}, each replayed alone: red is longer, green is shorter"
+    link_of = dict(zip(shown["name"], links, strict=True))
+    chart = drawn(Chart(title, effects), lambda bar: link_of[bar.word])
+    caption = (
+        f"Own time per rank and {diff.unit}, or with all inside of calls that only one job has, and its effect on the "
+        f"time of the {diff.unit}, each replayed alone"
+    )
+    table = table_of(shown[columns], caption=caption, links=links if any(links) else ())
+    return Section(
+        "causes", "Causes", element("div", chart, table or element("p", "Nothing changed."), definition(Diff.causes))
+    )
+
+
+def _link(diff: Diff, name: str) -> str:
+    """Return the address of the longest activity of a name, in the job after where it has one; empty for none."""
+    for side, part in reversed(list(zip(_SIDES, diff.parts, strict=True))):
+        acts = part.graph.activities
+        meant = [number for number, each in enumerate(part.graph.names) if name in (each, short_name(each))]
+        rows = part.activities[np.isin(acts.name[part.activities], meant)]
+        if len(rows):
+            return f"#on={side}&event={int(rows[acts.duration[rows].argmax()])}"
+    return ""
+
+
+def _paths(diff: Diff) -> Section:
+    table = diff.to_frame()
+    table = table[table["change_us"] != 0].head(_ROWS)
+    columns = ["path", "category", "before_us", "after_us", "change_us", "before_count", "after_count"]
+    parts = [table_of(table[columns], caption="Change of the critical path by call path"), definition(Diff.to_frame)]
+    paths = ["path", "count_per_step", "total_us", "critical_us"]
+    for title, frame, meaning in (
+        (ADDED_PATHS.title, diff.added[paths], Diff.added),
+        (REMOVED_PATHS.title, diff.removed[paths], Diff.removed),
+        ("Kernels replaced by others", diff.renamed, Diff.renamed),
+        ("Steps, paired in their order", diff.step_times(), Diff.step_times),
+    ):
+        parts += titled(title, table_of(frame.head(_ROWS)), definition(meaning))
+    return Section("paths", "What changed", element("div", *parts))
+
+
+def _jobs(diff: Diff) -> Section:
+    graphs = [part.graph for part in diff.parts]
+    issues = table_of(of_both(issues_of, graphs), caption="Repaired, dropped or unmatched")
+    return Section("jobs", "Both jobs", element("div", files_table(of_both(inputs_of, graphs)), issues))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -17,11 +17,11 @@ from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.naming import collective_op, short_name
 from htagraph.findings.device_idle import idle_chart
-from htagraph.findings.evidence import Part, Place
+from htagraph.findings.finding import Part, Place
 from htagraph.findings.phrases import plural, size_text, time_text
 from htagraph.output.html.charts import curve, drawn, stacked
 from htagraph.output.html.findings import PageResults
-from htagraph.output.html.page import Html, Section, element, join, json_bytes
+from htagraph.output.html.page import NOTHING, Html, Section, element, join, json_bytes
 from htagraph.output.html.tables import definition, table_of
 from htagraph.output.html.timeline import Timeline
 from htagraph.output.report import wording_of
@@ -29,15 +29,11 @@ from htagraph.output.summary import Summary
 
 __all__ = [
     "breakdown_section", "collective_section", "files_table", "glance_section", "memory_section", "timeline_figure",
-    "timeline_section",
+    "timeline_section", "titled",
 ]  # fmt: skip
 
 _ROWS = 16
 """Rows of a table by rank, and of one by name; chosen: two nodes of eight. Doubled, tables fill screens."""
-_CURVES = 4
-"""Devices whose memory is drawn; chosen: a screen. Doubled, two screens."""
-_POINTS = 4000
-"""Points of a curve; chosen: several per pixel. Doubled, a page with memory is 200 KB larger."""
 _PARTS = {
     "computation": "computation", "exposed_communication": "communication", "exposed_memory": "memory", "idle": "idle",
 }  # fmt: skip
@@ -79,17 +75,16 @@ def glance_section(results: PageResults) -> Section:
     cards = [
         element("div", element("b", value), element("span", word), class_="card") for word, value in _facts(summary)
     ]
-    steps = _some(
-        summary.tables["steps"],
-        "mean_us",
-        headings=wording_of("summary").headings,
-        caption="Step times: until all work of a step is over",
+    issues = table_of(
+        summary.issues.assign(rank=summary.issues["rank"].fillna(-1)), caption="Repaired, dropped or unmatched"
     )
-    issues = summary.issues
-    problems = table_of(issues.assign(rank=issues["rank"].fillna(-1)), caption="Repaired, dropped or unmatched")
+    headings = wording_of("summary").headings
+    steps = _some(
+        summary.tables["steps"], "mean_us", headings=headings, caption="Step times: until all work of a step is over"
+    )
     body = element(
         "div", element("div", *cards, class_="cards"), steps, definition(step_times),
-        problems if len(issues) else element("p", "Nothing was repaired, dropped or unmatched."),
+        issues or element("p", "Nothing was repaired, dropped or unmatched."),
         element("details", element("summary", "Files"), files_table(summary.inputs)),
         element("details", element("summary", "What these numbers mean"), *(element("p", each) for each in _MEANINGS)),
     )  # fmt: skip
@@ -122,39 +117,36 @@ def _facts(summary: Summary) -> list[tuple[str, str]]:
 def breakdown_section(results: PageResults) -> Section:
     """Return where the time of each rank went: by kind, by cause of idle time, by kernel, by operator."""
     tables = results.summary.tables
-    temporal = tables["temporal_breakdown"]
-    hidden = tables["overlap"]
+    temporal, hidden = tables["temporal_breakdown"], tables["overlap"]
     hidden = hidden if hidden["communication_us"].any() else hidden.iloc[:0]
     operators = operator_breakdown(results.graph, by="job").head(_ROWS)
+    everywhere = temporal["executor"].nunique() == 1
+    ranks = [f"rank {rank}" for rank in temporal["rank"]]
+    if not everywhere:
+        ranks = [f"{rank} ({executor})" for rank, executor in zip(ranks, temporal["executor"], strict=True)]
+    time = stacked("Time of each rank by what it was spent on", _stacks(ranks, temporal, _PARTS))
+    folded = element("details", element("summary", "As a table"), table_of(temporal)) if len(temporal) else NOTHING
     parts = [
-        element("h3", "Time by rank"), _time_by_rank(temporal), _folded(temporal), definition(temporal_breakdown),
-        *_titled("Communication overlapped with computation", _some(hidden, "communication_us"), definition(overlap)),
-        *_titled("Idle device time by cause", drawn(idle_chart(tables["rank_idle"])), definition(idle_breakdown)),
-        *_titled("Kernels, all ranks", table_of(tables["kernels"]), definition(kernel_breakdown)),
-        *_titled("Operators, all ranks", table_of(operators), definition(operator_breakdown)),
+        element("h3", "Time by rank"), time, folded, definition(temporal_breakdown),
+        *titled("Communication overlapped with computation", _some(hidden, "communication_us"), definition(overlap)),
+        *titled("Idle device time by cause", drawn(idle_chart(tables["rank_idle"])), definition(idle_breakdown)),
+        *titled("Kernels, all ranks", table_of(tables["kernels"]), definition(kernel_breakdown)),
+        *titled("Operators, all ranks", table_of(operators), definition(operator_breakdown)),
     ]  # fmt: skip
     return Section("breakdowns", "Where the time goes", element("div", *parts))
 
 
-def _titled(title: str, shown: Html, meaning: Html) -> list[Html]:
+def _stacks(ranks: Sequence[str], times: pd.DataFrame, colors: Mapping[str, str]) -> list[tuple[str, list[Part]]]:
+    """Return the parts of each rank's time, of which `times` has a row for each rank."""
+    return [
+        (rank, [Part(part.replace("_", " "), color, float(row[f"{part}_us"])) for part, color in colors.items()])
+        for rank, row in zip(ranks, times.to_dict("records"), strict=True)
+    ]
+
+
+def titled(title: str, shown: Html, meaning: Html) -> list[Html]:
     """Return a heading, what it is of and what its numbers mean; nothing where there is nothing to show."""
     return [element("h3", title), shown, meaning] if shown else []
-
-
-def _time_by_rank(temporal: pd.DataFrame) -> Html:
-    everywhere = temporal["executor"].nunique() == 1
-    rows = [
-        (
-            f"rank {row['rank']}" + ("" if everywhere else f" ({row['executor']})"),
-            [Part(part.replace("_", " "), color, float(row[f"{part}_us"])) for part, color in _PARTS.items()],
-        )
-        for row in temporal.to_dict("records")
-    ]
-    return stacked("Time of each rank by what it was spent on", rows)
-
-
-def _folded(frame: pd.DataFrame) -> Html:
-    return element("details", element("summary", "As a table"), table_of(frame)) if len(frame) else Html("")
 
 
 def _some(frame: pd.DataFrame, by: str, *, caption: str = "", headings: Mapping[str, str] | None = None) -> Html:
@@ -173,19 +165,17 @@ def collective_section(results: PageResults) -> Section | None:
     parts = results.collectives
     if not len(parts):
         return None
-    rows = []
-    for rank, of_rank in parts.groupby("rank"):
-        sums = {part: float(of_rank[f"{part}_us"].sum()) for part in _IN_COLLECTIVES}
-        rows.append(
-            (f"rank {rank}", [Part(word.replace("_", " "), _IN_COLLECTIVES[word], us) for word, us in sums.items()])
-        )
+    sums = parts.groupby("rank")[[f"{part}_us" for part in _IN_COLLECTIVES]].sum()
+    times = stacked(
+        "Time in collectives by rank", _stacks([f"rank {rank}" for rank in sums.index], sums, _IN_COLLECTIVES)
+    )
     ranks = results.summary.tables["stragglers"].nlargest(_ROWS, "blamed_us")
     late = ranks[["rank", "blamed_us", "share_percent", "waits_us", "late_count", "own_step_us", "slow", "cause"]]
     headings = {"blamed_us": "others wait for it_us", "waits_us": "it waits_us", "late_count": "came last"}
     body = element(
-        "div", stacked("Time in collectives by rank", rows), table_of(_by_operation(parts)),
+        "div", times, table_of(_by_operation(parts)),
         definition(collectives),
-        *_titled("Which rank the others wait for", table_of(late, headings=headings), definition(stragglers)),
+        *titled("Which rank the others wait for", table_of(late, headings=headings), definition(stragglers)),
     )  # fmt: skip
     return Section("collectives", "Collectives and stragglers", body)
 
@@ -209,14 +199,13 @@ def memory_section(results: PageResults) -> Section | None:
         return None
     events = timeline(results.graph)
     parts: list[Html] = []
-    for (rank, device), of_device in list(events.groupby(["rank", "device"], sort=False))[:_CURVES]:
-        every = max(1, -(-len(of_device) // _POINTS))
+    for (rank, device), of_device in list(events.groupby(["rank", "device"], sort=False))[:4]:  # a screen
+        every = max(1, -(-len(of_device) // 4000))  # several points per pixel
         highest = of_device.groupby(pd.RangeIndex(len(of_device)) // every).agg(
             {"time_us": "first", "allocated_bytes": "max"}
         )
-        points = list(zip(highest["time_us"], highest["allocated_bytes"], strict=True))
-        title = f"Memory in use, rank {rank}, {device}"
-        parts.append(curve(title, points, size_text(float(highest["allocated_bytes"].max()))))
+        points = [*highest.itertuples(index=False)]
+        parts.append(curve(f"Memory in use, rank {rank}, {device}", points, size_text(max(size for _, size in points))))
     rows = [
         f"Rank {row['rank']}, {row['device']}: at most {size_text(row['peak_bytes'])} in use, in "
         f"{short_name(row['name'])}."
@@ -230,12 +219,7 @@ def memory_section(results: PageResults) -> Section | None:
 
 
 def timeline_section(timelines: dict[str, tuple[str, Timeline]], *, events: str = "") -> Section:
-    """Return the section of one or several timelines.
-
-    Args:
-        timelines: by id, of letters and digits: what each is of (empty where there is one) and the timeline.
-        events: where a server tells all about an event; empty without one.
-    """
+    """Return the section of timelines by id, each with its title; `events` is where a server tells about an event."""
     body = element("div", *(timeline_figure(key, title, each) for key, (title, each) in timelines.items()))
     payload: dict[str, bytes] = {}
     for key, (_, each) in timelines.items():
@@ -257,23 +241,15 @@ def timeline_figure(key: str, title: str, timeline: Timeline) -> Html:
         element("span", class_="range", title="What is shown, since the job's first activity"),
         class_="controls",
     )
-    stage = element(
-        "div",
-        element(
-            "canvas",
-            class_="slices",
-            tabindex=0,
-            role="application",
-            aria_describedby=f"{key}-keys",
-            aria_label="Timeline of ranks, streams and threads",
-        ),
-        element("p", "The timeline needs scripts; all else on this page does not.", class_="waiting"),
-        element("div", class_="tip", hidden=True),
-        class_="stage",
-    )
+    canvas = element(
+        "canvas", class_="slices", tabindex=0, role="application", aria_describedby=f"{key}-keys",
+        aria_label="Timeline of ranks, streams and threads",
+    )  # fmt: skip
+    waiting = element("p", "The timeline needs scripts; all else on this page does not.", class_="waiting")
+    stage = element("div", canvas, waiting, element("div", class_="tip", hidden=True), class_="stage")
     return element(
         "div",
-        element("h3", title) if title else Html(""),
+        element("h3", title) if title else NOTHING,
         controls,
         stage,
         element("div", element("p", "Nothing is selected.", class_="hint"), class_="selected", aria_live="polite"),

@@ -34,13 +34,9 @@ def table_of(
     headings: Mapping[str, str] | None = None,
     links: Sequence[str] = (),
 ) -> Html:
-    """Return a table; empty where it has no rows.
+    """Return a table; nothing where it has no rows.
 
-    Args:
-        frame: a result, with units in the names of its columns.
-        caption: what it shows.
-        headings: by column, where its name does not say enough.
-        links: the address of each row, shown in a last column; empty for none.
+    Headings are by column, where its name does not say enough; `links`, the addresses of the rows, are a last column.
 
     Example:
         >>> str(table_of(pd.DataFrame({"total_us": [1500.0]})))[-56:]
@@ -73,9 +69,6 @@ def _cell(shown: str, value: str, kind: str) -> Html:
 
 def definition(of: Callable[..., Any] | type | property) -> Html:
     """Return the definition of a result, to be unfolded: what its docstring says, without how to call it.
-
-    Args:
-        of: the function that computes it, its class, or the property that it is.
 
     Example:
         >>> from htagraph.analyses.overlap import overlap

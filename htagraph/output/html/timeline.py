@@ -66,11 +66,7 @@ class _Order(NamedTuple):
 
 
 def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> Timeline:
-    """Return the timeline of a job with its critical path.
-
-    Args:
-        path: the critical path; its graph is the job.
-        most: how many slices at most, as of `kept_slices`.
+    """Return the timeline of a job with its critical path, of as many slices as `kept_slices` keeps.
 
     Example:
         >>> import htagraph as hg
@@ -232,14 +228,7 @@ def kept_slices(path: CriticalPath, most: int = MOST_SLICES) -> tuple[npt.NDArra
     """Return which activities are shown, and sentences about what is not.
 
     The critical path, communication and steps are always shown. Of the rest, calls of Python functions are left out
-    first, then the shortest calls of the host, then the shortest work of devices, until the others fit.
-
-    Args:
-        path: the critical path; its graph is the job.
-        most: how many slices at most, beyond those that are always shown.
-
-    Returns:
-        A mask over the activities, and a sentence per kind that is left out; none where everything fits.
+    first, then the shortest calls of the host, then the shortest work of devices, until no more than `most` are left.
     """
     acts = path.graph.activities
     kept = ~of_kinds(acts.kind, ADDED) & (acts.lane >= 0)
@@ -277,10 +266,6 @@ def packed(
 
     A column is listed with its ``name``, ``count`` (values; of a text, bytes), ``planes`` (bytes per value, the lowest
     first; 0 for a text) and ``signed``: then, n is written as 2n and -n as 2n - 1.
-
-    Args:
-        columns: integers of at most 2^53, by name.
-        texts: whole texts, by name.
 
     Example:
         >>> packed({"a": np.array([1, -1, 300])})[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.page import Html, Section, element, json_bytes
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.queries.skeleton import Members, Skeleton, contract
-from htagraph.queries.weights import OwnTime, State, initial, own_time
+from htagraph.queries.weights import State, initial, own_time
 from htagraph.whatif.candidates import Trial, candidates, target_of, time_of
 from htagraph.whatif.contracted_readings import Reading, contracted_readings, shares_links_differently
 from htagraph.whatif.interval import CONSTANTS
@@ -47,12 +47,7 @@ _MOST_EDGES_WITH_STARTS = 300_000
 CPU at 800,000 edges. Doubled, a report of a job of that size takes as much longer."""
 _MOST_LETTERS = 76
 """Letters of a name that are shown; the whole one is its title. Chosen: two lines. Doubled, four."""
-_GROWTH = 0.7
-"""How many sliders fit grows with this power of the bytes. Measured on two jobs: from 5 to 12 sliders, a skeleton
-becomes three times as large. Doubled, more sliders are dropped at once, maybe too many."""
 _OTHER = {"name": "everything else", "number": -1, "css": "c-other"}
-_CATEGORIES = {"host": "other host code"}
-"""Names of categories that others are parts of."""
 _NONE = "Nothing can be changed here: the job has no work on its critical path, or took no time."
 _SHARED = (
     "Transfers of this job share links: how long each takes depends on which others run at the same moment. No small "
@@ -112,28 +107,8 @@ _STARTS = (
 """What the job may start from: in words, as an option of ``htagraph what-if``, and the value of that."""
 
 
-@dataclass
-class _Panel:
-    """What the page gets."""
-
-    jobs: list[dict[str, Any]] = field(default_factory=list)
-    data: bytearray = field(default_factory=bytearray)
-    left_out: list[str] = field(default_factory=list)
-
-    def added(self, data: bytes) -> dict[str, int]:
-        """Return where some bytes are."""
-        self.data += data
-        return {"at": len(self.data) - len(data), "size": len(data)}
-
-
 def what_if_section(graph: DependencyGraph, inputs: Sequence[str], opportunities: pd.DataFrame) -> Section:
-    """Return the section of the what-if panel.
-
-    Args:
-        graph: the job.
-        inputs: the words of a command line that read it.
-        opportunities: result of `htagraph.opportunities`, whose targets have sliders.
-    """
+    """Return the section of the what-if panel; `inputs` read the job, and targets of `opportunities` have sliders."""
     outcome = what_if(graph).run()
     levers = sliders(graph, opportunities)
     if not levers or outcome.baseline_ns <= 0:
@@ -141,23 +116,43 @@ def what_if_section(graph: DependencyGraph, inputs: Sequence[str], opportunities
     if shares_links_differently(outcome.links.state):
         return Section("what-if", "What if?", element("p", _SHARED))
     every = len(levers)
-    levers, first = _fitting(graph, levers)
-    panel = _Panel()
-    if len(levers) < every:
-        panel.left_out.append(f"{plural(every - len(levers), 'slider')} left out, to keep the page small.")
+    levers, recorded = _fitting(graph, levers)
+    dropped = every - len(levers)
+    left_out = [f"{plural(dropped, 'slider')} left out, to keep the page small."] if dropped else []
+    jobs, data = [], bytearray()
     for start in starts(graph):
-        _add(panel, graph, start, levers, first if not start.option else None)
-    head = json_bytes(_header(panel, levers, outcome, inputs))
-    body = element(
-        "div", *_results(), _table(levers, first[0][0].skeleton, outcome), *_places(),
-        *(element("p", each, class_="note") for each in panel.left_out),
+        readings, missing = _readings(graph, start.state, levers) if start.option else recorded
+        found = _different(readings)
+        if not found or (start.option and len(data) + sum(len(each) for _, _, each in found) > 2 * _MOST_BYTES):
+            left_out.append(f"Not here, to keep the page small: {start.name}: {' '.join(start.option)}")
+            continue
+        jobs.append({
+            "name": start.name, "option": start.option, "missing": missing,
+            "ranks": _added(data, _ranks(graph, found[0][0].skeleton)),
+            "readings": [
+                {"cause": each.cause, "whole": each.whole, "ratio": each.ratio, "unit": unit, **_added(data, piece)}
+                for each, unit, piece in found
+            ],
+        })  # fmt: skip
+    result = element("div", element("div", "The sliders need scripts; the table does not.", class_="answer"),
+                     element("div", class_="command"), class_="result", aria_live="polite")  # fmt: skip
+    charts = element("div", element("div", class_="curve"), element("div", class_="steps"), class_="columns changes")
+    panel = element(
+        "div", element("div", class_="starts"), result, _table(levers, recorded[0][0].skeleton, outcome),
+        element("svg", class_="swatch", aria_hidden="true"), charts, element("div", class_="path"),
+        *(element("p", each, class_="note") for each in left_out),
         element("details", element("summary", "What these numbers mean"), element("p", _DEFINITIONS)),
         class_="what-if", data_key="what-if",
     )  # fmt: skip
-    payload = {"what-if-header": head, "what-if-data": bytes(panel.data)}
-    return Section(
-        "what-if", "What if?", element("div", element("p", _HOW, class_="hint"), body), SCRIPTS, STYLES, payload
-    )
+    payload = {"what-if-header": json_bytes(_header(jobs, levers, outcome, inputs)), "what-if-data": bytes(data)}
+    body = element("div", element("p", _HOW, class_="hint"), panel)
+    return Section("what-if", "What if?", body, SCRIPTS, STYLES, payload)
+
+
+def _added(data: bytearray, piece: bytes) -> dict[str, int]:
+    """Return where a piece is that is added to the bytes of the page."""
+    data += piece
+    return {"at": len(data) - len(piece), "size": len(piece)}
 
 
 def _fitting(graph: DependencyGraph, levers: list[Slider]) -> tuple[list[Slider], tuple[list[Reading], list[str]]]:
@@ -169,7 +164,8 @@ def _fitting(graph: DependencyGraph, levers: list[Slider]) -> tuple[list[Slider]
         size = len(_packed(contract(state, _classes(levers), most=_MOST))[1])
         if size <= most:
             break
-        levers = levers[: max(1, min(len(levers) - 1, round(len(levers) * (most / size) ** _GROWTH)))]
+        # measured on two jobs: from 5 to 12 sliders, a skeleton becomes three times as large
+        levers = levers[: max(1, min(len(levers) - 1, round(len(levers) * (most / size) ** 0.7)))]
     return levers, contracted_readings(graph, state, _classes(levers), _MOST)
 
 
@@ -195,31 +191,14 @@ def _classes(levers: Sequence[Slider]) -> dict[str, dict[str, Any]]:
     return {str(number): lever.criteria for number, lever in enumerate(levers)}
 
 
-def _add(
-    panel: _Panel, graph: DependencyGraph, start: Start, levers: Sequence[Slider],
-    known: tuple[list[Reading], list[str]] | None,
-) -> None:  # fmt: skip
-    """Add what the job may start from, or say why it is left out."""
-    large = len(graph.edges) > _MOST_EDGES_WITH_STARTS or shares_links_differently(start.state)
+def _readings(graph: DependencyGraph, state: State, levers: Sequence[Slider]) -> tuple[list[Reading], list[str]]:
+    """Return the readings of a job that starts from other than the recorded one; none where that would take long."""
+    if len(graph.edges) > _MOST_EDGES_WITH_STARTS or shares_links_differently(state):
+        return [], []
     try:
-        readings, missing = known or ([], []) if known or large else contracted_readings(
-            graph, start.state, _classes(levers), _MOST
-        )  # fmt: skip
+        return contracted_readings(graph, state, _classes(levers), _MOST)
     except HtagraphError:  # the change leaves nothing of a class
-        readings, missing = [], []
-    found = _different(readings)
-    size = len(panel.data) + sum(len(data) for _, _, data in found)
-    if not found or (not known and size > 2 * _MOST_BYTES):
-        panel.left_out.append(f"Not here, to keep the page small: {start.name}: {' '.join(start.option)}")
-        return
-    panel.jobs.append({
-        "name": start.name, "option": start.option, "missing": missing,
-        "ranks": panel.added(_ranks(graph, found[0][0].skeleton)),
-        "readings": [
-            {"cause": each.cause, "whole": each.whole, "ratio": each.ratio, "unit": unit, **panel.added(data)}
-            for each, unit, data in found
-        ],
-    })  # fmt: skip
+        return [], []
 
 
 def _ranks(graph: DependencyGraph, skeleton: Skeleton) -> bytes:
@@ -230,14 +209,20 @@ def _ranks(graph: DependencyGraph, skeleton: Skeleton) -> bytes:
     return gzip.compress(np.where(none, 0, acts.rank[row] + 1).astype("<u2").tobytes(), mtime=0)
 
 
-def _header(panel: _Panel, levers: Sequence[Slider], outcome: Outcome, inputs: Sequence[str]) -> dict[str, Any]:
+def _header(
+    jobs: list[dict[str, Any]], levers: Sequence[Slider], outcome: Outcome, inputs: Sequence[str]
+) -> dict[str, Any]:
+    """Return what the panel's script reads first; other host code is all that no other category of host code has."""
     categories = [
-        {"name": _CATEGORIES.get(lever.category, lever.name), "number": number, "css": f"c-{lever.category}"}
+        {
+            "name": "other host code" if lever.category == "host" else lever.name, "number": number,
+            "css": f"c-{lever.category}",
+        }
         for number, lever in enumerate(levers)
         if lever.category
-    ]
+    ]  # fmt: skip
     return {
-        "inputs": list(inputs), "constants": CONSTANTS, "jobs": panel.jobs, "words": _WORDS,
+        "inputs": list(inputs), "constants": CONSTANTS, "jobs": jobs, "words": _WORDS,
         "recorded": {"makespan": outcome.baseline_ns, "step": outcome.baseline_mean_step_ns},
         "stepped": bool(len(outcome.step_times())),
         "classes": [{"name": lever.name, "option": lever.option} for lever in levers],
@@ -278,18 +263,6 @@ def _times_on_path(skeleton: Skeleton, count: int) -> list[float]:
             for each in range(count)]  # fmt: skip
 
 
-def _results() -> Iterator[Html]:
-    yield element("div", class_="starts")
-    yield element("div", element("div", "The sliders need scripts; the table does not.", class_="answer"),
-                  element("div", class_="command"), class_="result", aria_live="polite")  # fmt: skip
-
-
-def _places() -> Iterator[Html]:
-    yield element("svg", class_="swatch", aria_hidden="true")
-    yield element("div", element("div", class_="curve"), element("div", class_="steps"), class_="columns changes")
-    yield element("div", class_="path")
-
-
 @dataclass(frozen=True)
 class Slider:
     """A class of time that a factor multiplies."""
@@ -300,6 +273,8 @@ class Slider:
     criteria: dict[str, Any]
     note: str = ""
     """What its time includes; empty where the name says it."""
+    is_named: bool = False
+    """Whether it is one of the kernels, operators, calls and phases that could gain most."""
 
     @property
     def option(self) -> tuple[str, str]:
@@ -320,25 +295,17 @@ class Start:
 
 
 def sliders(graph: DependencyGraph, opportunities: pd.DataFrame) -> list[Slider]:
-    """Return the classes with time on the critical path: kinds of work, one rank, and what could gain most.
-
-    Args:
-        graph: the job.
-        opportunities: result of `htagraph.opportunities`.
-    """
+    """Return the classes with time on the critical path: kinds of work, one rank, and what could gain most."""
     trial = Trial(initial(graph))
     chosen: list[Slider] = []
-    times: list[OwnTime] = []
+    times: list[tuple[bytes, bytes]] = []
     named = 0
-    for slider, is_named in [
-        *((each, False) for each in _families()),
-        *((each, False) for each in _rank_and_loader(trial)),
-        *((each, True) for each in _named(opportunities)),
-    ]:
+    families = (Slider(name, category, dict(which)) for name, category, which in _FAMILIES)
+    for slider in (*families, *_rank_and_loader(trial), *_named(opportunities)):
         time = _time_on_path(trial, slider)
-        if time is None or any(_same(time, other) for other in times) or (is_named and named == _MOST_NAMED):
+        if time is None or time in times or (slider.is_named and named == _MOST_NAMED):
             continue
-        named += is_named
+        named += slider.is_named
         chosen.append(slider)
         times.append(time)
     return chosen
@@ -366,11 +333,6 @@ def _blocking_start(graph: DependencyGraph) -> Iterator[tuple[str, str, str]]:
         yield name, "remove-sync", criteria_text(place.criteria)
 
 
-def _families() -> Iterator[Slider]:
-    for name, category, which in _FAMILIES:
-        yield Slider(name, category, dict(which))
-
-
 def _rank_and_loader(trial: Trial) -> Iterator[Slider]:
     """Yield the data loader, and the rank with most time on the critical path."""
     ranks = []
@@ -388,21 +350,14 @@ def _rank_and_loader(trial: Trial) -> Iterator[Slider]:
 def _named(opportunities: pd.DataFrame) -> Iterator[Slider]:
     for row in opportunities.itertuples():
         if row.target and row.what not in {"rank", "straggler"}:
-            yield Slider(f"{row.what} {row.name}", "", criteria(str(row.target)), str(row.note))
+            yield Slider(f"{row.what} {row.name}", "", criteria(str(row.target)), str(row.note), is_named=True)
 
 
-def _time_on_path(trial: Trial, slider: Slider) -> OwnTime | None:
-    """Return the time of a class; None if too little of it is on the critical path."""
+def _time_on_path(trial: Trial, slider: Slider) -> tuple[bytes, bytes] | None:
+    """Return the time of a class by edge and gap, as bytes; None if too little of it is on the critical path."""
     try:
         time = own_time(trial.state, dict(slider.criteria))
     except SelectionError:  # the job has no such work
         return None
     least = max(1.0, _LEAST_SHARE * trial.makespan)
-    return time if trial.on_path(time) >= least else None
-
-
-def _same(one: OwnTime, other: OwnTime) -> bool:
-    def sizes(time: OwnTime) -> tuple[bytes, bytes]:
-        return time.edges.tobytes(), time.gaps.tobytes()
-
-    return sizes(one) == sizes(other)
+    return (time.edges.tobytes(), time.gaps.tobytes()) if trial.on_path(time) >= least else None

@@ -9,23 +9,9 @@ import pandas as pd
 
 from htagraph.findings.phrases import plural, time_text
 from htagraph.findings.verbs.ranks import stragglers_sentences
+from htagraph.output.plot import style
 from htagraph.output.plot.raster import TimeColumns, columns_of, covered
-from htagraph.output.plot.style import (
-    COLORS,
-    DIVERGING,
-    EMPTY,
-    KIND_COLORS,
-    SIZES,
-    category_ticks,
-    color_bar,
-    drawn,
-    heat_map,
-    nothing,
-    one_above_the_other,
-    parts_by_rank,
-    row_pixels,
-    time_unit,
-)
+from htagraph.output.scene import COLORS, KIND_COLORS
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -77,19 +63,19 @@ def temporal_breakdown(table: pd.DataFrame) -> Figure:
     """
     busy = table[table["window_us"] > 0]
     if not len(busy):
-        return nothing("No work was recorded on any rank", "Time of each rank, from its first to its last work.")
+        return style.nothing("No work was recorded on any rank", "Time of each rank, from its first to its last work.")
     busy = busy.set_index(busy["rank"].astype(str))
     times = pd.DataFrame({part: busy[f"{part.replace(' ', '_')}_us"] for part in _PARTS})
     sums, whole = times.sum(), busy["window_us"].sum()
     shown = [part for part in _PARTS if sums[part] or part in ("computation", "idle")]
     says = "rank {label}: {part}<br>{us} of {whole}, {percent:.1f} %"
-    traces, layout = parts_by_rank(times[shown], _PARTS, says, "share of the rank's time (%)", busy["window_us"])
+    traces, layout = style.parts_by_rank(times[shown], _PARTS, says, "share of the rank's time (%)", busy["window_us"])
     large = sorted((part for part in shown if 100 * sums[part] >= _MIN_PERCENT * whole), key=lambda part: -sums[part])
     words = ", ".join(f"{100 * sums[part] / whole:.0f} % {part}" for part in large)
     where = "device" if (busy["executor"] == "device").all() else "device, or on its threads where it has no device"
     window = f"Each rank's time from the first to the last work on its {where}; exposed: nothing computes meanwhile."
     whose = "The rank's time is" if len(busy) == 1 else "All ranks' time is"
-    return drawn(traces, f"{whose} {words}", window, **layout)
+    return style.drawn(traces, f"{whose} {words}", window, **layout)
 
 
 def overlap(table: pd.DataFrame) -> Figure:
@@ -110,13 +96,15 @@ def overlap(table: pd.DataFrame) -> Figure:
     about = "Time of communication by whether computation of the same rank runs beside it (hidden) or not (exposed)."
     total = float(table["communication_us"].sum())
     if not total:
-        return nothing("No communication was recorded", about)
+        return style.nothing("No communication was recorded", about)
     hidden = table.set_index(table["rank"].astype(str))[["hidden_us", "communication_us"]]
     times = pd.DataFrame({"hidden": hidden["hidden_us"], "exposed": hidden["communication_us"] - hidden["hidden_us"]})
     says = "rank {label}: {us} {part}<br>of {whole} of communication"
-    traces, layout = parts_by_rank(times, _COLORS, says, "communication ({unit})")
+    traces, layout = style.parts_by_rank(times, _COLORS, says, "communication ({unit})")
     share = 100 * float(table["hidden_us"].sum()) / total
-    return drawn(traces, f"Computation hides {share:.0f} % of {time_text(total)} of communication", about, **layout)
+    return style.drawn(
+        traces, f"Computation hides {share:.0f} % of {time_text(total)} of communication", about, **layout
+    )
 
 
 def idle_breakdown(table: pd.DataFrame) -> Figure:
@@ -136,25 +124,27 @@ def idle_breakdown(table: pd.DataFrame) -> Figure:
     """
     about = "Idle time of devices between their first and last work, by what the work that ended a pause waited for."
     if not len(table):
-        return nothing("No device work was recorded", about)
+        return style.nothing("No device work was recorded", about)
     by_stream = "stream" in table
     keys = ["rank", "device", "stream"] if by_stream else ["rank"]
     times = table.pivot_table(index=keys, columns="cause", values="idle_us", aggfunc="sum", fill_value=0.0)
-    if by_stream and len(times) > SIZES.bars:  # the same streams are side by side, so that ranks can be compared
+    if by_stream and len(times) > style.SIZES.bars:  # the same streams are side by side, so that ranks can be compared
         times = times.sort_index(level=["stream", "rank", "device"])
     if by_stream and int(table.groupby("rank")["device"].nunique().max()) < 2:  # the device says nothing
         times = times.droplevel("device")
     where, key = ", ".join(times.index.names), times.index.to_frame().astype(str)
     times.index = pd.Index(key.agg(", ".join, axis=1))
     times = times[[cause for cause in _CAUSES if cause in times]].rename(columns=_CAUSES)
-    traces, layout = parts_by_rank(times, _COLORS, f"{where} {{label}}: {{us}} idle<br>{{part}}", "idle time ({unit})")
+    traces, layout = style.parts_by_rank(
+        times, _COLORS, f"{where} {{label}}: {{us}} idle<br>{{part}}", "idle time ({unit})"
+    )
     layout["xaxis"]["title"] = where
     total, whose = float(times.to_numpy().sum()), "stream" if by_stream else "rank"
     if not total:
-        return drawn(traces, f"No {whose} is idle between its first and last work", about, **layout)
+        return style.drawn(traces, f"No {whose} is idle between its first and last work", about, **layout)
     shares = sorted(((us, words) for words, us in times.sum().items()), reverse=True)
     named = "; ".join(f"{100 * us / total:.0f} % {words}" for us, words in shares if 100 * us >= _MIN_PERCENT * total)
-    return drawn(traces, f"Summed up, {whose}s are idle for {time_text(total)}: {named}", about, **layout)
+    return style.drawn(traces, f"Summed up, {whose}s are idle for {time_text(total)}: {named}", about, **layout)
 
 
 def collectives(table: pd.DataFrame) -> Figure:
@@ -175,26 +165,26 @@ def collectives(table: pd.DataFrame) -> Figure:
     """
     about = "Above: time in collectives by rank. Below: share of the time in which a rank waits for another to arrive."
     if not len(table):
-        return nothing("No communication between ranks was recorded", about)
+        return style.nothing("No communication between ranks was recorded", about)
     by_rank = table.groupby("rank")[[*_IN_COLLECTIVES]].sum()
     times = by_rank.loc[:, by_rank.any()].rename(columns=_IN_COLLECTIVES, index=str)
-    traces, layout = parts_by_rank(times, _COLORS, "rank {label}: {us}<br>{part}", "in collectives ({unit})")
+    traces, layout = style.parts_by_rank(times, _COLORS, "rank {label}: {us}<br>{part}", "in collectives ({unit})")
     share, time = _waiting(table, by_rank.index.to_numpy())
-    height, upper, lower = one_above_the_other(layout.pop("height", 240), 80, row_pixels(len(times)))
+    height, upper, lower = style.one_above_the_other(layout.pop("height", 240), 80, style.row_pixels(len(times)))
     hover = f"rank %{{y}}, %{{x:.4g}} {time.unit}: waits %{{z:.0f}} % of the time"
-    traces.append(heat_map(
+    traces.append(style.heat_map(
         time.middles, [*times.index], share.astype(np.float32), hover, zmin=0, zmax=100, xaxis="x2", yaxis="y2",
-        colorbar={**color_bar("waits (%)"), "y": 0, "yanchor": "bottom", "len": lower["domain"][1]},
+        colorbar={**style.color_bar("waits (%)"), "y": 0, "yanchor": "bottom", "len": lower["domain"][1]},
     ))  # fmt: skip
-    if len(times) > SIZES.bars:
+    if len(times) > style.SIZES.bars:
         traces[0]["colorbar"] |= {"y": 1, "yanchor": "top", "len": 1 - upper["domain"][0]}
     else:
         layout["legend"] = {"y": 1, "yanchor": "top", "traceorder": "reversed"}
     layout["yaxis"] |= {"domain": upper["domain"]}
     layout["xaxis"] |= {"anchor": "y"}
-    return drawn(
+    return style.drawn(
         traces, _finding(table), about, height=height, xaxis2={**time.axis(), "anchor": "y2"},
-        yaxis2={**category_ticks([*times.index]), **lower, "title": "rank"}, plot_bgcolor=EMPTY, **layout,
+        yaxis2={**style.category_ticks([*times.index]), **lower, "title": "rank"}, plot_bgcolor=style.EMPTY, **layout,
     )  # fmt: skip
 
 
@@ -249,24 +239,24 @@ def stragglers(result: Stragglers) -> Figure:
     drawable = len(table) and bool(table[column].notna().any())
     about = f"What each rank does by itself in a step, {what if compares or not drawable else unlike}{doubt}"
     if not drawable:
-        return nothing(finding.partition(". ")[0], about)
+        return style.nothing(finding.partition(". ")[0], about)
     wide = table.pivot_table(index="rank", columns="step", values=column, dropna=False).rename(index=str, columns=str)
     wide = wide.rename(columns={"-1": "the recording"})
     far = float(np.nanmax(np.abs(wide.to_numpy())))
-    factor, unit = time_unit(far)
+    factor, unit = style.time_unit(far)
     hover = [
         [f"rank {rank}, step {step}: " + ("not known" if np.isnan(us) else _beyond_words(us, word))
          for step, us in row.items()]
         for rank, row in wide.iterrows()
     ]  # fmt: skip
-    scale = {"colorscale": DIVERGING, "zmid": 0, "zmin": -far / factor, "zmax": far / factor} if compares else {}
-    heat = heat_map(
-        [*wide.columns], [*wide.index], wide.to_numpy() / factor, hover, colorbar=color_bar(f"{word} ({unit})"),
+    scale = {"colorscale": style.DIVERGING, "zmid": 0, "zmin": -far / factor, "zmax": far / factor} if compares else {}
+    heat = style.heat_map(
+        [*wide.columns], [*wide.index], wide.to_numpy() / factor, hover, colorbar=style.color_bar(f"{word} ({unit})"),
         xgap=int(wide.shape[1] < _LINES_UP_TO), ygap=int(len(wide) < _LINES_UP_TO), **scale,
     )  # fmt: skip
-    return drawn(
-        [heat], finding, about, height=row_pixels(len(wide)) + 80, xaxis={"type": "category", "title": "step"},
-        yaxis={**category_ticks([*wide.index]), "title": "rank"},
+    return style.drawn(
+        [heat], finding, about, height=style.row_pixels(len(wide)) + 80, xaxis={"type": "category", "title": "step"},
+        yaxis={**style.category_ticks([*wide.index]), "title": "rank"},
     )  # fmt: skip
 
 

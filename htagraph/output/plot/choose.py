@@ -44,11 +44,7 @@ FIGURES: Mapping[str, str] = {name: module for name, module, *_ in _DRAWN}
 
 
 def figure_of(result: Any) -> Figure:  # noqa: ANN401 - any result
-    """Return the figure of a result, a table or a report.
-
-    Args:
-        result: an object or table that an analysis gave, a job, or a `Report` or `Summary`, of which the first table
-            that has a figure is drawn.
+    """Return the figure of a result, a table or a job; of a `Report` or `Summary`, of the first table that has one.
 
     Raises:
         ValueError: there is no figure of it.

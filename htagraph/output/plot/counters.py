@@ -9,20 +9,9 @@ import numpy as np
 import pandas as pd
 
 from htagraph.findings.phrases import time_text
+from htagraph.output.plot import style
 from htagraph.output.plot.raster import TimeColumns, columns_of, highest_of_steps, mean_of_steps
-from htagraph.output.plot.style import (
-    COLORS,
-    EMPTY,
-    SIZES,
-    category_ticks,
-    color_bar,
-    drawn,
-    escaped,
-    heat_map,
-    nothing,
-    plain,
-    row_pixels,
-)
+from htagraph.output.scene import COLORS
 from htagraph.trace.profiler_files.memory_timeline import CATEGORIES
 
 if TYPE_CHECKING:
@@ -33,11 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["memory_bandwidth", "memory_timeline", "queue_length"]
 
 _UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
-_NO_RANK = -1
-"""Stands for the rank of a snapshot, which does not say whose it is."""
 _LINE_POINTS = 2000
-"""Points of a line. Chosen: more than a figure has pixels; of those between, the highest is kept. Doubled, files are
-twice as large and look the same."""
+"""Points of a line: more than a figure has pixels. Of those between, the highest is kept."""
 _STEPS = {"shape": "hv"}
 """A line of values that hold until the next one."""
 _ABOUT = "Memory that the allocator has given out, as the profiler recorded it."
@@ -60,7 +46,7 @@ def queue_length(table: pd.DataFrame) -> Figure:
     """
     about = "Kernels and copies whose launch call has begun, and that have not started."
     if not len(table):
-        return nothing("No launch of device work was recorded", about)
+        return style.nothing("No launch of device work was recorded", about)
     most = _largest(table, "queue_length")
     where = f"rank {int(most['rank'])}, stream {int(most['stream'])}, at {time_text(float(most['time_us']))}"
     finding = f"At most {int(most['queue_length']):,} kernels and copies are queued ({where})"
@@ -84,9 +70,9 @@ def memory_bandwidth(table: pd.DataFrame) -> Figure:
     """
     about = "Bandwidth of all copies and memsets of one kind that run on a rank at the same moment."
     if not len(table):
-        return nothing("No copies were recorded", about)
+        return style.nothing("No copies were recorded", about)
     most = _largest(table, "bandwidth_gb_s")
-    where = f"{plain(str(most['copy']))}, rank {most['rank']}, at {time_text(float(most['time_us']))}"
+    where = f"{style.plain(str(most['copy']))}, rank {most['rank']}, at {time_text(float(most['time_us']))}"
     finding = f"Copies reach at most {float(most['bandwidth_gb_s']):,.3g} GB/s ({where})"
     return _counters(table, ["rank", "copy"], "bandwidth_gb_s", (finding, about))
 
@@ -100,7 +86,9 @@ def _counters(table: pd.DataFrame, keys: list[str], column: str, texts: tuple[st
     title, behind = ("GB/s", " GB/s") if column.endswith("_gb_s") else ("queued", "")
     if "device" in keys and int(table.groupby("rank")["device"].nunique().max()) < 2:
         keys.remove("device")
-    if table["rank"].nunique() > SIZES.bars:  # the same streams are one below the other, so that ranks can be compared
+    if (
+        table["rank"].nunique() > style.SIZES.bars
+    ):  # the same streams are one below the other, so that ranks can be compared
         keys = [*keys[1:], keys[0]]
     rows = {
         ", ".join(_label(name, value) for name, value in zip(keys, key, strict=True)): each
@@ -114,15 +102,15 @@ def _counters(table: pd.DataFrame, keys: list[str], column: str, texts: tuple[st
             for label, each in rows.items()
         ]
         axis = {"title": title, "rangemode": "tozero"}
-        return drawn(lines, *texts, xaxis=time.axis(), yaxis=axis, showlegend=len(rows) > 1)
+        return style.drawn(lines, *texts, xaxis=time.axis(), yaxis=axis, showlegend=len(rows) > 1)
     heat, layout = _picture(rows, column, highest_of_steps, time, (title, behind))
     heat["z"][heat["z"] == 0] = np.nan
     about = f"{texts[1]} Each cell: the highest in its time; none where that is 0."
-    return drawn([heat], texts[0], about, xaxis=time.axis(), plot_bgcolor=EMPTY, **layout)
+    return style.drawn([heat], texts[0], about, xaxis=time.axis(), plot_bgcolor=style.EMPTY, **layout)
 
 
 def _label(name: str, value: object) -> str:
-    return escaped(plain(str(value), SIZES.axis)) if name == "copy" else f"{name} {value}"
+    return style.escaped(style.plain(str(value), style.SIZES.axis)) if name == "copy" else f"{name} {value}"
 
 
 def _columns(table: pd.DataFrame, rows: int) -> TimeColumns:
@@ -138,19 +126,11 @@ def _picture(
     rows: Mapping[str, pd.DataFrame], column: str, of_steps: Callable[..., Any], time: TimeColumns,
     words: tuple[str, str],
 ) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
-    """Return a heat map of a column by row and time, and its layout.
-
-    Args:
-        rows: by label.
-        column: of the values.
-        of_steps: gives the value of each cell, as `highest_of_steps` does.
-        time: the columns.
-        words: what the values are, for the axis and behind a number.
-    """
+    """Return a heat map of a column by row and time, and its layout; `words` are those of the axis and of a number."""
     z = [of_steps(each["time_us"].to_numpy(), each[column].to_numpy(np.float64), time.edges) for each in rows.values()]
     hover = f"%{{y}}, %{{x:.4g}} {time.unit}: %{{z:.4g}}{words[1]}"
-    heat = heat_map(time.middles, [*rows], np.array(z, np.float32), hover, colorbar=color_bar(words[0]))
-    return heat, {"height": row_pixels(len(rows)), "yaxis": category_ticks([*rows])}
+    heat = style.heat_map(time.middles, [*rows], np.array(z, np.float32), hover, colorbar=style.color_bar(words[0]))
+    return heat, {"height": style.row_pixels(len(rows)), "yaxis": style.category_ticks([*rows])}
 
 
 def memory_timeline(result: pd.DataFrame | MemorySnapshot) -> Figure:
@@ -171,11 +151,11 @@ def memory_timeline(result: pd.DataFrame | MemorySnapshot) -> Figure:
     """
     table: pd.DataFrame = result.events if hasattr(result, "events") else result  # type: ignore[assignment]
     if not len(table):
-        return nothing("No allocation was recorded: profile with profile_memory=True", _ABOUT)
+        return style.nothing("No allocation was recorded: profile with profile_memory=True", _ABOUT)
     if "total_bytes" in table:
         return _by_category(table)
     if "rank" not in table:
-        table = table.assign(rank=_NO_RANK, device=[f"device {each}" for each in table["device"]])
+        table = table.assign(rank=-1, device=[f"device {each}" for each in table["device"]])  # nobody knows whose it is
     return _by_device(table)
 
 
@@ -196,7 +176,7 @@ def _by_category(table: pd.DataFrame) -> Figure:
         f"Memory peaks at {_size(peak['total_bytes'])} after {time_text(peak['time_us'])}; "
         f"{share:.0f} % of that is of category {largest.replace('_', ' ')}"
     )
-    return drawn(
+    return style.drawn(
         areas, finding, "Memory in use by what it was used for, as the profiler classified it.", showlegend=True,
         xaxis=time.axis("the first recorded one"), yaxis={"title": f"memory in use ({size})", "rangemode": "tozero"},
         legend={"traceorder": "reversed"}, hovermode="x unified",
@@ -208,12 +188,12 @@ def _by_device(table: pd.DataFrame) -> Figure:
     where = f"{_place(most['rank'], most['device'])}, at {time_text(most['time_us'])}"
     finding = f"Memory in use peaks at {_size(most['allocated_bytes'])} ({where})"
     table, size = _in_unit(table, "allocated_bytes")
-    rows = {escaped(_place(*key)): each for key, each in table.groupby(["rank", "device"])}
+    rows = {style.escaped(_place(*key)): each for key, each in table.groupby(["rank", "device"])}
     time = _columns(table, len(rows))
     axis = time.axis("the first recorded one" if (table["rank"] < 0).all() else "the job's first activity")
     if len(rows) > 2:  # each device has two lines, which cross those of others
         heat, layout = _picture(rows, "allocated_bytes", mean_of_steps, time, (size, f" {size}"))
-        return drawn([heat], finding, f"{_ABOUT} Each cell: the mean over its time.", xaxis=axis, **layout)
+        return style.drawn([heat], finding, f"{_ABOUT} Each cell: the mean over its time.", xaxis=axis, **layout)
     lines = [
         _line(
             f"{label}, {words}", _thinned(each, "allocated_bytes"), column, time,
@@ -223,12 +203,14 @@ def _by_device(table: pd.DataFrame) -> Figure:
         for words, column, dash in (("in use", "allocated_bytes", "solid"), ("reserved", "reserved_bytes", "dot"))
         if column == "allocated_bytes" or (column in each and each[column].any())
     ]  # fmt: skip
-    return drawn(lines, finding, _ABOUT, xaxis=axis, yaxis={"title": size, "rangemode": "tozero"}, showlegend=True,
-                 hovermode="x unified", legend={"orientation": "v"})  # fmt: skip
+    return style.drawn(
+        lines, finding, _ABOUT, xaxis=axis, yaxis={"title": size, "rangemode": "tozero"}, showlegend=True,
+        hovermode="x unified", legend={"orientation": "v"},
+    )  # fmt: skip
 
 
-def _place(rank: object, device: object) -> str:
-    return plain(str(device)) if rank == _NO_RANK else f"rank {rank}, {plain(str(device))}"
+def _place(rank: int, device: object) -> str:
+    return style.plain(str(device)) if rank < 0 else f"rank {rank}, {style.plain(str(device))}"
 
 
 def _thinned(table: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["write_figure"]
 
-_WIDTH = 1000
-"""Pixels of a picture's width. Chosen: between a page and a slide. Doubled, its letters are small on both."""
-_SCALE = 2
-"""Pixels of a .png for each pixel of the figure, as screens of today have. Doubled, the file is four times as large."""
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
@@ -30,21 +26,14 @@ _PAGE = """<!DOCTYPE html>
 """
 
 
-def write_figure(figure: Figure, path: str | Path, *, width: int = _WIDTH) -> Path:
-    """Write a figure to a file, whole or not at all.
+def write_figure(figure: Figure, path: str | Path, *, width: int = 1000) -> Path:
+    """Write a figure to a file, whole or not at all, and return its path.
 
-    Args:
-        figure: what to write.
-        path: the file: ``.html`` is one page with all that it needs, as wide as its window; ``.png`` and ``.svg`` are
-            pictures, for which ``htagraph[image]`` and Chrome or Chromium are needed.
-        width: of a picture, pixels.
-
-    Returns:
-        The path of the file.
+    ``.html`` is one page with all that it needs, as wide as its window; ``.png`` and ``.svg`` are pictures of a width
+    in pixels, for which ``htagraph[image]`` and Chrome or Chromium are needed.
 
     Raises:
         HtagraphError: the name ends in none of these, or what makes pictures is missing, or fails.
-        OSError: the file cannot be written.
     """
     target = Path(path)
     check_ending(target, FIGURES, "figures")
@@ -66,7 +55,7 @@ def _picture(figure: Figure, kind: str, width: int) -> bytes:
         raise HtagraphError(msg)
     logging.getLogger("choreographer").setLevel(logging.CRITICAL)  # it logs what it ignores; what fails is raised
     try:
-        return figure.to_image(kind, width=width, scale=_SCALE if kind == "png" else 1)
+        return figure.to_image(kind, width=width, scale=2 if kind == "png" else 1)  # screens have two pixels for one
     except Exception as error:  # what a browser raises has no common class
         reason = " ".join(str(error).split())[:200]
         msg = f"the .{kind} could not be made with Chrome or Chromium ({reason}); install one, or write .html"

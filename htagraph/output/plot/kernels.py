@@ -11,24 +11,8 @@ import pandas as pd
 
 from htagraph.core.naming import short_name
 from htagraph.findings.phrases import shortened, time_text
-from htagraph.output.plot.style import (
-    COLORS,
-    DIVERGING,
-    GREY,
-    KIND_COLORS,
-    SIZES,
-    color_bar,
-    drawn,
-    escaped,
-    heat_map,
-    hover_name,
-    hover_of,
-    nothing,
-    plain,
-    rank_axis,
-    row_labels,
-    text_color,
-)
+from htagraph.output.plot import style
+from htagraph.output.scene import COLORS, KIND_COLORS
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -37,19 +21,10 @@ __all__ = [
     "kernel_breakdown", "kernel_distribution", "kernel_owners", "module_breakdown", "operator_breakdown", "roofline",
 ]  # fmt: skip
 
-_TILES = 60
-"""Tiles of a treemap that are kept apart, those with most time. Chosen: smaller ones cannot be read. Doubled, a third
-of the tiles is smaller than a letter."""
-_OUTERMOST = 16
-"""Outermost tiles that are kept apart, those with most time. Chosen: models have hundreds of modules, and their frames
-hide what is in them. Doubled, a third of the picture is frames."""
 _ROWS = 30
 """Kernels of a heat map of ranks, those with most time. Chosen: they fit a screen. Doubled, one scrolls."""
 _NAMED_RANKS = 64
 """Ranks whose cells give all their numbers where one points. Chosen: they take 0.5 MB. Doubled, 1 MB."""
-_CLEAR = 1.05
-"""Slowest rank's mean over the fastest's from which a title says that it is slower. Chosen: kernels of one device
-differ by less. Doubled, differences of 5 to 110 % are not named."""
 _OUTSIDE = {"module": "outside all modules and annotations", "operator": "outside all operators"}
 _ON_HOSTS = frozenset({"op", "host_communication"})
 _BY_KIND = ("kind", "name")
@@ -152,18 +127,10 @@ def _by_owner(table: pd.DataFrame, what: str) -> Figure:
 
 
 def _treemap(table: pd.DataFrame, levels: Sequence[str], value: str, what: str, about: str) -> Figure:
-    """Return a treemap of sums.
-
-    Args:
-        table: rows with names and a time.
-        levels: columns of names, the outermost first.
-        value: the column of times, µs.
-        what: what the times are.
-        about: what is drawn.
-    """
+    """Return a treemap of the sums of a column of times by columns of names, the outermost first."""
     total = float(table[value].sum()) if len(table) else 0.0
     if not total > 0:
-        return nothing("No work was recorded", about)
+        return style.nothing("No work was recorded", about)
     sums = table.groupby(list(levels), sort=False)[value].sum()
     sums = sums[sums > 0].sort_values(ascending=False, kind="stable")
     times = _tiles(sums)
@@ -171,7 +138,7 @@ def _treemap(table: pd.DataFrame, levels: Sequence[str], value: str, what: str, 
     number = {path: str(at) for at, path in enumerate(paths)}
     by_kind, whole = levels == _BY_KIND, float(sums.sum())
     colors = [_color(path[0] if by_kind else kinds[path[-1]] if len(path) == len(levels) else "") for path in paths]
-    first = [plain(short_name(str(name)), SIZES.name) or "(no name)" for name in sums.index[0]]
+    first = [style.plain(short_name(str(name)), style.SIZES.name) or "(no name)" for name in sums.index[0]]
     name = first[-1] if by_kind else " > ".join(first)
     finding = f"Most {what}: {name}, {100 * float(sums.iloc[0]) / total:.0f} % of {time_text(total)}"
     tiles = {
@@ -181,24 +148,23 @@ def _treemap(table: pd.DataFrame, levels: Sequence[str], value: str, what: str, 
         "hovertext": [_hover(path, levels, us, whole) for path, us in times.items()], "hoverinfo": "text",
         "texttemplate": "%{label}<br>%{percentRoot:.1%}", "tiling": {"pad": 1}, "pathbar": {"thickness": 18},
         "marker": {"colors": colors, "line": {"width": 1, "color": "rgba(128,128,128,0.6)"}},
-        "textfont": {"size": 11, "color": [text_color(color) for color in colors]},
+        "textfont": {"size": 11, "color": [style.text_color(color) for color in colors]},
     }  # fmt: skip
-    return drawn(
+    return style.drawn(
         [tiles], finding, about, height=520, margin={"l": 8, "r": 8, "b": 8}, uniformtext={"minsize": 9, "mode": "hide"}
     )
 
 
 def _tiles(sums: pd.Series[float]) -> dict[tuple[str, ...], float]:
-    """Return the time of each tile by its names, the outermost first; small ones are one tile, so that sums are kept.
+    """Return the time of each tile by its names, the outermost first, of sums from the largest to the least.
 
-    Args:
-        sums: µs by names, the largest first.
+    The 60 largest tiles are kept apart, of which 16 are outermost; smaller ones, which cannot be read, are one tile.
     """
     outer = sums.groupby(level=0, sort=False).sum().sort_values(ascending=False, kind="stable")
-    kept = set(outer.index[:_OUTERMOST])
+    kept = set(outer.index[:16])
     times: dict[tuple[str, ...], float] = {}
     for number, (names, us) in enumerate(sums.items()):
-        path = tuple(map(str, names)) if number < _TILES else (str(names[0]), _OTHERS)
+        path = tuple(map(str, names)) if number < 60 else (str(names[0]), _OTHERS)
         path = path if names[0] in kept else (_OTHERS,)
         for depth in range(1, len(path) + 1):
             times[path[:depth]] = times.get(path[:depth], 0.0) + float(us)
@@ -215,15 +181,15 @@ def _label(path: Sequence[str], *, is_kind: bool) -> str:
         return "smaller ones"
     word = (path[-1].replace("_", " ") if is_kind else short_name(path[-1])) or "(no name)"
     lines = [""]
-    for part in re.findall(r"[^_:. ]+[_:. ]*|[_:. ]+", shortened(plain(word), 32)):
+    for part in re.findall(r"[^_:. ]+[_:. ]*|[_:. ]+", shortened(style.plain(word), 32)):
         if lines[-1] and len(lines[-1]) + len(part) > 18:
             lines.append("")
         lines[-1] += part
-    return "<br>".join(map(escaped, lines))
+    return "<br>".join(map(style.escaped, lines))
 
 
 def _hover(path: Sequence[str], levels: Sequence[str], us: float, whole: float) -> str:
-    names = ["smaller ones" if name == _OTHERS else hover_name(name) for name in path]
+    names = ["smaller ones" if name == _OTHERS else style.hover_name(name) for name in path]
     words = ["kernel" if level == "name" else level for level in levels]
     lines = [f"{word}: {name}" for word, name in zip(words, names, strict=False)]
     return f"{'<br>'.join(lines)}<br>{time_text(us)}, {100 * us / whole:.1f} % of all"
@@ -250,7 +216,7 @@ def kernel_distribution(table: pd.DataFrame) -> Figure:
         "wait in communication kernels: there, longer is not slower."
     )
     if not len(table):
-        return nothing("No kernels were recorded", about)
+        return style.nothing("No kernels were recorded", about)
     kernels = table[["kind", "name"]].drop_duplicates().head(_ROWS)
     shown = kernels.merge(table, on=["kind", "name"])
     ranks = sorted(shown["rank"].unique().tolist())
@@ -264,16 +230,17 @@ def kernel_distribution(table: pd.DataFrame) -> Figure:
     hover: list[list[str]] | str = "%{y}<br>rank %{x}: %{z:.2f} × the median"
     if len(ranks) <= _NAMED_RANKS:
         mean = "{name}<br>rank {rank}: {mean_us} on average, {relative:.2f} × the median"
-        hover = cells(hover_of(shown, mean + "<br>{count:,} times, {total_us} in all"), "did not run")
+        hover = cells(style.hover_of(shown, mean + "<br>{count:,} times, {total_us} in all"), "did not run")
     # 10 % is pale, and a rank that is twice as slow is not paler for one that is ten times as slow
     far = min(max(0.5, float(np.nanpercentile(np.abs(z - 1), 95))), 1.0) if np.isfinite(z).any() else 0.5
-    heat = heat_map(
-        [*map(str, ranks)], row_labels([short_name(name) for name in kernels["name"]]), z, hover, zmid=1, zmin=1 - far,
-        zmax=1 + far, colorscale=DIVERGING, colorbar=color_bar("× the median of the ranks"),
-        xgap=int(len(ranks) <= _NAMED_RANKS), ygap=1,
+    labels = style.row_labels([short_name(name) for name in kernels["name"]])
+    heat = style.heat_map(
+        [*map(str, ranks)], labels, z, hover, zmid=1, zmin=1 - far, zmax=1 + far, colorscale=style.DIVERGING,
+        colorbar=style.color_bar("× the median of the ranks"), xgap=int(len(ranks) <= _NAMED_RANKS), ygap=1,
     )  # fmt: skip
-    return drawn(
-        [heat], _uneven(shown, len(ranks)), about, height=90 + 22 * len(kernels), xaxis=rank_axis([*map(str, ranks)]),
+    return style.drawn(
+        [heat], _uneven(shown, len(ranks)), about, height=90 + 22 * len(kernels),
+        xaxis=style.rank_axis(ranks),
         yaxis={"autorange": "reversed", "showgrid": False, "tickfont": {"size": 11}, "dtick": 1},
     )  # fmt: skip
 
@@ -283,8 +250,8 @@ def _uneven(shown: pd.DataFrame, ranks: int) -> str:
     if ranks < 2:
         return "Mean durations of kernels; only one rank was read, so there is none to compare it with"
     kernels = shown[shown["kind"] != "communication"].drop_duplicates(["kind", "name"])
-    kernels = kernels[kernels["kind"].isin(["computation", "op"])]
-    slow = kernels.loc[kernels["spread"] >= _CLEAR, "slowest_rank"].value_counts()
+    kernels = kernels[kernels["kind"].isin(["computation", "op"])]  # of which means of one device differ by up to 5 %
+    slow = kernels.loc[kernels["spread"] >= 1.05, "slowest_rank"].value_counts()
     word = "operators" if (kernels["kind"] == "op").any() else "computation kernels"
     if len(slow) and 2 * int(slow.iloc[0]) > len(kernels):
         count, whole = int(slow.iloc[0]), len(kernels)
@@ -313,21 +280,21 @@ def roofline(table: pd.DataFrame) -> Figure:
     known = table[(table["intensity"] > 0) & (table["tflop_s"] > 0)].head(3000)  # a browser draws as many at once
     if not len(known):
         why = "No operator's operations and bytes are known: profile with record_shapes=True"
-        return nothing(why, about)
+        return style.nothing(why, about)
     longest = float(known["time_us"].max())
     points = []
     for bound, (word, color) in _BOUNDS.items():
         rows = known[known["bound"] == bound]
         marker = {
             "size": (40 * (rows["time_us"] / longest) ** 0.5).to_numpy(), "sizemin": 4, "color": color, "opacity": 0.7,
-            "line": {"width": 1, "color": GREY},
+            "line": {"width": 1, "color": style.GREY},
         }  # fmt: skip
         point = {
             "type": "scatter", "name": word, "x": rows["intensity"], "y": rows["tflop_s"], "mode": "markers",
-            "marker": marker, "hovertext": hover_of(rows, _point_says), "hoverinfo": "text",
+            "marker": marker, "hovertext": style.hover_of(rows, _point_says), "hoverinfo": "text",
         }  # fmt: skip
         points += [point] if len(rows) else []
-    return drawn(
+    return style.drawn(
         [*points, *_roofs(known)], _finding(known), about, height=460, showlegend=True,
         legend={"itemsizing": "constant"},
         xaxis={"title": "arithmetic intensity (flop/B)", "type": "log", "exponentformat": "SI", "dtick": 1},
@@ -337,7 +304,7 @@ def roofline(table: pd.DataFrame) -> Figure:
 
 def _finding(known: pd.DataFrame) -> str:
     first = known.iloc[int(known["time_us"].to_numpy().argmax())]
-    name, reached = plain(str(first["operator"]), 60), float(first["tflop_s"])
+    name, reached = style.plain(str(first["operator"]), 60), float(first["tflop_s"])
     speed = f"{name}, the row with most time, reaches {reached:.3g} TFLOP/s"
     if first["roof_percent"] > 0:
         return f"{speed}, {first['roof_percent']:.0f} % of what the device allows at its intensity"
@@ -359,6 +326,7 @@ def _roofs(known: pd.DataFrame) -> list[dict[str, Any]]:
         left, right = min(known["intensity"].min(), ridge) / 10, max(known["intensity"].max(), ridge) * 10  # a decade
         lines.append({
             "type": "scatter", "x": [left, ridge, right], "y": [left * gb_s / 1000, tflop_s, tflop_s], "mode": "lines",
-            "name": f"{tflop_s:g} TFLOP/s,<br>{gb_s:g} GB/s", "line": {"color": GREY, "width": 2}, "hoverinfo": "name",
+            "name": f"{tflop_s:g} TFLOP/s,<br>{gb_s:g} GB/s", "hoverinfo": "name",
+            "line": {"color": style.GREY, "width": 2},
         })  # fmt: skip
     return lines

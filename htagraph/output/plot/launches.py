@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.findings.phrases import plural, time_text
-from htagraph.output.plot.style import COLORS, KIND_COLORS, drawn, escaped, nothing
+from htagraph.output.plot import style
+from htagraph.output.scene import COLORS, KIND_COLORS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +50,7 @@ def launch_stats(table: pd.DataFrame) -> Figure:
     """
     about = "Top: from the end of the launch call to the start of its work. Bottom: how long the launch calls take."
     if not len(table):
-        return nothing("No launch of device work was recorded", about)
+        return style.nothing("No launch of device work was recorded", about)
     of_calls = counts_of(table.drop_duplicates("launch")["launch_us"].to_numpy())
     of_kinds = {
         kind: counts_of(table.loc[table["work_kind"] == kind, "delay_us"].to_numpy())
@@ -63,7 +64,7 @@ def launch_stats(table: pd.DataFrame) -> Figure:
         f"Half of {plural(len(table), 'kernel')} and copies start within {time_text(table['delay_us'].median())} of "
         f"their launch, the latest after {time_text(table['delay_us'].max())}"
     )
-    return drawn(
+    return style.drawn(
         [*above, below], finding, about, height=520, barmode="stack", bargap=0.1, showlegend=True,
         xaxis=_axis("delay, at least", shown) | {"anchor": "y"},
         yaxis={"domain": [0.62, 1.0], "title": "kernels and copies", "anchor": "x"},
@@ -89,7 +90,7 @@ def slack(table: pd.DataFrame) -> Figure:
     """
     about = "Activities by slack: how much later each may end without the job ending later."
     if not len(table):
-        return nothing("No activity that does work was recorded", about)
+        return style.nothing("No activity that does work was recorded", about)
     group = table["kind"].map(_GROUPS).fillna("host")
     counts = {
         name: counts_of(table.loc[group == name, "slack_us"].to_numpy(np.float64))
@@ -107,26 +108,18 @@ def slack(table: pd.DataFrame) -> Figure:
         if none
         else f"Each of {len(table):,} activities has some slack"
     )
-    return drawn(
+    return style.drawn(
         bars, finding, about, barmode="stack", bargap=0.1, showlegend=True, xaxis=_axis("slack, at least", shown),
         yaxis_title="activities",
     )  # fmt: skip
 
 
 def _bars(what: str, counts: npt.NDArray[np.int64], shown: slice, color: str, of: str = "") -> dict[str, Any]:
-    """Return a histogram of classes of time.
-
-    Args:
-        what: what is counted.
-        counts: by class.
-        shown: the classes that are drawn.
-        color: of the bars.
-        of: what the times are, for where one points; empty where the axis says it.
-    """
+    """Return a histogram of what is counted by class; `of` is what the times are, where the axis does not say it."""
     labels, hover = CLASS_LABELS[shown], []
     for label, count in zip(labels, counts[shown], strict=True):
         exact = label == "0" or label.startswith("<")
-        length = escaped(label) if exact else f"{label} or more"
+        length = style.escaped(label) if exact else f"{label} or more"
         words = f"{of} {'' if exact else 'of '}{length}" if of else length
         hover.append(f"{count:,} {what}<br>{words}")
     return {

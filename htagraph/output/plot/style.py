@@ -18,17 +18,17 @@ from htagraph.core.arrays import Array
 from htagraph.core.errors import printable
 from htagraph.core.naming import short_name
 from htagraph.findings.phrases import shortened, time_text
-from htagraph.output.scene import COLORS, KIND_COLORS
+from htagraph.output.scene import COLORS
 
 if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
 __all__ = [
-    "ABOVE", "AFTER", "BEFORE", "COLORS", "DIVERGING", "EMPTY", "GREY", "KIND_COLORS", "SIZES", "axis_labels",
-    "category_map", "category_ticks", "color_bar", "drawn", "escaped", "heading", "heat_map", "hover_name", "hover_of",
-    "legend_of", "nothing", "one_above_the_other", "parts_by_rank", "plain", "rank_axis", "row_labels", "row_pixels",
-    "stacked_bars", "text_color", "time_unit", "unique_labels",
+    "ABOVE", "AFTER", "BEFORE", "DIVERGING", "EMPTY", "GREY", "SIZES", "category_map", "category_ticks",
+    "color_bar", "drawn", "escaped", "heading", "heat_map", "hover_name", "hover_of", "legend_of", "nothing",
+    "one_above_the_other", "parts_by_rank", "plain", "rank_axis", "row_labels", "row_pixels", "stacked_bars",
+    "text_color", "time_unit", "unique_labels",
 ]  # fmt: skip
 
 GREY = "#767676"
@@ -86,14 +86,7 @@ SIZES = _Sizes()
 
 
 def drawn(traces: Iterable[Any], finding: str, about: str, **layout: Any) -> Figure:  # noqa: ANN401 - plotly's options
-    """Return a figure of some traces in the common style.
-
-    Args:
-        traces: plotly's traces.
-        finding: the title: what the figure shows, as a sentence that is true, or what it is about.
-        about: what is drawn, in smaller letters below.
-        layout: options of plotly's layout; `height` is without the title.
-    """
+    """Return a figure: what it shows as its title, what is drawn in smaller letters below; `height` is without both."""
     from plotly.graph_objects import Figure
 
     title, pixels = heading(finding, about)
@@ -196,17 +189,6 @@ def unique_labels(names: Iterable[str], letters: int = SIZES.name) -> dict[str, 
     """
     names = list(dict.fromkeys(names))
     return dict(zip(names, _numbered([shortened(short_name(name), letters) for name in names]), strict=True))
-
-
-def axis_labels(names: Iterable[str]) -> dict[str, str]:
-    """Return a label for each name of a kernel or operator as `unique_labels` does, shorter, and as plotly's markup.
-
-    Example:
-        >>> axis_labels(["void a<int>(int)", "x" * 40])
-        {'void a<int>(int)': 'a', 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx': 'xxxxxxxxxxxxxxxx…xxxxxxxxxxxxxxxxx'}
-    """
-    names = list(dict.fromkeys(names))
-    return dict(zip(names, row_labels([short_name(name) for name in names]), strict=True))
 
 
 def row_labels(texts: Sequence[str]) -> list[str]:
@@ -344,14 +326,9 @@ def heat_map(
     hover: Sequence[Sequence[str]] | str,
     **more: Any,  # noqa: ANN401 - plotly's options
 ) -> dict[str, Any]:
-    """Return a picture of values.
+    """Return a picture of values by row and column, NaN for none.
 
-    Args:
-        x: labels of the columns, or their middles.
-        labels: of the rows, as markup; no two are the same.
-        values: by row and column; NaN for none.
-        hover: what to show where one points, by row and column, as markup; or plotly's template of it.
-        **more: plotly's options of the trace.
+    The columns have labels or middles, the rows labels as markup; `hover` is markup of each cell, or plotly's template.
     """
     template = isinstance(hover, str)
     words = {"hovertemplate": f"{hover}<extra></extra>"} if template else {"hovertext": hover, "hoverinfo": "text"}
@@ -361,15 +338,7 @@ def heat_map(
 def category_map(
     x: Array, labels: Sequence[str], codes: Array, colors: Sequence[str], hover: Sequence[Sequence[str]] | str
 ) -> dict[str, Any]:
-    """Return a picture whose cells have the colours of categories.
-
-    Args:
-        x: middles of the columns.
-        labels: of the rows, as markup; no two are the same.
-        codes: by row and column, positions in `colors`; NaN for none.
-        colors: of the categories.
-        hover: as of `heat_map`.
-    """
+    """Return a picture, as `heat_map` does, whose cells have the colours that their codes stand for; NaN for none."""
     count = len(colors)
     steps = [[(code + end) / count, color] for code, color in enumerate(colors) for end in (0, 1)]
     return heat_map(

@@ -14,23 +14,9 @@ from htagraph.core.naming import short_name
 from htagraph.findings.bound import BOUND
 from htagraph.findings.phrases import plural, time_text
 from htagraph.findings.results import Results
+from htagraph.output.plot import style
 from htagraph.output.plot.raster import TimeColumns, columns_of, covered, longest, running
-from htagraph.output.plot.style import (
-    ABOVE,
-    EMPTY,
-    KIND_COLORS,
-    SIZES,
-    category_map,
-    category_ticks,
-    drawn,
-    escaped,
-    legend_of,
-    nothing,
-    one_above_the_other,
-    plain,
-    row_pixels,
-    stacked_bars,
-)
+from htagraph.output.scene import KIND_COLORS
 from htagraph.queries.paths import CATEGORIES
 
 if TYPE_CHECKING:
@@ -69,13 +55,13 @@ def timeline(graph: DependencyGraph) -> Figure:
     about = "Each row is a stream; each cell has the colour of the work that takes most of its time."
     rows, word = _work(graph)
     if not len(rows):
-        return nothing("No work was recorded on any rank", about)
+        return style.nothing("No work was recorded on any rank", about)
     acts = graph.activities
     lanes, row = np.unique(acts.lane[rows], return_inverse=True)
     start = (graph.time[2 * rows] - graph.origin_ns) / 1000
     end = (graph.time[2 * rows + 1] - graph.origin_ns) / 1000
-    many = len(np.unique(acts.rank[rows])) > SIZES.bars
-    order = sorted(range(len(lanes)), key=lambda at: _place(graph, int(lanes[at]), by_stream=many))
+    ranks = len(np.unique(acts.rank[rows]))
+    order = sorted(range(len(lanes)), key=lambda at: _place(graph, int(lanes[at]), by_stream=ranks > style.SIZES.bars))
     row = np.argsort(order)[row]
     time = columns_of(float(start.min()), float(end.max()), len(lanes))
     code = np.full(len(rows), -1)
@@ -94,14 +80,14 @@ def timeline(graph: DependencyGraph) -> Figure:
         hover = _with_names(graph, np.where(which >= 0, rows[which], -1), lines)
     colors = {kind: KIND_COLORS[kind] for kind in _KINDS}
     used = set(codes[~np.isnan(codes)].astype(int).tolist())
-    heat = category_map(time.middles, labels, codes, [*colors.values()], hover)
-    legend = legend_of({kind: color for number, (kind, color) in enumerate(colors.items()) if number in used})
-    who = f"The {plural(len(lanes), word)} of {plural(len(np.unique(acts.rank[rows])), 'rank')}"
+    heat = style.category_map(time.middles, labels, codes, [*colors.values()], hover)
+    legend = style.legend_of({kind: color for number, (kind, color) in enumerate(colors.items()) if number in used})
+    who = f"The {plural(len(lanes), word)} of {plural(ranks, 'rank')}"
     busy = f"{'are' if len(lanes) > 1 else 'is'} busy {100 * float(mostly.mean()):.0f} %"
-    return drawn(
+    return style.drawn(
         [heat, *legend], f"{who} {busy} of {time_text(float(end.max() - start.min()))}", about.replace("stream", word),
-        height=row_pixels(len(lanes)) + 40, showlegend=True, xaxis={**time.axis(), "showgrid": False},
-        yaxis=category_ticks(labels), legend=ABOVE, plot_bgcolor=EMPTY,
+        height=style.row_pixels(len(lanes)) + 40, showlegend=True, xaxis={**time.axis(), "showgrid": False},
+        yaxis=style.category_ticks(labels), legend=style.ABOVE, plot_bgcolor=style.EMPTY,
     )  # fmt: skip
 
 
@@ -124,7 +110,7 @@ def _place(graph: DependencyGraph, lane: int, *, by_stream: bool) -> tuple[int, 
 def _label(lane: Lane, *, several: bool) -> str:
     if lane.stream >= 0 and not several:
         return f"rank {lane.rank}, stream {lane.stream}"
-    return escaped(f"rank {lane.rank}, {plain(lane.label, 30)}")
+    return style.escaped(f"rank {lane.rank}, {style.plain(lane.label, 30)}")
 
 
 def _unlike(labels: list[str]) -> list[str]:
@@ -134,16 +120,10 @@ def _unlike(labels: list[str]) -> list[str]:
 
 
 def _with_names(graph: DependencyGraph, activity: Array, lines: list[list[str]]) -> list[list[str]]:
-    """Return what to show at each cell: its line and, where an activity runs, its name below.
-
-    Args:
-        graph: the job.
-        activity: what runs in each cell, by row and column; -1 for nothing.
-        lines: what is said of each cell.
-    """
+    """Return what to show at each cell: its line and, where an activity runs (none is -1), its name below."""
     names = graph.activities.name
     texts = {
-        number: f"<br>{escaped(plain(short_name(graph.names[number]), SIZES.name))}"
+        number: f"<br>{style.escaped(style.plain(short_name(graph.names[number]), style.SIZES.name))}"
         for number in np.unique(names[activity[activity >= 0]]).tolist()
     }
     return [
@@ -170,15 +150,15 @@ def critical_path(path: CriticalPath) -> Figure:
     """
     about = "Above: time on the path by step and what it is spent on. Below: the path as it runs, over the ranks."
     if not path.makespan_ns or not len(path.segments):
-        return nothing("No work was recorded: there is no critical path", about)
+        return style.nothing("No work was recorded: there is no critical path", about)
     bars, unit = _composition(path)
     strip, ranks, time = _strip(path)
-    height, upper, lower = one_above_the_other(260, 70, row_pixels(len(ranks)))
-    return drawn(
+    height, upper, lower = style.one_above_the_other(260, 70, style.row_pixels(len(ranks)))
+    return style.drawn(
         [*bars, strip], _finding(path), about, height=height, barmode="stack", showlegend=True, bargap=0.2,
         legend={"traceorder": "reversed"}, yaxis={"title": f"on the path ({unit})", **upper},
         xaxis={"type": "category", "title": "step", "anchor": "y", "showgrid": False},
-        xaxis2={"anchor": "y2", **time.axis()}, yaxis2={**category_ticks(ranks), **lower, "title": "rank"},
+        xaxis2={"anchor": "y2", **time.axis()}, yaxis2={**style.category_ticks(ranks), **lower, "title": "rank"},
     )  # fmt: skip
 
 
@@ -201,7 +181,7 @@ def _composition(path: CriticalPath) -> tuple[list[dict[str, Any]], str]:
     whole = table.sum().sort_values(ascending=False, kind="stable")
     colors = {_words(category): KIND_COLORS[category] for category in CATEGORIES}
     says = "{label}: {part}<br>{us} of {whole}, {percent:.0f} %"
-    bars, unit = stacked_bars(table[whole.index[whole > 0]], colors, says)
+    bars, unit = style.stacked_bars(table[whole.index[whole > 0]], colors, says)
     for bar in bars:
         bar["x"] = [label.removeprefix("step ") for label in bar["x"]]
         bar["showlegend"] = bool(whole[bar["name"]] >= 0.001 * whole.sum())  # less is no pixel of a bar
@@ -230,5 +210,5 @@ def _strip(path: CriticalPath) -> tuple[dict[str, Any], list[str], TimeColumns]:
         for label, of_row in zip(labels, codes.tolist(), strict=True)
     ]
     hover = _with_names(graph, np.where(named, parts.activity[which], -1), lines)
-    strip = category_map(time.middles, labels, codes, [KIND_COLORS[category] for category in CATEGORIES], hover)
+    strip = style.category_map(time.middles, labels, codes, [KIND_COLORS[category] for category in CATEGORIES], hover)
     return strip | {"xaxis": "x2", "yaxis": "y2"}, labels, time

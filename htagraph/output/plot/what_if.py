@@ -7,24 +7,11 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
+from htagraph.core.errors import check_choice
 from htagraph.core.naming import short_name
-from htagraph.core.words import check_choice
 from htagraph.findings.phrases import CATEGORY_WORDS, group_words, time_text
-from htagraph.output.plot.style import (
-    ABOVE,
-    AFTER,
-    BEFORE,
-    COLORS,
-    GREY,
-    SIZES,
-    axis_labels,
-    drawn,
-    hover_of,
-    nothing,
-    plain,
-    row_labels,
-    time_unit,
-)
+from htagraph.output.plot import style
+from htagraph.output.scene import COLORS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,8 +50,8 @@ def what_if(outcome: Outcome) -> Figure:
     about = f"Predicted by replaying the recorded dependencies with: {what}. {notes}"
     before, after = outcome.baseline_ns / 1000, outcome.makespan_ns / 1000
     if not before:
-        return nothing("No work was recorded: there is nothing to predict", about)
-    factor, unit = time_unit(max(before, after))
+        return style.nothing("No work was recorded: there is nothing to predict", about)
+    factor, unit = style.time_unit(max(before, after))
     traces = _whole(outcome, before / factor, after / factor, unit)
     whole = {"title": f"whole job ({unit})", "anchor": "y", "rangemode": "tozero"}
     axis = {"domain": [0.0, 1.0], "anchor": "x", "showgrid": False, "autorange": "reversed"}
@@ -74,9 +61,9 @@ def what_if(outcome: Outcome) -> Figure:
     )  # fmt: skip
     layout: dict[str, Any] = {"xaxis": whole, "yaxis": axis, "barmode": "group", "bargap": 0.25}
     if not len(steps):
-        return drawn(traces, _finding(outcome), about, height=180, showlegend=False, **layout)
+        return style.drawn(traces, _finding(outcome), about, height=180, showlegend=False, **layout)
     below, unit = _steps(steps)
-    return drawn(
+    return style.drawn(
         [*traces, *below], _finding(outcome), about, height=440, showlegend=True,
         **layout | {"yaxis": axis | {"domain": [0.78, 1.0]}},
         xaxis2={"anchor": "y2", "type": "category", "title": "step", "showgrid": False},
@@ -102,28 +89,28 @@ def _whole(outcome: Outcome, before: float, after: float, unit: str) -> list[dic
     ends = [before / end if end else after for end in (outcome.high, outcome.low)]
     whisker = {
         "type": "data", "symmetric": False, "array": [max(ends[1] - after, 0.0)],
-        "arrayminus": [max(after - ends[0], 0.0)], "color": GREY, "thickness": 2, "width": 6,
+        "arrayminus": [max(after - ends[0], 0.0)], "color": style.GREY, "thickness": 2, "width": 6,
     }  # fmt: skip
     words = f"predicted: {after:.4g} {unit}<br>90 % interval: {ends[0]:.4g} to {ends[1]:.4g} {unit}"
     common = {"type": "bar", "orientation": "h", "showlegend": False, "hoverinfo": "text", "offsetgroup": "whole"}
     return [
-        {**common, "name": "recorded", "x": [before], "y": ["recorded"], "marker_color": BEFORE,
+        {**common, "name": "recorded", "x": [before], "y": ["recorded"], "marker_color": style.BEFORE,
          "hovertext": [f"recorded: {before:.4g} {unit}"]},
-        {**common, "name": "predicted", "x": [after], "y": ["predicted"], "marker_color": AFTER, "error_x": whisker,
-         "hovertext": [words]},
+        {**common, "name": "predicted", "x": [after], "y": ["predicted"], "marker_color": style.AFTER,
+         "error_x": whisker, "hovertext": [words]},
     ]  # fmt: skip
 
 
 def _steps(steps: pd.DataFrame) -> tuple[list[dict[str, Any]], str]:
     """Return traces of the steps' times and their unit: pairs of bars, or two lines where bars would be too thin."""
     times = {"recorded": steps["end"] - steps["begin"], "predicted": steps["new_end"] - steps["new_begin"]}
-    factor, unit = time_unit(float(max(each.max() for each in times.values())))
+    factor, unit = style.time_unit(float(max(each.max() for each in times.values())))
     names = [str(step) for step in steps.index]
     traces = []
-    for (what, lengths), color in zip(times.items(), (BEFORE, AFTER), strict=True):
+    for (what, lengths), color in zip(times.items(), (style.BEFORE, style.AFTER), strict=True):
         form = (
             {"type": "bar", "marker_color": color, "offsetgroup": what}
-            if len(steps) <= SIZES.ticks
+            if len(steps) <= style.SIZES.ticks
             else {"type": "scatter", "mode": "lines", "line": {"color": color}}
         )
         traces.append({
@@ -153,19 +140,19 @@ def sweep(table: pd.DataFrame) -> Figure:
     intervals = "The band is the 90 % interval." if "low" in table else "No intervals were asked for."
     about = f"Predicted time of the job by factor; the scenario says what the factor means. {intervals}"
     if not len(table):
-        return nothing("There are no factors", about)
+        return style.nothing("There are no factors", about)
     table = table.sort_values("factor", kind="stable")
     recorded = float(table["makespan_us"].iloc[0] + table["saved_us"].iloc[0])
-    factor, unit = time_unit(max(recorded, float(table["makespan_us"].max())))
+    factor, unit = style.time_unit(max(recorded, float(table["makespan_us"].max())))
     best = table.iloc[int(table["makespan_us"].to_numpy().argmin())]
     curve = {
         "type": "scatter", "name": "predicted", "x": table["factor"], "y": table["makespan_us"] / factor,
-        "mode": "lines+markers", "line": {"color": AFTER}, "hoverinfo": "text",
-        "hovertext": hover_of(table, "factor {factor:g}: {makespan_us}, {speedup:.2f} times as fast"),
+        "mode": "lines+markers", "line": {"color": style.AFTER}, "hoverinfo": "text",
+        "hovertext": style.hover_of(table, "factor {factor:g}: {makespan_us}, {speedup:.2f} times as fast"),
     }  # fmt: skip
     line = {
         "type": "scatter", "name": "recorded", "x": [table["factor"].min(), table["factor"].max()],
-        "y": [recorded / factor] * 2, "mode": "lines", "line": {"color": GREY, "dash": "dash"},
+        "y": [recorded / factor] * 2, "mode": "lines", "line": {"color": style.GREY, "dash": "dash"},
         "hovertext": [f"recorded: {time_text(recorded)}"] * 2, "hoverinfo": "text",
     }  # fmt: skip
     finding = (
@@ -174,7 +161,7 @@ def sweep(table: pd.DataFrame) -> Figure:
     )
     if table["saved_us"].abs().max() < _LEAST_CHANGE * recorded:
         finding = f"None of these factors changes the job's {time_text(recorded)} by {100 * _LEAST_CHANGE:g} % or more"
-    return drawn(
+    return style.drawn(
         [*_band(table, recorded, factor), curve, line], finding, about, xaxis={"title": "factor"},
         yaxis={"title": f"whole job ({unit})", "rangemode": "tozero"}, showlegend=True,
     )  # fmt: skip
@@ -185,7 +172,7 @@ def _band(table: pd.DataFrame, recorded: float, factor: float) -> list[dict[str,
     if "low" not in table:
         return []
     common: dict[str, Any] = {
-        "type": "scatter", "x": table["factor"], "mode": "lines", "line": {"width": 0, "color": AFTER},
+        "type": "scatter", "x": table["factor"], "mode": "lines", "line": {"width": 0, "color": style.AFTER},
         "hoverinfo": "skip",
     }  # fmt: skip
     low, high = ({**common, "y": recorded / table[end] / factor} for end in ("high", "low"))
@@ -219,13 +206,13 @@ def diff(
     finding = result.sentences()[0].rstrip(".")
     about = f"Time on the critical path per {result.unit}, by {by}: from before to after, bars sum to the change."
     if not result.before_us and not result.after_us:
-        return nothing(finding, about)
+        return style.nothing(finding, about)
     rows = result.summary()
     rows = rows[(rows["group"] == by) & (rows["change_us"] != 0)]
     large = rows.head(_ROWS)
     names, changes = _labels([str(key) for key in large["key"]], by), large["change_us"].tolist()
     says = "{key}<br>{change}: {before_us} → {after_us} per step, on the critical path"
-    hover = hover_of(large.assign(change=large["change_us"].map(_signed)), says)
+    hover = style.hover_of(large.assign(change=large["change_us"].map(_signed)), says)
     if len(rows) > len(large):
         names.append(f"{len(rows) - len(large):,} smaller ones")
         changes.append(result.change_us - float(large["change_us"].sum()))
@@ -234,17 +221,18 @@ def diff(
     hover = [f"before: {time_text(result.before_us)}", *hover, f"after: {time_text(result.after_us)}"]
     levels = [result.before_us, *accumulate(changes, initial=result.before_us), result.after_us]
     low, high = min(levels), max(levels)
-    factor, unit = time_unit(high)
+    factor, unit = style.time_unit(high)
     room = 0.08 * ((high - low) or high)  # beyond both ends of the axis
     waterfall = {
         "type": "waterfall", "orientation": "h", "y": list(range(len(names))),
         "x": [*(each / factor for each in (result.before_us, *changes)), None],
         "measure": ["absolute", *["relative"] * len(changes), "total"], "hovertext": hover, "hoverinfo": "text",
-        "connector": {"line": {"color": GREY, "width": 1}}, "increasing": {"marker": {"color": COLORS["vermillion"]}},
+        "connector": {"line": {"color": style.GREY, "width": 1}},
+        "increasing": {"marker": {"color": COLORS["vermillion"]}},
         "decreasing": {"marker": {"color": COLORS["blue"]}}, "totals": {"marker": {"color": COLORS["light"]}},
         "text": ["", *map(_signed, changes), ""], "textposition": "none",
     }  # fmt: skip
-    return drawn(
+    return style.drawn(
         [waterfall], finding, f"{about} The axis does not begin at 0.", height=110 + 26 * len(names), showlegend=False,
         xaxis={"title": f"{result.unit} time ({unit})", "range": [(low - room) / factor, (high + room) / factor]},
         yaxis=_rows_axis(names),
@@ -263,8 +251,8 @@ def _labels(keys: list[str], by: str) -> list[str]:
         return [CATEGORY_WORDS.get(key, key) for key in keys]
     if by == "rank":
         return [f"rank {key}" for key in keys]
-    labels = axis_labels(keys)
-    return [f"outside all {by}s" if key == "none" else labels[key] for key in keys]
+    labels = style.row_labels([short_name(key) for key in keys])
+    return [f"outside all {by}s" if key == "none" else label for key, label in zip(keys, labels, strict=True)]
 
 
 def _signed(us: float) -> str:
@@ -289,16 +277,17 @@ def opportunities(table: pd.DataFrame) -> Figure:
     """
     about = "Each gain is a replay of its own; they overlap and do not add up."
     if not len(table):
-        return nothing("Nothing that could be changed is on the critical path", about)
+        return style.nothing("Nothing that could be changed is on the critical path", about)
     shown = table.head(25)  # they fit a screen
     names = [_words(str(what), str(name)) for what, name in zip(shown["what"], shown["name"], strict=True)]
-    factor, unit = time_unit(float(shown[["gain_us", "critical_us"]].to_numpy().max()))
-    common = {"y": list(range(len(shown))), "hovertext": hover_of(shown, _gain_says), "hoverinfo": "text"}
+    factor, unit = style.time_unit(float(shown[["gain_us", "critical_us"]].to_numpy().max()))
+    common = {"y": list(range(len(shown))), "hovertext": style.hover_of(shown, _gain_says), "hoverinfo": "text"}
     bar: dict[str, Any] = {**common, "type": "bar", "orientation": "h"}
     traces: list[dict[str, Any]] = [
-        {**bar, "name": "time on the critical path", "x": shown["critical_us"] / factor, "marker_color": BEFORE,
+        {**bar, "name": "time on the critical path", "x": shown["critical_us"] / factor, "marker_color": style.BEFORE,
          "width": 0.8},
-        {**bar, "name": "gain if it took no time", "x": shown["gain_us"] / factor, "marker_color": AFTER, "width": 0.5},
+        {**bar, "name": "gain if it took no time", "x": shown["gain_us"] / factor, "marker_color": style.AFTER,
+         "width": 0.5},
     ]  # fmt: skip
     if "gain_at_50_us" in shown:
         mark = {"symbol": "line-ns", "size": 14, "line": {"width": 3, "color": COLORS["orange"]}}
@@ -309,21 +298,21 @@ def opportunities(table: pd.DataFrame) -> Figure:
     first = shown.iloc[0]
     finding = (
         f"Largest gain: {time_text(float(first['gain_us']))} ({first['gain_percent']:.0f} % of the job) if "
-        f"{plain(names[0], SIZES.name)} took no time"
+        f"{style.plain(names[0], style.SIZES.name)} took no time"
     )
-    return drawn(
-        traces, finding, about, height=110 + 30 * len(shown), barmode="overlay", showlegend=True, legend=ABOVE,
-        xaxis={"title": f"of the whole job ({unit})", "rangemode": "tozero"}, yaxis=_rows_axis(row_labels(names)),
+    return style.drawn(
+        traces, finding, about, height=110 + 30 * len(shown), barmode="overlay", showlegend=True, legend=style.ABOVE,
+        xaxis={"title": f"of the whole job ({unit})", "rangemode": "tozero"}, yaxis=_rows_axis(style.row_labels(names)),
     )  # fmt: skip
 
 
 def _words(what: str, name: str) -> str:
     """Return what a row is about: names of phases and ranks say it already."""
     if what == "group":
-        return f"transfers of {group_words(plain(name))}"
+        return f"transfers of {group_words(style.plain(name))}"
     if what == "straggler":
-        return f"what {plain(name)} takes"
-    short = plain(short_name(name) if what == "kernel" else name)
+        return f"what {style.plain(name)} takes"
+    short = style.plain(short_name(name) if what == "kernel" else name)
     return short if what in ("rank", "phase") else f"{what} {short}"
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from htagraph.analyses.differences.step_change import StepChange
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["STEP_TIME", "Limit", "compare_report", "diff_report", "marked"]
+__all__ = ["STEP_TIME", "Limit", "compare_report", "diff_report", "marked", "of_both"]
 
 STEP_TIME = "step_time"
 """What a limit may be of, besides a category of the critical path."""
@@ -42,7 +42,7 @@ class Limit:
         return after_us > before_us * (1 + (self.percent or 0.0) / 100)
 
 
-def _of_both(table_of: Callable[[DependencyGraph], pd.DataFrame], graphs: Sequence[DependencyGraph]) -> pd.DataFrame:
+def of_both(table_of: Callable[[DependencyGraph], pd.DataFrame], graphs: Sequence[DependencyGraph]) -> pd.DataFrame:
     """Return the rows of both jobs, each with the word for its job."""
     sides = zip(("before", "after"), graphs, strict=True)
     return pd.concat([table_of(graph).assign(job=side) for side, graph in sides], ignore_index=True)
@@ -110,7 +110,7 @@ def diff_report(  # noqa: PLR0913 - what the options say
         *findings.next_command(result, inputs),
     ]
     return Report(
-        "diff", _of_both(inputs_of, graphs), _of_both(issues_of, graphs), result.after.makespan_ns / 1000, tables,
+        "diff", of_both(inputs_of, graphs), of_both(issues_of, graphs), result.after.makespan_ns / 1000, tables,
         sentences, figures, _brief(tables), drawn=lambda: result,
     )  # fmt: skip
 
@@ -199,18 +199,11 @@ def _gates(
 def compare_report(
     graphs: Sequence[DependencyGraph], table: pd.DataFrame, inputs: Sequence[str], *, top: int = 20
 ) -> Report:
-    """Return the report on the result of `htagraph.compare`.
-
-    Args:
-        graphs: the two jobs.
-        table: what is reported.
-        inputs: the two jobs as they were named.
-        top: rows that are shown.
-    """
+    """Return the report on the result of `htagraph.compare`."""
     from htagraph.findings.verbs import diff as findings
 
     unlike = _unlike(table).head(top).rename(columns={"change": "occurs"})
     return Report(
-        "compare", _of_both(inputs_of, graphs), _of_both(issues_of, graphs), window_us(graphs[1]), {"names": table},
+        "compare", of_both(inputs_of, graphs), of_both(issues_of, graphs), window_us(graphs[1]), {"names": table},
         findings.compare_sentences(table, inputs), brief={"names": unlike},
     )  # fmt: skip

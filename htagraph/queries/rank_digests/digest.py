@@ -19,12 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import HtagraphError, NothingMeetsError, SelectionError
-from htagraph.core.inflated import inflated
+from htagraph.core.errors import HtagraphError, NothingMeetsError, SelectionError, check_type
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, is_collective_call, names_that
 from htagraph.core.parents import nearest
-from htagraph.core.words import check_type
 from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.activities import RankPart
 from htagraph.graph.construction.matching.members import describing
@@ -37,13 +35,21 @@ from htagraph.queries.skeleton import Skeleton, terminal_skeleton
 from htagraph.queries.skeleton_bytes import MAX_BYTES, VERSION, Numbers, differences, packed, unpacked
 from htagraph.queries.time_classes import END, LAST, START, TimeClasses
 from htagraph.queries.weights import NEVER, initial, own_time, weighed
-from htagraph.trace.columns import TEXTS, Flows, SparseColumn, Table, Trace
-from htagraph.trace.facts import Facts
+from htagraph.trace.columns import TEXTS, Facts, Flows, SparseColumn, Table, Trace
+from htagraph.trace.profiler_files.files import inflated
 
 __all__ = [
-    "DIGEST_CLASSES", "Criteria", "RankDigest", "WorkSums", "digest", "header_of", "kept_activities", "kept_rows",
-    "own_tables", "work_sums",
-]  # fmt: skip
+    "DIGEST_CLASSES",
+    "Criteria",
+    "RankDigest",
+    "WorkSums",
+    "digest",
+    "header_of",
+    "kept_activities",
+    "kept_rows",
+    "own_tables",
+    "work_sums",
+]
 
 Criteria: TypeAlias = Mapping[str, Mapping[str, Any]]
 

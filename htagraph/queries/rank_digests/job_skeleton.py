@@ -11,11 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import SelectionError
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue, SelectionError, check_type
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming
-from htagraph.core.words import check_type
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.rank_digests.digest import RankDigest, WorkSums

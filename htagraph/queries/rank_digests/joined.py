@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import NothingMeetsError, RankError, SelectionError
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue, NothingMeetsError, RankError, SelectionError
 from htagraph.core.kinds import UNCERTAIN, EdgeKind, Provenance
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities, Edges
@@ -33,8 +32,7 @@ from htagraph.queries.rank_digests.digest import Criteria, RankDigest
 from htagraph.queries.skeleton import Skeleton, members_of
 from htagraph.queries.time_classes import END, LAST, START, Parts, TimeClasses
 from htagraph.queries.weights import initial, own_time
-from htagraph.trace.columns import SparseColumn
-from htagraph.trace.facts import parse_ranks
+from htagraph.trace.columns import SparseColumn, parse_ranks
 
 __all__ = ["JoinedGraph", "joined_graph", "missing_ranks", "skeleton_of"]
 

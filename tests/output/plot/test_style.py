@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 from htagraph.hta.shapes.figures import user_annotation_breakdown
 from htagraph.output.plot.style import (
-    COLORS,
     GREY,
     SIZES,
-    axis_labels,
     category_map,
     category_ticks,
     drawn,
@@ -31,6 +29,7 @@ from htagraph.output.plot.style import (
     time_unit,
     unique_labels,
 )
+from htagraph.output.scene import COLORS
 
 
 def luminance(color: str) -> float:
@@ -103,7 +102,6 @@ def test_different_names_have_different_labels(names: list[str]) -> None:
 @given(NAMES)
 def test_each_row_has_a_label_of_its_own(names: list[str]) -> None:
     assert len(set(row_labels(names))) == len(names)
-    assert len(set(axis_labels(names).values())) == len(set(names))
 
 
 @given(st.text())

@@ -7,7 +7,7 @@ import pytest
 import htagraph as hg
 from htagraph.findings.bound import BOUND
 from htagraph.findings.results import Results
-from htagraph.output.plot.style import KIND_COLORS
+from htagraph.output.scene import KIND_COLORS
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 from tests.reach import DATA, graph_of
 from tests.strategies import COMMUNICATE, COMPUTE, kernel, launch, load
