@@ -7,6 +7,8 @@ import pandas as pd
 
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import columns_of
+from htagraph.queries.attribution import names_of
 from htagraph.queries.interruptions import interrupted
 
 __all__ = ["interruptions"]
@@ -48,15 +50,13 @@ def interruptions(graph: DependencyGraph) -> pd.DataFrame:
         >>> len(hg.interruptions(hg.load("data/demo")))
         0
     """
-    found, acts = interrupted(graph), graph.activities
+    found = interrupted(graph)
     at = found.vertex >> 1
-    words = np.array([*graph.names, ""], object)
-    labels = np.array([lane.label for lane in graph.lanes], object)
     start = graph.time[found.vertex] - found.length - graph.origin_ns
     return TABLE.frame({
-        "rank": acts.rank[at], "step": acts.step[at], "thread": labels[acts.lane[at]],
-        "name": words[np.where(found.activity >= 0, acts.name[found.activity], -1)],
-        "before": words[np.where(found.vertex % 2, -1, acts.name[at])], "start_us": start / 1000,
+        **columns_of(graph, at, "rank", "step"), "thread": columns_of(graph, at, "lane")["lane"],
+        "name": names_of(graph, found.activity), "before": names_of(graph, np.where(found.vertex % 2, -1, at)),
+        "start_us": start / 1000,
         "interrupted_us": found.length / 1000, "usual_us": found.usual / 1000,
         "activity": np.where(found.activity >= 0, found.activity, at),
     })  # fmt: skip

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -63,17 +61,17 @@ def slack(graph: DependencyGraph, *, epsilon_us: float = 0.0, exact: int = 200) 
     added = of_kinds(acts.kind, ADDED)
     owned = (edges.activity >= 0) & (edges.kind != EdgeKind.HOST_ORDER) & ~added[edges.activity]
     rows = distinct(edges.activity[owned], len(acts))
-    job = _Job.of(graph)
+    late = _latest(graph)
     end = 2 * rows + 1
-    total = (job.late - graph.time)[end]
-    drag, is_exact = _drags(job, owned, exact)
+    total = (late - graph.time)[end]
+    drag, is_exact = _drags(graph, late, owned, exact)
     begin = graph.time[2 * rows]
     table = TABLE.frame(
         {
             **columns_of(graph, rows, "rank", "name", "kind", "start_us"),
             "duration_us": (graph.time[end] - begin) / 1000,
             "slack_us": total / 1000,
-            "free_slack_us": _free(job)[end] / 1000,
+            "free_slack_us": _free(graph)[end] / 1000,
             "critical": total <= epsilon_us * 1000,
             "drag_us": drag[rows] / 1000,
             "drag_exact": is_exact[rows],
@@ -82,44 +80,38 @@ def slack(graph: DependencyGraph, *, epsilon_us: float = 0.0, exact: int = 200) 
     return table.set_axis(pd.Index(rows, name="activity"))
 
 
-@dataclass(frozen=True)
-class _Job:
-    """A graph, its end, and the latest time of each vertex that does not delay the end."""
-
-    graph: DependencyGraph
-    end: int
-    late: Array
-
-    @staticmethod
-    def of(graph: DependencyGraph) -> _Job:
-        from htagraph.core import traverse  # numba takes a moment to load
-
-        edges, end = graph.edges, int(graph.time.max()) if graph.vertex_count else 0
-        order = graph.replay_order
-        return _Job(graph, end, traverse.latest(order, graph.out_offsets, edges.target, edges.lag, graph.gap, end))
+def _end(graph: DependencyGraph) -> int:
+    """Return the last moment of the job, ns on the common clock."""
+    return int(graph.time.max()) if graph.vertex_count else 0
 
 
-def _free(job: _Job) -> npt.NDArray[np.int64]:
+def _latest(graph: DependencyGraph) -> npt.NDArray[np.int64]:
+    """Return the latest time of each vertex that does not delay the end of the job, ns on the common clock."""
+    from htagraph.core import traverse  # numba takes a moment to load
+
+    edges = graph.edges
+    return traverse.latest(graph.replay_order, graph.out_offsets, edges.target, edges.lag, graph.gap, _end(graph))
+
+
+def _free(graph: DependencyGraph) -> npt.NDArray[np.int64]:
     """Return how much later each vertex may happen without delaying another vertex or the end of the job, ns."""
-    graph = job.graph
     edges = graph.edges
     spare = (graph.time - graph.gap)[edges.target] - graph.time[edges.source] - edges.lag
-    free = job.end - graph.time
+    free = _end(graph) - graph.time
     has = np.flatnonzero(np.diff(graph.out_offsets))
     if len(has):
         free[has] = np.minimum(free[has], np.minimum.reduceat(spare, graph.out_offsets[has]))
     return free
 
 
-def _drags(job: _Job, owned: Array, exact: int) -> tuple[Array, npt.NDArray[np.bool_]]:
+def _drags(graph: DependencyGraph, late: Array, owned: Array, exact: int) -> tuple[Array, npt.NDArray[np.bool_]]:
     """Return the drag of each activity, ns, and whether it is exact."""
-    graph = job.graph
     count = len(graph.activities)
     drag, is_exact = np.zeros(count, np.int64), np.ones(count, np.bool_)
     if not count:
         return drag, is_exact
     path = path_to(graph, np.arange(graph.vertex_count), np.iinfo(np.int64).min)
-    alone, lag = _edge_drags(job, path.vertices, path.edges), graph.edges.lag[path.edges]
+    alone, lag = _edge_drags(graph, late, path.vertices, path.edges), graph.edges.lag[path.edges]
     of_activity = owned[path.edges]
     owner, alone, lag = graph.edges.activity[path.edges][of_activity], alone[of_activity], lag[of_activity]
     np.maximum.at(drag, owner, alone)
@@ -132,29 +124,25 @@ def _drags(job: _Job, owned: Array, exact: int) -> tuple[Array, npt.NDArray[np.b
     # at least one, so that the lower bound is never all there is
     affordable = max(1, min(exact, _MAX_EDGE_PASSES // max(1, len(graph.edges)))) if exact else 0
     chosen = several[np.argsort(-critical[several], kind="stable")][:affordable]
-    drag[chosen], is_exact[chosen] = _without(job, np.flatnonzero(working), chosen), True
+    drag[chosen], is_exact[chosen] = _without(graph, np.flatnonzero(working), chosen), True
     return drag, is_exact
 
 
-def _edge_drags(job: _Job, path: Array, into: Array) -> npt.NDArray[np.int64]:
+def _edge_drags(graph: DependencyGraph, late: Array, path: Array, into: Array) -> npt.NDArray[np.int64]:
     """Return how much earlier the job would end if the lag of an edge of a longest path were 0, for each of them."""
     from htagraph.core import traverse
 
-    graph = job.graph
-    edges, order = graph.edges, graph.replay_order
+    edges, order, end = graph.edges, graph.replay_order, _end(graph)
     label = traverse.last_on_path(order, graph.in_offsets, edges.source[graph.in_edges], path)
-    best = traverse.avoiding(
-        path, label, graph.out_offsets, edges.target, edges.lag, graph.gap, graph.time, job.late, job.end
-    )
-    return np.minimum(edges.lag[into], job.end - best[: len(into)])
+    best = traverse.avoiding(path, label, graph.out_offsets, edges.target, edges.lag, graph.gap, graph.time, late, end)
+    return np.minimum(edges.lag[into], end - best[: len(into)])
 
 
-def _without(job: _Job, owned: Array, activities: Array) -> npt.NDArray[np.int64]:
+def _without(graph: DependencyGraph, owned: Array, activities: Array) -> npt.NDArray[np.int64]:
     """Return how much earlier the job would end, ns, if each of the activities took no time, one at a time."""
     from htagraph.core import traverse
 
-    graph = job.graph
-    edges, into = graph.edges, graph.in_edges
+    edges, into, end = graph.edges, graph.in_edges, _end(graph)
     order = np.argsort(edges.activity[owned], kind="stable")
     sorted_owner, owned = edges.activity[owned][order], owned[order]
     lags = edges.lag.copy()
@@ -165,6 +153,6 @@ def _without(job: _Job, owned: Array, activities: Array) -> npt.NDArray[np.int64
         recorded = lags[own_edges]
         lags[own_edges] = 0
         time = traverse.schedule(graph.replay_order, graph.in_offsets, into, edges.source, lags, graph.gap, graph.time)
-        saved[i] = job.end - time.max()
+        saved[i] = end - time.max()
         lags[own_edges] = recorded
     return saved

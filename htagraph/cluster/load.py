@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from htagraph.cluster.engines import Engine, engine_of
 from htagraph.cluster.job import DistributedJob, MissingRank, reasons
@@ -16,10 +16,6 @@ from htagraph.trace.discover import Looked, RankedFile, TracePaths, rank_files, 
 from htagraph.trace.remote import TracePath
 
 __all__ = ["load_on"]
-
-_HEADERS: Final = 64
-"""Files whose headers one call reads. Chosen: a call costs some ms, as reading some headers does. Doubled, there are
-half as many calls, and workers share a few hundred files less evenly."""
 
 
 def load_on(
@@ -89,7 +85,8 @@ def load_on(
 
 def _looked(workers: Engine, paths: Sequence[TracePath], patience: Patience) -> list[Looked]:
     """Return what the headers of files say, read by workers, in the order of the files."""
-    batches = [tuple(paths[at : at + _HEADERS]) for at in range(0, len(paths), _HEADERS)]
+    size = 64  # a call costs some ms, as reading some headers does
+    batches = [tuple(paths[at : at + size]) for at in range(0, len(paths), size)]
     by_path: dict[TracePath, Looked] = {}
     for batch, answer in run_each(workers, looks, batches, len(paths) == 1, patience=patience):
         if isinstance(answer, Failed):

@@ -36,11 +36,6 @@ _ZERO_COPY_NS = 1000
 """The duration that a copy recorded with duration 0 counts with, ns.
 
 Source: HTA, whose memory bandwidth gives such copies 1 µs. Doubled, they have half the bandwidth for twice the time."""
-_MAX_BANDWIDTH_GB_S = 1e9
-"""Recorded bandwidths from this on are not believed, GB/s; bytes over duration counts instead.
-
-Chosen: a thousand times and more beyond any memory, and small enough that float64 sums of bandwidths return to 0.
-Doubled, nothing changes for bandwidths that a device can have."""
 
 
 def launched(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -126,5 +121,5 @@ def _moved(graph: DependencyGraph, work: Array) -> tuple[Array, Array]:
     acts = graph.activities
     duration = np.where(acts.duration[work] > 0, acts.duration[work], _ZERO_COPY_NS)
     recorded, size = acts.arg("bandwidth_gb_s")[work].astype(np.float64), acts.arg("bytes")[work]
-    credible = (recorded >= 0) & (recorded < _MAX_BANDWIDTH_GB_S)
+    credible = (recorded >= 0) & (recorded < 1e9)  # beyond any memory, and sums of smaller ones return to 0
     return duration, np.where(credible, recorded, np.maximum(size, 0) / duration)

@@ -34,10 +34,6 @@ ISSUES = Table(
     Col("job", "str", "before or after, where two jobs are compared", maybe=True),
 )
 
-_MIN_UNIX_NS = 10**18
-"""Nanoseconds; 2001-09-09 as Unix time. Chosen: clocks without a known base count from a boot and stay below. Doubled,
-it is 2033, and the times of traces recorded before are left out."""
-
 
 def issues_of(graph: DependencyGraph) -> pd.DataFrame:
     """Return what was repaired, dropped or unmatched; the columns are those of `Summary.issues`."""
@@ -94,7 +90,7 @@ def _world_size(trace: Trace | None) -> int:
 
 def _when(start: np.ndarray) -> str:
     """Return the moment of the first activity as UTC, empty for traces whose clock has no known base."""
-    if not len(start) or start.min() < _MIN_UNIX_NS:
+    if not len(start) or start.min() < 10**18:  # 2001: clocks that count from a boot stay below
         return ""
     moment = datetime.datetime.fromtimestamp(int(start.min()) / 1e9, tz=datetime.timezone.utc)
     return moment.strftime("%Y-%m-%d %H:%M:%S")

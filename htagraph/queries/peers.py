@@ -15,7 +15,7 @@ from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.core.statistics import SEVERAL
 from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["alike", "lane_roles", "peers", "program_of", "rank_roles", "roles_among"]
+__all__ = ["alike", "lane_roles", "peers", "program_of", "rank_roles"]
 
 Program: TypeAlias = tuple[Array, Array, int]
 """What a rank runs: names of its operators, how often each occurs in its steps, how many steps these are."""
@@ -119,7 +119,9 @@ def lane_roles(graph: DependencyGraph) -> npt.NDArray[np.int64]:
     return role
 
 
-def rank_roles(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def rank_roles(
+    graph: DependencyGraph, program: Callable[[int], Program] | None = None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return (a number per rank, shared by ranks that do the same work by design, a number shared by a pipeline's).
 
     Ranks that send to each other one by one (the stages of a pipeline) have different roles; the n-th rank of one
@@ -127,19 +129,12 @@ def rank_roles(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArr
     than those between; where all ranks send and receive as much in a step, in a ring or all to all, they are no stages
     but do the same work. A rank that lacks much of what the others of its role do runs something else, and has a role
     of its own.
-    """
-    return roles_among(graph, partial(program_of, graph))
-
-
-def roles_among(
-    graph: DependencyGraph, program: Callable[[int], Program]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return what `rank_roles` does, of a job whose operators are counted elsewhere.
 
     Args:
-        graph: the job, of which only the sends and receives between ranks are read.
-        program: returns what a rank runs, given its position in `graph.ranks`.
+        graph: the job.
+        program: returns what a rank runs, given its position in `graph.ranks`; by its activities if not given.
     """
+    program = program or partial(program_of, graph)
     size = len(graph.ranks)
     pipeline = _pipelines(graph)
     members = np.bincount(pipeline, minlength=size)

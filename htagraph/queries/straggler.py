@@ -26,8 +26,7 @@ from htagraph.queries.weights import initial, own_time, with_factor
 
 __all__ = [
     "COMPARED", "NOBODY", "Difference", "SavedBy", "SlowWork", "Straggler", "alone_work", "charges_of",
-    "largest_upstream", "named_among", "rank_differences", "slow_work", "straggler_among", "straggler_of",
-    "waits_by_rank",
+    "largest_upstream", "rank_differences", "slow_work", "straggler_among", "straggler_of", "waits_by_rank",
 ]  # fmt: skip
 
 SavedBy: TypeAlias = Callable[[int, float, tuple[str, ...]], int]
@@ -99,26 +98,25 @@ def waits_by_rank(graph: DependencyGraph, by_cause: Array, slow: SlowRanks) -> d
     }  # fmt: skip
 
 
-def straggler_among(graph: DependencyGraph, slow: SlowRanks, blame: Blame) -> Straggler:
+def straggler_among(
+    graph: DependencyGraph, slow: SlowRanks, blame: Blame, saved_ns: SavedBy | None = None,
+    alone_ns: Callable[[int], float] | None = None,
+) -> Straggler:  # fmt: skip
     """Return which rank is slower than its peers by more than chance, if no other is charged more beyond its own.
 
     Somebody must wait for it, unless nobody can be charged for any wait.
-    """
-    return named_among(graph, slow, blame, partial(_saved_ns, graph), lambda at: _alone_ns(graph, at, slow))
-
-
-def named_among(
-    graph: DependencyGraph, slow: SlowRanks, blame: Blame, saved_ns: SavedBy, alone_ns: Callable[[int], float]
-) -> Straggler:  # fmt: skip
-    """Return what `straggler_among` does, of a job whose work is looked at elsewhere.
 
     Args:
         graph: the job, of which ranks, waits and collectives are read.
         slow: how much longer its ranks take for their steps.
         blame: what they are charged.
-        saved_ns: by how much the job is shorter if a rank, a stage of a pipeline, is as fast as the others.
-        alone_ns: how long a rank, given by position, works in a step on what no other rank does, ns.
+        saved_ns: by how much the job is shorter if a rank, a stage of a pipeline, is as fast as the others; by a replay
+            of the graph if not given.
+        alone_ns: how long a rank, given by position, works in a step on what no other rank does, ns; by the activities
+            of the graph if not given.
     """
+    saved_ns = saved_ns or partial(_saved_ns, graph)
+    alone_ns = alone_ns or (lambda at: _alone_ns(graph, at, slow))
     by_cause = charges_of(graph, blame)
     charged = by_cause.sum(axis=1)
     most = int(graph.ranks[int(charged.argmax())]) if charged.any() else None

@@ -33,8 +33,7 @@ from htagraph.graph.measures.steps import last_end
 from htagraph.queries.change_scope import UNTRACED
 from htagraph.queries.interruptions import interruption_time
 from htagraph.queries.replay import predict
-from htagraph.queries.transfer_waits import end_spread
-from htagraph.queries.weights import OwnTime, State, of_kind, own_time, with_factor
+from htagraph.queries.weights import OwnTime, State, end_spread, of_kind, own_time, with_factor
 from htagraph.whatif.links import assumed, time_from_sharing
 from htagraph.whatif.rewire import marked
 

@@ -91,10 +91,10 @@ def compare(  # noqa: PLR0913 - one keyword per criterion
         "name": pd.array(np.array(names, object)[rows], dtype="str"),
         "on_device": on_device[rows],
     }
-    for word, values, scale in (("count", count, 1), ("us", time, 1000)):
-        shown = values / scale if scale > 1 else values
-        columns |= {f"before_{word}": shown[0], f"after_{word}": shown[1], f"change_{word}": shown[1] - shown[0]}
-    for word, values in (("count", count), ("us", time / 1000)):
+    shown = {"count": count, "us": time / 1000}
+    for word, (old, new) in shown.items():
+        columns |= {f"before_{word}": old, f"after_{word}": new, f"change_{word}": new - old}
+    for word, values in shown.items():
         old, new = (each / many for each, many in zip(values, repeats, strict=True))
         columns |= {f"before_per_step_{word}": old, f"after_per_step_{word}": new}
         columns[f"change_per_step_{word}"] = new - old

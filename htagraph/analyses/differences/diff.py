@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -15,7 +14,7 @@ from htagraph.analyses.differences.alignment import Alignment, align
 from htagraph.analyses.differences.compare import change_words
 from htagraph.analyses.differences.compared_parts import Part, chance_us, parts_of
 from htagraph.analyses.differences.effects import Effects, effects
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, texts_of
 from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.core.naming import short_name, stable_name
 from htagraph.core.tables import Col, Table, described
@@ -149,10 +148,10 @@ class Diff:
         before, after = (rows[f"{word}_ns"] / part.count / 1000 for word, part in self._worded())
         count, tree = self._counts(by)[:, rows[by].to_numpy()], self.alignment
         table = TABLE.frame({
-            "path": _texts(tree.texts, path),
-            "name": _texts(tree.names, path),
-            "kind": _texts(tree.kinds, path),
-            "category": _texts(CATEGORIES, rows["category"].to_numpy()),
+            "path": texts_of(tree.texts, path),
+            "name": texts_of(tree.names, path),
+            "kind": texts_of(tree.kinds, path),
+            "category": texts_of(CATEGORIES, rows["category"].to_numpy()),
             "before_us": before,
             "after_us": after,
             "change_us": after - before,
@@ -210,8 +209,8 @@ class Diff:
         counts = self._counts("path")[:, numbers] if len(numbers) else np.zeros((2, 0))
         numbers = numbers[(counts > 0).all(axis=0)]
         return pd.DataFrame({
-            "path": _texts(tree.texts, numbers),
-            "before": _texts(tree.names, numbers),
+            "path": texts_of(tree.texts, numbers),
+            "before": texts_of(tree.names, numbers),
             "after": pd.array([tree.renamed[number] for number in numbers.tolist()], dtype="str"),
         })  # fmt: skip
 
@@ -300,7 +299,7 @@ class Diff:
         np.add.at(critical, root[sided["path"].to_numpy()], sided["after_ns" if side else "before_ns"].to_numpy())
         rows = np.flatnonzero(only & (root == np.arange(len(tree))))
         table = ADDED_PATHS.frame({
-            "path": _texts(tree.texts, rows), "name": _texts(tree.names, rows), "kind": _texts(tree.kinds, rows),
+            "path": texts_of(tree.texts, rows), "name": texts_of(tree.names, rows), "kind": texts_of(tree.kinds, rows),
             "count_per_step": count[rows] / part.repeats, "total_us": total[rows] / part.repeats / 1000,
             "critical_us": critical[rows] / part.count / 1000,
         })  # fmt: skip
@@ -363,7 +362,3 @@ def _timed(path: CriticalPath, number: Array, place: Array, first: int) -> pd.Da
         "path": number[whose], "place": place[whose], "category": segments.category.astype(np.int64),
         "before_ns": length * first, "after_ns": length * (1 - first),
     })  # fmt: skip
-
-
-def _texts(words: Sequence[str], which: Array) -> pd.api.extensions.ExtensionArray:
-    return pd.array([words[i] for i in which.tolist()], dtype="str")

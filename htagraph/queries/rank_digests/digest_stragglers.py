@@ -23,10 +23,10 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of
 from htagraph.queries.own_steps import own_steps, times_alone
-from htagraph.queries.peers import roles_among
-from htagraph.queries.rank_digests.kept import WorkSums
+from htagraph.queries.peers import rank_roles
+from htagraph.queries.rank_digests.digest import WorkSums
 from htagraph.queries.rank_speed import ALL_NAMES, SlowRanks, slow_among
-from htagraph.queries.straggler import SavedBy, charges_of, named_among, waits_by_rank
+from htagraph.queries.straggler import SavedBy, charges_of, straggler_among, waits_by_rank
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,10 +71,10 @@ class RankStragglers:
 def digest_stragglers(graph: DependencyGraph, sums: Sequence[WorkSums], saved_ns: SavedBy) -> RankStragglers:
     """Return which rank of a joined job makes the others wait in collectives, and how much."""
     waits = graph.waits
-    roles = roles_among(graph, lambda place: sums[place][:3])
+    roles = rank_roles(graph, lambda place: sums[place][:3])
     slow = slow_among(own_steps(graph), roles, None, partial(work_among, sums))
     blame = blame_of(graph, _chains(graph, waits, roles[0]))
-    who = named_among(graph, slow, blame, saved_ns, lambda at: alone_ns(sums, at, slow.steps[slow.when[at]]))
+    who = straggler_among(graph, slow, blame, saved_ns, lambda at: alone_ns(sums, at, slow.steps[slow.when[at]]))
     total = int(waits.wait.sum())
     return RankStragglers(_table(graph, blame, slow, sums), who.rank, total / 1000, who.serves, len(slow.steps))
 

@@ -16,9 +16,8 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.rank_digests.digest import RankDigest
+from htagraph.queries.rank_digests.digest import RankDigest, WorkSums
 from htagraph.queries.rank_digests.joined import joined_graph, missing_ranks, skeleton_of
-from htagraph.queries.rank_digests.kept import WorkSums
 from htagraph.queries.skeleton import Skeleton
 from htagraph.queries.time_classes import END, START, Factors
 
@@ -161,12 +160,9 @@ class JobSkeleton:
         path, begin, end = path[some], begin[some], end[some]
         names = list(self.classes)
         amounts = self._by_class(path, names)
-        most = amounts.argmax(axis=1) if len(names) else np.zeros(len(path), np.int64)
-        largest = amounts[np.arange(len(path)), most] if len(names) else np.zeros(len(path))
-        words = [
-            names[number] if 2 * share >= length else "other"
-            for number, share, length in zip(most.tolist(), largest.tolist(), (end - begin).tolist(), strict=True)
-        ] if names else ["other"] * len(path)  # fmt: skip
+        padded = np.pad(amounts, ((0, 0), (0, 1)))  # there may be no classes
+        is_most = 2 * padded.max(axis=1) >= end - begin
+        words = np.array([*names, "other"], object)[np.where(is_most, padded.argmax(axis=1), -1)]
         moments = [[self._moment(int(vertex)) for vertex in skeleton.vertex[each[path]]]
                    for each in (skeleton.source, skeleton.target)]  # fmt: skip
         return pd.DataFrame({

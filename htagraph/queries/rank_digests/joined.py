@@ -36,10 +36,6 @@ from htagraph.trace.columns import SparseColumn, parse_ranks
 
 __all__ = ["JoinedGraph", "joined_graph", "missing_ranks", "skeleton_of"]
 
-_MOST_RANKS = 1 << 20
-"""The most ranks that a file is believed to be one of. Chosen: ten times the largest jobs; a damaged number must not
-take all memory. Doubled, nothing changes in healthy files."""
-
 
 @dataclass(frozen=True, eq=False)
 class JoinedGraph:
@@ -262,7 +258,7 @@ def missing_ranks(graph: DependencyGraph) -> tuple[int, ...]:
     """
     known: set[int] = set()
     for trace in graph.traces.values():
-        known.update(range(min(trace.facts.world_size, _MOST_RANKS)))
+        known.update(range(min(trace.facts.world_size, 1 << 20)))  # a damaged number must not take all memory
         for group in trace.facts.groups:
             known.update(group.ranks)
     column = graph.activities.args.get("pg_ranks")

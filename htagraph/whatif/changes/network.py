@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.core.errors import SelectionError
-from htagraph.queries.transfer_waits import end_spread
-from htagraph.queries.weights import ChangeError, State, checked, weighed
+from htagraph.queries.weights import ChangeError, State, checked, end_spread, weighed
 from htagraph.whatif.transfers import fitted, transfers
 
 if TYPE_CHECKING:

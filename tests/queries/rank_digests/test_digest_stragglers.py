@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.queries.peers import _per_step_counts, rank_roles, roles_among
+from htagraph.queries.peers import _per_step_counts, rank_roles
+from htagraph.queries.rank_digests.digest import WorkSums, work_sums
 from htagraph.queries.rank_digests.digest_stragglers import alone_ns, excess_by_side, work_among
-from htagraph.queries.rank_digests.kept import WorkSums, work_sums
 from htagraph.queries.rank_speed import ALL_NAMES, speed_of, work_of
 from htagraph.simulate import Job, SlowRank, simulate
 from tests.digests import digests_of, job_of
@@ -69,7 +69,7 @@ def test_the_speed_of_stages_is_that_of_single_activities(device: bool) -> None:
 def test_roles_are_those_of_the_whole_graph() -> None:
     for folder in DATASETS:
         graph, every = graph_of(folder), [each.sums for each in digests_of(folder)]
-        own = roles_among(graph, lambda place, every=every: every[place][:3])  # type: ignore[misc]
+        own = rank_roles(graph, lambda place, every=every: every[place][:3])  # type: ignore[misc]
         assert own[0].tolist() == rank_roles(graph)[0].tolist()
 
 
