@@ -62,11 +62,8 @@ def test_long_titles_are_wrapped_cut_and_given_room() -> None:
     assert pixels > heading("word", "small")[1]
 
 
-def test_a_title_is_no_markup() -> None:
+def test_a_title_is_no_markup_and_says_where_nothing_is_drawn() -> None:
     assert "<b>" not in drawn([], "<b>x</b>", "<i>y</i>").layout.title.text
-
-
-def test_nothing_to_draw_is_said() -> None:
     figure = nothing("No copies were recorded")
     assert figure.layout.title.text == "No copies were recorded"
     assert figure.layout.annotations[0].text == "Nothing to draw."
