@@ -87,7 +87,7 @@ def _counters(table: pd.DataFrame, keys: list[str], column: str, texts: tuple[st
     if "device" in keys and int(table.groupby("rank")["device"].nunique().max()) < 2:
         keys.remove("device")
     if (
-        table["rank"].nunique() > style.SIZES.bars
+        table["rank"].nunique() > style.Sizes.bars
     ):  # the same streams are one below the other, so that ranks can be compared
         keys = [*keys[1:], keys[0]]
     rows = {
@@ -110,7 +110,7 @@ def _counters(table: pd.DataFrame, keys: list[str], column: str, texts: tuple[st
 
 
 def _label(name: str, value: object) -> str:
-    return style.escaped(style.plain(str(value), style.SIZES.axis)) if name == "copy" else f"{name} {value}"
+    return style.escaped(style.plain(str(value), style.Sizes.axis)) if name == "copy" else f"{name} {value}"
 
 
 def _columns(table: pd.DataFrame, rows: int) -> TimeColumns:

@@ -138,7 +138,7 @@ def _treemap(table: pd.DataFrame, levels: Sequence[str], value: str, what: str, 
     number = {path: str(at) for at, path in enumerate(paths)}
     by_kind, whole = levels == _BY_KIND, float(sums.sum())
     colors = [_color(path[0] if by_kind else kinds[path[-1]] if len(path) == len(levels) else "") for path in paths]
-    first = [style.plain(short_name(str(name)), style.SIZES.name) or "(no name)" for name in sums.index[0]]
+    first = [style.plain(short_name(str(name)), style.Sizes.name) or "(no name)" for name in sums.index[0]]
     name = first[-1] if by_kind else " > ".join(first)
     finding = f"Most {what}: {name}, {100 * float(sums.iloc[0]) / total:.0f} % of {time_text(total)}"
     tiles = {

@@ -61,7 +61,7 @@ def timeline(graph: DependencyGraph) -> Figure:
     start = (graph.time[2 * rows] - graph.origin_ns) / 1000
     end = (graph.time[2 * rows + 1] - graph.origin_ns) / 1000
     ranks = len(np.unique(acts.rank[rows]))
-    order = sorted(range(len(lanes)), key=lambda at: _place(graph, int(lanes[at]), by_stream=ranks > style.SIZES.bars))
+    order = sorted(range(len(lanes)), key=lambda at: _place(graph, int(lanes[at]), by_stream=ranks > style.Sizes.bars))
     row = np.argsort(order)[row]
     time = columns_of(float(start.min()), float(end.max()), len(lanes))
     code = np.full(len(rows), -1)
@@ -123,7 +123,7 @@ def _with_names(graph: DependencyGraph, activity: Array, lines: list[list[str]])
     """Return what to show at each cell: its line and, where an activity runs (none is -1), its name below."""
     names = graph.activities.name
     texts = {
-        number: f"<br>{style.escaped(style.plain(short_name(graph.names[number]), style.SIZES.name))}"
+        number: f"<br>{style.escaped(style.plain(short_name(graph.names[number]), style.Sizes.name))}"
         for number in np.unique(names[activity[activity >= 0]]).tolist()
     }
     return [
