@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import IssueLog
 from htagraph.trace.columns import Trace
 from htagraph.trace.kineto.read import metadata
 from htagraph.trace.readers import read_trace

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import pandas as pd
+
+import htagraph as hg
 from htagraph import ActivityKind, DependencyGraph, EdgeKind
 from tests.strategies import KIND_OF
 
@@ -24,6 +27,13 @@ class Work:
     start: int
     end: int
     stream: int
+
+
+def table_of(result: Any) -> pd.DataFrame:
+    """Return an analysis' result as a table, of what-if that of nothing changed."""
+    if isinstance(result, hg.Scenario):
+        return result.run().step_times()
+    return result if isinstance(result, pd.DataFrame) else result.to_frame()
 
 
 def works(events: Iterable[Json]) -> list[Work]:

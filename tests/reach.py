@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
 import json
 import os
@@ -41,6 +42,12 @@ def label(path: Path) -> str:
 def graph_of(path: Path) -> DependencyGraph:
     """Return the graph of a folder, or of one file as rank 0; read once."""
     return hg.load(path if path.is_dir() else {0: path})
+
+
+def only_for_types(tree: ast.AST) -> set[int]:
+    """Return the ids of the nodes of a module that only type checkers see."""
+    blocks = (node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    return {id(node) for block in blocks for node in ast.walk(block)}
 
 
 def raw_events(path: Path) -> list[dict[str, Any]]:

@@ -280,6 +280,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_package_runs_where_nothing_but_the_temporary_folder_can_be_written",
         }
     ),
+    "tests/core/test_errors.py": frozenset(
+        {
+            "test_only_known_words_are_offered_and_a_known_word_is_offered_first",
+        }
+    ),
     "tests/core/test_statistics.py": frozenset(
         {
             "test_statistics_are_those_of_pandas",
@@ -294,11 +299,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_latest_moment_is_the_end_less_the_longest_path_to_it",
             "test_the_longest_path_is_the_longest_of_all_paths",
             "test_the_redundant_edges_are_those_that_networkx_leaves_out",
-        }
-    ),
-    "tests/core/test_words.py": frozenset(
-        {
-            "test_only_known_words_are_offered_and_a_known_word_is_offered_first",
         }
     ),
     "tests/findings/test_interrupted.py": frozenset(
@@ -725,7 +725,7 @@ SLOW: dict[str, frozenset[str]] = {
             "test_transfers_that_prevail_suggest_another_network",
         }
     ),
-    "tests/output/test_job_report.py": frozenset(
+    "tests/output/reports/test_workers.py": frozenset(
         {
             "test_its_figures_are_those_of_the_graph_and_nothing_is_missing",
             "test_stragglers_alone_are_those_of_the_summary",

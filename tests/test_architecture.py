@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.reach import REPOSITORY
+from tests.reach import REPOSITORY, only_for_types
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -40,24 +40,14 @@ def drawing(container: str) -> list[str]:
 
 def imports() -> set[tuple[str, str]]:
     """Return (module, imported module) of every import inside the package, those inside functions too."""
-    pairs = set()
+    pairs = set[tuple[str, str]]()
     for path in PACKAGE.rglob("*.py"):
         parts = path.relative_to(REPOSITORY).with_suffix("").parts
         module = ".".join(part for part in parts if part != "__init__")
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        typing = {
-            id(node)
-            for block in ast.walk(tree)
-            if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
-            for node in ast.walk(block)
-        }
-        for node in ast.walk(tree):
-            if (
-                isinstance(node, ast.ImportFrom)
-                and (node.module or "").startswith("htagraph.")
-                and id(node) not in typing
-            ):
-                pairs.add((module, str(node.module)))
+        typing = only_for_types(tree)
+        froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and id(node) not in typing]
+        pairs |= {(module, str(node.module)) for node in froms if (node.module or "").startswith("htagraph.")}
     return pairs
 
 

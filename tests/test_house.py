@@ -23,7 +23,8 @@ from htagraph import DependencyGraph, EdgeKind
 from htagraph.cli.verbs import MODULES as MODULES_OF_VERBS
 from htagraph.core.naming import activity_kind
 from htagraph.graph.rules import RULES
-from tests.reach import DATASETS, REPOSITORY, graph_of, label
+from tests.oracles import table_of
+from tests.reach import DATASETS, REPOSITORY, graph_of, label, only_for_types
 from tests.slow import SLOW
 from tests.strategies import COMPUTE, kernel, launch, load, op, step
 
@@ -162,13 +163,7 @@ def test_only_the_uppermost_layer_prints_draws_or_writes() -> None:
 
 def _outputs(path: Path) -> list[str]:
     """Return what a module draws, prints or writes with."""
-    found = []
-    typing = {
-        id(node)
-        for block in ast.walk(parsed(path))
-        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
-        for node in ast.walk(block)
-    }
+    found, typing = [], only_for_types(parsed(path))
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in typing:
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names]
@@ -369,7 +364,7 @@ def test_an_analysis_names_every_column_and_units(name: str) -> None:
     analysis = attrgetter(name)(hg)
     text = inspect.getdoc(analysis) or ""
     result = analysis(graph_of(DATASETS[0]))
-    table = _table(result)
+    table = table_of(result)
     shows = hg.Outcome.step_times if isinstance(result, hg.Scenario) else getattr(type(result), "to_frame", None)
     text += inspect.getdoc(shows) or ""
     absent = [column for column in table.columns if f"``{column}``" not in text]
@@ -418,21 +413,14 @@ def _usual_job() -> DependencyGraph:
 def _usual_types(name: str) -> dict[Any, Any]:
     """Return the types of an analysis' columns: as declared, else on a job that has some of everything."""
     declared = getattr(importlib.import_module(f"htagraph.analyses.{name}"), "TABLE", None)
-    frame = declared.frame() if declared else _table(attrgetter(name)(hg)(_usual_job()))
+    frame = declared.frame() if declared else table_of(attrgetter(name)(hg)(_usual_job()))
     return {column: kind for column, kind in frame.dtypes.items() if not declared or column not in declared.maybe}
-
-
-def _table(result: Any) -> pd.DataFrame:
-    """Return the table of an analysis: its result, or what the resulting object gives as a frame."""
-    if isinstance(result, hg.Scenario):
-        return result.run().step_times()
-    return result if isinstance(result, pd.DataFrame) else result.to_frame()
 
 
 @pytest.mark.parametrize("job", JOBS)
 @every_analysis
 def test_an_analysis_gives_its_columns_on_every_kind_of_job(name: str, job: str) -> None:
-    table = _table(attrgetter(name)(hg)(_job(job)))
+    table = table_of(attrgetter(name)(hg)(_job(job)))
     assert table.dtypes.to_dict() == _usual_types(name)
 
 

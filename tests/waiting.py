@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.activities import Edges
 from htagraph.graph.construction.activities import prepare

@@ -28,7 +28,7 @@ from benchmarks.conclusions_truth.straggler import (
     simulated_straggler,
     straggler_findings,
 )  # fmt: skip
-from htagraph.findings.claim import Claim
+from htagraph.findings.finding import Claim
 from htagraph.simulate import Job, simulate
 
 __all__ = ["Case", "changed_cases", "job_cases", "late_cases", "pair_cases", "pause_cases", "trace_cases"]

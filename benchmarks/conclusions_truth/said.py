@@ -8,7 +8,7 @@ from pathlib import Path
 import htagraph as hg
 from benchmarks.conclusions_truth.gains import Row
 from benchmarks.conclusions_truth.host_pauses import Pause
-from htagraph.findings.claim import Claim
+from htagraph.findings.finding import Claim
 
 __all__ = ["Said", "said_of"]
 

@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.errors import check_choice
 from htagraph.core.tables import Col, Table, described
-from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import columns_of
 from htagraph.queries.attribution import annotation_of, names_of
 from htagraph.queries.recorded_events import device_annotations, narrowest
 
@@ -63,18 +63,9 @@ def annotated_kernels(graph: DependencyGraph, *, by: Literal["kernel", "annotati
     acts = graph.activities
     rows = np.flatnonzero(acts.on_device)
     rows = rows[np.lexsort((acts.start[rows], acts.rank[rows]))]
-    lanes = [graph.lanes[lane] for lane in acts.lane[rows]]
-    labels = np.array([kind.label for kind in ActivityKind], object)
     table = TABLE.frame({
-        "rank": acts.rank[rows],
-        "device": [lane.device for lane in lanes],
-        "stream": [lane.stream for lane in lanes],
-        "step": acts.step[rows],
+        **columns_of(graph, rows, "rank", "device", "stream", "step", "kind", "name", "start_us", "duration_us"),
         "work": rows,
-        "kind": labels[acts.kind[rows]],
-        "name": names_of(graph, rows),
-        "start_us": (graph.time[2 * rows] - graph.origin_ns) / 1000,
-        "duration_us": acts.duration[rows] / 1000,
         "annotation": names_of(graph, annotation_of(graph, rows)),
         "device_annotation": _over(graph)[rows],
     })  # fmt: skip

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array, texts_of
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.core.parents import deepest_first
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import columns_of
 
 __all__ = ["call_tree"]
 
@@ -56,24 +57,17 @@ def call_tree(graph: DependencyGraph) -> pd.DataFrame:
     rows = np.flatnonzero(~of_kinds(acts.kind, ADDED))
     some = tree["kernels"][rows] > 0
     first, last = tree["first_kernel"][rows], tree["last_kernel"][rows]
-    lanes = [lane.label for lane in graph.lanes]
-    labels = [kind.label for kind in ActivityKind]
-    return pd.DataFrame(
+    table = TABLE.frame(
         {
-            "rank": acts.rank[rows].astype(np.int64),
-            "lane": texts_of(lanes, acts.lane[rows]),
-            "kind": texts_of(labels, acts.kind[rows]),
-            "name": texts_of(graph.names, acts.name[rows]),
-            **{column: tree[column][rows].astype(np.int64) for column in ("parent", "depth", "height", "kernels")},
+            **columns_of(graph, rows, "rank", "lane", "kind", "name", "start_us", "duration_us"),
+            **{column: tree[column][rows] for column in ("parent", "depth", "height", "kernels")},
             "kernel_us": tree["kernel_ns"][rows] / 1000,
             "kernel_span_us": np.where(some, last - first, np.nan) / 1000,
             "first_kernel_us": np.where(some, first - graph.origin_ns, np.nan) / 1000,
             "last_kernel_us": np.where(some, last - graph.origin_ns, np.nan) / 1000,
-            "start_us": (graph.time[2 * rows] - graph.origin_ns) / 1000,
-            "duration_us": acts.duration[rows] / 1000,
-        },
-        index=pd.Index(rows, name="activity", dtype="int64"),
+        }
     )
+    return table.set_axis(pd.Index(rows, name="activity", dtype="int64"))
 
 
 def _tree_columns(graph: DependencyGraph) -> dict[str, Array]:

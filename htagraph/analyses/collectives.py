@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import texts_of
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits, bus_factor
+from htagraph.graph.selection import columns_of
 
 __all__ = ["collectives"]
 
@@ -83,15 +83,14 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
     absent = _absent(graph, waits)
     whole = known & (absent == 0)  # all members are in the graph
     late = np.where(waits.late >= 0, acts.rank[np.maximum(waits.late, 0)], -1) if len(waits) else waits.late
-    return pd.DataFrame(
+    return TABLE.frame(
         {
             "collective": waits.collective,
             "op": pd.array(columns["op"], dtype="str"),
             "group": pd.array(columns["group"], dtype="str"),
             "rank": waits.rank,
             "activity": waits.activity,
-            "name": texts_of(graph.names, acts.name[waits.activity]),
-            "step": acts.step[waits.activity].astype(np.int64),
+            **columns_of(graph, waits.activity, "name", "step"),
             "size": waits.size,
             "absent": absent,
             "key": pd.array(columns["key"], dtype="str"),

@@ -10,6 +10,7 @@ from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import is_graph_launch, names_that
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import columns_of
 
 __all__ = ["graph_launches"]
 
@@ -69,9 +70,8 @@ def graph_launches(graph: DependencyGraph) -> pd.DataFrame:
     np.maximum.at(graph_id, group, acts.arg("graph_id")[work])
     talk = np.where(acts.kind[work] == ActivityKind.COMMUNICATION, acts.duration[work], 0)
     return TABLE.frame({
-        "rank": acts.rank[calls], "launch": calls, "name": [graph.names[name] for name in acts.name[calls].tolist()],
-        "step": acts.step[calls], "graph_id": graph_id,
-        "start_us": (graph.time[2 * calls] - graph.origin_ns) / 1000, "call_us": acts.duration[calls] / 1000,
+        **columns_of(graph, calls, "rank", "name", "step", "start_us"), "launch": calls, "graph_id": graph_id,
+        "call_us": acts.duration[calls] / 1000,
         "delay_us": np.where(some, np.maximum(0, low - acts.end[calls]) / 1000, np.nan), "kernels": works,
         "streams": np.bincount(np.unique(group * len(graph.lanes) + acts.lane[work]) // max(1, len(graph.lanes)),
                                minlength=count),

@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from htagraph.core.errors import check_choice
 from htagraph.core.statistics import summed
 from htagraph.core.tables import Col, Table, described
-from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.pauses import CAUSES, KERNEL_PAUSE_US
 from htagraph.queries.on_workers import rank_by_rank

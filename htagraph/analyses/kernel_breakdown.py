@@ -6,9 +6,9 @@ from typing import Literal
 
 import pandas as pd
 
+from htagraph.core.errors import check_choice
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.tables import Col, Table, described
-from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import timed_work
 from htagraph.queries.breakdowns import statistics

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import texts_of
+from htagraph.core.errors import check_choice
 from htagraph.core.kinds import DEVICE_WORK, ActivityKind, of_kinds
 from htagraph.core.tables import Col, Table, described
-from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import module_of, operator_of
 

@@ -5,23 +5,13 @@ from __future__ import annotations
 import pandas as pd
 
 from htagraph.core.naming import LINEAR
-from htagraph.core.tables import Col, Table, described
+from htagraph.core.tables import described
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.kernel_sequences import containing, sequences_below
+from htagraph.queries.kernel_sequences import PATTERNS, containing, sequences_below
 
 __all__ = ["kernel_patterns"]
 
-TABLE = Table(
-    "Kernel sequences, the most frequent first",
-    Col("rank", "int64"),
-    Col("operator", "str", "its whole name"),
-    Col("pattern", "str", "that name and those of the work, with ``|`` between"),
-    Col("kernels", "int64", "pieces of work in it"),
-    Col("count", "int64", "occurrences"),
-    Col("kernel_us", doc="durations of their work, summed"),
-    Col("operator_us", doc="durations of the occurrences, summed"),
-    Col("example", "int64", "the first occurrence, an activity number"),
-)
+TABLE = PATTERNS
 
 
 @described(TABLE)

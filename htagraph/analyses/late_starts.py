@@ -10,6 +10,7 @@ import pandas as pd
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import columns_of
 
 __all__ = ["late_starts"]
 
@@ -66,14 +67,11 @@ def late_starts(
     some = some[(acts.duration[some] >= least_share * mean_step) & (acts.duration[some] > 0)]
     some = some[np.argsort(time[2 * some], kind="stable")]
     kernels = pd.DataFrame({
-        "rank": acts.rank[some], "step": acts.step[some], "name": acts.name[some],
-        "stream": [graph.lanes[lane].stream for lane in acts.lane[some].tolist()],
-        "kernel": [graph.names[name] for name in acts.name[some].tolist()],
-        "start_us": (time[2 * some] - graph.origin_ns) / 1000, "duration_us": acts.duration[some] / 1000,
+        **columns_of(graph, some, "rank", "step", "stream", "name", "start_us", "duration_us"),
         "normalized_start": (time[2 * some] - first) / max(mean_step, 1),
     }).drop_duplicates(["rank", "stream", "step", "name"], keep="last")  # fmt: skip
     spread = kernels.groupby([*_PLACE, "step"])["duration_us"].std().groupby(_PLACE).mean().dropna()
     most = spread.reset_index().iloc[spread.argmax() : spread.argmax() + 1] if len(spread) else kernels.head(0)
     table = kernels.merge(most[_PLACE], on=_PLACE).sort_values(["rank", "step"])
     table["late_us"] = table["start_us"] - table.groupby("step")["start_us"].transform("min")
-    return TABLE.frame(table).reset_index(drop=True)
+    return TABLE.frame(table.rename(columns={"name": "kernel"})).reset_index(drop=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import texts_of
-from htagraph.core.kinds import LAUNCHES, ActivityKind, of_kinds
+from htagraph.core.kinds import LAUNCHES, of_kinds
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import columns_of
+from htagraph.queries.attribution import names_of
 
 __all__ = ["launch_stats"]
 
@@ -57,15 +58,11 @@ def launch_stats(
     delay_us = np.maximum(0, acts.start[work] - acts.end[call]) / 1000
     return TABLE.frame(
         {
-            "rank": acts.rank[work],
-            "correlation": acts.arg("correlation")[work],
+            **columns_of(graph, work, "rank", "correlation", "stream", "step"),
             "launch": call,
             "work": work,
-            "launch_name": texts_of(graph.names, acts.name[call]),
-            "work_name": texts_of(graph.names, acts.name[work]),
-            "work_kind": texts_of([kind.label for kind in ActivityKind], acts.kind[work]),
-            "stream": np.array([lane.stream for lane in graph.lanes], np.int64)[acts.lane[work]],
-            "step": acts.step[work],
+            "launch_name": names_of(graph, call),
+            **{f"work_{word}": column for word, column in columns_of(graph, work, "name", "kind").items()},
             "launch_us": launch_us,
             "work_us": work_us,
             "delay_us": delay_us,

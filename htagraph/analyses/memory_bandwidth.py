@@ -6,21 +6,14 @@ from typing import Literal
 
 import pandas as pd
 
+from htagraph.core.errors import check_choice
 from htagraph.core.tables import Col, Table, described
-from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.counter_series import bandwidth_changes, distribution, lasting_us
+from htagraph.queries.counter_series import BANDWIDTH, bandwidth_changes, distribution, lasting_us
 
 __all__ = ["memory_bandwidth"]
 
-TABLE = Table(
-    "Memory copy bandwidth over time",
-    Col("rank", "int64"),
-    Col("copy", "str", "``Memcpy HtoD``, ``Memcpy DtoH``, ``Memcpy DtoD``, …, ``Memset``, ``other``"),
-    Col("time_us", doc="on the common clock, since the job's first activity"),
-    Col("bandwidth_gb_s", doc="from this moment until the next row of the same kind"),
-    Col("activity", "int64", "the copy that began or ended"),
-)
+TABLE = BANDWIDTH
 COPIES = Table(
     "Memory copy bandwidth",
     Col("rank", "int64"),

@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from htagraph.core.errors import check_choice
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_module_frame, names_that
 from htagraph.core.tables import Col, Table, described
-from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import module_of, names_of
 from htagraph.queries.breakdowns import kind_words, time_by_owner

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from htagraph.core.errors import check_choice
 from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
 from htagraph.core.tables import Col, Table, described
-from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import arguments
 from htagraph.queries.attribution import names_of, operator_of

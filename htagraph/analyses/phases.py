@@ -94,13 +94,7 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
 
 
 def _grouped(table: pd.DataFrame, wall_us: Array, busy_us: Array) -> pd.DataFrame:
-    """Return a row for each phase of each rank.
-
-    Args:
-        table: the regions.
-        wall_us: of each phase, in the order in which they first occur.
-        busy_us: likewise.
-    """
+    """Return a row for each phase of each rank."""
     summed = ("host_us", "kernels", "launches")
     names = table["name"].to_numpy()
     table = table.assign(known_tokens=table["tokens"].clip(lower=0), unknown=table["tokens"] < 0).groupby(

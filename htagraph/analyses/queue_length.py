@@ -7,20 +7,15 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from htagraph.core.errors import check_choice
+from htagraph.core.kinds import FULL_QUEUE
 from htagraph.core.tables import Col, Table, described
-from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.counter_series import distribution, lasting_us, queue_changes
+from htagraph.queries.counter_series import QUEUE, distribution, lasting_us, queue_changes
 
 __all__ = ["queue_length"]
 
-TABLE = Table(
-    "Queue length over time (kernels and copies)",
-    Col("rank device stream", "int64"),
-    Col("time_us", doc="on the common clock, since the job's first activity"),
-    Col("queue_length", "int64", "from this moment until the stream's next row"),
-    Col("activity", "int64", "the launch that enqueued, or the kernel that started"),
-)
+TABLE = QUEUE
 STREAMS = Table(
     "Queue length of each stream (kernels and copies)",
     Col("rank device stream", "int64"),
@@ -32,14 +27,11 @@ STREAMS = Table(
 )
 
 _KEYS = ["rank", "device", "stream"]
-_FULL_LENGTH = 1024
-"""Kernels and copies that a CUDA stream's queue holds before a launch blocks: HTA's default, CUDA documents no number.
-Doubled, only a queue twice as long counts as full; no length changes."""
 
 
 @described(TABLE, STREAMS)
 def queue_length(
-    graph: DependencyGraph, *, by: Literal["time", "stream"] = "time", full: float = _FULL_LENGTH
+    graph: DependencyGraph, *, by: Literal["time", "stream"] = "time", full: float = FULL_QUEUE
 ) -> pd.DataFrame:
     """Return how many kernels and copies were enqueued on each stream but had not started.
 

@@ -63,8 +63,6 @@ TABLE = Table(
 
 _GROUP = ["rank", "operator", "shapes", "element_bytes", "tf32", "at_most", "source"]
 _SUMS = ["count", "flop", "bytes", "time_us"]
-_FLOAT32_BYTES = 4
-"""Bytes of a 32-bit float: only these can be multiplied as TF32."""
 _decoded = msgspec.json.Decoder().decode
 _DIMS, _OLD_DIMS, _TYPES, _VALUES = "Input Dims", "Input dims", "Input type", "Concrete Inputs"
 
@@ -124,7 +122,7 @@ def _table(graph: DependencyGraph, each: pd.DataFrame, peaks: tuple[float | None
     operators = each["activity"].to_numpy(np.int64)
     work, owner = work_below(graph, graph.tree.parent, operators)
     each["time_us"] = _time_us(graph, operators, work, owner)
-    each["tf32"] = (each["element_bytes"] == _FLOAT32_BYTES) & _with_tf32(graph, operators, work, owner)
+    each["tf32"] = (each["element_bytes"] == 4) & _with_tf32(graph, operators, work, owner)
     table = each.assign(count=1).groupby(_GROUP, as_index=False, sort=False)[_SUMS].sum(min_count=1)
     table = _rates(table, graph, *peaks)
     order = table.sort_values(["rank", "time_us"], ascending=[True, False], kind="stable", ignore_index=True)

@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array, distinct, texts_of
-from htagraph.core.kinds import ADDED, ActivityKind, EdgeKind, of_kinds
+from htagraph.core.arrays import Array, distinct
+from htagraph.core.kinds import ADDED, EdgeKind, of_kinds
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import columns_of
 from htagraph.queries.paths import path_to
 
 __all__ = ["slack"]
@@ -67,21 +68,18 @@ def slack(graph: DependencyGraph, *, epsilon_us: float = 0.0, exact: int = 200) 
     total = (job.late - graph.time)[end]
     drag, is_exact = _drags(job, owned, exact)
     begin = graph.time[2 * rows]
-    return pd.DataFrame(
+    table = TABLE.frame(
         {
-            "rank": acts.rank[rows].astype(np.int64),
-            "name": texts_of(graph.names, acts.name[rows]),
-            "kind": texts_of([kind.label for kind in ActivityKind], acts.kind[rows]),
-            "start_us": (begin - graph.origin_ns) / 1000,
+            **columns_of(graph, rows, "rank", "name", "kind", "start_us"),
             "duration_us": (graph.time[end] - begin) / 1000,
             "slack_us": total / 1000,
             "free_slack_us": _free(job)[end] / 1000,
             "critical": total <= epsilon_us * 1000,
             "drag_us": drag[rows] / 1000,
             "drag_exact": is_exact[rows],
-        },
-        index=pd.Index(rows, name="activity"),
+        }
     )
+    return table.set_axis(pd.Index(rows, name="activity"))
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.arrays import Array
-from htagraph.core.statistics import others_median
+from htagraph.core.errors import time_text
+from htagraph.core.statistics import MOST, STANDS_OUT, others_median
 from htagraph.core.tables import Col, Table, described
-from htagraph.core.words import time_text
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits
 from htagraph.queries.attribution import names_of
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
+from htagraph.queries.compare import ENOUGH_STEPS
 from htagraph.queries.rank_speed import SlowRanks, slow_ranks
 from htagraph.queries.straggler import (
     COMPARED,
@@ -36,7 +37,7 @@ from htagraph.queries.straggler import (
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["stragglers"]
+__all__ = ["ENOUGH_STEPS", "stragglers"]
 
 TABLE = Table(
     "Ranks that others wait for",
@@ -88,19 +89,6 @@ BY_STEP = Table(
     Col("excess_us", doc="by how much that exceeds its peers' median in that step; NaN where nothing compares"),
 )
 
-ENOUGH_STEPS = 5
-"""Steps; with fewer, only a large difference between ranks is more than chance. Source: measured, ranks that are 2 %
-slower are found in most jobs of 5 steps and in few of 3. Doubled, recordings of 5 to 9 steps are called too short."""
-_STANDS_OUT = 1.5
-"""Times the even share of waiting, from which a rank's share stands out. Chosen; only words depend on it. Doubled, a
-rank of four has to be charged 75 %."""
-_MOST_PERCENT = 50.0
-"""Percent of waiting that few ranks are charged together, to be called most of it. It cannot be doubled."""
-_IN_TIMES_FROM = 2.0
-"""Ratio from which the evidence says "2.0 times as long" instead of "100 % longer". Chosen; only words depend on it."""
-_HTML_ROWS = 8
-"""Ranks shown in a notebook, those that explain most waiting first. Chosen: a short table; `to_frame` has all."""
-
 
 def _no_steps() -> pd.DataFrame:
     return BY_STEP.frame()
@@ -139,9 +127,9 @@ class Stragglers:
     def mostly_charged(self) -> dict[int, float]:
         """Return the ranks that most waiting is charged to and their shares in percent; empty if it is many of them."""
         table = self.ranks.sort_values("share_percent", ascending=False, kind="stable")
-        few = table[table["share_percent"] > _STANDS_OUT * 100 / max(len(table), 1)]
+        few = table[table["share_percent"] > STANDS_OUT * 100 / max(len(table), 1)]
         shares = dict(zip(few["rank"].tolist(), few["share_percent"].tolist(), strict=True))
-        return shares if sum(shares.values()) > _MOST_PERCENT else {}
+        return shares if sum(shares.values()) > 100 * MOST else {}
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per rank; the columns are documented at `stragglers`."""
@@ -160,7 +148,7 @@ class Stragglers:
     def _repr_html_(self) -> str:
         """Return what a notebook shows: who the straggler is and why, and a short table of the ranks."""
         columns = ["rank", "blamed_us", "share_percent", "waits_us", "late_count", "cause", "cause_name"]
-        table = self.ranks.sort_values("blamed_us", ascending=False, kind="stable")[columns].head(_HTML_ROWS)
+        table = self.ranks.sort_values("blamed_us", ascending=False, kind="stable")[columns].head(8)
         waiting = f"{self.total_wait_us / 1000:,.3f} ms of waiting in collectives over {len(self.ranks):,} ranks"
         who, why = "No straggler", ""
         if self.straggler is not None:
@@ -312,14 +300,7 @@ def _most_of_others(table: pd.DataFrame) -> list[float]:
 
 
 def _evidence(row: dict[Any, Any], work: SlowWork, steps: int, most_us: float) -> str:
-    """Return how much longer the rank's steps take, in what, and how long others wait for it, as part of a sentence.
-
-    Args:
-        row: the rank's, of the table.
-        work: what it takes longer for.
-        steps: how many steps were compared.
-        most_us: by how much another rank's steps differ most from its peers', µs.
-    """
+    """Return how much longer the rank's steps take, in what, and how long others wait for it, as part of a sentence."""
     if not row["blamed_us"] and not row["slow"]:
         return "no rank waited for it"
     cost = f"the other ranks wait {time_text(row['blamed_us'])} for it in total"
@@ -373,7 +354,7 @@ def _times(ratio: float) -> str:
     percent = round(100 * (ratio - 1), 1 if abs(ratio - 1) < 0.1 else None)
     if percent == 0:
         return "as long as its peers'"
-    if ratio >= _IN_TIMES_FROM:
+    if ratio >= 2:
         return f"{ratio:.1f} times as long as its peers'"
     return f"{abs(percent):g} % {'longer' if percent > 0 else 'less'} than its peers'"
 

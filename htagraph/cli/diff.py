@@ -3,84 +3,34 @@
 from __future__ import annotations
 
 import re
-from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from htagraph.cli.options import Form, Ranks, Top, chosen, emit, read, show
-from htagraph.cli.writing import Comment, Drawn, Output
+from htagraph.cli.options import FAILED, chosen, read
+from htagraph.cli.writing import emit, show
+from htagraph.core.errors import nearest_words
 from htagraph.core.kinds import CATEGORIES
-from htagraph.core.words import nearest_words
 
 if TYPE_CHECKING:
+    from htagraph.cli.writing import Format
     from htagraph.output.reports.two_jobs import Limit
 
-__all__ = ["FAILED", "compare", "diff", "limit"]
+__all__ = ["compare", "diff", "limit"]
 
-FAILED = 3
-"""Exit code where a limit of ``--fail-on`` is exceeded."""
 _LIMIT = re.compile(r"(?P<what>\w+)\s*>\s*\+?(?P<number>\d+(\.\d+)?)\s*(?P<unit>%|us|µs|ms|s)")
 _US = {"us": 1.0, "µs": 1.0, "ms": 1_000.0, "s": 1_000_000.0}
 
-StepsBefore = Annotated[
-    str | None,
-    typer.Option(
-        "--steps-before", "--steps", metavar="STEPS",
-        help="Only from the first to the last of these steps; --steps is the same.",
-    ),
-]  # fmt: skip
-StepsAfter = Annotated[
-    str | None,
-    typer.Option("--steps-after", metavar="STEPS", help="The same for the job after; default: --steps-before."),
-]
-FailOn = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--fail-on", metavar="WHAT>+LIMIT", show_default=False,
-        help=f"Exit with code {FAILED} if this grew by more: step_time, or a category of the critical path "
-        f"({', '.join(CATEGORIES)}), such as 'step_time>+5%' or 'gap>+2ms'. May be repeated.",
-    ),
-]  # fmt: skip
-
-
-class By(str, Enum):
-    """What a row of a table of activities is."""
-
-    NAME = "name"
-    SHORT = "short"
-    PATH = "path"
-
-
-class Device(str, Enum):
-    """Where activities ran."""
-
-    ALL = "all"
-    HOST = "host"
-    DEVICE = "device"
-
-
-_BY: dict[By, Literal["name", "short_name", "path"]] = {By.NAME: "name", By.SHORT: "short_name", By.PATH: "path"}
+_BY: dict[str, Any] = {"name": "name", "short": "short_name", "path": "path"}
+"""What a row of a table of activities is: words of ``--by``, and those that `htagraph.compare` takes."""
 
 
 def diff(  # noqa: PLR0913 - one argument per option
-    before: Annotated[str, typer.Argument(help="The job before: a folder, a file or a glob.", show_default=False)],
-    after: Annotated[str, typer.Argument(help="The job after, likewise.", show_default=False)],
-    *,
-    steps_before: StepsBefore = None,
-    steps_after: StepsAfter = None,
-    ranks: Ranks = None,
-    by: Annotated[By, typer.Option("--by", help="What a row of the table of activities is.")] = By.SHORT,
-    fail_on: FailOn = None,
-    strict: Annotated[
-        bool,
-        typer.Option("--strict", help=f"Exit with code {FAILED} also if there are too few steps to tell from noise."),
-    ] = False,
-    comment: Comment = None,
-    top: Top = 10,
-    form: Form = None,
-    output: Drawn = None,
-) -> None:
+    before: str, after: str, *, steps_before: str | None = None, steps_after: str | None = None,
+    ranks: str | None = None, by: str = "short", fail_on: list[str] | None = None, strict: bool = False,
+    comment: Path | None = None, top: int = 10, form: Format | None = None, output: Path | None = None,
+) -> None:  # fmt: skip
     """Why do the steps of one job take longer than those of another?
 
     A folder of folders with traces is several runs of one job. A limit of step_time counts as exceeded only if the
@@ -100,11 +50,8 @@ def diff(  # noqa: PLR0913 - one argument per option
     from htagraph.output.reports.two_jobs import diff_report
 
     graphs = [typical(side) for side in runs]
-
-    result = difference_of(graphs[0], graphs[1], steps=numbers, steps_after=later, ranks=some)
-    names = compare(
-        graphs[0], graphs[1], by=_BY[by], steps=numbers, steps_after=later, ranks=some
-    )  # fmt: skip
+    result = difference_of(*graphs, steps=numbers, steps_after=later, ranks=some)
+    names = compare(*graphs, by=_BY[by], steps=numbers, steps_after=later, ranks=some)
     change = change_of_runs(result, *runs, ranks=some)
     shown = diff_report(result, names, (before, after), limits=limits, change=change, strict=strict, top=top)
     if comment is not None:
@@ -118,9 +65,6 @@ def diff(  # noqa: PLR0913 - one argument per option
 
 def limit(text: str) -> Limit:
     """Return the limit that a text such as ``step_time>+5%`` sets.
-
-    Raises:
-        typer.BadParameter: it is no limit, or of nothing that is known.
 
     Example:
         >>> limit("step_time>+5%").percent, limit("communication > 2ms").us
@@ -141,23 +85,10 @@ def limit(text: str) -> Limit:
 
 
 def compare(  # noqa: PLR0913 - one argument per option
-    before: Annotated[str, typer.Argument(help="The job before: a folder, a file or a glob.", show_default=False)],
-    after: Annotated[str, typer.Argument(help="The job after, likewise.", show_default=False)],
-    *,
-    by: Annotated[By, typer.Option("--by", help="Name, name without template arguments, or call path.")] = By.SHORT,
-    device: Annotated[Device, typer.Option("--device", help="Only what ran there.")] = Device.ALL,
-    steps: Annotated[
-        str | None,
-        typer.Option("--steps", metavar="STEPS", help="Only from the first to the last of these steps, of both."),
-    ] = None,
-    steps_after: Annotated[
-        str | None, typer.Option("--steps-after", metavar="STEPS", help="Those of the job after, if others.")
-    ] = None,
-    ranks: Ranks = None,
-    top: Top = 20,
-    form: Form = None,
-    output: Output = None,
-) -> None:
+    before: str, after: str, *, by: str = "short", device: Literal["all", "host", "device"] = "all",
+    steps: str | None = None, steps_after: str | None = None, ranks: str | None = None, top: int = 20,
+    form: Format | None = None, output: Path | None = None,
+) -> None:  # fmt: skip
     """How often and how long operators, kernels and annotations run in two jobs, by name; diff says why steps differ.
 
     Example: htagraph compare before/ after/ --device device
@@ -168,7 +99,5 @@ def compare(  # noqa: PLR0913 - one argument per option
     from htagraph.analyses.differences import compare as table_of
     from htagraph.output.reports.two_jobs import compare_report
 
-    table = table_of(
-        graphs[0], graphs[1], by=_BY[by], device=device.value, steps=numbers, steps_after=later, ranks=some
-    )
+    table = table_of(*graphs, by=_BY[by], device=device, steps=numbers, steps_after=later, ranks=some)
     show(compare_report(graphs, table, (before, after), top=top), form, output, [before, after])

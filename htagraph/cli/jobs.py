@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from htagraph.cli.options import Form, Paths, Ranks, Scheduler, Steps, Top, chosen, given, read, read_on
-from htagraph.cli.writing import Counters, Drawn, Output, Perfetto, Picture, need_perfetto, refuse_input, show, write
+from htagraph.cli.options import chosen, given, read, read_on
+from htagraph.cli.writing import need_perfetto, refuse_input, show, write
+from htagraph.core.kinds import FULL_QUEUE
 from htagraph.core.naming import LINEAR
 
 if TYPE_CHECKING:
@@ -18,24 +19,14 @@ if TYPE_CHECKING:
 
 __all__ = ["counters", "critical_path", "memory", "patterns", "summary"]
 
-_FULL = 1024
-"""Kernels and copies in a queue that counts as full, as `htagraph.output.reports.device_time.FULL_QUEUE`, which a
-command that shows its help need not import."""
-
 
 def summary(  # noqa: PLR0913, PLR0917 - one argument per option
-    paths: Paths,
-    ranks: Ranks = None,
-    steps: Steps = None,
-    top: Top = 5,
-    form: Form = None,
-    output: Drawn = None,
-    scheduler: Scheduler = None,
-    full: Annotated[bool, typer.Option("--full", help="Show all tables and the whole verdict.")] = False,  # noqa: FBT002 - typer
-) -> None:
+    paths: list[str], ranks: str | None = None, steps: str | None = None, top: int = 5, form: Format | None = None,
+    output: Path | None = None, scheduler: str | None = None, full: bool = False,  # noqa: FBT001, FBT002 - an option
+) -> None:  # fmt: skip
     """Where did the time go, what bounds this job, and what to try first?"""
     if scheduler is not None:
-        from htagraph.output.job_report import job_report
+        from htagraph.output.reports.workers import job_report
 
         show(job_report(read_on(scheduler, paths, ranks, steps), top=top), form, output, paths)
         return
@@ -49,26 +40,10 @@ def summary(  # noqa: PLR0913, PLR0917 - one argument per option
 
 
 def critical_path(  # noqa: PLR0913 - one argument per option
-    paths: Paths,
-    *,
-    ranks: Ranks = None,
-    steps: Annotated[
-        str | None,
-        typer.Option(
-            "--steps",
-            "--step",
-            metavar="STEPS",
-            help="From the start to the end of these ProfilerSteps, such as 4 or 4-6.",
-        ),
-    ] = None,
-    top: Top = 10,
-    segments: Annotated[bool, typer.Option("--segments", help="Print every segment of the path.")] = False,
-    perfetto: Perfetto = None,
-    counters: Counters = False,
-    graphviz: Picture = None,
-    form: Form = None,
-    output: Drawn = None,
-) -> None:
+    paths: list[str], *, ranks: str | None = None, steps: str | None = None, top: int = 10, segments: bool = False,
+    perfetto: Path | None = None, counters: bool = False, graphviz: Path | None = None, form: Format | None = None,
+    output: Path | None = None,
+) -> None:  # fmt: skip
     """What decided when the job, or a step, ended: the chain of work and waits across ranks."""
     numbers = chosen(steps, "--steps")
     need_perfetto(perfetto, counters=counters)
@@ -108,16 +83,9 @@ def _drawn(asked: Path, drawn: Path) -> str:
 
 
 def counters(  # noqa: PLR0913 - one argument per option
-    paths: Paths,
-    *,
-    ranks: Ranks = None,
-    steps: Steps = None,
-    full: Annotated[int, typer.Option("--full", min=1, help="Kernels and copies in a queue that is full.")] = _FULL,
-    series: Annotated[bool, typer.Option("--series", help="Also print every change over time.")] = False,
-    perfetto: Perfetto = None,
-    form: Form = None,
-    output: Drawn = None,
-) -> None:
+    paths: list[str], *, ranks: str | None = None, steps: str | None = None, full: int = FULL_QUEUE,
+    series: bool = False, perfetto: Path | None = None, form: Format | None = None, output: Path | None = None,
+) -> None:  # fmt: skip
     """How many kernels and copies each stream has queued, how long a queue is full, and how fast memory is copied."""
     refuse_input(perfetto, paths, "--perfetto")
     graph = read(paths, ranks, steps)
@@ -132,27 +100,10 @@ def counters(  # noqa: PLR0913 - one argument per option
 
 
 def patterns(  # noqa: PLR0913 - one argument per option
-    paths: Paths,
-    *,
-    operator: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Part of the name of operators, annotations or Python frames, or a glob of it."
-        ),
-    ] = LINEAR,
-    min_length: Annotated[int, typer.Option(min=1, help="Leave out occurrences with fewer kernels.")] = 3,
-    overlay: Annotated[
-        Path | None, typer.Option(help="Write each rank's trace to this folder, with its frequent patterns marked.")
-    ] = None,
-    compress: Annotated[
-        bool, typer.Option(help="Leave out names and arguments of the other events in these files.")
-    ] = True,
-    ranks: Ranks = None,
-    steps: Steps = None,
-    top: Top = 5,
-    form: Form = None,
-    output: Output = None,
-) -> None:
+    paths: list[str], *, operator: str = LINEAR, min_length: int = 3, overlay: Path | None = None,
+    compress: bool = True, ranks: str | None = None, steps: str | None = None, top: int = 5,
+    form: Format | None = None, output: Path | None = None,
+) -> None:  # fmt: skip
     """Which sequences of kernels an operator launches, how often, and how long they take."""
     graph = read(paths, ranks, steps)
     from htagraph.output.reports.device_time import patterns_report
@@ -161,21 +112,15 @@ def patterns(  # noqa: PLR0913 - one argument per option
     if overlay is not None:
         from htagraph.output.export.patterns import export_patterns
 
-        files = export_patterns(graph, overlay, operator, min_length=min_length, top=top, compress=compress)
-        for file in files:
+        for file in export_patterns(graph, overlay, operator, min_length=min_length, top=top, compress=compress):
             typer.echo(f"htagraph: wrote {file}; search it for Patterns", err=True)
     show(report, form, output, paths)
 
 
 def memory(
-    paths: Paths,
-    *,
-    ranks: Ranks = None,
-    steps: Steps = None,
-    top: Top = 15,
-    form: Form = None,
-    output: Drawn = None,
-) -> None:
+    paths: list[str], *, ranks: str | None = None, steps: str | None = None, top: int = 15,
+    form: Format | None = None, output: Path | None = None,
+) -> None:  # fmt: skip
     """How much memory was in use at the peak, and what held it.
 
     PATHS are traces (recorded with profile_memory=True), or one memory timeline (export_memory_timeline) or memory
@@ -211,12 +156,13 @@ def _refuse_snapshots_in(folder: Path) -> None:
 def _show_file(path: Path, what: str, top: int, form: Format | None, output: Path | None) -> None:
     """Show what a memory timeline or snapshot holds."""
     from htagraph.output.reports.files import snapshot_report, timeline_report
-
-    if what == "timeline":
-        from htagraph.trace.profiler_files.memory_timeline import read_memory_timeline
-
-        show(timeline_report(read_memory_timeline(path), path), form, output, [str(path)])
-        return
     from htagraph.trace.profiler_files.memory_snapshot import read_memory_snapshot
+    from htagraph.trace.profiler_files.memory_timeline import read_memory_timeline
 
-    show(snapshot_report(read_memory_snapshot(path), top=top), form, output, [str(path)])
+    is_timeline = what == "timeline"
+    report = (
+        timeline_report(read_memory_timeline(path), path)
+        if is_timeline
+        else snapshot_report(read_memory_snapshot(path), top=top)
+    )
+    show(report, form, output, [str(path)])

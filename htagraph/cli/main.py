@@ -22,15 +22,13 @@ import typer
 
 from htagraph.cli.verbs import Verbs
 from htagraph.core.errors import HtagraphError, printable
+from htagraph.core.tables import SCHEMA_VERSION
 
 __all__ = ["app", "error_envelope", "main", "wants_json"]
 
 _COLLECT_AFTER = 50_000
 """Objects made, less those freed, before Python looks for cycles among them. Measured: at its own 700, that takes 7 %
 of `summary data/demo`, most of it while modules are imported. Doubled, little is won."""
-
-_USAGE = 2
-"""Exit code of click for wrong words."""
 
 app = typer.Typer(
     name="htagraph",
@@ -43,8 +41,6 @@ app = typer.Typer(
 
 _OPTIONS = ("--format", "-f")
 _JSON = ("--format=json", "-fjson")
-_SCHEMA_VERSION = 1
-"""That of `htagraph.output.report`, which a command that fails need not import."""
 
 
 @app.callback(invoke_without_command=True)
@@ -80,8 +76,8 @@ def _run() -> None:
     try:
         app()
     except SystemExit as left:
-        if left.code == _USAGE and left.__context__ is not None:  # what click said of the words of the command line
-            _explain(getattr(left.__context__, "message", "") or str(left.__context__), _USAGE)
+        if left.code == typer.BadParameter.exit_code and left.__context__ is not None:  # what click said of the words
+            _explain(getattr(left.__context__, "message", "") or str(left.__context__), typer.BadParameter.exit_code)
         raise
     except HtagraphError as error:
         _complain(str(error))
@@ -128,11 +124,6 @@ def wants_json(words: Sequence[str]) -> bool:
 def error_envelope(message: str, words: Sequence[str], code: int) -> dict[str, Any]:
     """Return the envelope of a command that failed.
 
-    Args:
-        message: one line, such as ``x.json: is damaged; record it again``.
-        words: of the command line.
-        code: exit code.
-
     Returns:
         ``schema_version``, ``tool``, ``tool_version``, ``command`` (its word, null if there is none) and ``error``:
         ``message``, ``file`` (that it is about, or null), ``hint`` (what to do, or null) and ``exit_code``.
@@ -147,7 +138,7 @@ def error_envelope(message: str, words: Sequence[str], code: int) -> dict[str, A
     error = {"message": message, "file": _file_of(message, words), "hint": hint, "exit_code": code}
     command = next((word for word in words if not word.startswith("-")), None)
     return {
-        "schema_version": _SCHEMA_VERSION, "tool": "htagraph", "tool_version": version("htagraph"), "command": command,
+        "schema_version": SCHEMA_VERSION, "tool": "htagraph", "tool_version": version("htagraph"), "command": command,
         "error": error,
     }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What the commands share: options, and reading what they chose."""
+"""The options of all verbs, each declared once, and reading what they chose."""
 
 from __future__ import annotations
 
@@ -9,43 +9,32 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from enum import Enum
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from htagraph.cli.waiting import analysing, ended, progress
-from htagraph.cli.writing import (
-    Format,
-    emit,
-    form_of,
-    refuse_input,
-    show,
-    wants_color,
-    width_of,
-    write,
-)  # fmt: skip
+from htagraph.cli.writing import Format, ending, in_folder, of_known_form, of_known_form_or_figure, target
 from htagraph.core.errors import printable
+from htagraph.core.kinds import CATEGORIES
 from htagraph.whatif.options import duration_ns, numbers
 
 if TYPE_CHECKING:
     from htagraph.cluster.job import DistributedJob
-    from htagraph.core.issues import Issue
+    from htagraph.core.errors import Issue
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = [
-    "Form", "Format", "Paths", "Ranks", "Scheduler", "Steps", "Top", "chosen", "emit", "form_of", "given", "progress",
-    "read", "read_on", "refuse_input", "show", "wants_color", "width_of", "window", "with_reading", "write",
-]  # fmt: skip
+__all__ = ["FAILED", "OPTIONS", "as_command", "chosen", "given", "read", "read_on", "window"]
 
+FAILED = 3
+"""Exit code where a limit of ``--fail-on`` is exceeded."""
 _HARMLESS = (
-    "launch_missing",
-    "negative_launch_latency",
-    "no_window_end",
-    "no_base_time",
-    "python_not_read",
-    "window_cuts",
-)  # true of most healthy traces, or asked for
+    "launch_missing", "negative_launch_latency", "no_window_end", "no_base_time", "python_not_read", "window_cuts",
+)  # fmt: skip
+"""Issues that most healthy traces have, or that were asked for."""
 _MAX_REPEATED_PATHS = 4
 """Paths that a suggested command repeats; chosen: more make it unreadable. Doubled, it may fill several lines."""
 _PLAIN = re.compile(r"\d+(\.\d*)?")
@@ -54,59 +43,189 @@ _MAX_ALIKE = 8
 of many ranks fill a screen with them."""
 
 
-Paths = Annotated[list[str], typer.Argument(help="A folder, a file, a glob, or several of these.", show_default=False)]
-Form = Annotated[
-    Format | None,
-    typer.Option(
-        "--format",
-        "-f",
-        metavar="FORMAT",
-        show_default=False,
+def _option(kind: Any, *names: str, **settings: Any) -> Any:  # noqa: ANN401 - a type, and what typer takes
+    """Return an option of a type as typer reads it; without names, its name is that of the parameter."""
+    return Annotated[kind, typer.Option(*names, **settings)]
+
+
+def _argument(kind: Any, help_text: str, **settings: Any) -> Any:  # noqa: ANN401 - as above
+    return Annotated[kind, typer.Argument(help=help_text, **settings)]
+
+
+def _one_of(*words: str) -> Any:  # noqa: ANN401 - an enumeration, which typer takes for words to choose from
+    return Enum("Word", [(word, word) for word in words], type=str)
+
+
+def _peak(context: typer.Context, option: typer.CallbackParam, peak: float | None) -> float | None:
+    """Return a peak of the device."""
+    del context
+    if peak is not None and not 0 < peak < float("inf"):
+        msg = f"{peak:g} is not a peak of a device: give a number above 0"
+        raise typer.BadParameter(msg, param_hint=option.opts[0])
+    return peak
+
+
+_NUMBERS = "such as 4 or 4-6."
+_BY = _one_of("name", "short", "path")
+_TO_FILE = "Write to this file (.json, .csv, .md, .txt, .parquet) instead of stdout; to DIR/, a file per table."
+_RESULT = _option(
+    Path | None, "--output", "-o", callback=of_known_form, parser=target, metavar="FILE|DIR/", help=_TO_FILE
+)
+_RESULT_OR_FIGURE = _option(
+    Path | None, "--output", "-o", callback=of_known_form_or_figure, parser=target, metavar="FILE|DIR/",
+    help=f"{_TO_FILE} Ending in .html, .svg or .png: the figure.",
+)  # fmt: skip
+
+OPTIONS: Mapping[str, Any] = {
+    # of most verbs
+    "ctx": typer.Context,
+    "paths": _argument(list[str], "A folder, a file, a glob, or several of these.", show_default=False),
+    "ranks": _option(str | None, "--ranks", metavar="RANKS", help="Only these ranks, such as 0,3-7."),
+    "steps": _option(str | None, "--steps", metavar="STEPS", help=f"Only these ProfilerStep numbers, {_NUMBERS}"),
+    "top": _option(int, "--top", metavar="ROWS", min=1, help="Rows shown of each ranked table."),
+    "form": _option(
+        Format | None, "--format", "-f", metavar="FORMAT", show_default=False, is_eager=True,  # -o needs it
         help="table, json, csv, md or parquet; by default as -o ends, or tables to read.",
-        is_eager=True,  # before -o, whose names it explains
     ),
-]
-Ranks = Annotated[str | None, typer.Option("--ranks", metavar="RANKS", help="Only these ranks, such as 0,3-7.")]
-Steps = Annotated[
-    str | None, typer.Option("--steps", metavar="STEPS", help="Only these ProfilerStep numbers, such as 4 or 4-6.")
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        "--scheduler",
-        metavar="WORKERS",
+    "output": _RESULT_OR_FIGURE,
+    **dict.fromkeys((f"{verb}.output" for verb in ("phases", "patterns", "compare", "validate", "execution_trace",
+                                                   "info", "clear")), _RESULT),
+    "scheduler": _option(
+        str | None, "--scheduler", metavar="WORKERS",
         help="Let workers read the ranks: tcp://… of a Dask scheduler, processes, or ray.",
     ),
-]
-Top = Annotated[int, typer.Option("--top", metavar="ROWS", min=1, help="Rows shown of each ranked table.")]
-
-
-Time = Annotated[
-    str | None,
-    typer.Option(
-        "--time",
-        metavar="FROM..TO",
+    "perfetto": _option(
+        Path | None, "--perfetto", callback=ending("PERFETTO", "traces for Perfetto"),
+        help="Write the traces with this on top to a file for ui.perfetto.dev: .pftrace keeps ranks in order, .json is "
+        "text; .gz behind either compresses it.",
+    ),
+    "counters": _option(
+        bool, "--counters", help="With --perfetto: queue lengths, copy bandwidths and memory, too."
+    ),
+    # how traces are read
+    "time": _option(
+        str | None, "--time", metavar="FROM..TO",
         help="Only what begins in this window since the job's first activity, such as 1.5s..2s or 800ms.. (else µs).",
     ),
-]
-Python = Annotated[
-    bool | None,
-    typer.Option(
-        "--python/--no-python",
+    "python": _option(
+        bool | None, "--python/--no-python", show_default=False,
         help="Keep or leave out calls of Python functions. By default they are kept, up to 4 million of a rank.",
-        show_default=False,
     ),
-]
-NoCache = Annotated[
-    bool, typer.Option("--no-cache", help="Read the files even if an earlier command did, and keep nothing.")
-]
-
-_SHARED: Mapping[str, Any] = {"time": Time, "python": Python, "no_cache": NoCache}
+    "no_cache": _option(
+        bool, "--no-cache", help="Read the files even if an earlier command did, and keep nothing."
+    ),
+    # of one verb on one job
+    "summary.full": _option(bool, "--full", help="Show all tables and the whole verdict."),
+    "critical_path.steps": _option(
+        str | None, "--steps", "--step", metavar="STEPS",
+        help=f"From the start to the end of these ProfilerSteps, {_NUMBERS}",
+    ),
+    "segments": _option(bool, "--segments", help="Print every segment of the path."),
+    "graphviz": _option(
+        Path | None, "--graphviz", callback=ending("PICTURES", "pictures"),
+        help="Draw the path on a time axis as .svg, .pdf or .png, or write its source as .dot.",
+    ),
+    "each": _option(bool, "--each", help="Print every rank's part in every collective."),
+    "kernels.by": _option(
+        _one_of("name", "rank", "operator", "shape", "module", "annotation"), "--by", metavar="BY",
+        help="Sum up by name, rank, operator, shape, module or annotation that launched it.",
+    ),
+    "peak_tflops": _option(float | None, help="Peak compute of the device, TFLOP/s.", callback=_peak),
+    "peak_gbs": _option(float | None, help="Peak bandwidth of its memory, GB/s.", callback=_peak),
+    "annotation": _option(
+        str | None, "--annotation", show_default=False,
+        help="Glob of annotations, operators, Python frames or phases, such as decode.",
+    ),
+    "counters.full": _option(int, "--full", min=1, help="Kernels and copies in a queue that is full."),
+    "series": _option(bool, "--series", help="Also print every change over time."),
+    "operator": _option(
+        str, metavar="NAME", help="Part of the name of operators, annotations or Python frames, or a glob of it."
+    ),
+    "min_length": _option(int, min=1, help="Leave out occurrences with fewer kernels."),
+    "overlay": _option(
+        Path | None, help="Write each rank's trace to this folder, with its frequent patterns marked."
+    ),
+    "compress": _option(bool, help="Leave out names and arguments of the other events in these files."),
+    "arguments": _option(bool, "--arguments", help="Also check every argument of every event."),
+    "sweep": _option(
+        str | None, "--sweep", metavar="WHAT=FACTORS", show_default=False,
+        help="Predict for many factors, after the changes: WHAT is network or CRITERIA, FACTORS are FROM..TO, "
+        "FROM..TO:POINTS or a list, such as network=0.25..2, name=*gemm*=0.5..1:6 or rank=0=0.5,1,2.",
+    ),
+    # of two jobs
+    "before": _argument(str, "The job before: a folder, a file or a glob.", show_default=False),
+    "after": _argument(str, "The job after, likewise.", show_default=False),
+    "steps_before": _option(
+        str | None, "--steps-before", "--steps", metavar="STEPS",
+        help="Only from the first to the last of these steps; --steps is the same.",
+    ),
+    "diff.steps_after": _option(
+        str | None, "--steps-after", metavar="STEPS", help="The same for the job after; default: --steps-before."
+    ),
+    "diff.by": _option(_BY, "--by", help="What a row of the table of activities is."),
+    "fail_on": _option(
+        list[str] | None, "--fail-on", metavar="WHAT>+LIMIT", show_default=False,
+        help=f"Exit with code {FAILED} if this grew by more: step_time, or a category of the critical path "
+        f"({', '.join(CATEGORIES)}), such as 'step_time>+5%' or 'gap>+2ms'. May be repeated.",
+    ),
+    "strict": _option(
+        bool, "--strict", help=f"Exit with code {FAILED} also if there are too few steps to tell from noise."
+    ),
+    "comment": _option(
+        Path | None, "--comment", callback=in_folder, metavar="FILE.md", help="Write a comment for a pull request."
+    ),
+    "compare.by": _option(_BY, "--by", help="Name, name without template arguments, or call path."),
+    "device": _option(_one_of("all", "host", "device"), "--device", help="Only what ran there."),
+    "compare.steps": _option(
+        str | None, "--steps", metavar="STEPS", help="Only from the first to the last of these steps, of both."
+    ),
+    "compare.steps_after": _option(
+        str | None, "--steps-after", metavar="STEPS", help="Those of the job after, if others."
+    ),
+    # pages and servers
+    "name": _argument(str, "Which figure, such as temporal_breakdown or critical-path."),
+    "plot.output": _option(
+        Path, "--output", "-o", callback=ending("FIGURES", "figures"), metavar="FILE",
+        help="The file: .html, or .png or .svg, which need htagraph\\[image] and Chrome.",
+    ),
+    "report.output": _option(
+        Path, "--output", "-o", callback=ending("PAGES", "reports"), metavar="FILE", help="The file to write: .html."
+    ),
+    "compare": _option(bool, "--compare", help="Two jobs, before and after: what changed, and why."),
+    "port": _option(int, "--port", min=0, max=65535, help="Of this machine; 0 for any that is free."),
+    "perfetto_ui": _option(
+        Path | None, "--perfetto-ui", exists=True, file_okay=False,
+        help="A folder with a copy of Perfetto's UI, to be opened on these traces.",
+    ),
+    "mcp.paths": _argument(
+        list[str] | None, "Folders and files that may be read, and all in them; default: here.", show_default=False
+    ),
+    # of verbs that read no graph
+    "file": _argument(Path, "What ExecutionTraceObserver wrote: JSON.", show_default=False),
+    "execution_trace.paths": _argument(
+        list[str] | None, "The trace of the same run, whose operators are linked to the nodes."
+    ),
+    "rank": _option(int | None, "--rank", help="The rank of the execution trace, of several."),
+    "command": _argument(str | None, "A command, such as summary; default: all.", metavar="COMMAND"),
+    "schema.output": _option(
+        str | None, "--output", "-o", metavar="FILE", help="Write to this file instead of stdout."
+    ),
+    "demo.output": _option(
+        Path | None, "--output", "-o", help="Folder for the traces: a new or empty one. Else a temporary folder."
+    ),
+    "simulate.output": _option(Path, "--output", "-o", help="Folder to write to; created if it does not exist."),
+    "simulate.ranks": _option(int | None, min=1, help="Processes, one GPU each."),
+    "simulate.steps": _option(int | None, min=1, help="Training steps."),
+    "regime": _option(str, help="What bounds the job: gpu_bound, host_bound, communication_bound, straggler, …"),
+    "events": _option(int | None, min=1000, help="Write about this many events instead."),
+    "settings": _option(list[str] | None, "--set", help="A Job field, such as kernel_us=300."),
+}  # fmt: skip
+"""Options and arguments of verbs by the name of the parameter, or by verb and parameter where verbs differ."""
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """How this command reads traces, besides which ranks and steps."""
+    """How this command reads traces, besides which ranks and steps: options of every verb that reads a job."""
 
     time: str | None = None
     python: bool | None = None
@@ -116,28 +235,41 @@ class _Reading:
 _reading: ContextVar[_Reading] = ContextVar("reading", default=_Reading())  # noqa: B039 - it is frozen
 
 
-def with_reading(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes ``--time``, ``--python`` and ``--no-cache`` besides its own options."""
-    own = list(inspect.signature(command, eval_str=True).parameters.values())
+def as_command(
+    function: Callable[..., None],
+    verb: str = "",
+    defaults: Mapping[str, Any] | None = None,
+    more: Mapping[str, tuple[Any, Any]] | None = None,
+    *,
+    reads: bool = False,
+) -> Callable[..., None]:
+    """Return a verb as typer reads it: the name of each parameter says which of `OPTIONS` it is."""
+    own = defaults or {each.name: each.default for each in inspect.signature(function).parameters.values()}
+    verb = verb or function.__name__
+    options = {name: (OPTIONS.get(f"{verb}.{name}", OPTIONS.get(name)), default) for name, default in own.items()}
+    shared = {name: (OPTIONS[name], default) for name, default in vars(_Reading()).items() if reads}
 
-    @wraps(command)
-    def extended(**given: Any) -> None:  # noqa: ANN401 - the options' values
-        before = _reading.set(_Reading(**{name: given.pop(name) for name in _SHARED}))
+    @wraps(function)
+    def command(**asked: Any) -> None:  # noqa: ANN401 - the options' values
+        before = _reading.set(_Reading(**{name: asked[name] for name in shared}))
         try:
-            command(**given)
+            function(**{name: _word(asked[name]) for name in own})
         finally:
             ended()
             _reading.reset(before)
 
-    shared = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=getattr(_Reading(), name), annotation=annotation
-        )
-        for name, annotation in _SHARED.items()
-    ]
-    extended.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined] # what typer reads
-    extended.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *shared)}
-    return extended
+    parameters = {**options, **(more or {}), **shared}
+    command.__annotations__ = {name: annotation for name, (annotation, _) in parameters.items()}
+    command.__signature__ = inspect.Signature([  # type: ignore[attr-defined] # what typer reads
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (annotation, default) in parameters.items()
+    ])  # fmt: skip
+    return command
+
+
+def _word(value: Any) -> Any:  # noqa: ANN401 - of any option
+    """Return a word that was chosen from several as a plain text."""
+    return value.value if isinstance(value, Enum) and not isinstance(value, Format) else value
 
 
 def chosen(text: str | None, option: str) -> list[int] | None:

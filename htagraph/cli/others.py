@@ -6,15 +6,18 @@ import json
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from htagraph.cli.options import Form, Paths, Top, read
+from htagraph.cli.options import as_command, read
 from htagraph.cli.verbs import Verb
 from htagraph.cli.waiting import progress
-from htagraph.cli.writing import Output, emit, show, target, write
+from htagraph.cli.writing import emit, show, target, write
 from htagraph.core.errors import HtagraphError
+
+if TYPE_CHECKING:
+    from htagraph.cli.writing import Format
 
 __all__ = ["cache", "demo", "execution_trace", "mcp", "schema", "simulate", "validate"]
 
@@ -24,11 +27,7 @@ cache = typer.Typer(
 
 
 def validate(
-    paths: Paths,
-    *,
-    arguments: Annotated[bool, typer.Option("--arguments", help="Also check every argument of every event.")] = False,
-    form: Form = None,
-    output: Output = None,
+    paths: list[str], *, arguments: bool = False, form: Format | None = None, output: Path | None = None
 ) -> None:
     """What is wrong with these traces, and what can they answer? Exit code 1 if a file is unusable.
 
@@ -46,16 +45,9 @@ def validate(
 
 
 def execution_trace(
-    file: Annotated[Path, typer.Argument(help="What ExecutionTraceObserver wrote: JSON.", show_default=False)],
-    paths: Annotated[
-        list[str] | None, typer.Argument(help="The trace of the same run, whose operators are linked to the nodes.")
-    ] = None,
-    *,
-    rank: Annotated[int | None, typer.Option("--rank", help="The rank of the execution trace, of several.")] = None,
-    top: Top = 15,
-    form: Form = None,
-    output: Output = None,
-) -> None:
+    file: Path, paths: list[str] | None = None, *, rank: int | None = None, top: int = 15, form: Format | None = None,
+    output: Path | None = None,
+) -> None:  # fmt: skip
     """What an execution trace (Chakra) holds: operators by name with schemas, and which activities are its nodes."""
     from htagraph.output.reports.files import execution_trace_report
     from htagraph.trace.profiler_files.execution_trace import read_execution_trace
@@ -66,16 +58,7 @@ def execution_trace(
     show(shown, form, output, [str(file), *(paths or [])])
 
 
-def mcp(
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(help="Folders and files that may be read, and all in them; default: here.", show_default=False),
-    ] = None,
-    *,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Read the files even if an earlier command did, and keep nothing.")
-    ] = False,
-) -> None:
+def mcp(paths: list[str] | None = None, *, no_cache: bool = False) -> None:
     """Serve these folders to an agent over standard input and output (Model Context Protocol), read-only.
 
     Example of a client's settings: {"mcpServers": {"htagraph": {"command": "htagraph", "args": ["mcp", "/data/runs"]}}}
@@ -91,19 +74,12 @@ def mcp(
     mcp_server(Folders.of(paths or ["."]), cache=not no_cache).run("stdio")
 
 
-def schema(
-    command: Annotated[
-        str | None, typer.Argument(metavar="COMMAND", help="A command, such as summary; default: all.")
-    ] = None,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of stdout.")
-    ] = None,
-) -> None:
+def schema(command: str | None = None, output: str | None = None) -> None:
     """Print the JSON Schema (2020-12) of what a command prints with --format json; without a command, of all.
 
     Also of `event`, `select` and `jobs`, which serve and mcp answer.
     """
-    from htagraph.core.words import nearest_words
+    from htagraph.core.errors import nearest_words
     from htagraph.output.schema import COMMANDS, json_schema
 
     if command is not None and command not in COMMANDS:
@@ -112,12 +88,7 @@ def schema(
     emit(json.dumps(json_schema(command), indent=2) + "\n", None if output is None else target(output), [])
 
 
-def demo(
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Folder for the traces: a new or empty one. Else a temporary folder."),
-    ] = None,
-) -> None:
+def demo(output: Path | None = None) -> None:
     """Write the traces of a small simulated job, one slow rank of four, and show its summary.
 
     Example: htagraph demo -o demo
@@ -135,19 +106,13 @@ def demo(
 
 
 def simulate(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to; created if it does not exist.")],
-    ranks: Annotated[int | None, typer.Option(min=1, help="Processes, one GPU each.")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Training steps.")] = None,
-    regime: Annotated[
-        str, typer.Option(help="What bounds the job: gpu_bound, host_bound, communication_bound, straggler, …")
-    ] = "balanced",
-    events: Annotated[int | None, typer.Option(min=1000, help="Write about this many events instead.")] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", help="A Job field, such as kernel_us=300.")] = None,
-) -> None:
+    output: Path, ranks: int | None = None, steps: int | None = None, regime: str = "balanced",
+    events: int | None = None, settings: list[str] | None = None,
+) -> None:  # fmt: skip
     """Write the traces of a simulated training job, and the true answers about it in DIR/truth."""
     from pydantic import ValidationError
 
-    from htagraph.core.words import nearest_words
+    from htagraph.core.errors import nearest_words
     from htagraph.simulate import REGIMES, Job, scale_job, write_stream
     from htagraph.simulate import simulate as simulated
 
@@ -180,17 +145,19 @@ def _settings(pairs: list[str]) -> dict[str, str]:
     return dict((pair.split("=", 1)[0], pair.split("=", 1)[1]) for pair in pairs)
 
 
-@cache.command(cls=Verb)
-def info(form: Form = None, output: Output = None) -> None:
+def info(form: Format | None = None, output: Path | None = None) -> None:
     """Where the cache is, how full, and which jobs it holds."""
     from htagraph.output.reports.files import cache_report
 
     show(cache_report(), form, output, [])
 
 
-@cache.command(cls=Verb)
-def clear(form: Form = None, output: Output = None) -> None:
+def clear(form: Format | None = None, output: Path | None = None) -> None:
     """Empty the cache."""
     from htagraph.output.reports.files import cleared_report
 
     show(cleared_report(), form, output, [])
+
+
+for _verb in (info, clear):
+    cache.command(cls=Verb)(as_command(_verb))

@@ -6,13 +6,13 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from htagraph.cli.options import Paths, Ranks, Steps, chosen, given, read
+from htagraph.cli.options import chosen, given, read
 from htagraph.cli.waiting import phase
-from htagraph.cli.writing import FigureFile, Page, refuse_input
+from htagraph.cli.writing import refuse_input
 from htagraph.core.errors import HtagraphError
 
 if TYPE_CHECKING:
@@ -25,14 +25,7 @@ _WITHOUT_TRACES = ("diff", "sweep", "what_if")
 """Figures of what one job alone does not give: two jobs, a scenario."""
 
 
-def plot(
-    name: Annotated[str, typer.Argument(help="Which figure, such as temporal_breakdown or critical-path.")],
-    paths: Paths,
-    *,
-    output: FigureFile,
-    ranks: Ranks = None,
-    steps: Steps = None,
-) -> None:
+def plot(name: str, paths: list[str], *, output: Path, ranks: str | None = None, steps: str | None = None) -> None:
     """Draw a result and write the figure to a file.
 
     NAME is that of the analysis: temporal_breakdown, overlap, idle_breakdown, kernel_breakdown, operator_breakdown,
@@ -63,15 +56,9 @@ def _result(name: str, graph: DependencyGraph) -> Any:  # noqa: ANN401 - of any 
 
 
 def report(
-    paths: Paths,
-    *,
-    ranks: Ranks = None,
-    steps: Steps = None,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="Two jobs, before and after: what changed, and why.")
-    ] = False,
-    output: Page = Path("report.html"),
-) -> None:
+    paths: list[str], *, ranks: str | None = None, steps: str | None = None, compare: bool = False,
+    output: Path = Path("report.html"),
+) -> None:  # fmt: skip
     """One HTML file: what limits the job, an interactive timeline, and where the time goes.
 
     Example: htagraph report traces/ -o report.html
@@ -100,21 +87,9 @@ def _compared(paths: list[str], ranks: list[int] | None, steps: list[int] | None
 
 
 def serve(
-    paths: Paths,
-    *,
-    ranks: Ranks = None,
-    steps: Steps = None,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Of this machine; 0 for any that is free.")] = 0,
-    perfetto_ui: Annotated[
-        Path | None,
-        typer.Option(
-            "--perfetto-ui",
-            exists=True,
-            file_okay=False,
-            help="A folder with a copy of Perfetto's UI, to be opened on these traces.",
-        ),
-    ] = None,
-) -> None:
+    paths: list[str], *, ranks: str | None = None, steps: str | None = None, port: int = 0,
+    perfetto_ui: Path | None = None,
+) -> None:  # fmt: skip
     """The page of report on this machine's own address, with every event and argument behind it.
 
     Example: htagraph serve traces/ --port 8080

@@ -3,47 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from htagraph.cli.options import Form, Paths, Ranks, Scheduler, Steps, Top, given, read, read_on
-from htagraph.cli.writing import Drawn, Output, show
+from htagraph.cli.options import given, read, read_on
+from htagraph.cli.writing import show
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from htagraph.cli.writing import Format
 
-__all__ = ["QUESTIONS", "Question", "asked"]
-
-
-class By(str, Enum):
-    """What device time is summed up by."""
-
-    NAME = "name"
-    RANK = "rank"
-    OPERATOR = "operator"
-    SHAPE = "shape"
-    MODULE = "module"
-    ANNOTATION = "annotation"
-
-
-def _peak(context: typer.Context, option: typer.CallbackParam, peak: float | None) -> float | None:
-    """Return a peak of the device.
-
-    Raises:
-        typer.BadParameter: no device has it.
-    """
-    del context
-    if peak is not None and not 0 < peak < float("inf"):
-        msg = f"{peak:g} is not a peak of a device: give a number above 0"
-        raise typer.BadParameter(msg, param_hint=option.opts[0])
-    return peak
+__all__ = ["QUESTIONS", "Question"]
 
 
 @dataclass(frozen=True)
@@ -55,14 +28,40 @@ class Question:
     help: str
     top: int = 10
     """Rows shown of each ranked table, where the user does not say."""
-    options: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
-    """Its own options: how typer reads each, and its default."""
-    last: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Its own options and their defaults."""
+    last: Mapping[str, Any] = field(default_factory=dict)
     """Those of its own options that are shown behind the shared ones."""
-    output: Any = Drawn
-    """Where results go; `Output` where no figure is drawn of them."""
     on_workers: str = ""
     """The function that makes the report of a job on workers; empty where none does."""
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """All its options and arguments in the order of its help, with their defaults."""
+        scheduler = {"scheduler": None} if self.on_workers else {}
+        return {
+            "paths": inspect.Parameter.empty, **self.options, "ranks": None, "steps": None, "top": self.top,
+            **self.last, "form": None, "output": None, **scheduler,
+        }  # fmt: skip
+
+    def show(
+        self,
+        paths: list[str],
+        ranks: str | None,
+        steps: str | None,
+        form: Format | None,
+        output: Path | None,
+        scheduler: str | None = None,
+        **options: Any,  # noqa: ANN401 - its own
+    ) -> None:
+        """Read the job, make the report and show it."""
+        if scheduler is not None:
+            job = read_on(scheduler, paths, ranks, steps)
+            report = resolve_name(f"htagraph.output.{self.on_workers}")(job, **options)
+        else:
+            graph = read(paths, ranks, steps)
+            report = resolve_name(f"htagraph.output.{self.report}")(graph, given(paths, ranks, steps), **options)
+        show(report, form, output, paths)
 
 
 QUESTIONS: Mapping[str, Question] = {
@@ -73,36 +72,19 @@ QUESTIONS: Mapping[str, Question] = {
     "stragglers": Question(
         "reports.ranks:stragglers_report",
         "Which rank makes the others wait, for how long, and why it is late.",
-        on_workers="job_report:job_stragglers_report",
+        on_workers="reports.workers:job_stragglers_report",
     ),
     "collectives": Question(
         "reports.ranks:collectives_report",
         "How long ranks wait for each other in collectives, how long transfers take, and at which bandwidth.",
         top=20,
-        last={
-            "each": (
-                Annotated[bool, typer.Option("--each", help="Print every rank's part in every collective.")],
-                False,
-            )
-        },
+        last={"each": False},
     ),
     "kernels": Question(
         "reports.device_time:kernels_report",
         "Where device time goes: by kernel, by rank, or by the operator, shape, module or annotation that launched it.",
         top=20,
-        options={
-            "by": (
-                Annotated[
-                    By,
-                    typer.Option(
-                        "--by",
-                        metavar="BY",
-                        help="Sum up by name, rank, operator, shape, module or annotation that launched it.",
-                    ),
-                ],
-                By.NAME,
-            )
-        },
+        options={"by": "name"},
     ),
     "idle": Question(
         "reports.device_time:idle_report",
@@ -116,66 +98,11 @@ QUESTIONS: Mapping[str, Question] = {
         "reports.device_time:roofline_report",
         "How many FLOPs and bytes operators reach per second, and how close that is to what the device allows.",
         top=15,
-        options={
-            name: (Annotated[float | None, typer.Option(help=text, callback=_peak)], None)
-            for name, text in (
-                ("peak_tflops", "Peak compute of the device, TFLOP/s."),
-                ("peak_gbs", "Peak bandwidth of its memory, GB/s."),
-            )
-        },
+        options={"peak_tflops": None, "peak_gbs": None},
     ),
     "phases": Question(
         "reports.device_time:phases_report",
         "How long phases take, such as prefill and decode or what your annotations name, and how busy the device is.",
-        options={
-            "annotation": (
-                Annotated[
-                    str | None,
-                    typer.Option(
-                        "--annotation",
-                        help="Glob of annotations, operators, Python frames or phases, such as decode.",
-                        show_default=False,
-                    ),
-                ],
-                None,
-            )
-        },
-        output=Output,
+        options={"annotation": None},
     ),
 }
-
-
-def asked(name: str) -> Callable[..., None]:
-    """Return the function of a verb, from whose signature typer makes its options."""
-    question = QUESTIONS[name]
-
-    def command(
-        paths: list[str],
-        ranks: str | None,
-        steps: str | None,
-        form: Format | None,
-        output: Path | None,
-        scheduler: str | None = None,
-        **options: Any,  # noqa: ANN401 - its own
-    ) -> None:
-        if scheduler is not None:
-            job = read_on(scheduler, paths, ranks, steps)
-            report = resolve_name(f"htagraph.output.{question.on_workers}")(job, **options)
-        else:
-            graph = read(paths, ranks, steps)
-            words = {key: value.value if isinstance(value, Enum) else value for key, value in options.items()}
-            report = resolve_name(f"htagraph.output.{question.report}")(graph, given(paths, ranks, steps), **words)
-        show(report, form, output, paths)
-
-    parameters: dict[str, tuple[Any, Any]] = {
-        "paths": (Paths, inspect.Parameter.empty), **question.options, "ranks": (Ranks, None), "steps": (Steps, None),
-        "top": (Top, question.top), **question.last, "form": (Form, None), "output": (question.output, None),
-        **({"scheduler": (Scheduler, None)} if question.on_workers else {}),
-    }  # fmt: skip
-    command.__name__, command.__doc__ = name, question.help
-    command.__annotations__ = {each: annotation for each, (annotation, _) in parameters.items()}
-    command.__signature__ = inspect.Signature([  # type: ignore[attr-defined] # what typer reads
-        inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for each, (annotation, default) in parameters.items()
-    ])  # fmt: skip
-    return command

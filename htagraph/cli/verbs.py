@@ -87,19 +87,22 @@ def _in_paragraphs(text: str) -> str:
 
 
 def _command(name: str, module_name: str) -> Any:  # noqa: ANN401
-    """Return the command of a verb: a function of its name, or made of a row.
+    """Return the command of a verb: a function of its name, or a row of `questions`.
 
-    A module that needs another class of command has it as ``COMMAND``.
+    A module whose command is of another class, or takes more options, has these as ``COMMAND`` and ``MORE``.
     """
-    module = importlib.import_module(f"htagraph.cli.{module_name}")
-    function = module.asked(name) if module_name == "questions" else getattr(module, name.replace("-", "_"))
-    if isinstance(function, typer.Typer):  # of verbs of its own
-        return typer.main.get_group(function)
-    if module_name != _WITHOUT_GRAPH:
-        from htagraph.cli.options import with_reading
+    from htagraph.cli.options import as_command
 
-        function = with_reading(function)
+    module = importlib.import_module(f"htagraph.cli.{module_name}")
+    if module_name == "questions":
+        question = module.QUESTIONS[name]
+        text, function = question.help, as_command(question.show, name, question.defaults, reads=True)
+    else:
+        verb = getattr(module, name.replace("-", "_"))
+        if isinstance(verb, typer.Typer):  # of verbs of its own
+            return typer.main.get_group(verb)
+        text, more = inspect.getdoc(verb) or "", getattr(module, "MORE", None)
+        function = as_command(verb, more=more, reads=module_name != _WITHOUT_GRAPH)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    help_text = _in_paragraphs(inspect.getdoc(function) or "")
-    alone.command(cls=getattr(module, "COMMAND", Verb), help=help_text)(function)
+    alone.command(name, cls=getattr(module, "COMMAND", Verb), help=_in_paragraphs(text))(function)
     return typer.main.get_command(alone)

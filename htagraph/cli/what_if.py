@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, read, refuse_input, show
+from htagraph.cli.options import read
 from htagraph.cli.verbs import Verb
-from htagraph.cli.writing import Counters, Drawn, Perfetto, need_perfetto
-from htagraph.whatif.options import CHANGES, Change, Sweep, read_sweep
+from htagraph.cli.writing import need_perfetto, refuse_input, show
+from htagraph.whatif.options import CHANGES, read_sweep
 
 if TYPE_CHECKING:
-    from htagraph.output.export.perfetto import Written
-    from htagraph.whatif.outcome import Outcome
+    from htagraph.cli.writing import Format
 
-__all__ = ["COMMAND", "WhatIfCommand", "what_if"]
+__all__ = ["COMMAND", "MORE", "WhatIfCommand", "what_if"]
 
+_Read = TypeVar("_Read")
 _GIVEN = "htagraph.whatif.changes"
 
 _OPTIONS = {f"change_{option.replace('-', '_')}": option for option in CHANGES}
@@ -51,53 +49,24 @@ def _with_values(args: list[str]) -> list[str]:
     return [f"{arg}=" if arg in bare else arg for arg in args[:end]] + args[end:]
 
 
-def _with_changes(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes an option per change besides its own."""
-    own = list(inspect.signature(command, eval_str=True).parameters.values())
-
-    @wraps(command)
-    def extended(**given: Any) -> None:  # noqa: ANN401 - the options' values
-        command(**{parameter.name: given[parameter.name] for parameter in own})
-
-    parameters = [*own, *map(_parameter, _OPTIONS)]
-    extended.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # what typer reads
-    extended.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return extended
+def _change(option: str) -> tuple[Any, Any]:
+    """Return an option for a change as typer reads it, and its default."""
+    form = CHANGES[option]
+    read_as = typer.Option(
+        f"--{option}", metavar=form.metavar or None, help=form.help, rich_help_panel=_PANEL, show_default=False
+    )
+    return (Annotated[bool, read_as], False) if form.value == "none" else (Annotated[list[str] | None, read_as], None)
 
 
-def _parameter(name: str) -> inspect.Parameter:
-    form = CHANGES[_OPTIONS[name]]
-    settings: dict[str, Any] = {"help": form.help, "rich_help_panel": _PANEL, "show_default": False}
-    is_flag = form.value == "none"
-    option = typer.Option(f"--{_OPTIONS[name]}", metavar=form.metavar or None, **settings)
-    annotation: Any = Annotated[bool, option] if is_flag else Annotated[list[str] | None, option]
-    default = False if is_flag else None
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+MORE = {name: _change(option) for name, option in _OPTIONS.items()}
+"""An option per change, whose values `WhatIfCommand` notes."""
 
 
-@_with_changes
 def what_if(  # noqa: PLR0913 - one argument per option
-    ctx: typer.Context,
-    paths: Paths,
-    *,
-    sweep: Annotated[
-        str | None,
-        typer.Option(
-            "--sweep",
-            metavar="WHAT=FACTORS",
-            help="Predict for many factors, after the changes: WHAT is network or CRITERIA, FACTORS are FROM..TO, "
-            "FROM..TO:POINTS or a list, such as network=0.25..2, name=*gemm*=0.5..1:6 or rank=0=0.5,1,2.",
-            show_default=False,
-        ),
-    ] = None,
-    ranks: Ranks = None,
-    steps: Steps = None,
-    top: Top = 5,
-    perfetto: Perfetto = None,
-    counters: Counters = False,
-    form: Form = None,
-    output: Drawn = None,
-) -> None:
+    ctx: typer.Context, paths: list[str], *, sweep: str | None = None, ranks: str | None = None,
+    steps: str | None = None, top: int = 5, perfetto: Path | None = None, counters: bool = False,
+    form: Format | None = None, output: Path | None = None,
+) -> None:  # fmt: skip
     """How fast would the job be if …? Changes apply in the order given; each option may be repeated.
 
     CRITERIA are key=value pairs separated by commas, which all must hold: kind, name, op, rank, stream, step,
@@ -110,8 +79,8 @@ def what_if(  # noqa: PLR0913 - one argument per option
 
     Example: htagraph what-if traces/ --scale 'name=*gemm*,rank=0-3:0.5' --network 0.5 --perfect-overlap
     """
-    changes = [_read_change(option, text) for option, text in ctx.meta[_GIVEN]]
-    asked = None if sweep is None else _read_sweep(sweep)
+    changes = [_understood(CHANGES[option].read, text, option) for option, text in ctx.meta[_GIVEN]]
+    asked = None if sweep is None else _understood(read_sweep, sweep, "sweep")
     if not changes and asked is None:
         msg = f"give at least one change: {', '.join(f'--{option}' for option in CHANGES)}, or --sweep"
         raise typer.BadParameter(msg, ctx=ctx, param_hint="CHANGES")
@@ -132,28 +101,19 @@ def what_if(  # noqa: PLR0913 - one argument per option
     for change in changes:
         scenarios.append(change.apply(scenarios[-1]))
     outcomes = [scenario.run() for scenario in scenarios]
-    written = None if perfetto is None else _written(outcomes[-1], perfetto, counters=counters)
+    written = None
+    if perfetto is not None:
+        from htagraph.output.export.perfetto import to_perfetto
+
+        written = to_perfetto(outcomes[-1], perfetto, counters=counters)
     show(what_if_report(outcomes, texts, top=top), form, output, paths)
     if written is not None:
         typer.echo(str(written), err=True)
 
 
-def _written(outcome: Outcome, perfetto: Path, *, counters: bool) -> Written:
-    """Write the predicted timeline beside the recorded one."""
-    from htagraph.output.export.perfetto import to_perfetto
-
-    return to_perfetto(outcome, perfetto, counters=counters)
-
-
-def _read_change(option: str, text: str) -> Change:
+def _understood(reader: Callable[[str], _Read], text: str, option: str) -> _Read:
+    """Return what the value of an option means."""
     try:
-        return CHANGES[option].read(text)
+        return reader(text)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint=f"--{option}") from None
-
-
-def _read_sweep(text: str) -> Sweep:
-    try:
-        return read_sweep(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--sweep") from None

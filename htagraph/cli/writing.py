@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -25,19 +25,14 @@ if TYPE_CHECKING:
     from htagraph.output.validation import Validation
 
 __all__ = [
-    "Comment", "Counters", "Drawn", "FigureFile", "Folder", "Format", "Output", "Page", "Perfetto", "Picture", "emit",
-    "form_of", "is_figure", "need_perfetto", "refuse_input", "show", "target", "wants_color", "width_of", "write",
+    "Folder", "Format", "emit", "ending", "form_of", "in_folder", "is_figure", "need_perfetto", "of_known_form",
+    "of_known_form_or_figure", "refuse_input", "show", "target", "wants_color", "width_of", "write",
 ]  # fmt: skip
 
 _MIN_WIDTH = 40
 """Columns of a terminal; chosen: tables are unreadable below. Doubled, narrow terminals wrap the lines of tables."""
 _FILE_WIDTH = 140
 """Columns of a file or a pipe, which has no width of its own; chosen. Doubled, kernel names are rarely shortened."""
-
-_OUTPUT = "Write to this file (.json, .csv, .md, .txt, .parquet) instead of stdout; to DIR/, a file per table."
-Counters = Annotated[
-    bool, typer.Option("--counters", help="With --perfetto: queue lengths, copy bandwidths and memory, too.")
-]
 
 
 class Format(str, Enum):
@@ -61,11 +56,7 @@ class Folder(type(Path())):  # type: ignore[misc] # the class of paths of this s
 
 
 def target(text: str) -> Path:
-    """Return the path that ``--output`` gave.
-
-    Raises:
-        typer.BadParameter: it is empty, which would be the current folder.
-    """
+    """Return the path that ``--output`` gave."""
     if not text:
         msg = "the name of the file is empty"
         raise typer.BadParameter(msg, param_hint="--output")
@@ -74,14 +65,6 @@ def target(text: str) -> Path:
 
 def form_of(form: Format | None, output: Path | None, others: Sequence[str] = ()) -> Format:
     """Return how to write: as asked for, else as the file's name ends; a folder gets CSV, a name without end a table.
-
-    Args:
-        form: as asked for.
-        output: the file or folder.
-        others: ends of names that the command takes besides those of formats.
-
-    Raises:
-        typer.BadParameter: the name has an end that stands for no format, or the form cannot be written there.
 
     Example:
         >>> form_of(None, Path("a.json")).value, form_of(Format.MD, Path("a.json")).value, form_of(None, None).value
@@ -145,19 +128,7 @@ def write(
     output: Path | None,
     paths: Sequence[str],
 ) -> None:
-    """Write a result.
-
-    Args:
-        result: what a command found.
-        render: returns it as text; called with the form, ``width=`` and ``color=``.
-        form: as asked for; None for that by which the file's name ends.
-        output: a file or folder; None for stdout.
-        paths: what was read, and is not written over.
-
-    Raises:
-        typer.BadParameter: the form cannot be written there.
-        HtagraphError: a file to write is one of those that were read.
-    """
+    """Write a result."""
     if output is not None and is_figure(form, output):
         from htagraph.output.plot.files import write_figure
 
@@ -228,11 +199,7 @@ def emit(text: str, output: Path | None, paths: Sequence[str]) -> None:
 
 
 def refuse_input(target: Path | None, paths: Sequence[str], option: str) -> None:
-    """Refuse to write to a file that the paths mean, be it read or not: what was recorded is not recorded again.
-
-    Raises:
-        HtagraphError: it is one of them.
-    """
+    """Refuse to write to a file that the paths mean, be it read or not: what was recorded is not recorded again."""
     if target is None or not target.exists():
         return
     from htagraph.core.errors import HtagraphError
@@ -269,12 +236,8 @@ def width_of(output: Path | None) -> int:
     return _FILE_WIDTH
 
 
-def _in_folder(file: Path | None) -> Path | None:
-    """Return the file, whose folder is there.
-
-    Raises:
-        HtagraphError: it is not, or a file has the name of the folder that is to be written to.
-    """
+def in_folder(file: Path | None) -> Path | None:
+    """Return the file, whose folder is there."""
     if file is None:
         return None
     if not file.parent.is_dir():
@@ -286,7 +249,7 @@ def _in_folder(file: Path | None) -> Path | None:
     return file
 
 
-def _ending(name: str, what: str) -> Callable[[Path | None], Path | None]:
+def ending(name: str, what: str) -> Callable[[Path | None], Path | None]:
     """Return what checks a file's folder and the ending of its name, one of those of a kind of files."""
 
     def checked(file: Path | None) -> Path | None:
@@ -294,72 +257,25 @@ def _ending(name: str, what: str) -> Callable[[Path | None], Path | None]:
             from htagraph.output import whole_files as endings
 
             endings.check_ending(file, getattr(endings, name), what)
-        return _in_folder(file)
+        return in_folder(file)
 
     return checked
 
 
-def _of_known_form(context: typer.Context, file: Path | None) -> Path | None:
+def of_known_form(context: typer.Context, file: Path | None) -> Path | None:
     """Return the file for a result: its folder is there, and its name says a format unless ``--format`` does."""
     form_of(context.params.get("form"), file)
-    return _in_folder(file)
+    return in_folder(file)
 
 
-def _of_known_form_or_figure(context: typer.Context, file: Path | None) -> Path | None:
+def of_known_form_or_figure(context: typer.Context, file: Path | None) -> Path | None:
     """Return the file for a result or its figure."""
     form = context.params.get("form")
     if file is not None and not is_figure(form, file):
         from htagraph.output.whole_files import FIGURES
 
         form_of(form, file, FIGURES)
-    return _in_folder(file)
-
-
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", callback=_of_known_form, parser=target, metavar="FILE|DIR/", help=_OUTPUT,
-    ),
-]  # fmt: skip
-Drawn = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", callback=_of_known_form_or_figure, parser=target, metavar="FILE|DIR/",
-        help=f"{_OUTPUT} Ending in .html, .svg or .png: the figure.",
-    ),
-]  # fmt: skip
-FigureFile = Annotated[
-    Path,
-    typer.Option(
-        "--output", "-o", callback=_ending("FIGURES", "figures"), metavar="FILE",
-        help="The file: .html, or .png or .svg, which need htagraph\\[image] and Chrome.",
-    ),
-]  # fmt: skip
-Comment = Annotated[
-    Path | None,
-    typer.Option("--comment", callback=_in_folder, metavar="FILE.md", help="Write a comment for a pull request."),
-]
-Page = Annotated[
-    Path,
-    typer.Option(
-        "--output", "-o", callback=_ending("PAGES", "reports"), metavar="FILE", help="The file to write: .html."
-    ),
-]
-Perfetto = Annotated[
-    Path | None,
-    typer.Option(
-        "--perfetto", callback=_ending("PERFETTO", "traces for Perfetto"),
-        help="Write the traces with this on top to a file for ui.perfetto.dev: .pftrace keeps ranks in order, .json is "
-        "text; .gz behind either compresses it.",
-    ),
-]  # fmt: skip
-Picture = Annotated[
-    Path | None,
-    typer.Option(
-        "--graphviz", callback=_ending("PICTURES", "pictures"),
-        help="Draw the path on a time axis as .svg, .pdf or .png, or write its source as .dot.",
-    ),
-]  # fmt: skip
+    return in_folder(file)
 
 
 def need_perfetto(perfetto: Path | None, *, counters: bool) -> None:

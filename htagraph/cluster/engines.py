@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from htagraph.core.computing import processors
 from htagraph.core.errors import HtagraphError
@@ -15,10 +15,6 @@ from htagraph.core.errors import HtagraphError
 __all__ = ["Engine", "engine_of"]
 
 T = TypeVar("T")
-
-_UNKNOWN: Final = 8
-"""Calls that are given at once to an executor that does not say how many it runs. Chosen: enough for a machine; more
-wait inside it. Doubled, nothing changes but how soon a call counts as slow."""
 
 
 def _nothing() -> None:
@@ -66,7 +62,7 @@ def engine_of(engine: Any) -> Engine:  # noqa: ANN401 - of one of several librar
     if isinstance(engine, str) and "://" in engine:
         return _dask(_client_of(engine))
     if isinstance(engine, Executor):  # the user's own: one that is broken stays so, as the caller made it
-        threads = int(getattr(engine, "_max_workers", _UNKNOWN))
+        threads = int(getattr(engine, "_max_workers", processors()))
         return Engine(engine.submit, lambda: threads, hopeless=(BrokenExecutor,))
     return engine if isinstance(engine, Engine) else _of_library(engine)
 
@@ -128,11 +124,7 @@ def _dask(client: Any) -> Engine:  # noqa: ANN401 - a client of distributed
 
 
 def _client_of(address: str) -> Any:  # noqa: ANN401 - a client of distributed
-    """Return a client of the Dask scheduler at an address.
-
-    Raises:
-        HtagraphError: no scheduler answers, or Dask is not installed.
-    """
+    """Return a client of the Dask scheduler at an address."""
     try:
         import distributed
     except ImportError as error:
@@ -167,11 +159,7 @@ def _call(function: Callable[..., T], *given: Any) -> T:  # noqa: ANN401 - the f
 
 
 def _imported_ray() -> Any:  # noqa: ANN401 - the module
-    """Return Ray.
-
-    Raises:
-        HtagraphError: it is not installed.
-    """
+    """Return Ray."""
     try:
         import ray
     except ImportError as error:

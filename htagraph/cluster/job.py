@@ -7,24 +7,20 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from htagraph.cluster.engines import Engine
 from htagraph.cluster.on_worker import Reading, table_of
 from htagraph.cluster.run_each import Failed, Patience, run_each
-from htagraph.core.errors import SelectionError, TraceError
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue, SelectionError, TraceError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import load
 from htagraph.queries.rank_digests.job_skeleton import JobSkeleton
 from htagraph.trace.discover import RankedFile
 
 __all__ = ["DistributedJob", "MissingRank", "NotHereError"]
-
-_MAX_LISTED: Final = 5
-"""Ranks that a warning gives reasons for. Chosen: a few lines. Doubled, the warning is longer."""
 
 
 class NotHereError(SelectionError, AttributeError):
@@ -172,8 +168,5 @@ def _asked_of(job: DistributedJob, frame: FrameType | None) -> str:
 def reasons(lacking: Iterable[MissingRank]) -> str:
     """Return why ranks are missing, the first few of them; what names no rank, names its file."""
     every = sorted(lacking)
-    more = f"; and {len(every) - _MAX_LISTED} more" if len(every) > _MAX_LISTED else ""
-    return (
-        "; ".join(f"rank {each.rank}: {each.why}" if each.rank >= 0 else each.why for each in every[:_MAX_LISTED])
-        + more
-    )
+    more = f"; and {len(every) - 5} more" if len(every) > 5 else ""
+    return "; ".join(f"rank {each.rank}: {each.why}" if each.rank >= 0 else each.why for each in every[:5]) + more

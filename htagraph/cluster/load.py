@@ -9,8 +9,7 @@ from htagraph.cluster.engines import Engine, engine_of
 from htagraph.cluster.job import DistributedJob, MissingRank, reasons
 from htagraph.cluster.on_worker import Reading, digest_of, looks, release
 from htagraph.cluster.run_each import Failed, Patience, run_each
-from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, TraceError
-from htagraph.core.issues import Issue
+from htagraph.core.errors import HtagraphError, Issue, OtherJsonError, RankError, TraceError
 from htagraph.queries.rank_digests.digest import RankDigest
 from htagraph.queries.rank_digests.job_skeleton import joined_job
 from htagraph.trace.discover import Looked, RankedFile, TracePaths, rank_files, rank_in_name

@@ -16,8 +16,6 @@ __all__ = ["Failed", "Patience", "run_each"]
 S = TypeVar("S")
 T = TypeVar("T")
 
-_AHEAD: Final = 2
-"""Calls under way per slot: one that runs, one that waits for it to end. Doubled, more calls are lost with a worker."""
 _LOOK_S: Final = 0.25
 """Seconds after which slow calls are looked for if no call ends. Doubled, they are noticed that much later."""
 _TIMES_LONGEST: Final = 5
@@ -108,7 +106,8 @@ class _Run(Generic[T]):
                 self._alone = self._suspects.popleft()
                 self._start(self._alone)
             return
-        room = _AHEAD * self._engine.slots() - len(self._running) if self._waiting else 0
+        # one call runs per slot, one waits for it to end
+        room = 2 * self._engine.slots() - len(self._running) if self._waiting else 0
         for _ in range(min(room, len(self._waiting))):
             self._start(self._waiting.popleft())
 

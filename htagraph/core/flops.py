@@ -64,7 +64,11 @@ def cost_of(formula: str, shapes: Any, values: Any = None) -> Cost | None:  # no
 
 def _shape(value: Any) -> list[int] | None:  # noqa: ANN401 - whatever a file says
     """Return a tensor's shape as a list; None for a list of tensors, or for anything that is not a shape."""
-    fits = isinstance(value, list | tuple) and all(type(size) is int and size >= 0 for size in value)
+    fits = (
+        isinstance(value, list | tuple)
+        and len(value) <= 64  # PyTorch has no more dimensions, and a product of millions of sizes takes long
+        and all(type(size) is int and size >= 0 for size in value)
+    )
     return list(value) if fits and prod(value) < _MAX_COUNT else None
 
 

@@ -57,7 +57,7 @@ def intersection(a: Intervals, b: Intervals) -> Intervals:
         >>> [side.tolist() for side in intersection(a, b)]
         [[3, 10], [5, 12]]
     """
-    return _where_depth(a, b, need=2)
+    return _where_both(a, b)
 
 
 def difference(a: Intervals, b: Intervals) -> Intervals:
@@ -78,7 +78,7 @@ def difference(a: Intervals, b: Intervals) -> Intervals:
         np.concatenate((b[0], np.array([high], dtype=np.int64))),
     )
     keep = outside[1] > outside[0]
-    return _where_depth(a, (outside[0][keep], outside[1][keep]), need=2)
+    return _where_both(a, (outside[0][keep], outside[1][keep]))
 
 
 def clip(intervals: Intervals, low: int, high: int) -> Intervals:
@@ -94,8 +94,8 @@ def clip(intervals: Intervals, low: int, high: int) -> Intervals:
     return start[keep], end[keep]
 
 
-def _where_depth(a: Intervals, b: Intervals, need: int) -> Intervals:
-    """Return where at least `need` intervals of the two sets overlap."""
+def _where_both(a: Intervals, b: Intervals) -> Intervals:
+    """Return where intervals of the two sets overlap."""
     # +1 at each start, -1 at each end; ends sort before starts at one moment, so touching intervals do not meet
     time = np.concatenate((a[1], b[1], a[0], b[0]))
     change = np.ones(len(time), dtype=np.int64)
@@ -103,7 +103,7 @@ def _where_depth(a: Intervals, b: Intervals, need: int) -> Intervals:
     order = np.argsort(time, kind="stable")
     depth = np.cumsum(change[order])
     time = time[order]
-    inside = np.flatnonzero(depth[:-1] >= need) if len(time) else np.zeros(0, dtype=np.int64)
+    inside = np.flatnonzero(depth[:-1] >= 2) if len(time) else np.zeros(0, dtype=np.int64)
     return union(time[inside], time[inside + 1])
 
 

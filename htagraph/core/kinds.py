@@ -14,15 +14,18 @@ import numpy.typing as npt
 
 __all__ = [
     "ADDED", "ANNOTATIONS", "BETWEEN", "BLOCKING", "CATEGORIES", "COMMUNICATION", "DEVICE", "DEVICE_WAITS",
-    "DEVICE_WORK", "EDGES", "FRAMES", "HOST", "HOST_GAPS", "KERNELS", "LAUNCHES", "OPERATORS", "TRAITS", "TRANSFERS",
-    "UNCERTAIN", "UNEXPLAINED", "ActivityKind", "EdgeKind", "EdgeMeaning", "GapKind", "Provenance", "edges_with",
-    "of_kinds",
+    "DEVICE_WORK", "EDGES", "FRAMES", "FULL_QUEUE", "HOST", "HOST_GAPS", "KERNELS", "LAUNCHES", "OPERATORS", "TRAITS",
+    "TRANSFERS", "UNCERTAIN", "UNEXPLAINED", "ActivityKind", "EdgeKind", "EdgeMeaning", "GapKind", "Provenance",
+    "edges_with", "of_kinds",
 ]  # fmt: skip
 
 CATEGORIES = (
     "host", "launch", "computation", "communication", "waiting", "sync", "memory", "data_loading", "gap", "head",
 )  # fmt: skip
 """What the time of a segment of a path was spent on; defined at `CriticalPath.to_frame`."""
+FULL_QUEUE: Final = 1024
+"""Kernels and copies that a CUDA stream's queue holds before a launch blocks: HTA's default, CUDA documents no number.
+Doubled, only a queue twice as long counts as full; no length changes."""
 
 
 class _Labelled(IntEnum):

@@ -16,12 +16,21 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, Ints
 
 __all__ = [
-    "DISTRIBUTION", "MAD_TO_DEVIATION", "MOST", "described", "least_of", "middles", "ordered_by", "others_median",
-    "summed", "upper_quantile",
+    "CHANCE", "DISTRIBUTION", "MAD_TO_DEVIATION", "MOST", "SEVERAL", "STANDS_OUT", "described", "least_of", "middles",
+    "ordered_by", "others_median", "summed", "upper_quantile",
 ]  # fmt: skip
 
 MOST: Final = 0.5
 """Share from which a part is the larger one of a whole. It cannot be doubled."""
+CHANCE: Final = 0.005
+"""Probability that a difference is as large by chance, one-sided: that of a 99 % interval. Chosen: one of 200
+comparisons is wrong. Doubled, one of 100: of 4 ranks, one is slow from 4.0, not 4.5, standard errors in 5 steps."""
+SEVERAL: Final = 3
+"""How often something must be there to be a pattern, as two are alike by chance. Chosen; doubled, short recordings and
+small groups of ranks have no patterns."""
+STANDS_OUT: Final = 1.5
+"""Times the usual from which something stands out. Chosen: a half more is beyond what shares vary by. Doubled, one of
+four ranks has to be charged 75 %, and eight ranks on two cores are not seen to go on in turn."""
 DISTRIBUTION = ("count", "mean", "std", "min", "p25", "median", "p75", "max")
 """Names of the statistics that `described` returns, as in ``pandas.DataFrame.describe``."""
 _QUARTILES = (("p25", 0.25), ("median", 0.5), ("p75", 0.75))
@@ -132,7 +141,7 @@ def others_median(values: Array, group: Array) -> npt.NDArray[np.float64]:
     out = np.full(len(values), np.nan)
     rows = np.flatnonzero(group >= 0)
     order = rows[np.lexsort((values[rows], group[rows]))]
-    number = group[order]
+    number, ordered = group[order], values[order]
     new = np.concatenate(([True], number[1:] != number[:-1])) if len(order) else np.zeros(0, np.bool_)
     first = np.flatnonzero(new)
     size = np.diff(np.append(first, len(order)))
@@ -140,7 +149,6 @@ def others_median(values: Array, group: Array) -> npt.NDArray[np.float64]:
     place = np.arange(len(order)) - first
     some = size > 1
     order, first, place, rest = order[some], first[some], place[some], size[some] - 1
-    ordered = values[rows[np.lexsort((values[rows], group[rows]))]]
     low, high = (rest - 1) // 2, rest // 2
     low, high = low + (low >= place), high + (high >= place)  # places among the others → among all
     out[order] = (ordered[first + low] + ordered[first + high]) / 2

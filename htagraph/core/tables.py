@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Col", "Table", "described", "unit_of"]
+__all__ = ["SCHEMA_VERSION", "Col", "Table", "described", "unit_of"]
+
+SCHEMA_VERSION = 1
+"""Of the JSON that commands print; raised when a key changes its meaning or goes."""
 
 _UNITS = {
     "_us": "µs", "_ns": "ns", "_percent": "percent", "_bytes": "bytes", "_gb_s": "GB/s (10^9 bytes per second)",
@@ -23,8 +26,6 @@ _UNITS = {
 """Units by the end of a column's name."""
 _MARK = "{columns}"
 """What a docstring has in place of a table's columns."""
-_WIDTH = 116
-"""Letters of a line in a docstring that is made."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -145,6 +146,6 @@ def _filled(docstring: str, text: str) -> str:
         last += 1
     whole = " ".join(line.strip() for line in lines[first : last + 1]).replace(_MARK, text, 1)
     filled = textwrap.wrap(
-        whole, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        whole, 116, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
     return "\n".join([*lines[:first], *filled, *lines[last + 1 :]])

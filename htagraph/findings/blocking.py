@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import DEVICE_WAITS, of_kinds
-from htagraph.findings.claim import MIN_SHARE, Claim
-from htagraph.findings.evidence import MOST_ROWS, Bar, Chart, Evidence, of_activities
-from htagraph.findings.finding import Finding, Trial, in_full, in_short
-from htagraph.findings.gain_words import interval_us, less_text, saves_text
-from htagraph.findings.phrases import time_text
+from htagraph.findings.finding import (
+    MOST_ROWS,
+    Bar,
+    Chart,
+    Claim,
+    Evidence,
+    Finding,
+    Trial,
+    in_full,
+    in_short,
+    less_text,
+    of_activities,
+    saved_claim,
+    saves_text,
+)
+from htagraph.findings.phrases import MIN_SHARE, time_text
+from htagraph.findings.results import Results
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.whatif.options import criteria, criteria_text
 from htagraph.whatif.scenario import what_if
-
-if TYPE_CHECKING:
-    from htagraph.findings.results import Results
 
 __all__ = ["BLOCKING"]
 
@@ -33,11 +41,10 @@ def _when(results: Results) -> list[Claim]:
     if outcome.saved_ns < MIN_SHARE * makespan:
         return []
     facts = {
-        "count": place.count, "blocked_us": place.blocked_ns / 1000, "percent": 100 * outcome.saved_ns / makespan,
-        "target": criteria_text(place.criteria), "steps": results.steps, "several": len(graph.ranks) > 1,
+        "count": place.count, "blocked_us": place.blocked_ns / 1000, "target": criteria_text(place.criteria),
+        "several": len(graph.ranks) > 1, "steps": results.steps,
     }  # fmt: skip
-    gain, interval = outcome.saved_ns / 1000, interval_us(outcome)
-    return [Claim("blocking", place.name, gain, "us", interval=interval, facts=facts)]
+    return [saved_claim("blocking", place.name, outcome, makespan, facts)]
 
 
 def _long(claim: Claim) -> str:

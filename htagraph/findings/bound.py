@@ -12,10 +12,20 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import COMMUNICATION, of_kinds
 from htagraph.core.naming import short_name, step_number
 from htagraph.core.statistics import MOST
-from htagraph.findings.claim import MIN_PERCENT, MIN_SHARE, Claim, RestsOn
-from htagraph.findings.evidence import MOST_ROWS, Chart, Evidence, Part, Place, Rows, stretches
-from htagraph.findings.finding import SHORT_LIST, Finding
-from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words
+from htagraph.findings.finding import (
+    MOST_ROWS,
+    SHORT_LIST,
+    Chart,
+    Claim,
+    Evidence,
+    Finding,
+    Part,
+    Place,
+    RestsOn,
+    Rows,
+    stretches,
+)
+from htagraph.findings.phrases import CATEGORY_WORDS, MIN_PERCENT, MIN_SHARE, NO_OPERATOR, ROUNDING, cause_words
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.measures.waits import lacks_members, ranks_not_read
@@ -29,9 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BOUND"]
 
-_LEAST_PERCENT = 0.5
-"""Percent of the critical path below which a category is a part of the others in its chart; chosen: less is not seen.
-Doubled, parts of a pixel or two have no name."""
 _SHORT_WORDS = {"host": "host code", "head": "time before its first activity"}
 """Categories that have a shorter name in the short words."""
 _IN_HOST = CATEGORY_WORDS["host"], "operators, Python, other calls"
@@ -157,7 +164,7 @@ def _rank_in_short(claim: Claim) -> str:
 
 def _evidence(results: Results, claim: Claim) -> Evidence:
     path, shares = results.path, claim.facts["shares"]
-    named = [category for category, share in shares.items() if share >= _LEAST_PERCENT]
+    named = [category for category, share in shares.items() if share >= 100 * ROUNDING]
     us = path.makespan_ns / 100_000  # of a percent
     parts = [Part(CATEGORY_WORDS[each], each.replace("_", "-"), shares[each] * us) for each in named]
     parts.append(Part("other", "other", sum(share for each, share in shares.items() if each not in named) * us))

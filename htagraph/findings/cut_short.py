@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.findings.claim import Claim
-from htagraph.findings.finding import Finding, sentence_of
+from htagraph.findings.finding import Claim, Finding, in_whole
 from htagraph.findings.results import Results
 
 __all__ = ["CUT_SHORT"]
@@ -18,10 +17,6 @@ def _when(results: Results) -> list[Claim]:
     return [Claim("cut_short", ", ".join(map(str, cut)), len(cut), "count", facts={"ranks": cut})] if cut else []
 
 
-def _long(claim: Claim) -> str:
-    return sentence_of(_short(claim), "(htagraph validate)")
-
-
 def _short(claim: Claim) -> str:
     ranks = claim.facts["ranks"]
     who = f"rank {ranks[0]}'s file is" if len(ranks) == 1 else f"the files of {len(ranks)} ranks are"
@@ -30,4 +25,6 @@ def _short(claim: Claim) -> str:
     )
 
 
-CUT_SHORT = Finding("cut_short", when=_when, long=_long, short=_short, is_caution=True)
+CUT_SHORT = Finding(
+    "cut_short", when=_when, long=in_whole(_short, "(htagraph validate)"), short=_short, is_caution=True
+)

@@ -9,15 +9,14 @@ import pandas as pd
 
 from htagraph.core.naming import is_graph_launch, names_that, short_name
 from htagraph.core.statistics import MOST
-from htagraph.findings.claim import MIN_SHARE, Claim
-from htagraph.findings.evidence import MOST_ROWS, NO_CHART, Chart, Evidence, Part, Place, Rows
-from htagraph.findings.finding import Finding
+from htagraph.findings.finding import MOST_ROWS, NO_CHART, Chart, Claim, Evidence, Finding, Part, Place, Rows
+from htagraph.findings.phrases import MIN_SHARE
+from htagraph.findings.results import Results
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.measures.waits import waiting_devices
 from htagraph.queries.host_time import late_reason
 
 if TYPE_CHECKING:
-    from htagraph.findings.results import Results
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["DEVICE_IDLE", "device_window_us", "idle_chart"]

@@ -1,20 +1,33 @@
-"""A finding: one kind of conclusion, with when it holds, its words, what proves it and what to try."""
+"""A finding: one kind of conclusion, with when it holds, its words, what proves it and what to try; and its claims.
+
+A claim is a conclusion about a job as a value. Evidence is data, which `output/html` draws: a chart, rows with places
+in the timeline, what to try. Gains of changes are worded here, as several findings share them: per step, and how sure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from htagraph.findings.claim import Claim
-from htagraph.findings.evidence import Evidence
-from htagraph.findings.phrases import command_line, name_text
+import numpy as np
+import pandas as pd
+
+from htagraph.core.arrays import Array
+from htagraph.core.kinds import GapKind
+from htagraph.findings.phrases import command_line, name_text, time_text
 
 if TYPE_CHECKING:
     from htagraph.findings.results import Results
+    from htagraph.whatif.outcome import Outcome
 
 __all__ = [
-    "LETTERS_IN_FULL", "LETTERS_IN_SHORT", "SHORT_LIST", "Finding", "Trial", "in_full", "in_short", "sentence_of",
+    "LETTERS_IN_FULL", "LETTERS_IN_SHORT", "MOST_ROWS", "NO_CHART", "NO_ROWS", "SHORT_LIST", "Bar", "Chart", "Claim",
+    "Evidence", "Finding", "Part", "Place", "RestsOn", "Rows", "Trial", "contradictions", "gain_text", "gap_words",
+    "in_full", "in_short", "in_whole", "interval_us", "is_sure", "less_text", "likely", "of_activities", "per_step",
+    "saved_claim", "saves_text", "stretches", "worded",
 ]  # fmt: skip
 
 LETTERS_IN_FULL, LETTERS_IN_SHORT = 60, 32
@@ -22,6 +35,138 @@ LETTERS_IN_FULL, LETTERS_IN_SHORT = 60, 32
 may fill a line."""
 SHORT_LIST = 2
 """Parts of a list, such as gains, that the words in brief name. Chosen: they fit on two lines. Doubled, four lines."""
+MOST_ROWS = 5
+"""Rows that a finding shows, and findings that a summary shows, with what makes them uncertain as one. Chosen: enough
+to see whether it is one thing or many, and about ten lines. Doubled, a screen is full of them."""
+_MIN_SPREAD = 0.25
+"""Width of a gain's interval, relative to the gain; chosen: less does not change what to do, and every prediction has
+about half of it. Doubled, intervals of a fourth to half of the gain are not shown."""
+
+
+class RestsOn(Enum):
+    """What has to be right for a claim to hold, beyond the recording itself."""
+
+    CLOCKS = "the clocks of different ranks"
+    MATCHES = "which calls of different ranks are one collective"
+    UNEXPLAINED = "pauses that nothing explains staying as they are"
+    OTHER_RANKS = "ranks that were not read"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One conclusion, with its figure and what proves it.
+
+    Example:
+        >>> claim = Claim("bound", "computation", 67.2, "percent")
+        >>> claim.about, claim.figure
+        ('computation', 67.2)
+    """
+
+    says: str
+    """The name of its finding, one of `htagraph.findings.verdict.FINDINGS`."""
+    about: str
+    """The category, name, rank or cause that it is about."""
+    figure: float
+    unit: Literal["percent", "us", "count"]
+    interval: tuple[float, float] | None = None
+    """The figure's least and largest value, where it is a prediction."""
+    rows: tuple[int, ...] = ()
+    """Activities that prove it, some of them."""
+    rests_on: frozenset[RestsOn] = frozenset()
+    """What makes it uncertain."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Further figures and names that its sentence gives."""
+
+
+class Place(NamedTuple):
+    """A place in the timeline: an activity, or a stretch of time with an activity in it."""
+
+    activity: int = -1
+    start_us: float | None = None
+    """The start of the stretch, on the common clock; None for the activity itself."""
+    end_us: float = 0.0
+
+    @classmethod
+    def lasting(cls, start_us: float, duration_us: float, activity: int) -> Place:
+        """Return the stretch that begins at a time and lasts so long."""
+        return cls(activity, start_us, start_us + duration_us)
+
+
+class Part(NamedTuple):
+    """A part of a bar."""
+
+    word: str
+    color: str
+    """The name of a color of the page, such as ``computation``."""
+    value: float
+
+
+class Bar(NamedTuple):
+    """A bar, with a whisker where its value is not known exactly."""
+
+    word: str
+    value: float
+    """µs."""
+    interval: tuple[float, float] | None = None
+    place: Place | None = None
+    color: str = ""
+    """The name of a color of the page; empty for that of the chart."""
+    text: str = ""
+    """The value in words; empty for µs."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart of bars of µs, or of bars that consist of parts."""
+
+    title: str
+    bars: Sequence[Bar] = ()
+    color: str = "computation"
+    """The color of bars."""
+    stacks: Sequence[tuple[str, Sequence[Part]]] = ()
+    """What each bar of parts is of, and its parts from left to right; a chart has bars or these."""
+    text: Callable[[float], str] = time_text
+    """A value in words."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table, with the place of each row in the timeline; none where there are no places."""
+
+    frame: pd.DataFrame
+    caption: str
+    places: Sequence[Place | None] = ()
+    headings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def first(self) -> Place | None:
+        """The place of the first row."""
+        return self.places[0] if self.places else None
+
+
+NO_CHART = Chart("")
+"""A chart that shows nothing."""
+NO_ROWS = Rows(pd.DataFrame(), "")
+"""A table that shows nothing."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What stands under the sentence of a finding."""
+
+    chart: Chart = NO_CHART
+    rows: Rows = NO_ROWS
+    notes: Sequence[str] = ()
+    """Sentences below the rows."""
+    place: Place | None = None
+    look: str = ""
+    """What is to be seen at the place."""
+    command: tuple[str, ...] = ()
+    """What to try: a verb and its options; empty for nothing."""
+    trial: tuple[str, ...] = ()
+    """The options of a ``what-if`` among it, which a slider may have too."""
+    meaning: Callable[..., Any] | property | None = None
+    """The function, or property, whose docstring says what the numbers mean."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +217,175 @@ def in_short(name: str) -> str:
     return name_text(name, LETTERS_IN_SHORT)
 
 
-def sentence_of(clause: str, more: str) -> str:
-    """Return a part of a sentence as a whole one.
+def worded(template: str) -> Callable[[Claim], str]:
+    """Return the function that fills the figure and the facts of a claim into a sentence.
 
     Example:
-        >>> sentence_of("no clock is known", "(htagraph validate)")
-        'No clock is known (htagraph validate).'
+        >>> worded("{figure:.0f} of {total} calls")(Claim("unmatched", "", 2, "count", facts={"total": 9}))
+        '2 of 9 calls'
     """
-    return f"{clause[0].upper()}{clause[1:]} {more}."
+    return lambda claim: template.format(figure=claim.figure, **claim.facts)
+
+
+def in_whole(short: Callable[[Claim], str], more: str) -> Callable[[Claim], str]:
+    """Return the function that makes a sentence of what a caution says in brief, with more at its end.
+
+    Example:
+        >>> in_whole(lambda claim: f"{claim.about} is late", "(htagraph validate)")(Claim("x", "one", 1, "count"))
+        'One is late (htagraph validate).'
+    """
+
+    def long(claim: Claim) -> str:
+        text = short(claim).removesuffix(".")
+        return f"{text[0].upper()}{text[1:]} {more}."
+
+    return long
+
+
+def of_activities(results: Results, activities: Sequence[int] | Array, caption: str) -> Rows:
+    """Return rows about activities, each with its place."""
+    rows = np.asarray(activities, np.int64)
+    return Rows(results.rows(rows), caption, [Place(row) for row in rows.tolist()])
+
+
+def stretches(results: Results, chosen: Array) -> Rows:
+    """Return the longest stretches of the critical path among the chosen segments, the longest first."""
+    graph, parts = results.graph, results.path.segments
+    rows = np.flatnonzero(chosen)
+    rows = rows[np.argsort(-parts.length[rows], kind="stable")][:MOST_ROWS]
+    if not len(rows):
+        return NO_ROWS
+    start = (parts.start[rows] - graph.origin_ns) / 1000
+    frame = results.rows(parts.activity[rows]).assign(
+        start_us=start, duration_us=parts.length[rows] / 1000, rank=graph.activities.rank[parts.place[rows]]
+    )
+    frame.insert(4, "gap", [gap_words(gap) for gap in parts.gap[rows].tolist()])
+    frame = frame if frame["gap"].any() else frame.drop(columns="gap")
+    places = [
+        Place.lasting(begin, lasted, int(place))
+        for begin, lasted, place in zip(start, frame["duration_us"], parts.place[rows], strict=True)
+    ]
+    headings = {"duration_us": "on the path_us", "gap": "pause"}
+    return Rows(frame, "The longest of these on the critical path", places, headings)
+
+
+def gap_words(gap: int) -> str:
+    """Return what a kind of pause is called; empty for none."""
+    return "" if gap == GapKind.NONE else GapKind(gap).label.replace("_", " ")
+
+
+def interval_us(outcome: Outcome) -> tuple[float, float]:
+    """Return the least and the largest time that a change saves in the recorded run, µs."""
+    low, high = outcome.saved_range_ns
+    return low / 1000, high / 1000
+
+
+def saved_claim(
+    says: str, about: str, outcome: Outcome, makespan_ns: int, facts: dict[str, Any], rows: tuple[int, ...] = ()
+) -> Claim:
+    """Return the claim that a change saves what its replay saves; to the facts come its percent of the makespan."""
+    facts |= {"percent": 100 * outcome.saved_ns / makespan_ns, "makespan_us": makespan_ns / 1000}
+    return Claim(says, about, outcome.saved_ns / 1000, "us", interval=interval_us(outcome), rows=rows, facts=facts)
+
+
+def per_step(us: float, steps: int) -> float:
+    """Return a time per step, µs, or in all where there are no steps."""
+    return us / max(steps, 1)
+
+
+def gain_text(claim: Claim, us: float | None = None) -> str:
+    """Return the time that a change saves, with the words "per step" where there are several steps."""
+    steps = claim.facts["steps"]
+    return f"{time_text(per_step(claim.figure if us is None else us, steps))}{' per step' if steps > 1 else ''}"
+
+
+def likely(claim: Claim) -> str:
+    """Return the interval of a gain in words, empty where it is narrow.
+
+    Example:
+        >>> likely(Claim("gain", "gemm", 3000.0, "us", interval=(2000.0, 4000.0), facts={"steps": 2}))
+        '; likely 1.00 ms to 2.00 ms'
+    """
+    low, high = claim.interval or (claim.figure, claim.figure)
+    if high - low <= _MIN_SPREAD * claim.figure:
+        return ""
+    least, most = (per_step(max(end, 0.0), claim.facts["steps"]) for end in (low, high))
+    return f"; likely {time_text(least) if least else '0'} to {time_text(most)}"
+
+
+def is_sure(claim: Claim) -> bool:
+    """Return whether at least a part of a gain that is worth naming is sure; of others it is said "up to"."""
+    return claim.interval is None or claim.interval[0] >= _MIN_SPREAD * claim.figure
+
+
+def saves_text(claim: Claim, us: float | None = None) -> str:
+    """Return that a change saves a time; the arguments are those of `gain_text`."""
+    return f"saves {'' if is_sure(claim) else 'up to '}{gain_text(claim, us)}"
+
+
+def less_text(claim: Claim, more: str = "") -> str:
+    """Return how much less time the job would take, or a step where there are several."""
+    steps = claim.facts["steps"]
+    what = "a step" if steps > 1 else "the job"
+    less = f"{time_text(per_step(claim.figure, steps))} less"
+    return f"{what} would take {less} ({claim.facts['percent']:.0f} %{likely(claim)}{more})"
+
+
+def contradictions(claims: Iterable[Claim]) -> list[str]:
+    """Return what contradicts itself or each other among the claims of one report; empty where nothing does.
+
+    A share is between 0 and 100 %, and shares of one whole sum to at most 100 %. A gain is within its interval, no
+    larger than the job, and at least what half of the change gains, unless transfers share links. A job is bound by one
+    thing and has at most one straggler; waits that a slow stage causes are not nobody's. Where a loader's workers set
+    the pace, nothing but the loader gains. What is unexplained is one figure.
+
+    Example:
+        >>> bound = Claim("bound", "host", 120.0, "percent")
+        >>> contradictions([bound])
+        ['bound by host: 120 % is no share']
+    """
+    every = list(claims)
+    of: dict[str, list[Claim]] = defaultdict(list)
+    for claim in every:
+        of[claim.says].append(claim)
+    wrong = [f"{_label(one)}: {one.figure:g} % is no share" for one in every if _is_no_share(one)]
+    wrong += [f"bound by {' and by '.join(one.about for one in of['bound'])}"] if len(of["bound"]) > 1 else []
+    wrong += ["several stragglers"] if len(of["straggler"]) > 1 else []
+    wrong += ["a slow stage, and nobody"] if of["slow_stage"] and of["waiting"] else []
+    wrong += ["a straggler, and none"] if of["straggler"] and of["waiting"] else []
+    wrong += [f"{_label(one)}: {problem}" for one in [*of["gain"], *of["interrupted"]] for problem in _of_gain(one)]
+    for bound in of["bound"]:
+        wrong += _against_bound(bound, of)
+    return wrong
+
+
+def _is_no_share(claim: Claim) -> bool:
+    return claim.unit == "percent" and not 0 <= claim.figure <= 100 + 1e-6
+
+
+def _label(claim: Claim) -> str:
+    return f"{claim.says.replace('_', ' ')}{' by' if claim.says == 'bound' else ''} {claim.about}"
+
+
+def _of_gain(claim: Claim) -> list[str]:
+    low, high = claim.interval or (claim.figure, claim.figure)
+    wrong = [] if low <= claim.figure <= high else [f"{claim.figure:g} is not between {low:g} and {high:g}"]
+    whole, half = claim.facts.get("makespan_us"), claim.facts.get("half_us", 0.0)
+    wrong += ["more than the job takes"] if whole is not None and claim.figure > whole else []
+    less = half > claim.figure + 1e-6 and not claim.facts.get("shared", False)
+    return wrong + (["half of it gains more"] if less else [])
+
+
+def _against_bound(bound: Claim, of: Mapping[str, list[Claim]]) -> list[str]:
+    wrong = [
+        f"unexplained {one.figure:.0f} % and {bound.facts.get('unexplained_percent', one.figure):.0f} %"
+        for one in of["unexplained"]
+        if abs(one.figure - bound.facts.get("unexplained_percent", one.figure)) > 1e-6
+    ]
+    if bound.facts.get("by_workers"):
+        wrong += [
+            f"{_label(one)}, where the loader's workers set the pace"
+            for one in of["gain"]
+            if not one.facts.get("loader")
+        ]
+    return wrong

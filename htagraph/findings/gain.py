@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import GapKind
-from htagraph.findings.claim import MIN_PERCENT, Claim, RestsOn
-from htagraph.findings.evidence import Bar, Chart, Evidence, Place, Rows, stretches
-from htagraph.findings.finding import LETTERS_IN_FULL, LETTERS_IN_SHORT, SHORT_LIST, Finding, Trial, in_full
-from htagraph.findings.gain_words import interval_us, likely, per_step, saves_text
+from htagraph.findings.finding import (
+    LETTERS_IN_FULL,
+    LETTERS_IN_SHORT,
+    SHORT_LIST,
+    Bar,
+    Chart,
+    Claim,
+    Evidence,
+    Finding,
+    Place,
+    RestsOn,
+    Rows,
+    Trial,
+    in_full,
+    interval_us,
+    likely,
+    per_step,
+    saves_text,
+    stretches,
+)
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.phrases import MAX_LISTED, command_line, distinct, group_words, shortened, time_text
+from htagraph.findings.phrases import MAX_LISTED, MIN_PERCENT, command_line, distinct, group_words, shortened, time_text
+from htagraph.findings.results import Results
 from htagraph.findings.start_up import START_UP, is_start_up
 from htagraph.findings.unmatched import doubts_of
 from htagraph.queries.change_scope import UNTRACED, activities_of
@@ -26,9 +43,6 @@ from htagraph.whatif.links import shares_links
 from htagraph.whatif.opportunities import opportunities
 from htagraph.whatif.options import criteria
 from htagraph.whatif.scenario import what_if
-
-if TYPE_CHECKING:
-    from htagraph.findings.results import Results
 
 __all__ = ["GAIN", "gain_name", "half_sentence"]
 

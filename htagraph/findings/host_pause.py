@@ -5,11 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 from htagraph.core.naming import short_name
-from htagraph.findings.claim import MIN_PERCENT, Claim
-from htagraph.findings.evidence import Bar, Chart, Evidence, Place, Rows
-from htagraph.findings.finding import SHORT_LIST, Finding, in_full, in_short
+from htagraph.findings.finding import SHORT_LIST, Bar, Chart, Claim, Evidence, Finding, Place, Rows, in_full, in_short
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.phrases import time_text
+from htagraph.findings.phrases import LARGE_SHARE, MAX_NAMED, MIN_PERCENT, time_text
 from htagraph.findings.results import Results
 from htagraph.queries.host_time import host_pauses
 from htagraph.queries.interruptions import LONG_NS
@@ -17,19 +15,13 @@ from htagraph.queries.paths import CriticalPath
 
 __all__ = ["HOST_PAUSE"]
 
-_MAX_PAUSES = 3
-"""Pauses that are named; chosen: they fit on two lines. Doubled, up to six are."""
-_LARGE_PERCENT = 20.0
-"""Percent of the path from which a pause of the host is named though something else bounds the job. Chosen: it is
-worth knowing then. Doubled, pauses of a fifth to two fifths of the path are left to `htagraph critical-path`."""
-
 
 def _when(results: Results) -> list[Claim]:
     """Claim what the host does longest; in a job that it does not bound, only what is long and much of the path."""
     if not results.bound.cause:
         return []
     is_bound = results.bound.cause == "host"
-    percent, longest_us = (MIN_PERCENT, 0.0) if is_bound else (_LARGE_PERCENT, LONG_NS / 1000)
+    percent, longest_us = (MIN_PERCENT, 0.0) if is_bound else (100 * LARGE_SHARE, LONG_NS / 1000)
     stopped = results.claims(INTERRUPTED.when)
     outside = frozenset().union(*(claim.facts["activities"] for claim in stopped))
     return [
@@ -37,7 +29,7 @@ def _when(results: Results) -> list[Claim]:
             "host_pause", str(row["what"]), float(row["share_percent"]), "percent", rows=(int(row["activity"]),),
             facts={key: row[key] for key in ("inside", "before", "after", "rank", "count", "total_us", "longest_us")},
         )
-        for row in host_pauses(results.path, _MAX_PAUSES).to_dict("records")
+        for row in host_pauses(results.path, MAX_NAMED).to_dict("records")
         if row["share_percent"] >= percent and row["longest_us"] >= longest_us
         and int(row["activity"]) not in outside  # what interrupts it makes it long
     ]  # fmt: skip

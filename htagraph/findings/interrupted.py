@@ -8,11 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.core.naming import short_name
-from htagraph.findings.claim import MIN_SHARE, Claim
-from htagraph.findings.evidence import MOST_ROWS, Bar, Chart, Evidence, Place, Rows
-from htagraph.findings.finding import Finding, Trial
-from htagraph.findings.gain_words import interval_us, less_text, saves_text
-from htagraph.findings.phrases import command_line, plural, time_text
+from htagraph.findings.finding import (
+    MOST_ROWS,
+    Bar,
+    Chart,
+    Claim,
+    Evidence,
+    Finding,
+    Place,
+    Rows,
+    Trial,
+    less_text,
+    saved_claim,
+    saves_text,
+)
+from htagraph.findings.phrases import MAX_NAMED, MIN_SHARE, command_line, plural, time_text
 from htagraph.queries.interruptions import interrupted, places_of
 
 if TYPE_CHECKING:
@@ -21,8 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["INTERRUPTED", "interruption_note"]
 
-_MAX_ROWS = 3
-"""Activities that prove it, the longest; chosen as for other claims. Doubled, twice as many."""
 _CHECK = {
     "in turn": (
         "Check how many cores the processes may use (taskset -cp PID, cpu.max of the cgroup, cores per task of the "
@@ -84,18 +92,17 @@ def _of_graph(graph: DependencyGraph) -> list[Claim]:
     rank = acts.rank[found.vertex >> 1]
     counts = {one: int((rank == one).sum()) for one in graph.ranks}
     activity = np.where(found.activity >= 0, found.activity, found.vertex >> 1)
-    longest = np.argsort(-found.length, kind="stable")[:_MAX_ROWS]
+    longest = np.argsort(-found.length, kind="stable")[:MAX_NAMED]
     facts = {
         "count": len(found), "counts": counts, "shares": {one: 100 * share for one, share in ranks.shares.items()},
         "places": len(np.unique(places_of(graph, found.activity, found.vertex))),
         "least_us": int(found.length.min()) / 1000, "most_us": int(found.length.max()) / 1000,
         "pattern": ranks.pattern, "going": ranks.going, "together_percent": 100 * ranks.share,
-        "chance_percent": 100 * ranks.by_chance, "percent": 100 * outcome.saved_ns / makespan,
-        "makespan_us": makespan / 1000, "steps": whole_steps(graph), "activities": frozenset(activity.tolist()),
+        "chance_percent": 100 * ranks.by_chance, "activities": frozenset(activity.tolist()),
+        "steps": whole_steps(graph),
     }  # fmt: skip
     rows = tuple(activity[longest].tolist())
-    gain, interval = outcome.saved_ns / 1000, interval_us(outcome)
-    return [Claim("interrupted", "", gain, "us", interval=interval, rows=rows, facts=facts)]
+    return [saved_claim("interrupted", "", outcome, makespan, facts, rows)]
 
 
 def _long(claim: Claim) -> str:

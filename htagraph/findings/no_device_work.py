@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.core.kinds import ActivityKind
-from htagraph.findings.claim import Claim
-from htagraph.findings.finding import Finding, sentence_of
+from htagraph.findings.finding import Claim, Finding, in_whole
 from htagraph.findings.phrases import plural
 from htagraph.findings.results import Results
 
@@ -23,13 +22,15 @@ def _when(results: Results) -> list[Claim]:
     return [Claim("no_device_work", "", launched, "count")] if launched or known else []
 
 
-def _long(claim: Claim) -> str:
-    return sentence_of(_short(claim), "(record with activities=[CPU, CUDA])")
-
-
 def _short(claim: Claim) -> str:
     launched = f"the host launched work in {plural(int(claim.figure), 'call')}, but " if claim.figure else ""
     return f"{launched}nothing that a device did was recorded, so when the host waits for it is not known"
 
 
-NO_DEVICE_WORK = Finding("no_device_work", when=_when, long=_long, short=_short, is_caution=True)
+NO_DEVICE_WORK = Finding(
+    "no_device_work",
+    when=_when,
+    long=in_whole(_short, "(record with activities=[CPU, CUDA])"),
+    short=_short,
+    is_caution=True,
+)

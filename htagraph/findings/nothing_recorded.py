@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.findings.claim import Claim
-from htagraph.findings.finding import Finding
+from htagraph.findings.finding import Claim, Finding, worded
 from htagraph.findings.results import Results
 
 __all__ = ["NOTHING_RECORDED"]
@@ -13,8 +12,5 @@ def _when(results: Results) -> list[Claim]:
     return [] if len(results.busy) else [Claim("nothing_recorded", "", 0.0, "count")]
 
 
-def _words(_claim: Claim) -> str:
-    return "No work was recorded on any rank. Was the profiler active during a step?"
-
-
-NOTHING_RECORDED = Finding("nothing_recorded", when=_when, long=_words, short=_words)
+_WORDS = worded("No work was recorded on any rank. Was the profiler active during a step?")
+NOTHING_RECORDED = Finding("nothing_recorded", when=_when, long=_WORDS, short=_WORDS)

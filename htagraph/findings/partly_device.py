@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from htagraph.findings.claim import Claim
 from htagraph.findings.device_idle import DEVICE_IDLE, device_window_us
-from htagraph.findings.evidence import Chart, Evidence, Part
-from htagraph.findings.finding import Finding
+from htagraph.findings.finding import Chart, Claim, Evidence, Finding, Part, worded
+from htagraph.findings.phrases import LARGE_SHARE
 from htagraph.findings.results import Results
 
 __all__ = ["PARTLY_DEVICE"]
-
-_MAX_COVERED_SHARE = 0.8
-"""Share of the recorded time; below it, shares of device time are said to leave out the rest. Chosen. Doubled,
-always."""
 
 
 def _when(results: Results) -> list[Claim]:
@@ -20,20 +15,9 @@ def _when(results: Results) -> list[Claim]:
     ranks = results.busy.loc[results.busy["executor"] == "device", "rank"]
     window = device_window_us(results)
     span = float(results.inputs.loc[results.inputs["rank"].isin(ranks), "span_us"].sum())
-    if not results.claims(DEVICE_IDLE.when) or window >= _MAX_COVERED_SHARE * span:
+    if not results.claims(DEVICE_IDLE.when) or window >= (1 - LARGE_SHARE) * span:
         return []
     return [Claim("partly_device", "", 100 * window / span, "percent")]
-
-
-def _long(claim: Claim) -> str:
-    return (
-        f"From first to last device work, {claim.figure:.0f} % of the recorded time passes; in the rest only the host "
-        "was active, and shares of device time say nothing about it."
-    )
-
-
-def _short(claim: Claim) -> str:
-    return f"device work spans {claim.figure:.0f} % of the recording, and idle times leave out the rest"
 
 
 def _evidence(results: Results, _claim: Claim) -> Evidence:
@@ -48,4 +32,14 @@ def _evidence(results: Results, _claim: Claim) -> Evidence:
     return Evidence(Chart("Recorded time of each rank", stacks=stacks))
 
 
-PARTLY_DEVICE = Finding("partly_device", when=_when, long=_long, short=_short, evidence=_evidence, is_caution=True)
+PARTLY_DEVICE = Finding(
+    "partly_device",
+    when=_when,
+    long=worded(
+        "From first to last device work, {figure:.0f} % of the recorded time passes; in the rest only the host was "
+        "active, and shares of device time say nothing about it."
+    ),
+    short=worded("device work spans {figure:.0f} % of the recording, and idle times leave out the rest"),
+    evidence=_evidence,
+    is_caution=True,
+)

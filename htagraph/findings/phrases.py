@@ -7,18 +7,39 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from htagraph.core.errors import time_text
 from htagraph.core.naming import exact_glob, is_source_frame, short_name
-from htagraph.core.words import time_text
-from htagraph.findings.claim import MIN_PERCENT
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "CATEGORY_WORDS", "MAX_LISTED", "NO_OPERATOR", "ROUNDING", "VISIBLE_PERCENT", "and_list", "cause_words",
-    "command_line", "distinct", "glob_of", "group_words", "name_text", "plural", "ranks_text", "share_text",
-    "short_number", "shortened", "size_text", "spoken", "time_text", "untraced_before",
-]  # fmt: skip
+    "CATEGORY_WORDS",
+    "LARGE_SHARE",
+    "MAX_LISTED",
+    "MAX_NAMED",
+    "MIN_PERCENT",
+    "MIN_SHARE",
+    "NO_OPERATOR",
+    "ROUNDING",
+    "VISIBLE_PERCENT",
+    "and_list",
+    "cause_words",
+    "command_line",
+    "distinct",
+    "glob_of",
+    "group_words",
+    "name_text",
+    "plural",
+    "ranks_text",
+    "share_text",
+    "short_number",
+    "shortened",
+    "size_text",
+    "spoken",
+    "time_text",
+    "untraced_before",
+]
 
 CATEGORY_WORDS = {
     "host": "host code (operators, Python, other calls)", "launch": "launch calls", "computation": "computation",
@@ -30,6 +51,22 @@ CATEGORY_WORDS = {
 
 NO_OPERATOR = "in no operator"
 """What the time of steps outside all operators is called."""
+MIN_PERCENT = 2.0
+"""Percent of the critical path, or of the makespan, from which something is named. Chosen: less is not worth naming.
+Doubled, what takes 2 to 4 % is not named."""
+MIN_SHARE = 0.05
+"""Share of the whole (of the job's time, of a change, of waiting) from which something has a sentence. Chosen: less is
+not worth one; without one of several ranks that do the same work, jobs were 0 to 4 % shorter, without a straggler 9 %
+and more. Doubled, waits, idle time, gains and causes of 5 to 10 % are not named."""
+
+
+LARGE_SHARE = 0.2
+"""Share of a whole (of launch calls, of memory, of the path, of recorded time) from which it is named though something
+else is larger, and which nearly all of a whole lacks. Chosen: worth knowing then. Doubled, what is a fifth to two
+fifths is not named."""
+MAX_NAMED = 3
+"""Activities that prove a claim, pauses and causes that are named. Chosen: more do not fit on a screen. Doubled, six
+are."""
 MAX_LISTED = 4
 """Ranks, steps, names and options that a sentence lists; a list of numbers at length has twice as many. Chosen: they
 fit on two lines. Doubled, four lines."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.findings.claim import Claim, RestsOn
-from htagraph.findings.finding import Finding
+from htagraph.findings.finding import Claim, Finding, RestsOn
 from htagraph.findings.phrases import MAX_LISTED, and_list
 from htagraph.findings.results import Results
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from htagraph.core.kinds import ActivityKind, of_kinds
-from htagraph.findings.claim import Claim
-from htagraph.findings.finding import Finding
+from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.results import Results
 
 __all__ = ["RECORDED"]

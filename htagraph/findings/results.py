@@ -23,15 +23,12 @@ from htagraph.whatif.opportunities import opportunities
 
 if TYPE_CHECKING:
     from htagraph.core.arrays import Array
-    from htagraph.findings.claim import Claim
+    from htagraph.findings.finding import Claim
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.paths import CriticalPath
 
 __all__ = ["CLOCKS", "LAUNCHES", "Results"]
 
-_TRIED_GAINS = 10
-"""Opportunities of which findings name the best; chosen: some only wrap others. Doubled, twice as many replays run, and
-the same are named."""
 LAUNCHES = Table(
     "Launches",
     Col("rank launches", "int64"),
@@ -122,7 +119,7 @@ class Results:
     @cached_property
     def opportunities(self) -> pd.DataFrame:
         """Result of `htagraph.opportunities`."""
-        return opportunities(self.graph, top=_TRIED_GAINS)
+        return opportunities(self.graph)
 
     @cached_property
     def interruptions(self) -> pd.DataFrame:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from htagraph.core.naming import short_name
-from htagraph.findings.claim import Claim
 from htagraph.findings.device_idle import DEVICE_IDLE
-from htagraph.findings.evidence import MOST_ROWS, Chart, Evidence, Part, Place, Rows
-from htagraph.findings.finding import Finding
+from htagraph.findings.finding import MOST_ROWS, Chart, Claim, Evidence, Finding, Part, Place, Rows, in_whole, worded
 from htagraph.findings.phrases import plural
-
-if TYPE_CHECKING:
-    from htagraph.findings.results import Results
+from htagraph.findings.results import Results
 
 __all__ = ["SHORT_LAUNCHES"]
 
@@ -29,17 +23,6 @@ def _when(results: Results) -> list[Claim]:
     if total < _MIN_LAUNCHES or short < total / 2:
         return []
     return [Claim("short_launches", "", 100 * short / total, "percent", facts={"total": total})]
-
-
-def _long(claim: Claim) -> str:
-    return f"{_short(claim)[:-1]} (htagraph launches)."
-
-
-def _short(claim: Claim) -> str:
-    return (
-        f"{claim.figure:.0f} % of {claim.facts['total']:,} launches take longer than the work they start: the kernels "
-        "are too small for the device."
-    )
 
 
 def _evidence(results: Results, _claim: Claim) -> Evidence:
@@ -68,4 +51,9 @@ def _evidence(results: Results, _claim: Claim) -> Evidence:
     )  # fmt: skip
 
 
-SHORT_LAUNCHES = Finding("short_launches", when=_when, long=_long, short=_short, evidence=_evidence)
+_SHORT = worded(
+    "{figure:.0f} % of {total:,} launches take longer than the work they start: the kernels are too small for the "
+    "device."
+)
+_LONG = in_whole(_SHORT, "(htagraph launches)")
+SHORT_LAUNCHES = Finding("short_launches", when=_when, long=_LONG, short=_SHORT, evidence=_evidence)

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from htagraph.findings.claim import MIN_SHARE, Claim
-from htagraph.findings.finding import Finding, Trial
-from htagraph.findings.gain_words import gain_text, interval_us, less_text, likely, saves_text
-from htagraph.findings.phrases import MAX_LISTED, and_list, ranks_text, time_text
+from htagraph.findings.finding import Claim, Finding, Trial, gain_text, less_text, likely, saved_claim, saves_text
+from htagraph.findings.phrases import MAX_LISTED, MIN_SHARE, and_list, ranks_text, time_text
+from htagraph.findings.results import Results
 from htagraph.findings.waiting import waits_evidence
 from htagraph.queries.rank_speed import slow_stage
 from htagraph.whatif.options import criteria_text
 from htagraph.whatif.scenario import what_if
 
-if TYPE_CHECKING:
-    from htagraph.findings.results import Results
-
 __all__ = ["SLOW_STAGE", "scale_options"]
 
 _OWN_WORK = ["host", "computation", "memory"]
 """Kinds of what a rank does by itself."""
-_DIGITS = 3
-"""Decimals of a factor that is shown and replayed; chosen: 0.1 %. Doubled, only the command gets longer."""
 
 
 def _when(results: Results) -> list[Claim]:
@@ -36,8 +28,9 @@ def _when(results: Results) -> list[Claim]:
     scenario, options = what_if(graph), []
     for rank, factor in stage.even.items():
         wanted = {"rank": rank, "kind": _OWN_WORK}
-        scenario = scenario.scale(factor=round(factor, _DIGITS), **wanted)
-        options.append(f"{criteria_text(wanted)}:{round(factor, _DIGITS)}")
+        shown = round(factor, 3)  # to 0.1 %, so that the command is short
+        scenario = scenario.scale(factor=shown, **wanted)
+        options.append(f"{criteria_text(wanted)}:{shown}")
     outcome = scenario.run()
     if outcome.saved_ns < MIN_SHARE * makespan:
         return []
@@ -46,11 +39,9 @@ def _when(results: Results) -> list[Claim]:
     facts = {
         "ranks": stage.ranks, "own_us": stage.own_ns / 1000, "least_us": stage.least_ns / 1000,
         "most_us": stage.most_ns / 1000, "others": len(stage.others), "options": tuple(options),
-        "waited_us": charged / (stage.steps * len(stage.others)), "percent": 100 * outcome.saved_ns / makespan,
-        "makespan_us": makespan / 1000, "steps": results.steps,
+        "waited_us": charged / (stage.steps * len(stage.others)), "steps": results.steps,
     }  # fmt: skip
-    about, gain = ", ".join(map(str, stage.ranks)), outcome.saved_ns / 1000
-    return [Claim("slow_stage", about, gain, "us", interval=interval_us(outcome), facts=facts)]
+    return [saved_claim("slow_stage", ", ".join(map(str, stage.ranks)), outcome, makespan, facts)]
 
 
 def _long(claim: Claim) -> str:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from htagraph.core.statistics import MOST
-from htagraph.findings.claim import MIN_SHARE, Claim
-from htagraph.findings.evidence import Evidence, of_activities
-from htagraph.findings.finding import SHORT_LIST, Finding
-from htagraph.findings.phrases import and_list, share_text, time_text
+from htagraph.findings.finding import SHORT_LIST, Claim, Evidence, Finding, of_activities
+from htagraph.findings.phrases import MIN_SHARE, and_list, share_text, time_text
 from htagraph.findings.results import Results
 from htagraph.queries.host_time import first_calls
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from htagraph.findings.claim import Claim
-from htagraph.findings.evidence import Evidence
-from htagraph.findings.finding import Finding, in_full, in_short
+from htagraph.findings.finding import Claim, Evidence, Finding, in_full, in_short
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of

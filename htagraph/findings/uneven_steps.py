@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.findings.claim import Claim
-from htagraph.findings.finding import Finding, sentence_of
+from htagraph.findings.finding import Claim, Finding, in_whole
 from htagraph.findings.phrases import MAX_LISTED, and_list, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.measures.steps import uneven_steps
@@ -20,10 +19,6 @@ def _when(results: Results) -> list[Claim]:
     return [Claim("uneven_steps", ", ".join(map(str, uneven.odd)), len(uneven.odd), "count", facts=facts)]
 
 
-def _long(claim: Claim) -> str:
-    return sentence_of(_short(claim), "(--steps reads only some)")
-
-
 def _short(claim: Claim) -> str:
     facts = claim.facts
     low, high = time_text(facts["low_us"]), time_text(facts["high_us"])
@@ -37,4 +32,6 @@ def _short(claim: Claim) -> str:
     return f"{which} {lasted}, the others about {time_text(facts['usual_us'])}, so means per step fit neither"
 
 
-UNEVEN_STEPS = Finding("uneven_steps", when=_when, long=_long, short=_short, is_caution=True)
+UNEVEN_STEPS = Finding(
+    "uneven_steps", when=_when, long=in_whole(_short, "(--steps reads only some)"), short=_short, is_caution=True
+)

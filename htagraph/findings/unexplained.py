@@ -7,9 +7,8 @@ import itertools
 import numpy as np
 
 from htagraph.core.kinds import GapKind
-from htagraph.findings.claim import MIN_SHARE, Claim
-from htagraph.findings.evidence import Chart, Evidence, Part, gap_words, stretches
-from htagraph.findings.finding import Finding
+from htagraph.findings.finding import Chart, Claim, Evidence, Finding, Part, gap_words, stretches, worded
+from htagraph.findings.phrases import MIN_SHARE
 from htagraph.findings.results import Results
 from htagraph.queries.paths import CriticalPath
 
@@ -34,10 +33,6 @@ def _long(claim: Claim) -> str:
     )
 
 
-def _short(claim: Claim) -> str:
-    return f"{claim.figure:.0f} % of the critical path is unexplained, and predictions are less certain by that much"
-
-
 def _evidence(results: Results, _claim: Claim) -> Evidence:
     unexplained = [gap for gap in GapKind if gap.is_unexplained]
     parts = results.path.segments
@@ -52,6 +47,7 @@ def _evidence(results: Results, _claim: Claim) -> Evidence:
     )  # fmt: skip
 
 
+_SHORT = "{figure:.0f} % of the critical path is unexplained, and predictions are less certain by that much"
 UNEXPLAINED = Finding(
-    "unexplained", when=_when, long=_long, short=_short, evidence=_evidence, is_caution=True
+    "unexplained", when=_when, long=_long, short=worded(_SHORT), evidence=_evidence, is_caution=True
 )  # fmt: skip

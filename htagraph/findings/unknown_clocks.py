@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from htagraph.core.kinds import COMMUNICATION, of_kinds
-from htagraph.findings.claim import Claim
-from htagraph.findings.evidence import MOST_ROWS, Evidence, Rows
-from htagraph.findings.finding import Finding
+from htagraph.findings.finding import MOST_ROWS, Claim, Evidence, Finding, Rows
 from htagraph.findings.phrases import and_list, plural, ranks_text
 from htagraph.findings.results import Results
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.core.kinds import COMMUNICATION, of_kinds
-from htagraph.findings.claim import Claim, RestsOn
-from htagraph.findings.evidence import Evidence, of_activities
-from htagraph.findings.finding import Finding
+from htagraph.findings.finding import Claim, Evidence, Finding, RestsOn, of_activities, worded
+from htagraph.findings.phrases import MAX_NAMED
 from htagraph.findings.results import Results
 from htagraph.findings.unknown_clocks import UNKNOWN_CLOCKS
 
@@ -16,8 +15,6 @@ __all__ = ["UNMATCHED", "doubts_of"]
 _MIN_MATCHED = 0.99
 """Share of communication calls with partners; chosen: a few are always cut off by the ends of a recording. Doubled, a
 report never says that partners are missing."""
-_MAX_ROWS = 3
-"""Calls that prove it. Chosen. Doubled, six are shown."""
 
 
 def doubts_of(results: Results) -> frozenset[RestsOn]:
@@ -36,26 +33,15 @@ def _when(results: Results) -> list[Claim]:
     alone = talks & ~members
     if len(graph.ranks) < 2 or alone.sum() <= (1 - _MIN_MATCHED) * talks.sum():
         return []
-    rows = tuple(np.flatnonzero(alone)[:_MAX_ROWS].tolist())
+    rows = tuple(np.flatnonzero(alone)[:MAX_NAMED].tolist())
     return [Claim("unmatched", "", int(alone.sum()), "count", rows=rows, facts={"total": int(talks.sum())})]
-
-
-def _long(claim: Claim) -> str:
-    return (
-        f"{claim.figure:,.0f} of {claim.facts['total']:,} communication calls have no known partner: waiting for other "
-        "ranks inside them looks like transfer (htagraph validate)."
-    )
-
-
-def _short(claim: Claim) -> str:
-    return (
-        f"{claim.figure:,.0f} of {claim.facts['total']:,} communication calls have no known partner, so waiting in "
-        "them looks like transfer"
-    )
 
 
 def _evidence(results: Results, claim: Claim) -> Evidence:
     return Evidence(rows=of_activities(results, claim.rows, "Some of them"), command=("validate",))
 
 
-UNMATCHED = Finding("unmatched", when=_when, long=_long, short=_short, evidence=_evidence, is_caution=True)
+_ALONE = "{figure:,.0f} of {total:,} communication calls have no known partner"
+_LONG = worded(_ALONE + ": waiting for other ranks inside them looks like transfer (htagraph validate).")
+_SHORT = worded(_ALONE + ", so waiting in them looks like transfer")
+UNMATCHED = Finding("unmatched", when=_when, long=_LONG, short=_SHORT, evidence=_evidence, is_caution=True)

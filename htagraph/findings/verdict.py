@@ -7,10 +7,9 @@ from itertools import groupby
 
 from htagraph.findings.blocking import BLOCKING
 from htagraph.findings.bound import BOUND
-from htagraph.findings.claim import Claim, contradictions
 from htagraph.findings.cut_short import CUT_SHORT
 from htagraph.findings.device_idle import DEVICE_IDLE
-from htagraph.findings.finding import Finding, Trial
+from htagraph.findings.finding import MOST_ROWS, Claim, Finding, Trial, contradictions
 from htagraph.findings.gain import GAIN
 from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.interrupted import INTERRUPTED
@@ -54,9 +53,6 @@ FINDINGS: tuple[Finding, ...] = (
 )
 """All findings, in the order of reading."""
 _BY_NAME = {finding.name: finding for finding in FINDINGS}
-_MAX_FINDINGS = 5
-"""Findings of a summary, with what makes them uncertain as one. Chosen: about ten lines, which are read before the
-tables. Doubled, a screen is full of them."""
 _LEAST = (SHORT_LAUNCHES, BLOCKING, DEVICE_IDLE, HOST_PAUSE)
 """What is left to the whole verdict first, where there are more findings than a summary has room for."""
 
@@ -107,7 +103,7 @@ def in_brief(claims: Iterable[Claim]) -> tuple[list[str], int]:
     every = stated(claims)
     doubts = [finding.short(*group) for finding, group in every if finding.is_caution]
     lines = [(finding, finding.short(*group)) for finding, group in every if not finding.is_caution]
-    more = max(0, len(lines) - _MAX_FINDINGS + bool(doubts))
+    more = max(0, len(lines) - MOST_ROWS + bool(doubts))
     for _ in range(more):
         present = [finding for finding, _ in lines]
         least = next((finding for finding in _LEAST if finding in present), present[-1])

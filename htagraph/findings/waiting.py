@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.findings.claim import MIN_SHARE, Claim, RestsOn
-from htagraph.findings.evidence import MOST_ROWS, Bar, Chart, Evidence, Place, Rows
-from htagraph.findings.finding import Finding, in_full
-from htagraph.findings.phrases import and_list, plural, time_text
+from htagraph.findings.finding import MOST_ROWS, Bar, Chart, Claim, Evidence, Finding, Place, RestsOn, Rows, in_full
+from htagraph.findings.phrases import MIN_SHARE, and_list, plural, time_text
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 

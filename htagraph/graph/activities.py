@@ -214,10 +214,6 @@ def blocked_since(acts: Activities, rows: Array) -> Ints:
     that it waited for, if that is later; it is its own end where an operator still runs then, and its start where
     there is neither, as on streams and on a backend's own threads.
 
-    Args:
-        acts: the activities of all ranks.
-        rows: pieces of communication.
-
     Example:
         >>> import htagraph as hg
         >>> acts = hg.load("data/demo").activities
@@ -241,10 +237,6 @@ def worked_until(acts: Activities, rows: Array) -> Ints:
 
     What a backend's own thread runs inside a piece of communication is part of that. Where there is no other operator,
     it is the start of the communication.
-
-    Args:
-        acts: the activities of all ranks.
-        rows: pieces of communication.
 
     Example:
         >>> import htagraph as hg

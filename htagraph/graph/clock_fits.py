@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,74 +19,32 @@ from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = [
-    "MIN_FOR_DRIFT", "BarrierTimes", "TimeTable", "as_recorded_is_possible", "by_ends", "feasible_offsets", "fitted",
-    "group_medians", "islands", "least_ahead", "limits", "limits_of", "medians", "middle_of", "no_offset_is_possible",
+    "BarrierTimes", "TimeTable", "by_ends", "feasible_offsets", "fitted",
+    "group_medians", "islands", "least_ahead", "limits", "medians", "middle_of", "no_offset_is_possible",
     "residuals",
 ]  # fmt: skip
-
-_MAX_TURNS: Final = 25
-"""Largest number of reweighting rounds. Chosen: it usually converges (no offset moves by 1 ns) after 5 to 10. Doubled,
-nothing changes."""
-_CLOSE_NS: Final = 300.0
-"""ns: residuals below this have equal weight. Chosen: below the spread of any real collective. Doubled, offsets move by
-less than 0.3 µs."""
-MIN_FOR_DRIFT: Final = 30
-"""Collectives that every rank needs before drift is estimated. Chosen: with fewer, drift cannot be distinguished from
-noise. Doubled, clocks of short traces get no drift."""
-_MIN_DRIFT_SPREADS: Final = 4.0
-"""Drift is accepted only if it moves clocks apart, over the window, by more than this many median residuals. Chosen.
-Doubled, slow drift of up to eight residuals stays uncorrected."""
-_MAX_SWEEPS: Final = 50
-"""Largest number of moves to get every arrival before the ends that wait for it; if they do not suffice, only the ends
-count. Chosen. Doubled, only jobs with many skewed ranks change."""
-_DOUBT_SPREADS: Final = 3.0
-"""Spreads of ends by which an offset may be wrong. Measured: ends of real ranks differ, all through a recording, by up
-to twice their spread; benchmarks/clocks.py counts how often the truth is within. Doubled, clocks seem less certain."""
-_MANY: Final = 48
-"""Unknowns from which on a fit is found by conjugate gradients. Chosen: below, a matrix takes less than 1 ms. It
-decides time only: the two differ by less than `_EXACT_NS`. Doubled, jobs of 49 to 96 clocks take longer."""
-_EXACT_NS: Final = 1e-7
-"""ns: how near they come. Chosen far below 1 ns, to which offsets are rounded. Doubled, one round less is made."""
-_MAX_ROUNDS: Final = 200
-"""Rounds after which a matrix is used. Chosen: 5 to 30 do where all meet, more in long chains of groups. Doubled,
-longer chains are solved without one."""
-_MAX_COMPARED: Final = 1 << 28
-"""Times of two clocks in one collective that are compared at most: of more, an even sample of the collectives. Chosen:
-4 s; all collectives of up to 115 clocks count. Doubled, larger jobs take twice as long, and limits are narrower."""
-
-
-_BLOCK: Final = 1 << 22
-"""Cells of a table that are filled at once. Chosen: 32 MiB for each of its times. Doubled, they take twice as much."""
 
 
 def feasible_offsets(end: Array, start: Array) -> npt.NDArray[np.float64]:
     """Return clock offsets, one per column, under which nobody ends before all have arrived, ns; 0 where none exist.
 
-    They are in the middle of all that are possible, relative to the first column.
-
-    Args:
-        end: when members ended that wait for others, a row per collective, nan for none.
-        start: when members arrived that others wait for, likewise.
+    They are in the middle of all that are possible, relative to the first column. Both tables have a row per
+    collective, nan for none: when members ended that wait, when those arrived that are awaited.
     """
-    low, high = limits(end, start, 0)
+    low, high = limits(least_ahead(end, start))
     possible = np.isfinite(low) & np.isfinite(high) & (low <= high + 2 * LIMITS.resolution_ns)
     return np.where(possible, (np.where(possible, low, 0) + np.where(possible, high, 0)) / 2, 0.0)
 
 
-def limits(end: Array, start: Array, gauge: int) -> tuple[Array, Array]:
-    """Return what `limits_of` does, given when members ended and arrived."""
-    return limits_of(least_ahead(end, start), gauge)
-
-
-def limits_of(least: Array, gauge: int) -> tuple[Array, Array]:
-    """Return the least and the largest clock offset of each column against that of column `gauge`, ns.
+def limits(least: Array) -> tuple[Array, Array]:
+    """Return the least and the largest clock offset of each column against the first one, ns, given `least_ahead`.
 
     Infinite where no chain of collectives limits it. Column a is ahead of column b by at least what its arrivals
     seem to come after the ends of b that waited for them.
     """
     count = len(least)
     high, low = np.full(count, np.inf), np.full(count, -np.inf)
-    high[gauge] = low[gauge] = 0.0
+    high[0] = low[0] = 0.0
     for _ in range(count):
         higher = np.minimum(high, (high[:, None] - least).min(axis=0))
         lower = np.maximum(low, (least + low[None, :]).max(axis=1))
@@ -94,11 +52,6 @@ def limits_of(least: Array, gauge: int) -> tuple[Array, Array]:
             break
         high, low = higher, lower
     return low, high
-
-
-def as_recorded_is_possible(end: Array, start: Array) -> bool:
-    """Return whether nobody ends before all have arrived as the clocks were recorded, with no offset at all."""
-    return no_offset_is_possible(least_ahead(end, start))
 
 
 def no_offset_is_possible(least: Array) -> bool:
@@ -109,14 +62,13 @@ def no_offset_is_possible(least: Array) -> bool:
 def least_ahead(end: Array, start: Array) -> npt.NDArray[np.float64]:
     """Return at [a, b] by how much the clock of a is at least ahead of that of b, ns; -inf where nothing says so.
 
-    Args:
-        end: when members ended that wait for others, a row per collective, nan for none.
-        start: when members arrived that others wait for, likewise.
+    Both tables have a row per collective, nan for none: when members ended that wait, when those arrived that are
+    awaited.
     """
     several = np.flatnonzero((np.isfinite(end) | np.isfinite(start)).sum(axis=1) > 1)
     if not len(several):
         return np.where(np.eye(end.shape[1], dtype=np.bool_), 0.0, -np.inf)
-    several = several[:: max(1, -(-len(several) * end.shape[1] ** 2 // _MAX_COMPARED))]
+    several = several[:: max(1, -(-len(several) * end.shape[1] ** 2 // LIMITS.pairs_of_times))]
     end, start = end[several], start[several]
     least = np.stack([_largest(start[:, [column]] - end) for column in range(end.shape[1])])
     np.fill_diagonal(least, 0.0)
@@ -165,29 +117,22 @@ def _links_from(first: int, met: Array) -> npt.NDArray[np.float64]:
 def by_ends(end: Array, start: Array, time: Array) -> tuple[Array, Array, Array]:
     """Return (offset, drift, doubt) of each column against the first, as the ends of collectives show them, ns.
 
-    Args:
-        end: when members ended.
-        start: when they arrived.
-        time: when the collectives were, -1 to 1; drift is ns per unit of it.
+    `time` is when the collectives were, -1 to 1; drift is ns per unit of it.
     """
     offset, drift = fitted(end, time, drifting=False)
     count = np.isfinite(end).sum(axis=0)
-    if count.min() >= MIN_FOR_DRIFT:
+    if count.min() >= LIMITS.for_drift:
         both = fitted(end, time, drifting=True)
         before, after = (middle_of(residuals(end, time, *fit)) for fit in ((offset, drift), both))
-        if after < LIMITS.gain * before and np.ptp(both[1]) * 2 > _MIN_DRIFT_SPREADS * after:
+        if after < LIMITS.gain * before and np.ptp(both[1]) * 2 > LIMITS.drift_spreads * after:
             offset, drift = both
     offset = _feasible(end, start, time, offset, drift)
-    spread = _spread(residuals(end, time, offset, drift))
+    rest = residuals(end, time, offset, drift)
+    spread = max(LIMITS.resolution_ns, round(float(np.median(np.nanmax(rest, axis=1) - np.nanmin(rest, axis=1)))))
     offset, drift = _snapped(end, start, time, (offset, drift), spread)
-    hops = _hops(np.isfinite(end))
-    doubt = np.where(count >= LIMITS.often, _DOUBT_SPREADS * (1 + LIMITS.often / count) * spread * hops, np.inf)
+    hops = np.maximum(_links_from(0, _distinct_rows(np.isfinite(end))), 1)
+    doubt = np.where(count >= LIMITS.often, LIMITS.doubt_spreads * (1 + LIMITS.often / count) * spread * hops, np.inf)
     return offset, drift, doubt
-
-
-def _hops(present: Array) -> npt.NDArray[np.float64]:
-    """Return over how many links of shared collectives each column is from the first."""
-    return np.maximum(_links_from(0, _distinct_rows(present)), 1)
 
 
 def fitted(end: Array, time: Array, *, drifting: bool) -> tuple[Array, Array]:
@@ -200,11 +145,11 @@ def fitted(end: Array, time: Array, *, drifting: bool) -> tuple[Array, Array]:
     powers = [time**power for power in ((0, 1) if drifting else (0,))]
     solved = np.zeros((2, end.shape[1]))  # the offsets, then the drifts
     weight = known.astype(np.float64)
-    for _ in range(_MAX_TURNS):
+    for _ in range(LIMITS.turns):
         before, solved = solved, np.zeros_like(solved)
         solved[: len(powers)] = _solved(weight, powers, value, before[: len(powers)])
         rest = np.abs(residuals(end, time, *solved))
-        weight = np.where(known, 1 / np.maximum(rest, _CLOSE_NS), 0.0)
+        weight = np.where(known, 1 / np.maximum(rest, LIMITS.close_ns), 0.0)
         if float(np.abs(solved - before).max()) < 1:
             break
     return solved[0], solved[1]
@@ -213,14 +158,10 @@ def fitted(end: Array, time: Array, *, drifting: bool) -> tuple[Array, Array]:
 def _solved(weight: Array, powers: list[Array], value: Array, near: Array) -> npt.NDArray[np.float64]:
     """Return the weighted least squares fit, a row per power of time and a column per clock; 0 for the first clock.
 
-    Args:
-        weight: of each end.
-        powers: of the times of the collectives, each of which has a factor per clock.
-        value: the ends.
-        near: a fit near the wanted one, to begin with.
+    `powers` are those of the collectives' times, each with a factor per clock; the search begins at the fit `near`.
     """
     right = _pull(weight, powers, value)
-    fit = _descended(weight, powers, right, near) if right[:, 1:].size >= _MANY else None
+    fit = _descended(weight, powers, right, near) if right[:, 1:].size >= LIMITS.unknowns else None
     return _by_matrix(weight, powers, right) if fit is None else fit
 
 
@@ -252,8 +193,8 @@ def _descended(weight: Array, powers: list[Array], right: Array, near: Array) ->
     rest = right - forces(fit)
     rest[:, 0] = 0.0
     ahead = way = rest / stiffness
-    for _ in range(_MAX_ROUNDS):
-        if np.abs(ahead).max() < _EXACT_NS:
+    for _ in range(LIMITS.rounds):
+        if np.abs(ahead).max() < LIMITS.exact_ns:
             return fit
         answer = forces(way)
         length = (rest * ahead).sum() / (way * answer).sum()
@@ -313,12 +254,6 @@ def middle_of(values: Array) -> float:
     return float(np.median(known)) if len(known) else 0.0
 
 
-def _spread(residual: Array) -> int:
-    """Return how far apart the ends of a collective are, ns: the median range, but at least the resolution."""
-    ranges = np.nanmax(residual, axis=1) - np.nanmin(residual, axis=1)
-    return max(LIMITS.resolution_ns, round(float(np.median(ranges))))
-
-
 def _excess(end: Array, start: Array, time: Array, offset: Array, drift: Array) -> npt.NDArray[np.float64]:
     """Return at [a, b] how long, at worst, rank a arrives after rank b has ended, ns; negative if it never does."""
     late, early = (_corrected(times, time, offset, drift) for times in (start, end))
@@ -357,13 +292,13 @@ def _feasible(end: Array, start: Array, time: Array, offset: Array, drift: Array
     latest = _latest_by_row(end, start, time, offset, drift)
     if latest.max(initial=-np.inf) <= 0:
         return offset
-    count = max(1, _MAX_COMPARED // end.shape[1] ** 2)
+    count = max(1, LIMITS.pairs_of_times // end.shape[1] ** 2)
     if len(latest) > count:  # those that show it most
         worst = np.sort(np.argpartition(-latest, count)[:count])
         end, start, time = end[worst], start[worst], time[worst]
     excess = _excess(end, start, time, offset, drift)
     move = np.zeros(len(offset))
-    for _ in range(_MAX_SWEEPS):
+    for _ in range(LIMITS.sweeps):
         broken = excess - move[:, None] + move[None, :]
         a, b = np.unravel_index(int(np.argmax(broken)), broken.shape)
         if broken[a, b] <= 0:
@@ -461,12 +396,7 @@ class BarrierTimes:
         return out
 
     def of(self, units: Sequence[Sequence[int]], rows: Array) -> TimeTable:
-        """Return some collectives for groups of ranks with one clock: their middle end, last arrival, first end.
-
-        Args:
-            units: the ranks of each group, in a column each.
-            rows: the collectives, ascending.
-        """
+        """Return some collectives for groups of ranks with one clock: their middle end, last arrival, first end."""
         unit, some = self._units(units)
         some = some[np.isin(self.row[some], rows)]
         line = np.searchsorted(rows, self.row[some])
@@ -485,7 +415,7 @@ class BarrierTimes:
 
     def blocks(self, columns: Sequence[int], rows: Array) -> Iterator[tuple[slice, TimeTable]]:
         """Yield some collectives, a column per rank, in blocks of a size that fits into memory."""
-        length = max(1, _BLOCK // max(len(columns), 1))
+        length = max(1, LIMITS.cells // max(len(columns), 1))
         for first in range(0, len(rows), length):
             block = slice(first, min(first + length, len(rows)))
             yield block, self.of([[column] for column in columns], rows[block])

@@ -14,23 +14,20 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints
 from htagraph.graph.clock_fits import (
-    MIN_FOR_DRIFT,
     BarrierTimes,
     TimeTable,
-    as_recorded_is_possible,
     by_ends,
     group_medians,
     islands,
     least_ahead,
     limits,
-    limits_of,
     no_offset_is_possible,
     residuals,
 )
@@ -40,20 +37,6 @@ if TYPE_CHECKING:
     from htagraph.graph.construction.matching.match import Matching
 
 __all__ = ["Clock", "agreement_ns", "corrected", "estimate_clocks", "shared_clocks"]
-
-_SAMPLE: Final = 20_000
-"""The estimate uses at most this many collectives, evenly spread. Chosen for time. Doubled, it takes twice as long."""
-_MAX_CELLS: Final = 1 << 25
-"""The estimate also uses at most so many collectives that, times the clocks, they give this number. Chosen: 256 MiB for
-each table of times; of up to 1,600 clocks all of `_SAMPLE` are used. Doubled, larger jobs take twice the memory."""
-
-
-_ALL_PAIRS: Final = 64
-"""Ranks of a host up to which each pair is compared. Chosen: hosts have up to 16 devices, racks that share a clock 72.
-Doubled, hosts of 65 to 128 ranks take up to 32 times as long, and the verdict on them rests on more collectives."""
-_NEIGHBOURS: Final = 2
-"""Ranks behind each in a collective with which it is compared on larger hosts. Chosen: where every second rank is on
-another clock, each still meets its own. Doubled, it takes twice as long."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +73,7 @@ class Clock:
 def corrected(clocks: Sequence[Clock], rank: Array, time: Array) -> Ints:
     """Return times on the common clock, ns.
 
-    Args:
-        clocks: the clocks of the ranks; a rank without one is not corrected.
-        rank: the rank on whose clock each time was recorded.
-        time: the recorded times, ns.
+    A rank without a clock is not corrected.
     """
     out = time.astype(np.int64)
     order = np.argsort(rank, kind="stable")
@@ -115,10 +95,6 @@ def estimate_clocks(ranks: Sequence[int], matching: Matching) -> tuple[Clock, ..
     do not contradict them stay as they are: hosts set theirs by the network, so that an offset of 0 is likelier
     than the middle of a wide range of possible ones. Offsets that are no larger than the spread of the ends are
     taken as 0, so that correct clocks are not changed.
-
-    Args:
-        ranks: all ranks of the job.
-        matching: the matched collectives.
     """
     ranks = [int(rank) for rank in ranks]
     clocks = {rank: Clock(rank) for rank in ranks}
@@ -144,7 +120,7 @@ def _share_clock(clocks: dict[int, Clock], ranks: list[int], columns: list[int],
     if len(columns) < 2 or any(clocks[ranks[column]].gauge >= 0 for column in columns):
         return
     own = sends.of([[column] for column in columns], sends.shared_rows(columns))
-    if not as_recorded_is_possible(own.waited, own.start):
+    if not no_offset_is_possible(least_ahead(own.waited, own.start)):
         return
     first = ranks[columns[0]]
     for column in columns:
@@ -156,10 +132,6 @@ def agreement_ns(clocks: Sequence[Clock], ranks: Iterable[int]) -> int:
     """Return by how much the common times of some ranks may be wrong against each other, ns; -1 where that is unknown.
 
     It is unknown where nothing links the clocks of two of the ranks. What a time is compared with should be longer.
-
-    Args:
-        clocks: the clocks of a job, `DependencyGraph.clocks`.
-        ranks: the ranks whose times are compared.
 
     Example:
         >>> clocks = (Clock(0, uncertainty_ns=0, gauge=0), Clock(1, uncertainty_ns=1_500, gauge=0), Clock(2))
@@ -192,7 +164,8 @@ def _barriers(ranks: list[int], matching: Matching, *, sends: bool = False) -> B
     if not len(rows):
         return None
     which, line = np.unique(matching.collective[rows], return_inverse=True)
-    step = -(-len(which) // min(_SAMPLE, max(_MAX_CELLS // _clocks(ranks, matching), 1)))
+    count = len(set(matching.host.values())) + sum(rank not in matching.host for rank in ranks)  # clocks
+    step = -(-len(which) // min(LIMITS.collectives, max(LIMITS.clock_cells // count, 1)))
     keep = line.ravel() % step == 0
     rows, line = rows[keep], line.ravel()[keep] // step
     members = matching.members
@@ -209,11 +182,6 @@ def _barriers(ranks: list[int], matching: Matching, *, sends: bool = False) -> B
     return BarrierTimes(
         line[order], column[order], end[order], start[order], waited[order], ranks=len(ranks), origin=origin
     )
-
-
-def _clocks(ranks: list[int], matching: Matching) -> int:
-    """Return how many clocks there are, if the ranks of each host share one."""
-    return len(set(matching.host.values())) + sum(rank not in matching.host for rank in ranks)
 
 
 def _estimate(ranks: list[int], units: list[list[int]], barriers: BarrierTimes) -> list[Clock]:
@@ -291,7 +259,7 @@ def _offsets(own: TimeTable, time: Array) -> tuple[Array, Array, Array]:
     if units == 1:
         return offset, drift, doubt
     ahead = least_ahead(own.waited, own.start)
-    low, high = limits_of(ahead, 0)
+    low, high = limits(ahead)
     possible = bool((low <= high + 2 * LIMITS.resolution_ns).all())
     bounded = np.isfinite(low) & np.isfinite(high) & possible
     if not no_offset_is_possible(ahead):
@@ -314,11 +282,8 @@ def shared_clocks(host: Sequence[int], barriers: BarrierTimes) -> tuple[list[lis
     """Return the columns grouped by clocks, and the hosts whose ranks some collective shows to have different ones.
 
     A group are ranks of one host that collectives show to share its clock, or one rank. If a rank's collectives
-    contradict that it shares the clock of any other rank of its host, nobody there does.
-
-    Args:
-        host: the host of each column; -1 if it is unknown.
-        barriers: the times of the collectives.
+    contradict that it shares the clock of any other rank of its host, nobody there does. The host of a column is -1 if
+    it is unknown.
 
     Example:
         >>> row, column = np.repeat(np.arange(9), 2), np.tile([0, 1], 9)
@@ -336,8 +301,10 @@ def shared_clocks(host: Sequence[int], barriers: BarrierTimes) -> tuple[list[lis
         agree, differing = _compared(barriers, _pairs(of_host, barriers))
         if differing:
             contradicted.add(own)
-        if differing and len(of_host) > _ALL_PAIRS:
-            agree += _compared(barriers, _between(_groups(of_host, agree)))[0]
+        groups = _groups(of_host, agree)
+        # neighbours did not tell whether groups share a clock; so many clocks are not those of one host
+        if differing and len(of_host) > LIMITS.host_ranks >= len(groups):
+            agree += _compared(barriers, combinations([each[0] for each in groups], 2))[0]
         alone = differing.difference(*agree)
         units += _groups(of_host, [] if alone else agree)
     return sorted(units), contradicted
@@ -345,26 +312,18 @@ def shared_clocks(host: Sequence[int], barriers: BarrierTimes) -> tuple[list[lis
 
 def _pairs(of_host: list[int], barriers: BarrierTimes) -> list[tuple[int, int]]:
     """Return the pairs of ranks of a host that are compared: all, or those near each other in a collective."""
-    if len(of_host) <= _ALL_PAIRS:
+    if len(of_host) <= LIMITS.host_ranks:
         return list(combinations(of_host, 2))
     some = barriers.members(of_host)
     some = some[barriers.present[some]]
     some = some[np.lexsort((barriers.column[some], barriers.row[some]))]
     row, column = barriers.row[some], barriers.column[some]
     found = [np.zeros(0, np.int64)]
-    for ahead in range(1, _NEIGHBOURS + 1):
+    for ahead in range(1, LIMITS.host_neighbours + 1):
         same = row[:-ahead] == row[ahead:]
         found.append(column[:-ahead][same] * barriers.ranks + column[ahead:][same])
     a, b = np.divmod(np.unique(np.concatenate(found)), barriers.ranks)
     return list(zip(a.tolist(), b.tolist(), strict=True))
-
-
-def _between(groups: list[list[int]]) -> list[tuple[int, int]]:
-    """Return a pair of ranks for each two groups, of which neighbours did not tell that they share a clock.
-
-    Of more groups than `_ALL_PAIRS`, none: that many clocks are not those of one host.
-    """
-    return list(combinations([each[0] for each in groups], 2)) if len(groups) <= _ALL_PAIRS else []
 
 
 def _compared(barriers: BarrierTimes, pairs: Iterable[tuple[int, int]]) -> tuple[list[tuple[int, int]], set[int]]:
@@ -393,7 +352,7 @@ def _groups(columns: list[int], linked: Iterable[tuple[int, int]]) -> list[list[
 
 def _one_clock(pair: TimeTable) -> bool | None:
     """Return whether the collectives of two ranks agree with one clock; None where they do not tell."""
-    low, high = limits(pair.waited, pair.start, 0)
+    low, high = limits(least_ahead(pair.waited, pair.start))
     if not (np.isfinite(low[1]) or np.isfinite(high[1])):
         return None
     if low[1] > LIMITS.tick_ns or high[1] < -LIMITS.tick_ns:
@@ -404,7 +363,7 @@ def _one_clock(pair: TimeTable) -> bool | None:
     if not len(apart):
         return True if np.isfinite(low[1]) and np.isfinite(high[1]) else None
     middle, trend = float(np.median(apart)), np.zeros(len(apart))
-    if len(apart) >= MIN_FOR_DRIFT:
+    if len(apart) >= LIMITS.for_drift:
         trend = np.polyval(np.polyfit(when - when.mean(), apart - middle, 1), when - when.mean())
     spread = max(LIMITS.resolution_ns, float(np.quantile(np.abs(apart - middle - trend), LIMITS.typical)))
     if max(abs(middle), float(np.ptp(trend))) <= LIMITS.spreads * spread:

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, Mask, is_any_of, occurring, stable_order
-from htagraph.core.errors import GraphError, SelectionError
-from htagraph.core.issues import Issue
+from htagraph.core.errors import GraphError, Issue, SelectionError
 from htagraph.core.kinds import DEVICE_WORK, ActivityKind, EdgeKind, of_kinds
 from htagraph.graph.activities import BETWEEN, Activities, Edges, Lane, common_time, frozen
 from htagraph.graph.gaps import binding_edges, gap_kinds

@@ -24,12 +24,6 @@ def binding_edges(
 
     Where no edge enters, that is -1, and the gap 0. On ties a LAUNCH edge is binding; among several, and where there is
     none, the one with the lowest number.
-
-    Args:
-        edges: the graph's edges.
-        time: the recorded time of each vertex, ns.
-        offsets: where the edges into each vertex begin in `in_edges`.
-        in_edges: edge numbers, sorted by target.
     """
     from htagraph.core.traverse import deciding  # numba takes a moment to load
 

@@ -9,8 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, SelectionError, TraceError
-from htagraph.core.issues import Issue
+from htagraph.core.errors import HtagraphError, Issue, OtherJsonError, RankError, SelectionError, TraceError
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.construction.activities import RankPart
 from htagraph.graph.construction.build import build
@@ -167,8 +166,11 @@ def _joined(  # noqa: PLR0913 - what `load` was given
     files = rank_files(path, skip if on_error == "skip" else None, leave_out)
     files = _chosen(files, ranks)
     first, then = (progress, progress) if time is None else _halves(progress)
-    surveyed = None if time is None else _surveys(files, wanted, first)
-    spans = None if time is None or surveyed is None else _spans(surveyed, time)
+    surveyed: dict[TracePath, Surveyed | HtagraphError] = {}
+    spans = None
+    if time is not None:
+        surveyed = {file.path: each for file, each in in_parallel(files, partial(_surveyed, wanted=wanted), first)}
+        spans = _spans(surveyed, time)
     each = partial(_part, naming=naming, wanted=wanted, spans=spans)
     by_rank: dict[int, RankPart] = {}
     for file, part in in_parallel(files, each, then):
@@ -186,7 +188,7 @@ def _joined(  # noqa: PLR0913 - what `load` was given
     if files[0].source != "given":
         _refuse_apart(parts)
     _require_steps(parts, wanted.steps)
-    if time is not None and surveyed is not None and not any(len(part.activities) for part in parts):
+    if time is not None and not any(len(part.activities) for part in parts):
         raise _none_begins(time, list(surveyed.values()), wanted.steps)
     return build(parts, naming), tuple(skipped)
 
@@ -235,13 +237,6 @@ def _part(
 def _too_large(path: TracePath) -> TraceError:
     what = "does not fit into memory; read fewer ranks at once (ranks=), or keep some steps or a window of time only"
     return TraceError(f"{path}: {what} (steps=, time=), or leave out calls of Python functions (python=False)")
-
-
-def _surveys(
-    files: list[RankedFile], wanted: Wanted, progress: Progress | None
-) -> dict[TracePath, Surveyed | HtagraphError]:
-    """Return by file what is known of it, or why it cannot be read."""
-    return {file.path: each for file, each in in_parallel(files, partial(_surveyed, wanted=wanted), progress)}
 
 
 def _spans(

@@ -25,13 +25,6 @@ __all__ = ["Matches", "with_joins"]
 _PAIR: Final = "send_recv"
 _FROM_ROOT: Final = ("broadcast", "scatter")
 _TO_ROOT: Final = ("reduce", "gather")
-_TRANSFER_PERCENTILE: Final = 10
-"""Percentile of the transfer times of one size that is taken as usual: a low one, because contention only lengthens
-them. Chosen. Doubled, the usual transfer time grows by a few percent."""
-_MAX_TRANSFER_RATIO: Final = 10.0
-"""If a transfer would take more than this many times the least transfer time, that time is halved for its member.
-Chosen: no link slows down tenfold from one message to the next. Doubled, some ends are taken to wait for an earlier
-arrival than they did."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +91,6 @@ def with_joins(activities: Activities, matching: Matching, clocks: Sequence[Cloc
     arrivals. An end of an all-to-all waits for the arrivals that come at least a transfer time before it, so there may
     be several JOINs, one after the other. In a broadcast or scatter the ends wait for the root; in a reduce or gather
     only the root waits. Where the root is not known, the collective is treated as a barrier or like an all-to-all.
-
-    Args:
-        activities: the activities of all ranks, on their own clocks.
-        matching: the matched collectives.
-        clocks: the clocks of the ranks.
     """
     meeting = _meeting(activities, matching, clocks)
     if not len(meeting.rows):
@@ -111,7 +99,7 @@ def with_joins(activities: Activities, matching: Matching, clocks: Sequence[Cloc
     awaited = np.flatnonzero(counts)
     last = _last_awaited(meeting, awaited, slack)
     rest = meeting.end - np.maximum(meeting.start[awaited[last]], meeting.start)
-    odd = (slack > 0) & (rest > _MAX_TRANSFER_RATIO * slack)
+    odd = (slack > 0) & (rest > LIMITS.transfer_ratio * slack)
     if odd.any():  # a shorter least transfer time is more likely than so long a transfer
         last = _last_awaited(meeting, awaited, np.where(odd, slack // 2, slack))
     last[~waits] = -1
@@ -217,11 +205,6 @@ def _root_of(meeting: _Meeting, which: Array, word: str) -> tuple[_Pattern, int]
 
     Under the true pattern, the time from the last awaited arrival to the end is only the transfer, which varies least.
     If several ranks explain the ends about equally well, the lowest one is the root, because it usually is rank 0.
-
-    Args:
-        meeting: the members of all collectives.
-        which: rows of the members of these collectives.
-        word: the operation.
     """
     if word not in _FROM_ROOT + _TO_ROOT:
         return _Pattern.UNKNOWN, -1
@@ -278,7 +261,7 @@ def _least_transfer(matching: Matching, meeting: _Meeting, which: Array) -> Ints
     for message in np.unique(size[size >= 0]).tolist():
         usual = lasts[is_last & (size == message)]
         if len(usual) >= LIMITS.few:
-            out[size == message] = int(LIMITS.typical * np.percentile(usual, _TRANSFER_PERCENTILE))
+            out[size == message] = int(LIMITS.typical * np.percentile(usual, LIMITS.transfer_percentile))
     return out
 
 

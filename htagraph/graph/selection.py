@@ -18,24 +18,23 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 import numpy as np
 
 from htagraph.core.arrays import Array, Ints, Mask, texts_of
-from htagraph.core.errors import NothingMeetsError, SelectionError
+from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
 from htagraph.core.kinds import ADDED, DEVICE, HOST, KERNELS, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_backward, names_that
-from htagraph.core.words import nearest_words
 from htagraph.graph.activities import BETWEEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pandas as pd
+    from pandas.api.extensions import ExtensionArray
     from typing_extensions import Unpack
 
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Criteria", "IntSelector", "Mask", "Place", "Selection", "backward_of", "mask_of", "named", "placed"]
-
-_SHOWN_ROWS = 5
-"""Rows of the table in a notebook. Chosen: enough to recognize what was selected. Doubled, the table has 10 rows."""
+__all__ = [
+    "Criteria", "IntSelector", "Mask", "Place", "Selection", "backward_of", "columns_of", "mask_of", "named", "placed",
+]  # fmt: skip
 
 
 _SHOWN_NUMBERS = 32
@@ -73,9 +72,9 @@ class Selection:
         return f"Selection({len(self):,} of {len(self.graph.activities):,} activities)"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the count and the longest activities."""
+        """Return what a notebook shows: the count and the five longest activities."""
         rows = self.activities[np.argsort(-self.graph.activities.duration[self.activities], kind="stable")]
-        longest = Selection(self.graph, rows[:_SHOWN_ROWS]).to_frame()[["rank", "kind", "name", "lane", "duration_us"]]
+        longest = Selection(self.graph, rows[:5]).to_frame()[["rank", "kind", "name", "lane", "duration_us"]]
         return f"<p>{html.escape(repr(self))}; the longest:</p>{longest.to_html(max_cols=None)}"
 
     def __len__(self) -> int:
@@ -168,27 +167,9 @@ class Selection:
         """
         import pandas as pd
 
-        graph, rows = self.graph, self.activities
-        acts = graph.activities
-        lane = acts.lane[rows]
-        labels = [*(each.label for each in graph.lanes), BETWEEN.label]
-        streams = np.array([*(each.stream for each in graph.lanes), BETWEEN.stream], np.int64)
-        return pd.DataFrame(
-            {
-                "rank": acts.rank[rows],
-                "kind": texts_of([kind.label for kind in ActivityKind], acts.kind[rows]),
-                "name": texts_of(graph.names, acts.name[rows]),
-                "lane": texts_of(labels, np.where(lane >= 0, lane, len(graph.lanes))),
-                "stream": streams[lane],
-                "step": acts.step[rows],
-                "start_us": (graph.time[2 * rows] - graph.origin_ns) / 1000,
-                "duration_us": acts.duration[rows] / 1000,
-                "parent": acts.parent[rows],
-                "cause": acts.cause[rows],
-                "correlation": acts.arg("correlation")[rows],
-            },
-            index=pd.Index(rows, name="activity"),
-        )
+        words = ("rank", "kind", "name", "lane", "stream", "step", "start_us", "duration_us", "parent", "cause")
+        columns = columns_of(self.graph, self.activities, *words, "correlation")
+        return pd.DataFrame(columns, index=pd.Index(self.activities, name="activity"))
 
     def _mask(self) -> Mask:
         mask = np.zeros(len(self.graph.activities), np.bool_)
@@ -259,11 +240,7 @@ class Criteria(TypedDict, total=False):
 
 
 def mask_of(graph: DependencyGraph, criteria: Criteria) -> Mask:
-    """Return which activities meet every criterion given.
-
-    Raises:
-        SelectionError: an unknown criterion, or a value that the criterion does not accept.
-    """
+    """Return which activities meet every criterion given."""
     mask = np.ones(len(graph.activities), np.bool_)
     for criterion, value in criteria.items():
         if criterion not in _CRITERIA:
@@ -300,10 +277,6 @@ def _kind(graph: DependencyGraph, kind: str | Sequence[str]) -> Mask:
     return of_kinds(graph.activities.kind, [each for word in wanted for each in words[word]])
 
 
-def _category(graph: DependencyGraph, glob: str) -> Mask:
-    return named(graph.names, glob)[graph.activities.category]
-
-
 def _name(graph: DependencyGraph, glob: str) -> Mask:
     return named(graph.names, glob)[graph.activities.name]
 
@@ -318,21 +291,9 @@ def _regex(graph: DependencyGraph, pattern: str) -> Mask:
     return matches[graph.activities.name]
 
 
-def _op(graph: DependencyGraph, glob: str) -> Mask:
-    return graph.tree.inside(_name(graph, glob))
-
-
 def _backward_of(graph: DependencyGraph, glob: str) -> Mask:
     forward = _name(graph, glob)
     return backward_of(graph, forward | graph.tree.inside(forward))
-
-
-def _rank(graph: DependencyGraph, rank: IntSelector) -> Mask:
-    return np.isin(graph.activities.rank, _known(rank, graph.ranks, "rank"))
-
-
-def _step(graph: DependencyGraph, step: IntSelector) -> Mask:
-    return np.isin(graph.activities.step, _known(step, graph.steps, "step"))
 
 
 def _step_index(graph: DependencyGraph, position: IntSelector) -> Mask:
@@ -363,23 +324,11 @@ def _time(graph: DependencyGraph, window: tuple[float, float]) -> Mask:
     return (since[0::2] >= first) & (since[1::2] <= last)
 
 
-def _min_us(graph: DependencyGraph, least: float) -> Mask:
-    return graph.activities.duration / 1000 >= _us(least, "min_us")
-
-
-def _max_us(graph: DependencyGraph, most: float) -> Mask:
-    return graph.activities.duration / 1000 <= _us(most, "max_us")
-
-
 def _us(value: float, what: str) -> float:
     if not isinstance(value, int | float | np.number) or value != value:
         msg = f"{what} {value!r}: give a number of µs"
         raise SelectionError(msg)
     return float(value)
-
-
-def _depth(graph: DependencyGraph, depth: IntSelector) -> Mask:
-    return np.isin(graph.tree.depth, _several(depth))
 
 
 def _activity(graph: DependencyGraph, activity: IntSelector) -> Mask:
@@ -394,10 +343,22 @@ def _activity(graph: DependencyGraph, activity: IntSelector) -> Mask:
 
 
 _CRITERIA: Final[dict[str, Callable[[DependencyGraph, Any], Mask]]] = {
-    "kind": _kind, "category": _category, "name": _name, "regex": _regex, "op": _op,
-    "backward_of": _backward_of, "rank": _rank, "stream": _stream, "step": _step, "step_index": _step_index,
-    "time": _time, "min_us": _min_us, "max_us": _max_us, "depth": _depth, "activity": _activity,
-}  # fmt: skip
+    "kind": _kind,
+    "category": lambda graph, glob: named(graph.names, glob)[graph.activities.category],
+    "name": _name,
+    "regex": _regex,
+    "op": lambda graph, glob: graph.tree.inside(_name(graph, glob)),
+    "backward_of": _backward_of,
+    "rank": lambda graph, rank: np.isin(graph.activities.rank, _known(rank, graph.ranks, "rank")),
+    "stream": _stream,
+    "step": lambda graph, step: np.isin(graph.activities.step, _known(step, graph.steps, "step")),
+    "step_index": _step_index,
+    "time": _time,
+    "min_us": lambda graph, least: graph.activities.duration / 1000 >= _us(least, "min_us"),
+    "max_us": lambda graph, most: graph.activities.duration / 1000 <= _us(most, "max_us"),
+    "depth": lambda graph, depth: np.isin(graph.tree.depth, _several(depth)),
+    "activity": _activity,
+}
 """Keyword of `DependencyGraph.select` → which activities meet it."""
 
 
@@ -426,10 +387,6 @@ def backward_of(graph: DependencyGraph, forward: Mask) -> Mask:
 
     Those are the backward operators that autograd recorded for them, the engine's operator around each, and all that is
     inside. The sums of parameters' gradients (``AccumulateGrad``) are not among them: nothing links them to operators.
-
-    Args:
-        graph: the job.
-        forward: whether each activity is of the forward part.
 
     Example:
         >>> import htagraph as hg
@@ -509,3 +466,35 @@ def _occurrences(graph: DependencyGraph, among: Array, op: str, position: int) -
         msg = f"{op!r} at position {position}: no rank has so many here; the most is {most}{near}"
         raise SelectionError(msg)
     return occurrences
+
+
+def columns_of(graph: DependencyGraph, rows: Array, *names: str) -> dict[str, Any]:
+    """Return columns of activities by name: those of `Selection.to_frame`, and ``device`` (-1 on host threads)."""
+    return {name: _COLUMNS[name](graph, rows) for name in names}
+
+
+def _of_lane(graph: DependencyGraph, rows: Array, what: str) -> Ints:
+    numbers = np.array([getattr(each, what) for each in (*graph.lanes, BETWEEN)], np.int64)
+    return numbers[graph.activities.lane[rows]]
+
+
+def _lane_labels(graph: DependencyGraph, rows: Array) -> ExtensionArray:
+    labels, lane = [each.label for each in (*graph.lanes, BETWEEN)], graph.activities.lane[rows]
+    return texts_of(labels, np.where(lane >= 0, lane, len(graph.lanes)))
+
+
+_COLUMNS: dict[str, Callable[[DependencyGraph, Array], Any]] = {
+    "rank": lambda graph, rows: graph.activities.rank[rows],
+    "kind": lambda graph, rows: texts_of([kind.label for kind in ActivityKind], graph.activities.kind[rows]),
+    "name": lambda graph, rows: texts_of(graph.names, graph.activities.name[rows]),
+    "lane": _lane_labels,
+    "device": lambda graph, rows: _of_lane(graph, rows, "device"),
+    "stream": lambda graph, rows: _of_lane(graph, rows, "stream"),
+    "step": lambda graph, rows: graph.activities.step[rows],
+    "start_us": lambda graph, rows: (graph.time[2 * rows] - graph.origin_ns) / 1000,
+    "duration_us": lambda graph, rows: graph.activities.duration[rows] / 1000,
+    "parent": lambda graph, rows: graph.activities.parent[rows],
+    "cause": lambda graph, rows: graph.activities.cause[rows],
+    "correlation": lambda graph, rows: graph.activities.arg("correlation")[rows],
+}
+"""What each column says of the activities of some rows, by its name."""

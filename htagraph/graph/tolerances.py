@@ -15,7 +15,7 @@ __all__ = ["LIMITS", "Confidence", "Tolerances"]
 
 @dataclass(frozen=True)
 class Tolerances:
-    """Times in ns, shares of a whole, and counts. Where no source is given, the value was chosen.
+    """Times in ns, shares of a whole, factors, and counts. Where no source is given, the value was chosen.
 
     Example:
         >>> LIMITS.tick_ns, LIMITS.damaged
@@ -35,6 +35,10 @@ class Tolerances:
     """The clocks of hosts differ by less, as NTP sets them; fits that need more cost more and are taken later."""
     clock_estimates_ns: int = 100_000
     """Two estimates of one clock offset may differ by this much beside their spreads: drift within a window."""
+    close_ns: float = 300.0
+    """Residuals of ends below this count alike: it is less than the spread of any real collective."""
+    exact_ns: float = 1e-7
+    """How near two ways to solve a fit of clocks come: far below 1 ns, to which offsets are rounded."""
     ends_ns: int = 10_000
     """The ends of a collective's members lie within this on devices."""
 
@@ -87,6 +91,20 @@ class Tolerances:
     """Share of a whole that does not matter."""
     gain: float = 0.8
     """A more special explanation must leave at most this share of what the plain one leaves."""
+    compressed: float = 0.25
+    """Ends that lie so much closer together than arrivals were brought together by a collective."""
+    covered: float = 0.75
+    """Share of the shorter of two sequences that must have partners: less is another step; cut recordings lack some."""
+    left: float = 0.6
+    """Share of a group's contradictions that may remain without the rank that causes them."""
+    foreign_slope: float = 0.6
+    """How much ends follow a rank's own arrivals, from which on it is of another run: ids or order speak against it."""
+    as_short: float = 1.05
+    """Divisions of the ranks whose unexplained times differ by at most this factor explain the calls equally well."""
+    steady: float = 2.0
+    """Times between batches that vary this many times as much as the thread's own times mean that it does not wait."""
+    uneven: float = 2.0
+    """Times as long as the other steps, or they as it, from which on a step is uneven: jobs vary by tens of percent."""
     chance: float = 1e-3
     """How likely it may be that times agree by chance, before they count as evidence."""
     clearer: float = 1.1
@@ -95,6 +113,19 @@ class Tolerances:
     """How much ends may follow arrivals: 0 for members of one collective, 1 for strangers."""
     spreads: float = 5.0
     """Times the usual spread beyond which values differ. Measured: ends within a host lie up to twice as far apart."""
+    drift_spreads: float = 4.0
+    """Drift must move clocks apart, over the window, by more than this many median residuals."""
+    doubt_spreads: float = 3.0
+    """Spreads of ends by which an offset may be wrong. Measured: ends of real ranks differ by up to twice their spread;
+    benchmarks/clocks.py counts how often the truth is within."""
+    far_clocks: float = 3.0
+    """What a clock offset adds to the cost of a fit at most: a clock that was never set may be off by anything."""
+    times_worse: float = 2.0
+    """Times worse that any other partner of a send must be."""
+    transfer_ratio: float = 10.0
+    """Times the least transfer time beyond which that time is halved: no link slows down tenfold between messages."""
+    transfer_percentile: int = 10
+    """Percentile of the transfer times of one size that is usual: a low one, as contention only lengthens them."""
     times_usual: int = 4
     """Times the usual duration up to which one is no exception."""
     times_window: int = 10
@@ -108,6 +139,12 @@ class Tolerances:
     """Returns that a rank must show before the 5th percentile of them means anything."""
     proof: int = 6
     """Collectives from which on a fit proves something by itself."""
+    for_drift: int = 30
+    """Collectives that every rank needs before drift is estimated: fewer do not tell it from noise."""
+    queue: int = 16
+    """The shortest queue of a stream, in kernels and copies, that is believed: those of CUDA and ROCm hold 1024."""
+    ahead: int = 2
+    """Batches that a loader's worker prepares ahead: PyTorch's default `prefetch_factor`."""
     few: int = 8
     """A few: recordings of ranks start within so many collectives, and of fewer pauses or messages no percentile is
     known."""
@@ -119,6 +156,46 @@ class Tolerances:
     """Candidates (streams, places, shifts) that are tried, the likeliest first; for time."""
     compared: int = 4_096
     """Alternatives of a search that are compared at most: 0.1 s."""
+    tested: int = 400
+    """Waits of a site on which hypotheses are tested, evenly spread; for time. 1 % of 400 is 4."""
+    records_back: int = 12
+    """Records before a wait that may be the awaited one: libraries record few events in between; for time."""
+    nearest_ends: int = 4
+    """Ends before a wake-up whose names may have caused it: threads that work in step end together."""
+    places: int = 256
+    """Places of two sequences that are compared under each shift; for time."""
+    shift_cells: int = 3_000_000
+    """Comparisons of places up to which every shift of two sequences is tried: 0.04 s."""
+    track_pairs: int = 3_000
+    """Pairs of sequences in a pool up to which all are compared, above just neighbours; for time."""
+    track_neighbours: int = 6
+    """Sequences that each one is compared with in large pools, those that run most parallel; for time."""
+    host_ranks: int = 64
+    """Ranks of a host up to which each pair is compared for time: hosts have up to 16 devices, racks 72."""
+    host_neighbours: int = 2
+    """Ranks behind each one in a collective with which it is compared on larger hosts: each meets its own clock."""
+    collectives: int = 20_000
+    """Collectives that clocks are estimated from, evenly spread; for time."""
+    fitted: int = 4_000
+    """Collectives of a group that its own clock offsets are estimated from; for time."""
+    clock_cells: int = 1 << 25
+    """Clocks times collectives of an estimate: 256 MiB for each table of times; 1,600 clocks use all `collectives`."""
+    cells: int = 1 << 22
+    """Cells of a table of times that are filled at once: 32 MiB."""
+    pairs_of_times: int = 1 << 28
+    """Times of two clocks in one collective that are compared at most: 4 s; up to 115 clocks, all collectives count."""
+    turns: int = 25
+    """Reweighting rounds of a fit of clocks: it usually converges after 5 to 10."""
+    sweeps: int = 50
+    """Moves of clocks to get every arrival before the ends that wait for it; if they do not do, only ends count."""
+    unknowns: int = 48
+    """Unknowns from which on conjugate gradients find a fit; below, a matrix takes under 1 ms. For time."""
+    rounds: int = 200
+    """Rounds of conjugate gradients after which a matrix is used: 5 to 30 do where all clocks meet."""
+    margin: int = 8
+    """Part of a step, 1 / 8, by which its window is longer at first: calls that begin in a step may end after it."""
+    readings: int = 3
+    """How often a file is read with longer windows before all of it is taken; the second time nearly always does."""
 
 
 LIMITS: Final = Tolerances()

@@ -83,12 +83,7 @@ class Tree:
 
 
 def tree_of(acts: Activities, names: Sequence[str]) -> Tree:
-    """Return the tree of the activities of all ranks.
-
-    Args:
-        acts: the activities of all ranks.
-        names: the texts of their names.
-    """
+    """Return the tree of the activities of all ranks."""
     parent = called_by(acts, names)
     _adopt_by_steps(acts, parent)
     return _ordered(acts, parent)
@@ -180,11 +175,7 @@ def _rank_and_step(acts: Activities, rows: Array) -> Array:
 def innermost_around(acts: Activities, among: Array, start: Array, end: Array) -> Ints:
     """For each interval, return the innermost activity of a thread that contains it, or -1.
 
-    Args:
-        acts: the activities of all ranks.
-        among: activities of one thread.
-        start: where the intervals begin, ns on the clock of the thread's rank.
-        end: where the intervals end, ns.
+    Times are ns on the clock of the thread's rank.
     """
     if not len(among):
         return np.full(len(start), -1, np.int64)

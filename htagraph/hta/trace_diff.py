@@ -44,7 +44,7 @@ class DeviceType(Enum):
 
 
 class LabeledTrace:
-    """A job with a label; all its events, those of the last profiler step too.
+    """A job with a label, and all its events, the last profiler step included.
 
     Args:
         label: what the columns of results begin with; ``t`` and a number if not given.
@@ -91,14 +91,14 @@ class LabeledTrace:
     ) -> pd.DataFrame:
         """Return the events of some ranks and profiler steps, as rows of HTA's frame.
 
-        The device's are those on a stream. Operators that name a stream, and records of synchronization, are the
+        Events on a stream are the device's. Operators that name a stream, and records of synchronization, are the
         host's: HTA counts both as device work.
 
         Args:
             rank: one or several; the first if not given. Of several the rows come one rank after the other, with the
                 columns ``rank`` and ``idx`` before the others.
             iteration: one or several numbers of profiler steps; the first if not given.
-            device_type: all, or those on the ``CPU`` or ``GPU``.
+            device_type: all events, or events on the ``CPU`` or ``GPU``.
 
         Raises:
             ValueError: there is no such rank or step, or none at all.
@@ -190,7 +190,7 @@ class TraceDiff:
             test_rank: the same of the other job.
             control_iteration: one or several profiler steps; the first if not given.
             test_iteration: the same of the other job.
-            device_type: all events, or those on the ``CPU`` or ``GPU``.
+            device_type: all events, or events on the ``CPU`` or ``GPU``.
             use_short_name: compare by name without template arguments, parameters and return type.
 
         Returns:
@@ -230,7 +230,7 @@ class TraceDiff:
         test_iteration: Some = None,
         device_type: DeviceType = DeviceType.ALL,
     ) -> dict[str, list[str]]:
-        """Return the names that two jobs do not have equally often; the arguments are those of `compare_traces`.
+        """Return the names that two jobs do not have equally often; it takes the arguments of `compare_traces`.
 
         Returns:
             Lists of names: ``added`` (only in the test), ``deleted`` (only in the control), ``increased``,
@@ -269,7 +269,7 @@ class TraceDiff:
     def visualize_duration_diff(
         cls, df: pd.DataFrame, show_image: bool = True, export_image_path: str | None = None
     ) -> None:
-        """Show how long each name takes in two jobs, as bars; the arguments are those of `visualize_counts_diff`."""
+        """Show how long each name takes in two jobs, as bars; it takes the arguments of `visualize_counts_diff`."""
         _show(figures.duration_diff(df), export_image_path, show_image=show_image)
 
 

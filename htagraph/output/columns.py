@@ -100,12 +100,7 @@ class Column:
 
 
 def columns_of(frame: pd.DataFrame, wording: Wording) -> list[Column]:
-    """Return a table's columns as text, with units in the headings and numbers as short as their reader needs.
-
-    Args:
-        frame: the table; units are suffixes of its columns' names.
-        wording: headings of columns whose names do not say enough.
-    """
+    """Return a table's columns as text, with units in the headings and numbers as short as their reader needs."""
     return [_column(frame, name, _HEADINGS | dict(wording.headings)) for name in map(str, frame.columns)]
 
 
@@ -182,10 +177,6 @@ def fitted(columns: Sequence[Column], width: int) -> Fitted:
 
     Numbers are whole. Where they leave the longest name too little room, the least important columns are left out; a
     column of empty texts always is.
-
-    Args:
-        columns: of a table.
-        width: letters of a line.
 
     Example:
         >>> names = ["gemm_of_a_very_long_name_with_32x32_tiles", "gemm_of_a_very_long_name_with_64x64_tiles"]

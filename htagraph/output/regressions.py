@@ -31,14 +31,7 @@ _LIVE = re.compile(r"(?<=[@#])(?=\w)|(?<=:/)(?=/)|(?<=www)(?=\.)")
 
 
 def comment(result: Diff, change: StepChange, exceeded: Sequence[str], *, limits: Sequence[str] = ()) -> str:
-    """Return a difference as Markdown, for a pull request. Names are data: they cannot link, notify or format.
-
-    Args:
-        result: the difference.
-        change: the change of the step time and its noise.
-        exceeded: the limits that are exceeded, as they were written.
-        limits: all limits.
-    """
+    """Return a difference as Markdown, for a pull request. Names are data: they cannot link, notify or format."""
     unit = result.unit
     categories = result.summary().query("group == 'category'")
     largest = float(categories["change_us"].abs().max()) if len(categories) else 0.0

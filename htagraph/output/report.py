@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from htagraph.core.tables import Col, Table
+from htagraph.core.tables import SCHEMA_VERSION, Col, Table
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.inputs import ISSUES, inputs_of, issues_of, window_us
 
@@ -20,9 +20,6 @@ __all__ = [
     "CONTENTS", "SCHEMA_VERSION", "Contents", "Report", "Wording", "envelope", "gives", "report_beside", "report_on",
     "wording_of",
 ]  # fmt: skip
-
-SCHEMA_VERSION = 1
-"""Of the JSON that `envelope` describes; raised when a key changes its meaning or goes."""
 
 
 @dataclass(frozen=True)

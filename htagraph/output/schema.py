@@ -9,9 +9,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from htagraph.core.tables import Table, unit_of
-from htagraph.output import job_report, summary, validation  # noqa: F401 - declare
+from htagraph.output import summary, validation  # noqa: F401 - declare
 from htagraph.output.report import CONTENTS, SCHEMA_VERSION
-from htagraph.output.reports import activities, changes, device_time, files, ranks, two_jobs  # noqa: F401 - declare
+from htagraph.output.reports import activities, changes, device_time, files, ranks, two_jobs, workers  # noqa: F401 - declare
 from htagraph.queries.inputs import INPUTS, ISSUES
 
 __all__ = ["ASKED", "COMMANDS", "envelope_model", "error_model", "json_schema"]
@@ -32,13 +32,6 @@ COMMANDS = tuple(sorted(CONTENTS))
 
 def envelope_model(command: str, *, strict: bool = False) -> type[BaseModel]:
     """Return the type of what a command prints as JSON.
-
-    Args:
-        command: one of `COMMANDS`.
-        strict: whether a key that is not declared is an error; else it is allowed, as later releases may add some.
-
-    Raises:
-        KeyError: there is no such command.
 
     Example:
         >>> sorted(envelope_model("opportunities").model_fields)[:4]
@@ -100,14 +93,7 @@ def error_model() -> type[BaseModel]:
 
 
 def json_schema(command: str | None = None) -> dict[str, Any]:
-    """Return the JSON Schema of what a command prints as JSON, or of all commands and of errors.
-
-    Args:
-        command: one of `COMMANDS`; None for any.
-
-    Raises:
-        KeyError: there is no such command.
-    """
+    """Return the JSON Schema of what a command prints as JSON, or of all commands and of errors."""
     if command is not None:
         return {"$schema": _DRAFT, **envelope_model(command).model_json_schema()}
     parts = [envelope_model(each).model_json_schema() for each in COMMANDS]

@@ -13,7 +13,7 @@ from htagraph.analyses.kernel_breakdown import kernel_breakdown
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.step_times import step_times
 from htagraph.core.tables import Col, Table
-from htagraph.findings.claim import Claim
+from htagraph.findings.finding import Claim
 from htagraph.findings.phrases import plural, time_text, untraced_before
 from htagraph.findings.results import CLOCKS, LAUNCHES, Results
 from htagraph.findings.verdict import claims_of, sentences

@@ -11,7 +11,7 @@ import pandas as pd
 from htagraph.analyses.critical_path import critical_path
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_module_frame
-from htagraph.core.tables import Col, Table
+from htagraph.core.tables import SCHEMA_VERSION, Col, Table
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import Progress, load
 from htagraph.output.report import gives
@@ -20,7 +20,7 @@ from htagraph.queries.inputs import ISSUES
 from htagraph.queries.path_segments import bound_of
 from htagraph.trace.columns import Trace
 from htagraph.trace.discover import TracePaths
-from htagraph.trace.kineto.again import check_arguments
+from htagraph.trace.readers import reader_of
 
 __all__ = ["ONE_FILE_PER_RANK", "STEPS", "Check", "Validation", "device_setting", "recorded_checks", "validate"]
 
@@ -73,7 +73,13 @@ class Validation:
         frames = {"issues": self.files, "support": self.support}
         frames |= {} if self.arguments is None else {"arguments": self.arguments}
         rows = {name: frame.to_dict("records") for name, frame in frames.items()}
-        return {"schema_version": 1, "tool": "htagraph", "command": "validate", "usable": self.usable, **rows}
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "tool": "htagraph",
+            "command": "validate",
+            "usable": self.usable,
+            **rows,
+        }
 
 
 @gives(
@@ -112,7 +118,9 @@ def validate(paths: TracePaths, *, arguments: bool = False, progress: Progress |
 
 
 def _checked(graph: DependencyGraph) -> pd.DataFrame:
-    parts = [check_arguments(trace.path).assign(rank=rank) for rank, trace in sorted(graph.traces.items())]
+    parts = [
+        reader_of(trace).check_arguments(trace.path).assign(rank=rank) for rank, trace in sorted(graph.traces.items())
+    ]
     whole = pd.concat(parts, ignore_index=True)
     return whole[["rank", *whole.columns.drop("rank")]]
 
@@ -201,11 +209,7 @@ def device_setting(graph: DependencyGraph) -> str:
 
 
 def recorded_checks(graph: DependencyGraph) -> tuple[Check, ...]:
-    """Return what the optional settings of the profiler have recorded, on how many ranks.
-
-    Args:
-        graph: a job that was read from files.
-    """
+    """Return what the optional settings of the profiler have recorded, on how many ranks."""
     traces = [trace for _, trace in sorted(graph.traces.items())]
     return (
         _on_ranks("roofline, kernels by shape", [_has_shapes(graph, t) for t in traces], "input shapes", _SHAPES),

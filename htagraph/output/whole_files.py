@@ -35,15 +35,7 @@ _GZIP_LEVEL = 2  # of isal's 0 to 3; of zlib's the fast ones
 
 
 def write_whole(target: Path, data: bytes) -> None:
-    """Write a file as `opened_whole` does.
-
-    Args:
-        target: the file to write; its folder is not made.
-        data: its content.
-
-    Raises:
-        OSError: it cannot be written; its ``filename`` is `target`.
-    """
+    """Write a file as `opened_whole` does."""
     with opened_whole(target) as file:
         file.write(data)
 
@@ -53,12 +45,6 @@ def opened_whole(target: Path) -> Iterator[BinaryIO]:
     """Open a file under another name, which is renamed in the end; until then, what was there stays as it was.
 
     A device or a pipe, which no file may replace, is written itself. Of a link, the file that it means is replaced.
-
-    Args:
-        target: the file to write; its folder is not made.
-
-    Raises:
-        OSError: it cannot be written; its ``filename`` is `target`.
     """
     import tempfile  # seldom needed, and slow to import
 
@@ -85,15 +71,7 @@ def opened_whole(target: Path) -> Iterator[BinaryIO]:
 
 
 class OutputFile:
-    """Writes a file of events, whole or not at all: the base of writers, which say what stands at its end.
-
-    Args:
-        target: where to write, gzipped if it ends in ``.gz``; its folder is made.
-        sources: files that must not be written over.
-
-    Raises:
-        TraceError: the target is one of the sources, or cannot be written.
-    """
+    """Writes a file of events, whole or not at all: the base of writers, which say what stands at its end."""
 
     def __init__(self, target: str | Path, *, sources: Iterable[TracePath] = ()) -> None:
         self.target = Path(target)
@@ -136,9 +114,6 @@ class OutputFile:
 
 def check_ending(target: str | Path, endings: tuple[str, ...], what: str) -> None:
     """Raise an error unless a file's name ends as that of its kind does.
-
-    Raises:
-        HtagraphError: it does not; the message lists the endings.
 
     Example:
         >>> check_ending("o.txt", PERFETTO, "traces for Perfetto")

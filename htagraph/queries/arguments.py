@@ -72,13 +72,7 @@ def arguments(
 
 
 def argument_texts(graph: DependencyGraph, names: Sequence[str], activities: Array) -> dict[str, Array]:
-    """Return arguments by name as `arguments` does, each as the JSON (bytes) that it is in the file; None if absent.
-
-    Args:
-        graph: the job.
-        names: the arguments' keys in the file.
-        activities: numbers of activities.
-    """
+    """Return arguments by name as `arguments` does, each as the JSON (bytes) that it is in the file; None if absent."""
     return _columns(graph, names, activities, as_text=True)
 
 

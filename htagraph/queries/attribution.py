@@ -20,31 +20,19 @@ if TYPE_CHECKING:
 
 __all__ = ["annotation_of", "call_stack", "in_data_loader", "label_of", "module_of", "names_of", "operator_of"]
 
-_MAX_LABEL = 60
-"""How many letters of a name a sentence shows. Chosen: half a line. Doubled, a name fills a line; only texts change."""
-
 
 def operator_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Return for each activity itself if it is an operator, else the innermost operator around it or its launch.
 
     A collective on a host thread counts as an operator. Without any operator, it is the innermost annotation or step,
     and -1 without those.
-
-    Args:
-        graph: the job.
-        activities: numbers of activities; -1 gives -1.
     """
     operator = graph.tree.nearest(of_kinds(graph.activities.kind, OPERATORS), activities)
     return np.where(operator >= 0, operator, annotation_of(graph, activities))
 
 
 def annotation_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return the innermost user annotation, steps included, around each activity or its launch; -1 for none.
-
-    Args:
-        graph: the job.
-        activities: numbers of activities; -1 gives -1.
-    """
+    """Return the innermost user annotation, steps included, around each activity or its launch; -1 for none."""
     return graph.tree.nearest(of_kinds(graph.activities.kind, ANNOTATIONS), activities)
 
 
@@ -52,10 +40,6 @@ def module_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[
     """Return the ``nn.Module`` frame around each activity, its launch, or the forward operator that it is backward of.
 
     Where the trace has no such frame (it was recorded without stacks), the innermost annotation; -1 for none.
-
-    Args:
-        graph: the job.
-        activities: numbers of activities; -1 gives -1.
     """
     kind = graph.activities.kind
     is_module = names_that(is_module_frame, graph.names)
@@ -89,7 +73,7 @@ def label_of(graph: DependencyGraph, activity: int) -> str:
     """Return an activity's name for use in a sentence: shortened, and for device work without its signature."""
     name = graph.names[graph.activities.name[activity]]
     name = short_name(name) if graph.activities.on_device[activity] else name
-    return name if len(name) <= _MAX_LABEL else name[: _MAX_LABEL - 1] + "…"
+    return name if len(name) <= 60 else f"{name[:59]}…"
 
 
 def call_stack(graph: DependencyGraph, activity: int) -> pd.DataFrame:

@@ -24,7 +24,7 @@ from htagraph.graph.gaps import binding_edges
 from htagraph.graph.measures.waits import Waits
 from htagraph.queries.peers import peers, rank_roles
 
-__all__ = ["CAUSES", "Blame", "Chains", "blame_of", "chains_of"]
+__all__ = ["CAUSES", "MAX_HOPS_BACK", "Blame", "Chains", "blame_of", "chains_of"]
 
 CAUSES = ("none", "kernels", "host", "data_loading", "launch", "sync", "collective", "network", "recording", "clocks")
 """Why a rank was late; ``none``: its work before the collective took no longer than its peers'; ``recording``: its
@@ -39,12 +39,11 @@ _MAX_LAUNCH_LATENCY_NS = 20_000
 Longer ones are capped before the binding edge is chosen: the kernel then waited for something else. Measured: 94 % of
 the 77,000 launch latencies in the traces of the tests are shorter. Doubled, kernels whose launch was slow on an idle
 stream count as launch-bound more often, and the cause `launch` takes over part of `kernels` and `sync`."""
-_MAX_COLLECTIVES_BACK = 64
-"""How many collectives the path back from a late arrival crosses at most.
+MAX_HOPS_BACK = 512
+"""How many collectives the path back from a late arrival crosses at most, and how many vertices of a stretch count.
 
 Chosen: far more than needed. In the recorded traces of the tests no blame lies behind another collective; where groups
-of ranks overlap, lateness passes through a few. What lies further back is charged to the last arrival, cause `none`.
-Doubled, only jobs whose ranks run ahead of each other by more than 64 collectives change."""
+of ranks overlap, lateness passes through a few. Doubled, only jobs whose ranks are further apart change."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,12 +269,6 @@ def _without_what_was_not_recorded(graph: DependencyGraph, waits: Waits, blame: 
 
     Only what no cause explains is taken from its rank, and only where the path to the late arrival leads back to the
     beginning of that recording.
-
-    Args:
-        graph: the job.
-        waits: its waits.
-        blame: all charges.
-        begun: by row of `waits`, the rank at the beginning of whose recording the path begins; -1 for none.
     """
     spans = recordings_of(graph.activities, graph.time)
     if len(spans.rank) < 2 or not (begun >= 0).any():
@@ -313,7 +306,7 @@ def _walk(graph: DependencyGraph, waits: Waits, sums: Array, root: Array) -> tup
     first = np.full(len(ranks), np.iinfo(np.int64).max)
     # a path that begins before that begins with the recording
     np.minimum.at(first, np.searchsorted(ranks, waits.rank), waits.arrival)
-    for depth in range(_MAX_COLLECTIVES_BACK):
+    for depth in range(MAX_HOPS_BACK):
         if not len(row):
             break
         for cause in range(1, len(CAUSES)):
@@ -355,15 +348,7 @@ def _slower(waits: Waits) -> npt.NDArray[np.int64]:
 
 
 def _charged(graph: DependencyGraph, waits: Waits, keys: Array, excess: Array, where: tuple[Array, Array]) -> Blame:
-    """Return each wait split among its keys (row, rank, cause) by their excess, the rest to the rank that came last.
-
-    Args:
-        graph: the job.
-        waits: its waits.
-        keys: (row of `waits`, rank, cause), one per line.
-        excess: of each key, ns, not negative.
-        where: the depth and the arrival of each key, as `Blame` has them.
-    """
+    """Return each wait split among its keys (row, rank, cause) by their excess, the rest to the rank that came last."""
     charged, given = _split(keys[:, 0], excess, waits.wait)
     rest = np.flatnonzero((waits.wait > given) & (waits.late >= 0))
     some = np.flatnonzero(charged)

@@ -35,9 +35,6 @@ class Blocking:
 def longest_blocking(graph: DependencyGraph) -> Blocking | None:
     """Return the operator, or call, in which the host waits longest for the device; None if it never waits.
 
-    Args:
-        graph: the job.
-
     Example:
         >>> import htagraph as hg
         >>> longest_blocking(hg.load("data/demo")).name

@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import distinct
-from htagraph.core.errors import NothingMeetsError, SelectionError
+from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
 from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, of_kinds
-from htagraph.core.words import nearest_words
 from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.graph.selection import Criteria, Mask, mask_of, named
 
@@ -27,16 +26,8 @@ __all__ = ["REGIONS", "UNTRACED", "activities_of", "kinds_of", "no_match", "untr
 
 REGIONS = (*ANNOTATIONS, ActivityKind.PYTHON)
 """Kinds whose name stands for all that is inside."""
-_MAX_SIMILAR_NAMES = 5
-"""How many similar names an error names. Chosen to fit a line or two; it changes messages only."""
-_MAX_DIFFLIB_NAMES = 2000
-"""How many names are searched for similar words, the shortest first.
-
-Chosen: difflib is slow, and an error should come at once. It changes messages only."""
 _WAITS_OF_PATHS = frozenset({"data_loading", "waiting", "gap", "head"})
 """Categories of critical paths (`queries.path_segments.CATEGORIES`) that are no work of activities."""
-_MAX_NAME_WIDTH = 100
-"""How many characters of a name an error shows. Chosen: C++ kernel names have thousands. It changes messages only."""
 UNTRACED = "untraced"
 """The word for this time where changes take a kind of activity."""
 _CRITERIA = ("after", "before", "op", "rank", "step", "min_us", "max_us")
@@ -145,11 +136,7 @@ def untraced_gaps(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArr
 
 
 def _refuse_parts_of_paths(criteria: dict[str, Any]) -> None:
-    """Refuse what a critical path calls its waits and pauses where activities are selected.
-
-    Raises:
-        SelectionError: a kind or a category is one of these.
-    """
+    """Refuse what a critical path calls its waits and pauses where activities are selected."""
     for key, words in (("kind", kinds_of(criteria)), ("category", {criteria.get("category")})):
         for word in words & _WAITS_OF_PATHS:
             instead = "; free_dataloader (--free-dataloader) leaves it out" if word == "data_loading" else ""
@@ -190,7 +177,7 @@ def _meeting(graph: DependencyGraph, criteria: dict[str, Any]) -> Mask:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= _MAX_NAME_WIDTH else name[: _MAX_NAME_WIDTH - 1] + "…"
+    return name if len(name) <= 100 else f"{name[:99]}…"  # names of C++ kernels have thousands of letters
 
 
 def _similar(glob: str, names: list[str]) -> list[str]:
@@ -200,14 +187,14 @@ def _similar(glob: str, names: list[str]) -> list[str]:
         return []
     within = [name for name in names if text in name.lower()]
     if within:
-        return within[:_MAX_SIMILAR_NAMES]
+        return within[:5]
     by_word: dict[str, list[str]] = {}
-    for name in sorted(names, key=len)[:_MAX_DIFFLIB_NAMES]:
-        short = name.lower()[:_MAX_NAME_WIDTH]
+    for name in sorted(names, key=len)[:2000]:  # difflib is slow
+        short = name.lower()[:100]
         for word in {short, *re.split(r"[^a-z]+", short)}:
             by_word.setdefault(word, []).append(name)
-    near = [name for word in difflib.get_close_matches(text, by_word, n=_MAX_SIMILAR_NAMES) for name in by_word[word]]
-    return list(dict.fromkeys(near))[:_MAX_SIMILAR_NAMES]
+    near = [name for word in difflib.get_close_matches(text, by_word, n=5) for name in by_word[word]]
+    return list(dict.fromkeys(near))[:5]
 
 
 def _name_mask(graph: DependencyGraph, glob: str | None) -> Mask:

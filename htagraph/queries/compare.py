@@ -21,23 +21,18 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.statistics import MAD_TO_DEVIATION, MOST, others_median, upper_quantile
+from htagraph.core.statistics import CHANCE, MAD_TO_DEVIATION, MOST, SEVERAL, others_median, upper_quantile
 
-__all__ = ["Excess", "Paces", "compare", "slow_steps"]
+__all__ = ["ENOUGH_STEPS", "Excess", "Paces", "compare", "slow_steps"]
 
 Paces: TypeAlias = Callable[[Array], Sequence[Array]]
 """The paces of some units, given by position: time by unit and batch, for one kind of work each."""
-_CHANCE = 5e-3
-"""Probability that a unit is slower than its peers by that much by chance, judged by the spread of its draws.
-
-Chosen: one of 200 jobs passes this test by chance if steps are independent draws, and fewer pass the next one, too.
-Doubled, a difference of 4.0 instead of 4.5 standard errors suffices in a job of 4 ranks and 5 steps."""
 _CHANCE_OF_LITTLE = 1e-3
-"""The same where there is half the evidence: two units, where no other shows how much units differ, or a single draw,
-where the other units are all the evidence.
+"""The probability `CHANCE` where there is half the evidence: two units, where no other shows how much units differ, or
+a single draw, where the other units are all the evidence.
 
 Chosen: measured with noise that lasts for several steps, 0 to 6 % of jobs of two ranks without a slow one have one,
-with `_CHANCE` 0 to 12 %. Doubled, 6.0 instead of 7.2 standard errors suffice in a job of 5 steps."""
+with `CHANCE` 0 to 12 %. Doubled, 6.0 instead of 7.2 standard errors suffice in a job of 5 steps."""
 _CHANCE_BETWEEN = 0.08
 """The same judged by the differences between the other units, in several draws.
 
@@ -60,12 +55,13 @@ too small or too large. Chosen; measured as above. Doubled, noise that lasts mak
 instead of 1 %."""
 _MEDIAN_VARIANCE = 1.57
 """Variance of a median over that of a mean of as many normal values: pi / 2. Doubled, errors are 1.4 times as large."""
-_FEW_STEPS = 5
+ENOUGH_STEPS = 5
 """Up to so many steps the spread is the standard deviation; beyond, the median deviation, which no outlier changes, and
 the correlation of one step's difference with the next one's is estimated, which with fewer is mostly chance.
 
 Chosen: a median of five deviations is often far too small by chance (measured: 1.8 % false alarms instead of 0.2 % with
-two ranks and five steps). Doubled, one outlier in ten steps hides a rank that is 2 % slower."""
+two ranks and five steps), and ranks that are 2 % slower are found in most jobs of five steps and in few of three.
+Doubled, one outlier in ten steps hides such a rank, and recordings of 5 to 9 steps are called too short."""
 _MAX_TREND = 0.9
 """The largest correlation of successive steps that is assumed: errors then are 4.4 times as large. Chosen. It cannot be
 doubled."""
@@ -79,9 +75,6 @@ any rank alike strike this one as often and as evenly.
 Chosen: a step of ten in a job of four ranks stands out from 4.4 deviations; with four ranks five delays at any
 distance suffice, or three at equal distances; with eight ranks four. Doubled, 4.1 deviations suffice, and four delays
 of one rank of four."""
-_MIN_EVEN = 3
-"""Delays that are needed: two have a single distance, which is equal to no other. Doubled, a rank must be held up six
-times, for which a recording of ten steps has no room."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,12 +156,7 @@ def _of_role(own: Array, work: Array | None) -> Excess:
 
 
 def _by_pace(of_role: Excess, paces: Sequence[Array]) -> Excess:
-    """Return the excess, with the rank as slow whose pace is slower than its peers', if its steps agree.
-
-    Args:
-        of_role: the excess of some ranks, none of them slow.
-        paces: time by rank and batch, relative to the ranks' mean, of one kind of work each.
-    """
+    """Return the excess, with the rank as slow whose pace is slower than its peers', if its steps agree."""
     for pace in paces:
         if pace.shape[1] < 2 or np.isnan(of_role.excess).any():
             continue
@@ -214,7 +202,7 @@ def _errors(differences: Array, typical: Array, *, means: bool) -> npt.NDArray[n
     count = differences.shape[1]
     if count < 2:
         return np.full(len(differences), np.nan)
-    if means or count <= _FEW_STEPS:
+    if means or count <= ENOUGH_STEPS:
         spread = differences.std(axis=1, ddof=1)
     else:
         spread = MAD_TO_DEVIATION * np.median(np.abs(differences - typical[:, None]), axis=1)
@@ -227,7 +215,7 @@ def _errors(differences: Array, typical: Array, *, means: bool) -> npt.NDArray[n
 def _lengthened(differences: Array, typical: Array, spread: float) -> float:
     """Return the factor of errors where a step's difference resembles the one before: such steps are fewer facts."""
     count = differences.shape[1]
-    if count <= _FEW_STEPS or not spread:
+    if count <= ENOUGH_STEPS or not spread:
         return 1.0
     rest = np.clip(differences - typical[:, None], -3 * spread, 3 * spread)
     total = float((rest**2).sum())
@@ -248,7 +236,7 @@ def _more_than_chance(times: Array, typical: Array, errors: Array, at: int, floo
     freedom = (count - 1) * max(1.0, (size - 1) / 2)
     if count > 1:
         next_one = float(np.median(times[at] - np.delete(times, at, 0), axis=1).min())
-        chance = _CHANCE if size > 2 else _CHANCE_OF_LITTLE
+        chance = CHANCE if size > 2 else _CHANCE_OF_LITTLE
         if typical[at] < upper_quantile(chance / size, freedom) * errors[at]:
             return False
         if next_one < _MIN_ERRORS_TO_NEXT * errors[at]:
@@ -269,12 +257,6 @@ def _more_than_chance(times: Array, typical: Array, errors: Array, at: int, floo
 def _needed_among_few(rest: Array, errors: Array, error: float, freedom: float) -> float:
     """Return by how much a rank must exceed the mean of few others: their differences that errors explain count once.
 
-    Args:
-        rest: the other ranks' typical differences.
-        errors: their standard errors.
-        error: the standard error of the rank's own.
-        freedom: degrees of freedom of the errors.
-
     The degrees of freedom of the sum are Welch's and Satterthwaite's.
     """
     count = len(rest)
@@ -287,10 +269,6 @@ def _needed_among_few(rest: Array, errors: Array, error: float, freedom: float) 
 def slow_steps(differences: Array, floor: float) -> tuple[int, npt.NDArray[np.bool_]]:
     """Return (the row of the rank that is slow in some steps, or -1; in which steps).
 
-    Args:
-        differences: by rank and step: the own time beyond the median of the other ranks', ns.
-        floor: the least deviation, ns.
-
     Example:
         >>> held_up = np.zeros((4, 10))
         >>> held_up[1, [1, 4, 7]] = 52.0
@@ -300,7 +278,7 @@ def slow_steps(differences: Array, floor: float) -> tuple[int, npt.NDArray[np.bo
     """
     ranks, count = differences.shape
     none = np.zeros(count, np.bool_)
-    if count <= _MIN_EVEN:
+    if count <= SEVERAL:
         return -1, none
     rest = differences - np.quantile(differences, 0.5, axis=1, method="lower")[:, None]
     faster = np.sort(rest, axis=1)[:, : (count - 1) // 2]  # the half without delays
@@ -311,7 +289,7 @@ def slow_steps(differences: Array, floor: float) -> tuple[int, npt.NDArray[np.bo
     row = int(np.where(stands_out, rest, 0).sum(axis=1).argmax())
     steps = stands_out[row]
     begins = _begins(steps)
-    if len(begins) < _MIN_EVEN:
+    if len(begins) < SEVERAL:
         return -1, none
     alike = stands_out & (rest > MOST * np.median(rest[row][steps]))
     others = sum(len(_begins(each)) for at, each in enumerate(alike) if at != row)

@@ -12,17 +12,26 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import LAUNCHES, ActivityKind, of_kinds
 from htagraph.core.naming import copy_kind
 from htagraph.core.statistics import described
+from htagraph.core.tables import Col, Table
 from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["bandwidth_changes", "distribution", "lasting_us", "launched", "queue_changes"]
+__all__ = ["BANDWIDTH", "QUEUE", "bandwidth_changes", "distribution", "lasting_us", "launched", "queue_changes"]
 
-_QUEUE = {
-    "rank": "int64", "device": "int64", "stream": "int64", "time_us": "float64", "queue_length": "int64",
-    "activity": "int64",
-}  # fmt: skip
-_BANDWIDTH = {
-    "rank": "int64", "copy": "str", "time_us": "float64", "bandwidth_gb_s": "float64", "activity": "int64"
-}  # fmt: skip
+QUEUE = Table(
+    "Queue length over time (kernels and copies)",
+    Col("rank device stream", "int64"),
+    Col("time_us", doc="on the common clock, since the job's first activity"),
+    Col("queue_length", "int64", "from this moment until the stream's next row"),
+    Col("activity", "int64", "the launch that enqueued, or the kernel that started"),
+)
+BANDWIDTH = Table(
+    "Memory copy bandwidth over time",
+    Col("rank", "int64"),
+    Col("copy", "str", "``Memcpy HtoD``, ``Memcpy DtoH``, ``Memcpy DtoD``, …, ``Memset``, ``other``"),
+    Col("time_us", doc="on the common clock, since the job's first activity"),
+    Col("bandwidth_gb_s", doc="from this moment until the next row of the same kind"),
+    Col("activity", "int64", "the copy that began or ended"),
+)
 _ZERO_COPY_NS = 1000
 """The duration that a copy recorded with duration 0 counts with, ns.
 
@@ -55,12 +64,12 @@ def queue_changes(graph: DependencyGraph) -> pd.DataFrame:
     places = np.array([(each.rank, each.device, each.stream) for each in graph.lanes], np.int64).reshape(-1, 3)
     rank, device, stream = places[lane].T
     order = np.lexsort((activity, -change, time, lane, stream, device, rank))
-    return pd.DataFrame({
+    return QUEUE.frame({
         "rank": rank[order], "device": device[order], "stream": stream[order],
         "time_us": (time[order] - graph.origin_ns) / 1000,
         "queue_length": np.cumsum(change[order]),  # over all streams at once: each queue ends empty
         "activity": activity[order],
-    }).astype(_QUEUE)  # fmt: skip
+    })  # fmt: skip
 
 
 def bandwidth_changes(graph: DependencyGraph) -> pd.DataFrame:
@@ -80,21 +89,16 @@ def bandwidth_changes(graph: DependencyGraph) -> pd.DataFrame:
     group = rank[order] * max(1, len(kinds)) + kind[order]
     running = np.cumsum(begins[order])  # copies under way; none at the end of each kind and rank
     total = pd.Series(change[order]).groupby(group).cumsum().to_numpy()
-    return pd.DataFrame({
+    return BANDWIDTH.frame({
         "rank": rank[order], "copy": np.array([*kinds, ""], object)[kind[order]],
         "time_us": (time[order] - graph.origin_ns) / 1000,
         "bandwidth_gb_s": np.where(running > 0, np.maximum(total, 0), 0.0),  # without rounding errors of the sums
         "activity": work[order],
-    }).astype(_BANDWIDTH)  # fmt: skip
+    })  # fmt: skip
 
 
 def lasting_us(changes: pd.DataFrame, keys: list[str]) -> pd.Series[float]:
-    """Return how long the value of each row lasts, µs: until the next row of its counter; 0 for the counter's last row.
-
-    Args:
-        changes: what `queue_changes` or `bandwidth_changes` gave.
-        keys: columns that identify a counter.
-    """
+    """Return how long the value of each row lasts, µs: until the next row of the same `keys`; 0 for the last row."""
     return (-changes.groupby(keys)["time_us"].diff(-1)).fillna(0.0)
 
 

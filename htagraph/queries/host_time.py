@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from htagraph.core.arrays import Array, coded
 from htagraph.core.kinds import OPERATORS, ActivityKind, GapKind, of_kinds
@@ -17,8 +18,6 @@ from htagraph.queries.interruptions import LONG_NS
 from htagraph.queries.paths import CATEGORIES, path_to
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from htagraph.queries.paths import CriticalPath
 
 __all__ = ["LATE_REASONS", "first_calls", "host_pauses", "late_reason"]
@@ -67,10 +66,6 @@ as long, while calls that sometimes wait differ by ten. Doubled, functions that 
 def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
     """Return what the host did on a critical path, by what ran and where, the most time first.
 
-    Args:
-        path: the critical path.
-        count: how many rows at most.
-
     Returns:
         One row per rank, activity's name and place: {columns}.
 
@@ -80,8 +75,6 @@ def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
         >>> bool(table["total_us"].is_monotonic_decreasing)
         True
     """
-    import pandas as pd
-
     top = _summed(_each(path)).head(count)
     words = np.array([*path.graph.names, ""], object)
     texts = {key: pd.array(words[top[key].to_numpy(np.int64)], dtype="str") for key in (*_KEYS[:3], "after")}
@@ -96,10 +89,6 @@ def late_reason(graph: DependencyGraph, rank: int) -> str:
     """Return what the host of a rank does most while its device waits for a launch; one of `LATE_REASONS`, "" for none.
 
     Each wait is explained by the path to the kernel that ends it: what had to end before it could begin.
-
-    Args:
-        graph: the job.
-        rank: the rank.
 
     Example:
         >>> import htagraph as hg
@@ -160,10 +149,6 @@ def first_calls(path: CriticalPath) -> dict[int, int]:
 
 def _each(path: CriticalPath) -> pd.DataFrame:
     """Return a row per activity of the host, or gap, on a path: the `_KEYS` (codes of names), ``ns``, ``activity``."""
-    import pandas as pd
-
-    from htagraph.queries.paths import CATEGORIES
-
     graph, parts = path.graph, path.segments
     rows = np.flatnonzero(np.isin(parts.category, [CATEGORIES.index(word) for word in _CATEGORIES]))
     owner, target = parts.activity[rows], parts.target[rows]
@@ -200,13 +185,8 @@ def _summed(each: pd.DataFrame) -> pd.DataFrame:
 
 def _groups(code: Array) -> tuple[Array, Array]:
     """Return (the group of each row, the first row of each group); groups are in the order of their first rows."""
-    count = int(code.max()) + 1
-    first = np.full(count, len(code))
-    np.minimum.at(first, code, np.arange(len(code)))
-    order = np.argsort(first, kind="stable")
-    number = np.empty(count, np.int64)
-    number[order] = np.arange(count)
-    return number[code], first[order]
+    group = pd.factorize(code)[0]
+    return group, np.unique(group, return_index=True)[1]
 
 
 def _ended_before(graph: DependencyGraph, vertex: Array) -> Array:

@@ -17,7 +17,7 @@ from htagraph.core.computing import once
 from htagraph.core.intervals import union
 from htagraph.core.kinds import BLOCKING, LAUNCHES, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.core.naming import is_compiling, is_data_loader, is_wait, names_that
-from htagraph.core.statistics import MOST, middles
+from htagraph.core.statistics import MOST, STANDS_OUT, middles
 from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.queries.peers import alike
 from htagraph.queries.weights import OwnTime
@@ -56,9 +56,6 @@ _MIN_TOGETHER = 0.6
 """Share of the time in which as many ranks go on, or of the interrupted time in which all are, for a pattern to be one.
 Chosen: more than half, with room for interruptions that are too short to be found. It cannot be doubled; at 1, no real
 recording has a pattern."""
-_MIN_RATIO = 1.5
-"""How many times the share that ranks interrupted independently would have. Chosen: the share itself is known to a few
-percent. Doubled, eight ranks on two cores, which go on two by two 2.7 times as often as by chance, have no pattern."""
 _IDLE = (GapKind.STREAM_IDLE, GapKind.LAUNCH_EXCESS)
 """What a stream's wait for a launch is, where an earlier kernel or copy ended after the call had begun; and else."""
 LONG_NS: Final = 1_000_000
@@ -104,9 +101,6 @@ def interrupted(graph: DependencyGraph) -> Interruptions:
     the time, and not all in the first of several steps. Of a recording of one step of one rank, only operators and
     calls count that occur twenty times; without a device, which leaves the work to the operators, none.
 
-    Args:
-        graph: the job.
-
     Example:
         >>> import htagraph as hg
         >>> len(interrupted(hg.load("data/demo")))
@@ -127,13 +121,7 @@ def interrupted(graph: DependencyGraph) -> Interruptions:
 
 
 def places_of(graph: DependencyGraph, owner: Array, vertex: Array) -> npt.NDArray[np.int64]:
-    """Return a number for the name of each stretch's activity, or of what comes after code that no event covers.
-
-    Args:
-        graph: the job.
-        owner: the activity whose own time each stretch is, -1 for none.
-        vertex: the moment at which each ended.
-    """
+    """Return a number for the name of each stretch's activity, or of what comes after code that no event covers."""
     name = graph.activities.name
     return np.where(owner >= 0, name[owner], len(graph.names) + name[vertex >> 1]).astype(np.int64)
 
@@ -146,9 +134,6 @@ def interruption_time(graph: DependencyGraph) -> OwnTime:
     launched: from within the interruption until the kernel or copy started, if it did so as the interruption ended,
     give or take the usual time of the call. What started earlier was launched before the interruption, and of what
     started later, something else held it up.
-
-    Args:
-        graph: the job.
 
     Example:
         >>> import htagraph as hg
@@ -184,10 +169,6 @@ class InterruptedRanks:
 
 def interrupted_ranks(graph: DependencyGraph, found: Interruptions) -> InterruptedRanks:
     """Return how much of their time ranks are interrupted, and whether in turn or together.
-
-    Args:
-        graph: the job.
-        found: its interruptions.
 
     Example:
         >>> import htagraph as hg
@@ -360,11 +341,11 @@ def _pattern(parts: tuple[Array, Array], shares: dict[int, float]) -> Interrupte
     any_stops, by_chance = 1 - observed[ranks], 1 - expected[ranks]
     together = float(observed[0] / any_stops) if any_stops > 0 else 0.0
     chance = float(expected[0] / by_chance) if by_chance > 0 else 1.0
-    if together >= max(_MIN_TOGETHER, _MIN_RATIO * chance):
+    if together >= max(_MIN_TOGETHER, STANDS_OUT * chance):
         return InterruptedRanks("together", 0, together, chance, shares)
     going = 1 + int(observed[1:ranks].argmax())
     share, chance = float(observed[going]), float(expected[going])
-    if share >= max(_MIN_TOGETHER, _MIN_RATIO * chance):
+    if share >= max(_MIN_TOGETHER, STANDS_OUT * chance):
         return InterruptedRanks("in turn", going, share, chance, shares)
     return None
 

@@ -14,14 +14,22 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import FRAMES, ActivityKind, of_kinds
 from htagraph.core.naming import names_that
 from htagraph.core.parents import nearest
+from htagraph.core.tables import Col, Table
 from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Sequences", "containing", "named", "numbered", "sequences_below", "work_below"]
+__all__ = ["PATTERNS", "Sequences", "containing", "named", "numbered", "sequences_below", "work_below"]
 
-_COLUMNS = {
-    "rank": "int64", "operator": "str", "pattern": "str", "kernels": "int64", "count": "int64",
-    "kernel_us": "float64", "operator_us": "float64", "example": "int64",
-}  # fmt: skip
+PATTERNS = Table(
+    "Kernel sequences, the most frequent first",
+    Col("rank", "int64"),
+    Col("operator", "str", "its whole name"),
+    Col("pattern", "str", "that name and those of the work, with ``|`` between"),
+    Col("kernels", "int64", "pieces of work in it"),
+    Col("count", "int64", "occurrences"),
+    Col("kernel_us", doc="durations of their work, summed"),
+    Col("operator_us", doc="durations of the occurrences, summed"),
+    Col("example", "int64", "the first occurrence, an activity number"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +66,7 @@ class Sequences:
             "operator_us": np.bincount(self.pattern, acts.duration[self.root] / 1000, count),
             "example": self.root[first],
         }
-        return pd.DataFrame(table, columns=list(_COLUMNS)).astype(_COLUMNS)
+        return PATTERNS.frame(table)
 
     def members(self) -> Array:
         """Return for each activity the pattern of the occurrence that it is or is inside of; -1 for the others."""
@@ -76,15 +84,7 @@ def named(graph: DependencyGraph, matches: Callable[[str], bool]) -> Array:
 
 
 def containing(graph: DependencyGraph, text: str) -> Array:
-    """Return which activities are operators, annotations or Python frames with a text in their name, or named so.
-
-    Args:
-        graph: the job.
-        text: a part of the name, or a glob of all of it.
-
-    Raises:
-        TypeError: it is no text.
-    """
+    """Return which activities are operators, annotations or Python frames with a text in their name, or named so."""
     if not isinstance(text, str):
         msg = f"operator={text!r}: give a text in the name of an operator, annotation or Python frame, or a glob"
         raise TypeError(msg)
@@ -93,16 +93,9 @@ def containing(graph: DependencyGraph, text: str) -> Array:
 
 
 def sequences_below(graph: DependencyGraph, root: Array, above: Array, min_length: int) -> Sequences:
-    """Return the sequences of device work inside activities, for those with at least `min_length` kernels and copies.
+    """Return the sequences of device work inside activities (`root`, ascending, none inside another).
 
-    Args:
-        graph: the job.
-        root: activities, ascending, none of which is inside another.
-        above: the parent of every activity, -1 for none.
-        min_length: the smallest number of kernels and copies.
-
-    Raises:
-        TypeError: the length is no whole number.
+    Activities with fewer than `min_length` kernels and copies are left out; `above` is the parent of every activity.
     """
     if not isinstance(min_length, int | np.integer):
         msg = f"min_length={min_length!r}: give a whole number"
@@ -118,13 +111,7 @@ def sequences_below(graph: DependencyGraph, root: Array, above: Array, min_lengt
 
 
 def work_below(graph: DependencyGraph, above: Array, roots: Array) -> tuple[Array, Array]:
-    """Return (device work inside some activities, the innermost of them around each kernel or copy).
-
-    Args:
-        graph: the job.
-        above: the parent of every activity, -1 for none.
-        roots: numbers of activities.
-    """
+    """Return (device work inside some activities, the innermost of them around each kernel or copy)."""
     acts = graph.activities
     wanted = np.zeros(len(acts), np.bool_)
     wanted[roots] = True

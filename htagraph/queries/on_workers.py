@@ -52,11 +52,7 @@ def or_summed(
     [Callable[Concatenate[DependencyGraph, P], pd.DataFrame]],
     Callable[Concatenate[DependencyGraph | JobOnWorkers, P], pd.DataFrame],
 ]:
-    """Return what makes `rank_by_rank` of an analysis, some values of whose option ``by`` sum the rows of all ranks.
-
-    Args:
-        sums: by such a value, what makes its result of the one by rank.
-    """
+    """Return what makes `rank_by_rank` of an analysis, some values of whose option ``by`` sum the rows of all ranks."""
 
     def decorated(
         analysis: Callable[Concatenate[DependencyGraph, P], pd.DataFrame],
@@ -92,9 +88,6 @@ def of_moments(
 def over_ranks(table: pd.DataFrame) -> pd.DataFrame:
     """Return a breakdown with one row per rank and name as one with one row per name, the largest time first.
 
-    Args:
-        table: a breakdown by rank: `rank`, columns that name a row, and counts and times.
-
     Returns:
         The columns that name a row, ``ranks`` (int64: how many ranks have it), the counts and times summed over ranks;
         for durations (``total_us``) also ``mean_us``, ``min_us``, ``max_us`` over all ranks; and ``share_percent``
@@ -118,9 +111,6 @@ def over_ranks(table: pd.DataFrame) -> pd.DataFrame:
 
 def by_class(table: pd.DataFrame) -> pd.DataFrame:
     """Return a breakdown by module as one by class, over all ranks: Linear_0 and Linear_1 are one row, Linear.
-
-    Args:
-        table: the result of `htagraph.module_breakdown` by rank.
 
     Returns:
         ``kind``, ``name`` (str: of modules the class), ``count``, ``host_self_us``, ``device_count``, ``device_us``

@@ -48,9 +48,6 @@ def own_steps(graph: DependencyGraph) -> OwnSteps:
 
     The transfer of a collective is the median of its members', as a wrong clock makes it longer on one and shorter on
     another. Of an unmatched one nobody knows how much is waiting: the shortest of its kind counts.
-
-    Args:
-        graph: the job.
     """
     waits = graph.waits
     recorded = graph.time - graph.origin_ns  # small numbers, which floats hold exactly
@@ -71,11 +68,7 @@ def own_steps(graph: DependencyGraph) -> OwnSteps:
 
 
 def times_alone(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the moment of each vertex if every rank is on its own, ns since the origin; the same without transfers.
-
-    Args:
-        graph: the job.
-    """
+    """Return the moment of each vertex if every rank is on its own, ns since the origin; the same without transfers."""
     waits = graph.waits
     transfer = np.zeros(len(graph.activities), np.int64)
     transfer[waits.activity] = waits.pure
@@ -92,12 +85,7 @@ def times_alone(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDAr
 
 
 def _lags_alone(graph: DependencyGraph, transfer: Array) -> npt.NDArray[np.int64]:
-    """Return the lags of all edges where no end waits for another rank, ns.
-
-    Args:
-        graph: the job.
-        transfer: how long the transfer of each activity takes, ns.
-    """
+    """Return the lags of all edges where no end waits for another rank, ns."""
     edges = graph.edges
     lag = graph.edges.lag.copy()
     lag[_arriving(graph)] = NEVER

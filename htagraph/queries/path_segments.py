@@ -19,11 +19,8 @@ from htagraph.queries.attribution import in_data_loader
 if TYPE_CHECKING:
     from htagraph.queries.paths import CriticalPath
 
-__all__ = ["CATEGORIES", "HOST_CATEGORIES", "NO_EDGE", "Bound", "Segments", "bound_of", "segments_of"]
+__all__ = ["CATEGORIES", "HOST_CATEGORIES", "Bound", "Segments", "bound_of", "segments_of"]
 
-_MIN_BATCHES = 2
-"""Batches that a rank asks for from which on waits for most of them set the pace. Chosen: one wait may be by chance.
-Doubled, recordings of two and three steps name workers only if these take most of the path."""
 _MIN_WAIT_SHARE = 0.05
 """Share of the path that waits for workers. Chosen: less than the spread of steps is no bound. Doubled, loaders that
 are 5 to 10 % slower than a step are not named as what bounds the job."""
@@ -43,8 +40,6 @@ _OF_GAP: dict[Any, str] = dict.fromkeys(GapKind, "gap") | {
     GapKind.TRACE_HEAD: "head",
 }
 """Category of a gap, by its kind."""
-NO_EDGE = -1
-"""Where an array of edges or of their kinds has none."""
 _HOST, _LOADING = CATEGORIES.index("host"), CATEGORIES.index("data_loading")
 
 
@@ -92,9 +87,9 @@ def segments_of(graph: DependencyGraph, vertices: Array, into: Array, start: int
     bounds[1::2], bounds[2::2] = time, time[:-1] + edges.lag[into]
     bounds = np.minimum.accumulate(np.maximum(bounds, start)[::-1])[::-1]
     keep = np.flatnonzero(np.diff(bounds))
-    edge = np.concatenate(([NO_EDGE], np.repeat(into, 2)))[keep]
+    edge = np.concatenate(([-1], np.repeat(into, 2)))[keep]
     into_vertex, known = vertices[(keep + 1) // 2], edge >= 0
-    target, owner, kind = into_vertex >> 1, np.full(len(keep), -1, np.int64), np.full(len(keep), NO_EDGE, np.int8)
+    target, owner, kind = into_vertex >> 1, np.full(len(keep), -1, np.int64), np.full(len(keep), -1, np.int8)
     owner[known], kind[known] = edges.activity[edge[known]], edges.kind[edge[known]]
     gap = np.where(keep % 2, GapKind.NONE, graph.gap_kind[into_vertex]).astype(np.int8)
     activity = np.where(owner >= 0, owner, target)
@@ -218,6 +213,6 @@ def _waits_for_workers(path: CriticalPath, parts: Segments, loading: Array) -> t
     lasts = np.bincount(call.ravel(), parts.length[waits])
     waited = int((lasts >= _MIN_WAIT_SHARE * total / max(1.0, expected)).sum())
     share = 100 * float(lasts.sum()) / max(1, total)
-    several = expected >= _MIN_BATCHES
+    several = expected >= 2  # one wait may be by chance
     often = several and share >= 100 * _MIN_WAIT_SHARE and waited >= MOST * expected
     return often or share >= 100 * MOST, (waited, round(expected))

@@ -18,7 +18,7 @@ from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import IntSelector, Selection
 from htagraph.queries.attribution import label_of, module_of, names_of, operator_of
-from htagraph.queries.path_segments import CATEGORIES, NO_EDGE, Segments, segments_of
+from htagraph.queries.path_segments import CATEGORIES, Segments, segments_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,10 +73,6 @@ NEAR = Table(
     Col("leaves returns", "int64", "the activities of the critical path there; -1 where there is none"),
     Col("main", "str", "its three longest activities", heading="main work"),
 )
-_GAP_CODES = 64
-"""Added to the code of a GapKind where codes of both kinds share an array: any number above all codes of EdgeKind."""
-_MAIN_ACTIVITIES = 3
-"""How many activities `CriticalPath.near` names per row. Chosen to fit a line; no figure depends on it."""
 _DEVICE_CATEGORIES = tuple(CATEGORIES.index(word) for word in ("computation", "communication", "memory"))
 
 
@@ -159,7 +155,7 @@ class CriticalPath:
             "name": names_of(graph, parts.activity),
             "kind": _words(ActivityKind, acts.kind[parts.activity]),
             "edge": _words(EdgeKind, parts.edge),
-            "gap": _words(GapKind, np.where(parts.gap == GapKind.NONE, NO_EDGE, parts.gap)),
+            "gap": _words(GapKind, np.where(parts.gap == GapKind.NONE, -1, parts.gap)),
             "category": texts_of(CATEGORIES, parts.category),
             "operator": names_of(graph, operator_of(graph, parts.region)),
             "module": names_of(graph, module_of(graph, parts.region)),
@@ -208,7 +204,7 @@ class CriticalPath:
         acts = graph.activities
         in_kernel = acts.on_device[parts.activity] & np.isin(parts.category, _DEVICE_CATEGORIES)
         kernel = np.where(in_kernel, acts.name[parts.activity], -1)
-        cause = np.where(parts.gap == GapKind.NONE, parts.edge, _GAP_CODES + parts.gap)
+        cause = np.where(parts.gap == GapKind.NONE, parts.edge, len(EdgeKind) + parts.gap)
         name = np.array([*graph.names, "none"], object)
         above = {"operator": operator_of(graph, parts.region), "module": module_of(graph, parts.region)}
         by_name = {group: (np.where(each < 0, -1, acts.name[each]), name.__getitem__) for group, each in above.items()}
@@ -339,13 +335,7 @@ class Way:
 
 
 def ways_beside(path: CriticalPath, count: int, least: int = 0) -> list[Way]:
-    """Return at most `count` near-critical paths with at least `least` ns of work, least slack first.
-
-    Args:
-        path: the critical path.
-        count: how many at most.
-        least: the least work on a path that counts, ns; paths without any never do.
-    """
+    """Return at most `count` near-critical paths with at least `least` ns of work, least slack first."""
     from htagraph.core import traverse
 
     graph, edges, (start, end) = path.graph, path.graph.edges, path.window
@@ -361,8 +351,8 @@ def ways_beside(path: CriticalPath, count: int, least: int = 0) -> list[Way]:
     order = np.argsort(slack, kind="stable")
     candidates = np.concatenate((edges.source[merging], ending))[order].astype(np.int64)
     own = np.concatenate((_work(graph)[merging], np.zeros(len(ending), np.int64)))[order]
-    edge = np.concatenate((merging, np.full(len(ending), NO_EDGE)))[order]
-    before[on_path | (time <= start)] = NO_EDGE
+    edge = np.concatenate((merging, np.full(len(ending), -1)))[order]
+    before[on_path | (time <= start)] = -1
     ways = []
     for i in traverse.detours(before, edges.source, weight, on_path, candidates, own, max(least, 1), count):
         vertices = traverse.walk_back(before, edges.source, time, int(candidates[i]), start)
@@ -385,7 +375,7 @@ def _way_row(path: CriticalPath, way: Way) -> tuple[Any, ...]:
     name, work = graph.activities.name[edges.activity[owned]], edges.lag[owned]
     names, which, inverse = np.unique(name, return_index=True, return_inverse=True)
     total = np.bincount(inverse, work, len(names))
-    main = np.argsort(-total)[:_MAIN_ACTIVITIES]
+    main = np.argsort(-total)[:3]
     longest = [(label_of(graph, int(edges.activity[owned[which[i]]])), total[i]) for i in main]
     ranks = graph.activities.rank[way.vertices >> 1]
     begin, end = max(int(time[first]), path.window[0]), time[way.returns if way.returns >= 0 else last]
@@ -399,7 +389,7 @@ def _way_row(path: CriticalPath, way: Way) -> tuple[Any, ...]:
 
 
 def _cause(code: int) -> str:
-    return GapKind(code - _GAP_CODES).label if code >= _GAP_CODES else EdgeKind(code).label
+    return GapKind(code - len(EdgeKind)).label if code >= len(EdgeKind) else EdgeKind(code).label
 
 
 def _words(kinds: type[ActivityKind | EdgeKind | GapKind], codes: Array) -> ExtensionArray:

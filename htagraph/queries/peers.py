@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +12,14 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, coded
 from htagraph.core.computing import once
 from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
+from htagraph.core.statistics import SEVERAL
 from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["alike", "lane_roles", "peers", "rank_roles", "roles_among"]
+__all__ = ["alike", "lane_roles", "peers", "program_of", "rank_roles", "roles_among"]
 
+Program: TypeAlias = tuple[Array, Array, int]
+"""What a rank runs: names of its operators, how often each occurs in its steps, how many steps these are."""
 _PAIR_OPERATION = "send_recv"
-_MIN_EXCHANGING = 3
-"""Ranks that exchange in turn, at least: of two that send to each other, each sends as much as the other, be they a
-ring or stages. Doubled, a ring of three to five ranks counts as a pipeline, and its ranks are not compared."""
 _MIN_SHARED = 0.7
 """Share of the usual activities of a role that a rank has too, at least: others run another program.
 
@@ -127,22 +127,18 @@ def rank_roles(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArr
     than those between; where all ranks send and receive as much in a step, in a ring or all to all, they are no stages
     but do the same work. A rank that lacks much of what the others of its role do runs something else, and has a role
     of its own.
-
-    Args:
-        graph: the job.
     """
-    return roles_among(graph, partial(_counts, graph))
+    return roles_among(graph, partial(program_of, graph))
 
 
 def roles_among(
-    graph: DependencyGraph, counts: Callable[[Array], Array]
+    graph: DependencyGraph, program: Callable[[int], Program]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return what `rank_roles` does, of a job whose operators are counted elsewhere.
 
     Args:
         graph: the job, of which only the sends and receives between ranks are read.
-        counts: how often operators of each name occur in a step of some ranks, a row per rank, given the positions of
-            the ranks in `graph.ranks`.
+        program: returns what a rank runs, given its position in `graph.ranks`.
     """
     size = len(graph.ranks)
     pipeline = _pipelines(graph)
@@ -154,7 +150,7 @@ def roles_among(
     for number in np.unique(role).tolist():
         rows = np.flatnonzero(role == number)
         if len(rows) > 1:
-            other = rows[~_same_program(counts(rows))]
+            other = rows[~_same_program(_per_step_counts([program(row) for row in rows.tolist()]))]
             role[other] = -1 - other
     return np.unique(role, return_inverse=True)[1].astype(np.int64), pipeline
 
@@ -181,14 +177,7 @@ def _places(graph: DependencyGraph, *, by_rank: bool) -> tuple[Array, Array, Arr
 
 
 def _match_lanes(of_rank: Array, known: Array, stream: Array, role: Array) -> None:
-    """Write into `role` the roles that a rank's lanes have most in common with, each role once.
-
-    Args:
-        of_rank: lane, name and count, by lane and name.
-        known: role, name, count and lane of the ranks before, each name of a role once.
-        stream: of each lane.
-        role: of each lane; -1 for those without one.
-    """
+    """Write into `role` the roles that a rank's lanes have most in common with, each role once."""
     known = known[:, np.argsort(known[1], kind="stable")]
     first, last = (np.searchsorted(known[1], of_rank[1], side=side) for side in ("left", "right"))
     mine = np.repeat(np.arange(len(first)), last - first)
@@ -252,7 +241,7 @@ def _pipelines(graph: DependencyGraph) -> npt.NDArray[np.int64]:
     sends = _per_step(pairs, step, len(number))
     for each in np.unique(number).tolist():
         rows = np.flatnonzero(number == each)
-        if len(rows) >= _MIN_EXCHANGING and len(np.unique(sends[rows])) == 1:
+        if len(rows) >= SEVERAL and len(np.unique(sends[rows])) == 1:
             number[rows] = rows
     return number
 
@@ -281,21 +270,28 @@ def _per_step(pairs: Array, step: Array, ranks: int) -> npt.NDArray[np.float64]:
     return np.median(counts, axis=1) if len(steps) else np.zeros(ranks)
 
 
-def _counts(graph: DependencyGraph, places: Array) -> npt.NDArray[np.float64]:
-    """Return how many operators of each name some ranks have in a step, or kernels in a job without operators.
+def program_of(graph: DependencyGraph, place: int) -> Program:
+    """Return how often each operator occurs in the steps of the rank at a position; kernels in a job without operators.
 
-    In a step, as the recording of one rank may have fewer steps than that of another.
+    In a recording without steps, the whole counts as one.
     """
     acts = graph.activities
     kind = ActivityKind.OP if (acts.kind == ActivityKind.OP).any() else ActivityKind.COMPUTATION
-    counts = np.zeros((len(places), len(graph.names)))
-    for row, place in enumerate(places.tolist()):
-        of_rank = acts.of_rank(graph.ranks[place])
-        alike = acts.kind[of_rank] == kind
-        names, steps = acts.name[of_rank][alike], acts.step[of_rank][alike]
-        if (steps >= 0).any():
-            names, steps = names[steps >= 0], steps[steps >= 0]
-        counts[row] = np.bincount(names, minlength=len(graph.names)) / max(len(np.unique(steps)), 1)
+    of_rank = acts.of_rank(graph.ranks[place]) if graph.ranks else slice(0, 0)
+    alike = acts.kind[of_rank] == kind
+    names, steps = acts.name[of_rank][alike], acts.step[of_rank][alike]
+    if (steps >= 0).any():
+        names, steps = names[steps >= 0], steps[steps >= 0]
+    found, count = np.unique(names, return_counts=True)
+    return found, count.astype(np.int64), max(len(np.unique(steps)), 1)
+
+
+def _per_step_counts(programs: Sequence[Program]) -> npt.NDArray[np.float64]:
+    """Return how often each name occurs in a step, a row per rank: recordings may have different numbers of steps."""
+    every = np.unique(np.concatenate([names for names, _, _ in programs]))
+    counts = np.zeros((len(programs), len(every)))
+    for row, (names, count, steps) in zip(counts, programs, strict=True):
+        np.add.at(row, np.searchsorted(every, names), count / steps)  # digests number names by hashes, two may be equal
     return counts
 
 

@@ -2,7 +2,7 @@
 
 Ranks of one role are compared by the time that they need by themselves for each step (`own_steps`). The stages of a
 pipeline have different layers: a slow device or host takes longer for whatever it does, a stage with more to do takes
-longer for some of it, so the name of work counts whose ratio to the other ranks is smallest (`rank_speed`). The time of
+longer for some of it, so the name of work counts whose ratio to the other ranks is smallest (`speed_of`). The time of
 a step is the sum of few long activities, and a recording has few steps: the ratios of all activities tell a rank that
 is 2 % slower from chance sooner (`rank_pace`).
 """
@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import NamedTuple, TypeAlias
+from functools import partial
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.computing import once
-from htagraph.core.statistics import MAD_TO_DEVIATION
+from htagraph.core.statistics import MAD_TO_DEVIATION, SEVERAL
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import work_times
 from htagraph.queries.compare import Excess, Paces, compare
@@ -26,19 +27,18 @@ from htagraph.queries.own_steps import OwnSteps, own_steps
 from htagraph.queries.peers import peers, rank_roles
 
 __all__ = [
-    "MIN_SHARE_OF_NAME", "SlowRanks", "SlowStage", "Speed", "SpeedOf", "rank_pace", "rank_speed", "slow_among",
-    "slow_ranks", "slow_stage", "speed_of_sums",
+    "ALL_NAMES", "MIN_SHARE_OF_NAME", "SlowRanks", "SlowStage", "Speed", "WorkOf", "rank_pace", "slow_among",
+    "slow_ranks", "slow_stage", "speed_of", "work_of",
 ]  # fmt: skip
 
-SpeedOf: TypeAlias = Callable[[Array, Array, bool], Array]
-"""What `rank_speed` returns, given positions of ranks, numbers of steps, and whether it is about kernels."""
+WorkOf: TypeAlias = Callable[[Array, bool], Array]
+"""Returns the kernels, or (False) the operators, of the ranks at some positions: a column per name and step, or per
+activity, with the place of its rank, its name or `ALL_NAMES`, its step, how many calls it is, and their time, ns."""
+ALL_NAMES: Final = -1
+"""Stands for all names together, where others are numbers from 0 on."""
 MIN_SHARE_OF_NAME = 0.03
 """Share of the compared time that a name takes on every rank, at least. Chosen: rare names vary too much by chance.
 Doubled, fewer names are compared, and a rank that is slow in all of them by design is more likely."""
-_MIN_ALIKE = 3
-"""Names of work that ranks must have in common, as one or two can be slower by design; and stages of a single pipeline
-that can be compared, as of two nobody can tell which one is as it should be. Doubled, jobs of few operators, and
-pipelines of three to five stages, are not judged."""
 _BATCHES = 20
 """Batches that a recording is divided into, if it has fewer steps.
 
@@ -88,38 +88,24 @@ class SlowRanks(Excess):
 
 @once
 def slow_ranks(graph: DependencyGraph) -> SlowRanks:
-    """Return how much longer each rank takes for its steps than the ranks of its role do, and whether by chance.
-
-    Args:
-        graph: the job.
-    """
+    """Return how much longer each rank takes for its steps than the ranks of its role do, and whether by chance."""
     peer = peers(graph)
 
     def paces(rows: Array) -> list[Array]:
         return [rank_pace(graph, rows, peer, device=each) for each in (True, False)]
 
-    def speed_of(rows: Array, steps: Array, device: bool) -> Array:  # noqa: FBT001 - a `SpeedOf`
-        return rank_speed(graph, rows, steps, device=device)
-
-    return slow_among(own_steps(graph), rank_roles(graph), paces, speed_of)
+    return slow_among(own_steps(graph), rank_roles(graph), paces, partial(work_of, graph))
 
 
-def slow_among(times: OwnSteps, of_ranks: tuple[Array, Array], paces: Paces | None, speed_of: SpeedOf) -> SlowRanks:
-    """Return what `slow_ranks` does, of a job whose work is compared elsewhere.
-
-    Args:
-        times: how long each rank takes for each step by itself.
-        of_ranks: the role and the pipeline of each rank (`rank_roles`).
-        paces: compares single activities of ranks; None where there are none.
-        speed_of: compares stages of a pipeline.
-    """
+def slow_among(times: OwnSteps, of_ranks: tuple[Array, Array], paces: Paces | None, work_of: WorkOf) -> SlowRanks:
+    """Return what `slow_ranks` does, of a job whose work is compared elsewhere."""
     roles, pipeline = of_ranks
     whole = compare(times.own, roles, work=times.work, paces=paces)
     stages: dict[int, Speed] = {}
     for number in np.unique(pipeline).tolist():
         rows = np.flatnonzero(pipeline == number)
-        if len(rows) >= _MIN_ALIKE and np.isnan(whole.excess[rows]).all():
-            of_stages, speed = _of_stages(speed_of, rows, times.steps)
+        if len(rows) >= SEVERAL and np.isnan(whole.excess[rows]).all():
+            of_stages, speed = _of_stages(work_of, rows, times.steps)
             for field in fields(Excess):
                 getattr(whole, field.name)[rows] = getattr(of_stages, field.name)
             stages |= dict.fromkeys(rows[of_stages.slow].tolist(), speed)
@@ -133,14 +119,14 @@ def slow_among(times: OwnSteps, of_ranks: tuple[Array, Array], paces: Paces | No
     )  # fmt: skip
 
 
-def _of_stages(speed_of: SpeedOf, rows: Array, steps: Array) -> tuple[Excess, Speed]:
+def _of_stages(work_of: WorkOf, rows: Array, steps: Array) -> tuple[Excess, Speed]:
     """Return the excess of the stages of a single pipeline, which differ by design: by how fast they do like work.
 
     Also how fast the slow one is, which says nothing if none is slow.
     """
     both = []
     for kinds, device in ((("computation", "memory"), True), (("host",), False)):
-        speed = speed_of(rows, steps, device)
+        speed = speed_of(work_of(rows, device), len(rows), steps)
         excess = compare(speed)
         own = _row_medians(speed)
         at = int(excess.slow.argmax())
@@ -148,64 +134,48 @@ def _of_stages(speed_of: SpeedOf, rows: Array, steps: Array) -> tuple[Excess, Sp
     return max(both, key=lambda each: (each[0].slow.any(), np.isfinite(each[0].excess).any()))
 
 
-def rank_speed(graph: DependencyGraph, ranks: Array, steps: Array, *, device: bool) -> npt.NDArray[np.float64]:
-    """Return how long some ranks take for the same work, by rank and step, ns: the time as if all names were as fast.
+def work_of(graph: DependencyGraph, ranks: Array, device: bool) -> npt.NDArray[np.int64]:  # noqa: FBT001 - a `WorkOf`
+    """Return the kernels, or the operators with their self times, of the ranks at some positions; see `WorkOf`."""
+    rows, place, time = work_times(graph, ranks, device=device)
+    acts = graph.activities
+    each = np.stack([place, acts.name[rows], acts.step[rows], np.ones_like(place), time.astype(np.int64)])
+    whole = each.copy()
+    whole[1] = ALL_NAMES
+    return np.concatenate([each, whole], axis=1)
+
+
+def speed_of(work: Array, ranks: int, steps: Array) -> npt.NDArray[np.float64]:
+    """Return how long ranks take for the same work, by rank and step, ns: the time as if all names were as fast.
 
     Each name's mean time is divided by the median of the ranks; the smallest of these ratios, times the time that ranks
     usually spend in these names in a step, is the rank's value. NaN where too few names are common.
 
     Args:
-        graph: the job.
-        ranks: the ranks to compare, as positions in `graph.ranks`.
+        work: what a `WorkOf` returned.
+        ranks: how many ranks it is the work of.
         steps: the numbers of the steps, ascending.
-        device: True to compare kernels, False to compare the self times of operators.
     """
-    step_of = graph.activities.step
-    out = np.full((len(ranks), len(steps)), np.nan)
-    rows, place, time = work_times(graph, ranks, device=device)
-    some = (step_of[rows] >= 0) & np.isin(step_of[rows], steps)
-    if not some.any():
-        return out
-    rows, place, time = rows[some], place[some], time[some]
-    present, step = np.unique(step_of[rows], return_inverse=True)
-    names, name = np.unique(graph.activities.name[rows], return_inverse=True)
-    shape = (len(ranks), len(names), len(present))
-    cell = np.ravel_multi_index((place, name.ravel(), step.ravel()), shape)
-    total = np.bincount(cell, time, int(np.prod(shape))).reshape(shape)
-    count = np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape)
-    speed = speed_of_sums(total, count, total.sum(axis=(1, 2)))
-    if speed is not None:
-        out[:, np.searchsorted(steps, present)] = speed
-    return out
-
-
-def speed_of_sums(total: Array, count: Array, whole: Array) -> npt.NDArray[np.float64] | None:
-    """Return what `rank_speed` does, by rank and step; None where too few names are common.
-
-    Args:
-        total: the time by rank, name and step, ns.
-        count: how many activities that is the time of.
-        whole: the time of each rank in all names, ns.
-    """
-    of_rank = total.sum(axis=2) / np.maximum(whole, 1)[:, None]
+    place, name, step, calls, time = work[:, np.isin(work[2], steps[steps >= 0])]
+    present, step = np.unique(step, return_inverse=True)
+    known = name != ALL_NAMES
+    names, code = np.unique(name[known], return_inverse=True)
+    shape = (ranks, len(names), len(present))
+    cell = (place[known] * len(names) + code.ravel()) * len(present) + step.ravel()[known]
+    total, count = (np.bincount(cell, each[known], int(np.prod(shape))).reshape(shape) for each in (time, calls))
+    of_rank = total.sum(axis=2) / np.maximum(np.bincount(place[~known], time[~known], ranks), 1)[:, None]
     common = (of_rank >= MIN_SHARE_OF_NAME).all(axis=0) & (count > 0).all(axis=(0, 2))
-    if common.sum() < _MIN_ALIKE:
-        return None
-    mean = total[:, common] / count[:, common]
-    usual = float(np.median(total[:, common].sum(axis=1)))
-    return np.asarray((mean / np.median(mean, axis=0)).min(axis=1) * usual)
+    speed = np.full((ranks, len(steps)), np.nan)
+    if common.sum() >= SEVERAL:
+        mean = total[:, common] / count[:, common]
+        usual = float(np.median(total[:, common].sum(axis=1)))
+        speed[:, np.searchsorted(steps, present)] = (mean / np.median(mean, axis=0)).min(axis=1) * usual
+    return speed
 
 
 def rank_pace(graph: DependencyGraph, ranks: Array, peer: Array, *, device: bool) -> npt.NDArray[np.float64]:
     """Return how long some ranks take for their work, by rank and batch, relative to the mean of these ranks.
 
     Of a batch it is the mean of its activities, weighted by the root of their times.
-
-    Args:
-        graph: the job.
-        ranks: the ranks to compare, as positions in `graph.ranks`.
-        peer: of each activity the group of its peers on other ranks (`queries.peers`).
-        device: True to compare kernels, False to compare the self times of operators.
 
     Returns:
         Ratios in the order of time; a column per batch, none where the ranks share too little work.
@@ -264,9 +234,6 @@ def slow_stage(graph: DependencyGraph) -> SlowStage | None:
 
     Ranks that send to each other one by one are stages (`rank_roles`). A job has a stage of each number in every
     pipeline; these do the same work and are compared with the other numbers together.
-
-    Args:
-        graph: the job.
 
     Example:
         >>> import htagraph as hg

@@ -12,19 +12,31 @@ import pandas as pd
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import FRAMES, ActivityKind
 from htagraph.core.naming import COUNTER_RANGE, DEVICE_ANNOTATION, is_kernel_launch, names_that
+from htagraph.core.tables import Col, Table
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.tree import innermost_around
 from htagraph.trace.columns import Trace
 from htagraph.trace.readers import reader_of
 
-__all__ = ["counter_ranges", "device_annotations", "memory_events", "narrowest", "operators_around"]
+__all__ = ["MEMORY_EVENTS", "counter_ranges", "device_annotations", "memory_events", "narrowest", "operators_around"]
 
 _DEVICES: Final = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu", 13: "mps", 15: "hpu", 19: "mtia", 20: "privateuse1"}
 """Names by the numbers of PyTorch's c10::DeviceType, which the events record."""
-_COLUMNS = {
-    "rank": "int64", "device": "str", "time_us": "float64", "delta_bytes": "int64", "allocated_bytes": "int64",
-    "reserved_bytes": "int64", "address": "uint64", "activity": "int64", "name": "str",
-}  # fmt: skip
+MEMORY_EVENTS = Table(
+    "Memory over time",
+    Col("rank", "int64"),
+    Col("device", "str", '``"cpu"``, ``"cuda:0"``'),
+    Col("time_us", doc="µs since the job's first activity"),
+    Col("delta_bytes", "int64", "allocated, or freed if negative"),
+    Col("allocated_bytes reserved_bytes", "int64", "in use, and held by the allocator, afterwards"),
+    Col("address", "uint64"),
+    Col(
+        "activity",
+        "int64",
+        "the innermost operator, annotation, step or Python frame that ran on the thread, -1 for none",
+    ),
+    Col("name", "str", "its name, empty for none"),
+)
 _MAX_PAIRS = 1 << 22
 """How many pairs of intervals are compared at once. Chosen for memory: a pair takes some 25 bytes, so a batch about 100
 MB. Doubled, memory doubles; results do not change."""
@@ -33,8 +45,7 @@ MB. Doubled, memory doubles; results do not change."""
 def memory_events(graph: DependencyGraph) -> pd.DataFrame:
     """Return one row per allocation or free, by rank, device and time; documented at `htagraph.memory.timeline`."""
     parts = [_of_rank(graph, rank, trace) for rank, trace in sorted(graph.traces.items()) if len(trace.instants)]
-    empty = pd.DataFrame({column: pd.Series(dtype=kind) for column, kind in _COLUMNS.items()})
-    return pd.concat(parts, ignore_index=True) if parts else empty
+    return pd.concat(parts, ignore_index=True) if parts else MEMORY_EVENTS.frame()
 
 
 def device_annotations(graph: DependencyGraph, rank: int) -> pd.DataFrame:
@@ -69,12 +80,6 @@ def narrowest(start: Array, end: Array, over_start: Array, over_end: Array) -> n
 
     Intervals are half-open. An empty interval counts as the ns at which it starts; empty others overlap nothing.
 
-    Args:
-        start: the start of each interval.
-        end: the end of each interval.
-        over_start: the starts of the others.
-        over_end: the ends of the others.
-
     Example:
         >>> import numpy as np
         >>> narrowest(np.array([2, 9]), np.array([5, 9]), np.array([0, 4]), np.array([10, 8])).tolist()
@@ -103,10 +108,6 @@ def counter_ranges(graph: DependencyGraph, rank: int) -> pd.DataFrame:
 
     CUPTI's range profiler runs one kernel at a time, so the n-th range belongs to the n-th launch. Where the numbers of
     launches and ranges differ, no range has a launch.
-
-    Args:
-        graph: the job.
-        rank: one of its ranks.
 
     Returns:
         ``range`` (int64: position in the file's events), ``kernel`` (str), ``launch`` (int64: activity, -1 for none),
@@ -155,7 +156,7 @@ def _of_rank(graph: DependencyGraph, rank: int, trace: Trace) -> pd.DataFrame:
     activity = _running(graph, rank, trace, order)
     labels = [_device(*each) for each in zip(kind[first].tolist(), number[first].tolist(), strict=True)]
     moment = _on_common_clock(graph, rank, start)
-    return pd.DataFrame(
+    return MEMORY_EVENTS.frame(
         {
             "rank": rank,
             "device": pd.array(labels, dtype="str").take(np.cumsum(first) - 1),
@@ -167,7 +168,7 @@ def _of_rank(graph: DependencyGraph, rank: int, trace: Trace) -> pd.DataFrame:
             "activity": activity,
             "name": [graph.names[graph.activities.name[row]] if row >= 0 else "" for row in activity],
         }
-    ).astype(_COLUMNS)
+    )
 
 
 def _device(kind: int, number: int) -> str:

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.errors import check_type
 from htagraph.core.kinds import ADDED, UNEXPLAINED, GapKind, of_kinds
 from htagraph.core.tables import Col, Table, described
-from htagraph.core.words import check_type
 from htagraph.graph.activities import frozen
 from htagraph.graph.dependency_graph import DependencyGraph
 

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.contraction import contract as contraction
-from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import TRANSFERS
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import Steps
@@ -22,7 +21,6 @@ from htagraph.queries.time_classes import (
     Factors,
     TimeClasses,
     WeightedPaths,
-    amounts_of,
     as_nanoseconds,
     paths_of,
     state_of,
@@ -32,7 +30,7 @@ from htagraph.queries.weights import State
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Members", "Skeleton", "contract", "expand", "members_of", "skeleton_of", "terminal_skeleton"]
+__all__ = ["Members", "Skeleton", "contract", "members_of", "skeleton_of", "terminal_skeleton"]
 
 
 def contract(
@@ -82,14 +80,7 @@ def contract(
 def terminal_skeleton(
     job: DependencyGraph | State, classes: Classes | None = None, *, most: int | None = None, keep: Array | None = None
 ) -> Skeleton:
-    """Return what `contract` does, without the steps of the job and the members of its collectives.
-
-    Args:
-        job: as in `contract`.
-        classes: as in `contract`.
-        most: as in `contract`.
-        keep: as in `contract`.
-    """
+    """Return what `contract` does, without the steps of the job and the members of its collectives."""
     state = state_of(job)
     terminal = _terminals(state.graph)
     terminal[np.zeros(0, np.int64) if keep is None else keep] = True
@@ -97,12 +88,7 @@ def terminal_skeleton(
 
 
 def skeleton_of(paths: WeightedPaths, graph: DependencyGraph) -> Skeleton:
-    """Return the skeleton of dependencies that are already divided into classes, with steps but without collectives.
-
-    Args:
-        paths: the dependencies, such as those of another reading of the recording.
-        graph: the graph whose vertices they connect.
-    """
+    """Return the skeleton of dependencies that are already divided into classes, with steps but without collectives."""
     return replace(_contracted(paths, _terminals(graph)), steps=graph.step_spans)
 
 
@@ -352,60 +338,3 @@ def _last_arrivals(members: Members, arrival: Array) -> npt.NDArray[np.int64]:
         else:
             best = max(best, (int(arrival[row]), -int(members.activity[row])))  # on ties the first activity
     return last
-
-
-def expand(
-    job: DependencyGraph | State,
-    skeleton: Skeleton,
-    edges: Array,
-    *,
-    classes: Classes | None = None,
-    factors: Factors | None = None,
-) -> npt.NDArray[np.int64]:
-    """Return the moments of a job along edges of its skeleton: those of a longest path, in the order of time.
-
-    Args:
-        job: what the skeleton was made of.
-        skeleton: its skeleton.
-        edges: numbers of its edges, each of which begins where the one before ends, such as all of `critical_edges`.
-        classes: those that the skeleton was made with, where `factors` are given.
-        factors: by class, what its time is multiplied by.
-
-    Returns:
-        Vertices of the graph: 2 i is the start of activity i, 2 i + 1 its end. The beginning of the job is left out.
-
-    Raises:
-        SelectionError: the skeleton is of another job.
-
-    Example:
-        >>> import htagraph as hg
-        >>> graph = hg.load("data/demo")
-        >>> skeleton = hg.contract(graph)
-        >>> moments = expand(graph, skeleton, skeleton.critical_edges())
-        >>> len(moments) > 10 * len(skeleton.critical_edges())
-        True
-    """
-    from htagraph.core.contraction.contract import segment
-    from htagraph.core.traverse import counting_order
-
-    paths = paths_of(job, classes)
-    count = len(paths.vertex)
-    weight = amounts_of(paths.weights) @ paths.classes.numerators(factors)[0]
-    offsets, entering = counting_order(paths.target, count)
-    place = np.empty(count, np.int64)
-    place[paths.order] = np.arange(count)
-    numbers = np.where(skeleton.vertex < 0, count - 3 - (skeleton.vertex + 1), skeleton.vertex)
-    if numbers.max(initial=0) >= count:
-        msg = "the skeleton is of another job: give the graph or state that it was made of"
-        raise SelectionError(msg)
-    kept = np.zeros(count, np.bool_)
-    kept[numbers] = True
-    moments = [numbers[skeleton.source[edges[:1]]]]
-    for first, last in zip(skeleton.source[edges].tolist(), skeleton.target[edges].tolist(), strict=True):
-        path = segment(int(numbers[first]), int(numbers[last]), place, offsets, entering, paths.source, weight, kept)
-        if not len(path):
-            msg = "the skeleton is of another job: give the graph or state that it was made of"
-            raise SelectionError(msg)
-        moments.append(paths.target[path].astype(np.int64))
-    found = paths.vertex[np.concatenate(moments)]
-    return found[found >= 0]

@@ -30,19 +30,17 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import HtagraphError
-from htagraph.core.inflated import inflated
 from htagraph.graph.measures.steps import Steps
 from htagraph.queries.skeleton import Members, Skeleton
 from htagraph.queries.time_classes import TimeClasses
+from htagraph.trace.profiler_files.files import inflated
 
-__all__ = ["from_bytes", "to_bytes"]
+__all__ = ["MAX_BYTES", "VERSION", "Numbers", "differences", "from_bytes", "packed", "to_bytes", "unpacked"]
 
-_VERSION = 1
-_MAX_DIGITS = 10
-"""Digits of base 128 of a number of 64 bits, at most. It is a fact of the format."""
-_MAX_BYTES = 1 << 30
-"""The most bytes that a skeleton is unpacked to. Chosen: a hundred million edges. Doubled, damaged or hostile bytes may
-take 2 GiB of memory before they are refused."""
+VERSION = 1
+MAX_BYTES = 1 << 30
+"""The most bytes that a skeleton or a digest is unpacked to. Chosen: a hundred million edges.
+Doubled, damaged or hostile bytes may take 2 GiB of memory before they are refused."""
 
 
 def to_bytes(skeleton: Skeleton) -> bytes:
@@ -60,32 +58,28 @@ def to_bytes(skeleton: Skeleton) -> bytes:
     amounts = []
     for column in skeleton.weight.T[1:]:
         some = np.flatnonzero(column)
-        amounts += [[len(some)], _differences(some), _signed(column[some])]
+        amounts += [[len(some)], differences(some), signed_numbers(column[some])]
     tables = [getattr(table, each.name) for table in (skeleton.steps, skeleton.members) for each in fields(table)]
     parts = [
-        [_VERSION], _signed([skeleton.origin_ns]), [len(text)], np.frombuffer(text, np.uint8),
+        [VERSION], signed_numbers([skeleton.origin_ns]), [len(text)], np.frombuffer(text, np.uint8),
         [len(skeleton.vertex), len(terminals), len(skeleton.source)],
-        _differences(skeleton.vertex), _differences(terminals), entering,
-        skeleton.target - skeleton.source, _signed(skeleton.weight[:, 0]), *amounts,
-        [len(skeleton.steps.rank), len(skeleton.members.rank)], *(_differences(column) for column in tables),
+        differences(skeleton.vertex), differences(terminals), entering,
+        skeleton.target - skeleton.source, signed_numbers(skeleton.weight[:, 0]), *amounts,
+        [len(skeleton.steps.rank), len(skeleton.members.rank)], *(differences(column) for column in tables),
     ]  # fmt: skip
-    return zlib.compress(_packed(np.concatenate([np.asarray(part).astype(np.uint64) for part in parts])), 9)
+    return zlib.compress(packed(np.concatenate([np.asarray(part).astype(np.uint64) for part in parts])), 9)
 
 
 def from_bytes(data: bytes) -> Skeleton:
-    """Return the skeleton that `to_bytes` wrote.
-
-    Raises:
-        HtagraphError: these are no bytes of a skeleton, or of another version of this format.
-    """
+    """Return the skeleton that `to_bytes` wrote."""
     try:
-        return _read(_Numbers(_unpacked(inflated(data, _MAX_BYTES))))
+        return _read(Numbers(unpacked(inflated(data, MAX_BYTES))))
     except (zlib.error, ValueError, IndexError, KeyError, TypeError) as error:
         msg = f"no skeleton: {error}; give the bytes that Skeleton.to_bytes wrote"
         raise HtagraphError(msg) from error
 
 
-class _Numbers:
+class Numbers:
     """Numbers that are read one after the other."""
 
     def __init__(self, numbers: Array) -> None:
@@ -114,8 +108,8 @@ class _Numbers:
         return np.cumsum(self.signed(count))
 
 
-def _read(numbers: _Numbers) -> Skeleton:
-    if numbers.one() != _VERSION:
+def _read(numbers: Numbers) -> Skeleton:
+    if numbers.one() != VERSION:
         msg = "another version of the format"
         raise ValueError(msg)
     origin = int(numbers.signed(1)[0])
@@ -144,27 +138,29 @@ def _read(numbers: _Numbers) -> Skeleton:
     )  # fmt: skip
 
 
-def _signed(numbers: Array | Sequence[int]) -> npt.NDArray[np.uint64]:
+def signed_numbers(numbers: Array | Sequence[int]) -> npt.NDArray[np.uint64]:
     """Return numbers as such that are not negative: 2 n, or -2 n - 1."""
     values = np.asarray(numbers, np.int64)
     return ((values << 1) ^ (values >> 63)).astype(np.uint64)
 
 
-def _differences(numbers: Array) -> npt.NDArray[np.uint64]:
-    return _signed(np.diff(numbers.astype(np.int64), prepend=np.int64(0)))
+def differences(numbers: Array) -> npt.NDArray[np.uint64]:
+    """Return the difference of each number to the one before as a number that is not negative; sums wrap around."""
+    return signed_numbers(np.diff(numbers.astype(np.int64), prepend=np.int64(0)))
 
 
-def _packed(numbers: npt.NDArray[np.uint64]) -> bytes:
+def packed(numbers: npt.NDArray[np.uint64]) -> bytes:
     """Return numbers in variable length: seven bits a byte, the lowest first, the top bit set if more follow."""
-    digits = (numbers[:, None] >> np.arange(0, 7 * _MAX_DIGITS, 7, dtype=np.uint64)).astype(np.uint8) & np.uint8(127)
-    used = np.maximum(_MAX_DIGITS - (digits[:, ::-1] != 0).argmax(axis=1), 1)
+    digits = (numbers[:, None] >> np.arange(0, 7 * 10, 7, dtype=np.uint64)).astype(np.uint8) & np.uint8(127)
+    used = np.maximum(10 - (digits[:, ::-1] != 0).argmax(axis=1), 1)
     used[numbers == 0] = 1
-    place = np.arange(_MAX_DIGITS)
+    place = np.arange(10)
     digits[place < used[:, None] - 1] |= np.uint8(128)
     return digits[place < used[:, None]].tobytes()
 
 
-def _unpacked(data: bytes) -> npt.NDArray[np.uint64]:
+def unpacked(data: bytes) -> npt.NDArray[np.uint64]:
+    """Return the numbers that `packed` wrote."""
     raw = np.frombuffer(data, np.uint8)
     last = np.flatnonzero(raw < 128)
     if not len(raw) or last[-1:].tolist() != [len(raw) - 1]:
@@ -172,7 +168,7 @@ def _unpacked(data: bytes) -> npt.NDArray[np.uint64]:
         raise ValueError(msg)
     first = np.concatenate([[0], last[:-1] + 1])
     place = np.arange(len(raw)) - np.repeat(first, last - first + 1)
-    if place.max() >= _MAX_DIGITS:
+    if place.max() >= 10:
         msg = "a number is too long"
         raise ValueError(msg)
     return np.add.reduceat((raw & np.uint8(127)).astype(np.uint64) << (7 * place).astype(np.uint64), first)

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, GapKind, of_kinds
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
-from htagraph.core.statistics import MOST, others_median
+from htagraph.core.statistics import MOST, STANDS_OUT, others_median
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
+from htagraph.queries.blame import CAUSES, MAX_HOPS_BACK, Blame, Chains, blame_of, chains_of
 from htagraph.queries.peers import peers as peers_of
 from htagraph.queries.rank_speed import SlowRanks, slow_ranks
 from htagraph.queries.replay import predict
@@ -46,13 +46,6 @@ COMPARED = ("kernels", "host", "data_loading", "collective")
 """Causes that lie in activities, which peers have too."""
 _LATENCIES = {"host": BETWEEN_OPERATORS, "launch": "launch latency", "sync": "return of blocking calls"}
 """What time is called that belongs to no activity, by cause."""
-_STANDS_OUT = 1.5
-"""By what factor activities of one name are slower than all of their cause, at least, to be compared alone.
-
-Chosen; only words depend on it. Doubled, the evidence speaks of the cause as a whole more often."""
-_MAX_HOPS_BACK = 512
-"""Vertices on the path to a late arrival that are searched for the activity that explains most. Chosen: bounds the time
-of the search. Doubled, an activity further back can be named; charges stay the same."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +63,6 @@ class Straggler:
 
 def straggler_of(graph: DependencyGraph, slow: SlowRanks | None = None) -> Straggler:
     """Return which rank holds up the others.
-
-    Args:
-        graph: the job.
-        slow: result of `slow_ranks`, where it is known already.
 
     Example:
         >>> import htagraph as hg
@@ -95,13 +84,7 @@ def charges_of(graph: DependencyGraph, blame: Blame) -> npt.NDArray[np.int64]:
 
 
 def waits_by_rank(graph: DependencyGraph, by_cause: Array, slow: SlowRanks) -> dict[str, Array]:
-    """Return columns with a row per rank that every table of stragglers has; they are documented at `hg.stragglers`.
-
-    Args:
-        graph: the job.
-        by_cause: the waiting charged to each rank by cause (`charges_of`), ns.
-        slow: how much longer its ranks take for their steps.
-    """
+    """Return columns with a row per rank that every table of stragglers has; they are documented at `hg.stragglers`."""
     waits, ranks, blamed = graph.waits, np.array(graph.ranks, np.int64), by_cause.sum(axis=1)
     total, own = int(waits.wait.sum()), np.zeros(len(ranks), np.int64)
     np.add.at(own, np.searchsorted(ranks, waits.rank), waits.wait)
@@ -120,11 +103,6 @@ def straggler_among(graph: DependencyGraph, slow: SlowRanks, blame: Blame) -> St
     """Return which rank is slower than its peers by more than chance, if no other is charged more beyond its own.
 
     Somebody must wait for it, unless nobody can be charged for any wait.
-
-    Args:
-        graph: the job.
-        slow: how much longer its ranks take for their steps.
-        blame: what they are charged.
     """
     return named_among(graph, slow, blame, partial(_saved_ns, graph), lambda at: _alone_ns(graph, at, slow))
 
@@ -182,14 +160,7 @@ class SlowWork:
 
 
 def slow_work(graph: DependencyGraph, chains: Chains, blame: Blame, causes: Array) -> list[SlowWork]:
-    """Return, for each rank, the activities that explain most of its lateness.
-
-    Args:
-        graph: the job.
-        chains: its chains.
-        blame: the charges.
-        causes: the cause of each rank, an index into `CAUSES`.
-    """
+    """Return, for each rank, the activities that explain most of its lateness."""
     path_vertices = _path_vertices(graph, chains, blame)
     none = np.zeros(0, np.int64)
     return [
@@ -205,7 +176,7 @@ def largest_upstream(chains: Chains, blame: Blame) -> npt.NDArray[np.int64]:
     activity, largest = np.full(len(pairs), -1, np.int64), np.zeros(len(pairs), np.int64)
     rows = np.flatnonzero(np.isin(pairs[:, 1], [CAUSES.index(word) for word in COMPARED]))
     at = 2 * pairs[rows, 0]
-    for _ in range(_MAX_HOPS_BACK):  # all paths, one vertex further back
+    for _ in range(MAX_HOPS_BACK):  # all paths, one vertex further back
         better = (chains.cause[at] == pairs[rows, 1]) & (chains.item[at] >= 0) & (chains.excess[at] > largest[rows])
         activity[rows[better]], largest[rows[better]] = chains.item[at[better]], chains.excess[at[better]]
         further = chains.before[at] >= 0
@@ -238,15 +209,7 @@ class Difference:
 
 
 def rank_differences(graph: DependencyGraph, own: Array, rank: int, peers: Array, top: int = 3) -> list[Difference]:
-    """Return what takes more time on a rank than on each of its peers, the largest difference first.
-
-    Args:
-        graph: the job.
-        own: own time of each activity, ns (`queries.blame.Chains.own`).
-        rank: the rank.
-        peers: the ranks that it is compared with.
-        top: how many at most.
-    """
+    """Return what takes more time on a rank than on each of its peers, the largest difference first."""
     acts, names = graph.activities, len(graph.names)
     everyone = np.array([rank, *peers])
     place = np.full(int(max(graph.ranks)) + 2, -1)
@@ -276,13 +239,7 @@ def rank_differences(graph: DependencyGraph, own: Array, rank: int, peers: Array
 
 
 def alone_work(graph: DependencyGraph, own: Array, rank: int) -> tuple[int, float]:
-    """Return (how many operators and kernels a rank has beyond those of every other, their own time in µs).
-
-    Args:
-        graph: the job.
-        own: own time of each activity, ns (`queries.blame.Chains.own`).
-        rank: the rank.
-    """
+    """Return (how many operators and kernels a rank has beyond those of every other, their own time in µs)."""
     rows = _without_peers(graph, rank)
     return len(rows), float(own[rows].sum()) / 1000
 
@@ -359,7 +316,7 @@ def _of_rank(graph: DependencyGraph, chains: Chains, vertex: Array, rank: int, c
     if len(of_name) and not chains.others[of_name].any():
         return SlowWork(text, most, whole, alone=True)
     named = _slower(chains, of_name) if name >= 0 else float("nan")
-    if named > 0 and (np.isnan(whole) or named > _STANDS_OUT * whole):
+    if named > 0 and (np.isnan(whole) or named > STANDS_OUT * whole):
         return SlowWork(text, most, named, named=True)
     return SlowWork(text, most, whole)
 

@@ -25,8 +25,7 @@ from htagraph.queries.weights import NEVER, ChangeError, State, checked, initial
 
 __all__ = [
     "END", "LAST", "START", "SWITCHED_OFF", "ClassParts", "Classes", "Factors", "Parts", "TimeClasses", "WeightedPaths",
-    "amounts_of", "as_nanoseconds", "class_parts", "paths_of", "paths_of_parts", "replay_with_factors", "state_of",
-    "times_on_paths",
+    "as_nanoseconds", "class_parts", "paths_of", "paths_of_parts", "state_of",
 ]  # fmt: skip
 
 Factors: TypeAlias = Mapping[str, float]
@@ -35,8 +34,6 @@ Factors: TypeAlias = Mapping[str, float]
 _MAX_DENOMINATOR = 1_000_000
 """Parts of a ns in which times are summed, at most. Chosen: factors of up to six decimals, and fractions such as 1/3,
 are exact, others are off by 0.0000005 at most. Doubled, that halves, and so does the longest job (half an hour)."""
-_MAX_TIME = 1 << 61
-"""The most parts of a ns that a time can have: twice as many fit into int64. It is a limit of the machine."""
 
 Classes: TypeAlias = Mapping[str, "Mapping[str, Any] | State"]
 """By name: the criteria of a selection, as `scale` takes them; or a state, to which a factor of 0 switches."""
@@ -47,8 +44,6 @@ recording in µs stay multiples of 1,000 ns, which take fewer bytes. It is a mar
 _ALONE = "contract the state with that change instead, or give the changes as one state"
 START, END, LAST = -1, -2, -3
 """What stands for the vertices that are added, where others have their number in the graph."""
-_MAX_CLASSES = 62
-"""How many classes there may be at most: a bit of a mask each. With more than ten, skeletons are large anyway."""
 
 
 @dataclass(frozen=True)
@@ -98,16 +93,9 @@ class TimeClasses:
         return Fraction(factor).limit_denominator(_MAX_DENOMINATOR)
 
     def refuse_overflow(self, longest: Sequence[int], numerators: npt.NDArray[np.int64]) -> None:
-        """Raise an error if times may not fit into 64 bits.
-
-        Args:
-            longest: of each component, the weight of its heaviest path, ns.
-            numerators: result of the method of that name.
-
-        Raises:
-            ChangeError: they may not.
-        """
-        if sum(length * times for length, times in zip(longest, numerators.tolist(), strict=True)) > _MAX_TIME:
+        """Raise an error if times may not fit into 64 bits."""
+        total = sum(length * times for length, times in zip(longest, numerators.tolist(), strict=True))
+        if total > 1 << 61:  # twice as many fit into int64
             msg = "these factors make the job too long to be computed exactly: give smaller ones, or fewer decimals"
             raise ChangeError(msg)
 
@@ -145,11 +133,7 @@ class Parts:
         self.mask[rows] |= np.int64(1) << number
 
     def switch(self, before: Array, after: Array, number: int) -> None:
-        """Let some numbers be others where the factor of a class is 0.
-
-        Raises:
-            SelectionError: of a number that another class multiplies, something else than all or nothing would be left.
-        """
+        """Let some numbers be others where the factor of a class is 0."""
         there, then = before > NEVER, after > NEVER
         gone, come, other = (np.flatnonzero(rows) for rows in (there & ~then, ~there & then, there & then))
         self.rest[gone] -= SWITCHED_OFF
@@ -207,11 +191,7 @@ class ClassParts:
 
 
 def class_parts(state: State, classes: Classes) -> ClassParts:
-    """Return which part of a state's weights belongs to which classes.
-
-    Raises:
-        SelectionError: nothing meets the criteria of a class, or two classes cannot be combined.
-    """
+    """Return which part of a state's weights belongs to which classes."""
     states = {number: what for number, what in enumerate(classes.values()) if isinstance(what, State)}
     graph = state.graph
     if any(each.graph.vertex_count != graph.vertex_count for each in states.values()):
@@ -295,16 +275,7 @@ def state_of(job: DependencyGraph | State) -> State:
 
 
 def paths_of(job: DependencyGraph | State, classes: Classes | None = None, most: int | None = None) -> WeightedPaths:
-    """Return the dependencies of a job as one DAG with classed weights.
-
-    Args:
-        job: the graph, or a state of it.
-        classes: by name, whose time a factor multiplies.
-        most: the largest factor of each class; any if None.
-
-    Raises:
-        SelectionError: nothing meets the criteria of a class, or two classes cannot be combined.
-    """
+    """Return the dependencies of a job as one DAG with classed weights."""
     state, classes = state_of(job), classes or {}
     _refuse_many(classes)
     return paths_of_parts(state, class_parts(state, classes), tuple(classes), most)
@@ -318,9 +289,6 @@ def paths_of_parts(state: State, parts: ClassParts, names: tuple[str, ...], most
         parts: which part of them belongs to which classes; edges behind those of the state's graph are added ones.
         names: those of the classes.
         most: the largest factor of each class; any if None.
-
-    Raises:
-        SelectionError: there are too many classes, or the edges have a cycle.
     """
     _refuse_many(names)
     limits = tuple(1 if switch else UNBOUNDED if most is None else int(most) for switch in parts.switches)
@@ -334,8 +302,8 @@ def paths_of_parts(state: State, parts: ClassParts, names: tuple[str, ...], most
 
 
 def _refuse_many(classes: Sized) -> None:
-    if len(classes) > _MAX_CLASSES:
-        msg = f"{len(classes)} classes: give at most {_MAX_CLASSES}"
+    if len(classes) > 62:  # a bit of a mask each
+        msg = f"{len(classes)} classes: give at most 62"
         raise SelectionError(msg)
 
 
@@ -417,57 +385,3 @@ def _with_ends(
         ),
         classes,
     )  # fmt: skip
-
-
-def replay_with_factors(job: DependencyGraph | State, classes: Classes, factors: Factors) -> npt.NDArray[np.int64]:
-    """Return the moment of each vertex with the time of classes multiplied, ns on the common clock.
-
-    Sums are exact: times are added in parts of a ns and rounded once, at the end. `scale` rounds every edge instead, so
-    that the predicted graph is one in whole ns; its moments differ by up to half a ns for each edge of a path.
-
-    Args:
-        job: the graph, or a state of it.
-        classes: by name, the criteria of a selection or a state.
-        factors: by name, the factor; 1 where a class is not named.
-
-    Raises:
-        SelectionError: there is no such class, or nothing meets the criteria of one.
-
-    Example:
-        >>> import htagraph as hg
-        >>> graph = hg.load("data/demo")
-        >>> time = replay_with_factors(graph, {"kernels": {"kind": "computation"}}, {"kernels": 1.0})
-        >>> bool((time == graph.time).all())
-        True
-    """
-    paths = paths_of(job, classes)
-    return times_on_paths(paths, factors)[: state_of(job).graph.vertex_count]
-
-
-def times_on_paths(paths: WeightedPaths, factors: Factors | None = None) -> npt.NDArray[np.int64]:
-    """Return the moment of each vertex, ns on the common clock."""
-    from htagraph.core import traverse
-
-    count = len(paths.vertex)
-    offsets, entering = traverse.counting_order(paths.target, count)
-    nothing = np.zeros(count, np.int64)
-    numerators, unit = paths.classes.numerators(factors)
-
-    def latest(weight: Array) -> npt.NDArray[np.int64]:
-        return traverse.schedule(paths.order, offsets, entering, paths.source, weight, nothing, nothing)
-
-    vectors = amounts_of(paths.weights)
-    if len(numerators) > 1:
-        longest = [int(latest(np.maximum(column, 0)).max(initial=0)) for column in vectors.T]
-        paths.classes.refuse_overflow(longest, numerators)
-    return paths.origin_ns + as_nanoseconds(latest(vectors @ numerators), unit)
-
-
-def amounts_of(weights: Weights) -> npt.NDArray[np.int64]:
-    """Return weights as vectors: one row per edge, one column per component."""
-    count = len(weights.base)
-    size = 1 + int(weights.component.max(initial=0))
-    out = np.zeros((count, size), np.int64)
-    out[:, 0] = weights.base
-    np.add.at(out, (np.repeat(np.arange(count), np.diff(weights.offsets)), weights.component), weights.amount)
-    return out

@@ -66,10 +66,6 @@ def waiting(state: State, rows: Array) -> npt.NDArray[np.int64]:
 
     Where the partners of a communication are not in the graph, the shortest one of a name and size is taken as pure
     transfer, and the rest of longer ones as waiting.
-
-    Args:
-        state: the weights so far.
-        rows: the edges, ascending.
     """
     fixed = end_spread(state, rows)
     alone, most = _waits_alone(state.graph)

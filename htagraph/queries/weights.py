@@ -35,8 +35,6 @@ and a few of it stay within int64. It is a mark: no result depends on its size."
 _FEW = 8
 """The edges of one in so many activities, or fewer, are found by owner; those of more by a look at each edge. Chosen:
 then both take about as long. It changes times only."""
-_MAX_NUMBER_WIDTH = 40
-"""How many characters of a refused value an error shows. Chosen as above; it changes messages only."""
 
 
 class ChangeError(SelectionError, ValueError):
@@ -118,7 +116,7 @@ def checked(value: float, what: str, *, least: float = 0.0, above: bool = False,
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not number or not abs(value) <= most or value < least or (above and value <= least):
         bound = f" {'above' if above else 'of at least'} {least:g}" if math.isfinite(least) else ""
-        msg = f"{what}={str(value)[:_MAX_NUMBER_WIDTH]}: give a finite number{bound}, at most {most:g}"
+        msg = f"{what}={str(value)[:40]}: give a finite number{bound}, at most {most:g}"
         raise ChangeError(msg)
     return float(value)
 
@@ -199,12 +197,7 @@ def edges_of(graph: DependencyGraph, chosen: npt.NDArray[np.bool_]) -> npt.NDArr
 
 
 def edges_into(graph: DependencyGraph, vertices: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the edges into some vertices, in no particular order.
-
-    Args:
-        graph: the job.
-        vertices: numbers of vertices, each once.
-    """
+    """Return the edges into some vertices, in no particular order."""
     if len(vertices) * _FEW <= graph.vertex_count:
         return _entries(graph.in_offsets, graph.in_edges, vertices)
     wanted = np.zeros(graph.vertex_count, np.bool_)
@@ -316,12 +309,7 @@ def released(state: State, dropped: npt.NDArray[np.bool_]) -> State:
 
 
 def without_waits(state: State, waits: npt.NDArray[np.bool_]) -> State:
-    """Return the state in which some edges no longer constrain anything, and no pause is left where they led.
-
-    Args:
-        state: the weights so far.
-        waits: a mask of edges.
-    """
+    """Return the state in which some edges no longer constrain anything, and no pause is left where they led."""
     return weighed(released(state, waits), np.zeros(0, np.int64), 0, state.graph.edges.target[waits])
 
 
@@ -337,13 +325,6 @@ def loader_time(state: State, criteria: dict[str, Any]) -> OwnTime:
     """Return the waits for the data loader, with the host work inside them where the loader has no workers.
 
     Where workers limit the job, that includes the time that they take per batch, which is longer than the wait.
-
-    Args:
-        state: the weights so far.
-        criteria: ``rank`` and ``step``, as `DependencyGraph.select` takes them.
-
-    Raises:
-        SelectionError: a rank or step is not in the graph, another criterion is given, or there is no data loader.
     """
     graph = state.graph
     edges = graph.edges
@@ -368,12 +349,7 @@ def loader_time(state: State, criteria: dict[str, Any]) -> OwnTime:
 
 
 def is_hidden(graph: DependencyGraph, time: OwnTime) -> bool:
-    """Return whether some time is that of a loader whose workers had each batch ready when it was asked for.
-
-    Args:
-        graph: the graph.
-        time: of its data loader.
-    """
+    """Return whether some time is that of a loader whose workers had each batch ready when it was asked for."""
     edges = graph.edges
     names = [graph.names[name] for name in np.unique(graph.activities.name[edges.activity[time.edges]])]
     waited = (edges.kind[time.edges] == EdgeKind.DATALOADER) & (edges.provenance[time.edges] == Provenance.INFERRED)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 Uint = npt.NDArray[np.uint64]
 Float = npt.NDArray[np.float64]
 
-_MASK: Final = (1 << 64) - 1  # 64 bits
+_MASK: Final = int(np.iinfo(np.uint64).max)
 # the constants of splitmix64 (Steele and others, 2014): the golden ratio in 64 bits, and two multipliers
 GOLDEN, _M1, _M2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 # mean and standard deviation of the sum of four uniform 16-bit numbers

@@ -9,14 +9,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from htagraph.simulate.codes import Category
-from htagraph.simulate.style import Style, Writer, group_args
+from htagraph.simulate.style import A100, Style, Writer, group_args
 from htagraph.simulate.template import NONE, Event, Template
 
-_SMS = 108  # of an A100 (data sheet); only shown, in "blocks per SM"
-_WARPS_PER_SM = 64  # resident warps of an A100's SM (data sheet); only shown, in the estimated occupancy
-_WARP = 32  # threads of a warp (NVIDIA)
 _EVENT_IDS = 64  # CUDA event ids are reused; chosen: twice as many would be reused less often
-_FIRST_EVENT_ID = 8  # the ids before are the profiler's own; chosen, nothing depends on it
 _SYNC_LANE = 1_000_000  # added to the tid of Stream Sync rows, as Kineto of 2026 does
 _SKIP = "%.0s"  # takes a number and writes nothing
 _OLD = {
@@ -228,8 +224,10 @@ def work_slot(writer: Writer, template: Template, row: int) -> Slot:
 def _kernel_args(writer: Writer, event: Event, stream: int) -> str:
     kernel = event.kernel
     assert kernel is not None
-    blocks = kernel.grid[0] * kernel.grid[1] * kernel.grid[2] / _SMS
-    warps = blocks * ((kernel.block[0] * kernel.block[1] * kernel.block[2] + _WARP - 1) // _WARP)
+    warp = A100["warpSize"]
+    blocks = kernel.grid[0] * kernel.grid[1] * kernel.grid[2] / A100["numSms"]
+    warps = blocks * ((kernel.block[0] * kernel.block[1] * kernel.block[2] + warp - 1) // warp)
+    occupancy = min(round(warps / (A100["maxThreadsPerMultiprocessor"] // warp) * 100), 100)
     graphs = f', "graph id": {event.graph}, "graph node id": {event.node}' if writer.style.graphs else ""
     return (
         f'"queued": 0, "device": {writer.device}, "context": 1,\n      '
@@ -237,7 +235,7 @@ def _kernel_args(writer: Writer, event: Event, stream: int) -> str:
         f'      "registers per thread": {kernel.registers},\n      "shared memory": {kernel.shared},\n'
         f'      "blocks per SM": {blocks:.6f},\n      "warps per SM": {warps:.6f},\n'
         f'      "grid": {list(kernel.grid)},\n      "block": {list(kernel.block)},\n'
-        f'      "est. achieved occupancy %%": {min(round(warps / _WARPS_PER_SM * 100), 100)}{graphs}{_SKIP}'
+        f'      "est. achieved occupancy %%": {occupancy}{graphs}{_SKIP}'
     )
 
 
@@ -293,7 +291,7 @@ def sync_slot(writer: Writer, template: Template, call: int, row: int) -> Slot:
         record = (Counter.CORRELATION, recorded.correlation)
         args += (
             f'"wait_on_stream": {writer.stream(recorded.stream)}, "wait_on_cuda_event_record_corr_id": %d, '
-            f'"wait_on_cuda_event_id": {_FIRST_EVENT_ID + event.slot % _EVENT_IDS}, '
+            f'"wait_on_cuda_event_id": {8 + event.slot % _EVENT_IDS}, '
         )
     else:
         args += _SKIP

@@ -9,7 +9,7 @@ from htagraph.simulate.codes import Category
 from htagraph.simulate.formats import clock
 from htagraph.simulate.groups import Group
 from htagraph.simulate.layout import shifted
-from htagraph.simulate.style import Writer
+from htagraph.simulate.style import A100, MI300X, Writer
 from htagraph.simulate.template import Template
 
 _BEFORE_NS = 2_000_000
@@ -34,23 +34,8 @@ def head(writer: Writer, groups: list[Group]) -> str:
 
 
 def _devices(count: int, device: str) -> list[dict[str, Any]]:
-    amd = device == "rocm"
-    return [
-        {
-            "id": i,
-            "name": "AMD Instinct MI300X" if amd else "NVIDIA A100-SXM4-80GB",
-            "totalGlobalMem": 85_100_068_864,
-            "computeMajor": 9 if amd else 8,
-            "computeMinor": 4 if amd else 0,
-            "maxThreadsPerBlock": 1024,
-            "maxThreadsPerMultiprocessor": 2048,
-            "regsPerBlock": 65536,
-            "warpSize": 64 if amd else 32,
-            "sharedMemPerBlock": 49152,
-            "numSms": 304 if amd else 108,
-        }
-        for i in range(count)
-    ]
+    name, facts = ("AMD Instinct MI300X", MI300X) if device == "rocm" else ("NVIDIA A100-SXM4-80GB", A100)
+    return [{"id": i, "name": name, **facts} for i in range(count)]
 
 
 def _versions(device: str) -> dict[str, Any]:

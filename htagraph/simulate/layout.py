@@ -15,7 +15,6 @@ from htagraph.simulate.style import Writer
 from htagraph.simulate.template import BACKWARD, MAIN, NONE, Template
 
 Ints = npt.NDArray[np.int64]
-_FIRST_CORRELATION = 1000  # chosen: any number; ids of the first step begin here
 _SYNC_INSET = 5  # a cuda_sync row begins and ends this part (a fifth) of its call inside the call; chosen
 _WAITS = (Op.WAIT, Op.EVENT_SYNC, Op.STREAM_SYNC, Op.DEVICE_SYNC)
 _HOLE = re.compile(r"@([A-Z]+)(?::(\w+))?(?::(\d+))?@")
@@ -49,7 +48,7 @@ class Layout:
 class Counts:
     """The ids and numbers that the steps written so far have used."""
 
-    bases: list[int] = field(default_factory=lambda: [0, 0, _FIRST_CORRELATION, 1, 1, 1, 0])
+    bases: list[int] = field(default_factory=lambda: [0, 0, 1000, 1, 1, 1, 0])
     collectives: dict[str, int] = field(default_factory=dict)
     step: int = 0
 

@@ -14,6 +14,15 @@ from htagraph.simulate.template import Event
 _GRID_SECONDS: Final = 7_889_238  # three months: Kineto's base time is a multiple of it (ChromeTraceBaseTime)
 
 
+A100: Final = {
+    "totalGlobalMem": 85_100_068_864, "computeMajor": 8, "computeMinor": 0, "maxThreadsPerBlock": 1024,
+    "maxThreadsPerMultiprocessor": 2048, "regsPerBlock": 65536, "warpSize": 32, "sharedMemPerBlock": 49152,
+    "numSms": 108,
+}  # fmt: skip
+"""What Kineto says of a device; the figures are those of NVIDIA's data sheet."""
+MI300X: Final = A100 | {"computeMajor": 9, "computeMinor": 4, "warpSize": 64, "numSms": 304}
+
+
 @dataclass(frozen=True, slots=True)
 class Style:
     """The format of one era."""
@@ -84,7 +93,6 @@ def style(job: Job) -> Style:
 _STREAM_IDS = tuple(STREAMS.values())
 _FIRST_PID, _PID_STRIDE, _TID_STRIDE = 41_000, 173, 137  # chosen: look like a host's ids; no analysis depends on them
 _MAX_RANKS_SHOWN = 30  # PyTorch cuts longer lists (kTruncatLength in torch/csrc/profiler/util.h)
-_BYTES_PER_ELEMENT = 2  # of BFloat16
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +127,7 @@ def group_args(writer: Writer, event: Event, *, on_host: bool) -> str:
     """Return the arguments of a collective, on its op or its kernel."""
     group = writer.place.roles[event.role]
     mode = writer.style.groups
-    count = event.size // _BYTES_PER_ELEMENT
+    count = event.size // 2  # a BFloat16 has two bytes
     size = len(group.ranks)
     sent, received = {"all_gather": (count // size, count), "reduce_scatter": (count, count // size)}.get(
         event.kind, (count, count)

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, TraceError
-from htagraph.core.issues import IssueLog
-from htagraph.trace.facts import Facts
+import numpy as np
+
+from htagraph.core.errors import HtagraphError, IssueLog, OtherJsonError, RankError, TraceError
+from htagraph.trace.columns import Facts
 from htagraph.trace.readers import SUFFIXES, reader_for
 from htagraph.trace.remote import RemotePath, TracePath, is_url, on_disk, path_of
 
@@ -33,8 +34,6 @@ Skip: TypeAlias = Callable[[TracePath, HtagraphError], None]
 _MAP_IT = "give the rank of each file, load({0: 'a.json', 1: 'b.json'})"
 _MAX_LISTED = 8
 """Files that an error message lists. Chosen: a line or two; doubling it lengthens the message only."""
-_MAX_HINTS = 3
-"""Folders below that an error message suggests. Chosen: more would not fit into a line."""
 _REQUESTS = 16
 """Headers of remote files that are read at once. Chosen: a store takes tens of ms to answer. Doubled, the headers of
 thousands of files are read in half the time, where the store allows it."""
@@ -197,7 +196,7 @@ def _expand(text: str) -> list[Path]:
             file for file in path.iterdir() if file.name.endswith(SUFFIXES) and (file.is_file() or _leads_nowhere(file))
         ]
         if not files:
-            below = sorted({file.parent for file in path.rglob("*.json*") if file.name.endswith(SUFFIXES)})[:_MAX_HINTS]
+            below = sorted({file.parent for file in path.rglob("*.json*") if file.name.endswith(SUFFIXES)})[:3]
             hint = f"there are traces in {', '.join(map(str, below))}" if below else "give what torch.profiler wrote"
             msg = f"{path}: no .json or .json.gz file in this folder; {hint}"
             raise TraceError(msg)
@@ -348,7 +347,7 @@ def _folder(files: list[RankedFile]) -> str:
     return str(files[0].path.parent)
 
 
-RANK_LIMIT = 2**31
+RANK_LIMIT = int(np.iinfo(np.int32).max) + 1
 """Ranks are below this: rank columns are int32. A larger number in a header or a file name is not a rank."""
 _RANK = re.compile(r"(?:(?P<of>[a-z]+)[-_ .]?)?(?<![a-z])rank[-_ =.]?(?P<number>\d+)", re.IGNORECASE)
 _WITHIN = frozenset(("local", "node", "host", "group", "tp", "pp", "dp", "cp", "ep", "mp", "sp", "fsdp"))

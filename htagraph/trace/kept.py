@@ -12,7 +12,7 @@ from htagraph.core.naming import DEVICE_CATEGORIES, FRAME, HOST_CATEGORIES, RUNT
 from htagraph.trace.columns import GrowingTable, Interner, as_array
 
 if TYPE_CHECKING:
-    from htagraph.core.issues import IssueLog
+    from htagraph.core.errors import IssueLog
 
 __all__ = [
     "HOUR_NS", "MOST_FRAMES", "REAL_ID_SHARE", "Extent", "Extents", "FirstOf", "Frames", "Launches", "Sieve", "Survey",

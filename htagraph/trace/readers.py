@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from htagraph.core.arrays import Array
 from htagraph.core.computing import processors
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import IssueLog
 from htagraph.trace import kineto
-from htagraph.trace.columns import Trace
-from htagraph.trace.facts import Facts
+from htagraph.trace.columns import Facts, Trace
 from htagraph.trace.kept import Frames, Sieve
 from htagraph.trace.remote import TracePath
 
@@ -72,6 +71,9 @@ class Reader(Protocol):
 
     def category_arguments(self, path: TracePath, category: str | None = None) -> pd.DataFrame:
         """Return every argument of the events of a category, or of all: one row per event."""
+
+    def check_arguments(self, path: TracePath) -> pd.DataFrame:
+        """Return how every argument of every event fits what the format says of it; see `htagraph.check_arguments`."""
 
     def metadata(self, facts: Facts) -> dict[str, Any]:
         """Return what a file says of its recording, by its own keys."""

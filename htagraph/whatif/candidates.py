@@ -36,6 +36,7 @@ from htagraph.queries.replay import predict
 from htagraph.queries.transfer_waits import end_spread
 from htagraph.queries.weights import OwnTime, State, of_kind, own_time, with_factor
 from htagraph.whatif.links import assumed, time_from_sharing
+from htagraph.whatif.rewire import marked
 
 if TYPE_CHECKING:
     from htagraph.core.runs import Runs
@@ -94,15 +95,15 @@ def candidates(trial: Trial) -> Iterator[Candidate]:
     yield from _operators(graph, owned)
     yield from _groups(graph, owned[of_kinds(kind, COMMUNICATION)])
     rows = shares[(shares["owner"] < 0) | (acts.kind[shares["owner"]] != ActivityKind.COMMUNICATION)]
-    for rank, ns in (
-        _positive_sums(rows["rank"], rows["ns"]) if len(graph.ranks) > 1 else ()
-    ):  # a single rank has all the time
+    several = len(graph.ranks) > 1  # a single rank has all the time
+    for rank, ns in _positive_sums(rows["rank"], rows["ns"]) if several else ():
         own = {"rank": int(rank), "kind": _OWN_WORK}
         yield Candidate("rank", f"rank {rank}", ns, own, _NOTES["rank"], partial(_rank_time, criteria=own))
     yield from _phases(graph, shares)
-    yield from _special(trial, "launching", None, _launch_time)
-    yield from _special(trial, BETWEEN_OPERATORS, {"kind": UNTRACED}, _untraced_time)
-    yield from _special(trial, INTERRUPTIONS, None, _interrupted_time)
+    for name, criteria, time in _SPECIAL:
+        bound = trial.on_path(time(trial.state))
+        if bound > 0:
+            yield Candidate("phase", name, bound, criteria, _NOTES[name], time)
 
 
 def _positive_sums(key: Array, ns: npt.ArrayLike) -> list[tuple[int, int]]:
@@ -216,13 +217,9 @@ def _phases(graph: DependencyGraph, shares: pd.DataFrame) -> Iterator[Candidate]
             yield Candidate("phase", name, int(ns[chosen].sum()), criteria, note)
 
 
-def _special(
-    trial: Trial, name: str, criteria: Mapping[str, Any] | None, time: Callable[[State], OwnTime]
-) -> Iterator[Candidate]:
-    """Yield a phase that is no selection of activities."""
-    bound = trial.on_path(time(trial.state))
-    if bound > 0:
-        yield Candidate("phase", name, bound, criteria, _NOTES[name], time)
+def _lags(rows: Array) -> OwnTime:
+    """Return the time that is the whole lag of some edges."""
+    return OwnTime(np.asarray(rows), np.zeros(len(rows), np.int64), np.zeros(0, np.int64))
 
 
 def _untraced_time(state: State) -> OwnTime:
@@ -230,8 +227,7 @@ def _untraced_time(state: State) -> OwnTime:
     try:
         return own_time(state, {"kind": UNTRACED})
     except SelectionError:  # there is none
-        nothing = np.zeros(0, np.int64)
-        return OwnTime(nothing, nothing, nothing)
+        return _lags(np.zeros(0, np.int64))
 
 
 def _interrupted_time(state: State) -> OwnTime:
@@ -242,8 +238,15 @@ def _launch_time(state: State) -> OwnTime:
     graph, edges = state.graph, state.graph.edges
     calls = np.append(graph.activities.kind == ActivityKind.LAUNCH, [False])
     own = of_kind(graph, EdgeKind.BODY) & calls[edges.activity]
-    rows = np.flatnonzero(own | (of_kind(graph, *LAUNCHES) & calls[edges.source >> 1]))
-    return OwnTime(rows, np.zeros(len(rows), np.int64), np.zeros(0, np.int64))
+    return _lags(np.flatnonzero(own | (of_kind(graph, *LAUNCHES) & calls[edges.source >> 1])))
+
+
+_SPECIAL: tuple[tuple[str, dict[str, str] | None, Callable[[State], OwnTime]], ...] = (
+    ("launching", None, _launch_time),
+    (BETWEEN_OPERATORS, {"kind": UNTRACED}, _untraced_time),
+    (INTERRUPTIONS, None, _interrupted_time),
+)
+"""Phases that are no selection of activities: name, what nearly selects them, and their time."""
 
 
 def _rank_time(state: State, criteria: dict[str, Any]) -> OwnTime:
@@ -258,8 +261,7 @@ def _self_time(state: State, name: int) -> OwnTime:
     """Return the own time of the Python functions of a name."""
     acts, edges = state.graph.activities, state.graph.edges
     chosen = np.append((acts.kind == ActivityKind.PYTHON) & (acts.name == name), [False])
-    rows = np.flatnonzero(chosen[edges.activity] & of_kind(state.graph, EdgeKind.BODY))
-    return OwnTime(rows, np.zeros(len(rows), np.int64), np.zeros(0, np.int64))
+    return _lags(np.flatnonzero(chosen[edges.activity] & of_kind(state.graph, EdgeKind.BODY)))
 
 
 def _host_time(state: State) -> OwnTime:
@@ -280,9 +282,7 @@ def _host_time(state: State) -> OwnTime:
 
 def _transfers(state: State, members: Array) -> OwnTime:
     """Return the transfers of some communications."""
-    is_member = np.zeros(len(state.graph.activities) + 1, np.bool_)
-    is_member[members] = True
-    edges = state.graph.edges
+    is_member, edges = marked(members, len(state.graph.activities) + 1), state.graph.edges
     rows = np.flatnonzero(of_kinds(edges.kind, TRANSFERS) & is_member[edges.activity])
     return OwnTime(rows, end_spread(state, rows), np.zeros(0, np.int64))
 
@@ -375,11 +375,8 @@ class Trial:
     @cached_property
     def _is_on_path(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Which vertices and which edges are on the critical path."""
-        graph = self.state.graph
-        masks = np.zeros(graph.vertex_count, np.bool_), np.zeros(len(graph.edges), np.bool_)
-        for mask, rows in zip(masks, self.path, strict=True):
-            mask[rows] = True
-        return masks
+        (vertices, edges), graph = self.path, self.state.graph
+        return marked(vertices, graph.vertex_count), marked(edges, len(graph.edges))
 
     @cached_property
     def shared(self) -> int:

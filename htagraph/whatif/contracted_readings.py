@@ -7,7 +7,9 @@ which class of time, so that one skeleton serves all factors.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -30,6 +32,10 @@ from htagraph.whatif.readings import (
     hidden_in_pauses,
     slow_loaders,
     slow_messages,
+    with_possible_waits,
+    with_slow_loaders,
+    with_slow_messages,
+    with_waits_for_absent_ranks,
     without_doubtful_waits,
 )
 
@@ -37,6 +43,8 @@ __all__ = ["BUILDERS", "Reading", "contracted_readings", "shares_links_different
 
 Criteria: TypeAlias = Mapping[str, Mapping[str, Any]]
 """By name of a class, what selects its time, as for `htagraph.whatif.changes.scale`."""
+_Read: TypeAlias = tuple[ClassParts, tuple[tuple[int, ...], ...]]
+"""Weights under a reading, and of each of its switches the classes that it follows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +61,6 @@ class Reading:
     """What its makespan is multiplied by: the recorded one over the one that this reading gives without any change."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Read:
-    """Weights under a reading."""
-
-    parts: ClassParts
-    whole: tuple[tuple[int, ...], ...] = ()
-
-
 def shares_links_differently(state: State) -> bool:
     """Return whether transfers may take another time than their class says, because they share links with others."""
     links = assumed(state)
@@ -75,40 +75,25 @@ def contracted_readings(
     The first one is of the job as changed; each other one takes the makespan in which `htagraph.whatif.interval` is
     interested. A reading that is impossible, or the same, is left out.
     """
-    found, missing = [Reading("", _skeleton(state, _Read(class_parts(state, classes)), classes, most))], []
+
+    def skeleton(parts: ClassParts, whole: tuple[tuple[int, ...], ...] = ()) -> Skeleton:
+        names = (*classes, *(f"whole {each}" for each in whole))
+        parts = replace(parts, switches=(False,) * len(classes) + (True,) * len(whole))
+        return skeleton_of(paths_of_parts(state, parts, names, most), state.graph)
+
+    found = [Reading("", skeleton(class_parts(state, classes)))]
     for cause, doubt in DOUBTS.items():
-        builder = BUILDERS.get(doubt.__name__)
-        if builder is None:
-            missing.append(cause)
-            continue
-        try:
-            read = builder(state, class_parts(state, classes))
-            if read is not None:
-                found.append(Reading(cause, _skeleton(state, read, classes, most), read.whole))
-        except SelectionError:  # an activity would have to wait for itself: the reading is impossible
-            continue
-    explained = _explained(baseline, state, classes, most)
-    links = assumed(state)
-    if links.others and may_overlap(state.graph):
-        missing.append(UNKNOWN_SHARING)
-    return [*found, *explained], missing
-
-
-def _skeleton(state: State, read: _Read, classes: Criteria, most: int) -> Skeleton:
-    names = (*classes, *(f"whole {each}" for each in read.whole))
-    parts = replace(read.parts, switches=(False,) * len(classes) + (True,) * len(read.whole))
-    return skeleton_of(paths_of_parts(state, parts, names, most), state.graph)
-
-
-def _explained(baseline: DependencyGraph, state: State, classes: Criteria, most: int) -> list[Reading]:
-    """Return the reading in which pauses that nothing explains vanish, before and after the change."""
+        with suppress(SelectionError):  # an activity would have to wait for itself: the reading is impossible
+            read = BUILDERS[doubt](state, class_parts(state, classes))
+            found += [Reading(cause, skeleton(*read), read[1])] if read else []
     before, recorded = _makespan(baseline, without_unexplained(baseline, baseline.gap)), _makespan(baseline)
     unexplained = of_kinds(state.graph.gap_kind, UNEXPLAINED)
-    if before <= 0 or (before == recorded and not state.gap[unexplained].any()):
-        return []
-    parts = class_parts(state, classes)
-    _set(parts.gap, np.flatnonzero(unexplained), 0)
-    return [Reading(UNEXPLAINED_PAUSES, _skeleton(state, _Read(parts), classes, most), ratio=recorded / before)]
+    if before > 0 and (before != recorded or state.gap[unexplained].any()):  # they vanish, also before the change
+        parts = class_parts(state, classes)
+        _set(parts.gap, np.flatnonzero(unexplained), 0)
+        found.append(Reading(UNEXPLAINED_PAUSES, skeleton(parts), ratio=recorded / before))
+    is_unknown = bool(assumed(state).others) and may_overlap(state.graph)
+    return found, [UNKNOWN_SHARING] if is_unknown else []
 
 
 def _makespan(graph: DependencyGraph, gap: Array | None = None) -> int:
@@ -125,7 +110,7 @@ def _doubtful(state: State, parts: ClassParts) -> _Read | None:
     other = np.flatnonzero(changed.lag != state.lag)
     _set(parts.lag, other, np.maximum(changed.lag[other], NEVER))
     parts.gap.rest += changed.gap - state.gap
-    return _Read(parts)
+    return parts, ()
 
 
 def _absent(state: State, parts: ClassParts) -> _Read | None:
@@ -138,7 +123,7 @@ def _absent(state: State, parts: ClassParts) -> _Read | None:
         return None
     _set(parts.lag, own, edges.lag[own])
     _set(parts.gap, ends, graph.gap[ends])
-    return _Read(parts)
+    return parts, ()
 
 
 def _possible(state: State, parts: ClassParts) -> _Read | None:
@@ -163,19 +148,12 @@ def _possible(state: State, parts: ClassParts) -> _Read | None:
         parts.lag.rest[count + rows] -= SWITCHED_OFF
         parts.lag.also.append((count + rows, switch, np.full(len(rows), SWITCHED_OFF)))
     classes = range(len(parts.switches))
-    return _Read(parts, tuple(tuple(number for number in classes if each >> number & 1) for each in masks))
+    return parts, tuple(tuple(number for number in classes if each >> number & 1) for each in masks)
 
 
-def _loaders(state: State, parts: ClassParts) -> _Read | None:
-    return _hidden(state, parts, slow_loaders(state.graph))
-
-
-def _messages(state: State, parts: ClassParts) -> _Read | None:
-    return _hidden(state, parts, slow_messages(state.graph))
-
-
-def _hidden(state: State, parts: ClassParts, waits: Waits) -> _Read | None:
+def _hidden(waits_of: Callable[[DependencyGraph], Waits], state: State, parts: ClassParts) -> _Read | None:
     """See `htagraph.whatif.readings`: each time follows the change of the edge that it is like."""
+    waits = waits_of(state.graph)
     kept = state.lag[waits.like] > NEVER
     if not kept.any():
         return None
@@ -187,7 +165,7 @@ def _hidden(state: State, parts: ClassParts, waits: Waits) -> _Read | None:
     count, mask = len(parts.source), parts.lag.mask[like]
     parts = _with_edges(parts, waits.source[kept], waits.target[kept], rest)
     parts.lag.amount[count:], parts.lag.mask[count:] = amount, mask
-    return _Read(parts)
+    return parts, ()
 
 
 def _set(parts: Parts, rows: Array, value: Array | int) -> None:
@@ -197,11 +175,9 @@ def _set(parts: Parts, rows: Array, value: Array | int) -> None:
 
 def _with_edges(parts: ClassParts, source: Array, target: Array, lag: Array) -> ClassParts:
     """Return the weights with more edges behind the others, whose time belongs to no class."""
-    nothing = np.zeros(len(lag), np.int64)
-    old = parts.lag
-    rest, mask, amount = (
-        np.concatenate(pair) for pair in ((old.rest, lag), (old.mask, nothing), (old.amount, nothing))
-    )
+    old, nothing = parts.lag, np.zeros(len(lag), np.int64)
+    more = ((old.rest, lag), (old.mask, nothing), (old.amount, nothing))
+    rest, mask, amount = (np.concatenate(pair) for pair in more)
     return replace(
         parts,
         source=np.concatenate([parts.source, source]).astype(np.int32),
@@ -210,11 +186,11 @@ def _with_edges(parts: ClassParts, source: Array, target: Array, lag: Array) -> 
     )
 
 
-BUILDERS: Final[dict[str, Callable[[State, ClassParts], _Read | None]]] = {
-    "without_doubtful_waits": _doubtful,
-    "with_possible_waits": _possible,
-    "with_slow_loaders": _loaders,
-    "with_slow_messages": _messages,
-    "with_waits_for_absent_ranks": _absent,
+BUILDERS: Final[dict[Callable[[State], State | None], Callable[[State, ClassParts], _Read | None]]] = {
+    without_doubtful_waits: _doubtful,
+    with_possible_waits: _possible,
+    with_slow_loaders: partial(_hidden, slow_loaders),
+    with_slow_messages: partial(_hidden, slow_messages),
+    with_waits_for_absent_ranks: _absent,
 }
-"""By the name of a function that reads a recording in another way: what does the same to classes of time."""
+"""By the function that reads a recording in another way: what does the same to classes of time."""

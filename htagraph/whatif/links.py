@@ -14,9 +14,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, coded
 from htagraph.core.kinds import TRANSFERS, ActivityKind
+from htagraph.core.statistics import least_of, middles
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind
 
@@ -28,25 +30,14 @@ __all__ = [
     "places_of_links", "shares_links", "time_from_sharing", "with_shared_link",
 ]  # fmt: skip
 
-_MIN_OVERLAP = 0.05
-"""Share of a transfer during which others run, from which it says something about sharing. Chosen: what is shared for
-less time differs by less than transfers vary. Doubled, fewer transfers are evidence."""
-_MIN_EVIDENCE = 6
-"""How many such transfers are needed. Chosen: a few of two or three steps. Doubled, short recordings say nothing."""
 _MAX_TIMES_SMALLER = 4
 """Transfers of one operation are compared by their time per byte if they are at most this many times smaller than its
 largest. Chosen: the time that does not depend on the size is then a small part. Doubled, smaller ones count, whose time
 per byte is longer for other reasons."""
-_LARGE_BYTES = 1e6
-"""bytes: times per byte are compared as times for this many. Chosen for numerical reasons; no result depends on it."""
 _BETTER = 0.7
 """One way to share is taken to be the true one if work varies by at most this share of its variation under another.
 Chosen: chance alone makes two medians of deviations of a few transfers differ by a third. It cannot be doubled; at 1,
 chance decides."""
-_CONTRADICTS = 1.1
-"""Where the medians of deviations do not show a way, their means do, unless the median under that way is this many
-times another one's. Chosen: of three classes, one of which is overlapped in another way, the median sees two. Doubled,
-the means decide against the medians."""
 _MIN_NOTE_SHARE = 0.005
 """Share of all transfer time by which sharing must change it to be noted. Chosen: less changes no prediction
 visibly. Doubled, differences of up to 1 % are not mentioned."""
@@ -69,8 +60,7 @@ class Assumed:
     @property
     def may_share(self) -> bool:
         """Whether transfers may slow each other down: two or more of a kind have known partners."""
-        known = (link_transfers(self.state.graph, kind) for kind in KINDS)
-        return self.sharing is not Sharing.NONE and any(each is not None for each in known)
+        return self.sharing is not Sharing.NONE and bool(_by_kind(self.state.graph))
 
     @property
     def shared(self) -> State:
@@ -79,7 +69,8 @@ class Assumed:
         if shared is self.state:
             return shared
         longer = int((shared.lag - self.state.lag).sum())
-        if abs(longer) < _MIN_NOTE_SHARE * max(_transfer_time(self.state), 1):
+        whole = int(self.state.lag[of_kind(self.state.graph, *TRANSFERS)].clip(0).sum())
+        if abs(longer) < _MIN_NOTE_SHARE * max(whole, 1):
             return shared
         why = "the recording does not tell; the interval covers both" if self.others else "as recorded"
         change = f"{abs(longer) / 1e6:,.3g} ms {'more' if longer > 0 else 'less'} transfer time"
@@ -106,10 +97,6 @@ def shares_links(graph: DependencyGraph) -> bool:
     return bool(time_from_sharing(graph, likely_sharing(graph)[0]).any())
 
 
-def _transfer_time(state: State) -> int:
-    return int(state.lag[of_kind(state.graph, *TRANSFERS)].clip(0).sum())
-
-
 def with_shared_link(state: State, sharing: Sharing, *, certain: bool = True) -> State:
     """Return the state with the transfer times that follow from what overlaps in the predicted schedule.
 
@@ -118,9 +105,8 @@ def with_shared_link(state: State, sharing: Sharing, *, certain: bool = True) ->
     """
     if sharing is Sharing.NONE:
         return state
-    for kind in KINDS:
-        transfers = link_transfers(state.graph, kind)
-        if transfers is not None and _overlap(state, transfers):
+    for transfers in _by_kind(state.graph).values():
+        if _overlap(state, transfers):
             state = replace(state, lag=_lags(state, transfers, sharing, certain=certain))
     return state
 
@@ -130,10 +116,7 @@ def may_overlap(graph: DependencyGraph) -> bool:
 
     Where each place has one lane of transfers, its order keeps them apart in any prediction.
     """
-    for kind in KINDS:
-        transfers = link_transfers(graph, kind)
-        if transfers is None:
-            continue
+    for kind, transfers in _by_kind(graph).items():
         owner = graph.edges.activity[transfers.edges]
         place = places_of_links(graph, kind)[graph.activities.rank[owner]]
         lanes = np.unique(np.stack([place, graph.activities.lane[owner]]), axis=1)
@@ -172,10 +155,8 @@ def _lags(state: State, transfers: LinkTransfers, sharing: Sharing, *, certain: 
 def time_from_sharing(graph: DependencyGraph, sharing: Sharing) -> npt.NDArray[np.int64]:
     """Return how much longer the lag of each edge is because its transfer shared links with others, ns."""
     longer = np.zeros(len(graph.edges), np.int64)
-    for kind in KINDS:
-        transfers = None if sharing is Sharing.NONE else link_transfers(graph, kind)
-        if transfers is not None:
-            longer[transfers.edges] = np.maximum(transfers.lag - transfers.alone(sharing), 0)
+    for transfers in _by_kind(graph).values() if sharing is not Sharing.NONE else ():
+        longer[transfers.edges] = np.maximum(transfers.lag - transfers.alone(sharing), 0)
     return longer
 
 
@@ -186,21 +167,14 @@ def likely_sharing(graph: DependencyGraph) -> tuple[Sharing, bool]:
     enough to tell, transfers of host threads are taken to share their host's network equally, because they do go
     through one interface; for devices, which have links of their own, nothing is assumed.
     """
-    matches = graph.matches
-    if matches is None or not matches.count:
-        return Sharing.NONE, True
-    by_kind = {}
-    for kind in KINDS:
-        transfers = link_transfers(graph, kind)
-        if transfers is not None:
-            by_kind[kind] = _shown(graph, transfers)
+    by_kind = _by_kind(graph)
     if not by_kind:
         return Sharing.NONE, True
-    on_host = ActivityKind.HOST_COMMUNICATION in by_kind
-    shown = by_kind[ActivityKind.HOST_COMMUNICATION if on_host else ActivityKind.COMMUNICATION]
+    kind, transfers = next(iter(by_kind.items()))
+    shown = _shown(graph, transfers)
     if shown is not None:
         return shown, True
-    return (Sharing.EQUAL if on_host else Sharing.NONE), False
+    return (Sharing.EQUAL if kind == ActivityKind.HOST_COMMUNICATION else Sharing.NONE), False
 
 
 def _shown(graph: DependencyGraph, transfers: LinkTransfers) -> Sharing | None:
@@ -215,21 +189,15 @@ def _shown(graph: DependencyGraph, transfers: LinkTransfers) -> Sharing | None:
     lag = np.maximum(transfers.lag, 1)
     edges = graph.edges
     unbound = graph.time[edges.target] - graph.time[edges.source] - edges.lag
-    shows = unbound[transfers.edges] <= _MIN_OVERLAP * lag
-    overlapped = shows & (equal < (1 - _MIN_OVERLAP) * lag)
-    if overlapped.sum() < _MIN_EVIDENCE:
+    shows = unbound[transfers.edges] <= LIMITS.small * lag
+    overlapped = shows & (equal < (1 - LIMITS.small) * lag)
+    if overlapped.sum() < LIMITS.proof:
         return None
     operation, size = transfers.operation[transfers.transfer], transfers.size[transfers.transfer]
-    large = shows & (size > 0) & (size * _MAX_TIMES_SMALLER >= _largest(operation, size)[operation])
+    large = shows & (size > 0) & (size * _MAX_TIMES_SMALLER >= -least_of(-size, operation))
+    # of sizes, times for a million bytes are compared: no result depends on how many
     by_class = _least_varied(transfers, transfers.key[transfers.transfer], np.ones(len(size)), shows, overlapped)
-    return by_class or _least_varied(transfers, operation, np.maximum(size, 1) / _LARGE_BYTES, large, overlapped)
-
-
-def _largest(group: Array, value: Array) -> Array:
-    """Return the largest value of each group."""
-    out = np.zeros(int(group.max(initial=-1)) + 1, np.int64)
-    np.maximum.at(out, group, value)
-    return out
+    return by_class or _least_varied(transfers, operation, np.maximum(size, 1) / 1e6, large, overlapped)
 
 
 def _least_varied(
@@ -243,7 +211,8 @@ def _least_varied(
     usual, by_mean = (_clearest({sharing: each[n] for sharing, each in varies.items()}) for n in (0, 1))
     if usual[1] < _BETTER:
         return usual[0]
-    contradicted = varies[by_mean[0]][0] > _CONTRADICTS * varies[usual[0]][0]
+    # the median sees two of three classes, so means decide where it shows nothing, unless it says otherwise
+    contradicted = varies[by_mean[0]][0] > LIMITS.clearer * varies[usual[0]][0]
     return by_mean[0] if by_mean[1] < _BETTER and not contradicted else None
 
 
@@ -259,14 +228,10 @@ def _variation(key: Array, work: Array, overlapped: Array) -> tuple[float, float
 
     Deviations are those of logarithms. Both are infinite if there are too few.
     """
-    logs = np.log(np.maximum(work, 1.0))
-    order = np.lexsort((logs, key))
-    classes, first, count = np.unique(key[order], return_index=True, return_counts=True)
-    median = (logs[order][first + (count - 1) // 2] + logs[order][first + count // 2]) / 2
-    deviation = np.abs(logs - median[np.searchsorted(classes, key)])
-    several = count[np.searchsorted(classes, key)] > 2
-    chosen = deviation[overlapped & several]
-    return (float(np.median(chosen)), float(np.mean(chosen))) if len(chosen) >= _MIN_EVIDENCE else (np.inf, np.inf)
+    logs, group = np.log(np.maximum(work, 1.0)), coded(key)
+    deviation = np.abs(logs - np.add(*middles(logs, group)) / 2)
+    chosen = deviation[overlapped & (np.bincount(group)[group] > 2)]
+    return (float(np.median(chosen)), float(np.mean(chosen))) if len(chosen) >= LIMITS.proof else (np.inf, np.inf)
 
 
 class Sharing(Enum):
@@ -334,6 +299,12 @@ class LinkTransfers:
         return bool((np.maximum.accumulate(end[order] + apart)[:-1] > (start[order] + apart)[1:]).any())
 
 
+def _by_kind(graph: DependencyGraph) -> dict[ActivityKind, LinkTransfers]:
+    """Return the transfers of each kind of communication with two or more, those of host threads first."""
+    every = {kind: link_transfers(graph, kind) for kind in KINDS}
+    return {kind: transfers for kind, transfers in every.items() if transfers is not None}
+
+
 def link_transfers(graph: DependencyGraph, kind: ActivityKind) -> LinkTransfers | None:
     """Return the transfers of one kind of communication; None if there are fewer than two."""
     known = _KNOWN.setdefault(graph, {})
@@ -380,8 +351,7 @@ def _classes(graph: DependencyGraph, matches: Matches) -> tuple[Array, Array, Ar
     opens[1:] = (np.diff(step[order]) != 0) | (np.diff(name[order]) != 0)
     position = np.empty(len(order), np.int64)
     position[order] = np.arange(len(order)) - np.maximum.accumulate(np.where(opens, np.arange(len(order)), 0))
-    _, number = np.unique(np.stack([name, np.where(size >= 0, size, -1 - position)]), axis=1, return_inverse=True)
-    return number.ravel(), name, size
+    return coded(name, np.where(size >= 0, size, -1 - position)), name, size
 
 
 def places_of_links(graph: DependencyGraph, kind: ActivityKind) -> npt.NDArray[np.int64]:

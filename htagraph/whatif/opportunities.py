@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import takewhile
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -59,7 +60,8 @@ TABLE = Table(
 )
 
 
-class _Tried(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Tried:
     """What was tried."""
 
     gain: int
@@ -78,9 +80,6 @@ class _Tried(NamedTuple):
     def total(self) -> int:
         """How much time it is, ns."""
         return int(self.counted[0].sum() + self.counted[1].sum())
-
-
-_Within: TypeAlias = Callable[[_Tried, _Tried], bool]
 
 
 @described(TABLE)
@@ -123,7 +122,7 @@ def opportunities(
     rows = []
     best = _best(trial, top)
     for at, tried in enumerate(best):
-        gain, candidate, time, _ = tried
+        gain, candidate, time = tried.gain, tried.candidate, tried.time
         gains = {
             column: float(gain if factor == 0 else trial.gain(time, factor)) / 1000
             for column, factor in factors.items()
@@ -153,7 +152,7 @@ def _best(trial: Trial, top: int) -> list[_Tried]:
     They are tried in the order of their bounds, until no candidate that is left can be among the best.
     """
     tried: list[_Tried] = []
-    within = _compared_once()
+    within = cache(_within)  # of two it is asked again for each candidate that is tried
 
     def may_be_best(candidate: Candidate) -> bool:
         bound = candidate.bound + trial.shared
@@ -174,7 +173,7 @@ def _best(trial: Trial, top: int) -> list[_Tried]:
     return _smallest(tried, within)[:top]
 
 
-def _least_of_best(tried: list[_Tried], top: int, bound: int, within: _Within) -> float:
+def _least_of_best(tried: list[_Tried], top: int, bound: int, within: Callable[[_Tried, _Tried], bool]) -> float:
     """Return the gain of the last of the best, ns; 0 where there are fewer, or the bound is larger anyway."""
     gains = sorted((each.gain for each in tried), reverse=True)
     if not top:
@@ -185,26 +184,13 @@ def _least_of_best(tried: list[_Tried], top: int, bound: int, within: _Within) -
     return best[top - 1].gain if len(best) >= top else 0.0
 
 
-def _smallest(tried: list[_Tried], within: _Within) -> list[_Tried]:
+def _smallest(tried: list[_Tried], within: Callable[[_Tried, _Tried], bool]) -> list[_Tried]:
     """Return the candidates that gain clearly more than any other inside them, best first."""
     best: list[_Tried] = []
     for one in sorted(tried, key=lambda each: (each.gain, each.size)):
         if not any(part.gain >= _SAME_GAIN * one.gain and within(part, one) for part in best):
             best.append(one)
     return sorted(best, key=lambda each: -each.gain)
-
-
-def _compared_once() -> _Within:
-    """Return `_within` for what is kept meanwhile: of two it is asked again for each candidate that is tried."""
-    known: dict[tuple[int, int], bool] = {}
-
-    def within(some: _Tried, other: _Tried) -> bool:
-        pair = id(some), id(other)
-        if pair not in known:
-            known[pair] = _within(some, other)
-        return known[pair]
-
-    return within
 
 
 def _within(some: _Tried, other: _Tried) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from htagraph.core.words import nearest_words
+from htagraph.core.errors import nearest_words
 
 if TYPE_CHECKING:
     from htagraph.whatif.scenario import Scenario
@@ -93,8 +93,7 @@ def _network(text: str) -> Change:
     for part in text.split(","):
         key, _, value = part.strip().partition("=")
         if key not in ("latency", "bandwidth"):
-            msg = f"{text!r}: {key!r} is neither latency nor bandwidth"
-            raise ValueError(msg)
+            raise _refused(text, f": {key!r} is neither latency nor bandwidth")
         if key == "latency":
             options["latency_us"] = duration_ns(value) / 1000
         else:
@@ -109,8 +108,7 @@ def _straggler(text: str) -> dict[str, Any]:
 def _steps(text: str) -> dict[str, Any]:
     given = criteria(text)
     if "step" not in given or not given.keys() <= {"step", "rank"}:
-        msg = f"{text!r}: give step=N or step=N-M, and rank= unless all ranks are meant"
-        raise ValueError(msg)
+        raise _refused(text, ": give step=N or step=N-M, and rank= unless all ranks are meant")
     return given
 
 
@@ -118,8 +116,7 @@ def _slower_rank(text: str) -> dict[str, Any]:
     which, factor = _split(text, "FACTOR")
     given = criteria(which)
     if not isinstance(given.get("rank"), int):
-        msg = f"{text!r}: give the one rank that is to be slower, such as rank=2:1.3"
-        raise ValueError(msg)
+        raise _refused(text, ": give the one rank that is to be slower, such as rank=2:1.3")
     return {"factor": _number(factor, "a factor such as 1.3"), **given}
 
 
@@ -133,15 +130,13 @@ def _stream(text: str) -> dict[str, Any]:
     which, stream = _split(text, "STREAM")
     given = criteria(which)
     if "stream" in given:
-        msg = f"{text!r}: stream= cannot be a criterion here; select the work by other criteria"
-        raise ValueError(msg)
+        raise _refused(text, ": stream= cannot be a criterion here; select the work by other criteria")
     return {**given, "stream": _whole(stream, "the number of a stream")}
 
 
 def _on_or_off(text: str) -> dict[str, Any]:
     if text not in ("on", "off"):
-        msg = f"{text!r} is neither on nor off"
-        raise ValueError(msg)
+        raise _refused(text, " is neither on nor off")
     return {"on": text == "on"}
 
 
@@ -180,12 +175,15 @@ CHANGES: dict[str, ChangeForm] = {row[0]: ChangeForm(*row) for row in _FORMS}
 """The options of ``htagraph what-if`` by name; they apply in their order on the command line."""
 
 
+def _refused(text: str, why: str) -> ValueError:
+    return ValueError(f"{text!r}{why}")
+
+
 def _split(text: str, what: str) -> tuple[str, str]:
     """Return the text before and after the last colon."""
     before, colon, after = text.rpartition(":")
     if not colon:
-        msg = f"{text!r} lacks :{what} at its end"
-        raise ValueError(msg)
+        raise _refused(text, f" lacks :{what} at its end")
     return before, after
 
 
@@ -193,35 +191,23 @@ def _number(text: str, what: str) -> float:
     try:
         return float(text)
     except ValueError:
-        msg = f"{text!r} is not {what}"
-        raise ValueError(msg) from None
+        raise _refused(text, f" is not {what}") from None
 
 
 def _whole(text: str, what: str) -> int:
     if not re.fullmatch(r"\d{1,9}", text.strip()):
-        msg = f"{text!r} is not {what}"
-        raise ValueError(msg)
+        raise _refused(text, f" is not {what}")
     return int(text)
 
 
-_TEXTS = ("kind", "name", "op", "backward_of", "category", "regex", "after", "before")
+KEYS = (
+    "kind", "name", "op", "backward_of", "rank", "stream", "step", "step_index", "time", "min_us", "max_us", "category",
+    "regex", "depth", "activity", "after", "before",
+)  # fmt: skip
+"""Every criterion of `DependencyGraph.select`, and the two that Python between operators has besides."""
 _NUMBERED = ("rank", "stream", "step", "depth", "activity")
 _DURATIONS = ("min_us", "max_us")
-_FROM_END = "step_index"
-KEYS = (
-    *_TEXTS[:4],
-    "rank",
-    "stream",
-    "step",
-    _FROM_END,
-    "time",
-    *_DURATIONS,
-    *_TEXTS[4:6],
-    "depth",
-    "activity",
-    *_TEXTS[6:],
-)
-"""Every criterion of `DependencyGraph.select`, and the two that Python between operators has besides."""
+_TEXTS = frozenset(KEYS) - {*_NUMBERED, *_DURATIONS, "step_index", "time"}
 _KEY = re.compile(r"(\w+)=")
 _NEXT = re.compile(r",(\w+)=")
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"(?=,|$)', re.DOTALL)
@@ -256,21 +242,20 @@ def criteria(text: str) -> dict[str, Any]:
     while at < len(text) or not given:
         key = _KEY.match(text, at)
         if key is None or key[1] not in KEYS or key[1] in given:
-            raise ValueError(_unreadable(text, key[1] if key else text[at:], given))
+            raise _refused(text, _unreadable(key[1] if key else text[at:], given))
         value, at = _value(text, key.end())
         if not value and not text.startswith('"', key.end()):  # in quotes it is a name: that of events without one
-            msg = f"{text!r}: nothing after {key[0]}"
-            raise ValueError(msg)
+            raise _refused(text, f": nothing after {key[0]}")
         given[key[1]] = _typed(key[1], value)
     return given
 
 
-def _unreadable(text: str, part: str, given: dict[str, Any]) -> str:
+def _unreadable(part: str, given: dict[str, Any]) -> str:
     if part in given:
-        return f"{text!r}: {part}= is given twice"
+        return f": {part}= is given twice"
     keys = ", ".join(f"{key}=" for key in KEYS)
     nearest = nearest_words(part, KEYS)
-    return f"{text!r}: {part!r} is no criterion; choose from {keys}, and quote values that hold a comma and ={nearest}"
+    return f": {part!r} is no criterion; choose from {keys}, and quote values that hold a comma and ={nearest}"
 
 
 def _value(text: str, at: int) -> tuple[str, int]:
@@ -284,16 +269,14 @@ def _value(text: str, at: int) -> tuple[str, int]:
 
 
 def _typed(key: str, value: str) -> Any:  # noqa: ANN401 - what select takes for that key
-    if key in _NUMBERED or key == _FROM_END:
-        several = numbers(value) if key != _FROM_END else _positions(value)
+    if key in _NUMBERED or key == "step_index":
+        several = numbers(value) if key in _NUMBERED else _positions(value)
         return several[0] if len(several) == 1 else several
     if key in _DURATIONS:
         return _us(value)
     if key == "time":
         return _window(value)
-    if key == "kind" and "," in value:
-        return value.split(",")
-    return value
+    return value.split(",") if key == "kind" and "," in value else value
 
 
 def criteria_text(given: dict[str, Any]) -> str:
@@ -328,8 +311,7 @@ def numbers(text: str) -> list[int]:
         first = int(ends[1]) if ends else 0
         last = int(ends[2] or ends[1]) if ends else -1
         if not first <= last <= first + _MAX_RANGE:
-            msg = f"{text!r} is not a list of numbers such as 0,3-7"
-            raise ValueError(msg)
+            raise _refused(text, " is not a list of numbers such as 0,3-7")
         chosen += range(first, last + 1)
     return chosen
 
@@ -353,8 +335,7 @@ def amount(text: str, units: dict[str, float], what: str) -> float:
     """
     found = _AMOUNT.fullmatch(text.strip())
     if found is None or found[2] not in units:
-        msg = f"{text!r} is not {what}"
-        raise ValueError(msg)
+        raise _refused(text, f" is not {what}")
     return float(found[1]) * units[found[2]]
 
 
@@ -383,8 +364,7 @@ def _window(text: str) -> tuple[float, float]:
     """Return ``1ms..2ms`` as two moments in µs since the job's first activity."""
     first, dots, last = text.partition("..")
     if not dots:
-        msg = f"{text!r} is not a window FROM..TO such as 1.5ms..2ms"
-        raise ValueError(msg)
+        raise _refused(text, " is not a window FROM..TO such as 1.5ms..2ms")
     return _us(first), _us(last)
 
 
@@ -410,10 +390,7 @@ class Sweep:
         """Return the scenario in which it takes `factor` times as long."""
         if self.what == "network":
             return scenario.scale_network(factor=factor)
-        return scenario.scale(factor=factor, **self._criteria())
-
-    def _criteria(self) -> dict[str, Any]:
-        return criteria(self.what)
+        return scenario.scale(factor=factor, **criteria(self.what))
 
 
 def read_sweep(text: str) -> Sweep:
@@ -437,15 +414,14 @@ def read_sweep(text: str) -> Sweep:
     except ValueError:
         factors = ()
     if not what or not factors or len(factors) > _MAX_POINTS or not all(0 <= each < math.inf for each in factors):
-        msg = (
-            f"{text!r} is no sweep: write network=FROM..TO or CRITERIA=FROM..TO, such as network=0.25..2, "
-            f"name=*gemm*=0.5..1:6 (6 points) or kind=computation=0.5,1,2; at most {_MAX_POINTS} points"
+        why = (
+            " is no sweep: write network=FROM..TO or CRITERIA=FROM..TO, such as network=0.25..2, name=*gemm*=0.5..1:6 "
+            f"(6 points) or kind=computation=0.5,1,2; at most {_MAX_POINTS} points"
         )
-        raise ValueError(msg)
-    sweep = Sweep(what, factors)
+        raise _refused(text, why)
     if what != "network":
-        sweep._criteria()  # refuses what it cannot read
-    return sweep
+        criteria(what)  # refuses what it cannot read
+    return Sweep(what, factors)
 
 
 def _between(first: float, last: float, points: int | None) -> tuple[float, ...]:

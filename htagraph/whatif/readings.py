@@ -10,29 +10,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, distinct
+from htagraph.core.arrays import Array, coded, distinct, joined
 from htagraph.core.computing import once
 from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.core.naming import has_loader_workers, names_that, transfer_direction
+from htagraph.core.statistics import least_of, middles
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import lacks_members
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
-from htagraph.whatif.rewire import with_waits
+from htagraph.whatif.rewire import marked, with_waits
 
 __all__ = [
     "SHARE", "Waits", "after_communication", "hidden_in_pauses", "slow_loaders", "slow_messages", "with_possible_waits",
     "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks", "without_doubtful_waits",
 ]  # fmt: skip
 
-_MIN_PAUSE_NS = 100_000
-"""ns: a shorter pause of a thread is not taken for a possible wait. Chosen, as in `graph.gaps`: Python between two
-operators takes 5 to 50 µs. Doubled, waits of 0.1 to 0.2 ms do not widen an interval."""
 _MAX_WAKE_NS = 300_000
 """ns: a pause that ends within this time after other work of the rank ended may have been a wait for it. Chosen: a
 thread that waits in Python wakes up within 0.1 to 0.2 ms. Doubled, more pauses are taken for possible waits by
@@ -54,8 +54,7 @@ def without_doubtful_waits(state: State) -> State | None:
     rows = rows[state.lag[rows] > NEVER]
     if not len(rows):
         return None
-    doubtful = np.zeros(len(edges), np.bool_)
-    doubtful[rows] = True
+    doubtful = marked(rows, len(edges))
     vertices = distinct(edges.target[rows], graph.vertex_count)
     into = edges_into(graph, vertices)
     into = into[state.lag[into] > NEVER]
@@ -130,24 +129,25 @@ def hidden_in_pauses(graph: DependencyGraph) -> tuple[Array, Array]:
     """Return (what may have been waited for, the vertices that then waited): ends and moments after a pause."""
     acts, time = graph.activities, graph.time
     kinds = (GapKind.HOST_UNTRACED, GapKind.THREAD_IDLE)
-    paused = np.flatnonzero((graph.gap >= _MIN_PAUSE_NS) & of_kinds(graph.gap_kind, kinds))
-    sources, targets = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    paused = np.flatnonzero((graph.gap >= LIMITS.python_ns) & of_kinds(graph.gap_kind, kinds))
     work = of_kinds(acts.kind, (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)) | acts.on_device
-    for rank in np.unique(acts.rank[paused >> 1]).tolist():
-        of_rank = acts.of_rank(rank)
-        rows = of_rank.start + np.flatnonzero(work[of_rank])
+
+    def of_rank(rank: int) -> tuple[Array, Array]:
+        place = acts.of_rank(rank)
+        rows = place.start + np.flatnonzero(work[place])
         rows = rows[np.argsort(time[2 * rows + 1], kind="stable")]
         wanted = paused[acts.rank[paused >> 1] == rank]
         if not len(rows):
-            continue
+            return rows, rows
         ends = time[2 * rows + 1]
         at = np.searchsorted(ends, time[wanted], side="right") - 1
         row, end = rows[np.maximum(at, 0)], ends[np.maximum(at, 0)]
         near = (at >= 0) & (time[wanted] - end <= _MAX_WAKE_NS) & (end > time[wanted] - graph.gap[wanted])
         near &= acts.lane[row] != acts.lane[wanted >> 1]
-        sources.append(2 * row[near] + 1)
-        targets.append(wanted[near])
-    return np.concatenate(sources), np.concatenate(targets)
+        return 2 * row[near] + 1, wanted[near]
+
+    source, target = joined(map(of_rank, np.unique(acts.rank[paused >> 1]).tolist()), 2)
+    return source, target
 
 
 @once
@@ -158,18 +158,16 @@ def after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
     leaves = ~of_kind(graph, EdgeKind.STEP, EdgeKind.HOST_ORDER, EdgeKind.STREAM)
     leaves |= acts.lane[edges.source >> 1] != acts.lane[edges.target >> 1]
     leaves &= edges.kind != EdgeKind.STEP
-    awaited = np.zeros(graph.vertex_count, np.bool_)
-    awaited[edges.source[leaves]] = True
-    ends = ends[~awaited[ends]]
-    sources, targets = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for rank in np.unique(acts.rank[ends >> 1]).tolist():
-        wanted = ends[acts.rank[ends >> 1] == rank]
-        later = _moments_of_caller(graph, rank)
+    ends = ends[~marked(edges.source[leaves], graph.vertex_count)[ends]]
+
+    def of_rank(rank: int) -> tuple[Array, Array]:
+        wanted, later = ends[acts.rank[ends >> 1] == rank], _moments_of_caller(graph, rank)
         at = np.searchsorted(time[later], time[wanted])
         known = at < len(later)
-        sources.append(wanted[known])
-        targets.append(later[at[known]])
-    return np.concatenate(sources), np.concatenate(targets)
+        return wanted[known], later[at[known]]
+
+    source, target = joined(map(of_rank, np.unique(acts.rank[ends >> 1]).tolist()), 2)
+    return source, target
 
 
 def _moments_of_caller(graph: DependencyGraph, rank: int) -> npt.NDArray[np.int64]:
@@ -209,14 +207,6 @@ class Waits(NamedTuple):
 _NONE = Waits(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
-def with_slow_loaders(state: State) -> State | None:
-    """Return the state in which data loaders that were never waited for need nearly the time of a step per batch.
-
-    None if there are none: the loader has no workers, or it was waited for, so that its time is known.
-    """
-    return _with(state, slow_loaders(state.graph))
-
-
 @once
 def slow_loaders(graph: DependencyGraph) -> Waits:
     """Return the batches of loaders that were never waited for, each from where the loader was free for it."""
@@ -236,17 +226,8 @@ def slow_loaders(graph: DependencyGraph) -> Waits:
     follows = np.flatnonzero(np.diff(loader) == 0)
     batch, before = fetches[follows + 1], edges.target[fetches[follows]]
     took = graph.time[edges.target[batch]] - graph.time[before]
-    took = np.minimum(took, _of_group(np.median, loader[follows + 1], took))
+    took = np.minimum(took, np.add(*middles(took, coded(loader[follows + 1]))) // 2)  # the loader's median
     return Waits(before, edges.target[batch], took, batch)
-
-
-def with_slow_messages(state: State) -> State | None:
-    """Return the state in which messages between hosts took nearly as long as their receivers left them; None if none.
-
-    Messages of one size to one receiver take equally long: the one that had least time limits them all, so that nothing
-    changes for those of which one was waited for.
-    """
-    return _with(state, slow_messages(state.graph))
 
 
 @once
@@ -269,23 +250,14 @@ def slow_messages(graph: DependencyGraph) -> Waits:
     rows = rows[sender[pair[owner[rows]]] >= 0]
     start = 2 * sender[pair[owner[rows]]]
     took = graph.time[edges.target[rows]] - graph.time[start]
-    alike = np.stack([acts.rank[owner[rows]], acts.rank[start >> 1], size[pair[owner[rows]]]])
-    _, number = np.unique(alike, axis=1, return_inverse=True)
-    took = np.minimum(took, _of_group(np.min, number.ravel(), took))
+    alike = coded(acts.rank[owner[rows]], acts.rank[start >> 1], size[pair[owner[rows]]])
+    took = least_of(took, alike)
     return Waits(start[took > 0], edges.target[rows][took > 0], took[took > 0], rows[took > 0])
 
 
-def _of_group(statistic: Callable[[Array], Any], number: Array, values: Array) -> npt.NDArray[np.int64]:
-    """Return for each value the statistic of all values with its number."""
-    out = np.zeros(len(values), np.int64)
-    for each in np.unique(number):
-        out[number == each] = statistic(values[number == each])
-    return out
-
-
-def _with(state: State, waits: Waits) -> State | None:
+def _with(waits_of: Callable[[DependencyGraph], Waits], state: State) -> State | None:
     """Return the state with more waits; None if there are none, or if they exclude what was recorded."""
-    source, target, took, like = waits
+    source, target, took, like = waits_of(state.graph)
     now, recorded = state.lag[like], state.graph.edges.lag[like]
     kept = now > NEVER
     if not kept.any():
@@ -299,3 +271,14 @@ def _with(state: State, waits: Waits) -> State | None:
     return with_waits(
         state, new, np.rint(took * factor).astype(np.int64), "hidden time"
     )  # None: two exclude each other
+
+
+with_slow_loaders = partial(_with, slow_loaders)
+"""Returns the state in which data loaders that were never waited for need nearly the time of a step per batch.
+
+None if there are none: the loader has no workers, or it was waited for, so that its time is known."""
+with_slow_messages = partial(_with, slow_messages)
+"""Returns the state in which messages between hosts took nearly as long as their receivers left them; None if none.
+
+Messages of one size to one receiver take equally long: the message that had least time limits them all, so that nothing
+changes for messages that were waited for."""

@@ -22,19 +22,34 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, Jitter, State, edges_into, of_kind
 
 __all__ = [
-    "asked_at", "collective_members", "first_gradient", "launch_order", "next_moment", "rewired", "waits_for",
-    "with_waits",
+    "asked_at", "collective_members", "first_gradient", "launch_order", "marked", "next_moment", "rewired",
+    "waits_for", "with_other_edges", "with_waits",
 ]  # fmt: skip
-
-_MAX_GROUPS_SHOWN = 12
-"""How many process groups an error names. Chosen to fit a line or two; it changes messages only."""
 
 _EXTENDED: WeakKeyDictionary[DependencyGraph, dict[bytes, tuple[DependencyGraph | None, Array]]] = WeakKeyDictionary()
 _EXTENDING = Lock()
-_MAX_EXTENDED = 3
-"""Graphs with more waits that are kept per job. Chosen: the readings of a recording that add waits. Doubled, three more
-copies of the edges stay in memory, of use only to changes that take turns."""
 _BEGINS: WeakKeyDictionary[DependencyGraph, Array] = WeakKeyDictionary()
+
+
+def marked(rows: Array, count: int) -> npt.NDArray[np.bool_]:
+    """Return a mask of so many entries, True at some rows."""
+    mask = np.zeros(count, np.bool_)
+    mask[rows] = True
+    return mask
+
+
+def with_other_edges(
+    state: State,
+    stays: Array | None,
+    new: Edges,
+    change: str,
+    **parts: Any,  # noqa: ANN401 - fields of the graph
+) -> State:
+    """Return the state in which some edges (None: all) stay, with their lags, and others are new; see `rewired`."""
+    edges, lag = state.graph.edges, state.lag
+    if stays is not None:
+        edges, lag = edges.take(stays), lag[stays]
+    return rewired(state, Edges.concatenate([edges, new]), np.concatenate([lag, new.lag]), change, **parts)
 
 
 def rewired(state: State, edges: Edges, lag: Array, change: str, **parts: Any) -> State:  # noqa: ANN401 - graph's fields
@@ -71,7 +86,7 @@ def with_waits(state: State, waits: Edges, lag: Array, change: str) -> State | N
     with _EXTENDING:
         known = _EXTENDED.setdefault(state.graph, {})
         if key not in known:
-            while len(known) >= _MAX_EXTENDED:
+            while len(known) >= 3:  # the readings of a recording that add waits
                 del known[next(iter(known))]
             known[key] = _extended(state.graph, waits)
         graph, origin = known[key]
@@ -206,7 +221,7 @@ def collective_members(graph: DependencyGraph, group: str | None, change: str) -
                 fits[at] = matching[labels[row]]
         rows = rows[fits]
     if not len(rows):
-        shown = ", ".join(sorted(set(labels.values()))[:_MAX_GROUPS_SHOWN]) or "none known"
+        shown = ", ".join(sorted(set(labels.values()))[:12]) or "none known"
         asked = "" if group is None else f" of group {group!r}"
         msg = f"{change}: no communication{asked}; the graph's process groups: {shown}"
         raise SelectionError(msg)
@@ -272,8 +287,7 @@ def next_moment(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDAr
 def waits_for(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Return True for each edge by which another thread waits for the end of communication; steps do not count."""
     acts, edges = graph.activities, graph.edges
-    ends = np.zeros(graph.vertex_count, np.bool_)
-    ends[2 * rows + 1] = True
+    ends = marked(2 * rows + 1, graph.vertex_count)
     other = acts.lane[edges.source >> 1] != acts.lane[edges.target >> 1]
     kept = (*COMMUNICATION, ActivityKind.JOIN, ActivityKind.BOUNDARY, ActivityKind.STEP)
     return np.asarray(ends[edges.source] & other & ~of_kinds(acts.kind[edges.target >> 1], kept))

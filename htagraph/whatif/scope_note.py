@@ -10,6 +10,7 @@ import numpy.typing as npt
 from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.queries.change_scope import REGIONS, UNTRACED, kinds_of
 from htagraph.queries.weights import OwnTime, State, time_of
+from htagraph.whatif.rewire import marked
 
 __all__ = ["with_scope_note"]
 
@@ -36,8 +37,7 @@ def with_scope_note(state: State, before: State, time: OwnTime, criteria: dict[s
     operators = rows[kind == ActivityKind.OP]
     if not len(operators):
         return state
-    inside = np.zeros(len(graph.activities) + 1, np.bool_)
-    inside[operators] = True
+    inside = marked(operators, len(graph.activities) + 1)
     inside[:-1] |= graph.tree.inside(inside[:-1])
     nowhere: npt.NDArray[np.bool_] = np.zeros(len(graph.activities), np.bool_)
     whole = time_of(before, inside, loader=True, outside=nowhere)

@@ -8,9 +8,8 @@ from numbers import Real
 from typing import TYPE_CHECKING
 
 from htagraph.core.computing import processors
-from htagraph.core.errors import SelectionError, shown
+from htagraph.core.errors import SelectionError, check_type, shown
 from htagraph.core.tables import Col, Table, described
-from htagraph.core.words import check_type
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.whatif.scenario import Scenario, what_if
 

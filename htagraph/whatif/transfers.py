@@ -36,8 +36,6 @@ class Transfers:
     """The edge whose lag is the transfer."""
     collective: npt.NDArray[np.int64]
     """Index into the columns of `matches`."""
-    ranks: npt.NDArray[np.int64]
-    """Number of members of the process group."""
     moved: npt.NDArray[np.float64]
     """Bytes that a rank's link carries with ring algorithms; -1 where the size is unknown."""
     label: npt.NDArray[np.int64]
@@ -89,7 +87,7 @@ def transfers(state: State) -> Transfers:
         share[of_op] = link_share(str(op), ranks[of_op])
     bytes_ = matches.bytes[member_of]
     moved = np.where(bytes_ >= 0, bytes_ * share[collective], -1.0)
-    return Transfers(edges, collective, ranks[collective], moved, label[collective], matches)
+    return Transfers(edges, collective, moved, label[collective], matches)
 
 
 def fitted(transfer: Transfers, lag: Array) -> list[Line | None]:

@@ -12,7 +12,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.naming import LINEAR
-from htagraph.trace.facts import Device
+from htagraph.trace.columns import Device
 from tests.reach import DATA, SHARED, graph_of
 from tests.strategies import COMPUTE, MAIN, Json, complete, kernel, launch, load, op
 from tests.trace.recording.torch_python import needs_torch, run_with_torch

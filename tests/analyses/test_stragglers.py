@@ -13,7 +13,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.analyses.stragglers import Stragglers, _of_steps, _times, stragglers
-from htagraph.core.words import time_text
+from htagraph.core.errors import time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES
 from htagraph.simulate import REGIMES, Job, SlowRank, simulate
@@ -325,7 +325,7 @@ def test_names_are_escaped_and_many_ranks_are_cut() -> None:
     assert "<script>" not in text
     assert "&lt;script&gt;&amp;" in text
     assert "&lt;b&gt;it&lt;/b&gt;" in text
-    assert text.count("<tr") == 1 + MODULE._HTML_ROWS
+    assert text.count("<tr") == 1 + 8
 
 
 def test_what_casts_doubt_on_a_large_difference_is_what_is_there() -> None:

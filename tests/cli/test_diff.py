@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import typer
 
-from htagraph.cli.diff import FAILED, limit
+from htagraph.cli.diff import limit
+from htagraph.cli.options import FAILED
 from htagraph.simulate import Job, ScaleKernels, simulate
 from tests.command_line import one_line_of_error
 from tests.reach import REPOSITORY

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from htagraph.cli.main import error_envelope, wants_json
-from htagraph.cli.options import wants_color
+from htagraph.cli.writing import wants_color
 from tests.command_line import Ran, one_line_of_error
 from tests.damage import document, healthy, kineto_text, written
 from tests.strategies import COMPUTE, kernel, op, step, write

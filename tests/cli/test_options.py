@@ -10,9 +10,10 @@ import pytest
 import typer
 
 import htagraph as hg
-from htagraph.cli.options import _MAX_ALIKE, _warn, chosen, refuse_input, width_of, window
+from htagraph.cli.options import _MAX_ALIKE, _warn, chosen, window
 from htagraph.cli.options import given as words_of
-from htagraph.core.issues import Issue
+from htagraph.cli.writing import refuse_input, width_of
+from htagraph.core.errors import Issue
 from tests.reach import REPOSITORY
 
 DEMO = str(REPOSITORY / "data" / "demo")

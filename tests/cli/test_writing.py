@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -131,10 +131,9 @@ def options(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
     """Yield (verb, option) for each option that is a path."""
     for name in command.list_commands(None) if hasattr(command, "list_commands") else ():
         yield from options(command.get_command(None, name), (*words, name))
-    function = inspect.unwrap(command.callback) if command.callback else None
-    hints = get_type_hints(function) if function else {}
+    asked = inspect.signature(command.callback).parameters if command.callback else {}
     for each in command.params:
-        if each.param_type_name == "option" and "Path" in str(hints.get(each.name)):
+        if each.param_type_name == "option" and each.name in asked and "Path" in str(asked[each.name].annotation):
             yield words, max(each.opts, key=len)
 
 

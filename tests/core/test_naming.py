@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -156,26 +158,6 @@ def test_an_unknown_pattern_is_refused() -> None:
         DEFAULT_NAMING.extend(comunication="x")
 
 
-@pytest.mark.parametrize(
-    ("name", "op"),
-    [
-        ("ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevComm*)", "all_reduce"),
-        ("ncclKernel_ReduceScatter_RING_LL_Sum_bf16", "reduce_scatter"),
-        ("ncclDevKernel_AllGather_RING_LL", "all_gather"),
-        ("ncclDevKernel_Broadcast_RING_LL", "broadcast"),
-        ("ncclDevKernel_SendRecv", "send_recv"),
-        ("ncclKernel_Reduce_RING_LL_Sum_float", "reduce"),
-        ("void deep_ep::intranode::dispatch<4>", "all_to_all"),
-        ("rcclGenericKernel<1, false>", ""),
-        ("_reduce_scatter_base", "reduce_scatter"),
-        ("all_to_allv", "all_to_all"),
-        ("wait", ""),
-    ],
-)
-def test_a_kernel_or_argument_names_its_collective(name: str, op: str) -> None:
-    assert collective_op(name) == op
-
-
 @pytest.mark.parametrize("name", ["aten::gather", "aten::scatter", "aten::broadcast_tensors", "sum_reduce"])
 def test_operators_without_a_librarys_prefix_communicate_nothing(name: str) -> None:
     assert collective_op(name)
@@ -193,104 +175,90 @@ def test_users_may_add_the_prefix_of_their_library() -> None:
     assert not collective_op("acme:all_reduce", host=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "direction"),
-    [("nccl:send 0->1", 1), ("nccl:recv 0<-1", -1), ("c10d::send", 1), ("c10d::recv_", -1), ("isend", 1), ("irecv", -1),
-     ("ncclDevKernel_SendRecv", 0), ("nccl:all_reduce", 0), ("sender", 0)],
-)  # fmt: skip
-def test_a_send_and_a_receive_have_opposite_directions(name: str, direction: int) -> None:
-    assert transfer_direction(name) == direction
+ANSWERS: dict[Callable[[str], Any], dict[str, Any]] = {
+    collective_op: {
+        "ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevComm*)": "all_reduce",
+        "ncclKernel_ReduceScatter_RING_LL_Sum_bf16": "reduce_scatter",
+        "ncclDevKernel_AllGather_RING_LL": "all_gather",
+        "ncclDevKernel_Broadcast_RING_LL": "broadcast",
+        "ncclDevKernel_SendRecv": "send_recv",
+        "ncclKernel_Reduce_RING_LL_Sum_float": "reduce",
+        "void deep_ep::intranode::dispatch<4>": "all_to_all",
+        "rcclGenericKernel<1, false>": "",
+        "_reduce_scatter_base": "reduce_scatter",
+        "all_to_allv": "all_to_all",
+        "wait": "",
+    },
+    transfer_direction: {
+        "nccl:send 0->1": 1, "nccl:recv 0<-1": -1, "c10d::send": 1, "c10d::recv_": -1, "isend": 1, "irecv": -1,
+        "ncclDevKernel_SendRecv": 0, "nccl:all_reduce": 0, "sender": 0,
+    },
+    step_number: {
+        "ProfilerStep#0": 0, "ProfilerStep#551": 551, "ProfilerStep#7 (train)": 7, "ProfilerStep": None,
+        "ProfilerStep#": None, "my ProfilerStep#3": None, "ProfilerStep#12345678901234567890": None,
+    },
+    inference_phase: {
+        "execute_context_1(512)_generation_0(0)": ("prefill", 512),
+        "execute_context_0(0)_generation_31(31)": ("decode", 31),
+        "execute_context_1(512)_generation_31(31)": ("mixed", 543),
+        "step[DECODE bs=8 toks=8]": ("step[DECODE bs=* toks=*]", 8),
+        "forward": ("forward", -1),
+    },
+    operator_of_frame: {
+        "at::_ops::mm::call(at::Tensor const&, at::Tensor const&)": "mm",
+        "at::_ops::add__Tensor::redispatch(c10::DispatchKeySet)": "add__Tensor",
+        "at::native::mm(at::Tensor const&)": "",
+        "forward": "",
+    },
+    copy_kind: {
+        "Memcpy HtoD (Pinned -> Device)": "Memcpy HtoD",
+        "Memcpy HtoD (Pageable -> Device)": "Memcpy HtoD",
+        "Memcpy PtoP (Device -> Device)": "Memcpy PtoP",
+        "Memset (Device)": "Memset",
+        "CopyDeviceToDevice": "other",
+    },
+    short_name: {
+        "void at::native::vectorized_elementwise_kernel<4, at::A<int>>(int, at::A<int>)":
+            "at::native::vectorized_elementwise_kernel",
+        "void (anonymous namespace)::softmax<float>(float*)": "softmax",
+        "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)": "ncclKernel_AllReduce_RING_LL_Sum_float",
+        "void plain": "plain",
+        "operator()(int) const": "operator()",
+        "void at::(anonymous namespace)::Add::operator()<float>(float*) const": "at::Add::operator()",
+    } | {name: name for name in (
+        "ampere_sgemm_128x64_nn", "Memcpy DtoH (Device -> Pinned)", "triton_poi_fused_add_0", "<unknown>",
+        "## forward ##", "Torch-Compiled Region: 0/1", "",
+    )},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("name", "number"),
-    [
-        ("ProfilerStep#0", 0), ("ProfilerStep#551", 551), ("ProfilerStep#7 (train)", 7), ("ProfilerStep", None),
-        ("ProfilerStep#", None), ("my ProfilerStep#3", None), ("ProfilerStep#12345678901234567890", None),
-    ],
-)  # fmt: skip
-def test_a_step_has_the_number_in_its_name(name: str, number: int | None) -> None:
-    assert step_number(name) == number
+    ("read", "name", "answer"), [(read, *each) for read, answers in ANSWERS.items() for each in answers.items()]
+)
+def test_what_a_name_says(read: Callable[[str], Any], name: str, answer: object) -> None:
+    assert read(name) == answer
 
 
-NAMES = {
+OF_ONE_KIND: dict[str, Callable[[str], bool] | None] = {
     "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__": is_data_loader,
     "autograd::engine::evaluate_function: MmBackward0": is_backward,
     "nn.Module: Linear_0": is_module_frame,
     "Torch-Compiled Region: 0/0": is_compiled_region,
     "## Call CompiledFxGraph fab ##": is_compiled_region,
-    "aten::mm": None,
-    "MmBackward0": None,
-}
+    **dict.fromkeys(
+        ("cudaLaunchKernel", "cudaLaunchKernelExC", "cudaLaunchCooperativeKernel", "cuLaunchKernel",
+         "hipExtModuleLaunchKernel"), is_kernel_launch,
+    ),
+    **dict.fromkeys(("cudaGraphLaunch", "hipGraphLaunch"), is_graph_launch),
+    **dict.fromkeys(("cudaMemcpyAsync", "cuMemsetD32Async", "hipMemcpyWithStream"), is_memory_call),
+    **dict.fromkeys(("aten::mm", "MmBackward0", "cudaMalloc", "cudaStreamSynchronize"), None),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_region_is_of_one_kind_at_most(name: str) -> None:
-    kinds = (is_data_loader, is_backward, is_module_frame, is_compiled_region)
-    assert [kind for kind in kinds if kind(name)] == [NAMES[name]] * (NAMES[name] is not None)
-
-
-@pytest.mark.parametrize(
-    ("name", "phase", "tokens"),
-    [
-        ("execute_context_1(512)_generation_0(0)", "prefill", 512),
-        ("execute_context_0(0)_generation_31(31)", "decode", 31),
-        ("execute_context_1(512)_generation_31(31)", "mixed", 543),
-        ("step[DECODE bs=8 toks=8]", "step[DECODE bs=* toks=*]", 8),
-        ("forward", "forward", -1),
-    ],
-)
-def test_an_inference_annotation_names_its_phase_and_tokens(name: str, phase: str, tokens: int) -> None:
-    assert inference_phase(name) == (phase, tokens)
-
-
-@pytest.mark.parametrize(
-    ("frame", "operator"),
-    [
-        ("at::_ops::mm::call(at::Tensor const&, at::Tensor const&)", "mm"),
-        ("at::_ops::add__Tensor::redispatch(c10::DispatchKeySet)", "add__Tensor"),
-        ("at::native::mm(at::Tensor const&)", ""),
-        ("forward", ""),
-    ],
-)
-def test_only_dispatch_frames_name_an_operator(frame: str, operator: str) -> None:
-    assert operator_of_frame(frame) == operator
-
-
-CALLS = {
-    "cudaLaunchKernel": is_kernel_launch,
-    "cudaLaunchKernelExC": is_kernel_launch,
-    "cudaLaunchCooperativeKernel": is_kernel_launch,
-    "cuLaunchKernel": is_kernel_launch,
-    "hipExtModuleLaunchKernel": is_kernel_launch,
-    "cudaGraphLaunch": is_graph_launch,
-    "hipGraphLaunch": is_graph_launch,
-    "cudaMemcpyAsync": is_memory_call,
-    "cuMemsetD32Async": is_memory_call,
-    "hipMemcpyWithStream": is_memory_call,
-    "cudaMalloc": None,
-    "cudaStreamSynchronize": None,
-}
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_a_call_enqueues_one_kind_of_work_at_most(name: str) -> None:
-    kinds = (is_kernel_launch, is_graph_launch, is_memory_call)
-    assert [kind for kind in kinds if kind(name)] == [CALLS[name]] * (CALLS[name] is not None)
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("Memcpy HtoD (Pinned -> Device)", "Memcpy HtoD"),
-        ("Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD"),
-        ("Memcpy PtoP (Device -> Device)", "Memcpy PtoP"),
-        ("Memset (Device)", "Memset"),
-        ("CopyDeviceToDevice", "other"),
-    ],
-)
-def test_copies_are_told_apart_by_direction_only(name: str, kind: str) -> None:
-    assert copy_kind(name) == kind
+@pytest.mark.parametrize("name", OF_ONE_KIND)
+def test_a_region_or_call_is_of_one_kind_at_most(name: str) -> None:
+    kinds = {kind for kind in OF_ONE_KIND.values() if kind}
+    assert [kind for kind in kinds if kind(name)] == [OF_ONE_KIND[name]] * (OF_ONE_KIND[name] is not None)
 
 
 YES_AND_NO: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -330,29 +298,6 @@ def test_a_predicate_tells_names_apart(predicate: str) -> None:
     fits, (yes, no) = getattr(naming, predicate), YES_AND_NO[predicate]
     assert [name for name in (*yes, *no) if fits(name)] == list(yes)
     assert (fits.__doc__ or "").startswith("Return True for the name of ")
-
-
-@pytest.mark.parametrize(
-    ("name", "short"),
-    [
-        ("void at::native::vectorized_elementwise_kernel<4, at::A<int>>(int, at::A<int>)",
-         "at::native::vectorized_elementwise_kernel"),
-        ("void (anonymous namespace)::softmax<float>(float*)", "softmax"),
-        ("ampere_sgemm_128x64_nn", "ampere_sgemm_128x64_nn"),
-        ("Memcpy DtoH (Device -> Pinned)", "Memcpy DtoH (Device -> Pinned)"),
-        ("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", "ncclKernel_AllReduce_RING_LL_Sum_float"),
-        ("triton_poi_fused_add_0", "triton_poi_fused_add_0"),
-        ("<unknown>", "<unknown>"),
-        ("## forward ##", "## forward ##"),
-        ("Torch-Compiled Region: 0/1", "Torch-Compiled Region: 0/1"),
-        ("void plain", "plain"),
-        ("operator()(int) const", "operator()"),
-        ("void at::(anonymous namespace)::Add::operator()<float>(float*) const", "at::Add::operator()"),
-        ("", ""),
-    ],
-)  # fmt: skip
-def test_a_short_name_has_no_arguments_and_no_return_type(name: str, short: str) -> None:
-    assert short_name(name) == short
 
 
 @given(st.text(alphabet="ab:<>(), *"))

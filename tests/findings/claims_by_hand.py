@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from htagraph.findings.claim import Claim
+from htagraph.findings.finding import Claim
 
 __all__ = ["blocking", "bound", "gain"]
 

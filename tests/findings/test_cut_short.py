@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue
 from htagraph.findings.cut_short import CUT_SHORT
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import in_brief

@@ -6,9 +6,8 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.findings.claim import Claim
 from htagraph.findings.device_idle import DEVICE_IDLE, idle_chart
-from htagraph.findings.evidence import NO_CHART
+from htagraph.findings.finding import NO_CHART, Claim
 from htagraph.graph.measures.waits import waiting_devices
 from tests.reach import DATA, graph_of
 from tests.strategies import Json, kernel, load, runtime

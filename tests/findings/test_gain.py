@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
-from htagraph.findings.claim import Claim
+from htagraph.findings.finding import Claim
 from htagraph.findings.gain import GAIN, gain_name, half_sentence
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import trial_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from htagraph.findings.claim import Claim
+from htagraph.findings.finding import Claim
 from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.results import Results
 from tests.strategies import COMPUTE, kernel, launch, load, op, runtime

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import htagraph as hg
-from htagraph.findings.claim import Claim
+from htagraph.findings.finding import Claim
 from htagraph.findings.gain import GAIN
 from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.interrupted import INTERRUPTED, interruption_note

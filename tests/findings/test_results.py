@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 import htagraph as hg
-from htagraph.findings.claim import Claim
+from htagraph.findings.finding import Claim
 from htagraph.findings.results import Results
 from tests.reach import DATA, graph_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
-from htagraph.findings.claim import Claim, contradictions
+from htagraph.findings.finding import Claim, contradictions
 from htagraph.findings.results import Results
 from htagraph.findings.slow_stage import SLOW_STAGE
 from htagraph.findings.verbs.ranks import shares_command

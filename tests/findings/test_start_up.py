@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import htagraph as hg
-from htagraph.findings.claim import Claim
+from htagraph.findings.finding import Claim
 from htagraph.findings.gain import half_sentence
 from htagraph.findings.start_up import START_UP, is_start_up
 from htagraph.findings.verdict import trial_of

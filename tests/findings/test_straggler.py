@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.findings.claim import Claim
+from htagraph.findings.finding import Claim
 from htagraph.findings.results import Results
 from htagraph.findings.straggler import STRAGGLER
 from tests.reach import DATA, graph_of

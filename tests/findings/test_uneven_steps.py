@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from htagraph.findings.claim import Claim
+from htagraph.findings.finding import Claim
 from htagraph.findings.results import Results
 from htagraph.findings.uneven_steps import UNEVEN_STEPS
 from tests.strategies import load, op, step

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.findings.claim import RestsOn
+from htagraph.findings.finding import RestsOn
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import UNMATCHED, doubts_of
 from tests.reach import DATA, graph_of

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.findings.claim import Claim, contradictions
+from htagraph.findings.finding import Claim, contradictions
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import FINDINGS, OF_PATH, claims_of, consistent, in_brief, sentences, stated, trial_of
 from htagraph.whatif.options import criteria

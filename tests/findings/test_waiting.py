@@ -10,7 +10,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.analyses.stragglers import Stragglers
-from htagraph.findings.claim import Claim
+from htagraph.findings.finding import Claim
 from htagraph.findings.results import Results
 from htagraph.findings.waiting import WAITING, waits_evidence
 from tests.reach import DATA, graph_of

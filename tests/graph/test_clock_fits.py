@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from unittest.mock import Mock
 
 import numpy as np
@@ -13,14 +14,16 @@ from hypothesis import strategies as st
 from htagraph.graph import clock_fits
 from htagraph.graph.clock_fits import (
     BarrierTimes,
-    as_recorded_is_possible,
     feasible_offsets,
     fitted,
     group_medians,
     islands,
+    least_ahead,
     limits,
     medians,
+    no_offset_is_possible,
 )
+from htagraph.graph.tolerances import LIMITS
 
 
 def met(seed: int, ranks: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -35,7 +38,7 @@ def met(seed: int, ranks: int, count: int) -> tuple[np.ndarray, np.ndarray, np.n
 @pytest.mark.parametrize("seed", range(20))
 def test_limits_hold_the_truth_and_the_middle_is_possible(seed: int) -> None:
     end, start, offset = met(seed, 2 + seed % 3, 1 + seed % 5)
-    low, high = limits(end, start, 0)
+    low, high = limits(least_ahead(end, start))
     assert (low <= offset + 1).all()
     assert (offset <= high + 1).all()
     middle = feasible_offsets(end, start)
@@ -45,14 +48,14 @@ def test_limits_hold_the_truth_and_the_middle_is_possible(seed: int) -> None:
 def test_one_direction_limits_one_side() -> None:
     """A send limits the clock of its receive only: the receive may be over any time later."""
     start, waited = np.array([[0.0, np.nan]]), np.array([[np.nan, 50.0]])
-    low, high = limits(waited, start, 0)
+    low, high = limits(least_ahead(waited, start))
     assert (low[1], high[1]) == (-np.inf, 50.0)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_clocks_may_be_right_unless_somebody_ends_before_another_arrives(seed: int) -> None:
     end, start, _ = met(seed, 3, 5)
-    assert as_recorded_is_possible(end, start) == bool((start.max(axis=1) <= end.min(axis=1) + 2_000).all())
+    assert no_offset_is_possible(least_ahead(end, start)) == bool((start.max(axis=1) <= end.min(axis=1) + 2_000).all())
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -176,7 +179,7 @@ def test_shared_rows_and_presence_are_those_of_the_table(whole: Tables) -> None:
 
 
 def test_blocks_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("htagraph.graph.clock_fits._BLOCK", 6)
+    monkeypatch.setattr(clock_fits, "LIMITS", replace(LIMITS, cells=6))
     times = times_of((np.ones((7, 2)), np.zeros((7, 2)), np.ones((7, 2))))
     blocks = list(times.blocks([0, 1], np.arange(7)))
     assert [len(table.end) for _, table in blocks] == [3, 3, 1]

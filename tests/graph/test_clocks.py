@@ -15,6 +15,7 @@ from htagraph.graph.activities import Activities, common_time
 from htagraph.graph.clock_fits import BarrierTimes
 from htagraph.graph.clocks import Clock, agreement_ns, corrected, estimate_clocks, shared_clocks
 from htagraph.graph.construction.matching.match import match
+from htagraph.graph.tolerances import LIMITS
 from htagraph.simulate import REGIMES, Job, simulate
 from tests.graph.construction.matching.test_match import OFFSETS, loaded, made, matched, recorded, with_clocks_off
 from tests.host_jobs import host_job, transfer
@@ -164,7 +165,7 @@ def test_neighbours_find_the_clocks_that_all_pairs_find(
 ) -> None:
     barriers = times(groups, ahead)
     of_all_pairs = shared_clocks([5] * 8, barriers)
-    monkeypatch.setattr(module, "_ALL_PAIRS", 7)
+    monkeypatch.setattr(module, "LIMITS", replace(LIMITS, host_ranks=7))
     assert shared_clocks([5] * 8, barriers) == of_all_pairs
 
 
@@ -184,7 +185,7 @@ def test_comparisons_grow_with_the_members_of_collectives(monkeypatch: pytest.Mo
         assert shared_clocks([0] * ranks, times(groups, [0.0] * ranks, each=1))[0] == [list(range(ranks))]
         counts.append(compared.call_count)
         compared.reset_mock()
-        assert counts[-1] <= module._NEIGHBOURS * sum(map(len, groups))
+        assert counts[-1] <= LIMITS.host_neighbours * sum(map(len, groups))
     assert counts[2] < 2.1 * counts[1] < 4.5 * counts[0]
 
 
@@ -195,13 +196,13 @@ def test_a_large_host_that_is_several_is_told_apart(clocks: int, monkeypatch: py
     units, contradicted = shared_clocks([3] * 100, times([list(range(100))], ahead))
     assert contradicted == {3}
     assert [[ahead[each] for each in unit] for unit in units] == [[a] * ahead.count(a) for a in sorted(set(ahead))]
-    assert compared.call_count <= module._NEIGHBOURS * 100 + module._ALL_PAIRS**2 // 2
+    assert compared.call_count <= LIMITS.host_neighbours * 100 + module.LIMITS.host_ranks**2 // 2
 
 
 def test_more_clocks_than_small_hosts_have_ranks_are_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each rank then has a clock of its own, which is never wrong."""
-    monkeypatch.setattr(module, "_ALL_PAIRS", 19)
+    monkeypatch.setattr(module, "LIMITS", replace(LIMITS, host_ranks=19))
     ahead = [1e8 * (each % 10) for each in range(20)]
     assert shared_clocks([3] * 20, times([list(range(20))], ahead))[0] == [[each] for each in range(20)]
-    monkeypatch.setattr(module, "_ALL_PAIRS", 20)
+    monkeypatch.setattr(module, "LIMITS", replace(LIMITS, host_ranks=20))
     assert shared_clocks([3] * 20, times([list(range(20))], ahead))[0] == [[each, each + 10] for each in range(10)]

@@ -20,6 +20,7 @@ import htagraph as hg
 from htagraph import DependencyGraph
 from htagraph.core import traverse
 from htagraph.graph.activities import Activities, Edges
+from tests.oracles import table_of
 from tests.reach import JOBS, REPOSITORY, graph_of, label
 from tests.strategies import Frames, Json, examples, frames, jobs, load, traces
 
@@ -36,13 +37,15 @@ every_analysis = pytest.mark.parametrize("analysis", ANALYSES, ids=NAMES)
 every_job = pytest.mark.parametrize("path", JOBS, ids=label)
 
 
-def replayed(graph: DependencyGraph) -> list[int]:
-    """Return the moments that follow from lags, gaps and the moments before which nothing lies."""
+def assert_sound(graph: DependencyGraph) -> None:
+    """Assert that lags, gaps and the moments before which nothing lies give every moment again."""
+    graph.check()
+    assert graph.gap.min(initial=0) >= 0
     edges = graph.edges
     times = traverse.schedule(
         graph.topological_order, graph.in_offsets, graph.in_edges, edges.source, edges.lag, graph.gap, graph.time
     )
-    return [int(time) for time in times]
+    assert np.array_equal(times, graph.time)
 
 
 def without_ties(events: list[Json]) -> list[Json]:
@@ -61,17 +64,6 @@ def result(analysis: Analysis, graph: DependencyGraph) -> pd.DataFrame:
 
 def _numbered(table: pd.DataFrame) -> list[str]:
     return [column for column in NUMBERED if column in table and table[column].dtype.kind == "i"]
-
-
-def table_of(result: Any) -> pd.DataFrame:
-    """Return an analysis' result as a table, of what-if that of nothing changed."""
-    if isinstance(result, hg.Scenario):
-        return result.run().step_times()
-    return result if isinstance(result, pd.DataFrame) else result.to_frame()
-
-
-def assert_same_table(one: pd.DataFrame, other: pd.DataFrame) -> None:
-    pd.testing.assert_frame_equal(one, other)
 
 
 def assert_same_graph(one: DependencyGraph, other: DependencyGraph) -> None:
@@ -111,27 +103,18 @@ def columns_of(part: Activities | Edges) -> dict[str, np.ndarray[Any, Any]]:
 @given(jobs())
 @settings(max_examples=60)
 def test_every_generated_trace_gives_a_sound_graph(job: dict[int, list[Json]]) -> None:
-    graph = load(job)
-    graph.check()
-    assert graph.gap.min(initial=0) >= 0
-    assert replayed(graph) == graph.time.tolist()
+    assert_sound(load(job))
 
 
 @given(frames())
 @settings(max_examples=100)
 def test_a_dag_of_frames_is_sound_and_replays_exactly(made: Frames) -> None:
-    graph = made.graph
-    graph.check()
-    assert graph.gap.min(initial=0) >= 0
-    assert replayed(graph) == graph.time.tolist()
+    assert_sound(made.graph)
 
 
 @every_job
 def test_every_trace_in_reach_is_sound_and_replays_exactly(path: Any) -> None:
-    graph = graph_of(path)
-    graph.check()
-    assert graph.gap.min(initial=0) >= 0
-    assert replayed(graph) == graph.time.tolist()
+    assert_sound(graph_of(path))
 
 
 @given(jobs(min_size=2), st.randoms(use_true_random=False))
@@ -169,7 +152,7 @@ def with_events_shuffled(count: int = 6) -> list[Pair]:
 @every_analysis
 def test_results_do_not_depend_on_the_order_of_files(analysis: Analysis) -> None:
     for graph, reversed_files in with_files_reversed():
-        assert_same_table(result(analysis, graph), result(analysis, reversed_files))
+        pd.testing.assert_frame_equal(result(analysis, graph), result(analysis, reversed_files))
 
 
 @every_analysis
@@ -177,7 +160,7 @@ def test_results_do_not_depend_on_the_order_of_events(analysis: Analysis) -> Non
     if analysis is hg.slack:
         pytest.xfail("which of two equally busy threads is the main one depends on which the file names first")
     for graph, shuffled in with_events_shuffled():
-        assert_same_table(result(analysis, graph), result(analysis, shuffled))
+        pd.testing.assert_frame_equal(result(analysis, graph), result(analysis, shuffled))
 
 
 @cache
@@ -197,7 +180,7 @@ def test_results_do_not_depend_on_what_was_asked_before(seed: int) -> None:
     order = random.Random(seed).sample(range(len(ANALYSES)), len(ANALYSES))
     asked_in_turn = {i: table_of(ANALYSES[i](graph)) for i in order}
     for i, analysis in enumerate(ANALYSES):
-        assert_same_table(table_of(analysis(unasked[i])), asked_in_turn[i])
+        pd.testing.assert_frame_equal(table_of(analysis(unasked[i])), asked_in_turn[i])
 
 
 @every_analysis

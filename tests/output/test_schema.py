@@ -11,8 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 import htagraph as hg
-from htagraph.output.job_report import job_report, job_stragglers_report
 from htagraph.output.render import to_json
+from htagraph.output.reports.workers import job_report, job_stragglers_report
 from htagraph.output.schema import COMMANDS, envelope_model, error_model, json_schema
 from tests.reach import REPOSITORY
 from tests.strategies import op, write

@@ -40,7 +40,7 @@ def test_a_wait_is_split_to_the_ns(keys: list[tuple[int, int]], waits: list[int]
 
 
 @pytest.mark.parametrize("factor", [0.5, 2])
-@pytest.mark.parametrize("threshold", ["_MAX_LAUNCH_LATENCY_NS", "_MAX_COLLECTIVES_BACK"])
+@pytest.mark.parametrize("threshold", ["_MAX_LAUNCH_LATENCY_NS", "MAX_HOPS_BACK"])
 def test_the_slow_rank_is_blamed_for_its_kernels_whatever_the_thresholds(
     threshold: str, factor: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import htagraph.queries.rank_speed as module
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.compare import compare
 from htagraph.queries.peers import peers
-from htagraph.queries.rank_speed import rank_pace, rank_speed, slow_stage
+from htagraph.queries.rank_speed import rank_pace, slow_stage, speed_of, work_of
 from tests.host_jobs import host_job, transfer
 from tests.strategies import Json, load, op, step
 
-STEPS = np.zeros(1, np.int64)
+
+def speed_at_like_work(graph: DependencyGraph, *, device: bool = False) -> npt.NDArray[np.float64]:
+    """Return how long all ranks take for the same work in step 0, ns."""
+    ranks = np.arange(len(graph.ranks))
+    return speed_of(work_of(graph, ranks, device), len(ranks), np.zeros(1, np.int64))
 
 
 def stage(first: float, others: float, count: int) -> list[Json]:
@@ -28,21 +33,19 @@ def stage(first: float, others: float, count: int) -> list[Json]:
 
 def test_a_rank_slow_in_all_names_is_slow_however_much_it_does() -> None:
     graph = load({0: stage(10, 10, 5), 1: stage(12, 12, 15), 2: stage(10, 10, 5)})
-    speed = rank_speed(graph, np.arange(3), STEPS, device=False)
+    speed = speed_at_like_work(graph)
     assert speed[:, 0] == pytest.approx(speed[0, 0] * np.array([1, 1.2, 1]))
 
 
 def test_a_rank_slow_in_one_name_has_more_to_do_by_design() -> None:
-    speed = rank_speed(
-        load({0: stage(10, 10, 5), 1: stage(30, 10, 5), 2: stage(10, 10, 5)}), np.arange(3), STEPS, device=False
-    )
+    speed = speed_at_like_work(load({0: stage(10, 10, 5), 1: stage(30, 10, 5), 2: stage(10, 10, 5)}))
     assert speed[:, 0] == pytest.approx(speed[0, 0] * np.ones(3))
 
 
 def test_without_common_names_nothing_compares() -> None:
     graph = load({0: stage(10, 10, 5), 1: [step(0, 0, 100), op("x", 5, 50)]})
-    assert np.isnan(rank_speed(graph, np.arange(2), STEPS, device=False)).all()
-    assert np.isnan(rank_speed(graph, np.arange(2), STEPS, device=True)).all()
+    assert np.isnan(speed_at_like_work(graph)).all()
+    assert np.isnan(speed_at_like_work(graph, device=True)).all()
 
 
 def steps(factors: list[float], *, count: int = 40, noise: float = 0.0, seed: int = 0) -> list[Json]:

@@ -20,10 +20,9 @@ from htagraph.queries.time_classes import (
     as_nanoseconds,
     class_parts,
     paths_of,
-    replay_with_factors,
-    times_on_paths,
 )
 from htagraph.queries.weights import NEVER, ChangeError, initial
+from tests.queries.exact_replay import replay_with_factors, times_on_paths
 from tests.reach import DATASETS, JOBS, graph_of, label
 from tests.strategies import Frames, frames
 

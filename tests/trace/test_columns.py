@@ -1,5 +1,8 @@
+"""Facts of recordings: in one vocabulary, whatever the format."""
+
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -7,9 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import htagraph as hg
 from htagraph.core.errors import TraceError
 from htagraph.trace.columns import (
+    TEXTS,
+    Device,
+    Facts,
     Flows,
+    Group,
     GrowingTable,
     Interner,
     LaneInterner,
@@ -19,7 +27,7 @@ from htagraph.trace.columns import (
     extend,
     label,
 )
-from htagraph.trace.kineto.events import columns
+from htagraph.trace.kineto.events import call_columns, columns
 from tests.damage import document, healthy, loaded
 
 rows = st.integers(0, 8).flatmap(
@@ -54,12 +62,9 @@ def test_a_taken_table_has_the_rows_of_a_dense_one(made: tuple[int, list[bool], 
     assert part.arg("bytes").tolist() == [argument.get(row, -7) for row in kept]
 
 
-def test_an_argument_that_no_row_has_is_minus_one() -> None:
-    assert table(3, {}).arg("stream").tolist() == [-1, -1, -1]
-
-
-def test_an_event_ends_its_duration_after_its_start() -> None:
+def test_an_event_ends_its_duration_after_its_start_and_lacks_what_no_row_has() -> None:
     assert table(3, {}).end.tolist() == [0, 3, 6]
+    assert table(3, {}).arg("stream").tolist() == [-1, -1, -1]
 
 
 def test_shifted_flows_differ_in_their_times_only() -> None:
@@ -69,15 +74,11 @@ def test_shifted_flows_differ_in_their_times_only() -> None:
     assert (moved.id is flows.id, moved.is_start is flows.is_start, moved.lane is flows.lane) == (True, True, True)
 
 
-def test_events_are_chosen_by_category(tmp_path: Path) -> None:
+def test_events_are_chosen_by_category_and_read_only(tmp_path: Path) -> None:
     trace = loaded(tmp_path, document(healthy(2)))
     names = np.array(trace.categories)[trace.events.category]
     for wanted in (("kernel",), ("kernel", "cpu_op"), ("absent",), ()):
         assert trace.in_categories(*wanted).tolist() == [name in wanted for name in names]
-
-
-def test_columns_are_read_only(tmp_path: Path) -> None:
-    trace = loaded(tmp_path, document(healthy(2)))
     with pytest.raises(ValueError, match="read-only"):
         trace.events.start[0] = 1
 
@@ -188,3 +189,26 @@ def test_rows_that_are_kept_keep_their_times_and_arguments(
     rows, values = (as_array(each).tolist() for each in table.args["stream"]) if "stream" in table.args else ([], [])
     expected = {place: each[0] for place, (_, each, odd) in enumerate(left) if not odd}
     assert dict(zip(rows, values, strict=True)) == expected
+
+
+def test_a_bare_list_of_events_states_no_facts(tmp_path: Path) -> None:
+    assert loaded(tmp_path, json.dumps(healthy())).facts == Facts()
+
+
+def test_facts_are_those_of_the_file() -> None:
+    facts = hg.load("data/demo").traces[2].facts
+    assert (facts.rank, facts.world_size, facts.backend, facts.host) == (2, 4, "nccl", "node000")
+    assert facts.groups == (Group("0", "default_pg", 4, (0, 1, 2, 3)),)
+    assert facts.devices == tuple(Device(number, "NVIDIA A100-SXM4-80GB") for number in range(8))
+    assert facts.run == "world size 4"
+    assert facts.origin_ns == facts.base_ns == 1_775_078_550_000_000_000
+    assert not facts.written  # a graph keeps no texts of its files
+
+
+def test_a_group_that_is_cut_short_is_rebuilt() -> None:
+    assert Group("0", "", 5, "[0, 2, ..., 8]").ranks == (0, 2, 4, 6, 8)
+    assert Group("0", "", None, "[0, 2, ..., 8]").ranks == Group("0", "", 2, None).ranks == ()
+
+
+def test_the_texts_among_arguments_are_those_of_the_schema() -> None:
+    assert {bulk.column.name for bulk in (*columns(), *call_columns()) if bulk.column.dtype == "str"} == TEXTS

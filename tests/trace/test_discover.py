@@ -43,29 +43,16 @@ def ranks(files: list[RankedFile]) -> dict[int, tuple[str, str]]:
     return {file.rank: (file.path.name, file.source) for file in files}
 
 
-def test_the_header_says_the_rank_whatever_the_name(tmp_path: Path) -> None:
+def test_the_header_says_the_rank_whatever_the_name_and_wherever_it_stands(tmp_path: Path) -> None:
     trace(tmp_path / "rank-7.json", 1)
     trace(tmp_path / "b.json.gz", 0)
-    assert ranks(rank_files(tmp_path)) == {0: ("b.json.gz", "header"), 1: ("rank-7.json", "header")}
+    root = {"schemaVersion": 1, "traceEvents": EVENTS, "distributedInfo": {"rank": "2"}}
+    written(tmp_path / "host5.json.gz", json.dumps(root))
+    expected = {0: ("b.json.gz", "header"), 1: ("rank-7.json", "header"), 2: ("host5.json.gz", "header")}
+    assert ranks(rank_files(tmp_path)) == expected
 
 
-def test_a_header_behind_the_events_is_heard(tmp_path: Path) -> None:
-    for rank in (0, 1):
-        root = {"schemaVersion": 1, "traceEvents": EVENTS, "distributedInfo": {"rank": rank}}
-        written(tmp_path / f"host{rank * 5}.json.gz", json.dumps(root))
-    assert ranks(rank_files(tmp_path)) == {0: ("host0.json.gz", "header"), 1: ("host5.json.gz", "header")}
-
-
-@pytest.mark.parametrize(
-    ("name", "rank"),
-    [
-        ("rank-3.json", 3),
-        ("rank_12.json.gz", 12),
-        ("rank4.json", 4),
-        ("job.Rank 5.pt.trace.json", 5),
-        ("x_rank-6_2026.json", 6),
-    ],
-)
+@pytest.mark.parametrize(("name", "rank"), [("rank4.json", 4), ("x_rank-6_2026.json", 6)])
 def test_the_name_says_the_rank_where_the_header_does_not(name: str, rank: int, tmp_path: Path) -> None:
     trace(tmp_path / name)
     trace(tmp_path / "rank-1.json")
@@ -102,21 +89,11 @@ def test_two_files_of_one_rank_are_listed_as_two_runs(tmp_path: Path) -> None:
     assert "run B: rank-0.b.json (rank 0), rank-1.b.json (rank 1)" in text
 
 
-def test_two_runs_are_told_apart_by_their_world_size(tmp_path: Path) -> None:
-    trace(tmp_path / "a.json", 0, world_size=2)
-    trace(tmp_path / "b.json", 1, world_size=4)
+def test_two_runs_are_told_apart_by_their_world_size_but_a_map_is_taken_at_its_word(tmp_path: Path) -> None:
+    one, other = trace(tmp_path / "a.json", 0, world_size=2), trace(tmp_path / "b.json", 1, world_size=4)
     with pytest.raises(RankError, match=r"world size 2 and world size 4.*run A: a\.json.*run B: b\.json"):
         rank_files(tmp_path)
-
-
-def test_a_map_is_taken_at_its_word(tmp_path: Path) -> None:
-    mapped = {5: trace(tmp_path / "a.json", 0, world_size=2), 2: trace(tmp_path / "b.json", 0, world_size=4)}
-    assert ranks(rank_files(mapped)) == {2: ("b.json", "given"), 5: ("a.json", "given")}
-
-
-def test_a_map_to_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match=r"none\.json: no such file"):
-        rank_files({0: tmp_path / "none.json"})
+    assert ranks(rank_files({5: one, 2: other})) == {2: ("b.json", "given"), 5: ("a.json", "given")}
 
 
 def test_globs_lists_and_folders_may_be_mixed_and_repeat(tmp_path: Path) -> None:
@@ -139,21 +116,23 @@ def test_a_killed_exports_temporary_file_is_read(tmp_path: Path) -> None:
     assert ranks(rank_files(tmp_path)) == {0: ("rank-0.json.tmp", "header")}
 
 
-def test_a_folder_without_traces_says_where_some_lie(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("", r"no \.json or \.json\.gz file in this folder; there are traces in .*run1"),
+        ("none.json", "no such file, folder or match"),
+        ("none/", "no such file, folder or match"),
+        ("*.none", "no such file, folder or match"),
+        ("empty", "in this folder"),
+        ({0: "none.json"}, r"none\.json: no such file"),
+    ],
+)
+def test_paths_without_a_trace_are_refused(path: Any, says: str, tmp_path: Path) -> None:
     trace(tmp_path / "run1" / "rank-0.json")
-    with pytest.raises(TraceError, match=r"no \.json or \.json\.gz file in this folder; there are traces in .*run1"):
-        rank_files(tmp_path)
-
-
-@pytest.mark.parametrize("path", ["none.json", "none/", "*.none"])
-def test_paths_to_nothing_are_refused(path: str, tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="no such file, folder or match"):
-        rank_files(str(tmp_path / path))
-
-
-def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="in this folder"):
-        rank_files(tmp_path)
+    (tmp_path / "empty").mkdir()
+    where = str(tmp_path / path) if isinstance(path, str) else {rank: tmp_path / each for rank, each in path.items()}
+    with pytest.raises(TraceError, match=says):
+        rank_files(where)
 
 
 def test_other_json_beside_a_trace_is_left_out_and_reported(tmp_path: Path) -> None:
@@ -201,11 +180,6 @@ def test_a_header_without_a_usable_rank_leaves_it_to_the_name(info: Any, tmp_pat
     assert [file.source for file in rank_files(tmp_path)] == ["name", "name"]
 
 
-def test_a_rank_written_as_text_is_a_number(tmp_path: Path) -> None:
-    written(tmp_path / "a.json", json.dumps({"distributedInfo": {"rank": "3"}, "traceEvents": EVENTS}))
-    assert rank_files(tmp_path)[0].rank == 3
-
-
 def cut(path: Path, text: str, share: float = 0.5) -> Path:
     """Write the first part of a gzip file, as a killed job leaves it; its header and some events are in it."""
     noisy = re.sub(r"gemm<\d>", lambda _: f"gemm<{random.Random(str(_)).getrandbits(256):x}>", text)
@@ -251,22 +225,19 @@ def test_wherever_a_file_is_cut_it_is_never_of_another_rank(tmp_path: Path) -> N
     assert seen == {3}
 
 
-def test_numbers_in_names_count_for_cut_files_if_two_headers_bear_them_out(tmp_path: Path) -> None:
-    for rank in range(3):
-        written(tmp_path / f"trace_{rank}.json.gz", behind(rank))
+@pytest.mark.parametrize(("whole", "said"), [((0, 1, 2), True), ((0,), False), ((4, 5, 6), False)])
+def test_numbers_in_names_count_for_cut_files_if_two_headers_bear_them_out(
+    whole: tuple[int, ...],
+    said: bool,  # noqa: FBT001
+    tmp_path: Path,
+) -> None:
+    for rank, number in enumerate(whole):
+        written(tmp_path / f"trace_{number}.json.gz", behind(rank))
     cut(tmp_path / "trace_3.json.gz", behind(3))
-    assert ranks(rank_files(tmp_path))[3] == ("trace_3.json.gz", "name")
-    (tmp_path / "trace_1.json.gz").unlink()
-    (tmp_path / "trace_2.json.gz").unlink()
+    if said:
+        assert ranks(rank_files(tmp_path))[3] == ("trace_3.json.gz", "name")
+        return
     with pytest.raises(RankError, match=r"no rank in trace_3\.json\.gz"):  # step 3 of rank 0, for all that is known
-        rank_files(tmp_path)
-
-
-def test_numbers_that_headers_deny_are_no_ranks(tmp_path: Path) -> None:
-    for rank in range(3):
-        written(tmp_path / f"trace_{rank + 4}.json.gz", behind(rank))
-    cut(tmp_path / "trace_3.json.gz", behind(3))
-    with pytest.raises(RankError, match=r"no rank in trace_3\.json\.gz"):
         rank_files(tmp_path)
 
 
@@ -332,16 +303,12 @@ def test_a_name_says_one_rank_of_the_whole_job_or_none(name: str, rank: int) -> 
     assert rank_in_name(Path(name)) == rank
 
 
-def test_numbers_that_no_column_of_ranks_holds_are_refused() -> None:
+def test_numbers_in_names(tmp_path: Path) -> None:
     with pytest.raises(RankError, match="2147483648 is not a rank"):
         rank_in_name(Path(f"rank-{2**31}.json"))
     with pytest.raises(RankError, match="-1 is not a rank"):
-        checked_rank(-1, Path("a.json"))
-
-
-def test_the_last_number_of_a_name_and_what_is_around_it() -> None:
-    assert number_in_name(Path("kineto_v2_10.json")) == 10
-    assert number_in_name(Path("kineto.json")) == -1
+        checked_rank(-1, tmp_path)
+    assert [number_in_name(Path(name)) for name in ("kineto_v2_10.json", "kineto.json")] == [10, -1]
     assert pattern_of_name(Path("kineto_v2_10.json")) == pattern_of_name(Path("kineto_v2_3.json")) == "kineto_v2_#.json"
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import IssueLog
 from htagraph.core.naming import FRAME
 from htagraph.trace import kept as sieves
 from htagraph.trace.columns import GrowingTable, Trace

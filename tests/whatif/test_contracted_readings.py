@@ -73,7 +73,7 @@ def test_without_any_change_each_reading_is_the_recording() -> None:
 
 
 def test_every_doubt_has_a_builder() -> None:
-    assert {doubt.__name__ for doubt in DOUBTS.values()} == set(BUILDERS)
+    assert set(DOUBTS.values()) == set(BUILDERS)
 
 
 def test_transfers_on_one_stream_share_nothing() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,11 @@ from htagraph.queries.weights import State
 from htagraph.whatif import changes
 from htagraph.whatif.scenario import Scenario
 from tests.reach import DATA, JOBS, LARGE_BYTES, graph_of, label
+from tests.strategies import COMMUNICATE, annotation, kernel, launch, load, op
+from tests.whatif.changes.made import Piece, made
+from tests.whatif.changes.simulated import recorded, small
+from tests.whatif.changes.test_cuda_graph import host_bound
+from tests.whatif.changes.test_network import reducing
 
 
 @pytest.fixture(scope="module")
@@ -80,20 +86,90 @@ def test_a_change_of_ones_own(graph: DependencyGraph) -> None:
     assert np.array_equal(outcome.time, graph.time + 5)
 
 
-@pytest.mark.parametrize(
-    ("method", "options", "message"),
-    [
+REFUSED: dict[str, tuple[Callable[[], DependencyGraph], list[tuple[str, dict[str, Any], str]]]] = {
+    "demo": (lambda: graph_of(DATA / "demo"), [
         ("scale", {"factor": 0.5, "name": "*gmm*"}, "gemm"),
         ("scale", {"factor": -1}, "at least 0"),
         ("scale", {"factor": 0.5, "rank": 7}, "its ranks: 0, 1, 2, 3"),
         ("scale", {"factor": 0.5, "kind": "compute"}, "computation"),
         ("set_duration", {"ns": -1, "name": "*gemm*"}, "at least 0"),
         ("remove", {"step": 99}, "its steps"),
-    ],
+        ("fix_straggler", {"rank": 9}, "rank 9 is not in this graph; its ranks: 0, 1, 2, 3"),
+        ("fix_straggler", {"to": "max"}, "choose from median, mean, min"),
+        ("no_interruptions", {}, "host code was not interrupted"),
+    ]),
+    "an operator": (lambda: load([op("a", 0, 10)]), [
+        ("infinite_gpu", {}, "computation"),
+        ("no_launch_overhead", {}, "launch"),
+        ("free_dataloader", {}, "no waits for a data loader"),
+        ("scale_ranks", {"n": 8}, "no collective"),
+        ("set_duration", {"ns": -1, "name": "a"}, "ns="),
+        ("set_duration", {"ns": float("nan"), "name": "a"}, "ns="),
+        ("jitter", {"sigma": -1}, "sigma"),
+        ("jitter", {"sigma": 0.1, "runs": 0}, "runs"),
+        ("jitter", {"sigma": 0.1, "runs": 1.5}, "runs"),
+        ("fix_straggler", {}, "nothing to compare it with"),
+    ]),
+    "an annotation": (lambda: load([annotation("phase", 0, 10)]), [
+        ("set_duration", {"ns": 5, "name": "phase"}, "phase"),
+    ]),
+    "a collective without a partner": (lambda: load([launch(0, 1, 1), kernel(COMMUNICATE, 3, 5, 1)]), [
+        ("network", {"latency_us": 1}, "scale_network"),
+    ]),
+    "two streams": (lambda: made([Piece("gemm", 7, 7), Piece("b", 8, 5)]), [
+        ("scale", {"factor": 2, "name": "gem"}, "'gemm'"),
+        ("scale_network", {"factor": 0.5}, "communication"),
+        ("move_to_stream", {"stream": 9, "name": "cudaLaunchKernel"}, "no device work.*streams: 7, 8"),
+        ("move_to_stream", {"stream": 9, "name": "nothing"}, "no device work.*streams: 7, 8"),
+        ("move_to_stream", {"stream": 7, "name": "gemm"}, "on stream 7 already"),
+    ]),
+    "two groups": (lambda: made([Piece("nccl", 7, 5, collective=each) for each in (0, 1)]), [
+        ("perfect_overlap", {"group": "tensor*"}, "process groups: even, odd"),
+        ("no_overlap", {"group": "tensor*"}, "process groups: even, odd"),
+        ("fuse", {"name": "nccl*"}, "no two of the 0 selected kernels"),
+    ]),
+    "messages of unknown size": (lambda: reducing((1, 2, 3), (-1, -1, -1)), [
+        ("network", {"latency_us": 1, "bandwidth_gb_s": 1}, "scale_network"),
+    ]),
+    "messages of two sizes": (lambda: reducing((150, 300, 150)), [
+        ("network", {}, "latency_us=.*bandwidth_gb_s="),
+        ("network", {"latency_us": -1.0}, "latency_us"),
+        ("network", {"bandwidth_gb_s": 0.0}, "bandwidth_gb_s"),
+        ("network", {"latency_us": float("inf")}, "latency_us"),
+        ("network", {"bandwidth_gb_s": float("nan")}, "bandwidth_gb_s"),
+    ]),
+    "gpu_bound": (lambda: recorded(small("gpu_bound"))[0], [
+        ("inject", {"rank": 9, "factor": 2}, "its ranks: 0, 1"),
+        ("inject", {"rank": 9, "factor": 2, "kind": "loader"}, "its ranks: 0, 1"),
+        ("inject", {"rank": 0, "factor": -2}, "factor="),
+        ("inject", {"rank": 0, "factor": 2, "kind": "gpu"}, "kernels, host, loader"),
+        ("inject", {"rank": 0, "factor": 2, "name": "*nothing*"}, "nothing matches"),
+        ("scale_ranks", {"n": 0}, "n="),
+        ("scale_ranks", {"n": 2.5}, "whole number"),
+        ("scale_ranks", {"n": 8, "groups": "tp*"}, "no process group"),
+        ("remove_sync", {"name": "aten::mm"}, "none of the selected"),
+        ("remove_sync", {"name": "cudaNothing"}, "nothing matches"),
+    ]),
+    "two steps": (host_bound, [
+        ("cuda_graph", {}, "give step="),
+        ("cuda_graph", {"step": 1, "start_us": 0, "end_us": 5}, "give step="),
+        ("cuda_graph", {"start_us": 5}, "give step="),
+        ("cuda_graph", {"start_us": 5, "end_us": 5}, "is empty"),
+        ("cuda_graph", {"start_us": float("nan"), "end_us": 5}, "finite"),
+        ("cuda_graph", {"start_us": 61, "end_us": 90}, "nothing is launched"),
+        ("cuda_graph", {"step": 9}, "its steps: 1, 2"),
+        ("cuda_graph", {"step": 1, "rank": 4}, "its ranks: 0"),
+    ]),
+}  # fmt: skip
+"""What is refused, by job: the change, its options, and words of the error."""
+
+
+@pytest.mark.parametrize(
+    ("job", "method", "options", "message"), [(job, *row) for job, (_, rows) in REFUSED.items() for row in rows]
 )
-def test_errors_come_at_the_call(graph: DependencyGraph, method: str, options: dict[str, Any], message: str) -> None:
+def test_errors_come_at_the_call(job: str, method: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(SelectionError, match=message):
-        getattr(hg.what_if(graph), method)(**options)
+        getattr(hg.what_if(REFUSED[job][0]()), method)(**options)
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,11 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
 from htagraph.core.naming import is_module_frame, names_that, short_name, stable_name
 from htagraph.core.parents import depths, nearest
+from htagraph.core.statistics import MOST
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Alignment", "align"]
 
-_MIN_ALIKE_SHARE = 0.5
-"""Share of the words of two kernels' names that both have, at least, for one to be the other's new name.
-
-Chosen: ``ampere_sgemm_128x32_nn`` and ``volta_sgemm_128x32_nn`` have three of five. Doubled, only equal names are."""
 _COMMON_WORDS = frozenset(("at", "cuda", "device", "kernel", "native", "void"))
 """Words of kernels' names that say nothing about what a kernel does."""
 _OPTIONAL = (ActivityKind.ANNOTATION, ActivityKind.PYTHON)
@@ -50,6 +47,14 @@ class Alignment:
 
     def __len__(self) -> int:
         return len(self.parent)
+
+    def outermost(self, chosen: Array) -> Array:
+        """Return for each chosen path the outermost chosen one of the unbroken chain above it, or itself; else -1."""
+        root = np.where(chosen, np.arange(len(self)), -1)
+        for level in np.flatnonzero(chosen & (self.parent >= 0)).tolist():  # parents are numbered first
+            if chosen[self.parent[level]]:
+                root[level] = root[self.parent[level]]
+        return root
 
     @cached_property
     def names(self) -> list[str]:
@@ -89,10 +94,6 @@ def align(before: DependencyGraph, after: DependencyGraph) -> Alignment:
     nothing, nor are frames of Python functions, whose names hold line numbers. Device work of a name that only one of
     the jobs has is paired under each path: by likeness of names, and under an operator the only one left of each job
     with the other's, if both are launched equally often in it.
-
-    Args:
-        before: a job.
-        after: another.
     """
     rows = _Rows.of(before, after)
     label = rows.label
@@ -256,7 +257,7 @@ def _alike(gone: list[int], come: list[int], words: dict[int, frozenset[str]]) -
     ]  # fmt: skip
     pairs = []
     for score, old, new in sorted(scores, key=lambda each: (-each[0], *each[1:])):
-        if score >= _MIN_ALIKE_SHARE and old in gone and new in come:
+        if score >= MOST and old in gone and new in come:
             pairs.append((new, old))
             gone.remove(old)
             come.remove(new)

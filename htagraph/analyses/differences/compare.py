@@ -11,9 +11,9 @@ import pandas as pd
 from htagraph.analyses.differences.alignment import align
 from htagraph.analyses.differences.compared_parts import Part, parts_of
 from htagraph.core.arrays import Array, distinct
+from htagraph.core.errors import check_choice
 from htagraph.core.naming import short_name, stable_name, step_number
 from htagraph.core.tables import Col, Table, described
-from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import IntSelector
 
@@ -83,7 +83,8 @@ def compare(  # noqa: PLR0913 - one keyword per criterion
     parts = parts_of(before, after, steps, steps_after, ranks)
     key, names, on_device = _keys(parts, by)
     chosen = np.ones(len(names), np.bool_) if device == "all" else on_device == (device == "device")
-    count, time = (np.stack(each) for each in zip(*map(_sums, parts, key, [len(names)] * 2), strict=True))
+    sums = [part.sums(each, len(names)) for part, each in zip(parts, key, strict=True)]
+    count, time = (np.stack(each) for each in zip(*sums, strict=True))
     rows = np.flatnonzero(chosen & (count.sum(axis=0) > 0))
     count, time, repeats = count[:, rows], time[:, rows], [part.repeats for part in parts]
     columns: dict[str, Any] = {
@@ -129,11 +130,3 @@ def _keys(parts: tuple[Part, Part], by: str) -> tuple[tuple[Array, Array], list[
         keys.append(np.where(code < 0, -1, 2 * code + acts.on_device))
     names_of = [name for name in codes for _ in range(2)]
     return (keys[0], keys[1]), names_of, np.arange(len(names_of)) % 2 == 1
-
-
-def _sums(part: Part, key: Array, size: int) -> tuple[Array, Array]:
-    """Return (count, ns) of each key in a part of a job."""
-    keys = key[part.activities]
-    time = np.zeros(size, np.int64)
-    np.add.at(time, keys, part.graph.activities.duration[part.activities])
-    return np.bincount(keys, minlength=size), time

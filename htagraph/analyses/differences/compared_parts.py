@@ -10,17 +10,13 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, occurring
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
-from htagraph.core.statistics import upper_quantile
+from htagraph.core.statistics import CHANCE, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import StepWindow, step_window
 from htagraph.graph.selection import IntSelector
 from htagraph.queries.paths import CriticalPath, path_in_window, path_to
 
 __all__ = ["Part", "chance_us", "parts_of", "step_times_ns"]
-
-_MAX_CHANCE = 0.01
-"""Probability that the mean of steps which take equally long differs by more. Chosen: one comparison in a hundred.
-Doubled, changes that are 10 % smaller are taken for real."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +46,12 @@ class Part:
         """How many steps lie between the begin and the end of what is compared; 1 for a whole job."""
         return self.window.count if self.window else 1
 
+    def sums(self, key: Array, size: int) -> tuple[Array, Array]:
+        """Return (how many of its activities have each key, how long they last in all, ns)."""
+        keys, time = key[self.activities], np.zeros(size, np.int64)
+        np.add.at(time, keys, self.graph.activities.duration[self.activities])
+        return np.bincount(keys, minlength=size), time
+
     def path(self) -> CriticalPath:
         """Return the critical path of all steps, from the begin to the end of `window`; else that of the whole job."""
         if self.window is None:
@@ -61,16 +63,13 @@ def chance_us(parts: tuple[Part, Part]) -> float:
     """Return by how much the mean step times may differ by chance, µs, as steps of one job differ; 0 if unknown.
 
     That is Student's limit for the difference of two means, from the spread of the steps of each job.
-
-    Args:
-        parts: the compared part of each job.
     """
     times = [step_times_ns(part) for part in parts]
     if min(len(each) for each in times) < 2:
         return 0.0
     freedom = sum(len(each) - 1 for each in times)
     error = float(np.sqrt(sum(each.var(ddof=1) / len(each) for each in times)))
-    return upper_quantile(_MAX_CHANCE / 2, freedom) * error / 1000
+    return upper_quantile(CHANCE, freedom) * error / 1000
 
 
 def step_times_ns(part: Part) -> npt.NDArray[np.float64]:
@@ -96,19 +95,7 @@ def step_times_ns(part: Part) -> npt.NDArray[np.float64]:
 def parts_of(
     before: DependencyGraph, after: DependencyGraph, steps: IntSelector, steps_after: IntSelector, ranks: IntSelector
 ) -> tuple[Part, Part]:
-    """Return the compared part of each job: the chosen steps, or all; whole jobs if one of them has no steps.
-
-    Args:
-        before: a job.
-        after: another.
-        steps: the steps of both, or of the job before.
-        steps_after: those of the job after, None for the same as before.
-        ranks: the ranks of both; None for all.
-
-    Raises:
-        SelectionError: a step or rank that the graph does not have, or no step.
-        TypeError: a job is no graph.
-    """
+    """Return the compared part of each job: the chosen steps, or all; whole jobs if one of them has no steps."""
     for which, graph in (("before", before), ("after", after)):
         if not isinstance(graph, DependencyGraph):
             msg = f"the job {which} is a {type(graph).__name__}, not a DependencyGraph: load it with htagraph.load"

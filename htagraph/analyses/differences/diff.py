@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Diff", "diff"]
 
-_HTML_ROWS = 8
-"""Contributions shown in a notebook, the largest first. Chosen: a short table; `Diff.to_frame` has all."""
 _MAX_EQUAL_SHARE = 0.001
 """Share of the step time; chosen: less is no change. Doubled, changes of 0.1 to 0.2 % are called none."""
 _ENTRY = ("path", "place", "category", "before_ns", "after_ns")
@@ -72,7 +70,7 @@ class Diff:
         """Return what a notebook shows: the change in one line, and a short table of the largest contributions."""
         line = f"{self.before_us / 1000:,.3f} → {self.after_us / 1000:,.3f} ms per {self.unit}"
         columns = ["name", "category", "before_us", "after_us", "change_us", "change"]
-        table = self.to_frame().head(_HTML_ROWS)
+        table = self.to_frame().head(8)
         on_device = np.array([ActivityKind[kind.upper()].on_device for kind in table["kind"]], np.bool_)
         table = table.assign(name=table["name"].map(short_name).where(on_device, table["name"]))[columns]
         change = f"{self.change_us / 1000:+,.3f} ms, {self.change_percent:+.1f} %"
@@ -290,25 +288,20 @@ class Diff:
         numbers = self.alignment.path if by == "path" else self.alignment.place
         size = max((int(each.max(initial=-1)) for each in numbers), default=-1) + 1
         pairs = zip(numbers, self.parts, strict=True)
-        return np.stack([np.bincount(each[part.activities], minlength=size) for each, part in pairs])
+        return np.stack([part.sums(each, size)[0] for each, part in pairs])
 
     def _one_sided(self, side: int) -> pd.DataFrame:
         tree, part = self.alignment, self.parts[side]
-        count = self._counts("path")
-        only = (count[side] > 0) & (count[1 - side] == 0)
-        outermost = np.arange(len(tree))
-        for level in np.flatnonzero(only & (tree.parent >= 0)).tolist():  # parents are numbered first
-            if only[tree.parent[level]]:
-                outermost[level] = outermost[tree.parent[level]]
+        count, total = part.sums(tree.path[side], len(tree))
+        only = (count > 0) & (self._counts("path")[1 - side] == 0)
+        root = tree.outermost(only)
         sided = self.entries[only[self.entries["path"].to_numpy()]] if len(tree) else self.entries
         critical = np.zeros(len(tree))
-        np.add.at(critical, outermost[sided["path"].to_numpy()], sided["after_ns" if side else "before_ns"].to_numpy())
-        rows = np.flatnonzero(only & (outermost == np.arange(len(tree))))
-        total = np.zeros(len(tree))
-        np.add.at(total, tree.path[side][part.activities], part.graph.activities.duration[part.activities])
+        np.add.at(critical, root[sided["path"].to_numpy()], sided["after_ns" if side else "before_ns"].to_numpy())
+        rows = np.flatnonzero(only & (root == np.arange(len(tree))))
         table = ADDED_PATHS.frame({
             "path": _texts(tree.texts, rows), "name": _texts(tree.names, rows), "kind": _texts(tree.kinds, rows),
-            "count_per_step": count[side][rows] / part.repeats, "total_us": total[rows] / part.repeats / 1000,
+            "count_per_step": count[rows] / part.repeats, "total_us": total[rows] / part.repeats / 1000,
             "critical_us": critical[rows] / part.count / 1000,
         })  # fmt: skip
         order = np.lexsort((-table["total_us"].to_numpy(), -table["critical_us"].to_numpy()))

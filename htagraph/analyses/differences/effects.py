@@ -16,6 +16,7 @@ from htagraph.analyses.differences.own_work import BEFORE, WAIT, OwnWork
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import BLOCKING, ActivityKind
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
+from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind, with_factor, without_waits
@@ -38,10 +39,6 @@ _MAY_WAIT = frozenset(
     (PYTHON_BETWEEN[1], *(each.label for each in ActivityKind if each.is_annotation or each.is_communication))
 )
 """Kinds whose own time may hide waiting: code that no operator covers, and communication without its partners."""
-_MAY_WAIT_SHARE = 0.5
-"""How much own time that may be waiting counts beside the time of operators and kernels, where no replay decides.
-
-Chosen: an operator that took 12 ms less makes somebody wait 12 ms more, and is the cause of both. Doubled, they tie."""
 _MIN_EXPLAINED_SHARE = 0.7
 """Share of the change of the step time that replays must explain to be all that decides the order of causes.
 
@@ -53,10 +50,6 @@ steps differ by less. Doubled, operators that take 5 to 10 % longer are no cause
 _LEAST_EFFECT = 0.01
 """Share of the change of the step time by which the effect of calls with all inside them must exceed that of their own
 time, to be shown instead. Chosen: a fifth of what a sentence names. Doubled, 1 to 2 % of it are not shown."""
-_NEAR_CHANCE = 0.5
-"""Share of what chance may change from which on a change that large effects lead to, against each other, is real.
-
-Chosen: half. Doubled, it has to be beyond chance like any other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +83,7 @@ class Effects:
         alone = self._alone_us(self.recorded_us, _LEAST_CHANGE) / abs(self.recorded_us)
         right = [_MIN_EXPLAINED_SHARE <= each <= 1 / _MIN_EXPLAINED_SHARE for each in (together, alone)]
         effect = [*TABLE.types].index("effect_us")
-        large = abs(self.recorded_us) >= _NEAR_CHANCE * self.chance_us
+        large = abs(self.recorded_us) >= MOST * self.chance_us
         large &= any(abs(row[effect]) > self.chance_us for row in self.rows)
         return not (right[0] and (right[1] or large))
 
@@ -106,12 +99,7 @@ class Effects:
         return not change or self._alone_us(change) / abs(change) >= _MIN_EXPLAINED_SHARE
 
     def _alone_us(self, change: float, least: float = 0.0) -> float:
-        """Return how much of a change the rows explain one by one, µs; together they may explain more, as waits do.
-
-        Args:
-            change: its direction.
-            least: share of its own time by which a row must have changed to count, on average or on one rank.
-        """
+        """Return how much of a change the rows explain one by one, µs; together they may explain more, as waits do."""
         rows = [dict(zip(TABLE.types, row, strict=True)) for row in self.rows]
         return float(sum(
             max(0.0, np.sign(change) * row["effect_us"]) for row in rows
@@ -140,7 +128,7 @@ class Effects:
     def _weight(self, table: pd.DataFrame) -> npt.NDArray[np.float64]:
         """Return how much speaks for each row as a cause; below 0 where its effect is against the change."""
         if not self.change_us:
-            share = np.where(table["kind"].isin(_MAY_WAIT), _MAY_WAIT_SHARE, 1.0)
+            share = np.where(table["kind"].isin(_MAY_WAIT), MOST, 1.0)
             return share * table[["change_us", "rank_change_us"]].abs().max(axis=1).to_numpy()
         likely = [self.likely_us(row) for row in table.to_dict("records")]
         return np.sign(self.change_us) * table["effect_us"].to_numpy() + np.array(likely, np.float64)
@@ -192,7 +180,8 @@ def effects(
         by_rank = _by_rank(rank[mine], (shown[1] - shown[0])[mine], parts)
         return (*key[:2], *times, times[1] - times[0], us, *by_rank, key[2])
 
-    root = _roots(tree, parts)
+    calls, lasted = zip(*(part.sums(path, len(tree)) for path, part in zip(tree.path, parts, strict=True)), strict=True)
+    root = tree.outermost((calls[0] == 0) | (calls[1] == 0))
     of_path, _ = _groups(tree)
     whole_of = np.where(root >= 0, of_path[root], -1)
     number = {label: i for i, label in enumerate(labels)}
@@ -201,7 +190,7 @@ def effects(
     alone = {(*labels[which], False): effect(group == which) for which in every if most[which]}
     together = effect(np.ones(size, np.bool_))
     if change_us and together / change_us >= _MIN_EXPLAINED_SHARE > sum(alone.values()) / change_us:
-        outermost = dict.fromkeys(labels[of_path[outer]] for outer in _longest(tree, parts, root, count))
+        outermost = dict.fromkeys(labels[of_path[outer]] for outer in _longest(root, lasted[0] + lasted[1], count))
         whole = {(*label, True): effect(of((*label, True))) for label in outermost}
         alone = _or_whole(alone, whole, _LEAST_EFFECT * abs(change_us))
     work = [np.bincount(group[~waits], each[~waits], len(labels)) for each in shown]
@@ -229,24 +218,10 @@ def _asking(own: OwnWork, part: Part) -> float:
     return float(own.time[waits].sum()) / part.repeats / 1000
 
 
-def _roots(tree: Alignment, parts: tuple[Part, Part]) -> Array:
-    """Return for each path the outermost one around it, or itself, that only one of the jobs has; -1 for none."""
-    count = np.stack([
-        np.bincount(path[part.activities], minlength=len(tree)) for path, part in zip(tree.path, parts, strict=True)
-    ])  # fmt: skip
-    root = np.where((count == 0).any(axis=0), np.arange(len(tree)), -1)
-    for level in np.flatnonzero((root >= 0) & (tree.parent >= 0)).tolist():  # parents are numbered first
-        root[level] = root[tree.parent[level]] if root[tree.parent[level]] >= 0 else level
-    return root
-
-
-def _longest(tree: Alignment, parts: tuple[Part, Part], root: Array, count: int) -> list[int]:
+def _longest(root: Array, lasted: Array, count: int) -> list[int]:
     """Return the outermost calls that only one job has, those that last longest first."""
-    total = np.zeros(len(tree))
-    for path, part in zip(tree.path, parts, strict=True):
-        np.add.at(total, path[part.activities], part.graph.activities.duration[part.activities])
-    outermost = np.flatnonzero(root == np.arange(len(tree)))
-    return outermost[np.argsort(-total[outermost], kind="stable")][:count].tolist()
+    outermost = np.flatnonzero(root == np.arange(len(root)))
+    return outermost[np.argsort(-lasted[outermost], kind="stable")][:count].tolist()
 
 
 def _by_rank(rank: Array, change: Array, parts: tuple[Part, Part]) -> tuple[int, float]:

@@ -37,12 +37,7 @@ class OwnWork:
 
     @staticmethod
     def of(part: Part, path: Array) -> OwnWork:
-        """Return that of the compared part of a job.
-
-        Args:
-            part: what is compared.
-            path: number of the call path of each activity.
-        """
+        """Return that of the compared part of a job."""
         graph, edges = part.graph, part.graph.edges
         inside = np.zeros(len(graph.activities), np.bool_)
         inside[part.activities] = True

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from htagraph.analyses.differences.compared_parts import parts_of, step_times_ns
 from htagraph.core.errors import HtagraphError
-from htagraph.core.statistics import upper_quantile
+from htagraph.core.statistics import CHANCE, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import IntSelector
 
@@ -21,16 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["StepChange", "change_of_runs", "change_of_times", "step_change", "typical"]
 
-_CHANCE = 0.005
-"""Probability that the interval lies wholly below, or wholly above, the true change: it is a 99 % interval, as in the
-sentences of a diff. Chosen: one gate in 200 is wrong about a job that did not change. Doubled, one in 100."""
 _RUN_SPREAD = 0.004
 """Relative standard deviation of a job's mean step from run to run that no single run shows. Measured on pairs of runs
 of one job on one machine (0.2 to 0.9 %, beyond the spread of their steps). Doubled, no interval of single runs is
 narrower than ± 2.9 %."""
-_MIN_TIMES = 2
-"""Times between steps of a side from which their spread is known: the least that has one. Doubled, recordings of three
-steps are too short."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +56,7 @@ class StepChange:
         return self.is_known and abs(self.percent) <= self.plus_minus_percent
 
     def fails(self, *, longer: bool, strict: bool) -> bool:
-        """Return whether a gate fails: steps are longer than allowed by more than noise, or nothing was recorded.
-
-        Args:
-            longer: whether the mean step is longer than the gate allows.
-            strict: also fail where there are too few steps to tell.
-        """
+        """Return whether a gate fails: steps are longer than allowed by more than noise, or nothing was recorded."""
         if self.is_empty or not self.is_known:
             return self.is_empty or strict
         return longer and not self.is_noise
@@ -120,14 +109,7 @@ def _is_any_empty(recordings: Sequence[DependencyGraph]) -> bool:
 def change_of_runs(
     result: Diff, before: Sequence[DependencyGraph], after: Sequence[DependencyGraph], *, ranks: IntSelector = None
 ) -> StepChange:
-    """Return the change of the steps that a diff compares, in all runs; of single runs, with the mean of the diff.
-
-    Args:
-        result: the difference of one of the runs before and one of those after.
-        before: all runs before.
-        after: all runs after.
-        ranks: the ranks of the diff.
-    """
+    """Return the change of the steps that a diff compares, in all runs; of single runs, with the mean of the diff."""
     if not (result.parts[0].steps and result.parts[1].steps):
         none = np.zeros(0)
         change = change_of_times([none], [none])
@@ -155,10 +137,6 @@ def change_of_times(before: Sequence[npt.NDArray[np.float64]], after: Sequence[n
     Runs are clusters: the variance of a side's mean is that of the means of its runs, or that of its steps and what
     runs are known to differ by, whichever is larger. The interval is Student's for two means of unequal variance.
 
-    Args:
-        before: step times of each run before.
-        after: likewise after.
-
     Example:
         >>> import numpy as np
         >>> quiet, slower = np.array([100.0, 101, 99, 100]), np.array([110.0, 111, 109, 110])
@@ -172,13 +150,13 @@ def change_of_times(before: Sequence[npt.NDArray[np.float64]], after: Sequence[n
     means = [float(np.mean([run.mean() for run in side])) if side else math.nan for side in sides]
     percent = 100 * (means[1] / means[0] - 1) if means[0] else math.nan
     width = math.inf
-    if min(counts) >= _MIN_TIMES and min(means) > 0:
+    if min(counts) > 1 and min(means) > 0:
         ratio = means[1] / means[0]
         known = zip(map(_of_mean, sides), means, strict=True)
         parts = [(variance / mean**2, freedom) for (variance, freedom), mean in known]
         error = sum(each for each, _ in parts)
         freedom = error**2 / sum(each**2 / free for each, free in parts)
-        width = 100 * ratio * upper_quantile(_CHANCE, max(freedom, 1.0)) * math.sqrt(error)
+        width = 100 * ratio * upper_quantile(CHANCE, max(freedom, 1.0)) * math.sqrt(error)
     return StepChange(
         means[0], means[1], percent, width, (len(sides[0]), len(sides[1])), (counts[0], counts[1])
     )  # fmt: skip

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.naming import is_poll, names_that
+from htagraph.core.statistics import MOST, SEVERAL
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["awaited", "polled"]
@@ -17,13 +18,6 @@ _MAX_LEFT_SHARE = 0.1
 
 Chosen: a thread goes on at once when what it waits for ends. An end falls in there by chance one time in ten. Doubled,
 one in five."""
-_MIN_WAIT_SHARE = 0.5
-"""Share of a call path's own time that must end with communication, for it to be waiting. Chosen: most of it, which
-chance (one in ten) does not reach. Doubled, only paths that do nothing else."""
-
-_MIN_POLLS = 3
-"""How many queries in a row are a loop that waits. Chosen: allocators and data loaders ask once or twice by the way.
-Doubled, loops of three to five rounds are taken for work of the host."""
 
 
 def awaited(graph: DependencyGraph, whose: Array, begin: Array, end: Array, path: Array) -> npt.NDArray[np.int64]:
@@ -61,7 +55,7 @@ def awaited(graph: DependencyGraph, whose: Array, begin: Array, end: Array, path
     length = (end - begin).astype(np.float64)
     whole = np.bincount(path[host], length[host], count)
     waiting = np.bincount(path[waits >= 0], length[waits >= 0], count)
-    waits[(waiting < _MIN_WAIT_SHARE * whole)[path]] = -1
+    waits[(waiting < MOST * whole)[path]] = -1
     return waits
 
 
@@ -71,12 +65,6 @@ def polled(graph: DependencyGraph, whose: Array, begin: Array, end: Array) -> np
     A loop that asks a device again and again whether it is done, by ``cudaEventQuery`` or ``cudaStreamQuery``, waits
     for it: the number of its rounds is how long the device takes. It ends when device work of the rank does, between
     the last two queries.
-
-    Args:
-        graph: the job.
-        whose: the activity of each piece.
-        begin: when each begins, ns on the common clock.
-        end: when it ends.
     """
     acts, time = graph.activities, graph.time
     waits = np.full(len(whose), -1, np.int64)
@@ -101,7 +89,7 @@ def _loops(graph: DependencyGraph) -> list[tuple[int, int, int]]:
     rows = np.flatnonzero((acts.lane >= 0) & ~acts.on_device & ~_encloses(acts.kind))
     rows = rows[np.lexsort((graph.time[2 * rows], acts.lane[rows]))]
     bounds = np.flatnonzero(np.diff(asks[rows].astype(np.int8)) | np.diff(acts.lane[rows])) + 1
-    runs = [run for run in np.split(rows, bounds) if len(run) >= _MIN_POLLS and asks[run[0]]]
+    runs = [run for run in np.split(rows, bounds) if len(run) >= SEVERAL and asks[run[0]]]
     return [(int(run[0]), int(run[-2]), int(run[-1])) for run in runs]
 
 

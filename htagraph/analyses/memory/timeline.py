@@ -4,27 +4,13 @@ from __future__ import annotations
 
 import pandas as pd
 
-from htagraph.core.tables import Col, Table, described
+from htagraph.core.tables import described
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.recorded_events import memory_events
+from htagraph.queries.recorded_events import MEMORY_EVENTS, memory_events
 
 __all__ = ["timeline"]
 
-TABLE = Table(
-    "Memory over time",
-    Col("rank", "int64"),
-    Col("device", "str", '``"cpu"``, ``"cuda:0"``'),
-    Col("time_us", doc="µs since the job's first activity"),
-    Col("delta_bytes", "int64", "allocated, or freed if negative"),
-    Col("allocated_bytes reserved_bytes", "int64", "in use, and held by the allocator, afterwards"),
-    Col("address", "uint64"),
-    Col(
-        "activity",
-        "int64",
-        "the innermost operator, annotation, step or Python frame that ran on the thread, -1 for none",
-    ),
-    Col("name", "str", "its name, empty for none"),
-)
+TABLE = MEMORY_EVENTS
 
 
 @described(TABLE)

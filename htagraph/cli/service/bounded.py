@@ -7,8 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from htagraph.core.errors import HtagraphError, printable, shown
-from htagraph.core.words import nearest_words
+from htagraph.core.errors import HtagraphError, nearest_words, printable, shown
 from htagraph.findings.phrases import shortened
 
 __all__ = ["MAX_BYTES", "MAX_ROWS", "Window", "bounded"]
@@ -55,13 +54,6 @@ def bounded(envelope: _Json, window: Window) -> str:
     """Return an envelope as JSON in one line of at most `MAX_BYTES` bytes; ``cut`` names what was left out.
 
     Texts lose control characters and, where they are long, their middle.
-
-    Args:
-        envelope: as `htagraph.output.report.envelope` returns it.
-        window: which rows are asked for.
-
-    Raises:
-        HtagraphError: there is no such table, or rows of no single table were asked for.
 
     Example:
         >>> many = {"results": {"kernels": [{"name": "a"}] * 30}}

@@ -28,11 +28,7 @@ class Folders:
 
     @staticmethod
     def of(paths: Sequence[str]) -> Folders:
-        """Return what the paths of a command line allow.
-
-        Raises:
-            HtagraphError: a path does not exist.
-        """
+        """Return what the paths of a command line allow."""
         roots = []
         for text in paths:
             path = Path(text).expanduser()
@@ -52,14 +48,7 @@ class Folders:
         return pd.DataFrame(sorted(set(rows)), columns=["path", "files", "bytes"])
 
     def resolved(self, text: str) -> tuple[Path, tuple[Path, ...]]:
-        """Return the folder or file that a text means, and its trace files; only of what may be read.
-
-        Args:
-            text: a path, absolute, or from where the server runs or from one of the folders; empty for the only job.
-
-        Raises:
-            HtagraphError: there is none, it may not be read, or it leads to what may not be read.
-        """
+        """Return the folder or file that a text means, and its trace files; only of what may be read."""
         path = self._found(text) if text else self._only()
         files = tuple(file for file in find_files(str(path)) if isinstance(file, Path))
         outside = [file for file in files if not self._holds(file)]

@@ -152,13 +152,6 @@ class _Handler(BaseHTTPRequestHandler):
 def server_of(served: Served, port: int = 0) -> ThreadingHTTPServer:
     """Return a server of a job, which answers once its ``serve_forever`` is called.
 
-    Args:
-        served: the job.
-        port: of this machine; 0 for any that is free.
-
-    Raises:
-        HtagraphError: the port is taken, or may not be used.
-
     Example:
         >>> import htagraph as hg
         >>> server = server_of(Served(hg.load("data/demo"), b""))
@@ -212,12 +205,6 @@ class Served:
 
 def answer(served: Served, path: str, headers: Mapping[str, str], port: int) -> Answer:
     """Return what a GET is answered.
-
-    Args:
-        served: the job.
-        path: of the request, with its query.
-        headers: of the request, by name in lower case.
-        port: of the server.
 
     Example:
         >>> import htagraph as hg

@@ -17,7 +17,7 @@ from htagraph.core.contraction.net import SOURCE, TARGET, Net, net_of, prune, sh
 from htagraph.core.contraction.vectors import UNBOUNDED, Weights, copy, covers, sparse
 from htagraph.core.traverse import counting_order
 
-__all__ = ["Collapsed", "Contracted", "collapse", "contract", "relevant_ends", "segment"]
+__all__ = ["Collapsed", "Contracted", "collapse", "contract", "relevant_ends"]
 
 _MAX_ROUNDS = 8
 """How often vertices leave and edges are pruned by turns, at most. Chosen: after three rounds nothing changes on the
@@ -299,48 +299,3 @@ def _compact(begin: int, count: int, made: _Made, latest: Array) -> int:
                 copy(made.weight, kept, made.weight, at)
             kept += 1
     return kept
-
-
-@njit(cache=True)
-def segment(  # noqa: PLR0913, PLR0917 - a graph as arrays, and two of its vertices
-    first: int, last: int, place: Array, offsets: Array, edges: Array, source: Array, weight: Array, kept: Array
-) -> Array:
-    """Return the edges of a longest path from one vertex to a later one that meets no kept vertex between; else none.
-
-    Only vertices that are between the two are looked at.
-    """
-    between = _between(first, last, place, offsets, edges, source, kept)
-    number = {first: -1}  # of a vertex that the path may meet, the edge by which it does
-    length = {first: 0}
-    for at_place in np.argsort(place[between]):
-        vertex = int(between[at_place])
-        for i in range(offsets[vertex], offsets[vertex + 1]):
-            edge = edges[i]
-            before = int(source[edge])
-            if before in length and (before == first or not kept[before]):
-                via = length[before] + int(weight[edge])
-                if vertex not in length or via > length[vertex]:
-                    length[vertex], number[vertex] = via, int(edge)
-    path, count, at = np.empty(len(between), np.int64), 0, last
-    while at != first and at in number:
-        path[count] = number[at]
-        count += 1
-        at = int(source[number[at]])
-    return path[:count][::-1]
-
-
-@njit(no_cpython_wrapper=True)
-def _between(  # noqa: PLR0913, PLR0917 - as above
-    first: int, last: int, place: Array, offsets: Array, edges: Array, source: Array, kept: Array
-) -> Array:
-    """Return the vertices, `last` among them, from which `last` follows over vertices that are not kept."""
-    stack, seen, found = [last], {last}, [last]
-    while len(stack):
-        vertex = stack.pop()
-        for i in range(offsets[vertex], offsets[vertex + 1]):
-            before = int(source[edges[i]])
-            if before not in seen and not kept[before] and place[before] > place[first]:
-                seen.add(before)
-                stack.append(before)
-                found.append(before)
-    return np.array(found)

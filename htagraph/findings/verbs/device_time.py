@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from htagraph.core.errors import nearest_words
 from htagraph.core.naming import short_name
 from htagraph.core.statistics import MOST
-from htagraph.core.words import nearest_words
-from htagraph.findings.claim import LARGE_SHARE, MIN_PERCENT
 from htagraph.findings.phrases import (
+    LARGE_SHARE,
+    MIN_PERCENT,
     VISIBLE_PERCENT,
     and_list,
     command_line,
@@ -27,10 +28,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "OUTSIDE", "UNKNOWN", "counters_sentences", "idle_sentences", "launch_not_recorded", "launches_sentences",
-    "other_occurrences", "pattern_text", "patterns_sentences", "phases_sentences", "roofline_sentences",
-    "slowest_rank", "top_entry", "unknown_operator",
-]  # fmt: skip
+    "OUTSIDE",
+    "UNKNOWN",
+    "counters_sentences",
+    "idle_sentences",
+    "launch_not_recorded",
+    "launches_sentences",
+    "other_occurrences",
+    "pattern_text",
+    "patterns_sentences",
+    "phases_sentences",
+    "roofline_sentences",
+    "slowest_rank",
+    "top_entry",
+    "unknown_operator",
+]
 
 OUTSIDE = {
     "operator": "outside all operators", "shape": "outside all operators", "annotation": "outside all annotations",

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from htagraph.analyses.differences.effects import PYTHON_BETWEEN
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import is_data_loader, short_name
-from htagraph.findings.claim import LARGE_SHARE, MAX_NAMED, MIN_SHARE
 from htagraph.findings.phrases import (
     CATEGORY_WORDS,
+    LARGE_SHARE,
     MAX_LISTED,
+    MAX_NAMED,
+    MIN_SHARE,
     ROUNDING,
     and_list,
     command_line,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from htagraph.findings.claim import LARGE_SHARE
-from htagraph.findings.phrases import VISIBLE_PERCENT, plural, size_text, spoken, time_text
+from htagraph.findings.phrases import LARGE_SHARE, VISIBLE_PERCENT, plural, size_text, spoken, time_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Mask
-from htagraph.core.errors import shown
-from htagraph.core.issues import Issue, IssueLog
+from htagraph.core.errors import Issue, IssueLog, shown
 from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind
 from htagraph.core.naming import (
     DEVICE_CATEGORIES,
@@ -396,12 +395,7 @@ _MAX_CATEGORIES = 5
 
 
 def report_categories(rest: Trace, log: IssueLog) -> None:
-    """Report complete events whose category is absent or unknown.
-
-    Args:
-        rest: a trace without the events that are activities.
-        log: receives the issues, which list categories and numbers of events.
-    """
+    """Report complete events whose category is absent or unknown."""
     counts = np.bincount(rest.events.category, minlength=len(rest.categories)).tolist()
     detail = "complete events without a category (cat): of a host thread or a device, nobody knows; not in the graph"
     log.add("category_missing", detail, sum(n for n, name in zip(counts, rest.categories, strict=True) if not name))

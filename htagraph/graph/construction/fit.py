@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from htagraph.core.arrays import Ints, Mask, looked_up
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue
 from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind, edges_with, of_kinds
 from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges
@@ -39,15 +39,12 @@ def fit(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
     early = np.where(of_kinds(kind, BLOCKING), np.minimum(edges.lag[back], 0), 0)
     possible = np.ones(len(edges), np.bool_)
     possible[back] = observed[back] >= early - tolerance[kind]
-    refused = _refused(job, edges, possible) + _early(job, edges, observed, possible)
+    detail = "dependencies that the recorded times contradict; left out"
+    refused = _counted(job, "edge_refused", detail, edges.take(np.flatnonzero(~possible)))
+    refused += _early(job, edges, observed, possible)
     if not possible.all():
         edges, observed = edges.take(possible), observed[possible]
     return replace(edges, lag=np.minimum(edges.lag, observed)), refused
-
-
-def _refused(job: Job, edges: Edges, possible: np.ndarray) -> tuple[Issue, ...]:
-    detail = "dependencies that the recorded times contradict; left out"
-    return _counted(job, "edge_refused", detail, edges.take(np.flatnonzero(~possible)))
 
 
 def _early(job: Job, edges: Edges, observed: np.ndarray, possible: np.ndarray) -> tuple[Issue, ...]:
@@ -206,11 +203,8 @@ def _of_calls(job: Job, edges: Edges, held: Ints) -> Edges:
 def _handed_over_late(job: Job, launches: Edges, held: Ints, usual: Ints) -> Mask:
     """Return for which edges, from launches to work, the call took so long that it alone made the work wait.
 
-    Args:
-        job: the job.
-        launches: the edges.
-        held: result of `_held_until`.
-        usual: of each edge: what may pass from the call, or from anything else that the work waited for, ns.
+    `usual` is what may pass from the call, or from anything else that the work waited for, ns; `held` is that of
+    `_held_until`.
     """
     starts = job.moment(launches.target)
     before_return = starts <= job.moment(launches.source + 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -11,17 +11,11 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import HOST_CATEGORIES, RUNTIME_CATEGORIES, Naming, activity_kind, names_like, step_number
 from htagraph.graph.construction.activities import RankPart, prepare
+from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
 from htagraph.trace.kept import Extent, Frames, Survey, Windows, merged, overlaps
 
 __all__ = ["Read", "Surveyed", "Wanted", "part_of", "survey", "thin_part_of"]
-
-_MARGIN: Final = 8
-"""By what part of a step, 1 / 8, its window is longer at first: calls that begin in a step may end after it. Chosen:
-the profiler's own call at the end of a step takes less. Doubled, less is in memory, and more files are read again."""
-_TRIES: Final = 3
-"""How often a file is read with longer windows before all of it is taken. Chosen: the second time has the ends of what
-begins in a step, so a third is needed for what runs beside that. Doubled, odd files are read for longer."""
 
 
 class Read(Protocol):
@@ -83,7 +77,7 @@ def thin_part_of(read: Read, wanted: Wanted, naming: Naming, surveyed: Surveyed)
     """
     marks = _marks(surveyed.marks, naming, wanted.steps)
     windows = _first_windows(marks, wanted)
-    for _ in range(_TRIES):
+    for _ in range(LIMITS.readings):
         sieve = Windows(windows - surveyed.base, surveyed.extent, surveyed.marks.events.index)
         trace = read(frames=Frames(asked=wanted.python, windows=sieve.windows), sieve=sieve)
         needed = _needed(trace, naming, marks) if wanted.steps is not None else windows
@@ -113,7 +107,7 @@ def _first_windows(marks: Array, wanted: Wanted) -> Array:
     """Return the windows of steps with a margin, or that of time."""
     if wanted.steps is None:
         return np.array([wanted.span], np.int64).reshape(-1, 2)
-    more = (marks[:, 1] - marks[:, 0]) // _MARGIN
+    more = (marks[:, 1] - marks[:, 0]) // LIMITS.margin
     return merged(np.stack([marks[:, 0], marks[:, 1] + more], axis=1))
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from htagraph.core.arrays import Array, coded, looked_up
@@ -13,9 +10,6 @@ from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges, blocked_since, worked_until
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["meetings"]
 
@@ -34,11 +28,7 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
     to its end, or to the first call inside it after that (a copy of what it received). A member whose arrival no JOIN
     waits for (a receiver of a broadcast) has an edge with the same lag from its own start to its end. A member that
     waits for its device before it communicates (gloo does, with tensors of a device) has one from the end of that wait.
-
-    Args:
-        job: the job with its matches.
-        kind: the kind of the edges.
-        pairs: whether to return sends and receives; if not, all other collectives.
+    With `pairs`, they are those of sends and receives, else those of all other collectives.
     """
     none = np.empty(0, np.int32)
     if job.matches is None or not job.matches.count:
@@ -47,8 +37,8 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
     wanted = (np.array([op == _PAIR_OPERATION for op in matches.op], np.bool_) == pairs)[matches.collective]
     sure = np.array([_CONFIDENCE.get(key, 90) for key in matches.key], np.int8)[matches.collective]
     waits, feeds = wanted & (matches.join >= 0), wanted & (matches.feeds >= 0)
-    early = _posted_early(job, np.flatnonzero(waits)) if pairs else _Posted.none()
-    waits[early.row] = False
+    early, early_member, early_call, early_lag = _posted_early(job, np.flatnonzero(waits & pairs))
+    waits[early] = False
     member, join = matches.activity[waits].astype(np.int64), matches.join[waits].astype(np.int64)
     awaited = np.maximum(job.moment(2 * join), job.moment(2 * member))
     released, blocked = (2 * member + 1, np.full(len(member), -1)) if pairs else _released(job, member, awaited)
@@ -69,7 +59,7 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
         (2 * join, released, lag, member, sure[waits]),
         (2 * member[own], released[own], lag[own], member[own], sure[waits][own]),
         (blocked[blocks], released[blocks], np.maximum(0, behind), member[blocks], sure[waits][blocks]),
-        (2 * early.call, 2 * early.member + 1, early.lag, early.member, sure[early.row]),
+        (2 * early_call, 2 * early_member + 1, early_lag, early_member, sure[early]),
     )
     edges = []
     for source, target, cost, owner, confidence in parts:
@@ -109,31 +99,18 @@ def _released(job: Job, member: Array, awaited: Array) -> tuple[Array, Array]:
     return released, np.where(acts.kind[np.maximum(blocked, 0) >> 1] == ActivityKind.SYNC, blocked, -1)
 
 
-@dataclass(frozen=True, eq=False)
-class _Posted:
-    """Ends that come before the record of the other side begins, and the operators from within which it was posted."""
+def _posted_early(job: Job, rows: Array) -> tuple[Array, Array, Array, Array]:
+    """Return the sends and receives on hosts that ended before the record of their partner began, as four columns.
 
-    row: Array
-    """Row of the matches."""
-    member: Array
-    call: Array
-    lag: Array
-    """ns from the operator's start to the member's end, at most what such transfers usually take."""
-
-    @staticmethod
-    def none() -> _Posted:
-        return _Posted(*(np.empty(0, np.int64),) * 4)
-
-
-def _posted_early(job: Job, rows: Array) -> _Posted:
-    """Return the sends and receives on hosts that ended before the record of their partner began.
+    They are: the row of the matches, the member, the operator from within which its partner was posted, and the lag
+    from the operator's start to the member's end, ns, which is at most what such transfers usually take.
 
     A backend hands a message over first and then begins its record of that. If the thread is put aside in between, the
     other side ends before the record begins; then only the operator's start came before that end.
     """
-    matches, acts = job.matches, job.activities
+    matches, acts, none = job.matches, job.activities, np.zeros(0, np.int64)
     if matches is None or not (acts.kind[matches.activity[rows]] == ActivityKind.HOST_COMMUNICATION).any():
-        return _Posted.none()
+        return none, none, none, none
     member = matches.activity[rows].astype(np.int64)
     first = np.searchsorted(matches.collective, matches.collective[rows])
     last = np.minimum(first + 1, len(matches.activity) - 1)
@@ -143,11 +120,11 @@ def _posted_early(job: Job, rows: Array) -> _Posted:
     begun = np.where(call >= 0, job.moment(2 * np.maximum(call, 0)), _NEVER)
     early = (start > end) & (begun <= end) & (other != member)
     if not early.any():
-        return _Posted.none()
+        return none, none, none, none
     alike = coded(acts.rank[member], matches.bytes[rows])
     usual = looked_up(*ordered_by(alike, np.where(early, _NEVER, end - start), lambda count: count // 2), alike)
     observed = end - begun
-    return _Posted(rows[early], member[early], call[early], np.minimum(observed, usual)[early])
+    return rows[early], member[early], call[early], np.minimum(observed, usual)[early]
 
 
 def _without_other_work(job: Job, rows: Array, lag: Array) -> Array:

@@ -448,13 +448,8 @@ def work_before(calls: Calls, rank: Array, position: Array, thread: Array) -> tu
     """Return pairs (last work on a stream before a call, index of the call), one per stream with work before the call.
 
     On very many streams, only those count on which work was enqueued since the thread's previous one of these calls:
-    that one waited for the rest. So there are never more pairs than grow with the work.
-
-    Args:
-        calls: the calls of the job.
-        rank: of each call.
-        position: of each call, or where a call that does not count would be; ascending on each thread.
-        thread: the lane of each call's thread.
+    that one waited for the rest. So there are never more pairs than grow with the work. Positions are those of calls,
+    or where a call that does not count would be; they ascend on each thread.
     """
     parts = []
     for own in grouped(rank):
@@ -482,11 +477,6 @@ def last_ends(calls: Calls, rank: Array, position: Array) -> Ints:
     """Return when the last of all work ended that had been enqueued on a rank before each call, ns.
 
     It is the smallest integer where there was none.
-
-    Args:
-        calls: the calls of the job.
-        rank: of each call.
-        position: of each call, or where a call that does not count would be.
     """
     enqueued, out = calls.enqueued, np.full(len(rank), np.iinfo(np.int64).min)
     for rows in grouped(rank):

@@ -71,10 +71,7 @@ def _launched_alike(job: Job) -> Iterator[_Alike]:
 def _waits(job: Job, alike: _Alike, place: Mapping[int, int]) -> tuple[Array, Array, Array]:
     """Return (source, target, confidence) of the waits in and around the launches of one graph.
 
-    Args:
-        job: the job.
-        alike: the launches.
-        place: of each stream of the rank in the order of how much they compute.
+    `place` orders the streams of the rank by how much they compute.
     """
     inner = list(_inside(alike))
     lanes, first = np.unique(alike.lane, return_index=True)

@@ -11,14 +11,12 @@ stop asking at such moments.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, joined
+from htagraph.core.arrays import Array, joined
 from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
 from htagraph.core.naming import is_graph_launch, is_memory_call, is_poll, names_like, names_that
 from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owners, spread, work_before
@@ -31,30 +29,19 @@ from htagraph.graph.evidence.waits import (
     best,
     records_back,
     returns,
-    sampled,
     support,
 )
 from htagraph.graph.tolerances import LIMITS, Confidence
 
-__all__ = ["ImplicitSyncs", "Polled", "implicit_syncs", "polled"]
+__all__ = ["Polled", "implicit_syncs", "polled"]
 
 
-@dataclass(frozen=True, eq=False)
-class ImplicitSyncs:
-    """Which call waits for which work, one row for each call and stream with work before it."""
+def implicit_syncs(calls: Calls) -> tuple[Array, Array, Array, Array]:
+    """Return (work, call, own time, confidence) of runtime calls that wait for the device without saying so.
 
-    source: Ints
-    """The last work that was enqueued on a stream before the call."""
-    call: Ints
-    """The activity that waits."""
-    own: Ints
-    """What the call did once all that work had ended, ns."""
-    confidence: Ints
-    """Percent."""
-
-
-def implicit_syncs(calls: Calls) -> ImplicitSyncs:
-    """Return the runtime calls that wait for the device without being synchronizations, and what they wait for."""
+    There is a row for each call and stream with work before it: the last work that was enqueued there before the call.
+    The own time is what the call did once all that work had ended, ns; the confidence is in percent.
+    """
     acts = calls.job.activities
     host = np.flatnonzero(of_kinds(acts.kind, (ActivityKind.RUNTIME, ActivityKind.LAUNCH)))
     documented = names_like(calls.job.naming.implicit_sync, calls.job.names, acts.name[host])
@@ -73,7 +60,7 @@ def implicit_syncs(calls: Calls) -> ImplicitSyncs:
     keep = confidence[pairs] > 0
     source, pairs = source[keep], pairs[keep]
     own = end - np.maximum(begin, over)
-    return ImplicitSyncs(source, call[pairs], np.maximum(0, own[pairs]), confidence[pairs])
+    return source, call[pairs], np.maximum(0, own[pairs]), confidence[pairs]
 
 
 def _known_by_name(calls: Calls, call: Array, over: Array) -> Array:
@@ -136,11 +123,7 @@ class _Loops(NamedTuple):
 
 
 def polled(calls: Calls) -> Polled:
-    """Return which moments of host threads wait for which device work by asking again and again.
-
-    Args:
-        calls: the calls of the job.
-    """
+    """Return which moments of host threads wait for which device work by asking again and again."""
     parts = []
     acts, loops = calls.job.activities, _loops(calls)
     for rows in grouped(loops.key):
@@ -148,9 +131,9 @@ def polled(calls: Calls) -> Polled:
         rank = int(acts.rank[of_place.first[0]])
         if rank in calls.lanes and (of_place.first != of_place.last).any():
             parts.append(_resolved(calls, of_place, rank, returns(calls, rank)))
-    found = _Resolved(*joined(parts, 5))
-    owner, vertex = _moments(calls, found.first, found.last)
-    return Polled(found.source[owner], vertex, found.over, found.call)
+    source, first, last, over, call = joined(parts, 5)
+    owner, vertex = _moments(calls, first, last)
+    return Polled(source[owner], vertex, over, call)
 
 
 def _loops(calls: Calls) -> _Loops:
@@ -175,52 +158,32 @@ def _loops(calls: Calls) -> _Loops:
     return _Loops(item[first], item[np.maximum(first, last - 1)], item[last], key[first])
 
 
-class _Resolved(NamedTuple):
-    """What the loops of places wait for, before their moments are looked up."""
+def _resolved(calls: Calls, loops: _Loops, rank: int, clock: Returns) -> tuple[Array, Array, Array, Array, Array]:
+    """Return (work that loops of one place wait for, the first and the last question of each loop, `over`, `call`).
 
-    source: Array
-    """The work that a loop waits for."""
-    first: Array
-    """The loop's first question."""
-    last: Array
-    over: Array
-    """As in `Polled`."""
-    call: Array
-
-
-def _resolved(calls: Calls, loops: _Loops, rank: int, clock: Returns) -> _Resolved:
-    """Return what the loops of one place wait for; nothing if the times do not show it."""
+    The last two are those of `Polled`. All are empty if the times do not show what the loops wait for.
+    """
     acts, none = calls.job.activities, np.zeros(0, np.int64)
     since = acts.start[loops.before_last] - clock.window  # that work is over shows as late as a blocked call returns
     again = loops.first != loops.last
     over = acts.end[loops.last]
     position = calls.from_moment(acts.rank[loops.first], acts.start[loops.first])
-    some = sampled(len(position))
-    free = np.where(again, since, over)[some]
-    site = Site(position[some], over[some], free, np.iinfo(np.int64).max, clock.tolerance)
-    answer = best(calls, site, _guesses(calls, loops, position, rank, some))
+    site = Site(position, over, np.where(again, since, over), np.iinfo(np.int64).max, clock.tolerance)
+    answer = best(calls, site, _guesses(calls, loops, position, rank))
     if answer is None or not _sure(answer, loops, acts.start[loops.first], over - since, over):
-        return _Resolved(none, none, none, none, none)
-    lane, anchor, _ = next(
-        islice(_guesses(calls, loops, position, rank, np.arange(len(position))), answer.number, None)
-    )
-    source = calls.enqueued.last_before(lane, anchor)
+        return none, none, none, none, none
+    source = answer.source
     end = acts.end[np.maximum(source, 0)]
     in_time = (source >= 0) & (end <= over + clock.tolerance)
     waits = in_time & again & (end > since + LIMITS.tick_ns)
     single = in_time & ~again
-    return _Resolved(source[waits], loops.first[waits], loops.last[waits], source[single], loops.last[single])
+    return source[waits], loops.first[waits], loops.last[waits], source[single], loops.last[single]
 
 
 def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array) -> bool:
     """Return whether nearly all loops end with the work, and too many of them for chance.
 
-    Args:
-        answer: what they seem to wait for.
-        loops: the loops.
-        start: when each begins, ns.
-        pause: how long before the end of each the work may have ended, ns.
-        over: when each ends, ns.
+    A loop begins at `start` and ends at `over`, ns; the work may have ended `pause` ns before that.
     """
     agree = answer.explained >= LIMITS.nearly_all * (answer.explained + answer.unexplained)
     long = (over - start >= LIMITS.two_clocks_ns) & (loops.first != loops.last)
@@ -228,24 +191,19 @@ def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array
     return bool(agree and long.any() and chance * (answer.number + 1) <= LIMITS.chance)
 
 
-def _guesses(calls: Calls, loops: _Loops, position: Array, rank: int, only: Array) -> Iterator[Hypothesis]:
+def _guesses(calls: Calls, loops: _Loops, position: Array, rank: int) -> Iterator[Hypothesis]:
     """Yield what the loops of a place may wait for: one of the latest events of the thread, or a stream's last work.
 
-    Args:
-        calls: the calls of the job.
-        loops: the loops.
-        position: where a call of each would be.
-        rank: the rank.
-        only: for which of the loops that is yielded.
+    `position` is where a call of each loop would be.
     """
     acts = calls.job.activities
     name = acts.name[loops.first[:1]]
     if names_like("Event", calls.job.names, name)[0]:
         thread = acts.lane[loops.first].astype(np.int64)
-        for record, lane in records_back(calls, position, thread, only):
+        for record, lane in records_back(calls, position, thread):
             yield lane, record, Plausible.YES
     for lane in calls.lanes[rank][: LIMITS.tried]:
-        yield np.full(len(only), lane), position[only], Plausible.YES
+        yield np.full(len(position), lane), position, Plausible.YES
 
 
 def _moments(calls: Calls, first: Array, last: Array) -> tuple[Array, Array]:

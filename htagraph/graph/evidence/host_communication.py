@@ -70,11 +70,6 @@ def host_calls(acts: Activities, names: tuple[str, ...], naming: Naming = DEFAUL
     n-th of a kind and size was asked for by the n-th operator of that kind and size on its rank; what begins before any
     such operator was asked for before the recording began.
 
-    Args:
-        acts: the activities of all ranks.
-        names: texts of the activities' names and arguments.
-        naming: what names mean.
-
     Example:
         >>> import htagraph as hg
         >>> graph = hg.load("data/demo")
@@ -126,11 +121,7 @@ def _of_rank(
 ) -> list[tuple[Array, Array, Array]]:
     """Return (calls, works, percent) of one rank, in parts.
 
-    Args:
-        acts: of all ranks.
-        names: texts of the arguments.
-        works: the rank's communication, and the operation of each.
-        calls: the operators that ask for it, and the operation of each.
+    Works and calls are given as (activities, operation of each).
     """
     inside = _around(acts, works, calls)
     held = inside >= 0
@@ -245,10 +236,7 @@ class CallArguments:
 def call_arguments(acts: Activities, names: tuple[str, ...], rows: Array) -> CallArguments:
     """Return what the recorded inputs of some calls say. They were recorded if ``record_shapes`` was on.
 
-    Args:
-        acts: the activities of all ranks.
-        names: texts of the activities' names and arguments.
-        rows: operators of c10d, or activities of kind HOST_COMMUNICATION; -1 for none.
+    Rows are operators of c10d, or activities of kind HOST_COMMUNICATION; -1 for none.
     """
     columns = ("concrete_inputs", "input_dims", "input_type")
     known = np.stack([acts.arg(column)[rows] if column in acts.args else np.full(len(rows), -1) for column in columns])

@@ -9,7 +9,6 @@ are possible.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,23 +16,13 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, Mask
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import collective_op, is_wait, names_that
+from htagraph.core.parents import ancestors, nearest
 from htagraph.graph.evidence.calls import grouped, mixed, owners
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.evidence.threads import HostThread
 from htagraph.graph.tolerances import LIMITS, Confidence
 
-__all__ = ["HostWaits", "enqueued_works", "host_waits"]
-
-
-class HostWaits(NamedTuple):
-    """One row per wait of a thread for a collective on another thread."""
-
-    work: Array
-    """The collective's activity."""
-    resumes: Array
-    """The vertex of the thread's first moment after the wait."""
-    confidence: Array
-    """Percent."""
+__all__ = ["enqueued_works", "host_waits"]
 
 
 def enqueued_works(job: Job, calls: Array, works: Array) -> tuple[Array, Array]:
@@ -41,11 +30,6 @@ def enqueued_works(job: Job, calls: Array, works: Array) -> tuple[Array, Array]:
 
     Collectives start in the order in which they are enqueued. Where there are as many calls as collectives, that order
     decides. Otherwise each collective belongs to the last call before it that no later collective belongs to.
-
-    Args:
-        job: the job.
-        calls: operators of the rank that enqueue collectives.
-        works: collectives on host threads of the rank.
     """
     calls = calls[np.argsort(job.moment(2 * calls), kind="stable")]
     works = works[np.argsort(job.moment(2 * works), kind="stable")]
@@ -58,14 +42,12 @@ def enqueued_works(job: Job, calls: Array, works: Array) -> tuple[Array, Array]:
     return calls[at[known]], works[known]
 
 
-def host_waits(job: Job, thread: HostThread, calls: Array, works: Array) -> HostWaits:
-    """Return where a thread waits for the collectives that it enqueued, at most once for each.
+def host_waits(job: Job, thread: HostThread, calls: Array, works: Array) -> tuple[Array, Array, Array]:
+    """Return (collective, vertex at which the thread goes on, confidence) of each wait for what the thread enqueued.
 
-    Args:
-        job: the job.
-        thread: the thread.
-        calls: the operators on the thread that enqueued collectives, in order.
-        works: the collective that each of them enqueued.
+    A thread waits for a collective once at most. The vertex is the thread's first moment after the wait.
+
+    `calls` are the thread's operators that enqueued collectives, in order, and `works` these collectives.
     """
     timeline = _timeline(job, thread, calls)
     issued = _Issued.of(job, timeline, calls, works)
@@ -74,7 +56,7 @@ def host_waits(job: Job, thread: HostThread, calls: Array, works: Array) -> Host
         place[rows], confidence[rows] = _places(timeline, issued, rows)
     _batches(timeline, issued, place, confidence)
     waited = place >= 0
-    return HostWaits(works[waited], _resumes(timeline, issued, place)[waited], confidence[waited])
+    return works[waited], _resumes(timeline, issued, place)[waited], confidence[waited]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,10 +108,7 @@ def _timeline(job: Job, thread: HostThread, calls: Array) -> _Timeline:
     running = thread.running[shown]
     waits = names_that(is_wait, job.names)
     may_wait = waits[acts.name] | job.backward_names[acts.name]  # the engine's operator runs hooks
-    around = np.unique(acts.parent[calls])
-    while len(around := around[around >= 0]):
-        may_wait[around] = True
-        around = np.unique(acts.parent[around])
+    may_wait |= ancestors(acts.parent, calls)
     frames = np.flatnonzero(
         (acts.kind[owner] == ActivityKind.PYTHON) & (thread.vertices % 2 == 1) & waits[acts.name[owner]]
     )
@@ -147,12 +126,7 @@ def _timeline(job: Job, thread: HostThread, calls: Array) -> _Timeline:
 def _in_backward(job: Job, rows: Array) -> Mask:
     """Return which activities are backward operators or inside one."""
     acts = job.activities
-    is_one = job.backward_names[acts.name] | (job.forward_thread > 0)
-    at, out = rows.astype(np.int64), np.zeros(len(rows), np.bool_)
-    while (at >= 0).any():
-        out |= (at >= 0) & is_one[at]
-        at = np.where((at >= 0) & ~out, acts.parent[at], -1)
-    return out
+    return nearest(acts.parent, job.backward_names[acts.name] | (job.forward_thread > 0), rows) >= 0
 
 
 @dataclass(frozen=True, eq=False)

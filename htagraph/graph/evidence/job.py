@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, Mask
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming, is_backward, names_that
 from htagraph.graph.activities import Activities, Lane, common_time
 from htagraph.trace.columns import Trace

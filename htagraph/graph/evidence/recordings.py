@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from htagraph.core.arrays import Array, Ints
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities
 from htagraph.graph.tolerances import LIMITS
@@ -45,12 +45,7 @@ class Recordings:
 
 
 def recordings_of(acts: Activities, time: Array) -> Recordings:
-    """Return what the recording of each rank covers.
-
-    Args:
-        acts: the activities of all ranks.
-        time: when each vertex was recorded, on the common clock, ns.
-    """
+    """Return what the recording of each rank covers."""
     rows = []
     for rank in np.unique(acts.rank[: acts.ranked]).tolist():
         own = acts.of_rank(rank)
@@ -69,11 +64,6 @@ def uneven_recordings(acts: Activities, time: Array, files: Mapping[int, str]) -
     """Return an issue for each rank whose recording begins later, or ends earlier, than most by more than is usual.
 
     What such a rank did before or after is not known: nobody can have waited for it, as far as this recording tells.
-
-    Args:
-        acts: the activities of all ranks.
-        time: when each vertex was recorded, on the common clock, ns.
-        files: the file of each rank.
     """
     spans = recordings_of(acts, time)
     if len(spans.rank) < 2:

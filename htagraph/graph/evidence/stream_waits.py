@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,8 +39,7 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 __all__ = ["SharedByRank", "StreamWaits", "as_site", "boundary_waits", "idle_ends", "stream_waits", "turned_joins"]
 
 
-@dataclass(frozen=True, eq=False)
-class StreamWaits:
+class StreamWaits(NamedTuple):
     """Waits of streams: what is enqueued on `lane` at or after `position` waits for an event of `record_lane`.
 
     The event is recorded by the call at position `record`, so the wait is for all that was enqueued on `record_lane`
@@ -55,7 +55,7 @@ class StreamWaits:
 
     def take(self, keep: Array) -> StreamWaits:
         """Return the waits of a mask."""
-        return StreamWaits(*(getattr(self, name)[keep] for name in StreamWaits.__dataclass_fields__))
+        return StreamWaits(*(column[keep] for column in self))
 
     @staticmethod
     def inferred(lane: Array, position: Array, record_lane: Array, record: Array, confidence: int) -> StreamWaits:
@@ -67,8 +67,7 @@ class StreamWaits:
     @staticmethod
     def concatenate(parts: list[StreamWaits]) -> StreamWaits:
         """Return the waits of all parts."""
-        names = StreamWaits.__dataclass_fields__
-        return StreamWaits(*joined([[getattr(part, name) for name in names] for part in parts], len(names)))
+        return StreamWaits(*joined(parts, len(StreamWaits._fields)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,11 +157,8 @@ def stream_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[Stre
 def _resolved(shared: SharedByRank, position: Array, candidates: list[Array], *, at_once: bool) -> StreamWaits | None:
     """Return which stream the waits of a site make wait, and for what; None if unknown.
 
-    Args:
-        shared: what is known of the rank.
-        position: the positions of the waits.
-        candidates: the streams that may be made to wait, the most natural first.
-        at_once: whether each wait comes right after the launch of a collective.
+    `candidates` are the streams that may be made to wait, the most natural first; `at_once` says that each wait comes
+    right after the launch of a collective.
     """
     latest = shared.calls.lane_at(shared.calls.before[position])
     chosen: tuple[Answer, Array, Array] | None = None
@@ -233,7 +229,8 @@ def _asked(
     if not keep.any():
         return None
     site = as_site(shared, position[keep], lane[keep], target[keep])
-    answer = best(shared.calls, site, _restricted(guesses, keep))
+    restricted = ((guess[keep], anchor[keep], plausible) for guess, anchor, plausible in guesses)
+    answer = best(shared.calls, site, restricted)
     return None if answer is None else (answer, lane[keep], position[keep])
 
 
@@ -288,11 +285,6 @@ def as_site(shared: SharedByRank, position: Array, lane: Array, target: Array) -
     launch = acts.cause[target]
     free = np.where(launch >= 0, np.maximum(free, acts.start[np.maximum(launch, 0)] + LIMITS.started_ns), free)
     return Site(position, acts.start[target], np.maximum(free, shared.awaited[target - shared.first]), shared.window)
-
-
-def _restricted(hypotheses: Iterator[Hypothesis], keep: Array) -> Iterator[Hypothesis]:
-    for lane, anchor, plausible in hypotheses:
-        yield lane[keep], anchor[keep], plausible
 
 
 def _places(calls: Calls, rank: int) -> list[tuple[Ordered, int]]:
@@ -443,11 +435,6 @@ def turned_joins(calls: Calls, rank: int, waits: StreamWaits) -> StreamWaits:
     synchronization is for a stream, but the stream itself is said to wait, without any evidence from time, the other
     stream is taken to wait for it, if the recorded times allow that. Streams that communicate are left alone, since
     other ranks wait for those, and so are waits inside operators: a library forks and joins in one.
-
-    Args:
-        calls: the calls of the job.
-        rank: the rank of the waits.
-        waits: its waits, as inferred.
     """
     syncs, own = calls.of_kind_on(rank, ActivityKind.SYNC), calls.of_rank(rank)
     synchronized, communicating = calls.lane_at(calls.before[syncs]), calls.launched[own][calls.communicates[own]]
@@ -475,10 +462,7 @@ def _is_possible(calls: Calls, waits: StreamWaits, rows: Array) -> bool:
 def idle_ends(calls: Calls, source: Array, target: Array) -> tuple[Array, Array, Array]:
     """Return (source, target, confidence) of waits between streams that only the times tell.
 
-    Args:
-        calls: the calls of the job.
-        source: the work that is already known to be waited for.
-        target: the work that waits for each.
+    `source` and `target` are the waits that are known already.
     """
     acts = calls.job.activities
     free = np.full(len(acts), np.iinfo(np.int64).min)
@@ -491,10 +475,7 @@ def idle_ends(calls: Calls, source: Array, target: Array) -> tuple[Array, Array,
 def _of_rank(calls: Calls, rank: int, free: Ints) -> tuple[Array, Array, Array]:
     """Return (source, target, confidence) for one rank.
 
-    Args:
-        calls: the calls of the job.
-        rank: the rank.
-        free: for each activity, when all work had ended that it is known to wait for, ns.
+    `free` is when all work had ended that each activity is known to wait for, ns.
     """
     acts, window = calls.job.activities, start_window(calls, rank, LIMITS.window_ns, LIMITS.started_ns)
     enqueued, lanes = calls.enqueued, calls.lanes[rank]

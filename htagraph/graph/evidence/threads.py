@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +24,7 @@ from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS, Confidence
 
-__all__ = ["HandOvers", "HostThread", "hand_overs", "host_threads", "loaders", "waited_loaders", "worker_loads"]
-
-
-_NEAREST = 4
-"""How many ends before a wake-up are looked at for the names that may have caused it. Chosen: threads that work in step
-end together. Doubled, more threads may end between cause and effect."""
+__all__ = ["HostThread", "hand_overs", "host_threads", "loaders", "waited_loaders", "worker_loads"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,24 +95,13 @@ def host_threads(job: Job, rank: int) -> list[HostThread]:
     return sorted(threads, key=lambda thread: (-len(thread.vertices), int(thread.times[0])))
 
 
-class HandOvers(NamedTuple):
-    """One row per operator of a thread that takes what another thread's operator made."""
-
-    source: Array
-    """The vertex of the end of the operator that made it."""
-    target: Array
-    """The vertex of the first moment of the thread that may depend on it."""
-    confidence: Array
-    """Percent."""
+HandOvers: TypeAlias = tuple[Array, Array, Array]
+"""A row per operator of a thread that takes what another thread's operator made: (the vertex of the end of the operator
+that made it, the vertex of the thread's first moment that may depend on it, confidence in percent)."""
 
 
 def hand_overs(job: Job, threads: Sequence[HostThread]) -> HandOvers:
-    """Return who takes what was made on which other thread, among threads of one rank.
-
-    Args:
-        job: the job.
-        threads: the threads between which nothing else is known.
-    """
+    """Return who takes what was made on which other thread, among threads of one rank."""
     parts: list[HandOvers] = []
     if len(threads) > 1:
         lanes = [thread.lane for thread in threads]
@@ -127,7 +111,8 @@ def hand_overs(job: Job, threads: Sequence[HostThread]) -> HandOvers:
         links = [link for rows in grouped(takes.key) if (link := _link(job, takes, rows, made)) is not None]
         parts += [_counted(job, link) for link in links]
         parts += _stocked(job, items, links)
-    return HandOvers(*joined(parts, 3))
+    source, target, confidence = joined(parts, 3)
+    return source, target, confidence
 
 
 def _operators(job: Job, rank: int, lanes: Sequence[int]) -> Array:
@@ -190,11 +175,7 @@ class _Link(NamedTuple):
 def _link(job: Job, takes: _Takes, rows: Array, made: Array) -> _Link | None:
     """Return what wakes the operators of one key, None if nothing regular precedes them.
 
-    Args:
-        job: the job.
-        takes: the operators of all threads.
-        rows: those of one key, in order.
-        made: the operators of all threads, by their end.
+    `rows` are the operators of the key, in order; `made` are the operators of all threads, by their end.
     """
     waited = np.flatnonzero(takes.idle[rows] >= LIMITS.turn_ns)
     if len(waited) < LIMITS.often:
@@ -207,7 +188,7 @@ def _link(job: Job, takes: _Takes, rows: Array, made: Array) -> _Link | None:
     made = made[elsewhere]
     start, limit = takes.start[rows[waited]], np.minimum(LIMITS.turn_ns, LIMITS.most * takes.idle[rows[waited]])
     name, ends = job.activities.name[made], job.moment(2 * made + 1)
-    last = np.searchsorted(ends, start, side="right")[:, None] - 1 - np.arange(_NEAREST)
+    last = np.searchsorted(ends, start, side="right")[:, None] - 1 - np.arange(LIMITS.nearest_ends)
     best: tuple[float, float, Array, Array, Array] | None = None
     for each in np.unique(name[np.maximum(last, 0)]).tolist():
         of_name = np.flatnonzero(name == each)
@@ -231,13 +212,8 @@ def _by_chance(ends: Array, start: Array, idle: Array, delay: Array) -> float:
     """Return how likely it is that moments of waiting threads have ends before them that are as near as these.
 
     Each moment is compared with those shortly before and after it: operators end in phases of a step, and a thread may
-    wake in the same phase without being woken by them.
-
-    Args:
-        ends: the ends, ns, ascending.
-        start: the moments, ns.
-        idle: how long the thread waited until each moment, ns, positive.
-        delay: from the last end before each moment to the moment, ns.
+    wake in the same phase without being woken by them. `idle` is how long the thread waited until each moment, `delay`
+    the time from the last end before the moment; all are ns.
     """
     if not len(delay):
         return 1.0
@@ -253,7 +229,7 @@ def _counted(job: Job, link: _Link) -> HandOvers:
     """Return the hand-overs to all operators of a link: those seen, and, where counting tells, all others."""
     takes, rows, made, woken, by, sure = link
     target = _first_moments(takes, rows[woken], job.moment(2 * made[by] + 1))
-    found = HandOvers(2 * made[by] + 1, target, np.full(len(by), sure))
+    found = 2 * made[by] + 1, target, np.full(len(by), sure)
     each = round((by[-1] - by[0]) / max(1, int(woken[-1] - woken[0])))  # how many are made for one that takes
     offset = by - each * woken
     usual = int(np.median(offset))
@@ -267,8 +243,9 @@ def _counted(job: Job, link: _Link) -> HandOvers:
     in_time = job.moment(2 * made[maker] + 1) <= takes.start[rows[taker]]
     new = in_time & ~(np.isin(taker, woken) & np.isin(maker, by))
     taker, maker = taker[new], maker[new]
-    counted = HandOvers(2 * made[maker] + 1, 2 * takes.item[rows[taker]], np.full(len(maker), Confidence.COUNTED))
-    return HandOvers(*joined((found, counted), 3))
+    counted = 2 * made[maker] + 1, 2 * takes.item[rows[taker]], np.full(len(maker), Confidence.COUNTED)
+    source, target, confidence = joined((found, counted), 3)
+    return source, target, confidence
 
 
 def _stocked(job: Job, items: Array, links: Sequence[_Link]) -> list[HandOvers]:
@@ -277,11 +254,6 @@ def _stocked(job: Job, items: Array, links: Sequence[_Link]) -> list[HandOvers]:
     If a producer waits for room in a queue, the consumer would wait for the producer if it were faster, and the other
     way round. Which item it takes is not known, because the length of the queue is not. The edges assume the shortest
     one with which neither side slows the other one down below its own speed.
-
-    Args:
-        job: the job.
-        items: the operators of all threads.
-        links: what is known to wake what.
     """
     name, lane = job.activities.name, job.activities.lane
     known = {_names(name, link) for link in links}
@@ -304,7 +276,7 @@ def _stocked(job: Job, items: Array, links: Sequence[_Link]) -> list[HandOvers]:
         item = order + min(int((ready - order).min()), usual - len(count) - 1)
         exists = (item >= 0) & (item < len(makers))
         sure = np.full(exists.sum(), Confidence.FIRST_POSSIBLE)
-        parts.append(HandOvers(2 * makers[item[exists]] + 1, 2 * takers[exists], sure))
+        parts.append((2 * makers[item[exists]] + 1, 2 * takers[exists], sure))
     return parts
 
 

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from htagraph.core.arrays import Array, Ints, Mask, looked_up
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_like
 from htagraph.graph.evidence.calls import Calls
@@ -27,15 +27,8 @@ from htagraph.trace.columns import Table
 
 __all__ = [
     "Answer", "AwaitRows", "Ordered", "Plausible", "Returns", "Site", "await_rows", "best", "records_back", "returns",
-    "sampled", "start_window", "support", "unresolved_waits",
+    "start_window", "support", "unresolved_waits",
 ]  # fmt: skip
-
-_SAMPLE = 400
-"""Hypotheses are tested on at most this many waits of a site, evenly spread. Chosen for time; 1 % of 400 is 4. Doubled,
-testing takes twice as long."""
-_MAX_RECORDS_BACK = 12
-"""How many records before a wait the awaited one may be. Chosen: libraries record few events between a record and its
-wait. Doubled, testing takes twice as long, and a few more rare waits are resolved."""
 
 
 _NO_STREAM = 4_294_967_295
@@ -94,7 +87,8 @@ Hypothesis: TypeAlias = tuple[Array, Array, Plausible]
 
 def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer | None:
     """Return the hypothesis that explains most waits and is not refuted (the first on ties), or None."""
-    sample = sampled(len(site.position))
+    count = len(site.position)
+    sample = np.linspace(0, count - 1, min(count, LIMITS.tested)).astype(np.int64)  # all if they are few
     over, free = site.over[sample], site.free[sample]
     chosen: Hypothesis | None = None
     score, chosen_number = -1.0, 0
@@ -116,20 +110,11 @@ def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer |
     return Answer(lane, anchor, source, int(score), visible - int(score), chosen_number)
 
 
-def sampled(count: int) -> Ints:
-    """Return which of so many waits hypotheses are tested on: all if they are few, else some, evenly spread."""
-    return np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64)
-
-
 def _tested(calls: Calls, site: Site, over: Array, free: Array, source: Array) -> tuple[bool, int]:
     """Return (whether the sources ended before the waits did, how many waits they explain).
 
-    Args:
-        calls: the calls of the job.
-        site: the site.
-        over: when some waits of it ended, ns.
-        free: when each of them would have ended if it had waited for nothing, ns.
-        source: what each of them may have waited for, -1 for nothing.
+    Times are in ns: when waits ended, when each would have ended if it had waited for nothing; a source is -1 for
+    nothing.
     """
     known = source >= 0
     end = calls.job.activities.end[np.maximum(source, 0)]
@@ -156,26 +141,17 @@ def support(end: Array, over: Array, free: Array, window: Array | int, tolerance
     return possible, possible & (end > free + LIMITS.tick_ns) & (over - end <= window)
 
 
-def records_back(
-    calls: Calls, position: Array, thread: Array | None = None, only: Array | None = None
-) -> Iterator[tuple[Array, Array]]:
+def records_back(calls: Calls, position: Array, thread: Array | None = None) -> Iterator[tuple[Array, Array]]:
     """Yield for k = 1, 2… the k-th latest record on the thread before each call, and the lane of the launch before it.
 
-    Both are -1 if there is none. There are as many pairs as records before any of the calls, up to a limit.
-
-    Args:
-        calls: the calls of the job.
-        position: the position of each call, or where a call that does not count would be.
-        thread: the lane of each call's thread; by default that of the call at the position.
-        only: for which of the calls records and lanes are looked up; by default for all.
+    Both are -1 if there is none. There are as many pairs as records before any of the calls, up to a limit. `thread` is
+    by default that of the call at each position.
     """
     records, key, lane = calls.record_order
     stride = len(calls.row) + 1
     first = (calls.thread[position] if thread is None else thread) * stride
     at, begin = np.searchsorted(key, first + position), np.searchsorted(key, first)
-    most = min(_MAX_RECORDS_BACK, int((at - begin).max(initial=0)))
-    if only is not None:
-        at, begin = at[only], begin[only]
+    most = min(LIMITS.records_back, int((at - begin).max(initial=0)))
     for back in range(1, most + 1):
         index = np.maximum(at - back, 0)
         exists = at - back >= begin
@@ -199,9 +175,7 @@ class Ordered:
     def of(position: Array, epoch: Array) -> Ordered:
         """Return calls by epoch.
 
-        Args:
-            position: the position of each call, ascending.
-            epoch: the epoch of each call.
+        Positions are ascending.
         """
         order = np.arange(len(epoch)) if (epoch[1:] >= epoch[:-1]).all() else np.argsort(epoch, kind="stable")
         by_epoch = epoch[order]
@@ -310,13 +284,8 @@ def _measured(calls: Calls, rank: int) -> Returns:
 def start_window(calls: Calls, rank: int, least: int, latency: int) -> int:
     """Return how soon the device of a rank starts work after what it waited for on another stream has ended, ns.
 
-    That is seen where collectives wait for the computation before them, which they always do.
-
-    Args:
-        calls: the calls of the job.
-        rank: the rank.
-        least: the least window, ns, also where nothing is seen.
-        latency: work that starts this soon after its launch need not have waited, ns.
+    That is seen where collectives wait for the computation before them, which they always do. The window is at least
+    `least` ns, also where nothing is seen; work that starts within `latency` ns of its launch need not have waited.
     """
     acts, main = calls.job.activities, calls.lanes[rank][0]
     of_rank = calls.of_rank(rank)
@@ -333,10 +302,7 @@ def start_window(calls: Calls, rank: int, least: int, latency: int) -> int:
 def unresolved_waits(job: Job, counts: Mapping[int, int], what: str) -> tuple[Issue, ...]:
     """Return an issue for each rank some of whose waits have no edge.
 
-    Args:
-        job: the job.
-        counts: by rank, how many waits have no edge.
-        what: which waits these are, and why.
+    `what` says which waits these are, and why.
     """
     return tuple(
         Issue(str(job.traces[rank].path), "waits_unresolved", f"{what}; left out", count, rank)
@@ -382,12 +348,7 @@ def _await_rows(
 ) -> tuple[Array, ...]:
     """Return the columns of one rank.
 
-    Args:
-        calls: the calls of the job.
-        rank: the rank.
-        table: its cuda_sync rows.
-        names: the texts of their names.
-        streams: the lane of each (rank, device, stream).
+    `streams` is the lane of each (rank, device, stream).
     """
     device = np.maximum(table.arg("device"), 0)
 

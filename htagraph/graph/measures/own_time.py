@@ -48,10 +48,8 @@ def work_times(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Return (the kernels or operators of some ranks, the place of each one's rank in `ranks`, their times in ns).
 
-    Args:
-        graph: the job.
-        ranks: the ranks, as positions in `graph.ranks`.
-        device: True for kernels and their durations, False for operators and their own times.
+    `ranks` are positions in `graph.ranks`. With `device` they are kernels and their durations, else operators and their
+    own times.
     """
     acts = graph.activities
     place = np.full(int(max(graph.ranks)) + 2, -1)

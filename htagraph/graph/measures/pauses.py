@@ -62,10 +62,8 @@ class Pauses:
         ``host_wait``: for most of the pause, the launch call had not returned, or the LAUNCH edge, which is binding,
         did not allow the kernel to start yet. A kernel that starts long after that waited for something else.
         ``kernel_wait``: neither, and the pause is short enough to be the device's own between two kernels. ``other``:
-        nothing in the graph explains a pause this long.
-
-        Args:
-            kernel_pause_us: the longest pause between two queued kernels that is the device's own, µs.
+        nothing in the graph explains a pause this long. `kernel_pause_us` is the longest pause between two queued
+        kernels that is the device's own, µs.
         """
         short = np.where(self.length < kernel_pause_us * 1000, CAUSES.index("kernel_wait"), CAUSES.index("other"))
         return np.where(self.by_host, CAUSES.index("host_wait"), short)

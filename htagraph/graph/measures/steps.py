@@ -12,6 +12,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.core.naming import names_that
 from htagraph.core.statistics import MOST
+from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -21,19 +22,6 @@ __all__ = [
     "StepWindow", "Steps", "UnevenSteps", "last_end", "mean_step_ns", "step_window", "steps_of", "uneven_steps",
     "whole_steps",
 ]  # fmt: skip
-
-_MIN_COVERED = 0.9
-"""Share of the recording, from the first moment to the last, that its steps must cover. Chosen: in the rest there are
-the profiler's start and end; where it is larger, a total divided by the steps is no time of a step. It cannot be
-doubled; at 1, no total of a real recording is given per step."""
-_TIMES = 2.0
-"""How many times as long as the others, or they as it, a step is uneven. Chosen: steps of one job vary by tens of
-percent. Doubled, a first step of three times the length passes as one of many."""
-_ALIKE_SHARE = 0.05
-"""Share of a step; chosen: ranks of one job enter a step that far apart by chance. Ranks whose usual step is that much
-shorter than the slowest one's do not say how long a step takes, and ranks whose first and last steps are alike within
-it are equally good. Doubled, a rank that is 10 % faster than another, which nobody waits for, may say how long it is.
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +57,7 @@ def steps_of(graph: DependencyGraph) -> Steps:
 
 
 def last_end(graph: DependencyGraph, time: Array) -> int | None:
-    """Return the last end of any activity on a thread or stream that takes part in the job, ns; None without any.
-
-    Args:
-        graph: the job.
-        time: the moment of each vertex, ns.
-    """
+    """Return the last end of any activity on a thread or stream that takes part in the job, ns; None without any."""
     ends, awake = time[1::2], graph.awake
     if not awake.any():
         return None
@@ -87,11 +70,8 @@ def last_end(graph: DependencyGraph, time: Array) -> int | None:
 def mean_step_ns(graph: DependencyGraph, time: Array) -> float:
     """Return the time from the first step's start on any rank to the last one's end over the number of steps, ns.
 
-    Without steps, it is the time from the first moment to the last of any thread that does something.
-
-    Args:
-        graph: the job.
-        time: the moment of each vertex, ns, as recorded or as predicted.
+    Without steps, it is the time from the first moment to the last of any thread that does something. `time` is the
+    moment of each vertex, ns, as recorded or as predicted.
 
     Example:
         >>> import htagraph as hg
@@ -120,7 +100,7 @@ def whole_steps(graph: DependencyGraph) -> int:
     covered = int(graph.time[steps.end].max() - graph.time[steps.start].min())
     whole = int(graph.time[1::2][graph.awake].max()) - graph.origin_ns
     most = int(np.bincount(steps.rank).max())  # ranks may number the same steps differently
-    return most if covered >= _MIN_COVERED * whole else 0
+    return most if covered >= LIMITS.nearly_all * whole else 0
 
 
 class UnevenSteps(NamedTuple):
@@ -151,10 +131,10 @@ def uneven_steps(graph: DependencyGraph) -> UnevenSteps | None:
         return None
     of_rank = np.flatnonzero(steps.rank == np.bincount(steps.rank).argmax())
     lasted = np.diff(graph.time[steps.end[of_rank]], prepend=graph.time[steps.start[of_rank[0]]])
-    if lasted.max() <= _TIMES * lasted.min():
+    if lasted.max() <= LIMITS.uneven * lasted.min():
         return None
     usual = np.median(lasted)
-    odd = (lasted > _TIMES * usual) | (_TIMES * lasted < usual)
+    odd = (lasted > LIMITS.uneven * usual) | (LIMITS.uneven * lasted < usual)
     if len(lasted) < 3 or 2 * odd.sum() >= len(lasted):
         return UnevenSteps((), (int(lasted.min()), int(lasted.max())), 0)
     if not odd.any():
@@ -182,19 +162,11 @@ class StepWindow:
         return int(self.steps[-1] - self.steps[0]) + 1
 
     def lengths(self, time: Array) -> npt.NDArray[np.int64]:
-        """Return how long each step takes, ns: to the start of the next one, the last one to its end.
-
-        Args:
-            time: when each vertex happens, ns.
-        """
+        """Return how long each step takes, ns: to the start of the next one, the last one to its end."""
         return np.diff(np.append(time[self.begins], time[self.end]))
 
     def mean(self, time: Array) -> float:
-        """Return the mean step time, ns.
-
-        Args:
-            time: when each vertex happens, ns.
-        """
+        """Return the mean step time, ns."""
         return float(time[self.end] - time[self.begins[0]]) / self.count
 
 
@@ -204,11 +176,6 @@ def step_window(graph: DependencyGraph, steps: IntSelector = None, ranks: IntSel
     Of the ranks with most steps and no shorter ones than others, it is the one whose first and last steps are most like
     its others; of those that are equally good, the one on which all steps together last longest. Steps in which some
     rank did not record are left out where most were recorded by all.
-
-    Args:
-        graph: the job.
-        steps: only these steps.
-        ranks: only these ranks.
 
     Example:
         >>> import htagraph as hg
@@ -226,9 +193,9 @@ def step_window(graph: DependencyGraph, steps: IntSelector = None, ranks: IntSel
     slowest = max(usual.values())
     unlike = {
         each: float(np.abs(lengths[each][[0, -1]] - np.median(lengths[each])).sum())
-        for each in lengths if usual[each] >= (1 - _ALIKE_SHARE) * slowest
+        for each in lengths if usual[each] >= (1 - LIMITS.small) * slowest
     }  # fmt: skip
-    limit = min(unlike.values()) + _ALIKE_SHARE * slowest
+    limit = min(unlike.values()) + LIMITS.small * slowest
     return max((each for each in unlike if unlike[each] <= limit), key=lambda each: each.mean(graph.time))
 
 
@@ -279,11 +246,8 @@ def _is_profiler(name: str) -> bool:
 def _end_of_work(graph: DependencyGraph, marks: Array, work: Array, boundary: int) -> int:
     """Return the vertex at which the work of a rank's last step ends.
 
-    Args:
-        graph: the job.
-        marks: the annotations of all steps of the rank.
-        work: the host activity that ends last in each; -1 for none.
-        boundary: the end of the last step with its annotation.
+    `work` is the host activity that ends last in each step, -1 for none; `boundary` the end of the last step with its
+    annotation.
     """
     if len(marks) < 2 or (work < 0).any():
         return boundary

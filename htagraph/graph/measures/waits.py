@@ -204,9 +204,6 @@ def lacks_members(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     What such a one takes after the last recorded arrival is its transfer, or waiting for a rank that was not recorded.
     Where ranks of the job were not read, communication that was not matched counts, too.
 
-    Args:
-        graph: the job.
-
     Example:
         >>> import htagraph as hg
         >>> bool(lacks_members(hg.load("data/demo")).any())
@@ -230,9 +227,6 @@ def waiting_devices(graph: DependencyGraph) -> dict[int, int]:
 
     A collective kernel spins until the last rank arrives; time in which it does and no computation and no copy runs is
     idle time of the device that no device time shows.
-
-    Args:
-        graph: the job.
 
     Example:
         >>> import htagraph as hg

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from htagraph.core.arrays import joined, looked_up
@@ -23,7 +21,7 @@ def autograd(job: Job) -> Edges:
     is the first to start with a forward thread id (inside the engine's frame, which has the same number).
     """
     acts = job.activities
-    args = _AutogradArgs(acts.arg("sequence_number"), acts.arg("fwd_thread_id"))
+    sequence = acts.arg("sequence_number")
     threads = {_thread(lane.rank, lane.pid, lane.tid): i for i, lane in enumerate(job.lanes) if lane.device < 0}
     pairs = []
     for rank, trace in job.traces.items():
@@ -31,7 +29,7 @@ def autograd(job: Job) -> Edges:
         rows = of_rank.start + np.flatnonzero(acts.kind[of_rank] == ActivityKind.OP)
         lanes = np.array([threads.get(_thread(rank, *lane), -1) for lane in trace.lanes], np.int32)
         by_flow = _by_flow(acts, rows, trace.flows, lanes)
-        pairs.append(by_flow if len(by_flow[0]) else _by_sequence_number(acts, rows, args))
+        pairs.append(by_flow if len(by_flow[0]) else _by_sequence_number(job, rows, sequence))
     forward, backward = joined(pairs, 2)
     return Edges.of(2 * forward + 1, 2 * backward, 0, EdgeKind.AUTOGRAD, Provenance.OBSERVED)
 
@@ -41,23 +39,11 @@ def _thread(rank: int, pid: int | str, tid: int | str) -> str:
     return f"{rank} {pid!r} {tid!r}"
 
 
-class _AutogradArgs(NamedTuple):
-    """Arguments that autograd gives its operators, for every activity; -1 where absent."""
-
-    sequence: np.ndarray
-    forward_thread: np.ndarray
-
-
 def _by_flow(acts: Activities, rows: np.ndarray, flows: Flows, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the (forward, backward) operators at the two ends of each flow.
 
     A flow end names a thread and a time; the operator is the one that starts there, the outermost if several do.
-
-    Args:
-        acts: the activities of all ranks.
-        rows: the operators of the rank.
-        flows: the flows in the rank's file.
-        lanes: the graph's lane for each lane of the file, -1 where the graph has none.
+    `lanes` is the graph's lane for each lane of the file, -1 for none.
     """
     none = np.zeros(0, np.int64)
     if not len(flows.id) or not len(rows):
@@ -80,12 +66,12 @@ def _key(lane: np.ndarray, time: np.ndarray, corner: tuple[int, int]) -> np.ndar
     return (lane.astype(np.int64) - corner[0] << 47) + (time - corner[1])
 
 
-def _by_sequence_number(acts: Activities, rows: np.ndarray, args: _AutogradArgs) -> tuple[np.ndarray, np.ndarray]:
-    """Return (forward, backward) operators that share a sequence number."""
-    number, thread = args.sequence[rows], args.forward_thread[rows]
+def _by_sequence_number(job: Job, rows: np.ndarray, sequence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (forward, backward) operators that share a sequence number, given that of each activity (-1 for none)."""
+    acts, number, thread = job.activities, sequence[rows], job.forward_thread[rows]
     is_forward, is_backward = (number >= 0) & (thread == 0), (number >= 0) & (thread > 0)
     above = acts.parent[rows[is_backward]]
-    same = (above >= 0) & (args.sequence[above] == number[is_backward])
+    same = (above >= 0) & (sequence[above] == number[is_backward])
     is_backward &= ~np.isin(rows, above[same])  # the frame of the autograd engine around the operator
     forward = _one_per_number(rows[is_forward], number[is_forward], -acts.start[rows[is_forward]])
     backward = _one_per_number(rows[is_backward], number[is_backward], acts.start[rows[is_backward]])

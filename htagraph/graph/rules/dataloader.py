@@ -19,14 +19,6 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["dataloader"]
 
-_STEADY = 2.0
-"""The thread works for its batches, and does not wait, if the times between batches vary more than this many times as
-much as the times that the thread takes for them: what limits the job varies less than what waits for it. Chosen.
-Doubled, loaders whose time varies by chance less than the steps do are taken for waits."""
-_AHEAD = 2
-"""How many batches a worker prepares before the thread takes the first of them: PyTorch's default `prefetch_factor`.
-Doubled, a wait after a long time without any is charged to production over a longer time."""
-
 
 def dataloader(job: Job) -> Edges:
     """Return the edges of data loaders, from names and times.
@@ -59,12 +51,6 @@ def _longest(job: Job, region: Array, lasts: Array, eligible: Mask) -> list[Arra
     """Return for each loader the longest stretch of each of its batches, in order of time.
 
     A loader is known by its thread and its name.
-
-    Args:
-        job: the job.
-        region: the annotation or operator of the loader that each stretch is in.
-        lasts: how long each stretch lasts, ns.
-        eligible: which stretches count.
     """
     acts = job.activities
     rows = np.flatnonzero(eligible)
@@ -77,20 +63,16 @@ def _longest(job: Job, region: Array, lasts: Array, eligible: Mask) -> list[Arra
 def _workers_edges(job: Job, resumes: Array, lasts: Array, region: Array) -> tuple[Mask, Edges]:
     """Return (for which batches of a loader its workers were waited for, an edge to the end of each of these waits).
 
-    Args:
-        job: the job.
-        resumes: the vertex after the longest stretch of each batch, in order.
-        lasts: how long that stretch lasted, ns.
-        region: the annotation or operator of each batch.
+    `resumes` is the vertex after the longest stretch of each batch, in order; `lasts` how long the stretch lasted, ns.
     """
     ends = job.moment(resumes)
     waited = np.flatnonzero(lasts >= 2 * LIMITS.turn_ns)
     workers = _workers(ends, waited)
     apart = np.diff(waited, prepend=waited[:1] - workers)
-    before = waited - np.clip(apart, workers, _AHEAD * workers)
+    before = waited - np.clip(apart, workers, LIMITS.ahead * workers)
     waited, before = waited[before >= 0], before[before >= 0]
     lag = ends[waited] - ends[before]
-    if len(waited) > LIMITS.several and _spread(lag[1:]) > _STEADY * _spread(lasts[waited[1:]]):
+    if len(waited) > LIMITS.several and _spread(lag[1:]) > LIMITS.steady * _spread(lasts[waited[1:]]):
         waited, before, lag = waited[:0], before[:0], lag[:0]
     edges = Edges.of(
         resumes[before], resumes[waited], lag, EdgeKind.DATALOADER, Provenance.INFERRED,
@@ -102,11 +84,8 @@ def _workers_edges(job: Job, resumes: Array, lasts: Array, region: Array) -> tup
 def _workers(ends: Array, waited: Array) -> int:
     """Return how many workers take turns, as far as the waits show it; 1 if they do not.
 
-    A worker prepares each of its batches in the same time, so that these ends lie equally far apart.
-
-    Args:
-        ends: when the thread had each batch, ns.
-        waited: for which batches it waited.
+    A worker prepares each of its batches in the same time, so that these ends lie equally far apart. `ends` is when the
+    thread had each batch, ns; `waited` are the batches for which it waited.
     """
     apart = np.diff(waited)  # batches between one wait and the next
     usual = int(np.median(apart)) if len(apart) else 1

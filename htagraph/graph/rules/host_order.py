@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.parents import nearest
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
 
@@ -27,6 +28,5 @@ def host_order(job: Job) -> Edges:
     source, target = source[free], target[free]
     activity = source >> 1
     region = np.where(source & 1, parent[activity], activity)
-    while (sent := (region >= 0) & (kind[region] == ActivityKind.HOST_COMMUNICATION)).any():
-        region[sent] = parent[region[sent]]
+    region = nearest(parent, kind != ActivityKind.HOST_COMMUNICATION, region)
     return Edges.of(source, target, 0, EdgeKind.HOST_ORDER, Provenance.ORDER, activity=region)

@@ -25,7 +25,6 @@ from htagraph.graph.evidence.waits import (
     Hypothesis,
     Ordered,
     Plausible,
-    Returns,
     Site,
     best,
     records_back,
@@ -75,13 +74,9 @@ def _resolved(job: Job) -> _Resolved:
     parts += [_implicit(calls, counts), *_polled(job, counts)]
     counts["refused"] += len(unknown)
     counts["inferred"] += int(left.sum()) - len(unknown)
-    ranks = Counter(calls.rank[unknown[_had_work(calls, unknown)]].tolist())
+    had_work = last_ends(calls, calls.rank[unknown], unknown) > np.iinfo(np.int64).min  # others wait for nothing
+    ranks = Counter(calls.rank[unknown[had_work]].tolist())
     return Edges.concatenate(parts), counts, dict(ranks)
-
-
-def _had_work(calls: Calls, call: Array) -> Array:
-    """Return which calls have work enqueued before them on their rank; the others have nothing to wait for."""
-    return last_ends(calls, calls.rank[call], call) > np.iinfo(np.int64).min
 
 
 def _linked(
@@ -94,13 +89,7 @@ def _linked(
 ) -> Edges:
     """Return the edges from kernels and copies to the calls at some positions, without those that ended after the call.
 
-    Args:
-        calls: the calls of the job.
-        source: the kernel or copy that each call waits for, -1 for none.
-        call: the position of each call.
-        provenance: how the edges are known.
-        confidence: of the edges, percent.
-        tolerance: how long after the call the source may seem to end, ns: the error of the clocks.
+    A source (-1 for none) may seem to end up to `tolerance` ns after the call, by the error of the clocks.
     """
     acts, row = calls.job.activities, calls.row[call]
     good = source >= 0
@@ -155,11 +144,11 @@ def _implicit(calls: Calls, counts: Counter[str]) -> Edges:
 
     The lag is what the call does after the wait, and its own time.
     """
-    waits = implicit_syncs(calls)
-    counts["implicit"] += len(np.unique(waits.call))
+    source, call, own, confidence = implicit_syncs(calls)
+    counts["implicit"] += len(np.unique(call))
     return Edges.of(
-        2 * waits.source + 1, 2 * waits.call + 1, waits.own, EdgeKind.HOST_SYNC, Provenance.INFERRED,
-        confidence=waits.confidence, activity=waits.call,
+        2 * source + 1, 2 * call + 1, own, EdgeKind.HOST_SYNC, Provenance.INFERRED,
+        confidence=confidence, activity=call,
     )  # fmt: skip
 
 
@@ -182,12 +171,15 @@ def _polled(job: Job, counts: Counter[str]) -> list[Edges]:
 
 def _inferred(calls: Calls, syncs: Array, of_event: Array, refused: list[Array]) -> Iterator[Edges]:
     """Yield the edges of calls that wait for a stream or an event that no row names; the rest goes to `refused`."""
-    clock = {rank: returns(calls, rank) for rank in calls.lanes} if len(syncs) else {}
+    acts, clock = calls.job.activities, {rank: returns(calls, rank) for rank in calls.lanes} if len(syncs) else {}
     sites: list[tuple[Site, bool]] = []
     for rows in grouped(calls.site[syncs]):
         rank = int(calls.rank[syncs[rows[0]]])
         if rank in calls.lanes:
-            sites.append((_site(calls, syncs[rows], clock[rank]), bool(of_event[rows[0]])))
+            position, own = syncs[rows], clock[rank]
+            row = calls.row[position]
+            site = Site(position, acts.end[row], acts.start[row] + LIMITS.jitter_ns, own.window, own.tolerance)
+            sites.append((site, bool(of_event[rows[0]])))
         else:
             refused.append(syncs[rows])
     answers = [best(calls, site, _guesses(calls, site, of_event=event)) for site, event in sites]
@@ -195,7 +187,9 @@ def _inferred(calls: Calls, syncs: Array, of_event: Array, refused: list[Array])
     for (site, event), answer in zip(sites, answers, strict=True):
         number = clear.get(int(calls.place[site.position[0]]))
         if number is not None and not (answer and answer.explained):
-            answer = _as_elsewhere(calls, site, _guesses(calls, site, of_event=event), number) or answer
+            guess = islice(_guesses(calls, site, of_event=event), number, number + 1)
+            elsewhere = best(calls, site, ((lane, anchor, Plausible.YES) for lane, anchor, _ in guess))
+            answer = elsewhere or answer
         if answer is None:
             refused.append(site.position)
             continue
@@ -217,11 +211,6 @@ def _own_copy(calls: Calls, position: Array, source: Array) -> Array:
     return copies & by_launch & calls.in_operator[position] & (owner == calls.owner[np.maximum(launch, 0)])
 
 
-def _site(calls: Calls, position: Array, clock: Returns) -> Site:
-    acts, row = calls.job.activities, calls.row[position]
-    return Site(position, acts.end[row], acts.start[row] + LIMITS.jitter_ns, clock.window, clock.tolerance)
-
-
 def _guesses(calls: Calls, site: Site, *, of_event: bool) -> Iterator[Hypothesis]:
     return _of_event(calls, site.position) if of_event else _of_stream(calls, site.position)
 
@@ -237,12 +226,6 @@ def _clear(calls: Calls, sites: list[Site], answers: list[Answer | None]) -> dic
             place = explained.setdefault(int(calls.place[site.position[0]]), Counter())
             place[answer.number] += answer.explained
     return {place: numbers.most_common(1)[0][0] for place, numbers in explained.items()}
-
-
-def _as_elsewhere(calls: Calls, site: Site, guesses: Iterator[Hypothesis], number: int) -> Answer | None:
-    """Return the answer of one hypothesis, by its number, if nothing refutes it here."""
-    chosen = [(lane, anchor, Plausible.YES) for lane, anchor, _ in islice(guesses, number, number + 1)]
-    return best(calls, site, iter(chosen))
 
 
 def _of_stream(calls: Calls, position: Array) -> Iterator[Hypothesis]:

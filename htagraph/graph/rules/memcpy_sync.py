@@ -42,9 +42,11 @@ def memcpy_sync(job: Job) -> Edges:
     from_pageable = pageable & ~to_host & names_like(job.naming.to_device, job.names, acts.name[copy])
     size = acts.arg("bytes")[copy]
     waits = _return_after(job, copy, named, small=from_pageable & (size >= 0) & (size <= _MAX_STAGED_BYTES))
-    staged = from_pageable & ~waits & (size > _MAX_STAGED_BYTES) & _returned_during(job, copy)
+    returned = acts.end[acts.cause[copy]]  # calls that returned before the copy began cannot have waited for it
+    during = returned >= acts.start[copy] - LIMITS.two_clocks_ns
+    staged = from_pageable & ~waits & (size > _MAX_STAGED_BYTES) & during
     keep = waits | staged
-    lag = np.where(staged, acts.end[acts.cause[copy]] - acts.end[copy], 0)[keep]
+    lag = np.where(staged, returned - acts.end[copy], 0)[keep]
     call, copy = acts.cause[copy[keep]], copy[keep]
     return Edges.of(2 * copy + 1, 2 * call + 1, np.minimum(lag, 0), EdgeKind.MEMCPY_SYNC, Provenance.OBSERVED)
 
@@ -52,11 +54,7 @@ def memcpy_sync(job: Job) -> Edges:
 def _return_after(job: Job, copy: Array, named: Array, small: Array) -> Array:
     """Return which calls waited until their copy had ended.
 
-    Args:
-        job: the job.
-        copy: the copies.
-        named: which of them block by their names.
-        small: which of them the call need not wait for, because they are staged at once.
+    Copies in `named` block by their names; a call need not wait for copies in `small`, which are staged at once.
     """
     acts, call = job.activities, job.activities.cause[copy]
     soonest, tolerance = np.zeros((2, len(copy)), np.int64)
@@ -73,9 +71,3 @@ def _return_after(job: Job, copy: Array, named: Array, small: Array) -> Array:
     seen = np.bincount(group, long & right_behind)[group] >= LIMITS.often
     blocks = np.where(named & ~small, always | right_behind, always & seen) | (named & small & long & right_behind)
     return np.asarray(feasible & blocks)
-
-
-def _returned_during(job: Job, copy: Array) -> Array:
-    """Return which calls ended while their copy ran, by the clocks' errors at most; earlier ones cannot have waited."""
-    acts, call = job.activities, job.activities.cause[copy]
-    return np.asarray(acts.end[call] >= acts.start[copy] - LIMITS.two_clocks_ns)

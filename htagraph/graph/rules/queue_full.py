@@ -17,10 +17,6 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["queue_full"]
 
-_MIN_DEPTH = 16
-"""Smallest queue length, in kernels and copies, that is believed: a launch that was slow with fewer outstanding had
-another reason. Chosen: queues of CUDA and ROCm hold 1024 and more. Doubled, nothing changes on real devices."""
-
 
 def queue_full(job: Job) -> Edges:
     """Return an edge from the end of the kernel or copy that freed a place in the queue to the end of a blocked launch.
@@ -82,7 +78,7 @@ def _depth(end: np.ndarray, began: np.ndarray, returned: np.ndarray, at: np.ndar
     """
     last = np.searchsorted(end, returned + LIMITS.tick_ns, side="right") - 1  # the last that had ended when it returned
     first = np.searchsorted(end, np.maximum(began, returned - LIMITS.slow_return_ns), side="right")
-    some = np.flatnonzero((extra > 0) & (last >= 0) & (at - last >= _MIN_DEPTH) & (end[np.maximum(last, 0)] > began))
+    some = np.flatnonzero((extra > 0) & (last >= 0) & (at - last >= LIMITS.queue) & (end[np.maximum(last, 0)] > began))
     if not len(some):
         return 0
     clear = some[first[some] <= last[some]]

@@ -57,11 +57,7 @@ def _last_over(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return (source, target) vertices from the latest end on the stream before each start whose predecessor is unsure.
 
-    Args:
-        lane: the activities of one stream, by start.
-        start: their starts.
-        end: their ends.
-        unsure: for each activity but the last, whether it need not be the last to end before its successor starts.
+    `unsure` says of each activity but the last that it need not be the last to end before its successor starts.
     """
     late = np.flatnonzero(unsure) + 1
     by_end = np.lexsort((-start, end))

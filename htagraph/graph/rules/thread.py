@@ -18,11 +18,6 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["thread"]
 
-_BACKWARD_DOUBT = 5
-"""Percentage points that the confidence of edges around backward is below the share of the worker's activities that
-run while the caller is blocked: the times fit, but no id proves it. Chosen. Doubled, these edges have 80 to 90 % in
-place of 85 to 95 %, with no other effect."""
-
 
 def thread(job: Job) -> Edges:
     """Return the edges by which threads of one rank wait for each other, all inferred from time.
@@ -51,8 +46,9 @@ def thread(job: Job) -> Edges:
                 parts.append(_around_backward(job, worker, callers))
                 linked += [worker] if len(parts[-1]) else []
         parts += _around_collectives(job, rank, threads)
-        taken = hand_overs(job, [each for each in threads if each not in linked and not _runs_collectives(job, each)])
-        parts.append(_edges([taken.source], [taken.target], taken.confidence))
+        free = [each for each in threads if each not in linked and not _runs_collectives(job, each)]
+        made, taken, confidence = hand_overs(job, free)
+        parts.append(_edges([made], [taken], confidence))
         known = Edges.concatenate(parts[own:])
         main = next(iter([*callers, *threads]), None)
         clock = _pulse(job, rank, main)
@@ -76,10 +72,12 @@ def _edges(
 def _around_backward(job: Job, worker: HostThread, callers: list[HostThread]) -> Edges:
     """Return the edges between a worker and the thread that is blocked while it runs.
 
-    The time of the two hand-overs counts for the caller's innermost activity.
+    The time of the two hand-overs counts for the caller's innermost activity. The edges are as sure as the share of the
+    worker's activities that run while the caller is blocked, less what an id would add.
     """
     inside = [_stretch_around(caller, worker.starts, worker.ends) for caller in callers]
-    fits = [(stretch, caller) for stretch, caller in zip(inside, callers, strict=True) if _fits(stretch)]
+    nearly_all = [bool((stretch >= 0).mean() >= LIMITS.nearly_all) for stretch in inside]
+    fits = [each for each, fit in zip(zip(inside, callers, strict=True), nearly_all, strict=True) if fit]
     if not fits:
         return _edges([], [], 100)
     stretch, caller = fits[0]  # the busiest: a thread that hardly does anything is idle beside any worker
@@ -93,12 +91,7 @@ def _around_backward(job: Job, worker: HostThread, callers: list[HostThread]) ->
     at = caller.vertices
     region = np.where(at % 2, job.activities.parent[at // 2], at // 2)
     owner = [region[stretch[first]], region[stretch[last][joined]]]
-    return _edges(source, target, round(100 * share) - _BACKWARD_DOUBT, owner)
-
-
-def _fits(stretch: np.ndarray) -> bool:
-    """Return whether nearly all of a worker's activities run between two moments of a thread."""
-    return bool((stretch >= 0).mean() >= LIMITS.nearly_all)
+    return _edges(source, target, round(100 * share) - (Confidence.PROVEN - Confidence.SURE), owner)
 
 
 def _stretch_around(caller: HostThread, start: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -128,8 +121,8 @@ def _around_collectives(job: Job, rank: int, threads: list[HostThread]) -> list[
         own = acts.lane[calls] == thread.lane
         if own.any():
             joined = caller.with_worker(thread) if caller and thread.is_worker else thread
-            waits = host_waits(job, joined, calls[own], works[own])
-            parts.append(_edges([2 * waits.work + 1], [waits.resumes], waits.confidence))
+            work, resumes, confidence = host_waits(job, joined, calls[own], works[own])
+            parts.append(_edges([2 * work + 1], [resumes], confidence))
     return parts
 
 
@@ -152,12 +145,8 @@ def _awakened(job: Job, thread: HostThread, clock: tuple[np.ndarray, np.ndarray]
     """Return guessed edges to a thread's first activity, and the first after each long pause, where no edge is known.
 
     An edge that is known explains no wake-up during a wait for a data loader's workers that began after its source.
-
-    Args:
-        job: the job.
-        thread: the thread.
-        clock: moments that may have woken it, by time, and when they were recorded, ns.
-        known: the THREAD edges so far.
+    `clock` are the moments that may have woken it, by time, with their times in ns; `known` are the THREAD edges so
+    far.
     """
     vertices, times = clock
     awoken = np.ones(len(thread.tops), np.bool_)

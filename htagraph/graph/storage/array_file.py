@@ -63,16 +63,7 @@ def write_file(path: Path, content: Any, arrays: Sequence[Array], *, durable: bo
 
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], None], *, durable: bool) -> None:
-    """Write a file beside its place and move it there, so that nobody sees a part of it.
-
-    Args:
-        path: the file; its folder must be there.
-        write: writes to the open file.
-        durable: wait until the disk has it.
-
-    Raises:
-        OSError: it cannot be written; nothing is left behind.
-    """
+    """Write a file beside its place and move it there, so that nobody sees a part of it."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -153,10 +144,6 @@ def _array(path: Path, data: Array, row: list[Any]) -> Array:
 
 
 def refuse(path: Path, why: str) -> NoReturn:
-    """Raise the error that says why a file cannot be opened.
-
-    Raises:
-        StoredGraphError: always.
-    """
+    """Raise the error that says why a file cannot be opened."""
     msg = f"{path}: cannot be opened: {why}; load the traces and save the graph again"
     raise StoredGraphError(msg)

@@ -215,15 +215,7 @@ class FileState:
 
 
 def file_states(files: Sequence[TracePath], known: Mapping[str, FileState]) -> list[FileState]:
-    """Return the state of each file with the digest of its bytes; files that are as they were known are not read.
-
-    Args:
-        files: the files.
-        known: states of before, by path.
-
-    Raises:
-        OSError: a file cannot be read.
-    """
+    """Return the state of each file with the digest of its bytes; files that are as they were known are not read."""
 
     def state(path: TracePath) -> FileState:
         if isinstance(path, RemotePath):

@@ -19,18 +19,15 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import GraphError, StoredGraphError, TraceError
-from htagraph.core.issues import Issue
-from htagraph.core.words import check_type
+from htagraph.core.errors import GraphError, Issue, StoredGraphError, TraceError, check_type
 from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.matches import Matches
 from htagraph.graph.storage.array_file import read_file, refuse, write_file
 from htagraph.graph.tree import Tree
-from htagraph.trace.columns import Flows, SparseColumn, Table, Trace
+from htagraph.trace.columns import Device, Facts, Flows, Group, SparseColumn, Table, Trace
 from htagraph.trace.discover import TracePaths, rank_files
-from htagraph.trace.facts import Device, Facts, Group
 from htagraph.trace.remote import RemotePath, TracePath, fingerprint, is_url
 
 __all__ = ["GRAPH_FILE", "SCHEMA", "are_within", "open", "pack", "read_graph", "save", "unpack", "write_graph"]
@@ -158,11 +155,7 @@ def _not_followed(path: TracePath, graph_file: Path) -> TracePath:
 
 
 def read_graph(path: Path) -> DependencyGraph:
-    """Return the graph in a file.
-
-    Raises:
-        StoredGraphError: there is none, it is damaged, or another release wrote it.
-    """
+    """Return the graph in a file."""
     try:
         content, arrays = read_file(path)
     except OSError as error:
@@ -207,9 +200,7 @@ def _fits(graph: DependencyGraph, tree: Tree) -> bool:
 def _climbs_end(parent: Array, first: Array) -> bool:
     """Return whether no activity is above itself: walks from parent to parent would not end.
 
-    Args:
-        parent: of each activity, -1 for none.
-        first: position of each activity in the tree, where parents come first, which proves it at once.
+    `first` is the position of each activity in the tree; where parents come first, that proves it at once.
     """
     if bool(np.all((parent < 0) | (first[parent] < first))):
         return True
@@ -246,11 +237,7 @@ def pack(value: Any) -> tuple[Json, list[Array]]:  # noqa: ANN401 - a graph or a
 
 
 def unpack(content: Json, arrays: Sequence[Array]) -> Any:  # noqa: ANN401 - a graph or a part of one
-    """Return the value of which `pack` made this.
-
-    Raises:
-        LookupError, TypeError, ValueError: nothing was packed like this.
-    """
+    """Return the value of which `pack` made this."""
     first = content["texts"]
     return _Unpacker(arrays, _split(*arrays[first : first + 2])).unpack(content["value"])
 
@@ -258,8 +245,7 @@ def unpack(content: Json, arrays: Sequence[Array]) -> Any:  # noqa: ANN401 - a g
 def are_within(references: Iterable[tuple[Array, int, int]]) -> bool:
     """Return whether what stored numbers refer to is there: all of each array are from one bound up to another.
 
-    Args:
-        references: arrays of integers, each with the least number that it may hold and that above the largest one.
+    Each array comes with the least number that it may hold, and the number above the largest one.
 
     Example:
         >>> are_within([(np.array([-1, 2]), -1, 3)]), are_within([(np.array([0, 3]), 0, 3)])

@@ -70,7 +70,7 @@ def prepare_timeline_gpu_events(
 
 
 def gpu_kernels_figure(title: str, df: pd.DataFrame, symbol_table: TraceSymbolTable) -> Figure:
-    """Return device events as bars over time; the arguments are those of `plot_timeline_gpu_kernels`."""
+    """Return device events as bars over time; it takes the arguments of `plot_timeline_gpu_kernels`."""
     return bars(title, prepare_timeline_gpu_events(df, symbol_table), _SETTING, _HOVER)
 
 
@@ -99,7 +99,7 @@ def plot_timeline_gpu_kernels(
     streams: Sequence[int] | None = None,
     duration_threshold: int = 1000,
 ) -> None:
-    """Show device events over time; the arguments are `title` and those of `prepare_timeline_gpu_events`."""
+    """Show device events over time; it takes a title and the arguments of `prepare_timeline_gpu_events`."""
     plot_timeline(title, prepare_timeline_gpu_events(df, symbol_table, ranks, iterations, streams, duration_threshold))
 
 

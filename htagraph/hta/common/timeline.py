@@ -94,7 +94,7 @@ DefaultTimelinePlotSetting = TimelinePlotSetting()
 class Timeline:
     """Events of a frame, made ready to be drawn.
 
-    `timeline_events` has them: the columns of the frame that are shown, ``ts`` in µs since the first of them,
+    `timeline_events` has the events: columns of the frame that are shown, ``ts`` in µs since the first event,
     ``calibrated_start_global`` and ``calibrated_end_global`` (where the bar begins and ends), ``task`` (its line).
 
     Args:
@@ -156,7 +156,7 @@ class Timeline:
 
 
 def auto_detect_setting(events: pd.DataFrame, setting: TimelinePlotSetting) -> None:
-    """Set in a setting whose events there are, and whether there are several ranks, traces and streams of them."""
+    """Set in a setting whether events are the host's or the device's, and of several ranks, traces and streams."""
     several = {column: column in events and events[column].nunique() > 1 for column in ("rank", "trace", "stream")}
     setting.multi_ranks, setting.multi_traces, setting.multi_streams = several.values()
     streams = set(events["stream"].unique().tolist()) if "stream" in events else {CPUStreamID}
@@ -355,7 +355,7 @@ def align_module_with_kernels(
         include_original_cpu_events: keep the host events too.
 
     Returns:
-        Rows of the frame; those of modules have stream 0 and the times of their device work. Modules without any are
+        Rows of the frame; modules have stream 0 and the times of their device work. Modules without device work are
         left out.
 
     Raises:

@@ -78,7 +78,7 @@ class Trace:
 
     @property
     def trace_files(self) -> dict[int, str]:
-        """The file of each rank, of those not read as well."""
+        """The file of each rank, of ranks that were not read as well."""
         return self._job.files if self._job is not None else files_of(self._given, self.trace_path)
 
     @property
@@ -270,7 +270,7 @@ class Trace:
     def parse_multiple_ranks(
         self, ranks: Sequence[int], use_multiprocessing: bool = True, use_memory_profiling: bool = True
     ) -> None:
-        """Read every event of some more ranks, with the files' own times; those read before stay.
+        """Read every event of some more ranks, with the files' own times; ranks read before stay.
 
         Args:
             ranks: which ranks.
@@ -292,7 +292,7 @@ class Trace:
     def align_and_filter_trace(self, include_last_profiler_step: bool | None = False) -> None:
         """Make times count from the first event of any rank, and leave out the last profiler step unless asked for.
 
-        The frames are new ones: columns that were added to those of `parse_traces` are not in them.
+        The frames are new ones: columns that were added to the frames of `parse_traces` are not in them.
 
         Args:
             include_last_profiler_step: keep it.
@@ -305,7 +305,7 @@ class Trace:
         use_multiprocessing: bool = True,
         use_memory_profiling: bool = True,
     ) -> None:
-        """Read, align and filter in one; the arguments are those of `align_and_filter_trace` and `parse_traces`."""
+        """Read, align and filter in one, with the arguments of `align_and_filter_trace` and `parse_traces`."""
         del use_multiprocessing, use_memory_profiling
         self.align_and_filter_trace(include_last_profiler_step)
 

@@ -107,7 +107,7 @@ class StackWalks:
         return under
 
     def dfs_traverse(self, enter_func: DFSCallback, exit_func: DFSCallback) -> None:
-        """Walk through the thread's nodes, each before those below it.
+        """Walk through the thread's nodes, each before the nodes below it.
 
         Args:
             enter_func: called with number and node before what is below it.
@@ -136,7 +136,7 @@ class StackWalks:
 class CallStackGraph(StackWalks):
     """The call stack of one thread, with the device work that it launched.
 
-    `CallGraph` makes it; `nodes` are those of the whole rank, since backward threads hang below the main thread.
+    `CallGraph` makes it; `nodes` are the whole rank's nodes, since backward threads hang below the main thread.
     """
 
     def __init__(

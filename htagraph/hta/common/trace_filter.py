@@ -85,7 +85,7 @@ class IterationFilter(_ColumnFilter):
 
 @dataclass(frozen=True)
 class IterationIndexFilter(_ColumnFilter):
-    """The events of some profiler steps, by position among those of the frame; all of a frame without steps."""
+    """The events of some profiler steps, by position among the frame's steps; all events of a frame without steps."""
 
     iteration_index: Some
 
@@ -190,7 +190,7 @@ class GPUKernelFilter(_ColumnFilter):
 
 @dataclass(frozen=True)
 class CPUOperatorFilter(_ColumnFilter):
-    """The host's events: all that are not the device's; without a symbol table those on no stream."""
+    """The host's events: all that are not the device's; without a symbol table, events on no stream."""
 
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
         return ~GPUKernelFilter()._keeps(df, symbols) if symbols else _column(df, "stream") == -1

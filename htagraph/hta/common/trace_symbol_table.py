@@ -139,7 +139,7 @@ class TraceSymbolTable:
                 df[f"s_{column}" if create_new_columns else column] = self._texts(df[column])
 
     def update_encoded_df(self, df: pd.DataFrame, old_symbol_table: TraceSymbolTable) -> None:
-        """Replace the numbers of another table by those of this one."""
+        """Replace the numbers of another table by this table's numbers."""
         for column in _ENCODED:
             df[column] = [self.sym_index[old_symbol_table.sym_table[number]] for number in df[column]]
 
@@ -220,7 +220,7 @@ def decode_symbol_id_to_symbol_name(
     for column in (*_ENCODED, "user_annotation"):
         if column in df and df[column].dtype.kind in "iu":
             codes = df[column].to_numpy()
-            if use_shorten_name:  # of those that are there: a table may have thousands
+            if use_shorten_name:  # only names in the frame: a table may have thousands
                 for code in np.unique(codes[codes >= 0]).tolist():
                     texts[code] = shorten(symbol_table.sym_table[code])
             df[f"s_{column}"] = texts[codes]

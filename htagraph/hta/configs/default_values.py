@@ -72,7 +72,7 @@ class AttributeSpec(NamedTuple):
 
 
 class EventArgs(NamedTuple):
-    """All known arguments, and the groups of them that HTA names."""
+    """All known arguments, and HTA's groups of arguments."""
 
     AVAILABLE_ARGS: dict[str, AttributeSpec]
     ARGS_INPUT_SHAPE: list[AttributeSpec]

@@ -1,4 +1,4 @@
-"""The arguments of Kineto's events that HTA knows, and its groups of them; a table here, a YAML file in HTA."""
+"""The arguments of Kineto's events that HTA knows, and HTA's groups of arguments: a table here, a YAML file there."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ class ParserConfig:
         return self
 
     def set_parse_all_args(self, parse_all_args: bool) -> ParserConfig:
-        """Make a column of every argument in the file, or only of those named; return the configuration."""
+        """Make a column of every argument in the file, or only of the named ones; return the configuration."""
         self.parse_all_args = parse_all_args
         return self
 

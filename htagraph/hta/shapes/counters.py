@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import Flag, auto
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -102,9 +102,7 @@ def get_time_spent_blocked_on_full_queue(
     for rank, series in queue_length_dict.items():
         series = series.sort_values("stream", kind="stable")
         ts, by_stream = series["ts"], series["stream"].to_numpy()
-        lasts = (
-            ts.groupby(by_stream).shift(-1).fillna(ts).to_numpy() - ts.to_numpy()
-        )  # behind a stream's last row: none
+        lasts = ts.groupby(by_stream).shift(-1).fillna(ts).to_numpy() - ts.to_numpy()  # none behind the last row
         full = (series["queue_length"] >= max_queue_length).to_numpy()
         streams, which = np.unique(by_stream[full], return_inverse=True)
         blocked = np.bincount(which, lasts[full], len(streams)).astype(np.float64)
@@ -176,27 +174,23 @@ def counter_events(job: HtaJob, rank: int, time_series: TimeSeriesTypes | None =
 
     A stream's number is the ``id`` of its queue's counter, as text: Perfetto makes one counter of all numeric ids.
     """
-    shift = job.first_ns - job.base_ns(rank)
-    out: list[dict[str, Any]] = []
-    if time_series is None or TimeSeriesTypes.QUEUE_LENGTH in time_series:
-        for each in _queue_lengths(job, [rank]).values():
-            events = _events(each, shift, "Queue Length", "queue_length", ["Queue Length"] * len(each))
-            ids = each["stream"].astype("str").tolist()
-            out += [event | {"id": stream} for event, stream in zip(events, ids, strict=True)]
-    if time_series is None or TimeSeriesTypes.MEMCPY_BANDWIDTH in time_series:
-        for each in _bandwidths(job, [rank]).values():
-            out += _events(each, shift, "Memcpy BW", "memory_bw_gbps", each["name"])
-    return out
-
-
-def _events(
-    series: pd.DataFrame, first_ns: int, counter: str, value: str, names: Iterable[str]
-) -> list[dict[str, Any]]:
     from htagraph.output.export.trace_writer import us  # brings numba
 
-    moments = np.rint(series["ts"].to_numpy() * 1000).astype(np.int64) + first_ns
-    rows = zip(series["pid"], map(us, moments.tolist()), series[value].tolist(), names, strict=True)
-    return [{"pid": pid, "ts": ts, "args": {counter: value}, "ph": "C", "name": name} for pid, ts, value, name in rows]
+    out: list[dict[str, Any]] = []
+    wanted = ~TimeSeriesTypes(0) if time_series is None else time_series
+    queues = _queue_lengths(job, [rank]) if TimeSeriesTypes.QUEUE_LENGTH in wanted else {}
+    copies = _bandwidths(job, [rank]) if TimeSeriesTypes.MEMCPY_BANDWIDTH in wanted else {}
+    for series, counter, value in ((queues, "Queue Length", "queue_length"), (copies, "Memcpy BW", "memory_bw_gbps")):
+        for each in series.values():
+            moments = np.rint(each["ts"].to_numpy() * 1000).astype(np.int64) + job.first_ns - job.base_ns(rank)
+            names = each["name"] if "name" in each else [counter] * len(each)
+            ids = [{"id": str(stream)} for stream in each["stream"]] if "stream" in each else [{}] * len(each)
+            rows = zip(each["pid"], map(us, moments.tolist()), each[value].tolist(), names, ids, strict=True)
+            out += [
+                {"pid": pid, "ts": ts, "args": {counter: number}, "ph": "C", "name": name} | stream
+                for pid, ts, number, name, stream in rows
+            ]
+    return out
 
 
 def _complete(job: HtaJob, ranks: Ranks, series: Series, why: str) -> Series:
@@ -210,10 +204,11 @@ def _complete(job: HtaJob, ranks: Ranks, series: Series, why: str) -> Series:
 def _queue_lengths(job: HtaJob, ranks: Ranks) -> Series:
     out, acts = {}, job.graph.activities
     for rank, changes in _changes(job, queue_changes(job.graph), ranks):
-        changes = changes.iloc[np.argsort(changes["stream"].to_numpy(), kind="stable")]
+        changes = changes.sort_values("stream", kind="stable")
         activity, stream = changes["activity"].to_numpy(), changes["stream"].to_numpy()
         event = acts.event[activity]
-        pid, tid = _device_lanes(job, rank, changes)
+        work = changes.assign(event=np.where(acts.on_device[activity], event, np.nan)).groupby(["device", "stream"])
+        pid, tid = _lanes(job, rank, work["event"].transform("first").to_numpy(np.int64))  # each stream has device work
         kept_as = np.result_type(smallest_type(stream), smallest_type(job.of_rank(rank).events.arg("stream")))
         # on the rank's own clock; work that was recorded before its launch is queued when it starts, not later
         since_ns = np.rint(changes["time_us"].to_numpy() * 1000).astype(np.int64) + _moved(job, activity)
@@ -271,14 +266,3 @@ def _lanes(job: HtaJob, rank: int, event: Array) -> tuple[Array, Array]:
     at = trace.events.lane[order[np.searchsorted(trace.events.index[order], event)]]
     pids, tids = ids_of_lanes(trace)
     return pids[at], tids[at]
-
-
-def _device_lanes(job: HtaJob, rank: int, changes: pd.DataFrame) -> tuple[Array, Array]:
-    """Return (pid, tid) in the file of the stream of each change."""
-    acts = job.graph.activities
-    stream = changes.groupby(["device", "stream"]).ngroup().to_numpy()
-    activity = changes["activity"].to_numpy()
-    device_rows = np.flatnonzero(acts.on_device[activity])
-    first = np.unique(stream[device_rows], return_index=True)[1]  # each stream has device work
-    pids, tids = _lanes(job, rank, acts.event[activity[device_rows[first]]])
-    return pids[stream], tids[stream]

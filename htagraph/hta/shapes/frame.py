@@ -228,7 +228,7 @@ def parsed_frame(job: HtaJob, rank: int, config: ParserConfig) -> pd.DataFrame:
 
 
 def _all_specs(from_file: pd.DataFrame) -> list[AttributeSpec]:
-    """Return every argument that an event has: those that HTA knows in its order, then the others."""
+    """Return every argument that an event has: first the arguments that HTA knows, in its order, then the others."""
     known = {spec.raw_name: spec for spec in AVAILABLE_ARGS.values() if spec.raw_name != "name"}
     keys = from_file.columns[from_file.notna().any()].tolist()
     out = [spec for raw_name, spec in known.items() if raw_name in keys]
@@ -240,21 +240,13 @@ def _column(frame: pd.DataFrame, from_file: pd.DataFrame | None, spec: Attribute
     """Return one argument of all events; numbers in the smallest type that holds them."""
     if spec in _DEFAULT.values():
         return frame[spec.name]
-    values: Array = np.full(len(frame), None, object)
-    has = np.zeros(len(frame), np.bool_)
+    values: Array = np.full(len(frame), spec.default_value, object)
     if from_file is not None and spec.raw_name in from_file:
         given = from_file[spec.raw_name]
         has = given.notna().to_numpy(np.bool_)
         values[has] = given.to_numpy()[has]
-    values[~has] = spec.default_value
-    if spec.value_type in (ValueType.Int, ValueType.Float):
-        return _typed(values)
-    return values
-
-
-def _typed(values: Array) -> Array:
-    """Return numbers as integers where all are, else as floats; values that are no numbers stay as they are."""
+    if spec.value_type not in (ValueType.Int, ValueType.Float):
+        return values
     if all(isinstance(value, int) for value in values):
-        integers = values.astype(np.int64)
-        return integers.astype(smallest_type(integers))
+        return _smallest(values.astype(np.int64))
     return values.astype(np.float64) if all(isinstance(value, int | float) for value in values) else values

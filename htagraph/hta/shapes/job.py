@@ -47,7 +47,7 @@ class HtaJob:
 
     graph: DependencyGraph
     traces: Mapping[int, Trace]
-    """The complete events of the window by rank, of all categories, including those that are no activity."""
+    """The complete events of the window by rank, of all categories, including events that are no activity."""
     files: dict[int, str]
     """The trace file of each rank."""
     windowed: bool
@@ -156,7 +156,7 @@ def open_job(
 
 
 def files_of(trace_files: TraceFiles = None, trace_dir: str = "") -> dict[int, str]:
-    """Return the file of each rank, unread but for what names the rank; the arguments are those of `open_job`."""
+    """Return the file of each rank, of which only the rank was read; it takes the arguments of `open_job`."""
     return {file.rank: str(file.path) for file in _files(trace_files, trace_dir)}
 
 

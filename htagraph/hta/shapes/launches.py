@@ -131,7 +131,7 @@ def get_frequent_cuda_kernel_sequences(
 ) -> pd.DataFrame:
     """Return the kernel sequences that operators launch most often, and mark them in a copy of the trace.
 
-    Of the events with the text in their name only those count that lie at the least depth at which one does.
+    Only operators at the least depth count: the least that an event with the text in its name has.
 
     Args:
         operator_name: a part of the operator's or annotation's name.
@@ -140,7 +140,7 @@ def get_frequent_cuda_kernel_sequences(
         rank: which rank.
         top_k: how many sequences are marked.
         visualize: show them.
-        compress_other_kernels: shorten what is not part of them.
+        compress_other_kernels: shorten the events that are no part of a marked sequence.
 
     Returns:
         ``pattern`` (names joined by ``|``), ``count``, ``GPU kernel duration (us)``, ``CPU op duration (us)``,
@@ -174,7 +174,7 @@ def _nothing(why: str) -> pd.DataFrame:
 
 
 def _roots(graph: DependencyGraph, rank: int, above: Array, text: str) -> Array:
-    """Return the host activities of a rank with a text in their name that have the least depth of all of them."""
+    """Return, of a rank's host activities with a text in their name, the ones at the least depth."""
     acts = graph.activities
     out = acts.on_device | np.isin(acts.kind, ADDED)
     wanted = names_that(lambda name: text in name, graph.names)[acts.name] & ~out & (acts.rank == rank)
@@ -232,7 +232,7 @@ def get_potential_stragglers(
     Args:
         profiler_steps: which steps; all if not given. Steps that the job has not are ignored.
         num_candidates: the number of ranks to return at most.
-        visualize: show the long communication kernels over time, those in which the ranks differ most, and how
+        visualize: show the long communication kernels over time, the kernels in which ranks differ most, and how
             late each rank starts them.
         straggler_identification_impl: HTA's hook for other metrics: called with the frame of these steps, the
             symbol table, the number of candidates and ``visualize``, it returns how often each rank is one.
@@ -265,7 +265,7 @@ def get_potential_stragglers(
 
 
 def _straggler_figures(job: HtaJob, steps: Sequence[int], starts: pd.DataFrame) -> list[Figure]:
-    """Return HTA's three figures: long communication kernels, those that differ most, and how late they start."""
+    """Return HTA's three figures: long communication kernels, kernels that differ most, and how late ranks start."""
     from htagraph.hta.analyzers.timeline import gpu_kernels_figure
 
     acts, time = job.graph.activities, job.graph.time

@@ -83,7 +83,7 @@ def step_names(trace: Trace) -> set[str]:
 
 
 def is_analysed(trace: Trace) -> Mask:
-    """Return which events HTA reads at all: those with a category, but not the profiler's own spans."""
+    """Return which events HTA reads at all: events with a category, without the profiler's own spans."""
     return ~trace.in_categories("", "Trace")
 
 
@@ -93,7 +93,7 @@ def is_mtia(trace: Trace) -> bool:
 
 
 def device_side(trace: Trace) -> Mask:
-    """Return which events HTA counts as the device's: those on a stream with a correlation, and device waits."""
+    """Return which events HTA counts as the device's: events on a stream with a correlation, and device waits."""
     events = trace.events
     syncs = [code for code, name in enumerate(trace.names) if name in DEVICE_SYNCS]
     return ((events.arg("stream") >= 0) & (events.arg("correlation") >= 0)) | np.isin(events.name, syncs)

@@ -9,7 +9,7 @@ import io
 import json
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -31,9 +31,10 @@ from htagraph.hta.shapes.path_view import (
     View,
     edge_table,
     flag,
+    table_of,
 )
-from htagraph.output.export.originals import Original, survey
-from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, edit_trace, us
+from htagraph.output.export.originals import FLOWS, Original, survey
+from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, edit_trace, metadata, us
 
 if TYPE_CHECKING:
     from htagraph.hta.analyzers.critical_path_analysis import CPGraph
@@ -109,7 +110,10 @@ def _read(archive: zipfile.ZipFile, job: HtaJob | None) -> CPGraph:
     if about["format"] != _FORMAT:
         raise ValueError(f"its format is {about['format']!r}")  # noqa: EM102
     with np.load(io.BytesIO(archive.read(_COLUMNS)), allow_pickle=False) as columns:
-        nodes, edges = (_table(columns, prefix) for prefix in ("node_", "edge_"))
+        named = {prefix: [name for name in columns if name.startswith(prefix)] for prefix in ("node_", "edge_")}
+        nodes, edges = (
+            table_of({name.removeprefix(prefix): columns[name] for name in names}) for prefix, names in named.items()
+        )
         path, weight = columns[_PATH], columns[_CHANGED]
     first, last = map(int, about["window_ns"])
     view = View(nodes, edges, int(about["rank"]), (first, last), int(about["first_ns"]))
@@ -119,12 +123,6 @@ def _read(archive: zipfile.ZipFile, job: HtaJob | None) -> CPGraph:
     frame = pd.read_csv(io.BytesIO(archive.read(_FRAME)), dtype={"pid": object, "tid": object}, low_memory=False)
     graph.saved_frame = frame.set_index("_index_")
     return graph
-
-
-def _table(columns: Mapping[str, Array], prefix: str) -> Any:  # noqa: ANN401 - a recarray
-    """Return the table whose columns were saved under a prefix."""
-    named = {name.removeprefix(prefix): columns[name] for name in columns if name.startswith(prefix)}
-    return np.rec.fromarrays(list(named.values()), names=list(named))
 
 
 def _check(view: View, path: Array, weight: Array) -> None:
@@ -141,17 +139,18 @@ def _now(graph: CPGraph) -> tuple[View, Array]:
     view = graph.parts
     if not graph.is_filled:
         return view, graph.weight_ns
-    rows = [(u, v, data["object"], data["weight"]) for u, v, data in graph.edges(data=True)]
-    owner = [graph.edge_to_event_map.get((u, v), NOBODY) for u, v, _, _ in rows]
-    columns = zip(*((u, v, TYPES.index(edge.type), round(edge.weight * 1000)) for u, v, edge, _ in rows), strict=True)
-    edges = edge_table(*map(np.array, [*columns] or [[]] * 4), np.array(owner))
-    return replace(view, edges=edges), np.array([round(row[3] * 1000) for row in rows], np.int64)
+    pairs = [(u, v, data["object"]) for u, v, data in graph.edges(data=True)]
+    rows = [
+        (u, v, TYPES.index(edge.type), round(edge.weight * 1000), graph.edge_to_event_map.get((u, v), NOBODY))
+        for u, v, edge in pairs
+    ]
+    weight = np.array([round(data["weight"] * 1000) for _, _, data in graph.edges(data=True)], np.int64)
+    return replace(view, edges=edge_table(*np.array(rows, np.int64).reshape(-1, len(EDGE_COLUMNS)).T)), weight
 
 
 _SHOW_ZERO_LAUNCHES = "CRITICAL_PATH_SHOW_ZERO_WEIGHT_LAUNCH_EDGE"
 _SHOWN = (CPEdgeType.DEPENDENCY, CPEdgeType.KERNEL_LAUNCH_DELAY, CPEdgeType.SYNC_DEPENDENCY)
 _ALWAYS_KEPT = ("user_annotation", "python_function")
-_FLOWS = ("s", "t", "f")
 _NAME = "critical_path"
 _LAST_TID = 2**31
 """Thread numbers from here on are misread: Perfetto keeps them in 32 bits with a sign."""
@@ -234,7 +233,7 @@ class _Overlay:
         self.names: dict[tuple[Any, Any], str] = {}
         first = (recorded.first_ns or 0) - recorded.base_ns
         self.shift = first // 1000 * 1000 if first > _EXACT_NS else 0
-        """How much earlier the written times are than those in the file, ns."""
+        """How much earlier the written times are than the file's times, ns."""
 
     @property
     def header(self) -> dict[str, Any]:
@@ -248,8 +247,8 @@ class _Overlay:
         is_slice = row < len(self.kept) and self.recorded.index[row] == position
         self.row += is_slice
         phase = event.get("ph")
-        if phase in _FLOWS:
-            return None  # they are written anew, those that can be drawn
+        if phase in FLOWS:
+            return None  # arrows that can be drawn are written anew
         if phase == "M" and event.get("name") == "thread_name" and isinstance(event.get("args"), dict):
             self.names[event.get("pid"), event.get("tid")] = str(event["args"].get("name", ""))
         if phase != "X":
@@ -283,7 +282,7 @@ class _Overlay:
         return self.recorded.tid(self.recorded.lanes[self.recorded.lane[row]], level) if moved else tid
 
     def added(self, edges: list[CPEdge]) -> Iterator[RawEvent]:
-        """Yield the recorded arrows, those of the graph and the names of added tracks, once all events were edited."""
+        """Yield the recorded arrows, the graph's arrows and the names of added tracks, once all events were edited."""
         number = 0
         for number, (category, name, tail, head) in enumerate(self.recorded.arrows, 1):
             if self.kept[tail] and self.kept[head]:
@@ -326,5 +325,4 @@ class _Overlay:
             if level or _is_misread(tid):
                 name = self.names.get((pid, tid)) or f"thread {tid}"
                 track = self.recorded.tid((pid, tid), level)
-                args = {"name": f"{name} ({level + 1})" if level else name}
-                yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": track, "args": args}
+                yield metadata("thread_name", pid, track, name=f"{name} ({level + 1})" if level else name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EDGE_COLUMNS", "NOBODY", "NODE_COLUMNS", "TYPES", "BoundType", "CPEdge", "CPEdgeType", "CPNode", "View",
-    "edge_table", "flag", "heaviest_path", "view_of",
+    "edge_table", "flag", "heaviest_path", "table_of", "view_of",
 ]  # fmt: skip
 
 Number: TypeAlias = int | float
@@ -108,7 +108,12 @@ def edge_table(source: Array, target: Array, kind: Array | int, weight: Array | 
     in the file of the event that takes this time.
     """
     columns = np.broadcast_arrays(source, target, kind, weight, owner)
-    return np.rec.fromarrays(columns, dtype=[(name, np.int64) for name in EDGE_COLUMNS])
+    return table_of({name: each.astype(np.int64) for name, each in zip(EDGE_COLUMNS, columns, strict=True)})
+
+
+def table_of(columns: Mapping[str, Array]) -> Table:
+    """Return a table of some columns, each of which is then an attribute."""
+    return np.rec.fromarrays(list(columns.values()), dtype=[(name, each.dtype) for name, each in columns.items()])
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +210,8 @@ def _nodes(graph: DependencyGraph, chosen: Array, rows: tuple[Array, Array, Arra
     at, is_start = order % max(1, len(event)), order < len(event)
     vertex = np.where(activity[at] >= 0, 2 * activity[at] + ~is_start, -1)
     is_blocking = np.concatenate((blocks, np.zeros(len(position), np.bool_)))[at]
-    return np.rec.fromarrays((event[at], vertex, time[order], is_start, is_blocking, kind[at]), names=NODE_COLUMNS)
+    columns = (event[at], vertex, time[order], is_start, is_blocking, kind[at])
+    return table_of(dict(zip(NODE_COLUMNS, columns, strict=True)))
 
 
 def _named(graph: DependencyGraph, activities: Array, names: Sequence[str]) -> Array:
@@ -216,7 +222,7 @@ def _named(graph: DependencyGraph, activities: Array, names: Sequence[str]) -> A
 def _host_edges(drawn: _Drawn) -> list[Table]:
     """Return the edges along threads, through the operators and between the outermost ones, and between threads.
 
-    HTA draws those calls first that hold the runtime's lock, so that of paths of one weight theirs is taken.
+    HTA draws calls that hold the runtime's lock first: of paths of equal weight, it takes the one through such calls.
     """
     nodes, time = drawn.nodes, drawn.nodes.time
     vertices = _along_threads(drawn)

@@ -100,7 +100,7 @@ def get_memory_kernel_type(name: str) -> str:
 
 
 def merge_kernel_intervals(kernel_df: pd.DataFrame) -> pd.DataFrame:
-    """Return the intervals in which at least one of some events ran; those that touch are one.
+    """Return the intervals in which at least one event ran; intervals that touch are one.
 
     Args:
         kernel_df: with ``ts`` and ``dur``; it is left as it is.

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from htagraph.core.errors import HtagraphError, SelectionError
+from htagraph.core.errors import HtagraphError, SelectionError, time_text
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
-from htagraph.core.words import time_text
 from htagraph.findings.phrases import shortened
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
@@ -41,7 +39,6 @@ _CRITICAL = {"color": "#d00000", "penwidth": "2.5", "fontcolor": "#d00000"}
 
 @dataclass
 class _Node:
-    activity: int
     lane: int
     rank: int
     name: str
@@ -109,25 +106,21 @@ def to_graphviz(what: CriticalPath | Selection, *, max_nodes: int | None = None)
 def draw(what: CriticalPath | Selection, target: str | Path) -> Path:
     """Write a picture: ``.svg``, ``.pdf`` or ``.png`` by Graphviz, or its source as ``.dot`` or ``.gv``.
 
-    Args:
-        what: see `to_graphviz`.
-        target: the file to write; its folder is made.
-
     Returns:
         The file. Where Graphviz is not installed, of ``out.svg`` its source ``out.dot``, for ``dot -Tsvg out.dot``.
-
-    Raises:
-        SelectionError: see `to_graphviz`.
-        HtagraphError: the suffix is unknown, or the file cannot be written.
     """
+    from graphviz import ExecutableNotFound
+
     target = Path(target)
     suffix = target.suffix.removeprefix(".").lower()
     check_ending(target, PICTURES, "pictures")
     picture = to_graphviz(what)
-    data = None if suffix in _SOURCES else _rendered(picture, suffix)
-    if data is None:
-        target = target if suffix in _SOURCES else target.with_suffix(".dot")
-        data = picture.source.encode()
+    data = picture.source.encode()
+    if suffix not in _SOURCES:
+        try:
+            data = picture.pipe(format=suffix, quiet=True)
+        except ExecutableNotFound:
+            target = target.with_suffix(".dot")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, data)
@@ -135,17 +128,6 @@ def draw(what: CriticalPath | Selection, target: str | Path) -> Path:
         msg = f"{target}: cannot be written ({error.strerror or error})"
         raise HtagraphError(msg) from error
     return target
-
-
-def _rendered(picture: graphviz.Digraph, suffix: str) -> bytes | None:
-    """Return the picture in a format, None where Graphviz is not installed."""
-    import graphviz
-
-    try:
-        data: bytes = picture.pipe(format=suffix, quiet=True)
-    except graphviz.ExecutableNotFound:
-        return None
-    return data
 
 
 def _draw_selection(selection: Selection, max_nodes: int) -> graphviz.Digraph:
@@ -168,10 +150,12 @@ def _of_selection(selection: Selection) -> _Picture:
     path = critical_path(graph)
     on_path = np.zeros(len(acts), np.bool_)
     on_path[path.segments.activity] = True
-    for activity in selection.activities.tolist():
-        node = _node(graph, activity, int(acts.lane[activity]), int(acts.rank[activity]))
-        node.length_ns, node.critical = int(acts.duration[activity]), bool(on_path[activity])
-        picture.nodes[activity] = node
+    for each in selection.activities.tolist():
+        name = shortened(one_line(short_name(graph.names[acts.name[each]])), _MAX_LETTERS)
+        picture.nodes[each] = _Node(
+            int(acts.lane[each]), int(acts.rank[each]), name, ActivityKind(acts.kind[each]).label,
+            int(acts.duration[each]), bool(on_path[each]),
+        )  # fmt: skip
     inside = np.zeros(len(acts), np.bool_)
     inside[selection.activities] = True
     source, target = edges.source >> 1, edges.target >> 1
@@ -188,23 +172,15 @@ def _of_selection(selection: Selection) -> _Picture:
     return picture
 
 
-def _node(graph: DependencyGraph, activity: int, lane: int, rank: int) -> _Node:
-    kind = ActivityKind(graph.activities.kind[activity]).label
-    return _Node(activity, lane, rank, _name(graph, activity), kind, length_ns=0, critical=False)
-
-
-def _name(graph: DependencyGraph, activity: int) -> str:
-    return shortened(one_line(short_name(graph.names[graph.activities.name[activity]])), _MAX_LETTERS)
-
-
 def _fold(picture: _Picture) -> None:
     """Fold chains: nodes with one predecessor and one successor, both on their lane, all critical or all not."""
-    ahead, behind = _neighbours(picture.edges)
+    nodes = picture.nodes
+    leaving, entering = (Counter(pair[end] for pair in picture.edges) for end in (0, 1))
+    crossing = {node for a, b in picture.edges if nodes[a].lane != nodes[b].lane for node in (a, b)}
+    inner = {node for node in nodes if leaving[node] == 1 == entering[node]} - crossing
     links: dict[int, int] = {}  # node → the next one of its chain
     for (first, second), (_, critical, _) in picture.edges.items():
-        two = picture.nodes[first], picture.nodes[second]
-        alike = two[0].lane == two[1].lane and two[0].critical == two[1].critical == critical
-        if alike and all(_inner(each, picture, ahead, behind) for each in (first, second)):
+        if {first, second} <= inner and nodes[first].critical == nodes[second].critical == critical:
             links[first] = second
     inside: dict[int, int] = {}  # folded node → the one that stands for its chain
     for begin in sorted(links.keys() - set(links.values())):
@@ -213,35 +189,17 @@ def _fold(picture: _Picture) -> None:
             chain.append(links[chain[-1]])
         if len(chain) > 2:
             inside |= dict.fromkeys(chain, begin)
-            picture.nodes[begin] = _folded([picture.nodes.pop(each) for each in chain])
+            nodes[begin] = _folded([nodes.pop(each) for each in chain])
     ends = {(a, b): (inside.get(a, a), inside.get(b, b)) for a, b in picture.edges}
     picture.edges = {(a, b): picture.edges[pair] for pair, (a, b) in ends.items() if a != b}
-
-
-def _neighbours(edges: Iterable[tuple[int, int]]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
-    ahead: dict[int, list[int]] = {}
-    behind: dict[int, list[int]] = {}
-    for first, second in edges:
-        ahead.setdefault(first, []).append(second)
-        behind.setdefault(second, []).append(first)
-    return ahead, behind
-
-
-def _inner(node: int, picture: _Picture, ahead: dict[int, list[int]], behind: dict[int, list[int]]) -> bool:
-    """Return whether a node may be folded: between two of its lane."""
-    around = ahead.get(node, []), behind.get(node, [])
-    if any(len(each) != 1 for each in around):
-        return False
-    return all(picture.nodes[each[0]].lane == picture.nodes[node].lane for each in around)
 
 
 def _folded(nodes: list[_Node]) -> _Node:
     most, count = Counter(node.name for node in nodes).most_common(1)[0]
     what = f"mostly {most}" if count > 1 else f"{nodes[0].name} to {nodes[-1].name}"
     total = sum(node.length_ns for node in nodes)
-    first = nodes[0]
     count = sum(node.count for node in nodes)
-    return _Node(first.activity, first.lane, first.rank, what, "folded", total, first.critical, count=count)
+    return replace(nodes[0], name=what, kind="folded", length_ns=total, count=count)
 
 
 def _digraph(picture: _Picture) -> graphviz.Digraph:
@@ -263,13 +221,8 @@ def _digraph(picture: _Picture) -> graphviz.Digraph:
             for lane in sorted(by_lane[rank]):
                 label = picture.graph.lanes[lane].label if lane >= 0 else ""
                 with box.subgraph(name=f"cluster_lane_{lane}") as track:
-                    track.attr(
-                        label=dot_text(label),
-                        labeljust="l",
-                        style="rounded,filled",
-                        fillcolor="#fafafa",
-                        color="#cccccc",
-                    )
+                    track.attr(label=dot_text(label), labeljust="l", style="rounded,filled", fillcolor="#fafafa",
+                               color="#cccccc")  # fmt: skip
                     for number in by_lane[rank][lane]:
                         _add_node(track, number, picture.nodes[number])
     for (first, second), (label, critical, within) in sorted(picture.edges.items()):

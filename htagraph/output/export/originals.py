@@ -26,15 +26,14 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
-from htagraph.core.issues import Issue, IssueLog
+from htagraph.core.errors import Issue, IssueLog
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.lanes import nesting_tracks
 from htagraph.trace.columns import Interner
-from htagraph.trace.kineto.collecting import Columns
+from htagraph.trace.kineto.collecting import Columns, add_durations, add_events
 from htagraph.trace.kineto.decode import BlockDecoder
 from htagraph.trace.kineto.from_blocks import BlockColumns
-from htagraph.trace.kineto.from_events import add_durations, add_events
 from htagraph.trace.kineto.scan.events import (
     FLAGS,
     ID,
@@ -119,11 +118,7 @@ class Original:
 
 
 def survey(graph: DependencyGraph, rank: int) -> Original:
-    """Return what a first pass over a rank's file collects.
-
-    Raises:
-        TraceError: the file is gone or was changed since the graph was made.
-    """
+    """Return what a first pass over a rank's file collects."""
     trace = graph.traces[rank]
     path, log = trace.unchanged_path(), IssueLog(str(trace.path))
     columns, decode, header = Columns(log), BlockDecoder(), dict[str, Any]()
@@ -200,11 +195,7 @@ def start_ns(block: Block, which: Array, *, unpadded: bool) -> npt.NDArray[np.in
 
 
 class ArrowEnds:
-    """Collects the ends of arrows, and the moments of what is neither slice nor arrow.
-
-    Args:
-        columns: what is known of the file: numbers of its lanes and ids.
-    """
+    """Collects the ends of arrows, and the moments of what is neither slice nor arrow."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
@@ -257,12 +248,6 @@ class ArrowEnds:
         """Return the arrows that can be drawn, from each ``s`` to every ``f`` of its id before the next.
 
         An arrow without a slice at one of its ends, within one slice, or to one that began earlier, cannot.
-
-        Args:
-            start: when each slice starts, on the common clock.
-            met: returns the slice of lanes that moments meet, -1 for none.
-            common: moves moments since the file's base to the common clock.
-            unpadded: whether the fractions of the file's times lack their leading zeros.
         """
         phase, label, number, lane = (_joined([part[at] for part in self._ends]) for at in range(4))
         moment = common(_joined([part[unpadded] for part in self._moments]))
@@ -313,14 +298,7 @@ def _joined(parts: list[Array]) -> Array:
 
 
 class MetSlices:
-    """The slices of a file by lane and time: finds the one that an arrow meets.
-
-    Args:
-        lane: of each slice.
-        start: ns.
-        duration: ns.
-        level: from `nesting_tracks`.
-    """
+    """The slices of a file by lane and time: finds the one that an arrow meets."""
 
     def __init__(self, lane: Array, start: Array, duration: Array, level: Array) -> None:
         self._order = np.lexsort((-duration, start, lane))

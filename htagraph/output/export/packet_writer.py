@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
@@ -27,7 +27,6 @@ __all__ = [
 ]  # fmt: skip
 
 _PACKET, _SEQUENCE_ID, _FLAGS, _INTERNED, _DESCRIPTOR = 1, 10, 13, 12, 60
-_CLEARED = 1  # SequenceFlags: names are interned from here on
 _CATEGORIES, _NAMES, _ANNOTATION_NAMES = 1, 2, 3  # of InternedData
 _UUID, _PARENT, _NAME, _COUNTER_UNIT, _CHILDREN, _RANK, _MERGING = 1, 5, 2, 8, 11, 12, 15  # of TrackDescriptor
 _EXPLICIT, _NO_MERGING = 3, 2
@@ -39,25 +38,20 @@ _MAX_RANK = 2**31 - 1
 _PROCESS, _THREAD = 1, 2  # parts of a track's key: process; thread; of counters, name and series
 Flows: TypeAlias = tuple[Array, Array]
 """Ids of the arrows that begin or end at slices, and where those of each slice begin in them."""
-SEQUENCE: Final = 1
-"""The sequence that all packets belong to; names are interned per sequence."""
-ARGS_IID: Final = 1
-"""Interned name of the annotation that holds a slice's arguments."""
+SEQUENCE, ARGS_IID, _CLEARED = 1, 1, 1
+"""The sequence that all packets belong to (names are interned per sequence), the interned name of the annotation that
+holds a slice's arguments, and the flag that says that names are interned from here on."""
 _BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4  # TrackEvent.Type
 _HEAD_BYTES: Final = 64
 """Bytes that the numbers of a packet take at most: three lengths of 5, time 11, track, name, category 11 each."""
-_FLOW_BYTES: Final = 10
-_VALUE_BYTES: Final = 10
+_FIXED_BYTES: Final = 10
+"""Bytes of a field of a fixed size, such as the id of an arrow or the value of a counter: a tag of 2 and 8 bytes."""
 
 
 class PacketWriter(OutputFile):
     """Writes a file of packets: a context manager; the file appears at its place when it is complete.
 
     Processes are tracks without events, in the order of their numbers, and have their threads and counters below.
-
-    Args:
-        target: where to write, gzipped if it ends in ``.gz``; its folder is made.
-        sources: files that must not be written over.
     """
 
     def __init__(self, target: str | Path, *, sources: Iterable[TracePath] = ()) -> None:
@@ -73,6 +67,9 @@ class PacketWriter(OutputFile):
 
     def __enter__(self) -> PacketWriter:
         return self
+
+    def begin(self, header: Mapping[str, Any]) -> None:
+        """Write nothing: this format has no place for the keys of a trace file's root."""
 
     def add(self, events: Iterable[RawEvent | Slices | Values]) -> None:
         """Write events; all slices of a track must come in one call, and all arrows at them, too."""
@@ -217,14 +214,7 @@ def _in_time(slices: Slices) -> Slices:
 
 
 def begin_packets(slices: Slices, tracks: Array, iids: Array, flows: Flows) -> tuple[Array, Array]:
-    """Return the packets in which slices begin, and where each begins; those without duration end there, too.
-
-    Args:
-        slices: in the order of the file.
-        tracks: the track of each place of the slices.
-        iids: the interned number of each text of the slices.
-        flows: the arrows at each slice.
-    """
+    """Return the packets in which slices begin, and where each begins; those without duration end there, too."""
     columns = np.empty((len(slices), 6), np.int64)
     columns[:, 0], columns[:, 1] = np.maximum(slices.start, 0), slices.duration  # varints have no sign
     columns[:, 2] = tracks[slices.place]
@@ -234,7 +224,7 @@ def begin_packets(slices: Slices, tracks: Array, iids: Array, flows: Flows) -> t
     size = (
         (2 * _HEAD_BYTES) * len(slices)
         + int((slices.args & 0xFFFF_FFFF).sum())
-        + _FLOW_BYTES * int(flows[1][-1] - flows[1][0])
+        + _FIXED_BYTES * int(flows[1][-1] - flows[1][0])
     )
     out, starts = np.empty(size, np.uint8), np.zeros(len(slices) + 1, np.int64)
     _fill_begins(columns, writable(slices.source), flows, out, starts)
@@ -243,10 +233,6 @@ def begin_packets(slices: Slices, tracks: Array, iids: Array, flows: Flows) -> t
 
 def end_packets(track: Array, moment: Array) -> Array:
     r"""Return the packets in which slices end.
-
-    Args:
-        track: of each slice.
-        moment: ns since the base of what is written.
 
     Example:
         >>> end_packets(np.array([3]), np.array([200])).tobytes()
@@ -258,7 +244,7 @@ def end_packets(track: Array, moment: Array) -> Array:
 
 def value_packets(track: int, moment: Array, value: Array) -> Array:
     """Return the packets of a counter's values."""
-    out = np.empty((_HEAD_BYTES + _VALUE_BYTES) * len(moment), np.uint8)
+    out = np.empty((_HEAD_BYTES + _FIXED_BYTES) * len(moment), np.uint8)
     bits = np.ascontiguousarray(value.astype("<f8")).view(np.int64)
     return out[: _fill_values(track, moment, bits, out)]
 
@@ -325,7 +311,7 @@ def _fill_begins(columns: Array, source: Array, flows: Flows, out: Array, starts
         moment, duration, track, name, category, args = columns[row]
         length = args & 0xFFFF_FFFF
         annotation = 2 + 1 + _size(length) + length  # DebugAnnotation.name_iid (1), legacy_json_value (9)
-        size = 3 + _size(track) + 1 + _size(name) + _FLOW_BYTES * (first_id[row + 1] - first_id[row])
+        size = 3 + _size(track) + 1 + _size(name) + _FIXED_BYTES * (first_id[row + 1] - first_id[row])
         size += 1 + _size(category) if category else 0
         size += 1 + _size(annotation) + annotation if length else 0
         at = _put_head(out, at, moment, size)
@@ -363,7 +349,7 @@ def _fill_ends(track: Array, moment: Array, out: Array) -> int:
 def _fill_values(track: int, moment: Array, bits: Array, out: Array) -> int:
     at = 0
     for row in range(len(moment)):
-        at = _put_head(out, at, moment[row], 3 + _size(track) + _VALUE_BYTES)
+        at = _put_head(out, at, moment[row], 3 + _size(track) + _FIXED_BYTES)
         at = _put_on_track(out, at, _COUNTER, track)
         out[at], out[at + 1] = 0xE1, 0x02  # double_counter_value (44)
         at = _put_fixed(out, at + 2, bits[row])

@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import HtagraphError
+from htagraph.core.errors import HtagraphError, check_type
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind, Provenance
-from htagraph.core.words import check_type
 from htagraph.graph.activities import BETWEEN
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage import array_file
@@ -192,17 +191,7 @@ def _plain(text: str) -> str:
 
 
 def write_tables(frames: Mapping[str, pd.DataFrame], folder: Path, form: Literal["csv", "parquet"]) -> list[Path]:
-    """Write a file per table, each whole or not at all, and return their paths.
-
-    Args:
-        frames: tables by the names of the files.
-        folder: where to write; it is made if it is not there, and files of these names in it are replaced.
-        form: CSV as `pandas.read_csv` reads it, or Parquet.
-
-    Raises:
-        HtagraphError: pyarrow, which Parquet needs, is not installed.
-        OSError: a file cannot be written.
-    """
+    """Write a file per table, each whole or not at all, and return their paths."""
     contents = {folder / f"{name}.{form}": table_bytes(frame, form) for name, frame in frames.items()}
     folder.mkdir(exist_ok=True)
     for path, data in contents.items():
@@ -211,11 +200,7 @@ def write_tables(frames: Mapping[str, pd.DataFrame], folder: Path, form: Literal
 
 
 def table_bytes(frame: pd.DataFrame, form: Literal["csv", "parquet"]) -> bytes:
-    """Return a table as the content of a file; texts that are no Unicode have replacements.
-
-    Raises:
-        HtagraphError: pyarrow, which Parquet needs, is not installed.
-    """
+    """Return a table as the content of a file; texts that are no Unicode have replacements."""
     if form == "csv":
         return plain(frame).to_csv(index=False).encode("utf-8", "replace")
     try:

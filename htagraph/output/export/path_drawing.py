@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.core.arrays import Array
+from htagraph.core.errors import time_text
 from htagraph.core.kinds import EdgeKind, GapKind
 from htagraph.core.naming import short_name
-from htagraph.core.words import time_text
 from htagraph.findings.phrases import shortened
 from htagraph.output.scene import KIND_COLORS, tint
 from htagraph.queries.paths import CATEGORIES, CriticalPath
@@ -119,16 +119,11 @@ def _title(path: CriticalPath, boxes: list[Box]) -> str:
         f"{len(folded)} boxes stand for several segments each and hold {time_text(held / 1000)}"
         f" ({100 * held / max(path.makespan_ns, 1):.0f} %); the width of a box is its time",
     ]
-    inside = {rank: time for rank, time in _by_rank(path).items() if rank not in shown}
+    by_rank = _totals(path.graph.activities.rank[path.segments.place], path.segments.length)
+    inside = [time for rank, time in by_rank.items() if rank not in shown]
     if inside:
-        lines.append(f"{time_text(sum(inside.values()) / 1000)} on {len(inside)} other ranks is inside boxes of these")
+        lines.append(f"{time_text(sum(inside) / 1000)} on {len(inside)} other ranks is inside boxes of these")
     return "\n".join(lines)
-
-
-def _by_rank(path: CriticalPath) -> dict[int, int]:
-    parts = path.segments
-    ranks, which = np.unique(path.graph.activities.rank[parts.place], return_inverse=True)
-    return dict(zip(ranks.tolist(), np.bincount(which, parts.length).astype(np.int64).tolist(), strict=True))
 
 
 def _rows(path: CriticalPath, boxes: list[Box], hops: dict[int, Hop]) -> dict[int, _Row]:
@@ -349,10 +344,6 @@ def fold_path(path: CriticalPath, most: int) -> list[Box]:
     a hundredth of the path. If these are too many, neighbours are joined, the shortest first, rather of one category
     than of two, and of one rank than of two.
 
-    Args:
-        path: of one rank or of all.
-        most: boxes at most, 1 or more.
-
     Example:
         >>> import htagraph as hg
         >>> path = hg.critical_path(hg.load("data/demo"))
@@ -491,6 +482,6 @@ def text_width(text: str, size: float) -> float:
         True
     """
     wide = {"W", "F"}
-    lines = text.split("\n")
-    return size * max(sum(_WIDE if unicodedata.east_asian_width(each) in wide else _LETTER_WIDTH for each in line)
-                      for line in lines)  # fmt: skip
+    widths = ([_WIDE if unicodedata.east_asian_width(each) in wide else _LETTER_WIDTH for each in line]
+              for line in text.split("\n"))  # fmt: skip
+    return size * max(map(sum, widths))

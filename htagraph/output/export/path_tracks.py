@@ -20,7 +20,6 @@ from htagraph.output.export.trace_writer import (
     INTEGER,
     MICROSECONDS,
     TEXT,
-    Column,
     RawEvent,
     metadata,
     readable,
@@ -67,12 +66,7 @@ _DEVICE = tuple(CATEGORIES.index(word) for word in ("computation", "communicatio
 
 
 def path_events(path: CriticalPath, base_ns: int) -> Iterator[RawEvent | Slices]:
-    """Yield the tracks of a critical path: its slices and arrows, where its time goes, what is next, who waited.
-
-    Args:
-        path: of one rank or of all.
-        base_ns: the moment that times are relative to, ns on the common clock.
-    """
+    """Yield the tracks of a critical path: its slices and arrows, where its time goes, what is next, who waited."""
     yield metadata("process_name", PATH_PID, 0, name="critical path")
     if not len(path.segments):
         return
@@ -148,11 +142,6 @@ def stretches(path: CriticalPath, tid: int, base_ns: int) -> Iterator[RawEvent]:
 
     Short stretches join the one before, short pieces each other. The stretches' lengths sum to the makespan, and so do
     those of the pieces.
-
-    Args:
-        path: of one rank or of all.
-        tid: the number of the track.
-        base_ns: the moment that times are relative to, ns on the common clock.
     """
     parts, several = path.segments, len(path.graph.ranks) > 1
     rank = path.graph.activities.rank[parts.place].astype(np.int64)
@@ -170,13 +159,7 @@ def stretches(path: CriticalPath, tid: int, base_ns: int) -> Iterator[RawEvent]:
 
 
 def next_critical(path: CriticalPath, first_tid: int, base_ns: int) -> Iterator[RawEvent]:
-    """Yield the near-critical paths, least slack first, each on its own track with its name; see `CriticalPath.near`.
-
-    Args:
-        path: of one rank or of all.
-        first_tid: the number of their first track.
-        base_ns: the moment that times are relative to, ns on the common clock.
-    """
+    """Yield the near-critical paths (`CriticalPath.near`), least slack first, each on its own track with its name."""
     graph = path.graph
     for number, way in enumerate(ways_beside(path, NEXT_CRITICAL, int(path.makespan_ns * _LEAST_WORK))):
         parts = _segments(path, way)
@@ -194,13 +177,9 @@ def next_critical(path: CriticalPath, first_tid: int, base_ns: int) -> Iterator[
 
 
 def waits(path: CriticalPath, tids: Mapping[int, int], first: tuple[int, int], base_ns: int) -> Iterator[RawEvent]:
-    """Yield what waited on other ranks until the path came from them, each with an arrow to what it waited for longest.
+    """Yield what waited on other ranks until the path came from them, each with an arrow to its longest cause.
 
-    Args:
-        path: of all ranks.
-        tids: lane → number of its track of the path's slices.
-        first: the number of the first track, and the id of the first arrow.
-        base_ns: the moment that times are relative to, ns on the common clock.
+    `tids` has the track of each lane on the path; `first` is the first track's number and the first arrow's id.
     """
     table, parts, graph = path.hops(), path.segments, path.graph
     table = table[table["waited_us"] > 0]
@@ -304,13 +283,7 @@ def _slice(tid: int, name: str, ts: Any, dur: Any, **more: Any) -> RawEvent:  # 
 
 
 def path_slices(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> Iterator[Slices]:
-    """Yield the segments of a path as slices.
-
-    Args:
-        path: of one rank or of all.
-        tids: lane → number of its track.
-        base_ns: the moment that times are relative to, ns on the common clock.
-    """
+    """Yield the segments of a path as slices."""
     parts = path.segments
     shared, alike = _shared(path, tids)
     places, names = Interner[tuple[int, int]](), Interner[str]()
@@ -322,8 +295,8 @@ def path_slices(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> It
         some = slice(first, first + AT_ONCE)
         length = parts.length[some]
         columns = (
-            Column(TEXT, 0), Column(MICROSECONDS, length), Column(TEXT, 1), Column(INTEGER, parts.activity[some]),
-            Column(TEXT, 2 + alike[some]),
+            (TEXT, 0), (MICROSECONDS, length), (TEXT, 1), (INTEGER, parts.activity[some]),
+            (TEXT, 2 + alike[some]),
         )  # fmt: skip
         args = row_texts(columns, len(length), texts)
         yield Slices(

@@ -74,13 +74,6 @@ def overlay_patterns(sequences: Sequences, patterns: Array, rank: int, target: P
     """Write a copy of a rank's trace in which the events of some patterns have the argument ``Patterns``.
 
     It maps the pattern to its count. Patterns longer than 1,000 letters are whole on their operators only.
-
-    Args:
-        sequences: all sequences of kernels that occur, of `kernel_sequences`.
-        patterns: numbers of the patterns to mark.
-        rank: whose trace.
-        target: the file to write.
-        compress: as for `export_patterns`.
     """
     acts, table = sequences.graph.activities, sequences.to_frame()
     texts, counts = ({each: table[column][each] for each in patterns.tolist()} for column in ("pattern", "count"))
@@ -104,13 +97,7 @@ def overlay_patterns(sequences: Sequences, patterns: Array, rank: int, target: P
 
 
 class _Edit:
-    """Marks the events of patterns one after the other and, if asked to, compresses the other complete events.
-
-    Args:
-        marks: patterns and their counts by the position of the event.
-        names: the number of each name.
-        compress: take arguments and names from events that are not marked.
-    """
+    """Marks the events of patterns one after the other and, if asked to, compresses the other complete events."""
 
     def __init__(self, marks: Mapping[int, dict[str, int]], names: dict[str, str], *, compress: bool) -> None:
         self._marks, self._names, self._compress = marks, names, compress

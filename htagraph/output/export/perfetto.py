@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import Array
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.originals import Original, survey
@@ -27,13 +27,11 @@ from htagraph.output.export.trace_writer import (
     MICROSECONDS,
     NO_TEXT,
     TEXT,
-    Column,
     RawEvent,
     Rows,
     TraceWriter,
     metadata,
     row_texts,
-    us,
 )
 from htagraph.output.lanes import nesting_tracks
 from htagraph.output.scene import BYTES, COUNT, GB_S, NO_NUMBER, Slices, Values
@@ -41,7 +39,6 @@ from htagraph.output.whole_files import PERFETTO, check_ending, is_native
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
 from htagraph.queries.paths import CriticalPath
 from htagraph.queries.recorded_events import memory_events
-from htagraph.trace.remote import TracePath
 
 if TYPE_CHECKING:
     from htagraph.whatif.outcome import Outcome
@@ -206,12 +203,13 @@ class Written:
             (self.left_out, "recorded events have no usable time and are left out"),
             (self.not_drawn, "recorded events are neither slices, instants nor counters and are in .json files only"),
         ]
-        left_out = "".join(f"; {count:,} {what}" for count, what in notes if count)
+        left_out = [f"; {count:,} {what}" for count, what in notes if count]
         if self.predicted:
-            left_out = (
-                "; the activities are at their predicted times, so the files' other events are not there" + left_out
+            left_out.insert(
+                0, "; the activities are at their predicted times, so the files' other events are not there"
             )
-        return f"{self.path}: {', '.join(parts) or 'nothing'} added{left_out}. Open it in https://ui.perfetto.dev"
+        added_text = f"{', '.join(parts) or 'nothing'} added{''.join(left_out)}"
+        return f"{self.path}: {added_text}. Open it in https://ui.perfetto.dev"
 
 
 @dataclass
@@ -236,20 +234,25 @@ class Job:
         base = min([*first, graph.origin_ns]) // 1000 * 1000 if graph.vertex_count else 0
         return Job(graph, Path(target), originals, (PidOfRank if is_native(target) else PidOf)(), base, predicted)
 
-    def ts(self, common_ns: int) -> Any:  # noqa: ANN401 - int or Decimal
-        """Return a moment on the common clock as the µs of the file."""
-        return us(int(common_ns) - self.base_ns)
-
     def write(self, parts: Iterable[Iterable[Event]], critical: Array) -> Written:
-        """Write everything.
+        """Write everything: the recorded events, and parts added to them, each with tracks of its own.
 
-        Args:
-            parts: what is added to the recorded events; each has tracks of its own.
-            critical: how long each activity is on the path, ns.
+        `critical` is how long each activity is on the path, ns.
         """
         count: Counter[str] = Counter()
-        counted = (_counted(part, count) for part in parts)
-        left_out, not_drawn = (self._packets if is_native(self.target) else self._json)(counted, critical)
+        native = is_native(self.target)
+        sources = [trace.path for trace in self.graph.traces.values()]
+        left_out = not_drawn = 0
+        with (PacketWriter if native else TraceWriter)(self.target, sources=sources) as writer:
+            writer.begin(self._header())
+            for each in self.originals:
+                lanes = {(lane.pid, lane.tid): lane for lane in self.graph.lanes if lane.rank == each.rank}
+                on_path = self._on_path(each, critical)
+                file = (RecordedPackets if native else RecordedEvents)(each, self.base_ns, self.pid_of, on_path, lanes)
+                file.write(writer)
+                left_out, not_drawn = left_out + file.left_out, not_drawn + file.not_drawn
+            for part in chain(self._drawn(critical), (_counted(part, count) for part in parts)):
+                writer.add(part)
         return Written(
             path=self.target, slices=count["X"], arrows=count["s"], counters=count["C"],
             moved=sum(original.moved for original in self.originals),
@@ -258,37 +261,6 @@ class Job:
             issues=tuple(issue for original in self.originals for issue in original.issues),
             predicted=self.predicted,
         )  # fmt: skip
-
-    def _json(self, parts: Iterable[Iterable[Event]], critical: Array) -> tuple[int, int]:
-        """Write a file of JSON; return how many recorded events were left out, and how many have no form."""
-        left_out = 0
-        with TraceWriter(self.target, sources=self._sources()) as writer:
-            writer.begin(self._header())
-            for original in self.originals:
-                file = RecordedEvents(original, self.base_ns, self.pid_of, self._on_path(original, critical))
-                writer.add(file)
-                left_out += file.left_out
-            for part in chain(self._drawn(critical), parts):
-                writer.add(part)
-        return left_out, 0
-
-    def _packets(self, parts: Iterable[Iterable[Event]], critical: Array) -> tuple[int, int]:
-        """The same in Perfetto's native format."""
-        left_out = not_drawn = 0
-        with PacketWriter(self.target, sources=self._sources()) as writer:
-            for original in self.originals:
-                lanes = {(lane.pid, lane.tid): lane for lane in self.graph.lanes if lane.rank == original.rank}
-                file = RecordedPackets(
-                    original, self.base_ns, self.pid_of, self._on_path(original, critical), lanes
-                )  # fmt: skip
-                file.write(writer)
-                left_out, not_drawn = left_out + file.left_out, not_drawn + file.not_drawn
-            for part in chain(self._drawn(critical), parts):
-                writer.add(part)
-        return left_out, not_drawn
-
-    def _sources(self) -> list[TracePath]:
-        return [trace.path for trace in self.graph.traces.values()]
 
     def _drawn(self, critical: Array) -> Iterator[Iterator[Event]]:
         """Yield the activities of each rank that no file shows as they are in the graph."""
@@ -360,8 +332,8 @@ def _arguments(rows: Array, critical: Array) -> Rows:
     """Return the arguments of activities as JSON."""
     on_path = critical > 0
     columns = (
-        Column(TEXT, 0), Column(INTEGER, rows), Column(TEXT, np.where(on_path, 1, NO_TEXT)),
-        Column(MICROSECONDS, np.where(on_path, critical, NO_NUMBER)), Column(TEXT, 2),
+        (TEXT, 0), (INTEGER, rows), (TEXT, np.where(on_path, 1, NO_TEXT)),
+        (MICROSECONDS, np.where(on_path, critical, NO_NUMBER)), (TEXT, 2),
     )  # fmt: skip
     return row_texts(columns, len(rows), [b'{"activity":', b',"critical_us":', b"}"])
 

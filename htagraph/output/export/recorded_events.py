@@ -6,11 +6,10 @@ scan has understood. Only events that take more than a new place and new times a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -19,7 +18,8 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import IssueLog
+from htagraph.graph.activities import Lane as GraphLane
 from htagraph.output.export.originals import FLOWS, Lane, Original, start_ns
 from htagraph.output.export.trace_writer import (
     AT_ONCE,
@@ -109,17 +109,20 @@ class PidOfRank(PidOf):
 class RecordedEvents:
     """Yields the events of a file to write, block by block; arrows and the names of tracks come last.
 
-    Args:
-        original: the file.
-        base_ns: the moment on the common clock to which times are to be relative.
-        pid_of: gives processes their numbers.
-        critical: for how many ns each slice is on the critical path.
+    `base_ns` is the moment on the common clock that times are relative to, `critical` for how many ns each slice is on
+    the critical path; `pid_of` gives processes their numbers.
     """
 
-    def __init__(self, original: Original, base_ns: int, pid_of: PidOf, critical: Array) -> None:
+    def __init__(
+        self, original: Original, base_ns: int, pid_of: PidOf, critical: Array,
+        lanes: Mapping[Lane, GraphLane] | None = None,
+    ) -> None:  # fmt: skip
         self._original, self._base_ns, self._pid_of, self._critical = original, base_ns, pid_of, critical
+        self._lanes = lanes or {}
         self.left_out = 0
         """Events that were not written: without a time, or of a clock that was hours off."""
+        self.not_drawn = 0
+        """Events of phases that are not written in the format."""
         self._names: dict[Lane, str] = {}
         self._processes: dict[int | str, dict[str, str]] = {}
         self._places = Interner[tuple[Lane, int]]()
@@ -129,6 +132,10 @@ class RecordedEvents:
         ends = np.concatenate((original.arrows.tail, original.arrows.head))
         # an instant is a slice to Perfetto: where an arrow begins or ends it must come behind the arrow
         self._held = np.sort(_codes(self._place[ends], original.start[ends]))
+
+    def write(self, writer: Any) -> None:  # noqa: ANN401 - the writer of the format
+        """Write all events."""
+        writer.add(self)
 
     def __iter__(self) -> Iterator[Part]:
         late: list[Part] = []
@@ -159,67 +166,51 @@ class RecordedEvents:
         self._where()  # processes that have slices get the first numbers
         for first, block in split(ahead(iter_bytes(original.path, log)), decoder, {}, log, decoder.scan):
             rows = slice(*np.searchsorted(original.index, [first, first + len(block)]).tolist())
-            of_block = self._of_decoded if isinstance(block, list) else self._of_scanned
-            slices, row, others = of_block(block, original.index[rows] - first, rows)  # type: ignore[arg-type]
+            slices, row, others = self._of_block(block, original.index[rows] - first, rows)
             yield slices, row, [event for event in others if not self._is_learned(event)]
 
-    def _of_scanned(self, block: Block, index: Array, rows: slice) -> tuple[Slices, Array, list[RawEvent]]:
-        """Return what is written of scanned events, most of them by the spans of their texts."""
-        phase, is_other = block.rows[:, PHASE], np.ones(len(block), np.bool_)
+    def _of_block(
+        self, block: Block | list[RawEvent], index: Array, rows: slice
+    ) -> tuple[Slices, Array, list[RawEvent]]:
+        """Return what is written of a block whose events at `index` are rows of the original."""
+        phase = _phases(block)
+        is_other = np.ones(len(block), np.bool_)
         is_other[index] = False
         self.left_out += int(np.count_nonzero(is_other & (phase == ord("X"))))
-        is_instant = is_other & np.isin(phase, [ord(each) for each in _INSTANTS])
+        is_instant = is_other & np.isin(phase, _codes_of(_INSTANTS))
         instants, place, moment = self._instants(block, np.flatnonzero(is_instant))
         event = np.concatenate((index, instants))
         order = np.argsort(event, kind="stable")
-        event, row = event[order], np.concatenate((np.arange(rows.start, rows.stop), np.full(len(instants), -1)))[order]
-        drawn = _Drawn(
-            row, np.concatenate((self._place[rows], place))[order],
-            np.concatenate((self._original.start[rows] - self._base_ns, moment))[order],
-            np.concatenate((self._original.duration[rows], np.full(len(instants), NO_NUMBER)))[order],
-            np.concatenate((self._critical[rows], np.zeros(len(instants), np.int64)))[order],
+        event, nothing = event[order], np.zeros(len(instants), np.int64)
+        columns = (
+            (np.arange(rows.start, rows.stop), nothing - 1), (self._place[rows], place),
+            (self._original.start[rows] - self._base_ns, moment),
+            (self._original.duration[rows], nothing + NO_NUMBER), (self._critical[rows], nothing),
         )  # fmt: skip
-        texts = _Texts.of_block(block, event, drawn.critical)
+        drawn = _Drawn(*(np.concatenate(pair)[order] for pair in columns))
+        is_scanned = isinstance(block, Block)
+        texts = (
+            _Texts.of_block(block, event, drawn.critical) if is_scanned else _Texts(len(event), np.zeros(0, np.uint8))
+        )
         for at in np.flatnonzero(~texts.plain).tolist():
             texts.put(at, _event(block, event[at]), int(drawn.critical[at]))
-        is_other &= ~is_instant & (~np.isin(phase, [ord(each) for each in _NOT_OTHERS]) | (phase == ord("M")))
+        is_other &= ~is_instant & (~np.isin(phase, _codes_of(_NOT_OTHERS)) | (phase == ord("M")))
         others = [_event(block, at) for at in np.flatnonzero(is_other).tolist()]
-        return texts.slices(self._where(), drawn), row, others
+        return texts.slices(self._where(), drawn), drawn.row, others
 
-    def _instants(self, block: Block, instants: Array) -> tuple[Array, Array, Array]:
+    def _instants(self, block: Block | list[RawEvent], instants: Array) -> tuple[Array, Array, Array]:
         """Return which instants have a usable time, and where and when they are; count the others."""
         original = self._original
+        if not isinstance(block, Block):
+            moved = [(at, *self._moved(block[at])) for at in instants.tolist()]
+            kept = np.array([each for each in moved if each[2] is not None], np.int64).reshape(-1, 3)
+            return kept[:, 0], kept[:, 1], kept[:, 2]
         moment = original.common(start_ns(block, instants, unpadded=original.unpadded)) - self._base_ns
         usable = (block.rows[instants, FLAGS] & START_ABSENT == 0) & (moment >= 0)
         self.left_out += int(np.count_nonzero(~usable))
         which, pairs = pd.factorize(block.lanes[instants[usable]])
         place = [self._places[place_of(*block.lane(pair)), 0] for pair in pairs.tolist()]
         return instants[usable], np.array(place, np.int64)[which], moment[usable]
-
-    def _of_decoded(self, block: Sequence[RawEvent], index: Array, rows: slice) -> tuple[Slices, Array, list[RawEvent]]:
-        """Return what is written of decoded events."""
-        row_of = dict(zip(index.tolist(), range(rows.start, rows.stop), strict=True))
-        columns, events, others = list[tuple[int, ...]](), list[RawEvent](), list[RawEvent]()
-        for at, event in enumerate(block):
-            row, phase = row_of.get(at, -1), event.get("ph")
-            if row >= 0:
-                start, duration = int(self._original.start[row]) - self._base_ns, int(self._original.duration[row])
-                columns.append((row, int(self._place[row]), start, duration, int(self._critical[row])))
-                events.append(event)
-            elif phase == "X":
-                self.left_out += 1
-            elif phase in _INSTANTS:
-                place, moment = self._moved(event)
-                if moment is not None:
-                    columns.append((-1, place, moment, NO_NUMBER, 0))
-                    events.append(event)
-            elif phase == "M" or phase not in _NOT_OTHERS:
-                others.append(event)
-        drawn = _Drawn(*np.array(columns, np.int64).reshape(-1, 5).T)
-        texts = _Texts(len(events), np.zeros(0, np.uint8))
-        for at, event in enumerate(events):
-            texts.put(at, event, int(drawn.critical[at]))
-        return texts.slices(self._where(), drawn), drawn.row, others
 
     def _where(self) -> list[tuple[int, int]]:
         """Return process and thread of each place."""
@@ -290,10 +281,10 @@ class RecordedEvents:
             slices = np.stack((arrows.tail[some], arrows.head[some]), axis=1).ravel()
             label_, end = np.repeat(arrows.label[some], 2), np.arange(len(slices)) % 2
             columns = (
-                Column(TEXT, 4 + label_ + end * len(arrows.labels)),
-                Column(INTEGER, original.rank * IDS_PER_RANK + 1 + first + np.arange(len(slices)) // 2),
-                Column(TEXT, 0), Column(TEXT, 4 + len(labels) + self._place[slices]),
-                Column(TEXT, 1), Column(MICROSECONDS, original.start[slices] - self._base_ns), Column(TEXT, 2 + end),
+                (TEXT, 4 + label_ + end * len(arrows.labels)),
+                (INTEGER, original.rank * IDS_PER_RANK + 1 + first + np.arange(len(slices)) // 2),
+                (TEXT, 0), (TEXT, 4 + len(labels) + self._place[slices]),
+                (TEXT, 1), (MICROSECONDS, original.start[slices] - self._base_ns), (TEXT, 2 + end),
             )  # fmt: skip
             yield row_texts(columns, len(slices), texts)
 
@@ -317,8 +308,7 @@ class RecordedEvents:
         return f"{name} ({level + 1})" if level else name
 
 
-@dataclass(frozen=True)
-class _Drawn:
+class _Drawn(NamedTuple):
     """Where and when slices and instants are drawn."""
 
     row: Array
@@ -354,12 +344,12 @@ class _Texts:
         texts.args = np.where(is_object, spans[:, ARGS], 0)
         inside = spans[on_path, INSIDE]
         columns = (
-            Column(TEXT, 0), Column(SPAN, inside), Column(TEXT, np.where(inside & _LENGTH, 1, NO_TEXT)),
-            Column(TEXT, 2), Column(MICROSECONDS, critical[on_path]), Column(TEXT, 3),
+            (TEXT, 0), (SPAN, inside), (TEXT, np.where(inside & _LENGTH, 1, NO_TEXT)),
+            (TEXT, 2), (MICROSECONDS, critical[on_path]), (TEXT, 3),
         )  # fmt: skip
         texts._add(texts.args, on_path, columns, [b"{", b",", b'"critical_us":', b"}"])
         scoped = spans[:, SCOPE] != 0
-        texts._add(texts.more, scoped, (Column(TEXT, 0), Column(SPAN, spans[scoped, SCOPE])), [b',"s":'])
+        texts._add(texts.more, scoped, ((TEXT, 0), (SPAN, spans[scoped, SCOPE])), [b',"s":'])
         return texts
 
     def put(self, row: int, event: RawEvent, critical_ns: int) -> None:
@@ -445,7 +435,22 @@ def place_of(pid: object, tid: object) -> Lane:
     return label(pid), label(tid)
 
 
-def _event(block: Block, at: int) -> RawEvent:
+def _phases(block: Block | list[RawEvent]) -> Array:
+    """Return the letter of each event's phase as a number; 0 for what is no letter."""
+    if isinstance(block, Block):
+        return block.rows[:, PHASE]
+    phases = (str(event.get("ph")) for event in block)
+    return np.array([ord(each) if len(each) == 1 else 0 for each in phases], np.int64)
+
+
+def _codes_of(phases: Iterable[str]) -> list[int]:
+    return [ord(each) for each in phases]
+
+
+def _event(block: Block | list[RawEvent], at: int) -> RawEvent:
+    """Return an event of a block, decoded."""
+    if not isinstance(block, Block):
+        return block[at]
     start, stop = block.rows[at, [OFFSET, STOP]].tolist()
     return _decode(block.text[start:stop].tobytes())
 
@@ -465,10 +470,6 @@ def event_spans(block: Block, which: Array) -> npt.NDArray[np.int64]:
 
     An event is plain if it has no other keys than these and its place and times, a text for a name, and no backslash:
     one at the end of a text needs repair, see `trace_writer`.
-
-    Args:
-        block: the text of events, as scanned.
-        which: positions of events in the block.
     """
     spans = np.zeros((len(which), PLAIN + 1), np.int64)
     _fill(block.text.ctypes.data, np.ascontiguousarray(block.rows[which, OFFSET]), _table().ctypes.data, spans)

@@ -22,21 +22,14 @@ two. Doubled, so are longer chains."""
 
 
 class RecordedPackets(RecordedEvents):
-    """Writes the events of a file.
-
-    Args:
-        original: the file.
-        base_ns: the moment on the common clock to which times are to be relative.
-        pid_of: gives processes their numbers; one for all of a rank.
-        critical: for how many ns each slice is on the critical path.
-        lanes: of the rank, by process and thread in the file.
-    """
+    """Writes the events of a file."""
 
     def __init__(
-        self, original: Original, base_ns: int, pid_of: PidOf, critical: Array, lanes: Mapping[Lane, GraphLane]
-    ) -> None:
-        super().__init__(original, base_ns, pid_of, critical)
-        self._pid, self._lanes = pid_of[original.rank, ""], lanes
+        self, original: Original, base_ns: int, pid_of: PidOf, critical: Array,
+        lanes: Mapping[Lane, GraphLane] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(original, base_ns, pid_of, critical, lanes)
+        self._pid = pid_of[original.rank, ""]
         arrows = original.arrows
         ends, count = np.concatenate((arrows.tail, arrows.head)), len(original.start)
         ids = np.tile(original.rank * IDS_PER_RANK + 1 + np.arange(len(arrows)), 2)
@@ -46,8 +39,6 @@ class RecordedPackets(RecordedEvents):
         self._is_back = np.zeros(count, np.bool_)
         self._is_back[self._back] = True
         self._kept: dict[int, Array] = {}
-        self.not_drawn = 0
-        """Events of phases that are not written in this format."""
 
     def write(self, writer: PacketWriter) -> None:
         """Write all events."""
@@ -125,12 +116,6 @@ def held_back(track: Array, start: Array, duration: Array, arrows: tuple[Array, 
 
     Of slices that begin together on one track, the longer ones must come first, as the others are inside them. An arrow
     goes from what comes first to what comes last, so its tail must come before its head.
-
-    Args:
-        track: of each slice, in the order of the file.
-        start: ns.
-        duration: ns; slices of one track nest.
-        arrows: the slices at which arrows begin, and those at which they end.
 
     Example:
         >>> none = np.zeros(0, np.int64)

@@ -14,7 +14,7 @@ from decimal import Decimal
 from itertools import groupby, islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
-from htagraph.core.issues import Issue, IssueLog
+from htagraph.core.errors import Issue, IssueLog
 from htagraph.output.scene import NO_NUMBER, Slices, Values
 from htagraph.output.whole_files import OutputFile
 from htagraph.trace.kineto.decode import event_decoder, event_text_decoder
@@ -48,16 +48,13 @@ AT_ONCE = 1 << 16
 """Events or rows that are made or written together. Chosen: some MB of memory; no answer depends on it."""
 SEPARATOR: Final = b",\n"
 """What stands behind each row."""
-TEXT: Final = 0
-"""Kind of a column whose values are positions in the list of texts, or `NO_TEXT`."""
-SPAN: Final = 1
-"""Kind of a column whose values are spans of the source: start · 2³² + length."""
-MICROSECONDS: Final = 2
-"""Kind of a column whose values are times, ns, to be written as the µs of a trace file."""
-INTEGER: Final = 3
-"""Kind of a column whose values are whole numbers, written as they are."""
+TEXT, SPAN, MICROSECONDS, INTEGER = range(4)
+"""Kinds of columns: of positions in the list of texts, or `NO_TEXT`; of spans of the source (start · 2³² + length); of
+times in ns, written as the µs of a trace file; and of whole numbers."""
 NO_TEXT: Final = -1
 """Value of a `TEXT` column in a row that has no text there."""
+Column: TypeAlias = "tuple[int, Array | int]"
+"""What all rows have at one place: the kind, and one value per row or one for all rows."""
 _NUMBER_BYTES: Final = 24
 """Bytes that a number takes at most: 19 digits, a sign, a point and a zero before it."""
 
@@ -117,9 +114,6 @@ def raw_blocks(source: TracePath, header: dict[str, Any], log: IssueLog) -> Iter
 def us(nanoseconds: int) -> int | Decimal:
     """Return ns as the µs of a trace file, exactly.
 
-    Args:
-        nanoseconds: a time or duration.
-
     Example:
         >>> us(1_711_900_000_000_012_345_678), us(2_000), us(-1)
         (Decimal('1711900000000012345.678'), 2, Decimal('-0.001'))
@@ -156,15 +150,7 @@ class TraceWriter(OutputFile):
     """
 
     def __init__(self, target: str | Path, *, sources: Iterable[TracePath] = ()) -> None:
-        """Open a file.
-
-        Args:
-            target: where to write, gzipped if it ends in ``.gz``; its folder is made.
-            sources: files that must not be written over.
-
-        Raises:
-            TraceError: the target is one of the sources, or cannot be written.
-        """
+        """Open a file."""
         super().__init__(target, sources=sources)
         self.count = 0
         """Events written so far."""
@@ -187,11 +173,7 @@ class TraceWriter(OutputFile):
         self._rest = dict(header)
 
     def add(self, events: Iterable[RawEvent | Slices | Values | Rows]) -> None:
-        """Write events; a text that ends in a backslash gets a blank, or Perfetto cannot read it.
-
-        Args:
-            events: dicts, slices, values of counters, or rows of JSON whose texts do not need the blank.
-        """
+        """Write events; a text that ends in a backslash gets a blank, or Perfetto cannot read it."""
         for are_dicts, some in groupby(events, lambda event: isinstance(event, dict)):
             if are_dicts:
                 self.add_texts(readable(self._encode(event)) for event in some)
@@ -269,13 +251,13 @@ def slice_rows(slices: Slices) -> Rows:
     first_place, first_text = len(pieces), len(pieces) + len(places)
     lasts, has_category = slices.duration != NO_NUMBER, slices.category >= 0
     columns = (
-        Column(TEXT, np.where(lasts, a_slice, instant)), Column(TEXT, first_place + slices.place),
-        Column(TEXT, name), Column(TEXT, first_text + slices.name), Column(TEXT, ts),
-        Column(MICROSECONDS, slices.start), Column(TEXT, np.where(lasts, dur, NO_TEXT)),
-        Column(MICROSECONDS, slices.duration), Column(TEXT, np.where(has_category, cat, NO_TEXT)),
-        Column(TEXT, np.where(has_category, first_text + slices.category, NO_TEXT)),
-        Column(TEXT, np.where(slices.args != 0, args, NO_TEXT)), Column(SPAN, slices.args),
-        Column(SPAN, 0 if slices.more is None else slices.more), Column(TEXT, close),
+        (TEXT, np.where(lasts, a_slice, instant)), (TEXT, first_place + slices.place),
+        (TEXT, name), (TEXT, first_text + slices.name), (TEXT, ts),
+        (MICROSECONDS, slices.start), (TEXT, np.where(lasts, dur, NO_TEXT)),
+        (MICROSECONDS, slices.duration), (TEXT, np.where(has_category, cat, NO_TEXT)),
+        (TEXT, np.where(has_category, first_text + slices.category, NO_TEXT)),
+        (TEXT, np.where(slices.args != 0, args, NO_TEXT)), (SPAN, slices.args),
+        (SPAN, 0 if slices.more is None else slices.more), (TEXT, close),
     )  # fmt: skip
     return row_texts(columns, len(slices), texts, slices.source)
 
@@ -295,7 +277,7 @@ def value_rows(values: Values) -> Rows:
     form = "%d" if np.issubdtype(known.dtype, np.integer) else "%.6f"
     texts = [head, between, b"}}", *((form % each).encode() for each in known.tolist())]
     columns = (
-        Column(TEXT, 0), Column(MICROSECONDS, values.moment), Column(TEXT, 1), Column(TEXT, 3 + which), Column(TEXT, 2),
+        (TEXT, 0), (MICROSECONDS, values.moment), (TEXT, 1), (TEXT, 3 + which), (TEXT, 2),
     )  # fmt: skip
     return row_texts(columns, len(values), texts)
 
@@ -311,10 +293,6 @@ class Rows:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def part(self, first: int, last: int) -> Rows:
-        """Return the rows from `first` on, before `last`."""
-        return Rows(self.text, self.starts[first : last + 1])
-
     @property
     def spans(self) -> npt.NDArray[np.int64]:
         """Where each row is in `text`, as a span: start · 2³² + length, without the separator."""
@@ -326,33 +304,19 @@ class Rows:
         return self.text[self.starts[0] : max(self.starts[-1] - len(SEPARATOR), self.starts[0])].data
 
 
-class Column(NamedTuple):
-    """What all rows have at one place."""
-
-    kind: int
-    values: Array | int
-    """One value per row, or one for all rows."""
-
-
 def row_texts(columns: Sequence[Column], count: int, texts: Sequence[bytes], source: Array | None = None) -> Rows:
     r"""Return the text of each row.
 
-    Args:
-        columns: what stands in each row, from left to right.
-        count: the number of rows.
-        texts: what `TEXT` columns refer to.
-        source: the bytes that `SPAN` columns refer to.
-
     Example:
-        >>> columns = Column(TEXT, 0), Column(MICROSECONDS, np.array([1_500, 2_000, -7]))
+        >>> columns = (TEXT, 0), (MICROSECONDS, np.array([1_500, 2_000, -7]))
         >>> bytes(row_texts(columns, 3, [b"at "]).joined)
         b'at 1.500,\nat 2,\nat -0.007'
     """
     values = np.empty((count, len(columns) + 1), np.int64)
-    for at, column in enumerate(columns):
-        values[:, at] = column.values
+    for at, (_, value) in enumerate(columns):
+        values[:, at] = value
     values[:, -1] = len(texts)
-    kinds = np.array([*(column.kind for column in columns), TEXT], np.int64)
+    kinds = np.array([*(kind for kind, _ in columns), TEXT], np.int64)
     texts = [*texts, SEPARATOR]
     bounds = np.concatenate(([0], np.cumsum([len(text) for text in texts], dtype=np.int64)))
     size = sum(_size(kind, values[:, at], bounds) for at, kind in enumerate(kinds.tolist()))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from htagraph.findings.evidence import Bar, Chart, Part
+from htagraph.findings.finding import Bar, Chart, Part
 from htagraph.findings.phrases import shortened, time_text
 from htagraph.output.html.page import NOTHING, Html, element, join
 

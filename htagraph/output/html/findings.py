@@ -7,9 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from htagraph.findings.claim import Claim
-from htagraph.findings.evidence import Evidence, Place
-from htagraph.findings.finding import Finding
+from htagraph.findings.finding import Claim, Evidence, Finding, Place
 from htagraph.findings.gain import GAIN, half_sentence
 from htagraph.findings.phrases import command_line
 from htagraph.findings.results import Results

@@ -10,7 +10,7 @@ import numpy as np
 from htagraph.analyses.differences import Diff
 from htagraph.analyses.differences.diff import ADDED_PATHS, REMOVED_PATHS
 from htagraph.core.naming import short_name
-from htagraph.findings.evidence import Bar, Chart
+from htagraph.findings.finding import Bar, Chart
 from htagraph.findings.phrases import CATEGORY_WORDS, command_line, plural, time_text
 from htagraph.findings.verbs.diff import diff_sentences
 from htagraph.graph.dependency_graph import DependencyGraph

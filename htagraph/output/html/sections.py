@@ -17,7 +17,7 @@ from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.naming import collective_op, short_name
 from htagraph.findings.device_idle import idle_chart
-from htagraph.findings.evidence import Part, Place
+from htagraph.findings.finding import Part, Place
 from htagraph.findings.phrases import plural, size_text, time_text
 from htagraph.output.html.charts import curve, drawn, stacked
 from htagraph.output.html.findings import PageResults

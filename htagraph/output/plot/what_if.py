@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
+from htagraph.core.errors import check_choice
 from htagraph.core.naming import short_name
-from htagraph.core.words import check_choice
 from htagraph.findings.phrases import CATEGORY_WORDS, group_words, time_text
 from htagraph.output.plot import style
 from htagraph.output.scene import COLORS

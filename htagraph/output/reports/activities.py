@@ -61,16 +61,7 @@ _MOMENTS = ("start", "end")
 )  # fmt: skip
 @gives("jobs", {"jobs": JOBS})
 def selection_report(graph: DependencyGraph, text: str, *, count: int) -> Report:
-    """Return the activities that criteria choose, the longest first, and their time by name.
-
-    Args:
-        graph: the job.
-        text: criteria as the command line writes them, such as ``kind=kernel,name=*gemm*,rank=0``.
-        count: rows of activities that are needed.
-
-    Raises:
-        HtagraphError: the criteria cannot be read, or nothing meets them.
-    """
+    """Return the activities that criteria choose, the longest first, and their time by name."""
     try:
         given = read_criteria(text)
     except ValueError as error:
@@ -95,12 +86,7 @@ def selection_report(graph: DependencyGraph, text: str, *, count: int) -> Report
 
 
 def read_criteria(text: str) -> dict[str, Any]:
-    """Return the keywords of `DependencyGraph.select` that a text gives.
-
-    Raises:
-        HtagraphError: there is a regular expression among them, whose search may never end.
-        ValueError: it cannot be read.
-    """
+    """Return the keywords of `DependencyGraph.select` that a text gives."""
     given = criteria(text)
     if "regex" in given:
         msg = "regex= is not available here, because searching may take for ever: use globs, such as name=*gemm*"
@@ -120,9 +106,6 @@ def event_report(graph: DependencyGraph, activity: int) -> Report:
 
     Tables: ``activity`` (its row of `call_stack`), ``arguments`` (as recorded), ``inside`` (what encloses it, the
     outermost first), ``waits_for`` and ``waited_for_by`` (a row per edge that ends, or begins, at its start or end).
-
-    Raises:
-        SelectionError: there is no such activity.
     """
     stack = call_stack(graph, activity).reset_index()
     arguments, sentences = _arguments(graph, activity)
@@ -177,11 +160,6 @@ def _edges(graph: DependencyGraph, activity: int, *, incoming: bool) -> pd.DataF
 
 def activity_edges(graph: DependencyGraph, activity: int, *, incoming: bool) -> npt.NDArray[np.int64]:
     """Return the numbers of the edges between an activity and others: those at its start, then those at its end.
-
-    Args:
-        graph: the job.
-        activity: its number.
-        incoming: whether of what it waits for, else of what waits for it.
 
     Example:
         >>> import htagraph as hg

@@ -44,13 +44,7 @@ _BOUNDS = Table(
     titles={f"bounds_{group}": f"{_BOUNDS.title}, by {group}" for group in ("category", "rank", "kernel")},
 )  # fmt: skip
 def what_if_report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: int = 5) -> Report:
-    """Return the report on changes.
-
-    Args:
-        outcomes: that without any change, and that after each change.
-        texts: the changes in words.
-        top: kernels of the critical path named.
-    """
+    """Return the report on changes."""
     from htagraph.analyses.critical_path import critical_path
     from htagraph.findings.verbs import what_if as findings
     from htagraph.queries.path_segments import bound_of
@@ -131,14 +125,7 @@ def _bounds(before: pd.DataFrame, after: pd.DataFrame, top: int) -> pd.DataFrame
 def sweep_report(
     graph: DependencyGraph, asked: Sweep, changes: Sequence[Change] = (), texts: Sequence[str] = ()
 ) -> Report:
-    """Return the report on a sweep.
-
-    Args:
-        graph: the job.
-        asked: what takes which multiples of its time.
-        changes: made before, for every factor alike.
-        texts: these changes in words.
-    """
+    """Return the report on a sweep."""
     from htagraph.findings.verbs import what_if as findings
     from htagraph.whatif.scenario import what_if
     from htagraph.whatif.sweep import sweep

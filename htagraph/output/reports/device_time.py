@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from htagraph.core.kinds import FULL_QUEUE
 from htagraph.core.naming import LINEAR, short_name
 from htagraph.core.tables import Col, Table
 from htagraph.output.report import Report, gives, report_on
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
-    "FULL_QUEUE", "counters_report", "idle_report", "kernels_report", "launches_report", "patterns_report",
-    "phases_report", "roofline_report",
-]  # fmt: skip
+    "counters_report",
+    "idle_report",
+    "kernels_report",
+    "launches_report",
+    "patterns_report",
+    "phases_report",
+    "roofline_report",
+]
 
-FULL_QUEUE = 1024
-"""Kernels and copies in a queue that counts as full: HTA's default for `max_queue_length`, about the depth at which a
-CUDA launch blocks. Doubled, fewer queues or none are ever full."""
 _NAMED = 3
 """Annotations that are named where the operator asked for launches too little. Chosen: a line. Doubled, two lines."""
 _LAUNCHES_FOR_PROGRAMS = ["launch", "graph_id", "gap_us", "communication_us", "example", "triton_us"]
@@ -109,14 +112,7 @@ def _gain_by_host(graph: DependencyGraph) -> float:
     maybe=("device_time_by_rank", "module_classes"), figures=(Col("by", "str"),),
 )  # fmt: skip
 def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "name", top: int = 20) -> Report:
-    """Return the report on a job's device time.
-
-    Args:
-        graph: the job.
-        inputs: the words that choose what is read.
-        by: ``name``, ``rank``, ``operator``, ``shape``, ``module`` or ``annotation``.
-        top: rows that are shown.
-    """
+    """Return the report on a job's device time."""
     from htagraph.findings.verbs import device_time as findings
     from htagraph.queries.on_workers import by_class, over_ranks
 
@@ -314,15 +310,7 @@ def roofline_report(
 def patterns_report(
     graph: DependencyGraph, inputs: Sequence[str], *, operator: str = LINEAR, min_length: int = 3, top: int = 5
 ) -> Report:
-    """Return the report on the sequences of kernels that an operator launches.
-
-    Args:
-        graph: the job.
-        inputs: the words that choose what is read.
-        operator: as for `htagraph.kernel_patterns`.
-        min_length: likewise.
-        top: patterns of each rank that are shown.
-    """
+    """Return the report on the sequences of kernels that an operator launches."""
     from htagraph.analyses.kernel_patterns import kernel_patterns
     from htagraph.findings.verbs import device_time as findings
 

@@ -149,15 +149,7 @@ def snapshot_report(snapshot: MemorySnapshot, *, top: int = 15) -> Report:
 def execution_trace_report(
     file: Path, nodes: pd.DataFrame, graph: DependencyGraph | None = None, *, rank: int | None = None, top: int = 15
 ) -> Report:
-    """Return the report on an execution trace.
-
-    Args:
-        file: where it lies.
-        nodes: result of `htagraph.execution_trace.read`.
-        graph: the job of the same run, to link its operators; None for none.
-        rank: the rank of the execution trace, where the graph has several.
-        top: names that are shown.
-    """
+    """Return the report on an execution trace."""
     from htagraph.findings.verbs import files as findings
 
     names = nodes.reset_index().groupby("name", as_index=False, sort=False).agg(

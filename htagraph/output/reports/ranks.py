@@ -232,12 +232,7 @@ def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: 
 
 
 def per_step(table: pd.DataFrame, steps: int) -> pd.DataFrame:
-    """Return what a reader wants to see of opportunities, per step where there are several, and the gain in all.
-
-    Args:
-        table: result of `htagraph.opportunities`.
-        steps: how many steps the times are divided by; 0 for none.
-    """
+    """Return what a reader wants to see of opportunities, per step where there are several, and the gain in all."""
     from htagraph.findings.phrases import group_words
 
     pairs = zip(table["what"], table["name"], strict=True)

@@ -199,14 +199,7 @@ def _gates(
 def compare_report(
     graphs: Sequence[DependencyGraph], table: pd.DataFrame, inputs: Sequence[str], *, top: int = 20
 ) -> Report:
-    """Return the report on the result of `htagraph.compare`.
-
-    Args:
-        graphs: the two jobs.
-        table: what is reported.
-        inputs: the two jobs as they were named.
-        top: rows that are shown.
-    """
+    """Return the report on the result of `htagraph.compare`."""
     from htagraph.findings.verbs import diff as findings
 
     unlike = _unlike(table).head(top).rename(columns={"change": "occurs"})

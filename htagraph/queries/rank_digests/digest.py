@@ -1,14 +1,14 @@
 """RankDigest: the few facts about one rank that a job of thousands of ranks needs of it, and its bytes.
 
 The bytes are one zlib stream of plain numbers and texts, so that reading them runs no code. Inside it: the length of a
-description (8 bytes, the lowest first), the description (JSON in UTF-8), then the arrays that it refers to, each as the
-differences of its values from one to the next: as many bytes a number as the largest difference needs, all lowest bytes
-first, then all second ones, because these compress best.
+description (8 bytes, the lowest first), the description (JSON in UTF-8), then numbers as those of a skeleton's bytes:
+how many arrays the description refers to, and each array as the differences of its values from one to the next.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -18,11 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import HtagraphError, NothingMeetsError, SelectionError
-from htagraph.core.inflated import inflated
+from htagraph.core.errors import HtagraphError, NothingMeetsError, SelectionError, check_type
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming
-from htagraph.core.words import check_type
 from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.activities import RankPart
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -37,9 +35,11 @@ from htagraph.queries.rank_digests.kept import (
     work_sums,
 )
 from htagraph.queries.skeleton import Skeleton, terminal_skeleton
+from htagraph.queries.skeleton_bytes import MAX_BYTES, VERSION, Numbers, differences, packed, unpacked
 from htagraph.queries.time_classes import END, LAST, START, TimeClasses
 from htagraph.queries.weights import NEVER, initial, own_time, weighed
 from htagraph.trace.columns import TEXTS
+from htagraph.trace.profiler_files.files import inflated
 
 __all__ = ["DIGEST_CLASSES", "Criteria", "RankDigest", "digest"]
 
@@ -51,10 +51,6 @@ DIGEST_CLASSES: Final[Criteria] = {
     "communication": {"kind": ["communication", "host_communication"]},
 }
 """Whose time factors multiply if nothing else is asked for: kernels, what the host does, transfers."""
-_VERSION: Final = 1
-_MAX_BYTES: Final = 1 << 28
-"""The most bytes that a digest is unpacked to. Chosen: a thousand times a large one. Doubled, damaged or hostile bytes
-may take 512 MiB of memory before they are refused."""
 _PART: Final = ("activities", "names", "lanes", "rest", "steps", "issues")
 _ARRAYS: Final = ("linked", "source", "target", "weight", "inside", "owner")
 
@@ -107,15 +103,12 @@ class RankDigest:
             "arrays": {name: getattr(self, name) for name in _ARRAYS}, "sums": tuple(self.sums),
             "classes": (classes.names, classes.limits, classes.switches, classes.parts),
         })  # fmt: skip
-        packed = [_packed(array) for array in arrays]
         text = json.dumps({
-            "version": _VERSION, "criteria": {name: dict(each) for name, each in self.criteria.items()},
-            "content": content,
-            "arrays": [
-                [each.dtype.str, list(each.shape), width] for each, (width, _) in zip(arrays, packed, strict=True)
-            ],
+            "version": VERSION, "criteria": {name: dict(each) for name, each in self.criteria.items()},
+            "content": content, "arrays": [[each.dtype.str, list(each.shape)] for each in arrays],
         }, separators=(",", ":")).encode("utf-8", "surrogatepass")  # fmt: skip
-        return zlib.compress(len(text).to_bytes(8, "little") + text + b"".join(data for _, data in packed), 9)
+        numbers = [np.array([len(arrays)], np.uint64), *(differences(each.reshape(-1)) for each in arrays)]
+        return zlib.compress(len(text).to_bytes(8, "little") + text + packed(np.concatenate(numbers)), 9)
 
     @staticmethod
     def from_bytes(data: bytes) -> RankDigest:
@@ -125,7 +118,7 @@ class RankDigest:
             HtagraphError: these are no bytes of a digest, or of another version of this format.
         """
         try:
-            return _read(inflated(data, _MAX_BYTES))
+            return _read(inflated(data, MAX_BYTES))
         except (zlib.error, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             msg = f"no digest of a rank: {error}; give the bytes that RankDigest.to_bytes wrote"
             raise HtagraphError(msg) from error
@@ -214,14 +207,7 @@ def _all_classes(classes: TimeClasses, criteria: Criteria, present: list[str]) -
 
 
 def _numbered(graph: DependencyGraph, acts: Activities, rows: Array, vertex: Array) -> tuple[Activities, Array]:
-    """Return (the activities, with points and the span of the recording behind them; the number of each vertex there).
-
-    Args:
-        graph: the graph of the rank.
-        acts: the activities that are kept.
-        rows: their rows in the graph.
-        vertex: vertices of a skeleton of the graph.
-    """
+    """Return (the activities, then points and the span of the recording; the number of each vertex there)."""
     at = np.minimum(np.searchsorted(rows, vertex >> 1), max(len(rows) - 1, 0))
     known = (rows[at] == vertex >> 1) if len(rows) else np.zeros(len(vertex), np.bool_)
     points = np.flatnonzero(~known & (vertex >= 0))
@@ -277,14 +263,17 @@ def _spans_of(rank: int) -> tuple[Lane, Lane]:
 def _read(raw: bytes) -> RankDigest:
     end = 8 + int.from_bytes(raw[:8], "little")
     found = json.loads(raw[8:end].decode("utf-8", "surrogatepass"))
-    if found["version"] != _VERSION:
+    numbers = Numbers(unpacked(raw[end:]))
+    dtypes = [np.dtype(word) for word, _ in found["arrays"]]
+    if found["version"] != VERSION or numbers.one() != len(dtypes) or any(each.kind not in "biu" for each in dtypes):
         msg = "another version of the format"
         raise ValueError(msg)
-    arrays = []
-    for word, shape, width in found["arrays"]:
-        array, end = _unpacked(raw, end, np.dtype(word), tuple(shape), width)
-        arrays.append(array)
-    parts = unpack(found["content"], arrays)
+    shapes = [tuple(shape) for _, shape in found["arrays"]]
+    flat = [numbers.sums(math.prod(shape)) for shape in shapes]
+    parts = unpack(
+        found["content"],
+        [each.astype(dtype).reshape(shape) for each, dtype, shape in zip(flat, dtypes, shapes, strict=True)],
+    )
     none = np.zeros(0, np.int32)
     kept = parts["part"]
     part = RankPart(
@@ -320,32 +309,3 @@ def _fits(digest: RankDigest) -> bool:
     ]  # fmt: skip
     shapes = len(digest.inside) == 3 and digest.weight.shape[1:] == (1 + len(digest.classes.parts),)
     return shapes and all(min(each) == max(each) for each in lengths) and are_within(references)
-
-
-def _packed(array: Array) -> tuple[int, bytes]:
-    """Return (bytes a number, the bytes of an array); differences wrap around as the numbers of a machine do."""
-    values = array.reshape(-1).astype(np.uint64) if array.dtype.kind != "i" else array.reshape(-1).astype(np.int64)
-    change: npt.NDArray[np.int64] = np.diff(values.view(np.int64), prepend=np.int64(0)).view(np.int64)
-    even = ((change << 1) ^ (change >> 63)).view(np.uint64)  # 2 n, or -2 n - 1
-    width = (int(even.max(initial=0)).bit_length() + 7) // 8
-    return width, np.ascontiguousarray(even.view(np.uint8).reshape(-1, 8)[:, :width].T).tobytes()
-
-
-def _unpacked(raw: bytes, at: int, dtype: np.dtype[Any], shape: tuple[int, ...], width: int) -> tuple[Array, int]:
-    """Return (the array whose bytes begin at a place, where they end)."""
-    if dtype.kind not in "biu" or not 0 <= width <= 8 or min(shape, default=0) < 0:
-        msg = "an array of another kind"
-        raise ValueError(msg)
-    count = int(np.prod(shape, dtype=object))
-    if count * max(width, 1) > _MAX_BYTES:
-        msg = "an array that is too large"
-        raise ValueError(msg)
-    end = at + count * width
-    digits = np.zeros((count, 8), np.uint8)
-    digits[:, :width] = np.frombuffer(raw[at:end], np.uint8).reshape(width, count).T
-    even = digits.reshape(-1).view(np.uint64)
-    half = (even >> np.uint64(1)).view(np.int64)
-    values = np.cumsum(np.where(even & np.uint64(1), -half - 1, half), dtype=np.int64)
-    return values.view(np.uint64).astype(dtype).reshape(shape) if dtype.kind != "i" else values.astype(dtype).reshape(
-        shape
-    ), end

@@ -24,14 +24,14 @@ from htagraph.graph.measures.waits import Waits
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of
 from htagraph.queries.own_steps import own_steps, times_alone
 from htagraph.queries.peers import roles_among
-from htagraph.queries.rank_digests.kept import ALL_NAMES, WorkSums
-from htagraph.queries.rank_speed import SlowRanks, slow_among, speed_of_sums
+from htagraph.queries.rank_digests.kept import WorkSums
+from htagraph.queries.rank_speed import ALL_NAMES, SlowRanks, slow_among
 from htagraph.queries.straggler import SavedBy, charges_of, named_among, waits_by_rank
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RankStragglers", "alone_ns", "counts_of", "digest_stragglers", "excess_by_side", "speed_among"]
+__all__ = ["RankStragglers", "alone_ns", "digest_stragglers", "excess_by_side", "work_among"]
 
 _SIDES: Final = ("kernels", "host")
 """What may take a slow rank longer: a cause of `htagraph.stragglers` each."""
@@ -69,16 +69,10 @@ class RankStragglers:
 
 
 def digest_stragglers(graph: DependencyGraph, sums: Sequence[WorkSums], saved_ns: SavedBy) -> RankStragglers:
-    """Return which rank of a joined job makes the others wait in collectives, and how much.
-
-    Args:
-        graph: the graph of the joined job.
-        sums: by rank, its work by name.
-        saved_ns: by how much the job is shorter if kinds of work of a rank take a multiple of their time.
-    """
+    """Return which rank of a joined job makes the others wait in collectives, and how much."""
     waits = graph.waits
-    roles = roles_among(graph, partial(counts_of, sums))
-    slow = slow_among(own_steps(graph), roles, None, partial(speed_among, sums))
+    roles = roles_among(graph, lambda place: sums[place][:3])
+    slow = slow_among(own_steps(graph), roles, None, partial(work_among, sums))
     blame = blame_of(graph, _chains(graph, waits, roles[0]))
     who = named_among(graph, slow, blame, saved_ns, lambda at: alone_ns(sums, at, slow.steps[slow.when[at]]))
     total = int(waits.wait.sum())
@@ -133,62 +127,19 @@ def _causes(slow: SlowRanks, sums: Sequence[WorkSums]) -> list[str]:
     return out
 
 
-def counts_of(sums: Sequence[WorkSums], places: Array) -> npt.NDArray[np.float64]:
-    """Return how many operators of each name some ranks have in a step, a row per rank.
-
-    Args:
-        sums: by rank, its work by name.
-        places: the positions of these ranks.
-    """
-    some = [sums[place] for place in places.tolist()]
-    names = np.unique(np.concatenate([each.program for each in some]))
-    counts = np.zeros((len(some), len(names)))
-    for row, each in enumerate(some):
-        np.add.at(counts[row], np.searchsorted(names, each.program), each.instances / each.steps)
-    return counts
-
-
-def speed_among(sums: Sequence[WorkSums], places: Array, steps: Array, device: bool) -> npt.NDArray[np.float64]:  # noqa: FBT001 - a `SpeedOf`
-    """Return what `rank_speed` does: how long some ranks take for the same work, by rank and step, ns.
-
-    Args:
-        sums: by rank, its work by name.
-        places: the positions of these ranks.
-        steps: the numbers of the steps, ascending.
-        device: True to compare kernels, False to compare operators.
-    """
+def work_among(sums: Sequence[WorkSums], places: Array, device: bool) -> npt.NDArray[np.int64]:  # noqa: FBT001 - a `WorkOf`
+    """Return the work by name and step of the ranks at some positions, as `rank_speed.WorkOf` defines it."""
     parts = []
     for row, place in enumerate(places.tolist()):
-        each = sums[place]
-        some = (each.device == int(device)) & np.isin(each.step, steps)
-        parts.append(np.stack([np.full(int(some.sum()), row), *(
-            column[some] for column in (each.name, each.step, each.calls, each.total))]))  # fmt: skip
-    row, name, step, calls, total = np.concatenate(parts, axis=1)
-    present, step = np.unique(step, return_inverse=True)
-    known = name != ALL_NAMES
-    names, code = np.unique(name[known], return_inverse=True)
-    shape = (len(places), len(names), len(present))
-    times, count, whole = np.zeros(shape), np.zeros(shape, np.int64), np.zeros(len(places))
-    cell = row[known], code.ravel(), step.ravel()[known]
-    np.add.at(times, cell, total[known])
-    np.add.at(count, cell, calls[known])
-    np.add.at(whole, row[~known], total[~known])
-    out = np.full((len(places), len(steps)), np.nan)
-    speed = speed_of_sums(times, count, whole)
-    if speed is not None:
-        out[:, np.searchsorted(steps, present)] = speed
-    return out
+        some = sums[place].device == int(device)
+        parts.append(np.stack([np.full(int(some.sum()), row), *(column[some] for column in sums[place][4:8])]))
+    return np.concatenate(parts, axis=1)
 
 
 def alone_ns(sums: Sequence[WorkSums], at: int, steps: Array) -> float:
     """Return how long a rank works in a step on what no other rank does, ns: median over steps, of the larger side.
 
     Of each name, as many calls are its own as it has more than every other rank.
-
-    Args:
-        sums: by rank, its work by name.
-        at: the position of the rank.
-        steps: the steps in which it is slow.
     """
     own = sums[at]
     most: dict[tuple[int, int, int], int] = {}
@@ -207,14 +158,7 @@ def alone_ns(sums: Sequence[WorkSums], at: int, steps: Array) -> float:
 
 
 def excess_by_side(sums: Sequence[WorkSums], at: int, peers: Array, steps: Array) -> tuple[float, float]:
-    """Return by how much a rank's (kernels, operators) take longer in a step than its peers', ns: median over steps.
-
-    Args:
-        sums: by rank, its work by name.
-        at: the position of the rank.
-        peers: the positions of those that it is compared with.
-        steps: the steps to look at.
-    """
+    """Return by how much a rank's (kernels, operators) take longer in a step than its peers', ns: median over steps."""
     out = []
     for side in (1, 0):
         times = np.full((1 + len(peers), len(steps)), np.nan)

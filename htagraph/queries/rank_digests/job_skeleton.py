@@ -11,11 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import SelectionError
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue, SelectionError, check_type
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming
-from htagraph.core.words import check_type
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.rank_digests.digest import RankDigest
@@ -332,11 +330,6 @@ def with_classes_of_ranks(skeleton: Skeleton, edges: Array, names: Sequence[str]
     """Return (the skeleton with classes of its own for the time of some edges, the new name of each class).
 
     That time then belongs to the new class too: both factors multiply it.
-
-    Args:
-        skeleton: a skeleton.
-        edges: a mask of its edges.
-        names: the classes whose time on these edges gets a class of its own.
     """
     classes = skeleton.classes
     new = {name: f"{name}@{len(classes.names)}" for name in names}

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import NothingMeetsError, RankError, SelectionError
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue, NothingMeetsError, RankError, SelectionError
 from htagraph.core.kinds import UNCERTAIN, EdgeKind, Provenance
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities, Edges
@@ -33,8 +32,7 @@ from htagraph.queries.rank_digests.digest import Criteria, RankDigest
 from htagraph.queries.skeleton import Skeleton, members_of
 from htagraph.queries.time_classes import END, LAST, START, Parts, TimeClasses
 from htagraph.queries.weights import initial, own_time
-from htagraph.trace.columns import SparseColumn
-from htagraph.trace.facts import parse_ranks
+from htagraph.trace.columns import SparseColumn, parse_ranks
 
 __all__ = ["JoinedGraph", "joined_graph", "missing_ranks", "skeleton_of"]
 
@@ -165,13 +163,7 @@ def _fitted(weight: Array, observed: Array) -> npt.NDArray[np.int64]:
 
 
 def _linked(job: Job, inside: Edges, paths: Edges) -> DependencyGraph:
-    """Return the graph of a job with the edges of its collectives.
-
-    Args:
-        job: its activities, clocks and matches.
-        inside: the edges inside communication.
-        paths: the edges that stand for longest paths.
-    """
+    """Return the graph of a job with the edges of its collectives."""
     own, refused = fit(job, Edges.concatenate([inside, collective(job), p2p(job)]))
     edges, dropped = acyclic(job, Edges.concatenate([own, _through_points(job, paths, own), paths]))
     refused += tuple(issue for issues in job.refused.values() for issue in issues)
@@ -192,13 +184,7 @@ def _through_points(job: Job, *parts: Edges) -> Edges:
 
 
 def skeleton_of(joined: JoinedGraph, criteria: Criteria, limits: Sequence[int]) -> Skeleton:
-    """Return the skeleton of a joined job. The numbers of its vertices are those of the graph of the job.
-
-    Args:
-        joined: the job.
-        criteria: by class, the criteria of its selection.
-        limits: of each class, the largest factor or `UNBOUNDED`.
-    """
+    """Return the skeleton of a joined job. The numbers of its vertices are those of the graph of the job."""
     graph = joined.graph
     source, target, weight, parts = _edges(joined, criteria)
     count = graph.vertex_count
@@ -268,9 +254,6 @@ def missing_ranks(graph: DependencyGraph) -> tuple[int, ...]:
     """Return the ranks of a job that its graph lacks, as the files of the others tell, ascending.
 
     They say how many ranks the job has, which are in its process groups, or which take part in a collective.
-
-    Args:
-        graph: the job.
 
     Example:
         >>> import htagraph as hg

@@ -18,11 +18,11 @@ from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.matching.members import describing
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import work_times
-from htagraph.queries.rank_speed import MIN_SHARE_OF_NAME
-from htagraph.trace.columns import TEXTS, Flows, SparseColumn, Table, Trace
-from htagraph.trace.facts import Facts
+from htagraph.queries.peers import program_of
+from htagraph.queries.rank_speed import ALL_NAMES, MIN_SHARE_OF_NAME
+from htagraph.trace.columns import TEXTS, Facts, Flows, SparseColumn, Table, Trace
 
-__all__ = ["ALL_NAMES", "KeptRows", "WorkSums", "header_of", "kept_activities", "kept_rows", "own_tables", "work_sums"]
+__all__ = ["KeptRows", "WorkSums", "header_of", "kept_activities", "kept_rows", "own_tables", "work_sums"]
 
 _OF_COLLECTIVES: Final = (
     "pg_name", "pg_ranks", "pg_desc", "group_size", "collective_name", "seq", "comms_id", "src_rank", "dst_rank",
@@ -33,9 +33,6 @@ _OF_CALLS: Final = ("concrete_inputs", "input_dims", "input_type")
 """Arguments of communication on hosts and of the operators that ask for it."""
 _NAMELESS: Final = ("send_recv", "")
 """What the names of kernels of batched sends and receives say: only the calls around their launch say more."""
-
-ALL_NAMES: Final = -1
-"""Stands for all names together, where others are numbers from 0 on."""
 
 
 class KeptRows(NamedTuple):
@@ -50,12 +47,7 @@ class KeptRows(NamedTuple):
 
 
 def kept_rows(graph: DependencyGraph, naming: Naming) -> KeptRows:
-    """Return which activities of a rank the joined job needs.
-
-    Args:
-        graph: the graph of one rank.
-        naming: what names mean.
-    """
+    """Return which activities of a rank the joined job needs."""
     acts, edges = graph.activities, graph.edges
     talks = np.isin(acts.kind, COMMUNICATION)
     bodies = np.flatnonzero((edges.kind == EdgeKind.BODY) & talks[edges.activity] & (edges.activity >= 0))
@@ -115,10 +107,6 @@ def kept_activities(graph: DependencyGraph, rows: Array) -> Activities:
     """Return some activities of a rank: names and lanes are those of the graph, and the nearest kept one encloses.
 
     What an operator says about the communication that it launches becomes an argument of that.
-
-    Args:
-        graph: the graph of one rank.
-        rows: the rows to keep, ascending.
     """
     acts = graph.activities
     kept = np.zeros(len(acts), np.bool_)
@@ -156,13 +144,7 @@ def _argument(acts: Activities, name: str, rows: Array) -> SparseColumn | None:
 def own_tables(
     acts: Activities, names: tuple[str, ...], lanes: tuple[Lane, ...]
 ) -> tuple[tuple[str, ...], tuple[Lane, ...], Activities]:
-    """Return only the names and lanes that some activities use, and the activities numbered accordingly.
-
-    Args:
-        acts: the activities.
-        names: the texts that their columns number.
-        lanes: the lanes that they number.
-    """
+    """Return only the names and lanes that some activities use, and the activities numbered accordingly."""
     texts = [acts.name, acts.category, *(column.values for name, column in acts.args.items() if name in TEXTS)]
     codes = np.unique(np.concatenate(texts))
     codes = codes[codes >= 0]
@@ -183,11 +165,7 @@ def own_tables(
 
 
 def header_of(graph: DependencyGraph) -> Trace:
-    """Return what the file of a rank says about its host, devices and process groups, without any events.
-
-    Args:
-        graph: the graph of one rank.
-    """
+    """Return what the file of a rank says about its host, devices and process groups, without any events."""
     rank = graph.ranks[0]
     read = graph.traces.get(rank)
     none = np.zeros(0, np.int32)
@@ -244,30 +222,15 @@ class WorkSums(NamedTuple):
 
 
 def work_sums(graph: DependencyGraph) -> WorkSums:
-    """Return how much work of each name a rank does, and how long that takes.
-
-    Args:
-        graph: the graph of one rank.
-    """
-    program, count, steps = _program(graph)
+    """Return how much work of each name a rank does, and how long that takes."""
+    names, count, steps = program_of(graph, 0)
     sides = [_side(graph, device=device) for device in (True, False)] if graph.ranks else []
     rows = np.concatenate(sides, axis=1) if sides else np.zeros((5, 0), np.int64)
-    return WorkSums(program, count, steps, *rows)
+    return WorkSums(_numbers(graph, names), count, steps, *rows)
 
 
 def _numbers(graph: DependencyGraph, names: Array) -> npt.NDArray[np.int64]:
     return np.array([zlib.crc32(graph.names[name].encode("utf-8", "replace")) for name in names.tolist()], np.int64)
-
-
-def _program(graph: DependencyGraph) -> tuple[Array, Array, int]:
-    """Return (names of the operators or kernels, how often each occurs in steps, how many steps there are)."""
-    acts = graph.activities
-    kind = ActivityKind.OP if (acts.kind == ActivityKind.OP).any() else ActivityKind.COMPUTATION
-    alike = acts.kind == kind
-    if (acts.step[alike] >= 0).any():
-        alike &= acts.step >= 0
-    names, count = np.unique(acts.name[alike], return_counts=True)
-    return _numbers(graph, names), count.astype(np.int64), max(len(np.unique(acts.step[alike])), 1)
 
 
 def _side(graph: DependencyGraph, *, device: bool) -> npt.NDArray[np.int64]:

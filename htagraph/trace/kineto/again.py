@@ -16,10 +16,9 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import TraceError
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import IssueLog, TraceError
 from htagraph.trace.columns import Trace
-from htagraph.trace.kineto.decode import event_decoder, event_text_decoder
+from htagraph.trace.kineto.decode import ENVELOPE, event_decoder, event_text_decoder
 from htagraph.trace.kineto.events import Event, canonical_category, parse_event
 from htagraph.trace.kineto.read import STARTS, UNPADDED, parsed
 from htagraph.trace.kineto.source import iter_bytes
@@ -38,12 +37,6 @@ _Label = int | float | str | None
 _LARGE_BYTES = 1 << 20
 """Bytes of a file, packed or not, from which a compiled scan reads its events again. Chosen: it takes 0.1 s to load,
 and saves as much on a packed file of that size. Doubled, files of 1 to 2 MB take up to 0.1 s more."""
-_ENVELOPE: list[Any] = [
-    ("ph", str, ""), ("name", Any, ""), ("cat", _Label, None), ("pid", _Label, ""), ("tid", _Label, ""),
-]  # fmt: skip
-"""The fields of an event that bulk decoding checks: events it refuses must be refused here too, or numbers differ."""
-
-
 _COLUMNS = {
     "category": "str", "argument": "str", "known": "bool", "events": "int64", "converted": "int64", "wrong": "int64",
     "example": "str",
@@ -120,7 +113,7 @@ def category_arguments(path: TracePath, category: str | None = None) -> pd.DataF
     """
     import pandas as pd  # takes a moment to load, and single events do without
 
-    raw = msgspec.defstruct("CategoryEvent", [*_ENVELOPE, ("args", msgspec.Raw, msgspec.Raw(b"{}"))], gc=False)
+    raw = msgspec.defstruct("CategoryEvent", [*ENVELOPE, ("args", msgspec.Raw, msgspec.Raw(b"{}"))], gc=False)
     decode = msgspec.json.Decoder(dict[str, Any]).decode
     positions: list[int] = []
     args_by_event: list[dict[str, Any]] = []
@@ -147,7 +140,7 @@ def _scan(path: TracePath) -> Callable[[memoryview, int], EventTexts | None] | N
 def _event_struct(fields: dict[str, str], value: Any) -> type[msgspec.Struct]:  # noqa: ANN401 - a type
     keys = {field: name for name, field in fields.items()}
     args = msgspec.defstruct("SomeArgs", [(field, value, None) for field in keys], rename=keys, gc=False, frozen=True)
-    return msgspec.defstruct("EventWithSomeArgs", [*_ENVELOPE, ("args", args, args())], gc=False)
+    return msgspec.defstruct("EventWithSomeArgs", [*ENVELOPE, ("args", args, args())], gc=False)
 
 
 def _blocks(

@@ -1,16 +1,25 @@
-"""The columns of one file while it is read: what its events are added to, block by block, and what comes of it."""
+"""The columns of one file while it is read, and decoded events as one of the two ways in which rows come to them."""
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cache
+from operator import attrgetter
 from typing import Any
 
+import msgspec
 import numpy as np
+from pydantic import ValidationError
 
 from htagraph.core.arrays import Array
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import IssueLog, shown
 from htagraph.core.naming import FRAME
 from htagraph.trace.columns import (
+    TYPECODES,
+    Column,
     Flows,
     GrowingTable,
     Interner,
@@ -22,14 +31,23 @@ from htagraph.trace.columns import (
     label,
 )
 from htagraph.trace.kept import Frames, Sieve
-from htagraph.trace.kineto.events import call_columns, canonical_category, columns
-from htagraph.trace.kineto.times import FractionStyle
+from htagraph.trace.kineto.decode import RawEvent, attribute
+from htagraph.trace.kineto.events import (
+    HOST_CALLS,
+    MODELS,
+    BulkField,
+    call_columns,
+    canonical_category,
+    columns,
+    parse_event,
+    stored_fields,
+)
+from htagraph.trace.kineto.times import FractionStyle, completed, numbers_to_ns, report_phases, text_to_ns
 
-__all__ = ["Columns"]
+__all__ = ["Columns", "add_durations", "add_events", "add_thread_names", "fields_of", "typed"]
 
-RawEvent = Any  # a generated struct, see `decode`
 _LEGACY_CATEGORY = {"CPU functions": "cpu_op", "CUDA functions": "kernel"}
-_ID_LIMIT = 2**63  # ids of flows are int64: what is not below counts as text
+_ID_LIMIT = int(np.iinfo(np.int64).max) + 1  # ids of flows are int64: what is not below counts as text
 
 
 class Columns:
@@ -70,6 +88,12 @@ class Columns:
         """Return a flow's id as a number: numbers in range as they are, others from -1 downwards."""
         name = label(value)
         return name if isinstance(name, int) and 0 <= name < _ID_LIMIT else -1 - self._odd_flow_ids[name]
+
+    def store(self, part: GrowingTable, column: Column, rows: Array, values: Array) -> None:
+        """Add an argument's values for some rows, but for the value that stands for none."""
+        if len(rows):
+            has = values != (self.names[""] if column.dtype == "str" else column.missing)
+            part.add_args(column, rows[has], values[has])
 
     def see(self, category: Array, start: Array, duration: Array) -> None:
         """Note the times of complete events, of which some may become no rows."""
@@ -134,3 +158,213 @@ class Columns:
             lane=part.column("lane"), start=part.column("start", unpadded=self.style.unpadded), duration=duration,
             args=args,
         )  # fmt: skip
+
+
+Events = Any  # a list of raw events, or a dict from position to raw event
+
+
+def add_events(into: Columns, position: int, events: list[RawEvent]) -> None:
+    """Append a block of events; `position` is that of its first event in the file."""
+    phases = list(map(attrgetter("ph"), events))
+    counts = Counter(phases)
+    into.counts.update(counts)
+    complete = [i for i, phase in enumerate(phases) if phase == "X"] if counts["X"] < len(events) else None
+    _add_table(into, into.complete, position, events, complete)
+    if counts["i"] or counts["I"]:
+        _add_instants(into, position, events, phases)
+    if counts["s"] or counts["f"]:
+        _add_flows(into, [event for event in events if event.ph in ("s", "f")])
+    if counts["B"] or counts["E"]:
+        into.durations += [(position + i, events[i]) for i, phase in enumerate(phases) if phase in ("B", "E")]
+    if counts["M"]:
+        add_thread_names(into, [event for event in events if event.ph == "M"])
+
+
+def add_thread_names(into: Columns, events: list[RawEvent]) -> None:
+    """Note the names that metadata events give to threads."""
+    for event in events:
+        if event.name == "thread_name":
+            into.thread_names[label(event.pid), label(event.tid)] = str(event.args.thread_name).strip()
+
+
+def add_durations(into: Columns) -> None:
+    """Append the complete events that begins and ends make, once all are known."""
+    pairs = completed(into.durations, into.log)
+    _add_table(into, into.complete, 0, pairs, list(pairs))
+    report_phases(into.counts, into.log)
+
+
+def _add_instants(into: Columns, position: int, events: list[RawEvent], phases: list[str]) -> None:
+    where = [i for i, phase in enumerate(phases) if phase in ("i", "I") and events[i].cat is not None]
+    _add_table(into, into.instant, position, events, where)
+    into.window_end_seen |= any(
+        phase in ("i", "I") and event.name == "Record Window End" for phase, event in zip(phases, events, strict=True)
+    )
+
+
+def _add_table(into: Columns, part: GrowingTable, position: int, events: Events, where: list[int] | None) -> None:
+    chosen: list[RawEvent] = events if where is None else [events[i] for i in where]
+    if not chosen:
+        return
+    count = len(chosen)
+    index = np.arange(count, dtype=np.int32) if where is None else np.array(where, dtype=np.int32)
+    category = _category_ids(into, chosen)
+    lane = _ids(into.lanes, map(attrgetter("pid", "tid"), chosen), count)
+    starts = _times(into, list(map(attrgetter("ts"), chosen)), "ts")
+    what = "dur" if part is into.complete else ""  # an instant has none
+    durations = _times(into, list(map(attrgetter("dur"), chosen)), what)
+    if part is into.complete:
+        into.see(category, starts[0], durations[0])
+    is_frame, left_out = _frames(into, part, category, starts[0], durations[0])
+    if left_out.any():
+        stays = ~left_out
+        chosen = [chosen[i] for i in np.flatnonzero(stays).tolist()]
+        index, category, lane = index[stays], category[stays], lane[stays]
+        starts, durations = ((padded[stays], unpadded[stays]) for padded, unpadded in (starts, durations))
+    names = _name_ids(into, list(map(attrgetter("name"), chosen)))
+    first = part.add_rows((index + np.int32(position), names, category, lane), starts, durations)
+    if chosen:
+        _add_args(into, part, first, chosen, category)
+        if hasattr(chosen[0].args, call_columns()[0].column.name):
+            _add_call_args(into, part, first, chosen)
+    into.note_frames(is_frame, left_out)
+
+
+def _frames(into: Columns, part: GrowingTable, category: Array, start: Array, duration: Array) -> tuple[Array, Array]:
+    """Return (which events are calls of Python functions, which of them are left out)."""
+    number = into.categories.get(FRAME, -1) if part is into.complete else -1
+    is_frame = category == number
+    return is_frame, into.frames.left_out_of(is_frame, start, duration)
+
+
+def _times(into: Columns, raw: list[Any], what: str) -> tuple[Array, Array]:
+    if any(type(value) is msgspec.Raw for value in raw):
+        texts = [_written(value) for value in raw]
+        absent = [text in ("", "null") for text in texts]
+        texts = ["0" if gone else text for gone, text in zip(absent, texts, strict=True)] if any(absent) else texts
+        into.note_absent(sum(absent), what)
+        return text_to_ns(texts, into.style)
+    if None in raw:
+        into.note_absent(raw.count(None), what)
+        raw = [0 if value is None else value for value in raw]
+    try:
+        values = numbers_to_ns(raw)
+    except (TypeError, ValueError, OverflowError):
+        values = text_to_ns([str(value) for value in raw], into.style)[0]
+    return values, values
+
+
+def _written(time: Any) -> str:  # noqa: ANN401 - text, or the number that it was read as
+    """Return a time as decimal text: in a damaged block, events before the first exact time were read as numbers."""
+    return bytes(time).decode() if type(time) is msgspec.Raw else "" if time is None else str(time)
+
+
+def _name_ids(into: Columns, names: list[Any]) -> Array:
+    return _ids(into.names, names if set(map(type, names)) == {str} else map(str, names), len(names))
+
+
+def _category_ids(into: Columns, events: list[RawEvent]) -> Array:
+    raw = list(map(attrgetter("cat"), events))
+    # in the file's order, so that numbers do not change from run to run
+    numbers = {cat: into.category(cat, None) for cat in dict.fromkeys(raw) if cat is not None}
+    if None in raw:
+        of_process = {pid: into.category(None, pid) for pid in dict.fromkeys(e.pid for e in events if e.cat is None)}
+        of_events = [of_process[e.pid] if e.cat is None else numbers[e.cat] for e in events]
+        return np.array(of_events, dtype=np.int32)
+    return _ids(numbers, raw, len(raw))
+
+
+def _add_args(into: Columns, part: GrowingTable, first: int, events: list[RawEvent], category: Array) -> None:
+    names = list(into.categories)
+    for code in np.flatnonzero(np.bincount(category)):
+        rows = np.flatnonzero(category == code)
+        of_category = [events[i] for i in rows.tolist()] if len(rows) < len(events) else events
+        args = list(map(attrgetter("args"), of_category))
+        for name, bulk in fields_of(names[code]):
+            values = list(map(attrgetter(name), args))
+            if values.count(bulk.column.missing) == len(values):
+                continue
+            into.store(part, bulk.column, (rows + first).astype(np.int32), typed(into, values, bulk, of_category))
+
+
+def _add_call_args(into: Columns, part: GrowingTable, first: int, events: list[RawEvent]) -> None:
+    """Append the arguments of calls of host-side communication, as JSON texts."""
+    names = list(map(attrgetter("name"), events))
+    rows = [i for i, name in enumerate(names) if type(name) is str and name.startswith(HOST_CALLS)]
+    for bulk in call_columns():
+        texts = [bytes(getattr(events[i].args, bulk.column.name)).decode("utf-8", "replace") for i in rows]
+        has = [i for i, text in enumerate(texts) if text]
+        typed = _ids(into.names, [texts[i] for i in has], len(has))
+        part.add_args(bulk.column, np.array([rows[i] + first for i in has], np.int32), typed)
+
+
+def typed(into: Columns, values: list[Any], bulk: BulkField, events: list[RawEvent]) -> Array:
+    """Return argument values as an array; values of another type go through the event's model."""
+    if bulk.column.dtype == "str":
+        if set(map(type, values)) != {str}:
+            values = [_by_model(into, value, bulk, event) for value, event in zip(values, events, strict=True)]
+        return _ids(into.names, values, len(values))
+    code = TYPECODES[bulk.column.dtype]
+    try:
+        packed = array(code, values)
+    except (TypeError, OverflowError):
+        modelled = [_by_model(into, v, bulk, event) for v, event in zip(values, events, strict=True)]
+        packed = array(code, modelled if code == "d" else _in_range(into, modelled, bulk))
+    return np.frombuffer(packed, dtype=bulk.column.dtype)
+
+
+def _in_range(into: Columns, values: list[Any], bulk: BulkField) -> list[int]:
+    """Return the values, with `missing` in place of those that do not fit into 64 bits."""
+    limits = np.iinfo(bulk.column.dtype)
+    fits = [isinstance(value, int) and limits.min <= value <= limits.max for value in values]
+    detail = f"argument {bulk.keys[0]!r} has values beyond 64 bits; treated as missing"
+    into.log.add("value_out_of_range", detail, fits.count(False))
+    missing = int(bulk.column.missing)
+    return [value if good else missing for value, good in zip(values, fits, strict=True)]
+
+
+def _add_flows(into: Columns, events: list[RawEvent]) -> None:
+    forward = {cat for cat in {event.cat for event in events} if canonical_category(str(cat)) == "fwdbwd"}
+    if not forward:
+        return
+    chosen = [event for event in events if event.cat in forward and event.id is not None]
+    if not chosen:
+        return
+    padded, unpadded = _times(into, [event.ts for event in chosen], "ts")
+    ids = np.array([into.flow_id(event.id) for event in chosen], dtype=np.int64)
+    is_start = np.array([event.ph == "s" for event in chosen], dtype=np.bool_)
+    lanes = _ids(into.lanes, map(attrgetter("pid", "tid"), chosen), len(chosen))
+    into.flow_parts.append((ids, is_start, lanes, padded, unpadded))
+
+
+@cache
+def fields_of(category: str) -> tuple[tuple[str, BulkField], ...]:
+    """Return (attribute of the args struct, field with one key) for every key of a category's events.
+
+    Today's key comes last, so that it wins where an event has an older one too.
+    """
+    model = MODELS.get(category, MODELS["kernel"])
+    own = {(field.column, key) for _, field, of_calls in stored_fields(model) if not of_calls for key in field.keys}
+    return tuple(
+        (attribute(bulk, i), replace(bulk, keys=(key,)))
+        for bulk in columns()
+        for i, key in reversed(tuple(enumerate(bulk.keys)))
+        if (bulk.column, key) in own
+    )
+
+
+def _ids(interner: Mapping[Any, int], keys: Iterable[Any], count: int) -> Array:
+    return np.fromiter(map(interner.__getitem__, keys), dtype=np.int32, count=count)
+
+
+def _by_model(into: Columns, value: object, bulk: BulkField, event: RawEvent) -> Any:  # noqa: ANN401 - by column
+    """Return an argument's value as the event's pydantic model reads it; `missing` if the model refuses it."""
+    try:
+        parsed = parse_event({"ph": "X", "cat": event.cat, "name": str(event.name), "args": {bulk.keys[0]: value}})
+    except ValidationError:
+        detail = f"argument {bulk.keys[0]!r} has values of another type, such as {shown(value)}; treated as missing"
+        into.log.add("value_unreadable", into.unreadable.setdefault(bulk.keys[0], detail))
+        return bulk.column.missing
+    name = next((name for name, field, _ in stored_fields(type(parsed)) if field.column == bulk.column), "")
+    read = getattr(parsed.args, name, None)
+    return bulk.column.missing if read is None else read

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -15,10 +15,15 @@ if TYPE_CHECKING:
     from htagraph.trace.kept import Frames
     from htagraph.trace.kineto.scan.scanner import Block, Scanner
 
-__all__ = ["BlockDecoder", "RawEvent", "attribute", "event_decoder", "event_text_decoder", "plain_events"]
+__all__ = ["ENVELOPE", "BlockDecoder", "RawEvent", "attribute", "event_decoder", "event_text_decoder", "plain_events"]
 
 RawEvent = Any  # the generated struct: attributes ph, name, cat, pid, tid, ts, dur, id, args
+T = TypeVar("T")
 _Label = int | float | str | None  # no list or object: those cannot be dictionary keys
+ENVELOPE: list[Any] = [
+    ("ph", str, ""), ("name", Any, ""), ("cat", _Label, None), ("pid", _Label, ""), ("tid", _Label, ""),
+]  # fmt: skip
+"""The fields of an event whose types bulk decoding checks: whoever numbers events alike must refuse others, too."""
 
 
 class BlockDecoder:
@@ -92,24 +97,23 @@ def event_decoder() -> Callable[[bytes], list[dict[str, Any]]]:
     """Return a decoder of complete events as dicts; numbers with a fraction become exact decimals."""
     from decimal import Decimal
 
-    strict, whole = BlockDecoder(), msgspec.json.Decoder(list[dict[str, Any]], float_hook=Decimal).decode
-
-    def decode(text: bytes) -> list[dict[str, Any]]:
-        strict(text)  # refuse what bulk decoding refuses, so that both number the events alike
-        return whole(text)
-
-    return decode
+    return _numbered_alike(msgspec.json.Decoder(list[dict[str, Any]], float_hook=Decimal).decode)
 
 
 def event_text_decoder() -> Callable[[bytes], list[msgspec.Raw]]:
     """Return a decoder that splits a JSON array into one text per event, numbered as in bulk decoding."""
-    strict, apart = BlockDecoder(), msgspec.json.Decoder(list[msgspec.Raw]).decode
+    return _numbered_alike(msgspec.json.Decoder(list[msgspec.Raw]).decode)
 
-    def decode(text: bytes) -> list[msgspec.Raw]:
+
+def _numbered_alike(decode: Callable[[bytes], list[T]]) -> Callable[[bytes], list[T]]:
+    """Return a decoder that refuses what bulk decoding refuses, so that both number the events alike."""
+    strict = BlockDecoder()
+
+    def decode_strictly(text: bytes) -> list[T]:
         strict(text)
-        return apart(text)
+        return decode(text)
 
-    return decode
+    return decode_strictly
 
 
 def _need_text(times: list[Any]) -> bool:
@@ -122,25 +126,20 @@ def _need_text(times: list[Any]) -> bool:
 def _event_struct(time: type, *, calls: bool) -> type[msgspec.Struct]:
     """Return the struct type of an event: the envelope, and in `args` all arguments that have a column."""
     args = _args_struct(calls=calls)
-    none_yet = args()
-    envelope: list[Any] = [
-        ("ph", str, ""), ("name", Any, ""), ("cat", _Label, None), ("pid", _Label, ""), ("tid", _Label, ""),
-        ("ts", time, msgspec.Raw(b"") if time is msgspec.Raw else None),
-        ("dur", time, msgspec.Raw(b"") if time is msgspec.Raw else None),
-        ("id", Any, None), ("args", args, none_yet),
-    ]  # fmt: skip
+    absent = msgspec.Raw(b"") if time is msgspec.Raw else None
+    envelope = [*ENVELOPE, ("ts", time, absent), ("dur", time, absent), ("id", Any, None), ("args", args, args())]
     return msgspec.defstruct("BulkEvent", envelope, gc=False)
 
 
 @cache
 def _args_struct(*, calls: bool) -> type[msgspec.Struct]:
+    keys = {attribute(bulk, i): key for bulk in columns() for i, key in enumerate(bulk.keys)}
     fields: list[Any] = [
         (attribute(bulk, i), Any, bulk.column.missing) for bulk in columns() for i in range(len(bulk.keys))
     ]
-    texts = call_columns() if calls else ()
-    fields += [(attribute(bulk, 0), msgspec.Raw, msgspec.Raw(b"")) for bulk in texts]  # their text, not decoded
-    keys = {attribute(bulk, i): key for bulk in columns() for i, key in enumerate(bulk.keys)}
-    keys |= {attribute(bulk, 0): bulk.keys[0] for bulk in texts}
+    for bulk in call_columns() if calls else ():
+        fields.append((attribute(bulk, 0), msgspec.Raw, msgspec.Raw(b"")))  # their text, not decoded
+        keys[attribute(bulk, 0)] = bulk.keys[0]
     fields.append(("thread_name", Any, ""))  # the args of metadata events
     keys["thread_name"] = "name"
     return msgspec.defstruct("BulkArgs", fields, rename=keys, gc=False, frozen=True)

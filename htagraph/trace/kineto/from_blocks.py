@@ -10,11 +10,10 @@ import msgspec
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.trace.columns import GrowingTable, extend
-from htagraph.trace.kineto.collecting import Columns
+from htagraph.trace.columns import GrowingTable
+from htagraph.trace.kineto.collecting import Columns, add_thread_names, fields_of, typed
 from htagraph.trace.kineto.decode import RawEvent, plain_events
-from htagraph.trace.kineto.events import HOST_CALLS, BulkField, canonical_category
-from htagraph.trace.kineto.from_events import add_thread_names, fields_of, typed
+from htagraph.trace.kineto.events import HOST_CALLS, canonical_category
 from htagraph.trace.kineto.scan import events as scan
 from htagraph.trace.kineto.scan.scanner import Block, argument_keys, span_text
 from htagraph.trace.kineto.scan.tokens import NO_TOKEN
@@ -77,7 +76,7 @@ class BlockColumns:
     def _add_table(self, part: GrowingTable, position: int, block: Block, where: Array) -> None:
         if not len(where):
             return
-        into, values, first = self._into, block.values, part.count
+        into, values = self._into, block.values
         category, lane = self._category_numbers(block, where), self.lane_numbers(block, where)
         starts = self._times(block, where, _START, "ts")
         what = "dur" if part is into.complete else ""  # an instant has none
@@ -86,15 +85,9 @@ class BlockColumns:
             into.see(category, starts[0], durations[0])
         stays = ~block.left_out[where]
         where, category, lane = where[stays], category[stays], lane[stays]
-        for column, stored in (
-            ("index", (where + position).astype(np.int32)),
-            ("name", self._names.of(block.names[where], lambda token: into.names[_text(values[token])])),
-            ("category", category),
-            ("lane", lane),
-        ):
-            extend(part.columns[column], stored)
-        part.add_times("start", *_of_rows(starts, stays))
-        part.add_times("duration", *_of_rows(durations, stays))
+        names = self._names.of(block.names[where], lambda token: into.names[_text(values[token])])
+        rows = (where + position).astype(np.int32), names, category, lane
+        first = part.add_rows(rows, _of_rows(starts, stays), _of_rows(durations, stays))
         row_of = np.full(len(block), -1, np.int32)
         row_of[where] = np.arange(len(where), dtype=np.int32)
         self._add_args(part, first, block, row_of, category)
@@ -134,19 +127,13 @@ class BlockColumns:
                 if key.kind == scan.TEXT:
                     values = self._names.of(values, lambda token: self._into.names[block.values[token]])
                 stored = values.view(_STORED.get(key.kind, values.dtype))
-                self._store(part, key.field, row_of[events] + np.int32(first), stored)
+                self._into.store(part, key.field.column, row_of[events] + np.int32(first), stored)
             if number in block.odd:
                 events, values = _kept(*block.odd[number], row_of, category, allowed[:, number])
                 named = [_Named(*block.label(event)) for event in events.tolist()]
                 if named:
                     stored = typed(self._into, values.tolist(), key.field, named)
-                    self._store(part, key.field, row_of[events] + np.int32(first), stored)
-
-    def _store(self, part: GrowingTable, field: BulkField, rows: Array, values: Array) -> None:
-        """Add the values that are not the one which stands for none."""
-        if len(rows):
-            has = values != (self._into.names[""] if field.column.dtype == "str" else field.column.missing)
-            part.add_args(field.column, rows[has], values[has])
+                    self._into.store(part, key.field.column, row_of[events] + np.int32(first), stored)
 
     def _add_call_args(self, part: GrowingTable, first: int, block: Block, row_of: Array) -> None:
         """Append the arguments of calls of host-side communication, as JSON texts."""

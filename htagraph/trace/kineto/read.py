@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import ValidationError
 
-from htagraph.core.errors import DamagedTraceError, NotATraceError, TraceError, shown
-from htagraph.core.issues import IssueLog
-from htagraph.trace.columns import Table, Trace
-from htagraph.trace.facts import Device, Facts, Group
+from htagraph.core.errors import DamagedTraceError, IssueLog, NotATraceError, TraceError, shown
+from htagraph.trace.columns import Device, Facts, Group, Table, Trace
 from htagraph.trace.kept import HOUR_NS, Extent, Extents, Frames, Sieve
-from htagraph.trace.kineto.collecting import Columns
+from htagraph.trace.kineto.collecting import Columns, add_durations, add_events
 from htagraph.trace.kineto.decode import BlockDecoder, event_decoder
 from htagraph.trace.kineto.events import DistributedInfo, Event, Header, parse_event
-from htagraph.trace.kineto.from_events import add_durations, add_events
 from htagraph.trace.kineto.salvage import salvage_header
 from htagraph.trace.kineto.source import SMALL_BYTES, ahead, iter_bytes
 from htagraph.trace.kineto.split import find_events, split
@@ -45,7 +42,7 @@ _SETTINGS_KEY = "htagraph_profile"  # that of `htagraph.trace.recording.profile`
 _TAIL_BYTES = 1 << 20
 """Bytes at the end of a file in which the keys behind the events are looked for. Chosen: process groups of a large job
 fit; a larger tail costs memory only."""
-_MAX_NS = 2**62
+_MAX_NS = int(np.iinfo(np.int64).max) // 2 + 1
 """ns since 1970: later times (2116) are refused. Half of what int64 holds, so that the sum of two times fits."""
 _YEAR_NS = 365 * 24 * HOUR_NS
 """If all starts are below this, times do not count from 1970. Chosen: no recording takes a year, and none is from

@@ -14,8 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from htagraph.core.errors import DamagedTraceError
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import DamagedTraceError, IssueLog
 
 __all__ = [
     "MEANING", "UNDECODABLE", "Salvaged", "candidates", "ends_early", "refuse_second_document", "salvage",

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 
-from htagraph.core.errors import NotATraceError, TraceError
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import IssueLog, NotATraceError, TraceError
 from htagraph.trace.remote import BLOCK_BYTES, RemotePath, TracePath
 
 try:
@@ -26,10 +25,6 @@ _GZIP = b"\x1f\x8b"  # the first bytes of gzip (RFC 1952)
 SMALL_BYTES = 64 << 10
 """Bytes of a piece when little is wanted: the header alone, or the text just before damage. Chosen: headers of small
 jobs fit into one; larger pieces decompress more than is needed, and need one more halving before damage."""
-_MAGIC_BYTES = 16  # the longest of _FOREIGN's signatures, "SQLite format 3"
-_BINARY_BYTES = 256
-"""Bytes in which a zero byte means binary data. Chosen: protobuf has one in its first fields, JSON has none anywhere;
-doubling it changes nothing for both."""
 _RAW_WINDOW = -zlib.MAX_WBITS  # zlib's code for "no header and no checksum"
 _ZIP_GZIP_WINDOW = zlib.MAX_WBITS | 16  # zlib's code for "expect a gzip header"
 _FOREIGN = (
@@ -58,7 +53,7 @@ def iter_bytes(
     """
     try:
         with _opened(path, piece_bytes) as file:
-            head = file.read(_MAGIC_BYTES)
+            head = file.read(max(len(magic) for magic, _ in _FOREIGN))
             file.seek(0)
             if not head:
                 msg = f"{path}: the file is empty; was the job killed before the profiler exported?"
@@ -190,7 +185,7 @@ def _refuse_foreign(head: bytes, path: object) -> None:
         if head.startswith(magic):
             msg = f"{path}: {advice}"
             raise NotATraceError(msg)
-    if b"\0" in head[:_BINARY_BYTES]:
+    if b"\0" in head[:256]:  # protobuf has one in its first fields, JSON has none anywhere
         msg = (
             f"{path}: binary data, not JSON (protobuf or Perfetto-native traces are not read; "
             "export with prof.export_chrome_trace)"

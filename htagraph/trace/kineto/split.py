@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from htagraph.core.errors import DamagedTraceError, NotATraceError, OtherJsonError
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import DamagedTraceError, IssueLog, NotATraceError, OtherJsonError
 from htagraph.trace.kineto.salvage import UNDECODABLE, ends_early, refuse_second_document, salvage, salvage_header
 from htagraph.trace.kineto.source import PIECE_BYTES
 
@@ -49,8 +48,6 @@ Doubling it doubles the memory that another kind of JSON file takes before it is
 _MAX_HEADER_TRIES = 16
 """Places at which the events might begin. Chosen: in an undamaged file the first one is right, but for keys of the same
 name inside others. Doubled, hostile files cost twice the time."""
-_SHOWN = 40
-"""Characters of a key that an error shows. Chosen: few keys are longer. Doubled, errors are longer."""
 _MAX_CUTS = 6
 """Cuts of a block that are tried before it is salvaged. Chosen: in an undamaged file a cut fails only if it lies in a
 list of objects; doubling it costs six more failed decodings per damaged block."""
@@ -101,14 +98,8 @@ def split(
             if len(buffer) < max(BLOCK_BYTES, needed):
                 continue
         size = len(buffer)
-        taken: tuple[list[T] | S, bytes, bool]
-        if piece is not None:
-            taken = _take_block(buffer, offset, read, log)
-            needed = 2 * len(taken[1])  # an event that has not ended is not looked at again for each piece of it
-        else:
-            taken = _take_end(buffer, offset, read, log, is_list=is_list)
-        events, buffer, closed = taken
-        del taken
+        events, buffer, closed = _take(buffer, offset, read, log, is_list=None if piece is not None else is_list)
+        needed = 2 * len(buffer)  # an event that has not ended is not looked at again for each piece of it
         if events:
             count = len(events)
             yield position, events
@@ -183,7 +174,7 @@ def _no_events(text: bytes, log: IssueLog) -> Exception:
                 f"{log.file}: the file ends before its events begin; was the job killed while the profiler exported?"
             )
         return NotATraceError(f"{log.file}: not JSON; expected a Kineto trace from torch.profiler")
-    keys = ", ".join(each[:_SHOWN] for each in sorted(root)[:6]) if isinstance(root, dict) else type(root).__name__
+    keys = ", ".join(each[:40] for each in sorted(root)[:6]) if isinstance(root, dict) else type(root).__name__
     if isinstance(root, dict) and {"schema", "nodes"} <= set(root):
         return OtherJsonError(f"{log.file}: a PyTorch execution trace (Chakra host ET), not a Kineto trace")
     lacking = (
@@ -194,41 +185,35 @@ def _no_events(text: bytes, log: IssueLog) -> Exception:
     return OtherJsonError(f"{log.file}: JSON, but {lacking}; not a Kineto trace from torch.profiler")
 
 
-def _take_block(buffer: bytes, offset: int, read: _Reader[T, S], log: IssueLog) -> tuple[Any, bytes, bool]:
-    """Return (events, text not yet decoded, True if the array ended) for a full buffer within the document."""
-    for close, cut in itertools.islice(_cuts(buffer), _MAX_CUTS):
-        try:
-            return read(buffer, close, offset), buffer[cut:], False
-        except UNDECODABLE:
-            continue
-    salvaged = salvage(buffer, read.decode, log, final=False)
-    return salvaged.events, salvaged.rest, salvaged.closed
-
-
-def _take_end(
-    buffer: bytes, offset: int, read: _Reader[T, S], log: IssueLog, *, is_list: bool
+def _take(
+    buffer: bytes, offset: int, read: _Reader[T, S], log: IssueLog, *, is_list: bool | None
 ) -> tuple[Any, bytes, bool]:
-    """Return (events, text after the array, True if the array was closed) for the last buffer."""
-    for end in itertools.islice(_ends(buffer, is_list=is_list), _MAX_ENDS):
+    """Return (events, text not yet decoded, True if the array ended) for a full buffer, or for the last one.
+
+    `is_list` is None within the document; at its end, whether its root is a list.
+    """
+    final = is_list is not None
+    places, most = (_cuts(buffer), _MAX_CUTS) if is_list is None else (_ends(buffer, is_list=is_list), _MAX_ENDS)
+    for end, rest in itertools.islice(places, most):
         try:
-            return read(buffer, end, offset), buffer[end + 1 :], True
+            return read(buffer, end, offset), buffer[rest:], final
         except UNDECODABLE:
             continue
-    salvaged = salvage(buffer, read.decode, log, final=True)
-    if not salvaged.closed:
+    salvaged = salvage(buffer, read.decode, log, final=final)
+    if final and not salvaged.closed:
         log.add("truncated", "the file ends early; events up to its end were read")
     return salvaged.events, salvaged.rest, salvaged.closed
 
 
-def _ends(buffer: bytes, *, is_list: bool) -> Iterator[int]:
-    """Yield the positions of each ``]`` after which the document ends properly, the last one first."""
+def _ends(buffer: bytes, *, is_list: bool) -> Iterator[tuple[int, int]]:
+    """Yield (position of ``]``, position behind it) wherever the document ends properly behind it, from the end on."""
     end = len(buffer)
     for _ in range(_MAX_BRACKETS):
         end = buffer.rfind(b"]", 0, end)
         if end < 0:
             return
         if _is_tail(buffer[end + 1 :], is_list=is_list):
-            yield end
+            yield end, end + 1
 
 
 def _cuts(buffer: bytes) -> Iterator[tuple[int, int]]:

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Ints
-from htagraph.core.errors import TraceError, shown
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import IssueLog, TraceError, shown
 
 __all__ = [
     "EXACT_FLOAT_US", "SURE_DIGITS", "FractionStyle", "Pair", "PhaseEvent", "completed", "decimal_us", "numbers_to_ns",
@@ -33,7 +32,7 @@ _ENOUGH_SHORT_FRACTIONS = 50
 """Fractions of one or two digits after which a file counts as unpadded, if no fraction contradicts it. Chosen: 9 of 99
 such fractions of a writer of shortest decimals begin with 0, so 50 of them without a 0 have a probability of 0.9 %.
 Doubling it leaves more of the short files of March 2024 uncorrected."""
-_MAX_NS = 2**63 - 1000
+_MAX_NS = int(np.iinfo(np.int64).max) - 999
 _MAX_US = _MAX_NS // 1000
 """Largest time that is accepted, in ns and µs: what int64 ns can hold, less a µs for the fraction."""
 SURE_DIGITS = len(str(np.iinfo(np.int64).max))
@@ -172,8 +171,6 @@ _READ = frozenset("XiIsfMCBE")
 """Phases that have rows in columns, or are read again when asked for (counters)."""
 _ARROWS = frozenset("t")
 """Steps of arrows: whatever they join is joined by the ends of the arrow too."""
-_MAX_SHOWN = 5
-"""Phases that are reported one by one. Chosen: few files have more. Doubled, reports of hostile files are longer."""
 
 
 class PhaseEvent(NamedTuple):
@@ -293,7 +290,7 @@ def report_phases(counts: dict[str, int], log: IssueLog) -> None:
     """
     others = {phase: count for phase, count in counts.items() if phase not in _READ | _ARROWS}
     log.add("phase_missing", "objects without a phase (ph), which are no events; left out", others.pop("", 0))
-    for phase in list(others)[:_MAX_SHOWN]:
+    for phase in list(others)[:5]:  # few files have more, and reports of hostile files stay short
         log.add(
             "phase_unknown", f"events of phase {shown(phase)}, which are no activities; left out", others.pop(phase)
         )

@@ -1,15 +1,16 @@
-"""The content of a file (gunzipped if it is gzip), and which kind of profiler file it is."""
+"""The content of a file (gunzipped if it is gzip), which kind of profiler file it is, and compressed bytes in files."""
 
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from pathlib import Path
 from typing import Literal
 
 from htagraph.core.errors import DamagedTraceError, TraceError
 
-__all__ = ["MAX_BYTES", "MAX_SIZE", "content", "kind_of"]
+__all__ = ["MAX_BYTES", "MAX_SIZE", "content", "inflated", "kind_of"]
 
 MAX_BYTES = 1 << 30
 """Bytes of content of a file that is read as a whole. Chosen: far beyond the snapshots and timelines of jobs. Doubled,
@@ -21,9 +22,6 @@ to 8,000 such sizes are exact. Doubling it halves that number."""
 _GZIP = b"\x1f\x8b"  # the first bytes of gzip (RFC 1952)
 _GZIP_WINDOW = zlib.MAX_WBITS | 16  # zlib's code for "expect a gzip header"
 _PICKLE = b"\x80"  # the first byte of a pickle of protocol 2 and later
-_HEAD_BYTES = 4096
-"""Bytes read to identify the kind of a file. Chosen: one page; the kinds differ in their first bytes, so more
-bytes would only help files that begin with more white space than this."""
 
 
 def content(path: str | Path) -> bytes:
@@ -61,14 +59,31 @@ def kind_of(path: str | Path) -> Literal["snapshot", "timeline", "trace"]:
         return "trace"  # what is read from a pipe here would be lost
     try:
         with Path(path).open("rb") as file:
-            head = file.read(_HEAD_BYTES)
+            head = file.read(io.DEFAULT_BUFFER_SIZE)
     except OSError:
         return "trace"
     if head.startswith(_GZIP):
         try:
-            head = zlib.decompressobj(_GZIP_WINDOW).decompress(head, _HEAD_BYTES)
+            head = zlib.decompressobj(_GZIP_WINDOW).decompress(head, io.DEFAULT_BUFFER_SIZE)
         except zlib.error:
             return "trace"
     if head.startswith(_PICKLE):
         return "snapshot"
     return "timeline" if b"".join(head.split()).startswith(b"[[") else "trace"
+
+
+def inflated(data: bytes, most: int) -> bytes:
+    """Return what zlib compressed.
+
+    It raises a ValueError if they end early or would become more, and a zlib.error if zlib did not compress them.
+
+    Example:
+        >>> inflated(zlib.compress(b"a" * 9), 9)
+        b'aaaaaaaaa'
+    """
+    stream = zlib.decompressobj()
+    raw = stream.decompress(data, most)
+    if not stream.eof:
+        msg = "the bytes end early, or are too many"
+        raise ValueError(msg)
+    return raw

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import pickletools
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -80,63 +81,47 @@ _SORTS = (1 << _SORT_BITS) - 1
 _NUMBER, _TUPLE, _NOTHING, _PUT, _MEMOIZE, _GET, _END, _FORBIDDEN = range(6, 14)
 _LINE, _BYTE, _INT32, _INT64 = 101, 102, 103, 104  # lengths of arguments that are not fixed
 _TO_MARK, _ANY = 201, 202  # how many values an opcode takes from the stack, where it is no fixed number of values
-
-_OPCODES: Final[dict[tuple[int, int], tuple[bytes, ...]]] = {
-    (_PLAIN, 0): (
-        pickle.NONE, pickle.NEWTRUE, pickle.NEWFALSE, pickle.EMPTY_TUPLE, pickle.EMPTY_LIST, pickle.EMPTY_DICT,
-        pickle.EMPTY_SET, pickle.LIST, pickle.DICT,
+_LENGTHS: Final = {
+    pickletools.UP_TO_NEWLINE: _LINE, pickletools.TAKEN_FROM_ARGUMENT1: _BYTE, pickletools.TAKEN_FROM_ARGUMENT4: _INT32,
+    pickletools.TAKEN_FROM_ARGUMENT4U: _INT32, pickletools.TAKEN_FROM_ARGUMENT8U: _INT64,
+}  # fmt: skip
+_OPCODES: Final = {
+    _PLAIN: (
+        "NONE NEWTRUE NEWFALSE EMPTY_TUPLE EMPTY_LIST EMPTY_DICT EMPTY_SET LIST DICT BININT1 BININT2 BININT STRING "
+        "UNICODE SHORT_BINSTRING SHORT_BINBYTES SHORT_BINUNICODE BINSTRING BINBYTES BINUNICODE BINBYTES8 BINUNICODE8 "
+        "BYTEARRAY8"
     ),
-    (_PLAIN, 1): (pickle.BININT1,),
-    (_PLAIN, 2): (pickle.BININT2,),
-    (_PLAIN, 4): (pickle.BININT,),
-    (_PLAIN, _LINE): (pickle.STRING, pickle.UNICODE),
-    (_PLAIN, _BYTE): (pickle.SHORT_BINSTRING, pickle.SHORT_BINBYTES, pickle.SHORT_BINUNICODE),
-    (_PLAIN, _INT32): (pickle.BINSTRING, pickle.BINBYTES, pickle.BINUNICODE),
-    (_PLAIN, _INT64): (pickle.BINBYTES8, pickle.BINUNICODE8, pickle.BYTEARRAY8),
-    (_ODD, 8): (pickle.BINFLOAT,),
-    (_ODD, _LINE): (pickle.FLOAT,),
-    (_ODD, _INT32): (pickle.LONG4,),
-    (_NUMBER, _LINE): (pickle.INT, pickle.LONG),
-    (_NUMBER, _BYTE): (pickle.LONG1,),
-    (_MARKED, 0): (pickle.MARK,),
-    (_TUPLE, 0): (pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3, pickle.TUPLE, pickle.FROZENSET),
-    (_NOTHING, 0): (
-        pickle.POP, pickle.POP_MARK, pickle.APPEND, pickle.APPENDS, pickle.SETITEM, pickle.SETITEMS, pickle.ADDITEMS,
-    ),
-    (_NOTHING, 1): (pickle.PROTO,),
-    (_NOTHING, 8): (pickle.FRAME,),
-    (_PUT, 1): (pickle.BINPUT,),
-    (_PUT, 4): (pickle.LONG_BINPUT,),
-    (_PUT, _LINE): (pickle.PUT,),
-    (_MEMOIZE, 0): (pickle.MEMOIZE,),
-    (_GET, 1): (pickle.BINGET,),
-    (_GET, 4): (pickle.LONG_BINGET,),
-    (_GET, _LINE): (pickle.GET,),
-    (_FORBIDDEN, 0): (pickle.DUP, pickle.BUILD, pickle.READONLY_BUFFER),  # no writer of snapshots, and yet no class
-}  # fmt: skip
-"""Opcodes by what they do and the length of their arguments. The scan ends at all others: the unpickler ends there too,
-or refuses them."""
-_TAKES: Final = {
-    pickle.TUPLE1: 1, pickle.TUPLE2: 2, pickle.TUPLE3: 3, pickle.SETITEM: 2, pickle.APPEND: 1, pickle.POP: _ANY,
-    pickle.TUPLE: _TO_MARK, pickle.FROZENSET: _TO_MARK, pickle.LIST: _TO_MARK, pickle.DICT: _TO_MARK,
-    pickle.POP_MARK: _TO_MARK, pickle.APPENDS: _TO_MARK, pickle.SETITEMS: _TO_MARK, pickle.ADDITEMS: _TO_MARK,
-}  # fmt: skip
-_KEY_EVERY: Final = {
-    pickle.SETITEM: 2, pickle.SETITEMS: 2, pickle.DICT: 2, pickle.ADDITEMS: 1, pickle.FROZENSET: 1,
-}  # fmt: skip
+    _ODD: "BINFLOAT FLOAT LONG4",
+    _NUMBER: "INT LONG LONG1",
+    _MARKED: "MARK",
+    _TUPLE: "TUPLE1 TUPLE2 TUPLE3 TUPLE FROZENSET",
+    _NOTHING: "POP POP_MARK APPEND APPENDS SETITEM SETITEMS ADDITEMS PROTO FRAME",
+    _PUT: "BINPUT LONG_BINPUT PUT",
+    _MEMOIZE: "MEMOIZE",
+    _GET: "BINGET LONG_BINGET GET",
+    _FORBIDDEN: "DUP BUILD READONLY_BUFFER",  # no writer of snapshots, and yet no class
+}
+"""Opcodes by what they do. The scan ends at all others: the unpickler ends there too, or refuses them."""
+_TAKES: Final = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3, "SETITEM": 2, "APPEND": 1, "POP": _ANY} | dict.fromkeys(
+    ("TUPLE", "FROZENSET", "LIST", "DICT", "POP_MARK", "APPENDS", "SETITEMS", "ADDITEMS"), _TO_MARK
+)
+_KEY_EVERY: Final = {"SETITEM": 2, "SETITEMS": 2, "DICT": 2, "ADDITEMS": 1, "FROZENSET": 1}
 """Which of the values taken are keys: every first, or every second."""
-_SETS: Final = (pickle.EMPTY_SET, pickle.FROZENSET)
 _ACTION, _LENGTH, _TAKEN, _KEY, _COST, _COST_OF_BYTE, _COLUMNS = range(7)
 
 
 def _table() -> list[int]:
     """Return a row per opcode: what it does, its argument's length, what it takes, which are keys, bytes it makes."""
     rows = [[_END, 0, 0, 0, _OPCODE_BYTES, 0] for _ in range(256)]
-    for (action, length), opcodes in _OPCODES.items():
-        for opcode in opcodes:
-            cost = _OPCODE_BYTES + (_SET_BYTES if opcode in _SETS else 0)
+    actions = {name: action for action, names in _OPCODES.items() for name in names.split()}
+    for opcode in pickletools.opcodes:
+        name = opcode.name
+        if (action := actions.get(name)) is not None:
+            length = opcode.arg.n if opcode.arg else 0
+            cost = _OPCODE_BYTES + (_SET_BYTES if name in ("EMPTY_SET", "FROZENSET") else 0)
             of_byte = _CHAR_BYTES if action in (_PLAIN, _ODD, _NUMBER) else 0
-            rows[opcode[0]] = [action, length, _TAKES.get(opcode, 0), _KEY_EVERY.get(opcode, 0), cost, of_byte]
+            taken, keys = _TAKES.get(name, 0), _KEY_EVERY.get(name, 0)
+            rows[ord(opcode.code)] = [action, _LENGTHS.get(length, length), taken, keys, cost, of_byte]
     return [number for row in rows for number in row]
 
 

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import DEVICE_WAITS, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import IntSelector
 from htagraph.queries.weights import NEVER, ChangeError, State, checked, of_kind, released
-
-if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.whatif.rewire import marked
 
 __all__ = ["cuda_graph"]
 
 Window: TypeAlias = tuple[int, int, int]  # rank, first and last moment
-_MAX_CALLS_LISTED = 3
-"""How many blocking calls an error names. Chosen to fit a few lines; it changes messages only."""
 
 
 def cuda_graph(
@@ -62,8 +59,7 @@ def cuda_graph(
             continue
         launches = launches[np.argsort(graph.time[2 * launches], kind="stable")]
         first = launches[0]
-        launched = np.zeros(len(graph.activities), np.bool_)
-        launched[launches] = True
+        launched = marked(launches, len(graph.activities))
         rows = np.flatnonzero(latency & launched[edges.source >> 1] & (state.lag > NEVER))
         its = rows[edges.source[rows] >> 1 == first]
         lag[rows] = state.lag[its].min() if len(its) else state.lag[rows]
@@ -79,8 +75,7 @@ def _hurried(graph: DependencyGraph, inside: np.ndarray) -> np.ndarray:
     """Return True for vertices whose gaps vanish: of the host in the range, and of unusually slow launches."""
     idle = of_kinds(graph.gap_kind, (GapKind.HOST_UNTRACED, GapKind.THREAD_IDLE, GapKind.SYNC_RETURN))
     launched = graph.edges.target[of_kind(graph, EdgeKind.LAUNCH) & inside[graph.edges.source]]
-    late = np.zeros(graph.vertex_count, np.bool_)
-    late[launched] = True
+    late = marked(launched, graph.vertex_count)
     return (idle & inside) | (late & (graph.gap_kind == GapKind.LAUNCH_EXCESS))
 
 
@@ -123,8 +118,7 @@ def _inside(graph: DependencyGraph, windows: list[Window]) -> tuple[np.ndarray, 
     if not len(calls):
         msg = "cuda_graph: nothing is launched in this range; see graph.select(kind='launch').to_frame()"
         raise SelectionError(msg)
-    lanes = np.zeros(len(graph.lanes) + 1, np.bool_)
-    lanes[acts.lane[calls]] = True
+    lanes = marked(acts.lane[calls], len(graph.lanes) + 1)
     return within & np.repeat(lanes[acts.lane], 2), calls
 
 
@@ -135,8 +129,8 @@ def _refuse_syncs(state: State, inside: np.ndarray) -> None:
     syncs = np.flatnonzero((graph.activities.kind == ActivityKind.SYNC) & inside[0::2])
     blocking_calls = np.setdiff1d(np.concatenate((blocked, syncs)), np.concatenate((*state.unblocked, blocked[:0])))
     if len(blocking_calls):
-        more = len(blocking_calls) - _MAX_CALLS_LISTED
-        listed = "; ".join(graph.describe(int(each)) for each in blocking_calls[:_MAX_CALLS_LISTED])
+        more = len(blocking_calls) - 3  # of the others an error gives the number
+        listed = "; ".join(graph.describe(int(each)) for each in blocking_calls[:3])
         msg = (
             f"cuda_graph: the host waits for the device inside the range, which a graph cannot hold: {listed}"
             f"{f'; {more} more' if more > 0 else ''}. Choose a range between them, or "

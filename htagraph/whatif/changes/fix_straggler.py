@@ -18,6 +18,7 @@ from htagraph.queries.rank_speed import SlowRanks, slow_ranks
 from htagraph.queries.replay import predict
 from htagraph.queries.straggler import straggler_of
 from htagraph.queries.weights import State
+from htagraph.whatif.rewire import marked
 
 __all__ = ["fix_straggler"]
 
@@ -144,13 +145,11 @@ def _own_work(state: State, slow: SlowRanks | None) -> _Work:
     busy = np.zeros(len(acts), np.int64)
     np.add.at(busy, edges.activity[own], np.maximum(state.lag[own], 0))
     work_rows = np.flatnonzero(~of_kinds(acts.kind, (*COMMUNICATION, ActivityKind.BOUNDARY, ActivityKind.JOIN)))
-    after = np.zeros(graph.vertex_count, np.bool_)
-    after[edges.target[edges.kind == EdgeKind.HOST_ORDER]] = True
+    after = marked(edges.target[edges.kind == EdgeKind.HOST_ORDER], graph.vertex_count)
     gaps = np.flatnonzero(after & of_kinds(graph.gap_kind, (*HOST_GAPS, GapKind.NONE)))
     activity = np.concatenate([work_rows, gaps // 2])
     what = np.concatenate([np.zeros(len(work_rows), np.int64), 1 + gaps % 2])
-    loads = np.zeros(len(acts), np.bool_)
-    loads[edges.activity[own[edges.kind[own] == EdgeKind.DATALOADER]]] = True
+    loads = marked(edges.activity[own[edges.kind[own] == EdgeKind.DATALOADER]], len(acts))
     side = np.where(acts.kind >= ActivityKind.COMPUTATION, _DEVICE, _HOST)
     side = np.concatenate([np.where(loads, _DATA, side)[work_rows], _side_of_gaps(graph)[gaps]])
     group, name, place = (np.where(each[activity] >= 0, 3 * each[activity] + what, -1)

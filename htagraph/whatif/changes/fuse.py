@@ -12,7 +12,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance, edges_with, of_kinds
 from htagraph.graph.activities import Activities, Edges
 from htagraph.queries.weights import NEVER, State
-from htagraph.whatif.rewire import rewired
+from htagraph.whatif.rewire import marked, rewired
 
 __all__ = ["fuse"]
 
@@ -41,11 +41,9 @@ def fuse(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those of 
     last = np.arange(len(acts))
     for one, other in zip(before[::-1].tolist(), after[::-1].tolist(), strict=True):
         last[one] = last[other]  # pairs come in the order of their streams
-    joins = np.zeros(graph.vertex_count, np.bool_)
-    joins[2 * after] = True
+    joins = marked(2 * after, graph.vertex_count)
     calls = _vanishing_calls(acts, after)
-    gone = np.zeros(len(acts), np.bool_)
-    gone[calls] = True
+    gone = marked(calls, len(acts))
     blocked = of_kinds(edges.kind, _CALL_WAITS) & gone[edges.target // 2]
     stays = ~joins[edges.target] & ~blocked
     lag = np.where((edges.kind == EdgeKind.BODY) & gone[edges.activity], 0, state.lag)[stays]
@@ -76,8 +74,7 @@ def _pairs(
     previous[after] = before
     other = ~of_kinds(edges.kind, _ENQUEUED) & (edges.target % 2 == 0) & (state.lag > NEVER)
     other &= edges.source // 2 != previous[edges.target // 2]
-    waits = np.zeros(len(acts), np.bool_)
-    waits[edges.target[other] // 2] = True
+    waits = marked(edges.target[other] // 2, len(acts))
     fits = chosen[before] & chosen[after] & ~waits[after]
     fits &= (acts.lane[before] == acts.lane[after]) & (acts.step[before] == acts.step[after])
     if not fits.any():

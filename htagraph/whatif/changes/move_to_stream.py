@@ -13,7 +13,7 @@ from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import State
-from htagraph.whatif.rewire import launch_order, rewired
+from htagraph.whatif.rewire import launch_order, with_other_edges
 
 __all__ = ["move_to_stream"]
 
@@ -59,9 +59,7 @@ def move_to_stream(state: State, /, *, stream: int, **criteria: Any) -> State:  
     new = np.flatnonzero(changed & (after >= 0))
     chain = Edges.of(2 * after[new] + 1, 2 * new, 0, EdgeKind.STREAM, Provenance.ORDER)
     note = f"move_to_stream: {len(rows)} pieces of work moved to stream {stream}; data they share is not checked"
-    state = replace(state, notes=(*state.notes, note))
-    edges, lag = Edges.concatenate([edges.take(stays), chain]), np.concatenate([state.lag[stays], chain.lag])
-    return rewired(state, edges, lag, "move_to_stream", activities=moved, lanes=lanes)
+    return with_other_edges(state.with_note(note), stays, chain, "move_to_stream", activities=moved, lanes=lanes)
 
 
 def _moved(

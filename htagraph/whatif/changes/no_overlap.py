@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import joined
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import State
-from htagraph.whatif.rewire import asked_at, collective_members, launch_order, next_moment, rewired
+from htagraph.whatif.rewire import asked_at, collective_members, launch_order, next_moment, with_other_edges
 
 __all__ = ["no_overlap"]
 
@@ -40,17 +39,11 @@ def no_overlap(state: State, /, *, group: str | None = None) -> State:
     graph, rows = state.graph, rows[acts.on_device[rows]]
     if not len(rows):
         return state
-    sources, targets = [], []
-    for rank in np.unique(acts.rank[rows]).tolist():
-        source, target = _in_line(graph, rank, rows[acts.rank[rows] == rank])
-        sources.append(source)
-        targets.append(target)
-    source, target = np.concatenate(sources), np.concatenate(targets)
+    ranks = np.unique(acts.rank[rows]).tolist()
+    source, target = joined((_in_line(graph, rank, rows[acts.rank[rows] == rank]) for rank in ranks), 2)
     new = Edges.of(2 * source + 1, 2 * target, 0, EdgeKind.STREAM, Provenance.ORDER)
-    note = f"no_overlap: {len(rows)} collective kernels run in line with the computation"
-    state = replace(state, notes=(*state.notes, note))
-    lag = np.concatenate([state.lag, new.lag])
-    return rewired(state, Edges.concatenate([graph.edges, new]), lag, "no_overlap")
+    state = state.with_note(f"no_overlap: {len(rows)} collective kernels run in line with the computation")
+    return with_other_edges(state, None, new, "no_overlap")
 
 
 def _on_hosts(state: State, rows: npt.NDArray[np.int64]) -> State:
@@ -63,9 +56,8 @@ def _on_hosts(state: State, rows: npt.NDArray[np.int64]) -> State:
     if not len(rows):
         return state.with_note("no_overlap: which thread asked for collectives on host threads is not known: they stay")
     new = Edges.of(2 * rows + 1, after, 0, EdgeKind.THREAD, Provenance.INFERRED)
-    note = f"no_overlap: {len(rows)} collectives on host threads run while their thread waits"
-    edges, lag = Edges.concatenate([graph.edges, new]), np.concatenate([state.lag, new.lag])
-    return rewired(state.with_note(note), edges, lag, "no_overlap")
+    state = state.with_note(f"no_overlap: {len(rows)} collectives on host threads run while their thread waits")
+    return with_other_edges(state, None, new, "no_overlap")
 
 
 def _in_line(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import numpy.typing as npt
 
@@ -11,7 +9,7 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance, edges_with, 
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import State
-from htagraph.whatif.rewire import asked_at, collective_members, first_gradient, rewired, waits_for
+from htagraph.whatif.rewire import asked_at, collective_members, first_gradient, marked, waits_for, with_other_edges
 
 __all__ = ["perfect_overlap"]
 
@@ -48,8 +46,7 @@ def perfect_overlap(state: State, /, *, group: str | None = None) -> State:
 def _on_devices(state: State, rows: npt.NDArray[np.int64]) -> State:
     graph = state.graph
     acts, edges = graph.activities, graph.edges
-    collective = np.zeros(len(acts), np.bool_)
-    collective[rows] = True
+    collective = marked(rows, len(acts))
     waits = of_kinds(edges.kind, _WAIT_EDGES) & collective[edges.source // 2]
     target = edges.target // 2
     other = ~of_kinds(acts.kind[target], (*_COMMUNICATION, ActivityKind.BOUNDARY, ActivityKind.STEP))
@@ -58,9 +55,7 @@ def _on_devices(state: State, rows: npt.NDArray[np.int64]) -> State:
     chains = _chains(graph, collective, freed)
     vanished = int(vanish.sum())
     note = f"perfect_overlap: {len(rows)} collective kernels no longer delay other work ({vanished} waits vanished)"
-    state = replace(state, notes=(*state.notes, note))
-    edges, lag = Edges.concatenate([edges.take(~vanish), chains]), np.concatenate([state.lag[~vanish], chains.lag])
-    return rewired(state, edges, lag, "perfect_overlap")
+    return with_other_edges(state.with_note(note), ~vanish, chains, "perfect_overlap")
 
 
 def _on_hosts(state: State, rows: npt.NDArray[np.int64]) -> State:
@@ -80,8 +75,7 @@ def _on_hosts(state: State, rows: npt.NDArray[np.int64]) -> State:
         2 * gradient[early] + 1, 2 * rows[known][early], 0, EdgeKind.THREAD, Provenance.INFERRED,
         confidence=graph.edges.confidence[edge[known][early]],
     )  # fmt: skip
-    edges = Edges.concatenate([graph.edges.take(~vanish), begin])
-    return rewired(state.with_note(note), edges, np.concatenate([state.lag[~vanish], begin.lag]), "perfect_overlap")
+    return with_other_edges(state.with_note(note), ~vanish, begin, "perfect_overlap")
 
 
 def _chains(graph: DependencyGraph, collective: npt.NDArray[np.bool_], freed: npt.NDArray[np.int64]) -> Edges:

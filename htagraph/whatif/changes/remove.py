@@ -13,6 +13,7 @@ from htagraph.graph.selection import backward_of
 from htagraph.queries.blocking_calls import device_waits
 from htagraph.queries.change_scope import activities_of
 from htagraph.queries.weights import State, of_kind, own_time, released, time_of, weighed, with_factor, without_waits
+from htagraph.whatif.rewire import marked
 from htagraph.whatif.scope_note import with_scope_note
 
 if TYPE_CHECKING:
@@ -47,11 +48,8 @@ def remove(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those o
     state = with_scope_note(state, before_change, time, criteria, "removed")
     state = _with_backward_note(state, chosen, criteria)
     work = np.flatnonzero(chosen[:-1] & graph.activities.on_device)
-    calls = np.zeros(len(chosen), np.bool_)
-    calls[_launching_only(graph, work)] = True
-    before = np.zeros(graph.vertex_count, np.bool_)
-    before[2 * work] = True
-    before[2 * np.flatnonzero(calls) + 1] = True
+    calls = marked(_launching_only(graph, work), len(chosen))
+    before = marked(np.concatenate((2 * work, 2 * np.flatnonzero(calls) + 1)), graph.vertex_count)
     into = before[edges.target]
     own = of_kind(graph, EdgeKind.BODY) & calls[edges.activity]
     pauses = into & of_kind(graph, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)

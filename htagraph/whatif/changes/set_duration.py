@@ -9,6 +9,7 @@ import numpy as np
 from htagraph.core.kinds import TRANSFERS, ActivityKind
 from htagraph.queries.change_scope import no_match
 from htagraph.queries.weights import State, checked, of_kind, own_time, weighed
+from htagraph.whatif.rewire import marked
 from htagraph.whatif.scope_note import with_scope_note
 
 __all__ = ["set_duration"]
@@ -58,8 +59,7 @@ def _operators(state: State, rows: np.ndarray, criteria: dict[str, Any]) -> np.n
     kind = graph.activities.kind
     frames = np.flatnonzero(kind[owner] == ActivityKind.PYTHON)
     caller = graph.tree.nearest(kind != ActivityKind.PYTHON, owner[frames])
-    named = np.zeros(len(kind) + 1, np.bool_)
-    named[graph.select(**criteria).activities] = True
+    named = marked(graph.select(**criteria).activities, len(kind) + 1)
     owner[frames] = np.where(named[caller], caller, owner[frames])
     return owner
 

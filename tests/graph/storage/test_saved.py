@@ -18,12 +18,11 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import DependencyGraph
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue
 from htagraph.graph.storage import saved
 from htagraph.graph.storage.array_file import write_file
 from htagraph.graph.storage.saved import SCHEMA, pack, unpack
-from htagraph.trace.columns import Trace
-from htagraph.trace.facts import Device, Facts, Group
+from htagraph.trace.columns import Device, Facts, Group, Trace
 from htagraph.trace.remote import RemotePath, TracePath
 from tests.graph.storage.same import difference
 from tests.reach import DATASETS, REPOSITORY, graph_of, label

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from htagraph.findings.evidence import NO_CHART, Bar, Chart, Part, Place
+from htagraph.findings.finding import NO_CHART, Bar, Chart, Part, Place
 from htagraph.output.html.charts import curve, drawn, stacked, waterfall
 
 ODD = "<script>alert(1)</script>\"' " + "n" * 10_000

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from htagraph.findings.claim import Claim
-from htagraph.findings.evidence import Evidence, Place
+from htagraph.findings.finding import Claim, Evidence, Place
 from htagraph.findings.ranks_missing import RANKS_MISSING
 from htagraph.findings.verdict import stated
 from htagraph.output.html.findings import PageResults, evidence_of, findings_section

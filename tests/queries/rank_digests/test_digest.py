@@ -118,7 +118,9 @@ def test_every_digest_comes_back_from_its_bytes(job: Job) -> None:
 @given(st.binary(max_size=60))
 @example(zlib.compress(b"\x04" + b"\x00" * 7 + b"null"))
 @example(
-    zlib.compress((60).to_bytes(8, "little") + b'{"version":1,"criteria":{},"content":{},"arrays":[["<i8",[9e9],1]]}')
+    zlib.compress(
+        (65).to_bytes(8, "little") + b'{"version":1,"criteria":{},"content":{},"arrays":[["<i8",[9e9]]]}' + b"\x01"
+    )
 )
 @example(zlib.compress((9).to_bytes(8, "little") + b'{"version'))
 def test_other_bytes_are_refused(data: bytes) -> None:
@@ -161,6 +163,6 @@ def test_activities_that_refer_to_nothing_are_refused(column: str) -> None:
 
 
 def test_bytes_that_unpack_to_too_many_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("htagraph.queries.rank_digests.digest._MAX_BYTES", 1000)
+    monkeypatch.setattr("htagraph.queries.rank_digests.digest.MAX_BYTES", 1000)
     with pytest.raises(HtagraphError, match="too many"):
         RankDigest.from_bytes(zlib.compress(bytes(2000)))

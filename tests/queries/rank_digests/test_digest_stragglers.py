@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.queries.peers import rank_roles, roles_among
-from htagraph.queries.rank_digests.digest_stragglers import alone_ns, counts_of, excess_by_side, speed_among
-from htagraph.queries.rank_digests.kept import ALL_NAMES, WorkSums, work_sums
-from htagraph.queries.rank_speed import rank_speed
+from htagraph.queries.peers import _per_step_counts, rank_roles, roles_among
+from htagraph.queries.rank_digests.digest_stragglers import alone_ns, excess_by_side, work_among
+from htagraph.queries.rank_digests.kept import WorkSums, work_sums
+from htagraph.queries.rank_speed import ALL_NAMES, speed_of, work_of
 from htagraph.simulate import Job, SlowRank, simulate
 from tests.digests import digests_of, job_of
 from tests.reach import DATASETS, graph_of, label
@@ -61,20 +61,21 @@ def sums(*rows: tuple[int, int, int, int, int], program: dict[int, int] | None =
 def test_the_speed_of_stages_is_that_of_single_activities(device: bool) -> None:  # noqa: FBT001 - a case
     graph = graph_of(DATASETS[0])
     steps = np.array(graph.steps)
-    own = speed_among([each.sums for each in digests_of(DATASETS[0])], np.arange(4), steps, device)
-    assert np.allclose(own, rank_speed(graph, np.arange(4), steps, device=device), equal_nan=True)
+    sums = [each.sums for each in digests_of(DATASETS[0])]
+    own = speed_of(work_among(sums, np.arange(4), device), 4, steps)
+    assert np.allclose(own, speed_of(work_of(graph, np.arange(4), device), 4, steps), equal_nan=True)
 
 
 def test_roles_are_those_of_the_whole_graph() -> None:
     for folder in DATASETS:
         graph, every = graph_of(folder), [each.sums for each in digests_of(folder)]
-        own = roles_among(graph, lambda places, every=every: counts_of(every, places))  # type: ignore[misc]
+        own = roles_among(graph, lambda place, every=every: every[place][:3])  # type: ignore[misc]
         assert own[0].tolist() == rank_roles(graph)[0].tolist()
 
 
 def test_counts_are_those_in_a_step() -> None:
     one, other = sums(program={5: 4, 7: 2}), sums(program={7: 6, 9: 1})
-    assert counts_of([one, other], np.array([0, 1])).tolist() == [[4, 2, 0], [0, 6, 1]]
+    assert _per_step_counts([one[:3], other[:3]]).tolist() == [[4, 2, 0], [0, 6, 1]]
 
 
 def test_calls_beyond_those_of_every_other_rank_are_its_own() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from hypothesis import given, settings
 
 import htagraph as hg
 from htagraph import RankError, SelectionError
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue
 from htagraph.core.kinds import COMMUNICATION
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.rank_digests.joined import _of_files, joined_graph, missing_ranks, skeleton_of
 from htagraph.queries.time_classes import END, LAST
 from tests.digests import digests_of, digests_of_events, moved
@@ -105,7 +107,7 @@ def test_matching_and_clocks_take_work_in_proportion_to_the_ranks(monkeypatch: p
 
     What hosts are compared by in pairs is bounded by a number, which is made small here.
     """
-    monkeypatch.setattr("htagraph.graph.clock_fits._MAX_COMPARED", 500)
+    monkeypatch.setattr("htagraph.graph.clock_fits.LIMITS", replace(LIMITS, pairs_of_times=500))
     seen = [0]
 
     def counting(of: Any) -> Any:

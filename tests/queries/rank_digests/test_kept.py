@@ -12,7 +12,8 @@ from htagraph import DependencyGraph
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.construction.matching.members import members_of
-from htagraph.queries.rank_digests.kept import ALL_NAMES, header_of, kept_activities, kept_rows, own_tables, work_sums
+from htagraph.queries.rank_digests.kept import header_of, kept_activities, kept_rows, own_tables, work_sums
+from htagraph.queries.rank_speed import ALL_NAMES
 from tests.host_jobs import host_job, transfer
 from tests.reach import DATASETS, JOBS, graph_of, label
 from tests.strategies import Json, kernel, launch, load, op, step

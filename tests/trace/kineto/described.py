@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from htagraph.trace.columns import Table
-from htagraph.trace.kineto.collecting import Columns
+from htagraph.trace.kineto.collecting import Columns, add_events
 from htagraph.trace.kineto.decode import BlockDecoder
 from htagraph.trace.kineto.events import call_columns, columns
 from htagraph.trace.kineto.from_blocks import BlockColumns
-from htagraph.trace.kineto.from_events import add_events
 from htagraph.trace.kineto.scan.scanner import Scanner
 from tests.damage import Json, log
 

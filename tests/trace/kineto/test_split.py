@@ -267,10 +267,7 @@ def test_keys_behind_the_events_are_known_up_to_a_limit(tmp_path: Path) -> None:
     ("text", "says"), [('{"a": "' + "x" * 9000, "no traceEvents in its first"), (" " * 9000, "white")]
 )
 def test_a_file_without_events_is_refused_at_a_limit(text: str, says: str, tmp_path: Path) -> None:
-    with (
-        patch.object(split, "_MAX_HEADER_BYTES", 1000),
-        pytest.raises(NotATraceError, match=rf"a\.json.*{says}"),
-    ):
+    with patch.object(split, "_MAX_HEADER_BYTES", 1000), pytest.raises(NotATraceError, match=rf"a\.json.*{says}"):
         read_in_pieces(written(tmp_path / "a.json", text), 100, 64)
 
 

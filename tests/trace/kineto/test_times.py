@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
-from htagraph.core.errors import TraceError
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import IssueLog, TraceError
 from htagraph.trace.kineto.times import (
     EXACT_FLOAT_US,
     FractionStyle,
@@ -119,67 +119,36 @@ def test_text_is_exact(times: list[int]) -> None:
     assert text_to_ns(texts, FractionStyle())[0].tolist() == times
 
 
-@pytest.mark.parametrize(
-    "text", ["", "abc", "1.2.3", "1e999999", "nan", "inf", "-Infinity", "9" * 30, "9" * 30 + ".5", "²", "[1]"]
-)
-def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(TraceError, match="is not a time in µs"):
-        text_to_ns([text], FractionStyle())
-
-
-@pytest.mark.parametrize("value", [2**60, -(2**60), 2**70, 1e300, float("inf"), float("nan")])
-def test_numbers_beyond_time_are_refused(value: float) -> None:
-    with pytest.raises(TraceError, match="is not a time in µs"):
-        numbers_to_ns([1, value])
-
-
 @pytest.mark.parametrize("ts", ['"soon"', "[1]", "1e300", "99999999999999999999", '""'])
 def test_a_file_with_no_time_for_an_event_is_refused_by_name(ts: str, tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"trace\.json.*is not a time in µs"):
         loaded(tmp_path, kineto_text([op(1), op(2, ts="TS")]).replace('"TS"', ts))
 
 
-def test_fractions_of_decimals_are_not_taken_for_unpadded() -> None:
+@pytest.mark.parametrize(("texts", "unpadded"), [(["12.5"] * 60 + ["12.05"], False), (["12.5"] * 60, True)])
+def test_fractions_without_leading_zeros_show_the_era(texts: list[str], unpadded: bool) -> None:  # noqa: FBT001
     style = FractionStyle()
-    text_to_ns(["12.5"] * 60 + ["12.05"], style)
-    assert not style.unpadded
+    text_to_ns(texts, style)
+    assert style.unpadded == unpadded
 
 
-def test_durations_without_leading_zeros_show_the_era() -> None:
-    style = FractionStyle()
-    text_to_ns(["12.5"] * 60, style)
-    assert style.unpadded
+NO_TEXTS = (
+    "", "abc", "1.2.3", "1e999999", "nan", "inf", "-Infinity", "9" * 30, "9" * 30 + ".5", "²", "[1]", "--5.1", "-",
+    "-.", "5.--1", "9" * 5000, "9" * 5000 + ".5", "1" * 20 + ".5", "5.²", "²³.5", "٣.5", "5.1.2",
+)  # fmt: skip
+NO_NUMBERS = (2**60, -(2**60), 2**70, -(2**70), 10**4000, 1e300, float("inf"), float("nan"))
 
 
 @pytest.mark.parametrize(
-    "text",
+    "read",
     [
-        "--5.1",
-        "-",
-        "-.",
-        "5.--1",
-        "",
-        "9" * 5000,
-        "9" * 5000 + ".5",
-        "1" * 20 + ".5",
-        "²",
-        "5.²",
-        "²³.5",
-        "٣.5",
-        "nan",
-        "5.1.2",
+        *(lambda text=text: text_to_ns([text], FractionStyle()) for text in NO_TEXTS),
+        *(lambda number=number: numbers_to_ns([1, number]) for number in NO_NUMBERS),
     ],
 )
-def test_what_is_no_time_is_refused_in_a_short_sentence(text: str) -> None:
+def test_what_is_no_time_is_refused_in_a_short_sentence(read: Callable[[], Any]) -> None:
     with pytest.raises(TraceError, match="is not a time in µs") as error:
-        text_to_ns([text], FractionStyle())
-    assert len(str(error.value)) < 100
-
-
-@pytest.mark.parametrize("number", [2**70, -(2**70), 10**4000, 1e300, float("inf")], ids=range(5))
-def test_a_number_out_of_range_is_refused_in_a_short_sentence(number: float) -> None:
-    with pytest.raises(TraceError, match="is not a time in µs") as error:
-        numbers_to_ns([1, number])
+        read()
     assert len(str(error.value)) < 100
 
 
@@ -205,38 +174,44 @@ def pairs_of(*events: PhaseEvent) -> tuple[list[tuple[object, str, str]], dict[s
     return found, {issue.what: issue.count for issue in log.issues()}
 
 
-def test_an_end_closes_the_latest_begin() -> None:
-    events = event(0, "B", "a"), event(1, "B", "b"), event(2, "E"), event(5, "E")
-    assert pairs_of(*events) == ([("a", "0", "5"), ("b", "1", "1")], {})
-
-
-def test_an_end_with_a_name_closes_the_latest_begin_of_that_name() -> None:
-    events = event(0, "B", "a"), event(1, "B", "a"), event(2, "B", "b"), event(3, "E", "a"), event(5, "E", "c")
-    assert pairs_of(*events) == ([("a", "1", "2")], {"begin_unpaired": 2, "end_unpaired": 1})
-
-
-def test_threads_have_pairs_of_their_own() -> None:
-    events = event(0, "B", "a"), event(1, "B", "b", tid=8), event(2, "E"), event(3, "E", tid=8)
-    assert pairs_of(*events) == ([("a", "0", "2"), ("b", "1", "2")], {})
-
-
-def test_times_decide_and_not_the_order_in_the_file() -> None:
-    events = event(0, "E", "", "9.5"), event(1, "B", "a", "1711900000000012.005"), event(2, "B", "b", "3.25")
-    assert pairs_of(*events, event(3, "E", "", "1711900000000012.006")) == (
-        [("a", "1711900000000012.005", "0.001"), ("b", "3.25", "6.25")],
-        {},
-    )
+@pytest.mark.parametrize(
+    ("events", "pairs", "counted"),
+    [
+        (
+            (event(0, "B", "a"), event(1, "B", "b"), event(2, "E"), event(5, "E")),
+            [("a", "0", "5"), ("b", "1", "1")],
+            {},
+        ),
+        (
+            (event(0, "B", "a"), event(1, "B", "a"), event(2, "B", "b"), event(3, "E", "a"), event(5, "E", "c")),
+            [("a", "1", "2")],
+            {"begin_unpaired": 2, "end_unpaired": 1},
+        ),
+        (
+            (event(0, "B", "a"), event(1, "B", "b", tid=8), event(2, "E"), event(3, "E", tid=8)),
+            [("a", "0", "2"), ("b", "1", "2")],
+            {},
+        ),
+        (
+            (
+                event(0, "E", "", "9.5"), event(1, "B", "a", "1711900000000012.005"), event(2, "B", "b", "3.25"),
+                event(3, "E", "", "1711900000000012.006"),
+            ),
+            [("a", "1711900000000012.005", "0.001"), ("b", "3.25", "6.25")],
+            {},
+        ),
+        ((event(0, "B", "a", "-9e15"), event(1, "E", "", "9e15")), [], {"pair_untimed": 2}),
+    ],
+    ids=["the latest begin", "the latest of a name", "threads apart", "times decide, not the file", "too long"],
+)  # fmt: skip
+def test_an_end_closes_a_begin(events: tuple[PhaseEvent, ...], pairs: Any, counted: dict[str, int]) -> None:
+    assert pairs_of(*events) == (pairs, counted)
 
 
 @pytest.mark.parametrize("time", ["x", "nan", "inf", "--1", "", "²", "٣", "1e300", "-9300000000000000"])
 def test_what_has_no_time_is_counted(time: str) -> None:
     odd = event(0, "B", "a")._replace(time=time)
     assert pairs_of(odd, event(1, "E")) == ([], {"end_unpaired": 1, "pair_untimed": 1})
-
-
-def test_a_duration_longer_than_times_can_be_is_counted() -> None:
-    ends = event(0, "B", "a", "-9e15"), event(1, "E", "", "9e15")
-    assert pairs_of(*ends) == ([], {"pair_untimed": 2})
 
 
 @given(st.lists(st.tuples(st.sampled_from("BE"), st.sampled_from(["", "a", "b"]), st.integers(0, 1)), max_size=30))

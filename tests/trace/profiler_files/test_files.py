@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import pickle
+import zlib
 from pathlib import Path
 from unittest.mock import patch
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from htagraph.core.errors import DamagedTraceError, TraceError
 from htagraph.trace.profiler_files import files
-from htagraph.trace.profiler_files.files import content, kind_of
+from htagraph.trace.profiler_files.files import content, inflated, kind_of
 
 CONTENTS = {
     "snapshot": pickle.dumps({"segments": []}),
@@ -52,7 +53,7 @@ def test_a_files_kind_is_that_of_its_content(kind: str, tmp_path: Path, *, gzipp
     assert kind_of(path) == kind
 
 
-@pytest.mark.parametrize("data", [b"", b"[", b"[1]", b"\x1f\x8b damaged", b"text"])
+@pytest.mark.parametrize("data", [b"", b"[", b"[1]", b'[{"ph"', b"\x1f\x8b damaged", b"text"])
 def test_anything_else_counts_as_a_trace(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(data)
@@ -73,3 +74,18 @@ def test_content_has_a_limit_that_the_error_names(tmp_path: Path, *, gzipped: bo
         content(path)
     with patch.object(files, "MAX_BYTES", 5001):
         assert content(path) == data
+
+
+@pytest.mark.parametrize("size", [0, 1, 1000])
+def test_what_was_compressed_comes_back(size: int) -> None:
+    assert inflated(zlib.compress(bytes(size)), size + 1) == bytes(size)
+
+
+def test_too_many_bytes_too_few_and_others_are_refused() -> None:
+    packed = zlib.compress(bytes(1_000_000))
+    with pytest.raises(ValueError, match="too many"):
+        inflated(packed, 1000)
+    with pytest.raises(ValueError, match="end early"):
+        inflated(packed[:-4], 2_000_000)
+    with pytest.raises(zlib.error):
+        inflated(b"no zlib", 1000)

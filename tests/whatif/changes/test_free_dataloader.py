@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import pytest
-
 import htagraph as hg
-from htagraph.core.errors import SelectionError
 from tests.reach import DATA, graph_of
 from tests.strategies import load, op
 
@@ -34,8 +31,3 @@ def test_host_does_not_mean_waiting_for_data_unless_it_is_named() -> None:
     graph = load([op("a", 0, 10), op(LOADER, 10, 30)])
     assert hg.what_if(graph).scale(factor=0, kind="host").run().saved_ns == 10_000
     assert hg.what_if(graph).scale(factor=0, name=LOADER.replace("[", "?")).run().saved_ns == 30_000
-
-
-def test_a_job_without_loader_is_an_error() -> None:
-    with pytest.raises(SelectionError, match="no waits for a data loader"):
-        hg.what_if(load([op("a", 0, 10)])).free_dataloader()

@@ -63,9 +63,3 @@ def test_what_waited_for_one_of_them_waits_for_the_last() -> None:
     fused = fuse(initial(made(pieces)), name="a")
     time = predict(fused.graph, fused.lag, fused.gap, fused.head)
     assert time[2 * places(pieces)[1][2]] == 5 + 130
-
-
-def test_communication_never_fuses() -> None:
-    pieces = [Piece("nccl", 7, 5, collective=0), Piece("nccl", 7, 5, collective=1)]
-    with pytest.raises(SelectionError):
-        fuse(initial(made(pieces)), name="nccl*")

@@ -1,10 +1,6 @@
 from __future__ import annotations
 
-import pytest
-
 import htagraph as hg
-from htagraph.core.errors import SelectionError
-from tests.strategies import load, op
 from tests.whatif.changes.made import CALL_NS, LATENCY_NS, Piece, made
 from tests.whatif.changes.simulated import recorded, small
 
@@ -19,8 +15,3 @@ def test_a_host_bound_job_hardly_notices() -> None:
     assert hg.what_if(graph).infinite_gpu().run().speedup < 1.1
     graph, _ = recorded(small("gpu_bound"))
     assert hg.what_if(graph).infinite_gpu().run().speedup > 3
-
-
-def test_a_job_without_a_device_is_an_error() -> None:
-    with pytest.raises(SelectionError, match="computation"):
-        hg.what_if(load([op("a", 0, 1)])).infinite_gpu()

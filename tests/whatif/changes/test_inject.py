@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.core.errors import SelectionError
 from tests.strategies import load, op
 from tests.whatif.changes.made import Piece, made
 from tests.whatif.changes.simulated import recorded, small
@@ -35,22 +32,6 @@ def test_one_step_of_the_host() -> None:
     changed = np.flatnonzero(state.lag != graph.edges.lag)
     assert set(graph.activities.step[graph.edges.activity[changed]].tolist()) == {graph.steps[1]}
     assert not graph.activities.on_device[graph.edges.activity[changed]].any()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"rank": 9, "factor": 2}, "its ranks: 0, 1"),
-        ({"rank": 9, "factor": 2, "kind": "loader"}, "its ranks: 0, 1"),
-        ({"rank": 0, "factor": -2}, "factor="),
-        ({"rank": 0, "factor": 2, "kind": "gpu"}, "kernels, host, loader"),
-        ({"rank": 0, "factor": 2, "name": "*nothing*"}, "nothing matches"),
-    ],
-)
-def test_a_straggler_that_makes_no_sense_is_refused(options: dict[str, Any], message: str) -> None:
-    graph, _ = recorded(small("gpu_bound"))
-    with pytest.raises(SelectionError, match=message):
-        hg.what_if(graph).inject(**options)
 
 
 def test_a_name_of_an_operator_is_its_self_time_and_a_note_says_so() -> None:

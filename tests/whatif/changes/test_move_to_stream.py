@@ -51,14 +51,3 @@ def test_work_that_would_wait_for_itself_is_refused_with_the_circle() -> None:
     pieces = [Piece("a", 7, 5), Piece("b", 8, 5, waits=(2,)), Piece("c", 7, 5)]
     with pytest.raises(GraphError, match=r"move_to_stream: impossible.*edge from"):
         move_to_stream(initial(made(pieces)), stream=8, name="c")
-
-
-@pytest.mark.parametrize("criteria", [{"name": "cudaLaunchKernel"}, {"name": "nothing"}])
-def test_no_device_work_is_an_error_that_names_the_streams(criteria: dict[str, str]) -> None:
-    with pytest.raises(SelectionError, match=r"no device work.*streams: 7, 8"):
-        move_to_stream(initial(made([Piece("a", 7, 5), Piece("b", 8, 5)])), stream=9, **criteria)
-
-
-def test_work_that_is_there_already_is_an_error() -> None:
-    with pytest.raises(SelectionError, match="on stream 7 already"):
-        move_to_stream(initial(made([Piece("a", 7, 5)])), stream=7, name="a")

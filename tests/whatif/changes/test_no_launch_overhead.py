@@ -1,10 +1,6 @@
 from __future__ import annotations
 
-import pytest
-
 import htagraph as hg
-from htagraph.core.errors import SelectionError
-from tests.strategies import load, op
 from tests.whatif.changes.made import Piece, made, places
 
 
@@ -21,8 +17,3 @@ def test_only_those_asked_for() -> None:
     time = hg.what_if(graph).no_launch_overhead(rank=1).run().time
     assert time[2 * works[0]] == graph.time[2 * works[0]]
     assert time[2 * works[1]] == 0
-
-
-def test_a_job_without_launches_is_an_error() -> None:
-    with pytest.raises(SelectionError, match="launch"):
-        hg.what_if(load([op("a", 0, 1)])).no_launch_overhead()

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import assume, given, settings
 
 import htagraph as hg
-from htagraph.core.errors import SelectionError
 from htagraph.queries.weights import initial
 from htagraph.whatif.changes.no_overlap import no_overlap
 from htagraph.whatif.rewire import launch_order
@@ -68,12 +67,6 @@ def test_work_from_before_the_recording_comes_before_all_that_was_launched_in_it
     starts = [time[2 * each] - graph.origin_ns for each in order.tolist()]
     ends = [time[2 * each + 1] - graph.origin_ns for each in order.tolist()]
     assert all(start >= end for start, end in zip(starts[1:], ends, strict=False))
-
-
-def test_a_group_that_is_not_there_is_an_error_that_names_those_that_are() -> None:
-    pieces = [Piece("nccl", 7, 5, collective=0), Piece("nccl", 7, 5, collective=1)]
-    with pytest.raises(SelectionError, match="process groups: even, odd"):
-        no_overlap(initial(made(pieces)), group="tensor*")
 
 
 def test_a_thread_waits_for_what_it_asks_of_host_threads() -> None:

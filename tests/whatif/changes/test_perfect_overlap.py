@@ -62,12 +62,6 @@ def test_a_kernel_of_no_known_group_is_asked_for_its_name() -> None:
         perfect_overlap(state, group="*Recv")
 
 
-def test_a_group_that_is_not_there_is_an_error_that_names_those_that_are() -> None:
-    pieces = [Piece("nccl", 7, 5, collective=0), Piece("nccl", 7, 5, collective=1)]
-    with pytest.raises(SelectionError, match="process groups: even, odd"):
-        perfect_overlap(initial(made(pieces)), group="tensor*")
-
-
 def test_gradients_on_host_threads_are_summed_beside_backward() -> None:
     graph = job()
     outcome = hg.what_if(graph).perfect_overlap().run()

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import htagraph as hg
-from htagraph.core.errors import SelectionError
 from tests.strategies import COMPUTE, annotation, kernel, launch, load, op
 from tests.whatif.changes.made import CALL_NS, LATENCY_NS, Piece, made
 
@@ -44,8 +42,3 @@ def test_rounding_is_to_the_nearest_ns() -> None:
     assert hg.what_if(graph).scale(factor=1.5, kind="computation").run().makespan_ns == LATENCY_NS + 10
     lag = hg.what_if(graph).scale(factor=0.3).state.lag
     assert np.issubdtype(lag.dtype, np.int64)
-
-
-def test_nothing_to_scale_is_an_error() -> None:
-    with pytest.raises(SelectionError, match="'gemm'"):
-        hg.what_if(made([Piece("gemm", 7, 7)])).scale(factor=2, name="gem")

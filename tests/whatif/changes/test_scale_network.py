@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import htagraph as hg
-from htagraph.core.errors import SelectionError
-from tests.strategies import COMMUNICATE, COMPUTE, kernel, launch, load
+from tests.strategies import COMMUNICATE, kernel, launch, load
 from tests.whatif.changes.made import Piece, made, places
 
 
@@ -35,8 +33,3 @@ def test_some_of_the_network() -> None:
     graph = made(pieces)
     assert hg.what_if(graph).scale_network(factor=0, name="nccl_a").run().saved_ns == 0
     assert hg.what_if(graph).scale_network(factor=2, name="nccl_a").state.lag.sum() == graph.edges.lag.sum() + 30
-
-
-def test_a_job_without_communication_is_an_error() -> None:
-    with pytest.raises(SelectionError, match="communication"):
-        hg.what_if(load([launch(0, 1, 1), kernel(COMPUTE, 3, 5, 1)])).scale_network(factor=0.5)

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import htagraph as hg
-from htagraph.core.errors import SelectionError
 from htagraph.whatif.transfers import transfers
-from tests.strategies import load, op
 from tests.whatif.changes.simulated import recorded, small
 
 
@@ -44,17 +41,3 @@ def test_late_ranks_are_drawn_from_the_spread_of_arrivals() -> None:
     grown = [hg.what_if(graph).scale_ranks(64) for graph in (calm, noisy)]
     extra = [int((scenario.state.gap - scenario.graph.gap).sum()) for scenario in grown]
     assert extra[1] > 10 * max(extra[0], 0)
-
-
-@pytest.mark.parametrize(
-    ("n", "options", "message"), [(0, {}, "n="), (2.5, {}, "whole number"), (8, {"groups": "tp*"}, "no process group")]
-)
-def test_numbers_that_make_no_sense_are_refused(n: float, options: dict[str, str], message: str) -> None:
-    graph, _ = recorded(small("communication_bound"))
-    with pytest.raises(SelectionError, match=message):
-        hg.what_if(graph).scale_ranks(n, **options)  # type: ignore[arg-type]
-
-
-def test_ranks_that_never_meet_cannot_be_extrapolated() -> None:
-    with pytest.raises(SelectionError, match="no collective"):
-        hg.what_if(load([op("a", 0, 10)])).scale_ranks(8)

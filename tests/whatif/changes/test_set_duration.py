@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
-from htagraph.core.errors import SelectionError
-from tests.strategies import COMPUTE, annotation, jobs, kernel, launch, load, op
+from tests.strategies import COMPUTE, jobs, kernel, launch, load, op
 from tests.whatif.changes.made import Piece, made, places
 
 
@@ -54,15 +52,3 @@ def test_a_transfer_is_set_and_its_wait_stays() -> None:
     outcome = hg.what_if(graph).set_duration(ns=7, kind="communication").run()
     ends = outcome.time[2 * np.array(works) + 1]
     assert ends[0] == ends[2] == graph.time[2 * works[2]] + 7
-
-
-def test_regions_have_no_duration_to_set() -> None:
-    graph = load([annotation("phase", 0, 10)])
-    with pytest.raises(SelectionError, match="phase"):
-        hg.what_if(graph).set_duration(ns=5, name="phase")
-
-
-@pytest.mark.parametrize("ns", [-1, float("nan")])
-def test_a_duration_that_is_none_is_refused(ns: float) -> None:
-    with pytest.raises(ValueError, match="ns="):
-        hg.what_if(load([op("a", 0, 10)])).set_duration(ns=ns, name="a")

@@ -24,22 +24,7 @@ from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["Cluster", "Fit", "Track", "fit_pair", "pairs", "slope", "with_broken"]
 
-_BLOCK: Final = 256
-"""Places compared per shift, from the middle of the shorter sequence. Chosen for time. Doubled, it takes twice as
-long."""
-_MAX_CELLS: Final = 3_000_000
-"""Comparisons at most where every shift is tried: 0.04 s. Chosen for time. Doubled, longer sequences get that far."""
-_MAX_PRIOR: Final = 3.0
-"""How many times as much a fit costs at most for the clock offset that it needs. Chosen: a clock that was never set may
-be off by anything. Doubled, fits that need large offsets must be better by as much."""
 
-
-_MAX_PAIRS: Final = 3000
-"""Pairs of sequences in a pool up to which all are compared, above just neighbours. Chosen for time. Doubled, it
-takes twice as long."""
-_NEIGHBOURS: Final = 6
-"""Sequences that each one is compared with in large pools, those that run most parallel. Chosen for time. Doubled, it
-takes twice as long."""
 _NOT_ALIKE: Final = 1e15
 """ns: what it costs to put collectives of other kinds, sizes or steps side by side. Chosen: more than any times can
 differ by. It may be doubled without effect."""
@@ -101,6 +86,10 @@ class Fit:
     count: int
     """Collectives compared."""
 
+    def other_way(self) -> Fit:
+        """Return the same alignment with the two tracks exchanged."""
+        return Fit(self.second, self.first, -self.shift, -self.offset, self.spread, self.count)
+
 
 @dataclass(eq=False)
 class Cluster:
@@ -116,19 +105,15 @@ def fit_pair(a: Track, b: Track, hint: float | None = None) -> Fit | None:
 
     Missing heads and tails of any length cost nothing. Where both ranks number their steps, collectives are side by
     side with those of the same step, unless no such alignment is possible though most of the steps are on both ranks:
-    then the numbers are not of one run, and only labels and times count.
-
-    Args:
-        a: one track.
-        b: another.
-        hint: the clock of b less that of a, ns, where it is known.
+    then the numbers are not of one run, and only labels and times count. `hint` is the clock of b less that of a, ns,
+    where it is known.
     """
     if len(b) > len(a):
         turned = fit_pair(b, a, None if hint is None else -hint)
-        return turned and Fit(a.number, b.number, -turned.shift, -turned.offset, turned.spread, turned.count)
+        return turned and turned.other_way()
     common = np.flatnonzero((b.step >= 0) & np.isin(b.step, a.step))
     if len(common):
-        fit = _best(a, b, _shifts_by_step(a, b), _Terms(hint, int(common[len(common) // 2]), by_step=True))
+        fit = _best(a, b, _shifts_by_step(a, b), hint, int(common[len(common) // 2]), by_step=True)
         if fit is not None or (hint is None and 2 * len(common) < len(b)):
             return fit
     elif hint is None and (a.step >= 0).any() and (b.step >= 0).any():
@@ -144,14 +129,16 @@ def _fit_by_time(a: Track, b: Track, hint: float | None) -> Fit | None:
     if hint is not None:
         tried = np.unique(np.concatenate((tried, _shifts_by_time(a, b, hint))))
     whole = tried[(tried >= 0) & (tried <= apart)]  # of few collectives, those that are compared must not be fewer
-    terms = _Terms(hint, len(b) // 2)
-    fit = (_best(a, b, whole, terms) if len(b) < LIMITS.proof else None) or _best(a, b, tried, terms)
+    middle = len(b) // 2
+    fit = (_best(a, b, whole, hint, middle) if len(b) < LIMITS.proof else None) or _best(a, b, tried, hint, middle)
     if fit is not None:
         return fit
     every = np.arange(1 - len(b), len(a))
-    centres = (len(b) // 2,) if len(b) <= _BLOCK else (len(b) // 2, _BLOCK // 2, len(b) - _BLOCK // 2)
-    for centre in centres if len(every) * min(len(b), _BLOCK) <= _MAX_CELLS else ():
-        fit = _best(a, b, every, replace(terms, centre=centre))
+    centres = (
+        (len(b) // 2,) if len(b) <= LIMITS.places else (len(b) // 2, LIMITS.places // 2, len(b) - LIMITS.places // 2)
+    )
+    for centre in centres if len(every) * min(len(b), LIMITS.places) <= LIMITS.shift_cells else ():
+        fit = _best(a, b, every, hint, centre)
         if fit is not None:
             break
     return fit
@@ -176,29 +163,17 @@ def _shifts_by_time(a: Track, b: Track, hint: float) -> Array:
     return np.concatenate([after - places + step for step in (-1, 0, 1)])
 
 
-@dataclass(frozen=True)
-class _Terms:
-    """How shifts are compared."""
-
-    hint: float | None
-    """The clock of the second track less that of the first, ns, where it is known."""
-    centre: int
-    """The middle of the block of places of the second track that are compared."""
-    by_step: bool = False
-    """Whether collectives must be of one step, so that few of them prove enough."""
-
-
-def _best(a: Track, b: Track, shifts: Array, terms: _Terms) -> Fit | None:
-    """Return the best of some shifts, in a block of places of the shorter track."""
+def _best(a: Track, b: Track, shifts: Array, hint: float | None, centre: int, *, by_step: bool = False) -> Fit | None:
+    """Return the best of some shifts, in a block of places of the shorter track around the place `centre`."""
     overlap = np.minimum(len(a), len(b) + shifts) - np.maximum(0, shifts)
-    long = (overlap > 0) if terms.by_step else 2 * overlap >= len(b)  # less would prove nothing
+    long = (overlap > 0) if by_step else 2 * overlap >= len(b)  # less would prove nothing
     shifts, overlap = shifts[long], overlap[long]
     if not len(shifts):
         return None
-    block = min(len(b), _BLOCK)
-    first = min(max(0, terms.centre - block // 2), len(b) - block)
-    sides = _Sides(a, b, slice(first, first + block), terms)
-    parts = (slice(at, at + _BLOCK) for at in range(0, len(shifts), _BLOCK))
+    block = min(len(b), LIMITS.places)
+    first = min(max(0, centre - block // 2), len(b) - block)
+    sides = _Sides(a, b, slice(first, first + block), hint, by_step)
+    parts = (slice(at, at + LIMITS.places) for at in range(0, len(shifts), LIMITS.places))
     options = [best for part in parts if (best := _best_of_part(sides, shifts[part], overlap[part])) is not None]
     return min(options, key=lambda option: option[0])[1] if options else None
 
@@ -210,17 +185,15 @@ class _Sides:
     a: Track
     b: Track
     places: slice
-    terms: _Terms
+    hint: float | None
+    """The clock of the second track less that of the first, ns, where it is known."""
+    by_step: bool
+    """Whether collectives must be of one step, so that few of them prove enough."""
 
     def of(self, column: Array, shifts: Array, absent: float) -> Array:
         """Return a column of the first track beside the places: a row per shift; `absent` where it has no such place.
 
-        The rows are cut out of the column, which is faster than to look every entry up.
-
-        Args:
-            column: the column.
-            shifts: the shifts, ascending.
-            absent: what stands for places that the first track does not have.
+        The rows are cut out of the column, which is faster than to look every entry up. Shifts are ascending.
         """
         at = self.places.start + shifts
         low, high = int(at.min()), int(at.max()) + self.places.stop - self.places.start
@@ -238,7 +211,7 @@ class _Sides:
 
 def _best_of_part(sides: _Sides, shifts: Array, overlap: Array) -> tuple[float, Fit] | None:
     """Return (cost, fit) of the best of some shifts, or None if none is possible."""
-    a, b, places, terms = sides.a, sides.b, sides.places, sides.terms
+    a, b, places = sides.a, sides.b, sides.places
     labels = sides.of(a.label, shifts, int(b.label.min()) - 1)
     inside = np.maximum(0, np.minimum(len(a), places.stop + shifts) - np.maximum(0, places.start + shifts))
     few = (labels[:, :: LIMITS.few] != b.label[places][:: LIMITS.few]).sum(axis=1) - (len(b.label[places]) - inside)
@@ -255,13 +228,13 @@ def _best_of_part(sides: _Sides, shifts: Array, overlap: Array) -> tuple[float, 
     a_end = sides.of(a.end, shifts, 0.0)
     difference = np.where(used, b.end[places] - a_end, np.nan)
     middle = medians(difference, axis=1)
-    clock = middle[:, None] if terms.hint is None else terms.hint
+    clock = middle[:, None] if sides.hint is None else sides.hint
     spread = _quantiles(np.abs(difference - clock), count, LIMITS.typical)
     good = (count > 0) & (_broken(sides, shifts, used, a_end, middle) <= LIMITS.damaged * count)
-    cost = (spread + max(a.floor, b.floor)) * (len(b) / overlap) ** (1 if terms.by_step else 2)
-    if terms.hint is None:
-        cost = cost * (1 + np.minimum(_MAX_PRIOR, np.abs(middle) / LIMITS.host_clocks_ns))
-    if terms.by_step:
+    cost = (spread + max(a.floor, b.floor)) * (len(b) / overlap) ** (1 if sides.by_step else 2)
+    if sides.hint is None:
+        cost = cost * (1 + np.minimum(LIMITS.far_clocks, np.abs(middle) / LIMITS.host_clocks_ns))
+    if sides.by_step:
         near, unlike = _by_step(sides, shifts, same)
         good &= near
         cost = cost * (1 + unlike + np.maximum(0, sides.common - overlap))
@@ -275,7 +248,7 @@ def _best_of_part(sides: _Sides, shifts: Array, overlap: Array) -> tuple[float, 
 
 def _broken(sides: _Sides, shifts: Array, used: Array, a_end: Array, middle: Array) -> Array:
     """Return for each shift how many collectives end on one rank before they start on the other."""
-    b, places, hint = sides.b, sides.places, sides.terms.hint
+    b, places, hint = sides.b, sides.places, sides.hint
     bound = used & b.barrier[places]
     low = np.where(bound, b.start[places] - a_end, -np.inf)
     high = np.where(bound, b.end[places] - sides.of(sides.a.start, shifts, 0.0), np.inf)
@@ -349,7 +322,7 @@ def pairs(tracks: Sequence[Track]) -> list[tuple[Track, Track]]:
         pool.sort(key=lambda track: (-len(track), track.rank))
         if pool[0].certain and len(pool) > LIMITS.in_a_row:
             candidates += [(pool[0], other) for other in pool[1:]] + list(pairwise(pool[1:]))
-        elif len(pool) * (len(pool) - 1) // 2 > _MAX_PAIRS:
+        elif len(pool) * (len(pool) - 1) // 2 > LIMITS.track_pairs:
             candidates += _neighbours(pool)
         else:
             candidates += [(a, b) for i, a in enumerate(pool) for b in pool[i + 1 :]]
@@ -367,7 +340,7 @@ def _neighbours(pool: list[Track]) -> list[tuple[Track, Track]]:
         difference -= np.median(difference, axis=1)[:, None]
         spread = np.median(np.abs(difference), axis=1)
         spread[(rank == rank[i]) | ((way == way[i]) & (way != 0))] = np.inf
-        near |= {(min(i, int(j)), max(i, int(j))) for j in np.argsort(spread)[:_NEIGHBOURS]}
+        near |= {(min(i, int(j)), max(i, int(j))) for j in np.argsort(spread)[: LIMITS.track_neighbours]}
     return [(pool[i], pool[j]) for i, j in sorted(near)]
 
 
@@ -376,10 +349,6 @@ def with_broken(tracks: list[Track], clusters: list[Cluster]) -> tuple[list[Trac
 
     Only of tracks that certainly belong together: of a named group, or of ranks that have no other communication. Each
     is added to the cluster of the longest track of its pool in pieces, which are new tracks.
-
-    Args:
-        tracks: all sequences, by number.
-        clusters: which of them belong together under one shift each.
     """
     held = {number for each in clusters for number in each.shift}
     left = [track for track in tracks if track.certain and not track.pairwise and track.number not in held]
@@ -428,7 +397,8 @@ def _places(a: Track, b: Track) -> Ints | None:
     """Return the place in `a` of each collective of `b`, ascending; None where its parts do not fit."""
     parts = np.array_split(np.arange(len(b)), max(2, min(LIMITS.few, len(b) // LIMITS.proof)))
     hint = 0.0 if a.host >= 0 and a.host == b.host else None
-    fits = [_fit(a, _slice(b, part), hint) for part in parts]
+    fits = [fit_pair(a, _slice(b, part), hint) for part in parts]
+    fits = [fit if fit is not None and fit.first == a.number else None for fit in fits]
     offsets = [fit.offset for fit in fits if fit is not None]
     if not offsets:
         return None
@@ -455,21 +425,11 @@ def _places(a: Track, b: Track) -> Ints | None:
     return place if fits_in and (_costs(a, b, np.arange(len(b)), place, usual) < _NOT_ALIKE).all() else None
 
 
-def _fit(a: Track, part: Track, hint: float | None) -> Fit | None:
-    """Return how a part of a track lies beside another track, with its shift against that one."""
-    fit = fit_pair(a, part, hint)
-    return fit if fit is not None and fit.first == a.number else None
-
-
 def _around_hole(a: Track, b: Track, rows: Array, shifts: tuple[int | None, int | None], offset: float) -> Ints:
     """Return the shift of each of some consecutive collectives, which changes once where that costs least.
 
-    Args:
-        a: the track beside which they are.
-        b: their track.
-        rows: their places in it.
-        shifts: the shift of what comes before them and behind them; None at the ends of the track.
-        offset: the clock of b less that of a, ns.
+    `shifts` are those of what comes before and behind, None at the ends of the track; `offset` is the clock of b less
+    that of a, ns.
     """
     before, behind = shifts
     if before is None and behind is None:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import Final, TypeAlias
@@ -34,16 +33,6 @@ _Fitted: TypeAlias = Callable[[Track, Track, float | None], Fit | None]
 
 _CLEAR: Final = 2
 """What `_State._evidence` returns where times say clearly that two clusters are one; a code, no threshold."""
-_COMPRESSED: Final = 0.25
-"""Ends that lie so much closer together than arrivals were brought together by a collective. Chosen. Doubled, chance
-brings them together more often."""
-
-
-_MIN_TIMES_WORSE: Final = 2.0
-"""Times worse that any other partner must be. Chosen. Doubled, fewer pairs are clear, and more are left unlinked."""
-_MIN_COVERED: Final = 0.75
-"""Share of the shorter sequence that must have partners. Chosen: less is another step. It cannot be doubled; at 1 cut
-recordings are not linked."""
 
 
 def cluster(tracks: Sequence[Track], island: Mapping[int, int] | None = None, *, lone: bool = True) -> list[Cluster]:
@@ -86,7 +75,7 @@ def cluster(tracks: Sequence[Track], island: Mapping[int, int] | None = None, *,
 
 def _weakness(fit: Fit) -> float:
     """Return how little a fit proves: much spread, few collectives, a clock far off."""
-    unlikely = min(3.0, abs(fit.offset) / LIMITS.host_clocks_ns)
+    unlikely = min(LIMITS.far_clocks, abs(fit.offset) / LIMITS.host_clocks_ns)
     return (fit.spread + LIMITS.resolution_ns) * (1 + 30 / fit.count) * (1 + unlikely)
 
 
@@ -129,7 +118,7 @@ def _proven(a: Track, b: Track, fit: Fit) -> bool:
     if len(ends) < LIMITS.proof:
         return False
     steepness, doubt, spread, reach = slope(ends, arrivals, a.end[low:high])
-    return steepness + 2 * doubt < LIMITS.slope and spread < _COMPRESSED * reach
+    return steepness + 2 * doubt < LIMITS.slope and spread < LIMITS.compressed * reach
 
 
 class _Clocks:
@@ -309,7 +298,7 @@ def _end_together(ends: Array, arrivals: Array, when: Array, usual: float, pairw
     close = spread <= 3 * usual + 2 * LIMITS.resolution_ns
     if pairwise:
         return _CLEAR * close
-    clear = steepness + 2 * doubt < LIMITS.slope and (close or spread < _COMPRESSED * reach)
+    clear = steepness + 2 * doubt < LIMITS.slope and (close or spread < LIMITS.compressed * reach)
     if clear and len(ends) >= LIMITS.proof:
         return _CLEAR
     return int(clear or spread <= 2 * usual + LIMITS.resolution_ns / 2)
@@ -332,12 +321,8 @@ class _Pairing(_Clocks):
 def partners(tracks: Sequence[Track], island: Mapping[int, int]) -> list[Cluster]:
     """Return which sequences of sends pair with which sequences of receives, and how they are aligned.
 
-    Args:
-        tracks: sequences of sends or of receives (or of what may be either), corrected for what is known of clocks.
-        island: by rank: equal for ranks whose clocks are known against each other.
-
-    Returns:
-        Pairs that time leaves no doubt about; the other sequences are left out.
+    Pairs about which time leaves a doubt are left out. `island` is equal for ranks whose clocks are known against each
+    other.
     """
     ranks = sorted({track.rank for track in tracks})
     state = _Pairing({track.number: track for track in tracks}, {rank: island[rank] for rank in ranks})
@@ -385,7 +370,7 @@ def _take_earned(
         fit = unhinted[key]
         if fit is not None and _spread(a, b, fit, fit.offset) >= 0:
             sends = (a.rank, b.rank) if a.way > 0 else (b.rank, a.rank)
-            way.setdefault(sends, []).append(fit if a.way > 0 else _turned(fit))
+            way.setdefault(sends, []).append(fit if a.way > 0 else fit.other_way())
     taken = _clear(_agreeing(way))
     for there, back in taken[:1]:  # then others may coincide
         a, b = state.free[there.first], state.free[there.second]
@@ -406,10 +391,6 @@ def _agreeing(way: Mapping[tuple[int, int], list[Fit]]) -> list[tuple[float, tup
     return agreeing
 
 
-def _turned(fit: Fit) -> Fit:
-    return replace(fit, first=fit.second, second=fit.first, shift=-fit.shift, offset=-fit.offset)
-
-
 def _clear(options: Sequence[tuple[float, tuple[Fit, ...]]]) -> list[tuple[Fit, ...]]:
     """Return the options that are much better than any other for one of their sequences, the best first."""
     ordered = sorted(options, key=lambda option: option[0])
@@ -427,7 +408,8 @@ def _clear(options: Sequence[tuple[float, tuple[Fit, ...]]]) -> list[tuple[Fit, 
             and not theirs & taken
         ]
         if all(
-            other + LIMITS.resolution_ns / 2 >= _MIN_TIMES_WORSE * (cost + LIMITS.resolution_ns / 2) for other in rivals
+            other + LIMITS.resolution_ns / 2 >= LIMITS.times_worse * (cost + LIMITS.resolution_ns / 2)
+            for other in rivals
         ):
             clear.append(fits)
         taken |= own  # if it is not clear, none of them is linked
@@ -439,7 +421,7 @@ def _spread(a: Track, b: Track, fit: Fit | None, clock: float) -> float:
     if fit is None:
         return -math.inf
     low, high = max(0, fit.shift), min(len(a), len(b) + fit.shift)
-    if high - low < _MIN_COVERED * min(len(a), len(b)):
+    if high - low < LIMITS.covered * min(len(a), len(b)):
         return -math.inf  # side by side with another step
     at, place = slice(low, high), slice(low - fit.shift, high - fit.shift)
     apart, late = b.end[place] - a.end[at] - clock, b.start[place] - a.start[at] - clock

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +27,6 @@ __all__ = ["Calls", "HostParts", "groups_of_calls", "host_parts", "hosts_of"]
 
 _Class: TypeAlias = tuple[int, int, int, int]
 """A rank's sends to a peer of one tag, or its receives: (rank, 1 or -1, rank of the peer within the group, tag)."""
-
-
-_AS_SHORT: Final = 1.05
-"""Divisions of the ranks explain the calls equally well if what they leave differs by at most this factor. Chosen: with
-balanced ranks, arrivals differ by a few percent of a transfer. It cannot be doubled; at 1, chance decides."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +59,7 @@ def host_parts(
 ) -> HostParts:
     """Return what is known of communication on host threads beside its name and its times.
 
-    Args:
-        acts: the activities of all ranks.
-        names: texts of the activities' names and arguments.
-        naming: what names mean.
-        rows: the activities that communicate.
-        traces: what was read, by rank; their headers list the process groups.
+    Process groups are listed in the headers of the traces.
     """
     on_host = acts.kind[rows] == ActivityKind.HOST_COMMUNICATION
     none = np.full(len(rows), -1, np.int64)
@@ -99,13 +89,8 @@ def _divided(
 ) -> tuple[Array, tuple[tuple[str, int], ...]]:
     """Return (group of each row, the groups), where ranks are in several process groups, as far as they tell apart.
 
-    Args:
-        acts: the activities of all ranks.
-        rows: the activities that communicate.
-        asked: the operator that asked for each, else itself.
-        elements: of the whole message of each.
-        collective: which rows are collectives on hosts.
-        traces: what was read, by rank.
+    `asked` is the operator that asked for each piece, else the piece; `collective` are the rows of collectives on
+    hosts.
     """
     group, groups = _only_groups(acts.rank[rows], traces)
     hosts = hosts_of(traces)
@@ -169,7 +154,10 @@ def _partners(rank: Array, way: Array, arguments: CallArguments, members: Mappin
         return out
     distinct, inverse = np.unique(table[rows], axis=0, return_inverse=True)
     classes: list[_Class] = [tuple(each) for each in distinct.tolist()]
-    options = {each: _candidates(each, members.get(each[0], [])) for each in classes}
+    options = {
+        (own, way, peer, tag): {ranks[peer] for ranks in members.get(own, []) if peer < len(ranks)} - {own}
+        for own, way, peer, tag in classes
+    }
     chosen = np.array([_supported(each, options) for each in classes], np.int64)
     out[rows] = chosen[inverse.ravel()]
     return out
@@ -181,11 +169,6 @@ def _only_other(rank: Array, traces: Mapping[int, Trace]) -> Ints:
     if sizes != {2} or len(traces) != 2:
         return np.full(len(rank), -1, np.int64)
     return np.where(rank == min(traces), max(traces), min(traces)).astype(np.int64)
-
-
-def _candidates(transfers: _Class, groups: list[list[int]]) -> set[int]:
-    rank, _, peer, _ = transfers
-    return {ranks[peer] for ranks in groups if peer < len(ranks)} - {rank}
 
 
 def _supported(transfers: _Class, options: Mapping[_Class, set[int]]) -> int:
@@ -227,9 +210,7 @@ class Calls:
 def groups_of_calls(calls: Calls, traces: Mapping[int, Trace]) -> tuple[Ints, tuple[_Group, ...]]:
     """Return (group of each call or -1, the groups): where exactly one division of the ranks is the best.
 
-    Args:
-        calls: collectives on hosts whose ranks share a clock.
-        traces: what was read, by rank; their headers list the process groups.
+    The ranks of the calls share a clock.
     """
     listed = {rank: [each for each in _listed(trace) if len(each[1]) > 1] for rank, trace in traces.items()}
     out = np.full(len(calls.rank), -1, np.int64)
@@ -243,7 +224,7 @@ def groups_of_calls(calls: Calls, traces: Mapping[int, Trace]) -> tuple[Ints, tu
     lanes: dict[_Group, set[int]] = {}
     for *_, rows, left in sorted(kinds, key=lambda each: each[:3]):  # those without a choice first
         own = {rank: set(calls.lane[rows[calls.rank[rows] == rank]].tolist()) for rank in traces}
-        short = [division for division in left if left[division] <= _AS_SHORT * min(left.values())]
+        short = [division for division in left if left[division] <= LIMITS.as_short * min(left.values())]
         best = min(short, key=lambda division: (_on_other_lanes(division, lanes, own), -len(division), division))
         for group in best:
             members = rows[np.isin(calls.rank[rows], group[1])]
@@ -334,9 +315,6 @@ def hosts_of(traces: Mapping[int, Trace]) -> dict[int, int]:
 
     A host is known by its name. Files without one are of one host if they list the same devices, at least as many as
     the job has ranks, and no two of them ran on the same device or in the same process.
-
-    Args:
-        traces: what was read, by rank.
     """
     name = {rank: trace.facts.host for rank, trace in traces.items()}
     number: dict[str, int] = {}

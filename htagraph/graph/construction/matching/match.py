@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from htagraph.core.arrays import Array, Ints, Mask, coded
-from htagraph.core.issues import Issue
+from htagraph.core.errors import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities
 from htagraph.graph.clock_fits import medians
@@ -71,14 +71,7 @@ def match(
 ) -> Matching:
     """Return the collectives of a job: which communication activities of its ranks belong together.
 
-    Args:
-        activities: of all ranks.
-        names: texts of the activities' names and arguments.
-        traces: what was read, by rank.
-        naming: what names mean.
-
-    Returns:
-        The collectives that at least two of the ranks have, and in ``issues`` what was refused and why.
+    Those that at least two ranks have count; ``issues`` says what was refused and why.
     """
     if len(activities) == 0 or activities.rank[0] == activities.rank[-1]:
         return _collect(members_of(_none_of(activities), names, naming), [], (), {})
@@ -243,7 +236,7 @@ def _tracks(
     several = {group for (_, group), count in lanes.items() if count > 1}
     pools = _pools([members.label[part] for part in parts])
     for number, part in enumerate(parts):
-        group, host = int(members.group[part[0]]), bool(members.on_host[part[0]])
+        group, host, way = int(members.group[part[0]]), bool(members.on_host[part[0]]), members.way[part]
         tracks.append(
             Track(
                 number, int(members.rank[part[0]]), part,
@@ -252,7 +245,7 @@ def _tracks(
                 group if group >= 0 else -2 if host else -3 - pools[number],
                 host or (group >= 0 and not partnerless[part[0]] and group not in several),
                 bool((members.op[part] == pairwise).mean() > 0.5), float(LIMITS.turn_ns if host else 1_000),
-                _way(members.way[part]), members.step[part].astype(np.int64),
+                int(way[0]) if (way == way[0]).all() else 0, members.step[part].astype(np.int64),
                 hosts.get(int(members.rank[part[0]]), -1), host,
             )
         )  # fmt: skip
@@ -273,11 +266,6 @@ def _pools(labels: Sequence[Array]) -> list[int]:
         for label in np.unique(own).tolist():
             pools[root(number)] = root(holder.setdefault(label, number))
     return [root(number) for number in range(len(labels))]
-
-
-def _way(way: Array) -> int:
-    """Return 1 for a sequence of sends, -1 of receives, 0 of both or neither."""
-    return int(way[0]) if (way == way[0]).all() else 0
 
 
 def _placed(fellows: Cluster, tracks: list[Track]) -> Ints:

@@ -16,11 +16,11 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, Ints, Mask, coded, looked_up
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, short_name, transfer_direction
+from htagraph.core.parents import ancestors, nearest
 from htagraph.graph.activities import Activities
 from htagraph.graph.construction.matching.host_parts import HostParts, host_parts
 from htagraph.graph.tolerances import LIMITS
-from htagraph.trace.columns import Trace
-from htagraph.trace.facts import parse_ranks
+from htagraph.trace.columns import Trace, parse_ranks
 
 __all__ = ["Members", "describing", "members_of", "only_peer", "values"]
 
@@ -111,12 +111,6 @@ def members_of(
 
     Arguments are those of the activity itself, else of the operator whose launch enqueued it or, on the host, of the
     operator that asked for it.
-
-    Args:
-        acts: the activities of all ranks.
-        names: texts of the activities' names and arguments.
-        naming: what names mean.
-        traces: what was read, by rank; their headers list the process groups.
     """
     rows = np.flatnonzero(of_kinds(acts.kind, COMMUNICATION))
     rows = rows[np.lexsort((acts.start[rows], acts.rank[rows]))]
@@ -159,25 +153,12 @@ def _code(words: tuple[str, ...], word: str) -> int:
 
 
 def describing(acts: Activities, rows: Array) -> Ints:
-    """Return the activity that has the arguments of each: itself, or the nearest around its launch; -1 for none.
-
-    Args:
-        acts: the activities.
-        rows: those that communicate.
-    """
+    """Return the activity that has the arguments of each: itself, or the nearest around its launch; -1 for none."""
     has = np.zeros(len(acts), np.bool_)
     for column in ("pg_name", "pg_ranks", "collective_name", "seq", "comms_id"):
         if column in acts.args:
             has[acts.args[column].rows] = True
-    out = np.where(has[rows], rows, -1)
-    at = np.where(out < 0, acts.cause[rows], -1)
-    for _ in range(LIMITS.depth):
-        if not (at >= 0).any():
-            break
-        here = (at >= 0) & has[at]
-        out[here] = at[here]
-        at = np.where((at >= 0) & ~here, acts.parent[at], -1)
-    return out
+    return nearest(acts.parent, has, np.where(has[rows], rows, acts.cause[rows]))
 
 
 def _operations(
@@ -215,23 +196,17 @@ def _operations(
 
 def _around(acts: Activities, names: tuple[str, ...], naming: Naming, calls: Array) -> list[tuple[str, int]]:
     """Return which collective each call or an operator around it names, ``""`` for none, and the way it goes."""
-    words = {("", 0): 0}
-    codes = np.full(len(names), -1, np.int64)  # -1: not asked yet
-    out = np.zeros(len(calls), np.int64)
-    at = calls.astype(np.int64)
-    for _ in range(LIMITS.depth):
-        walking = np.flatnonzero((at >= 0) & (out == 0))
-        if not len(walking):
-            break
-        name = acts.name[at[walking]]
-        for each in np.unique(name[codes[name] < 0]):
-            word = collective_op(names[each], naming, host=True)
-            key = (word, transfer_direction(names[each]) if word == "send_recv" else 0)
-            codes[each] = words.setdefault(key, len(words))
-        out[walking] = codes[name]
-        at[walking] = acts.parent[at[walking]]
-    texts = list(words)
-    return [texts[code] for code in out.tolist()]
+    calls = calls.astype(np.int64)
+    asked = ancestors(acts.parent, calls[calls >= 0])
+    asked[calls[calls >= 0]] = True
+    words = {name: collective_op(names[name], naming, host=True) for name in np.unique(acts.name[asked]).tolist()}
+    ways = {name: transfer_direction(names[name]) if word == "send_recv" else 0 for name, word in words.items()}
+    is_word = np.zeros(len(names), np.bool_)
+    is_word[[name for name, word in words.items() if word]] = True
+    at = nearest(acts.parent, is_word[acts.name], calls)
+    return [
+        (words[name], ways[name]) if name >= 0 else ("", 0) for name in np.where(at >= 0, acts.name[at], -1).tolist()
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,14 +243,6 @@ def _groups(
     Groups differ in name or ranks. Of sends and receives every directed pair of ranks is a group: a send from rank 0 to
     rank 1 is never paired with a receive of rank 0. Of a batch with one peer the pair is not directed. On the host,
     pairs also differ in their tags, and other communication is of the job's group if there is but one.
-
-    Args:
-        acts: of all ranks.
-        names: texts of names and arguments.
-        rows: the activities that communicate.
-        described_by: the activity that has the arguments of each row, -1 for none.
-        pairs: whom sends and receives are with.
-        host: what is known of communication on the host.
     """
     pg_name, pg_ranks = values(acts, "pg_name", described_by), values(acts, "pg_ranks", described_by)
     pg_name = np.where(pairs.in_batch, _BATCH_NAME, pg_name)
@@ -345,14 +312,9 @@ def _size(elements: Array, width: Array) -> Ints:
 def only_peer(acts: Activities, rows: Array, described_by: Array, nameless: Array) -> Ints:
     """Return the rank that each of some kernels exchanged data with, by the calls that named it; -1 where none did.
 
-    Sends and receives that are started at once (batch_isend_irecv) are recorded one by one without a kernel, and run
-    as one kernel without arguments, which the end of the batch launches. Only batches with one peer count.
-
-    Args:
-        acts: of all ranks.
-        rows: the activities that communicate.
-        described_by: the activity that has the arguments of each row, -1 for none.
-        nameless: which rows have no arguments, and no name that is a collective's.
+    Sends and receives that are started at once (batch_isend_irecv) are recorded one by one without a kernel, and run as
+    one kernel without arguments, which the end of the batch launches. Only batches with one peer count. `nameless` rows
+    have no arguments, and no name that is a collective's.
     """
     out = np.full(len(rows), -1, np.int64)
     argument = acts.args.get("src_rank")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,17 +24,6 @@ from htagraph.graph.construction.matching.members import Members
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["Team", "aligned", "host_collectives", "host_transfers", "tested", "times"]
-
-_MAX_LEFT: Final = 0.6
-"""Share of the contradictions that remains at most without the rank that causes them. Chosen: it causes most. It
-cannot be doubled; at 1 any rank would be blamed."""
-_SAMPLE: Final = 4000
-"""Collectives of a group that its clock offsets are estimated from. Chosen for time. Doubled, it takes twice as
-long."""
-_FOREIGN_SLOPE: Final = 0.6
-"""How much the ends of a rank follow its own arrivals (0: not at all, 1: fully) from which on it is of another run.
-Chosen: above the middle, as ranks that match by ids or order need a proof against them. Doubled, none is refused by
-this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +51,7 @@ def aligned(end: Array, start: Array, use: Array) -> tuple[Array, Array]:
     columns = np.flatnonzero(use & (np.isfinite(end).sum(axis=0) > 1))
     if not len(columns):
         return end, start
-    columns = columns[:: -(-len(columns) // _SAMPLE)]
+    columns = columns[:: -(-len(columns) // LIMITS.fitted)]
     offset, _ = fitted(end[:, columns].T, np.zeros(len(columns)), drifting=False)  # ranks may lack most of the columns
     end, start = end - offset[:, None], start - offset[:, None]
     for turn in range(6):
@@ -175,7 +164,7 @@ def _culprit(end: Array, start: Array, barrier: Array) -> int:
     last, first = _largest_of_others(arrived), -_largest_of_others(-ended)
     left = [int(((late > soon + LIMITS.tick_ns) & barrier).sum()) for late, soon in zip(last, first, strict=True)]
     best = int(np.argmin(left))
-    return best if left[best] <= _MAX_LEFT * (_broken(end, start) & barrier).sum() else -1
+    return best if left[best] <= LIMITS.left * (_broken(end, start) & barrier).sum() else -1
 
 
 def _foreigner(end: Array, start: Array, barrier: Array) -> int:
@@ -194,7 +183,7 @@ def _foreigner(end: Array, start: Array, barrier: Array) -> int:
     if len(end) == 2:  # there are no others to compare with
         limit = 2.0 * LIMITS.ends_ns
     brought = spreads < LIMITS.most * reaches  # far closer than the arrivals: they did wait for each other
-    suspect = (spreads > limit) & ((slopes > _FOREIGN_SLOPE) | (~brought & (len(end) > 2)))
+    suspect = (spreads > limit) & ((slopes > LIMITS.foreign_slope) | (~brought & (len(end) > 2)))
     return int(np.argmax(np.where(suspect, spreads, -1.0))) if suspect.any() else -1
 
 
@@ -216,11 +205,7 @@ _Complaint: TypeAlias = tuple[str, str, int, int]
 
 
 def host_transfers(members: Members) -> tuple[list[Team], list[_Complaint]]:
-    """Return (the pairs of sends and receives on hosts, complaints about those that contradict time).
-
-    Args:
-        members: the communication of all ranks, on their own clocks.
-    """
+    """Return (the pairs of sends and receives on hosts, complaints about those that contradict time)."""
     rows = np.flatnonzero(members.host_transfer)
     teams: list[Team] = []
     complaints: list[_Complaint] = []
@@ -237,7 +222,8 @@ def host_transfers(members: Members) -> tuple[list[Team], list[_Complaint]]:
             why = f"{label}: {int(broken.sum())} of {grid.shape[1]} sends and receives would end before the other began"
             complaints.append(("collectives_refused", f"{why}; not linked", grid.shape[1], -1))
             continue
-        teams.append(Team(_by_rank(members, grid[:, ~broken]), label, "pg+order", 2))
+        ordered = not grid.size or members.rank[grid[0, 0]] <= members.rank[grid[1, 0]]
+        teams.append(Team(grid[:: 1 if ordered else -1, ~broken], label, "pg+order", 2))
     return teams, complaints
 
 
@@ -246,9 +232,6 @@ def host_collectives(members: Members) -> list[Team]:
 
     Where a rank has fewer in a step (a record was lost), their kinds, sizes and ends show which are missing. Groups in
     which more differs are left out: other evidence has to align them.
-
-    Args:
-        members: the communication of all ranks.
     """
     rows = np.flatnonzero(members.on_host & ~members.host_transfer & (members.group >= 0))
     teams = []
@@ -292,9 +275,7 @@ def _by_step(members: Members, grid: Array) -> tuple[Array, Array, Array, Array]
 def _mended(members: Members, grid: Array) -> Array:
     """Return the table of a group's collectives with those of ranks that lack some of a step where they fit best.
 
-    Args:
-        members: the communication of all ranks.
-        grid: a row per rank, a column per step and place in it; -1 where a rank has none.
+    The table has a row per rank and a column per step and place in the step; -1 where a rank has none.
     """
     held, step, label, has_step = _by_step(members, grid)
     unlike = (((label != label.max(axis=0)) | ~held) & has_step).any(axis=0)
@@ -337,11 +318,6 @@ def _in_order(cost: Array) -> Array | None:
     return out
 
 
-def _by_rank(members: Members, grid: Array) -> Array:
-    """Return the rows of a pair in the order of their ranks."""
-    return grid if not grid.size or members.rank[grid[0, 0]] <= members.rank[grid[1, 0]] else grid[::-1]
-
-
 def _side_by_side(send: Array, receive: Array, shift: int) -> Array:
     """Return sends and receives side by side: send i beside receive i + shift."""
     low, high = max(0, -shift), min(len(send), len(receive) - shift)
@@ -366,10 +342,7 @@ def _shift(members: Members, send: Array, receive: Array) -> int:
 def _cost(members: Members, grid: Array, most: int) -> tuple[float, float, float, float]:
     """Return what speaks against a shift, weightiest first: other steps, contradictions, clock error, delay.
 
-    Args:
-        members: all communication.
-        grid: sends and receives side by side.
-        most: how many pairs there can be; those that the shift leaves out count as contradicted.
+    Of `most` possible pairs, those that the shift leaves out count as contradicted.
     """
     step = members.step[grid]
     numbered = (step >= 0).all(axis=0)

@@ -35,33 +35,7 @@ HOST_BACKENDS = ("gloo", "mpi", "ucc")
 HOST_CALLS = ("c10d::", *(f"{backend}:" for backend in HOST_BACKENDS))
 """How names begin of the operators that ask for communication, and of what those backends record."""
 
-_COMPLETE: Mapping[str, type[Event]] = {
-    "Trace": base.TraceSpan,
-    "collective_comm": base.CollectiveComm,
-    "cpu_op": activities.CpuOp,
-    "cuda_driver": activities.DriverCall,
-    "cuda_event": activities.CudaEvent,
-    "cuda_profiler_range": activities.RangeProfiler,
-    "cuda_runtime": activities.RuntimeCall,
-    "cuda_sync": activities.CudaSync,
-    "glow_runtime": activities.GlowRuntime,
-    "gpu_memcpy": activities.GpuMemcpy,
-    "gpu_memset": activities.GpuMemset,
-    "gpu_user_annotation": activities.GpuUserAnnotation,
-    "hpu_op": activities.HpuOp,
-    "kernel": activities.Kernel,
-    "mtia_ccp_events": activities.MtiaCcpEvent,
-    "mtia_insight": activities.MtiaInsight,
-    "mtia_runtime": activities.MtiaRuntime,
-    "overhead": activities.Overhead,
-    "privateuse1_driver": activities.PrivateUse1Driver,
-    "privateuse1_runtime": activities.PrivateUse1Runtime,
-    "python_function": activities.PythonFunction,
-    "user_annotation": activities.UserAnnotation,
-    "xpu_driver": activities.XpuDriver,
-    "xpu_runtime": activities.XpuRuntime,
-    "xpu_sync": activities.XpuSync,
-}
+_COMPLETE: Mapping[str, type[Event]] = dict(sorted(base.COMPLETE.items()))
 
 MODELS: Mapping[str, type[Event]] = MappingProxyType(
     {

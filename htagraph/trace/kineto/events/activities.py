@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from pydantic import Field
-
 from htagraph.trace.kineto.events.base import (
     CALL_TEXT,
     INTEGER,
@@ -16,7 +14,6 @@ from htagraph.trace.kineto.events.base import (
     CollectiveArgs,
     CorrelatedArgs,
     DeviceArgs,
-    Event,
     Int,
     Kwarg,
     Measure,
@@ -24,6 +21,7 @@ from htagraph.trace.kineto.events.base import (
     Number,
     Stored,
     arg,
+    event_model,
 )
 
 __all__ = [
@@ -91,16 +89,15 @@ class CpuOpArgs(OpArgs, CollectiveArgs):
     stream_handle: Kwarg | None = arg("stream", "Address of the stream; not a stream id")
 
 
-class CpuOp(Event):
-    """An operator on the host, or any function that PyTorch records as one."""
-
-    args: CpuOpArgs = Field(default_factory=CpuOpArgs)
-
-
-class UserAnnotation(Event):
-    """A range that the program named, such as a step, an optimizer's step or a collective."""
-
-    args: OpArgs = Field(default_factory=OpArgs)
+CpuOp = event_model(
+    "CpuOp", CpuOpArgs, "An operator on the host, or any function that PyTorch records as one.", "cpu_op"
+)
+UserAnnotation = event_model(
+    "UserAnnotation",
+    OpArgs,
+    "A range that the program named, such as a step, an optimizer's step or a collective.",
+    "user_annotation",
+)
 
 
 class PythonFunctionArgs(RecordArgs):
@@ -113,10 +110,9 @@ class PythonFunctionArgs(RecordArgs):
     call_from: str | None = arg("CallFrom", "File and line of the call")
 
 
-class PythonFunction(Event):
-    """A call of a Python function, builtin or nn.Module."""
-
-    args: PythonFunctionArgs = Field(default_factory=PythonFunctionArgs)
+PythonFunction = event_model(
+    "PythonFunction", PythonFunctionArgs, "A call of a Python function, builtin or nn.Module.", "python_function"
+)
 
 
 class RuntimeArgs(CorrelatedArgs):
@@ -138,38 +134,18 @@ class RuntimeArgs(CorrelatedArgs):
     kind: str | None = arg("kind", "Direction of the copy: the number of hipMemcpyKind")
 
 
-class RuntimeCall(Event):
-    """A call of the CUDA or HIP runtime."""
-
-    args: RuntimeArgs = Field(default_factory=RuntimeArgs)
-
-
-class DriverCall(Event):
-    """A call of the CUDA driver that the runtime did not make."""
-
-    args: RuntimeArgs = Field(default_factory=RuntimeArgs)
-
-
-class _Linked(Event):
-    """A call or an operation that is one end of a launch."""
-
-    args: CorrelatedArgs = Field(default_factory=CorrelatedArgs)
-
-
-class XpuRuntime(_Linked):
-    """A call of the SYCL runtime (XPU)."""
-
-
-class XpuDriver(_Linked):
-    """A call of the Level Zero driver (XPU)."""
-
-
-class PrivateUse1Runtime(_Linked):
-    """A runtime call of an out-of-tree device."""
-
-
-class PrivateUse1Driver(_Linked):
-    """A driver call of an out-of-tree device."""
+RuntimeCall = event_model("RuntimeCall", RuntimeArgs, "A call of the CUDA or HIP runtime.", "cuda_runtime")
+DriverCall = event_model(
+    "DriverCall", RuntimeArgs, "A call of the CUDA driver that the runtime did not make.", "cuda_driver"
+)
+XpuRuntime = event_model("XpuRuntime", CorrelatedArgs, "A call of the SYCL runtime (XPU).", "xpu_runtime")
+XpuDriver = event_model("XpuDriver", CorrelatedArgs, "A call of the Level Zero driver (XPU).", "xpu_driver")
+PrivateUse1Runtime = event_model(
+    "PrivateUse1Runtime", CorrelatedArgs, "A runtime call of an out-of-tree device.", "privateuse1_runtime"
+)
+PrivateUse1Driver = event_model(
+    "PrivateUse1Driver", CorrelatedArgs, "A driver call of an out-of-tree device.", "privateuse1_driver"
+)
 
 
 class MtiaRuntimeArgs(CorrelatedArgs):
@@ -182,20 +158,9 @@ class MtiaRuntimeArgs(CorrelatedArgs):
     executable_name: str | None = arg("executable_name", "Name of the compiled program")
 
 
-class MtiaRuntime(Event):
-    """A call of the MTIA runtime."""
-
-    args: MtiaRuntimeArgs = Field(default_factory=MtiaRuntimeArgs)
-
-
-class GlowRuntime(Event):
-    """A call of the Glow runtime."""
-
-    args: ActivityArgs = Field(default_factory=ActivityArgs)
-
-
-class HpuOp(_Linked):
-    """An operation on a Gaudi device (HPU)."""
+MtiaRuntime = event_model("MtiaRuntime", MtiaRuntimeArgs, "A call of the MTIA runtime.", "mtia_runtime")
+GlowRuntime = event_model("GlowRuntime", ActivityArgs, "A call of the Glow runtime.", "glow_runtime")
+HpuOp = event_model("HpuOp", CorrelatedArgs, "An operation on a Gaudi device (HPU).", "hpu_op")
 
 
 class OverheadArgs(ActivityArgs):
@@ -206,10 +171,9 @@ class OverheadArgs(ActivityArgs):
     overhead_count: Int | None = arg("overhead count", "Occurrences (XPU), count")
 
 
-class Overhead(Event):
-    """Time that profiling itself or the driver's loading of code cost."""
-
-    args: OverheadArgs = Field(default_factory=OverheadArgs)
+Overhead = event_model(
+    "Overhead", OverheadArgs, "Time that profiling itself or the driver's loading of code cost.", "overhead"
+)
 
 
 class MemoryArgs(RecordArgs):
@@ -225,16 +189,8 @@ class MemoryArgs(RecordArgs):
     total_reserved: Int | None = arg("Total Reserved", "Held by the allocator after the event, B", store=INTEGER)
 
 
-class MemoryEvent(Event):
-    """An allocation or a free by PyTorch's allocator."""
-
-    args: MemoryArgs = Field(default_factory=MemoryArgs)
-
-
-class OutOfMemory(Event):
-    """An allocation that failed."""
-
-    args: MemoryArgs = Field(default_factory=MemoryArgs)
+MemoryEvent = event_model("MemoryEvent", MemoryArgs, "An allocation or a free by PyTorch's allocator.")
+OutOfMemory = event_model("OutOfMemory", MemoryArgs, "An allocation that failed.")
 
 
 class GpuWorkArgs(DeviceArgs):
@@ -303,10 +259,7 @@ class KernelArgs(GpuWorkArgs, CollectiveArgs):
     sycl_invocation_id: Int | None = arg("sycl_invocation_id", "Id of the SYCL invocation (XPU)")
 
 
-class Kernel(Event):
-    """A kernel on a stream."""
-
-    args: KernelArgs = Field(default_factory=KernelArgs)
+Kernel = event_model("Kernel", KernelArgs, "A kernel on a stream.", "kernel")
 
 
 class TransferArgs(GpuWorkArgs):
@@ -328,22 +281,16 @@ class TransferArgs(GpuWorkArgs):
     memory_operation_id: Int | None = arg("memory opration id", "Id of the operation (XPU)")
 
 
-class GpuMemcpy(Event):
-    """A copy on a stream, such as `Memcpy HtoD (Pageable -> Device)`."""
-
-    args: TransferArgs = Field(default_factory=TransferArgs)
-
-
-class GpuMemset(Event):
-    """A fill of device memory on a stream."""
-
-    args: TransferArgs = Field(default_factory=TransferArgs)
-
-
-class GpuUserAnnotation(Event):
-    """The span on one stream from the first to the last kernel or copy launched under a user annotation."""
-
-    args: DeviceArgs = Field(default_factory=DeviceArgs)
+GpuMemcpy = event_model(
+    "GpuMemcpy", TransferArgs, "A copy on a stream, such as `Memcpy HtoD (Pageable -> Device)`.", "gpu_memcpy"
+)
+GpuMemset = event_model("GpuMemset", TransferArgs, "A fill of device memory on a stream.", "gpu_memset")
+GpuUserAnnotation = event_model(
+    "GpuUserAnnotation",
+    DeviceArgs,
+    "The span on one stream from the first to the last kernel or copy launched under a user annotation.",
+    "gpu_user_annotation",
+)
 
 
 class CudaSyncArgs(DeviceArgs):
@@ -359,10 +306,9 @@ class CudaSyncArgs(DeviceArgs):
     wait_on_event_id: Int | None = arg("wait_on_cuda_event_id", "Id of the awaited event; ids are reused")
 
 
-class CudaSync(Event):
-    """A wait of the host or of a stream for an event, a stream or the device."""
-
-    args: CudaSyncArgs = Field(default_factory=CudaSyncArgs)
+CudaSync = event_model(
+    "CudaSync", CudaSyncArgs, "A wait of the host or of a stream for an event, a stream or the device.", "cuda_sync"
+)
 
 
 class CudaEventArgs(DeviceArgs):
@@ -371,10 +317,7 @@ class CudaEventArgs(DeviceArgs):
     event_id: Int | None = arg("event_id", "Id of the event; ids are reused")
 
 
-class CudaEvent(Event):
-    """The recording of a CUDA event on a stream."""
-
-    args: CudaEventArgs = Field(default_factory=CudaEventArgs)
+CudaEvent = event_model("CudaEvent", CudaEventArgs, "The recording of a CUDA event on a stream.", "cuda_event")
 
 
 class MtiaCcpArgs(DeviceArgs, CollectiveArgs):
@@ -392,16 +335,13 @@ class MtiaCcpArgs(DeviceArgs, CollectiveArgs):
     host_ctx: Int | None = arg("host_ctx", "Id of the host's context")
 
 
-class MtiaCcpEvent(Event):
-    """Work of an MTIA device's control processor: a program, a copy, a wait or an `hccl::` collective."""
-
-    args: MtiaCcpArgs = Field(default_factory=MtiaCcpArgs)
-
-
-class MtiaInsight(Event):
-    """An insight of the MTIA profiler."""
-
-    args: DeviceArgs = Field(default_factory=DeviceArgs)
+MtiaCcpEvent = event_model(
+    "MtiaCcpEvent",
+    MtiaCcpArgs,
+    "Work of an MTIA device's control processor: a program, a copy, a wait or an `hccl::` collective.",
+    "mtia_ccp_events",
+)
+MtiaInsight = event_model("MtiaInsight", DeviceArgs, "An insight of the MTIA profiler.", "mtia_insight")
 
 
 class XpuSyncArgs(CorrelatedArgs):
@@ -415,13 +355,10 @@ class XpuSyncArgs(CorrelatedArgs):
     return_code: Int | None = arg("Return_code", "Level Zero's result; 0 is success")
 
 
-class XpuSync(Event):
-    """A synchronization with an XPU."""
-
-    args: XpuSyncArgs = Field(default_factory=XpuSyncArgs)
-
-
-class RangeProfiler(Event):
-    """A range under CUPTI's range profiler: the metrics of the kernels in it."""
-
-    args: MetricArgs = Field(default_factory=MetricArgs)
+XpuSync = event_model("XpuSync", XpuSyncArgs, "A synchronization with an XPU.", "xpu_sync")
+RangeProfiler = event_model(
+    "RangeProfiler",
+    MetricArgs,
+    "A range under CUPTI's range profiler: the metrics of the kernels in it.",
+    "cuda_profiler_range",
+)

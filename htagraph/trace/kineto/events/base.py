@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
-from htagraph.trace.facts import parse_ranks
+from htagraph.trace.columns import parse_ranks
 
 __all__ = [
-    "CALL_TEXT", "INTEGER", "TEXT", "UNSIGNED", "ActivityArgs", "Address", "Args", "CollectiveArgs", "CollectiveComm",
-    "CollectiveCommArgs", "CorrelatedArgs", "Counter", "DeviceArgs", "Event", "Flow", "Int", "IterationStart", "Kwarg",
-    "Label", "Measure", "Metadata", "MetadataArgs", "MetricArgs", "Microseconds", "Model", "Number", "Ranks",
-    "RecordWindowEnd", "Stored", "TraceSpan", "TraceSpanArgs", "UnknownEvent", "arg",
+    "CALL_TEXT", "COMPLETE", "INTEGER", "TEXT", "UNSIGNED", "ActivityArgs", "Address", "Args", "CollectiveArgs",
+    "CollectiveComm", "CollectiveCommArgs", "CorrelatedArgs", "Counter", "DeviceArgs", "Event", "Flow", "Int",
+    "IterationStart", "Kwarg", "Label", "Measure", "Metadata", "MetadataArgs", "MetricArgs", "Microseconds", "Model",
+    "Number", "Ranks", "RecordWindowEnd", "Stored", "TraceSpan", "TraceSpanArgs", "UnknownEvent", "arg", "event_model",
 ]  # fmt: skip
 
 _MAX_US = Decimal(2**63 - 1) / 1000
@@ -114,6 +114,11 @@ class Model(BaseModel):
 class Args(Model):
     """Arguments of an event: all optional, unknown ones kept as extras."""
 
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - each category has arguments of its own
+            """Return an argument."""
+
 
 class ActivityArgs(Args):
     """Arguments that any complete event may have."""
@@ -181,34 +186,35 @@ class Event(Model):
         return None if self.dur is None else round(self.dur * 1000)
 
 
+COMPLETE: dict[str, type[Event]] = {}
+"""The model of the complete events of each category; `event_model` fills it."""
+
+
+def event_model(name: str, args: type[Args], about: str, category: str = "") -> type[Event]:
+    """Return the model of a kind of event, given its arguments, what it is, and the category of complete events."""
+    field: Any = (args, Field(default_factory=args))
+    module = "htagraph.trace.kineto.events"
+    model = create_model(name, __base__=Event, __doc__=about, __module__=module, args=field)
+    if category:
+        COMPLETE[category] = model
+    return model
+
+
 class TraceSpanArgs(Args):
     """Arguments of `TraceSpan`."""
 
     op_count: Int | None = arg("Op count", "Operators in the span, count")
 
 
-class TraceSpan(Event):
-    """The whole recorded window."""
-
-    args: TraceSpanArgs = Field(default_factory=TraceSpanArgs)
-
-
-class IterationStart(Event):
-    """The marker at the start of the recorded window."""
-
-
-class RecordWindowEnd(Event):
-    """The last event of a complete file: where it is missing, the file was cut short."""
-
-
-class Counter(Event):
-    """The values of one or more metrics from this time on."""
-
-    args: MetricArgs = Field(default_factory=MetricArgs)
-
-
-class Flow(Event):
-    """One end of an arrow: from a launch to its work (`ac2g`), or from forward to backward (`fwdbwd`)."""
+TraceSpan = event_model("TraceSpan", TraceSpanArgs, "The whole recorded window.", "Trace")
+IterationStart = event_model("IterationStart", Args, "The marker at the start of the recorded window.")
+RecordWindowEnd = event_model(
+    "RecordWindowEnd", Args, "The last event of a complete file: where it is missing, the file was cut short."
+)
+Counter = event_model("Counter", MetricArgs, "The values of one or more metrics from this time on.")
+Flow = event_model(
+    "Flow", Args, "One end of an arrow: from a launch to its work (`ac2g`), or from forward to backward (`fwdbwd`)."
+)
 
 
 class MetadataArgs(Args):
@@ -219,14 +225,10 @@ class MetadataArgs(Args):
     sort_index: Int | None = arg("sort_index", "Where viewers show the process or thread")
 
 
-class Metadata(Event):
-    """The name, label or position of a process or thread."""
-
-    args: MetadataArgs = Field(default_factory=MetadataArgs)
-
-
-class UnknownEvent(Event):
-    """An event of a phase or category that these models do not know; everything in it is kept."""
+Metadata = event_model("Metadata", MetadataArgs, "The name, label or position of a process or thread.")
+UnknownEvent = event_model(
+    "UnknownEvent", Args, "An event of a phase or category that these models do not know; everything in it is kept."
+)
 
 
 class CollectiveArgs(Args):
@@ -279,7 +281,9 @@ class CollectiveCommArgs(ActivityArgs, CollectiveArgs):
     communicator_id: Int | None = arg("Communicator_id", "Id of the oneCCL communicator")
 
 
-class CollectiveComm(Event):
-    """A collective as the communication library recorded it on the host (XPU, `xccl::...`)."""
-
-    args: CollectiveCommArgs = Field(default_factory=CollectiveCommArgs)
+CollectiveComm = event_model(
+    "CollectiveComm",
+    CollectiveCommArgs,
+    "A collective as the communication library recorded it on the host (XPU, `xccl::...`).",
+    "collective_comm",
+)

@@ -3,7 +3,7 @@
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from htagraph.trace.facts import parse_ranks
+from htagraph.trace.columns import parse_ranks
 from htagraph.trace.kineto.events.base import Int, Model, Number, arg
 
 __all__ = ["DeviceProperties", "DistributedInfo", "Header", "ProcessGroup"]

@@ -330,7 +330,7 @@ def _scan_argument(base: Int, at: Int, key: Int, kind: Int, argument: Int) -> In
 
 UNKNOWN = -1
 """Number of a key that is not in the table."""
-MAX_KEYS = 64
+MAX_KEYS = np.iinfo(np.uint64).bits
 """Keys of a table: those of an event that were seen are bits of one word, so it cannot be doubled."""
 _PLACES = 256
 """Places by hash, as many as a byte has values. Chosen: 40 keys find places of their own within some tries; doubling it

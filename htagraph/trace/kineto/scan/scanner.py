@@ -28,7 +28,7 @@ __all__ = [
 _MIN_EVENT_BYTES = 24
 """Bytes per event for which there is room; a text with shorter ones is declined. Chosen: phase and two times take 25.
 Doubled, it saves 50 bytes of memory per event in flight, and declines events of less than 48 bytes."""
-_MIN_ARGUMENT_BYTES = 8
+_MIN_ARGUMENT_BYTES = len('"Addr":1')
 """Bytes per argument for which there is room. The shortest key has four letters, which with quotes, colon and value
 makes 8. Doubled, texts with many short arguments would be declined."""
 _MAX_TEXT_BYTES = int(np.iinfo(np.int32).max)
@@ -149,8 +149,8 @@ class Scanner:
         left_out = self._left_out(base, rows)
         rows[left_out, scan.NAME] = scan.NO_SPAN
         # event by event, while its text is in a cache
-        labels = slice(scan.NAME, scan.THREAD + 1)
-        of_events = self._texts.numbers(base, rows[:, labels].ravel()).reshape(len(rows), -1)
+        labels = np.ascontiguousarray(rows[:, scan.NAME : scan.THREAD + 1])
+        of_events = self._texts.numbers(base, labels.ravel()).reshape(labels.shape)
         names, categories, processes, _ = np.ascontiguousarray(of_events.T)
         tokens = [of_events]
         arguments, odd = self._arguments(padded, _by_column(args))

@@ -26,14 +26,4 @@ def keys_of(name: str, field: FieldInfo) -> list[str]:
 
 def event(cat: str | None, args: dict[str, Any], **envelope: Any) -> dict[str, Any]:
     category = {} if cat is None else {"cat": cat}
-    return {
-        "ph": "X",
-        "name": "n",
-        "pid": 1,
-        "tid": 2,
-        "ts": 1.5,
-        "dur": 2,
-        **category,
-        **envelope,
-        "args": args,
-    }
+    return {"ph": "X", "name": "n", "pid": 1, "tid": 2, "ts": 1.5, "dur": 2, **category, **envelope, "args": args}

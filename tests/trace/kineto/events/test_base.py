@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from htagraph.trace.facts import parse_ranks
+from htagraph.trace.columns import parse_ranks
 from htagraph.trace.kineto.events import (
     CollectiveArgs,
     Counter,

@@ -102,9 +102,7 @@ json_values: SearchStrategy[Any] = st.recursive(
 
 
 microseconds = st.one_of(
-    st.integers(-(10**15), 10**15),
-    st.floats(-1e15, 1e15),
-    st.decimals(-(10**15), 10**15, places=3).map(str),
+    st.integers(-(10**15), 10**15), st.floats(-1e15, 1e15), st.decimals(-(10**15), 10**15, places=3).map(str)
 )
 
 

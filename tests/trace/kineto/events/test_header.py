@@ -21,10 +21,7 @@ def test_header_of_an_on_demand_trace() -> None:
     header = Header.model_validate(raw)
     assert header.distributed_info is not None
     assert [group.members for group in header.distributed_info.pg_config] == [list(range(64)), [4, 5]]
-    assert (header.device_properties[0].num_sms, header.device_properties[0].model_extra) == (
-        132,
-        {"brandNew": 1},
-    )
+    assert (header.device_properties[0].num_sms, header.device_properties[0].model_extra) == (132, {"brandNew": 1})
     assert (header.with_stack, header.roctracer_version, header.job_attempt_index) == (True, 4.1, "2")
     assert header.model_extra == {"mine": {"a": 1}}
     assert Header.model_validate(header.model_dump(by_alias=True)) == header

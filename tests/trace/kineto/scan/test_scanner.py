@@ -12,8 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from htagraph.core.errors import TraceError
-from htagraph.core.issues import IssueLog
+from htagraph.core.errors import IssueLog, TraceError
 from htagraph.trace.columns import Trace
 from htagraph.trace.kineto import source, split
 from htagraph.trace.kineto.again import read_event

@@ -6,12 +6,10 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.output.job_report import _late, job_report, job_stragglers_report
-from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
+from htagraph.output.reports.workers import job_report, job_stragglers_report
 from tests.reach import DATA, graph_of
 
 
@@ -51,29 +49,3 @@ def test_a_reader_sees_parts_of_the_time_with_their_shares() -> None:
     assert report.brief is not None
     shown = report.brief["time_by_rank"].set_index("rank")
     assert shown.loc[2, "computation ms (%)"] == "17.7 (71 %)"  # as `htagraph summary data/demo` says
-
-
-@pytest.mark.parametrize(
-    ("steps", "is_slow", "serves", "why"),
-    [
-        (1, "no", None, "from 1 step nobody can tell whether a rank is slow or was late by chance"),
-        (4, "no", None, "from 4 steps nobody can tell whether a rank is slow or was late by chance"),
-        (5, "no", None, "no single rank is shown to be slower than its peers beyond chance"),
-        (1, "yes", None, "rank 1, which is slower than its peers, does not explain most of it"),
-        (1, "yes", 1, "rank 1 does work that no other rank does, and the others wait for its result"),
-    ],
-)
-def test_that_nobody_is_slow_is_said_only_where_there_are_steps_to_tell(
-    steps: int, is_slow: str, serves: int | None, why: str
-) -> None:
-    ranks = pd.DataFrame(
-        {"rank": [0, 1, 2], "share_percent": [60.0, 30.0, 10.0], "slow": [False, is_slow == "yes", False]}
-    )
-    whom = "most of it for rank 0 (60 %) and rank 1 (30 %)"
-    said = _late(RankStragglers(ranks, None, 2_000.0, serves, steps))
-    assert said == [f"Ranks wait 2.00 ms for each other (summed over ranks), {whom}, but {why}."]
-
-
-def test_where_nobody_waits_nobody_is_late() -> None:
-    ranks = pd.DataFrame({"rank": [0], "share_percent": [0.0], "slow": [False]})
-    assert _late(RankStragglers(ranks, None, 0.0, None, 9)) == ["No rank waits for another."]

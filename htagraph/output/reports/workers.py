@@ -1,0 +1,131 @@
+"""Jobs whose ranks lie with workers: what commands with ``--scheduler`` print."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pandas as pd
+
+from htagraph.analyses.kernel_breakdown import kernel_breakdown
+from htagraph.analyses.step_times import step_times
+from htagraph.analyses.temporal_breakdown import temporal_breakdown
+from htagraph.cluster.job import DistributedJob
+from htagraph.core.tables import Col, Table
+from htagraph.findings.verbs import workers as findings
+from htagraph.output.columns import with_shares
+from htagraph.output.report import Report, gives, wording_of
+from htagraph.queries.inputs import inputs_of, window_us
+from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
+
+__all__ = ["job_report", "job_stragglers_report"]
+
+_MISSING: Final = Table("Ranks that this answer lacks", Col("rank file why", "any"))
+_STEPS: Final = Table("Step times over all ranks", Col("step ranks", "int64"), Col("min_us median_us max_us"))
+_PATH: Final = Table("Critical path by what it is spent on", Col("spent_on", "str"), Col("total_us share_percent"))
+_RANKS: Final = Table(
+    "Ranks that others wait for",
+    Col("rank", "int64"),
+    Col("blamed_us share_percent waits_us"),
+    Col("late_count", "int64"),
+    Col("own_step_us step_excess_us step_error_us"),
+    Col("slow", "bool"),
+    Col("slow_steps", "int64"),
+    Col("slow_excess_us"),
+    Col("cause", "str"),
+)
+
+
+@gives(
+    "summary --scheduler",
+    {
+        "missing": _MISSING, "steps": _STEPS, "time_by_rank": "analyses.temporal_breakdown.TABLE",
+        "kernels": "analyses.kernel_breakdown.JOB", "critical_path": _PATH, "stragglers": _RANKS,
+    },
+    figures=(Col("makespan_us"), Col("straggler", "int64?")),
+    titles={"time_by_rank": "Time by rank, most idle first"},
+)  # fmt: skip
+def job_report(job: DistributedJob, *, top: int = 5) -> Report:
+    """Return the main answers about a job on workers: ranks that are missing, steps, time, kernels, path, stragglers.
+
+    Example:
+        >>> import htagraph as hg
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> with ThreadPoolExecutor(2) as workers:
+        ...     report = job_report(hg.load("data/demo", engine=workers))
+        >>> sorted(report.tables)
+        ['critical_path', 'kernels', 'missing', 'steps', 'stragglers', 'time_by_rank']
+    """
+    moments, time = job.moments, temporal_breakdown(job)
+    slow, path = moments.stragglers(), _path(moments.critical_path(), moments.classes)
+    tables = {
+        "missing": _MISSING.frame(list(job.missing)),
+        "steps": _steps(step_times(job)),
+        "time_by_rank": time.sort_values("idle_us", ascending=False, kind="stable", ignore_index=True),
+        "kernels": kernel_breakdown(job, by="job"),
+        "critical_path": path,
+        "stragglers": _ranks(slow),
+    }
+    brief = {name: tables[name].head(top) for name in ("missing", "time_by_rank", "kernels", "stragglers")}
+    brief = {name: brief.get(name, table) for name, table in tables.items()}
+    brief["time_by_rank"] = with_shares(brief["time_by_rank"])
+    makespan_us = moments.makespan_ns() / 1000
+    sentences = [*findings.missing(job), *findings.spent(makespan_us, path), *findings.late(slow)]
+    figures = {"makespan_us": makespan_us, "straggler": slow.straggler}
+    return _report(job, "summary", tables, brief, sentences, figures)
+
+
+@gives(
+    "stragglers --scheduler", {"missing": _MISSING, "stragglers": _RANKS},
+    figures=(Col("straggler", "int64?"), Col("total_wait_us")),
+)  # fmt: skip
+def job_stragglers_report(job: DistributedJob, *, top: int = 10) -> Report:
+    """Return for which rank of a job on workers the others wait: ranks that are missing, and stragglers."""
+    slow = job.moments.stragglers()
+    tables = {"missing": _MISSING.frame(list(job.missing)), "stragglers": _ranks(slow)}
+    figures = {"straggler": slow.straggler, "total_wait_us": slow.total_wait_us}
+    brief = {name: table.head(top) for name, table in tables.items()}
+    return _report(job, "stragglers", tables, brief, [*findings.missing(job), *findings.late(slow)], figures)
+
+
+def _report(
+    job: DistributedJob,
+    command: str,
+    tables: dict[str, pd.DataFrame],
+    brief: dict[str, pd.DataFrame],
+    sentences: list[str],
+    figures: dict[str, Any],
+) -> Report:
+    """Return a report of a command on a job; columns on slow ranks are shown only if some rank is slow."""
+    if not brief["stragglers"]["slow"].any():
+        brief["stragglers"] = brief["stragglers"].drop(columns=["slow", "slow_steps", "slow_excess_us", "cause"])
+    issues = pd.DataFrame(
+        [(issue.rank, issue.file, issue.what, issue.detail, issue.count) for issue in job.issues],
+        columns=["rank", "file", "what", "detail", "count"],
+    )
+    graph, shown = job.moments.graph, {name: table for name, table in brief.items() if len(table)}
+    return Report(
+        command, inputs_of(graph), issues, window_us(graph), tables, sentences, figures, shown,
+        wording_of(f"{command} --scheduler").titles,
+    )  # fmt: skip
+
+
+def _ranks(slow: RankStragglers) -> pd.DataFrame:
+    """Return a row per rank, the one that the others wait for longest first."""
+    return slow.to_frame().sort_values("blamed_us", ascending=False, kind="stable", ignore_index=True)
+
+
+def _steps(table: pd.DataFrame) -> pd.DataFrame:
+    """Return how long each step takes, over the ranks."""
+    return table.groupby("step", as_index=False).agg(
+        ranks=("rank", "size"), min_us=("duration_us", "min"), median_us=("duration_us", "median"),
+        max_us=("duration_us", "max"),
+    )  # fmt: skip
+
+
+def _path(segments: pd.DataFrame, classes: tuple[str, ...]) -> pd.DataFrame:
+    """Return the length of the critical path by what it is spent on."""
+    total = float(segments["duration_us"].sum())
+    by_class = {name: float(segments[f"{name}_us"].sum()) for name in classes}
+    by_class["other"] = max(total - sum(by_class.values()), 0.0)
+    table = pd.DataFrame({"spent_on": list(by_class), "total_us": list(by_class.values())})
+    return table.assign(share_percent=100 * table["total_us"] / (total or float("nan")))
