@@ -113,7 +113,8 @@ def what_if_section(graph: DependencyGraph, inputs: Sequence[str], opportunities
     levers, recorded = _fitting(graph, levers)
     dropped = every - len(levers)
     left_out = [f"{plural(dropped, 'slider')} left out, to keep the page small."] if dropped else []
-    jobs, data = [], bytearray()
+    jobs: list[dict[str, Any]] = []
+    data = bytearray()
     for start in starts(graph):
         readings, missing = _readings(graph, start.state, levers) if start.option else recorded
         found = _different(readings)

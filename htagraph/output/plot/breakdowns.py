@@ -132,8 +132,8 @@ def idle_breakdown(table: pd.DataFrame) -> Figure:
         times = times.sort_index(level=["stream", "rank", "device"])
     if by_stream and int(table.groupby("rank")["device"].nunique().max()) < 2:  # the device says nothing
         times = times.droplevel("device")
-    where, key = ", ".join(times.index.names), times.index.to_frame().astype(str)
-    times.index = pd.Index(key.agg(", ".join, axis=1))
+    where = ", ".join(map(str, times.index.names))
+    times.index = pd.Index([", ".join(map(str, np.atleast_1d(key))) for key in times.index.tolist()])
     times = times[[cause for cause in _CAUSES if cause in times]].rename(columns=_CAUSES)
     traces, layout = style.parts_by_rank(
         times, _COLORS, f"{where} {{label}}: {{us}} idle<br>{{part}}", "idle time ({unit})"

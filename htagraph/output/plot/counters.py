@@ -226,7 +226,9 @@ def _thinned(table: pd.DataFrame, column: str) -> pd.DataFrame:
 def _in_unit(table: pd.DataFrame, column: str) -> tuple[pd.DataFrame, str]:
     """Return a table with its columns of bytes in the unit that suits the largest value of one, and that unit."""
     divisor, unit = _unit(table[column].max())
-    return table.assign(**{name: table[name] / divisor for name in table if str(name).endswith("_bytes")}), unit
+    return table.assign(
+        **{name: table[name] / divisor for name in map(str, table.columns) if name.endswith("_bytes")}
+    ), unit
 
 
 def _unit(largest: float) -> tuple[int, str]:

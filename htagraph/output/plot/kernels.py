@@ -163,11 +163,11 @@ def _tiles(sums: pd.Series[float]) -> dict[tuple[str, ...], float]:
     outer = sums.groupby(level=0, sort=False).sum().sort_values(ascending=False, kind="stable")
     kept = set(outer.index[:16])
     times: dict[tuple[str, ...], float] = {}
-    for number, (names, us) in enumerate(sums.items()):
+    for number, (names, us) in enumerate(zip(sums.index.tolist(), sums.tolist(), strict=True)):
         path = tuple(map(str, names)) if number < 60 else (str(names[0]), _OTHERS)
         path = path if names[0] in kept else (_OTHERS,)
         for depth in range(1, len(path) + 1):
-            times[path[:depth]] = times.get(path[:depth], 0.0) + float(us)
+            times[path[:depth]] = times.get(path[:depth], 0.0) + us
     return times
 
 

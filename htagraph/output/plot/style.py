@@ -259,15 +259,15 @@ def stacked_bars(
     factor, unit = time_unit(float(whole.max()))
     shares = (100 * times).div(whole.clip(lower=1e-9), axis=0)
     bars = []
-    for part in times:
+    for part in times.columns.tolist():
         hover = [
             says.format(label=label, part=part, us=time_text(us), whole=time_text(of), percent=percent)
             for label, us, of, percent in zip(times.index, times[part], whole, shares[part], strict=True)
         ]
         values = times[part] / factor if shares_of is None else shares[part]
         bars.append({
-            "type": "bar", "name": part, "x": [*times.index], "y": values.to_numpy(), "marker_color": colors[part],
-            "hovertext": hover, "hoverinfo": "text",
+            "type": "bar", "name": part, "x": times.index.tolist(), "y": values.to_numpy(),
+            "marker_color": colors[part], "hovertext": hover, "hoverinfo": "text",
         })  # fmt: skip
     return bars, unit
 
@@ -280,15 +280,15 @@ def parts_by_rank(
     The arguments are those of `stacked_bars`, and the title of the axis of values, ``{unit}`` in place of their unit.
     """
     bars, unit = stacked_bars(times, colors, says, shares_of)
-    title, axis = title.format(unit=unit), rank_axis([*times.index])
+    title, labels = title.format(unit=unit), times.index.tolist()
     if len(times) <= Sizes.bars:
         return bars, {
-            "barmode": "stack", "yaxis": {"title": title}, "xaxis": axis, "bargap": 0.25, "showlegend": True,
-            "legend": {"traceorder": "reversed"},
+            "barmode": "stack", "yaxis": {"title": title}, "xaxis": rank_axis(labels), "bargap": 0.25,
+            "showlegend": True, "legend": {"traceorder": "reversed"},
         }  # fmt: skip
     values, hover = np.array([bar["y"] for bar in bars]), [bar["hovertext"] for bar in bars]
-    heat = heat_map([*times.index], [*times], values, hover, colorbar=color_bar(title))
-    return [heat], {"xaxis": axis, "yaxis": {"autorange": "reversed"}, "height": 120 + 36 * len(bars)}
+    heat = heat_map(labels, times.columns.tolist(), values, hover, colorbar=color_bar(title))
+    return [heat], {"xaxis": rank_axis(labels), "yaxis": {"autorange": "reversed"}, "height": 120 + 36 * len(bars)}
 
 
 def rank_axis(labels: Sequence[str]) -> dict[str, Any]:
