@@ -676,7 +676,6 @@ SLOW: dict[str, frozenset[str]] = {
         {
             "test_a_finding_is_tried_on_the_page",
             "test_a_page_opens_without_a_word_and_asks_for_nothing",
-            "test_an_odd_job_opens_without_a_word",
             "test_both_timelines_are_there",
             "test_hostile_names_are_shown_and_do_nothing",
             "test_keys_select_and_zoom",

@@ -18,12 +18,6 @@ _BAR = 18
 """Pixels of the height of a bar."""
 _LETTERS = 48
 """Letters of a name beside a bar; whole on hover. Chosen: two lines of it. Doubled, four."""
-_MOST_NAMED = 40
-"""Bars that each have a line with their name and their value; chosen: a screen. Doubled, two screens. More of them are
-one picture."""
-_SMALL = 0.2
-"""Share of the longest bar of a waterfall; if all changes are within it, bars do not begin at 0, which is said. Chosen:
-shorter ones are hard to see. Doubled, changes of a third of the time look like the whole."""
 
 
 class _Mark(NamedTuple):
@@ -81,7 +75,8 @@ def waterfall(title: str, before: float, steps: Sequence[tuple[str, float]], aft
     moments = [*accumulate((change for _, change in steps), initial=before)]
     longest = max(*moments, after, 1e-9)
     least = min(*moments, after)
-    base = least - (longest - least) if 0 < longest - least < _SMALL * longest else 0.0
+    is_small = 0 < longest - least < 0.2 * longest  # changes that are hard to see if bars begin at 0
+    base = least - (longest - least) if is_small else 0.0
     scale = _WIDE / (longest - base or 1.0)
     bounds = [("before", base, before, "other")]
     for (word, change), begin in zip(steps, moments, strict=False):
@@ -135,8 +130,8 @@ def _figure(title: str, parts: Sequence[Html]) -> Html:
 
 
 def _rows(rows: Sequence[_Row]) -> Html:
-    """Return bars with their names and values, or one picture of many."""
-    return _picture(rows) if len(rows) > _MOST_NAMED else element("div", *map(_row, rows), class_="bars")
+    """Return bars with their names and values, or one picture of more than a screen of them."""
+    return _picture(rows) if len(rows) > 40 else element("div", *map(_row, rows), class_="bars")
 
 
 def _row(row: _Row) -> Html:

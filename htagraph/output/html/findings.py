@@ -43,10 +43,11 @@ class PageResults(Results):
         """Return the address of a place in the timeline; empty for nowhere in particular."""
         if place is None:
             return ""
-        is_stretch = place.start_us is not None
-        stretch = f"&from={round(1000 * place.start_us)}&to={round(1000 * place.end_us)}" if is_stretch else ""
-        selected = f"&event={place.activity}" if place.activity >= 0 or not is_stretch else ""
-        return f"#on={self.key}{stretch}{selected}"
+        selected = f"&event={place.activity}"
+        if place.start_us is None:
+            return f"#on={self.key}{selected}"
+        stretch = f"&from={round(1000 * place.start_us)}&to={round(1000 * place.end_us)}"
+        return f"#on={self.key}{stretch}{selected if place.activity >= 0 else ''}"
 
 
 def findings_section(results: PageResults) -> Section:

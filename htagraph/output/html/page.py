@@ -25,9 +25,6 @@ _POLICY = (
     "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 """What the page may do: run one script and use one style sheet, both known by their digest, and nothing else."""
-_PAGE_SCRIPTS, _PAGE_STYLES = ("page.js",), ("page.css",)
-_LAST = "start.js"
-"""Runs when all functions are there."""
 
 
 class Html(str):
@@ -100,9 +97,9 @@ def page(title: str, sections: Sequence[Section], *, lead: Html = NOTHING) -> by
         >>> b"&lt;script&gt;" in whole, whole.startswith(b"<!doctype html>")
         (True, True)
     """
-    scripts = _each_once([*_PAGE_SCRIPTS, *(name for each in sections for name in each.scripts), _LAST])
-    styles = _each_once([*_PAGE_STYLES, *(name for each in sections for name in each.styles)])
-    script, style = script_of(scripts), style_of(styles)
+    scripts = dict.fromkeys(["page.js", *(name for each in sections for name in each.scripts)])
+    styles = dict.fromkeys(["page.css", *(name for each in sections for name in each.styles)])
+    script, style = script_of([*scripts, "start.js"]), style_of(styles)  # the last runs when all functions are there
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -119,7 +116,7 @@ def page(title: str, sections: Sequence[Section], *, lead: Html = NOTHING) -> by
     body = element(
         "body",
         element("header", element("h1", title), lead, element("nav", *links, aria_label="Sections")),
-        element("main", *map(_shown, sections)),
+        element("main", *(element("section", element("h2", each.title), each.body, id=each.key) for each in sections)),
         *(_data(name, data) for each in sections for name, data in each.payload.items()),
         Html(f"<script>{script}</script>"),
     )
@@ -135,10 +132,6 @@ def script_of(names: Iterable[str]) -> str:
 def style_of(names: Iterable[str]) -> str:
     """Return style sheets of ``assets`` as one."""
     return "".join(map(_asset, names))
-
-
-def _shown(section: Section) -> Html:
-    return element("section", element("h2", section.title), section.body, id=section.key)
 
 
 def _data(name: str, data: bytes) -> Html:
@@ -159,7 +152,3 @@ def _asset(name: str) -> str:
 
 def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
-
-
-def _each_once(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(names))

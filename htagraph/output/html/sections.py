@@ -204,7 +204,7 @@ def memory_section(results: PageResults) -> Section | None:
         highest = of_device.groupby(pd.RangeIndex(len(of_device)) // every).agg(
             {"time_us": "first", "allocated_bytes": "max"}
         )
-        points = [*highest.itertuples(index=False)]
+        points = list(zip(highest["time_us"], highest["allocated_bytes"], strict=True))
         parts.append(curve(f"Memory in use, rank {rank}, {device}", points, size_text(max(size for _, size in points))))
     rows = [
         f"Rank {row['rank']}, {row['device']}: at most {size_text(row['peak_bytes'])} in use, in "

@@ -76,15 +76,9 @@ _DEFINITIONS = (
     "such as the latency from a launch to its kernel."
 )
 
-_LEAST_SHARE = 0.005
-"""Share of the makespan that a class has on the critical path at least. Chosen: what has less can gain less than runs
-of one job differ. Doubled, fewer sliders."""
 _MOST_NAMED = 6
 """How many kernels, operators, calls and phases have a slider, those that gain most. Chosen: with the classes they fill
 one screen. Doubled, the panel takes twice the place, and up to twice the bytes."""
-_LEAST_CHANGE = 0.001
-"""Relative change of the makespan from which a start is offered. Chosen: less than any digit that the panel shows.
-Doubled, a start that saves 0.15 % is not offered."""
 _FAMILIES = (
     ("All kernels", "computation", {"kind": "computation"}),
     ("GEMM kernels", "", {"kind": "computation", "name": "*gemm*"}),
@@ -119,7 +113,8 @@ def what_if_section(graph: DependencyGraph, inputs: Sequence[str], opportunities
     levers, recorded = _fitting(graph, levers)
     dropped = every - len(levers)
     left_out = [f"{plural(dropped, 'slider')} left out, to keep the page small."] if dropped else []
-    jobs, data = [], bytearray()
+    jobs: list[dict[str, Any]] = []
+    data = bytearray()
     for start in starts(graph):
         readings, missing = _readings(graph, start.state, levers) if start.option else recorded
         found = _different(readings)
@@ -321,7 +316,7 @@ def starts(graph: DependencyGraph) -> Iterator[Start]:
             outcome = scenario.run()
         except HtagraphError:  # the job has nothing that this changes
             continue
-        if abs(outcome.saved_ns) > _LEAST_CHANGE * outcome.baseline_ns:
+        if abs(outcome.saved_ns) > 0.001 * outcome.baseline_ns:  # less is no digit that the panel shows
             yield Start(name, (f"--{option}", value) if value else (f"--{option}",), scenario.state)
 
 
@@ -359,5 +354,5 @@ def _time_on_path(trial: Trial, slider: Slider) -> tuple[bytes, bytes] | None:
         time = own_time(trial.state, dict(slider.criteria))
     except SelectionError:  # the job has no such work
         return None
-    least = max(1.0, _LEAST_SHARE * trial.makespan)
+    least = max(1.0, 0.005 * trial.makespan)  # what has less can gain less than runs of one job differ
     return (time.edges.tobytes(), time.gaps.tobytes()) if trial.on_path(time) >= least else None

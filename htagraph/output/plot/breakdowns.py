@@ -128,12 +128,12 @@ def idle_breakdown(table: pd.DataFrame) -> Figure:
     by_stream = "stream" in table
     keys = ["rank", "device", "stream"] if by_stream else ["rank"]
     times = table.pivot_table(index=keys, columns="cause", values="idle_us", aggfunc="sum", fill_value=0.0)
-    if by_stream and len(times) > style.SIZES.bars:  # the same streams are side by side, so that ranks can be compared
+    if by_stream and len(times) > style.Sizes.bars:  # the same streams are side by side, so that ranks can be compared
         times = times.sort_index(level=["stream", "rank", "device"])
     if by_stream and int(table.groupby("rank")["device"].nunique().max()) < 2:  # the device says nothing
         times = times.droplevel("device")
-    where, key = ", ".join(times.index.names), times.index.to_frame().astype(str)
-    times.index = pd.Index(key.agg(", ".join, axis=1))
+    where = ", ".join(map(str, times.index.names))
+    times.index = pd.Index([", ".join(map(str, np.atleast_1d(key))) for key in times.index.tolist()])
     times = times[[cause for cause in _CAUSES if cause in times]].rename(columns=_CAUSES)
     traces, layout = style.parts_by_rank(
         times, _COLORS, f"{where} {{label}}: {{us}} idle<br>{{part}}", "idle time ({unit})"
@@ -176,7 +176,7 @@ def collectives(table: pd.DataFrame) -> Figure:
         time.middles, [*times.index], share.astype(np.float32), hover, zmin=0, zmax=100, xaxis="x2", yaxis="y2",
         colorbar={**style.color_bar("waits (%)"), "y": 0, "yanchor": "bottom", "len": lower["domain"][1]},
     ))  # fmt: skip
-    if len(times) > style.SIZES.bars:
+    if len(times) > style.Sizes.bars:
         traces[0]["colorbar"] |= {"y": 1, "yanchor": "top", "len": 1 - upper["domain"][0]}
     else:
         layout["legend"] = {"y": 1, "yanchor": "top", "traceorder": "reversed"}

@@ -87,7 +87,7 @@ def _counters(table: pd.DataFrame, keys: list[str], column: str, texts: tuple[st
     if "device" in keys and int(table.groupby("rank")["device"].nunique().max()) < 2:
         keys.remove("device")
     if (
-        table["rank"].nunique() > style.SIZES.bars
+        table["rank"].nunique() > style.Sizes.bars
     ):  # the same streams are one below the other, so that ranks can be compared
         keys = [*keys[1:], keys[0]]
     rows = {
@@ -110,7 +110,7 @@ def _counters(table: pd.DataFrame, keys: list[str], column: str, texts: tuple[st
 
 
 def _label(name: str, value: object) -> str:
-    return style.escaped(style.plain(str(value), style.SIZES.axis)) if name == "copy" else f"{name} {value}"
+    return style.escaped(style.plain(str(value), style.Sizes.axis)) if name == "copy" else f"{name} {value}"
 
 
 def _columns(table: pd.DataFrame, rows: int) -> TimeColumns:
@@ -226,7 +226,9 @@ def _thinned(table: pd.DataFrame, column: str) -> pd.DataFrame:
 def _in_unit(table: pd.DataFrame, column: str) -> tuple[pd.DataFrame, str]:
     """Return a table with its columns of bytes in the unit that suits the largest value of one, and that unit."""
     divisor, unit = _unit(table[column].max())
-    return table.assign(**{name: table[name] / divisor for name in table if str(name).endswith("_bytes")}), unit
+    return table.assign(
+        **{name: table[name] / divisor for name in map(str, table.columns) if name.endswith("_bytes")}
+    ), unit
 
 
 def _unit(largest: float) -> tuple[int, str]:

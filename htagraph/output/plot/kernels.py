@@ -138,7 +138,7 @@ def _treemap(table: pd.DataFrame, levels: Sequence[str], value: str, what: str, 
     number = {path: str(at) for at, path in enumerate(paths)}
     by_kind, whole = levels == _BY_KIND, float(sums.sum())
     colors = [_color(path[0] if by_kind else kinds[path[-1]] if len(path) == len(levels) else "") for path in paths]
-    first = [style.plain(short_name(str(name)), style.SIZES.name) or "(no name)" for name in sums.index[0]]
+    first = [style.plain(short_name(str(name)), style.Sizes.name) or "(no name)" for name in sums.index[0]]
     name = first[-1] if by_kind else " > ".join(first)
     finding = f"Most {what}: {name}, {100 * float(sums.iloc[0]) / total:.0f} % of {time_text(total)}"
     tiles = {
@@ -163,11 +163,11 @@ def _tiles(sums: pd.Series[float]) -> dict[tuple[str, ...], float]:
     outer = sums.groupby(level=0, sort=False).sum().sort_values(ascending=False, kind="stable")
     kept = set(outer.index[:16])
     times: dict[tuple[str, ...], float] = {}
-    for number, (names, us) in enumerate(sums.items()):
+    for number, (names, us) in enumerate(zip(sums.index.tolist(), sums.tolist(), strict=True)):
         path = tuple(map(str, names)) if number < 60 else (str(names[0]), _OTHERS)
         path = path if names[0] in kept else (_OTHERS,)
         for depth in range(1, len(path) + 1):
-            times[path[:depth]] = times.get(path[:depth], 0.0) + float(us)
+            times[path[:depth]] = times.get(path[:depth], 0.0) + us
     return times
 
 

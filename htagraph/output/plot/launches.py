@@ -116,7 +116,8 @@ def slack(table: pd.DataFrame) -> Figure:
 
 def _bars(what: str, counts: npt.NDArray[np.int64], shown: slice, color: str, of: str = "") -> dict[str, Any]:
     """Return a histogram of what is counted by class; `of` is what the times are, where the axis does not say it."""
-    labels, hover = CLASS_LABELS[shown], []
+    labels = CLASS_LABELS[shown]
+    hover: list[str] = []
     for label, count in zip(labels, counts[shown], strict=True):
         exact = label == "0" or label.startswith("<")
         length = style.escaped(label) if exact else f"{label} or more"

@@ -9,7 +9,6 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 __all__ = [
-    "ABOVE", "AFTER", "BEFORE", "DIVERGING", "EMPTY", "GREY", "SIZES", "category_map", "category_ticks",
+    "ABOVE", "AFTER", "BEFORE", "DIVERGING", "EMPTY", "GREY", "Sizes", "category_map", "category_ticks",
     "color_bar", "drawn", "escaped", "heading", "heat_map", "hover_name", "hover_of", "legend_of", "nothing",
     "one_above_the_other", "parts_by_rank", "plain", "rank_axis", "row_labels", "row_pixels", "stacked_bars",
     "text_color", "time_unit", "unique_labels",
@@ -50,39 +49,22 @@ _CLEAR = "rgba(0,0,0,0)"
 _NO_NAME = "(no name)"
 
 
-@dataclass(frozen=True)
-class _Sizes:
+class Sizes:
     """Sizes of figures in pixels and letters, chosen so that a figure can be read at a width of 700 pixels."""
 
-    bars: int = 32
-    """Ranks or streams that are bars of 15 pixels; more are a heat map."""
-    height: int = 420
-    """Pixels of a figure without rows, which fits on a screen with its text."""
-    row: int = 28
-    """Pixels of a row of a heat map."""
-    rows: int = 1024
-    """Pixels of all rows of a heat map: 1,024 streams have a pixel each."""
-    ticks: int = 40
-    """Labels beside the rows of a picture, which are 22 pixels high then."""
-    ranks: int = 24
-    """Labels below the ranks of a picture, of four digits each."""
-    title: int = 240
-    """Letters of a title: four lines."""
-    title_line: int = 84
-    """Letters of a line of the title, each 15 pixels high."""
-    about_line: int = 112
-    """Letters of one of the smaller lines below it, each 12 pixels high."""
-    name: int = 60
-    """Letters of a name in a legend, in a title, or where one points at a small cell."""
-    axis: int = 34
-    """Letters of a name beside an axis: a third of the figure."""
-    hover: int = 480
-    """Letters of a name where one points, which hold the name of nearly every kernel."""
-    hover_line: int = 80
-    """Letters of a line of it."""
-
-
-SIZES = _Sizes()
+    bars = 32  # ranks or streams that are bars of 15 pixels; more are a heat map
+    height = 420  # pixels of a figure without rows, which fits on a screen with its text
+    row = 28  # pixels of a row of a heat map
+    rows = 1024  # pixels of all rows of a heat map: 1,024 streams have a pixel each
+    ticks = 40  # labels beside the rows of a picture, which are 22 pixels high then
+    ranks = 24  # labels below the ranks of a picture, of four digits each
+    title = 240  # letters of a title: four lines
+    title_line = 84  # letters of a line of the title, each 15 pixels high
+    about_line = 112  # letters of one of the smaller lines below it, each 12 pixels high
+    name = 60  # letters of a name in a legend, in a title, or where one points at a small cell
+    axis = 34  # letters of a name beside an axis: a third of the figure
+    hover = 480  # letters of a name where one points, which hold the name of nearly every kernel
+    hover_line = 80  # letters of a line of it
 
 
 def drawn(traces: Iterable[Any], finding: str, about: str, **layout: Any) -> Figure:  # noqa: ANN401 - plotly's options
@@ -91,7 +73,7 @@ def drawn(traces: Iterable[Any], finding: str, about: str, **layout: Any) -> Fig
 
     title, pixels = heading(finding, about)
     pixels += 24 * (layout.get("legend", {}).get("orientation") == "h")  # a legend of one line
-    height = layout.pop("height", SIZES.height)
+    height = layout.pop("height", Sizes.height)
     margin = {"l": 60, "r": 24, "b": 56, "t": pixels} | layout.pop("margin", {})
     figure = Figure(list(traces)).update_layout(template=_template(), title=title)
     return figure.update_layout(height=height + pixels, margin=margin, **layout)
@@ -99,8 +81,8 @@ def drawn(traces: Iterable[Any], finding: str, about: str, **layout: Any) -> Fig
 
 def heading(finding: str, about: str) -> tuple[str, int]:
     """Return a title with what is drawn below it, as plotly's markup, and how high it is in pixels."""
-    title = _lines(plain(finding, SIZES.title), SIZES.title_line) or [""]
-    lines = _lines(plain(about, 2 * SIZES.title), SIZES.about_line)
+    title = _lines(plain(finding, Sizes.title), Sizes.title_line) or [""]
+    lines = _lines(plain(about, 2 * Sizes.title), Sizes.about_line)
     big = "<br>".join(map(escaped, title))
     small = "<br>".join(map(escaped, lines))
     text = f'{big}<br><span style="font-size:12px">{small}</span>' if small else big
@@ -167,7 +149,7 @@ def time_unit(longest_us: float) -> tuple[float, str]:
 
 def row_pixels(rows: int) -> int:
     """Return how high a heat map of some rows is, pixels."""
-    return 60 + min(rows * SIZES.row, SIZES.rows)
+    return 60 + min(rows * Sizes.row, Sizes.rows)
 
 
 def one_above_the_other(above: int, gap: int, below: int) -> tuple[int, dict[str, Any], dict[str, Any]]:
@@ -177,7 +159,7 @@ def one_above_the_other(above: int, gap: int, below: int) -> tuple[int, dict[str
     return height, upper, {"domain": [0.0, below / height], "anchor": "x2"}
 
 
-def unique_labels(names: Iterable[str], letters: int = SIZES.name) -> dict[str, str]:
+def unique_labels(names: Iterable[str], letters: int = Sizes.name) -> dict[str, str]:
     """Return a label for each name: without signature, cut to what a legend holds, and different for each name.
 
     plotly makes one item of those that have one label. Names whose labels would be equal are numbered, in the order in
@@ -198,7 +180,7 @@ def row_labels(texts: Sequence[str]) -> list[str]:
         >>> row_labels(["a<b", "copy", "copy"])
         ['a&lt;b', 'copy [1]', 'copy [2]']
     """
-    return [*map(escaped, _numbered([shortened(plain(text), SIZES.axis) or _NO_NAME for text in texts]))]
+    return [*map(escaped, _numbered([shortened(plain(text), Sizes.axis) or _NO_NAME for text in texts]))]
 
 
 def _numbered(labels: Sequence[str]) -> list[str]:
@@ -218,7 +200,7 @@ def hover_name(name: str) -> str:
         >>> hover_name("void gemm<float>(float*)")
         'void gemm&lt;float&gt;(float*)'
     """
-    return "<br>".join(map(escaped, textwrap.wrap(plain(name, SIZES.hover), SIZES.hover_line))) or _NO_NAME
+    return "<br>".join(map(escaped, textwrap.wrap(plain(name, Sizes.hover), Sizes.hover_line))) or _NO_NAME
 
 
 def hover_of(rows: pd.DataFrame, says: str | Callable[[Mapping[str, Any]], str]) -> list[str]:
@@ -277,15 +259,15 @@ def stacked_bars(
     factor, unit = time_unit(float(whole.max()))
     shares = (100 * times).div(whole.clip(lower=1e-9), axis=0)
     bars = []
-    for part in times:
+    for part in times.columns.tolist():
         hover = [
             says.format(label=label, part=part, us=time_text(us), whole=time_text(of), percent=percent)
             for label, us, of, percent in zip(times.index, times[part], whole, shares[part], strict=True)
         ]
         values = times[part] / factor if shares_of is None else shares[part]
         bars.append({
-            "type": "bar", "name": part, "x": [*times.index], "y": values.to_numpy(), "marker_color": colors[part],
-            "hovertext": hover, "hoverinfo": "text",
+            "type": "bar", "name": part, "x": times.index.tolist(), "y": values.to_numpy(),
+            "marker_color": colors[part], "hovertext": hover, "hoverinfo": "text",
         })  # fmt: skip
     return bars, unit
 
@@ -298,20 +280,20 @@ def parts_by_rank(
     The arguments are those of `stacked_bars`, and the title of the axis of values, ``{unit}`` in place of their unit.
     """
     bars, unit = stacked_bars(times, colors, says, shares_of)
-    title, axis = title.format(unit=unit), rank_axis([*times.index])
-    if len(times) <= SIZES.bars:
+    title, labels = title.format(unit=unit), times.index.tolist()
+    if len(times) <= Sizes.bars:
         return bars, {
-            "barmode": "stack", "yaxis": {"title": title}, "xaxis": axis, "bargap": 0.25, "showlegend": True,
-            "legend": {"traceorder": "reversed"},
+            "barmode": "stack", "yaxis": {"title": title}, "xaxis": rank_axis(labels), "bargap": 0.25,
+            "showlegend": True, "legend": {"traceorder": "reversed"},
         }  # fmt: skip
     values, hover = np.array([bar["y"] for bar in bars]), [bar["hovertext"] for bar in bars]
-    heat = heat_map([*times.index], [*times], values, hover, colorbar=color_bar(title))
-    return [heat], {"xaxis": axis, "yaxis": {"autorange": "reversed"}, "height": 120 + 36 * len(bars)}
+    heat = heat_map(labels, times.columns.tolist(), values, hover, colorbar=color_bar(title))
+    return [heat], {"xaxis": rank_axis(labels), "yaxis": {"autorange": "reversed"}, "height": 120 + 36 * len(bars)}
 
 
 def rank_axis(labels: Sequence[str]) -> dict[str, Any]:
     """Return an axis of ranks, which are words: ranks that were not read leave no room."""
-    return {"type": "category", "title": "rank", "nticks": min(len(labels), SIZES.ranks), "showgrid": False}
+    return {"type": "category", "title": "rank", "nticks": min(len(labels), Sizes.ranks), "showgrid": False}
 
 
 def color_bar(title: str) -> dict[str, Any]:
@@ -349,7 +331,7 @@ def category_map(
 
 def category_ticks(labels: Sequence[str]) -> dict[str, Any]:
     """Return an axis for rows in their order, the first at the top, with as many labels as there is room for."""
-    shown = list(labels[:: max(1, -(-len(labels) // SIZES.ticks))])
+    shown = list(labels[:: max(1, -(-len(labels) // Sizes.ticks))])
     return {
         "type": "category", "categoryorder": "array", "categoryarray": list(labels), "tickvals": shown,
         "ticktext": shown, "showgrid": False, "zeroline": False, "range": [len(labels) - 0.5, -0.5],

@@ -61,7 +61,7 @@ def timeline(graph: DependencyGraph) -> Figure:
     start = (graph.time[2 * rows] - graph.origin_ns) / 1000
     end = (graph.time[2 * rows + 1] - graph.origin_ns) / 1000
     ranks = len(np.unique(acts.rank[rows]))
-    order = sorted(range(len(lanes)), key=lambda at: _place(graph, int(lanes[at]), by_stream=ranks > style.SIZES.bars))
+    order = sorted(range(len(lanes)), key=lambda at: _place(graph, int(lanes[at]), by_stream=ranks > style.Sizes.bars))
     row = np.argsort(order)[row]
     time = columns_of(float(start.min()), float(end.max()), len(lanes))
     code = np.full(len(rows), -1)
@@ -123,7 +123,7 @@ def _with_names(graph: DependencyGraph, activity: Array, lines: list[list[str]])
     """Return what to show at each cell: its line and, where an activity runs (none is -1), its name below."""
     names = graph.activities.name
     texts = {
-        number: f"<br>{style.escaped(style.plain(short_name(graph.names[number]), style.SIZES.name))}"
+        number: f"<br>{style.escaped(style.plain(short_name(graph.names[number]), style.Sizes.name))}"
         for number in np.unique(names[activity[activity >= 0]]).tolist()
     }
     return [
@@ -175,7 +175,7 @@ def _composition(path: CriticalPath) -> tuple[list[dict[str, Any]], str]:
     steps, at = np.unique(path.graph.activities.step[parts.place], return_inverse=True)
     sums = np.bincount(at * len(CATEGORIES) + parts.category, parts.length, len(steps) * len(CATEGORIES))
     labels = ["outside steps" if step < 0 else f"step {step}" for step in steps.tolist()]
-    table = pd.DataFrame(sums.reshape(len(steps), -1) / 1000, labels, map(_words, CATEGORIES))
+    table = pd.DataFrame(sums.reshape(len(steps), -1) / 1000, labels, [*map(_words, CATEGORIES)])
     table = table.iloc[np.argsort(steps < 0, kind="stable")]  # what is outside of steps comes last
     table = table.rename({"outside steps": "no steps"}) if len(steps) == 1 else table
     whole = table.sum().sort_values(ascending=False, kind="stable")

@@ -110,7 +110,7 @@ def _steps(steps: pd.DataFrame) -> tuple[list[dict[str, Any]], str]:
     for (what, lengths), color in zip(times.items(), (style.BEFORE, style.AFTER), strict=True):
         form = (
             {"type": "bar", "marker_color": color, "offsetgroup": what}
-            if len(steps) <= style.SIZES.ticks
+            if len(steps) <= style.Sizes.ticks
             else {"type": "scatter", "mode": "lines", "line": {"color": color}}
         )
         traces.append({
@@ -298,7 +298,7 @@ def opportunities(table: pd.DataFrame) -> Figure:
     first = shown.iloc[0]
     finding = (
         f"Largest gain: {time_text(float(first['gain_us']))} ({first['gain_percent']:.0f} % of the job) if "
-        f"{style.plain(names[0], style.SIZES.name)} took no time"
+        f"{style.plain(names[0], style.Sizes.name)} took no time"
     )
     return style.drawn(
         traces, finding, about, height=110 + 30 * len(shown), barmode="overlay", showlegend=True, legend=style.ABOVE,

@@ -25,7 +25,9 @@ class Browsed:
 
 
 @contextmanager
-def browsed(path: Path, *, fragment: str = "", scripts: bool = True, **options: Any) -> Iterator[Browsed]:
+def browsed(
+    path: Path, *, fragment: str = "", scripts: bool = True, ready: str = ".timeline", **options: Any
+) -> Iterator[Browsed]:
     """Open a file in a browser without a window; skip the test where there is no browser."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
     if CHROMIUM is None:
@@ -41,7 +43,7 @@ def browsed(path: Path, *, fragment: str = "", scripts: bool = True, **options: 
         page.on("request", lambda request: _asked(seen, request.url, path))
         page.goto(path.as_uri() + fragment)
         if scripts:
-            page.wait_for_selector(".timeline[data-ready]", timeout=30_000)
+            page.wait_for_selector(f"{ready}[data-ready]", timeout=30_000)
             page.wait_for_timeout(100)
         yield seen
         browser.close()

@@ -16,7 +16,7 @@ from htagraph.output.html.page import Section, page, script_of
 from htagraph.output.html.what_if_panel import SCRIPTS, sliders, starts, what_if_section
 from htagraph.whatif.options import CHANGES
 from htagraph.whatif.outcome import Outcome
-from tests.output.html.browsed import CHROMIUM
+from tests.output.html.browsed import browsed
 from tests.reach import DATA, graph_of
 from tests.strategies import kernel, launch, load, op, step
 from tests.test_house import ODD_JOBS
@@ -30,24 +30,13 @@ def section_of(graph: hg.DependencyGraph) -> Section:
 
 
 def opened(text: bytes, folder: Path, script: str, argument: Any) -> Any:
-    """Open a page with a panel, run a function in it, and return (what it gives, what the console said)."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium")
+    """Open a page with a panel, in which nothing may be said, and return what a function in it gives."""
     path = folder / "panel.html"
     path.write_bytes(text)
-    said: list[str] = []
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, headless=True, args=["--no-sandbox"])
-        shown = browser.new_page(viewport={"width": 700, "height": 900})
-        shown.on("console", lambda message: said.append(message.text))
-        shown.on("pageerror", lambda error: said.append(str(error)))
-        shown.on("dialog", lambda dialog: said.append(dialog.message))
-        shown.goto(path.as_uri())
-        shown.wait_for_selector(".what-if[data-ready]", timeout=20_000)
-        result = shown.evaluate(script, argument)
-        browser.close()
-    return result, said
+    with browsed(path, ready=".what-if", viewport={"width": 700, "height": 900}) as seen:
+        result = seen.page.evaluate(script, argument)
+        assert seen.said == []
+    return result
 
 
 def outcome_of(graph: hg.DependencyGraph, command: str) -> Outcome:
@@ -92,8 +81,7 @@ def test_the_page_predicts_what_the_command_does(job: str, tmp_path: Path) -> No
     argument = [
         section.payload["what-if-header"].decode(), base64.b64encode(section.payload["what-if-data"]).decode(), draws,
     ]  # fmt: skip
-    found, said = opened(page("A job", [section]), tmp_path, PREDICT % inner, argument)
-    assert said == []
+    found = opened(page("A job", [section]), tmp_path, PREDICT % inner, argument)
     assert any("--scale" in each["command"] for each in found)
     for each in found:
         outcome = outcome_of(graph, each["command"])
@@ -118,8 +106,7 @@ MOVE = """async () => {
 
 def test_a_slider_shows_its_answer_and_its_command(tmp_path: Path) -> None:
     graph = graph_of(DATA / "demo")
-    seen, said = opened(page("A job", [section_of(graph)]), tmp_path, MOVE, None)
-    assert said == []
+    seen = opened(page("A job", [section_of(graph)]), tmp_path, MOVE, None)
     outcome = hg.what_if(graph).scale(kind="computation", factor=0.5).run()
     assert f"{outcome.speedup:.3f} × as fast (90 %: {outcome.low:.3f} to {outcome.high:.3f})" in seen["answer"]
     assert seen["command"].endswith("""htagraph what-if 'my job'"'"'s traces' --scale kind=computation:0.5""")
@@ -135,8 +122,7 @@ def test_hostile_names_are_shown_and_do_nothing(tmp_path: Path) -> None:
     graph = load({0: events, 1: events})
     section = section_of(graph)
     assert "<img" not in section.body
-    (seen, said) = opened(page("A job", [section]), tmp_path, MOVE, None)
-    assert said == []
+    seen = opened(page("A job", [section]), tmp_path, MOVE, None)
     outcome = outcome_of(graph, seen["command"].partition(":")[2])
     assert outcome.makespan_ns < outcome.baseline_ns
 
@@ -158,11 +144,13 @@ def test_the_option_of_a_slider_selects_its_time() -> None:
         assert by_option.makespan_ns == hg.what_if(graph).scale(factor=0.5, **slider.criteria).run().makespan_ns
 
 
-def test_no_two_sliders_are_the_same_time() -> None:
+def test_no_two_sliders_are_the_same_time_and_no_work_has_none() -> None:
     graph = graph_of(DATA / "demo")
     names = [each.name for each in sliders(graph, hg.opportunities(graph, top=20))]
     assert len(names) == len(set(names))
     assert not any(name.startswith("group") for name in names)  # all transfers are one group
+    nothing = load([])
+    assert sliders(nothing, hg.opportunities(nothing)) == []
 
 
 def test_a_start_is_what_its_option_makes() -> None:
@@ -176,8 +164,3 @@ def test_a_start_is_what_its_option_makes() -> None:
         option, value = (*start.option, "")[:2]
         expected = CHANGES[option.removeprefix("--")].read(value).apply(hg.what_if(graph))
         assert (start.state.lag == expected.state.lag).all()
-
-
-def test_a_job_without_work_has_no_slider() -> None:
-    graph = load([])
-    assert sliders(graph, hg.opportunities(graph)) == []

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from htagraph.hta.shapes.figures import user_annotation_breakdown
 from htagraph.output.plot.style import (
     GREY,
-    SIZES,
+    Sizes,
     category_map,
     category_ticks,
     drawn,
@@ -62,11 +62,8 @@ def test_long_titles_are_wrapped_cut_and_given_room() -> None:
     assert pixels > heading("word", "small")[1]
 
 
-def test_a_title_is_no_markup() -> None:
+def test_a_title_is_no_markup_and_says_where_nothing_is_drawn() -> None:
     assert "<b>" not in drawn([], "<b>x</b>", "<i>y</i>").layout.title.text
-
-
-def test_nothing_to_draw_is_said() -> None:
     figure = nothing("No copies were recorded")
     assert figure.layout.title.text == "No copies were recorded"
     assert figure.layout.annotations[0].text == "Nothing to draw."
@@ -127,7 +124,7 @@ def test_a_pie_has_as_many_items_as_there_are_annotations() -> None:
     assert len({bar.name for bar in bars.data}) == 31
 
 
-@pytest.mark.parametrize(("ranks", "kind"), [(1, "bar"), (SIZES.bars, "bar"), (SIZES.bars + 1, "heatmap")])
+@pytest.mark.parametrize(("ranks", "kind"), [(1, "bar"), (Sizes.bars, "bar"), (Sizes.bars + 1, "heatmap")])
 def test_up_to_32_ranks_are_bars(ranks: int, kind: str) -> None:
     times = pd.DataFrame({"a": 1.0}, [str(rank) for rank in range(ranks)])
     traces, _ = parts_by_rank(times, {"a": "#000000"}, "{label}: {us}", "({unit})")
