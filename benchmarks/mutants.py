@@ -20,6 +20,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 __all__ = ["FUNCTIONS", "faults", "main"]
 
@@ -100,7 +101,7 @@ def _operator(node: ast.AST) -> ast.AST | None:
 
 
 def _turn(node: ast.AST) -> None:
-    turned = _OPPOSITE[type(_operator(node))]()
+    turned = _OPPOSITE[type(cast("ast.AST", _operator(node)))]()
     if isinstance(node, ast.Compare):
         node.ops[0] = turned  # type: ignore[call-overload]
     else:

@@ -196,7 +196,7 @@ def test_a_large_host_that_is_several_is_told_apart(clocks: int, monkeypatch: py
     units, contradicted = shared_clocks([3] * 100, times([list(range(100))], ahead))
     assert contradicted == {3}
     assert [[ahead[each] for each in unit] for unit in units] == [[a] * ahead.count(a) for a in sorted(set(ahead))]
-    assert compared.call_count <= LIMITS.host_neighbours * 100 + module.LIMITS.host_ranks**2 // 2
+    assert compared.call_count <= LIMITS.host_neighbours * 100 + LIMITS.host_ranks**2 // 2
 
 
 def test_more_clocks_than_small_hosts_have_ranks_are_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:

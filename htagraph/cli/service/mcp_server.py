@@ -166,7 +166,7 @@ def _tool(answer: _Answer, folders: Folders, graphs: Graphs) -> Callable[..., st
     from mcp.server.mcpserver.exceptions import ToolError
 
     own = list(inspect.signature(answer).parameters.values())[1:]
-    shared = {name: default for name, (_, default) in _SHARED.items()} | _WITH.get(answer.__name__, {})
+    shared = {name: default for name, (_, default) in _SHARED.items()} | dict(_WITH.get(answer.__name__, {}))
     taken = {name: default for name, default in shared.items() if default is not None}
 
     def tool(**given: Any) -> str:  # noqa: ANN401 - the answer's

@@ -356,8 +356,8 @@ def await_rows(calls: Calls) -> AwaitRows:
         which = trace.in_categories("cuda_sync")
         if which.any():
             parts.append(_await_rows(calls, rank, trace.events.take(which), trace.names))
-    *numbers, awaits_event = joined(parts, len(AwaitRows._fields))
-    return AwaitRows(*numbers, awaits_event.astype(np.bool_))
+    of_rank, correlation, position, lane, record_lane, record, event = joined(parts, len(AwaitRows._fields))
+    return AwaitRows(of_rank, correlation, position, lane, record_lane, record, event.astype(np.bool_))
 
 
 def _await_rows(calls: Calls, rank: int, table: Table, names: tuple[str, ...]) -> tuple[Array, ...]:

@@ -179,7 +179,7 @@ def view_of(
     drawn = _Drawn(graph, host, device, nodes, node_of)
     edges = _joined([*_host_edges(drawn), _device_edges(drawn, zero_launches=zero_launches)])
     _, first = np.unique(edges.source * np.int64(len(nodes)) + edges.target, return_index=True)
-    return View(nodes, edges[np.sort(first)], rank, window, job.first_ns)
+    return View(nodes, edges[np.sort(first)].view(np.recarray), rank, window, job.first_ns)
 
 
 def _joined(parts: Sequence[Table]) -> Table:
@@ -356,7 +356,7 @@ def _in_order(parts: Sequence[Table]) -> Table:
     joined = _joined(parts)
     part = np.repeat(np.arange(len(parts)), [len(each) for each in parts])
     which = np.where(part == 0, joined.source, joined.target)
-    return joined[np.lexsort((part, which))]
+    return joined[np.lexsort((part, which))].view(np.recarray)
 
 
 def heaviest_path(edges: Table, weight: Array) -> Array | None:

@@ -185,10 +185,10 @@ class RecordedEvents:
             (self._original.duration[rows], nothing + NO_NUMBER), (self._critical[rows], nothing),
         )  # fmt: skip
         drawn = _Drawn(*(np.concatenate(pair)[order] for pair in columns))
-        is_scanned = isinstance(block, Block)
-        texts = (
-            _Texts.of_block(block, event, drawn.critical) if is_scanned else _Texts(len(event), np.zeros(0, np.uint8))
-        )
+        if isinstance(block, Block):
+            texts = _Texts.of_block(block, event, drawn.critical)
+        else:
+            texts = _Texts(len(event), np.zeros(0, np.uint8))
         for at in np.flatnonzero(~texts.plain).tolist():
             texts.put(at, _event(block, event[at]), int(drawn.critical[at]))
         is_other &= ~is_instant & (~np.isin(phase, _codes_of(_NOT_OTHERS)) | (phase == ord("M")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -188,7 +188,9 @@ def _by_device(table: pd.DataFrame) -> Figure:
     where = f"{_place(most['rank'], most['device'])}, at {time_text(most['time_us'])}"
     finding = f"Memory in use peaks at {_size(most['allocated_bytes'])} ({where})"
     table, size = _in_unit(table, "allocated_bytes")
-    rows = {style.escaped(_place(*key)): each for key, each in table.groupby(["rank", "device"])}
+    rows = {
+        style.escaped(_place(*cast("tuple[int, str]", key))): each for key, each in table.groupby(["rank", "device"])
+    }
     time = _columns(table, len(rows))
     axis = time.axis("the first recorded one" if (table["rank"] < 0).all() else "the job's first activity")
     if len(rows) > 2:  # each device has two lines, which cross those of others

@@ -219,11 +219,13 @@ def hover_of(rows: pd.DataFrame, says: str | Callable[[Mapping[str, Any]], str])
     def shown(name: str, value: Any) -> Any:  # noqa: ANN401 - any cell
         return time_text(value) if name.endswith("_us") else hover_name(value) if isinstance(value, str) else value
 
+    columns = [str(name) for name in rows.columns]
+    records = [dict(zip(columns, row, strict=True)) for row in rows.itertuples(index=False, name=None)]
     return [
         (says if isinstance(says, str) else says(row)).format_map(
             {name: shown(name, each) for name, each in row.items()}
         )
-        for row in rows.rename(columns=str).to_dict("records")
+        for row in records
     ]
 
 

@@ -175,7 +175,7 @@ def _composition(path: CriticalPath) -> tuple[list[dict[str, Any]], str]:
     steps, at = np.unique(path.graph.activities.step[parts.place], return_inverse=True)
     sums = np.bincount(at * len(CATEGORIES) + parts.category, parts.length, len(steps) * len(CATEGORIES))
     labels = ["outside steps" if step < 0 else f"step {step}" for step in steps.tolist()]
-    table = pd.DataFrame(sums.reshape(len(steps), -1) / 1000, labels, [*map(_words, CATEGORIES)])
+    table = pd.DataFrame(sums.reshape(len(steps), -1) / 1000, labels, [_words(each) for each in CATEGORIES])
     table = table.iloc[np.argsort(steps < 0, kind="stable")]  # what is outside of steps comes last
     table = table.rename({"outside steps": "no steps"}) if len(steps) == 1 else table
     whole = table.sum().sort_values(ascending=False, kind="stable")

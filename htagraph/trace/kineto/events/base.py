@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from pydantic.alias_generators import to_camel
 
 from htagraph.trace.columns import parse_ranks
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
 
 __all__ = [
     "CALL_TEXT", "COMPLETE", "INTEGER", "TEXT", "UNSIGNED", "ActivityArgs", "Address", "Args", "CollectiveArgs",
@@ -94,7 +97,7 @@ def arg(key: str, about: str, *legacy: str, store: Stored | None = None) -> Any:
     The key is that of today's files, and what is written back; `legacy` are those of older files. `about` says what the
     argument is, with its unit.
     """
-    field = Field(default=None, alias=key, validation_alias=AliasChoices(key, *legacy), description=about)
+    field = cast("FieldInfo", Field(None, alias=key, validation_alias=AliasChoices(key, *legacy), description=about))
     if store is not None:
         field.metadata.append(store)
     return field
