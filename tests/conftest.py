@@ -17,7 +17,6 @@ from hypothesis import Phase, is_hypothesis_test, seed, settings
 from htagraph.cli import main as cli
 from tests.command_line import Ran
 from tests.reach import JOBS, REPOSITORY
-from tests.slow import SLOW
 
 _EXAMPLES = 40
 """Examples of a law that says no number, where every run has the same. Chosen: examples that passed once pass again
@@ -42,6 +41,18 @@ _FOLDERS_OF_LAWS = {("tests", "analyses"), ("tests", "graph"), ("tests", "output
 """Folders with ten laws and more about any job. Those of other folders each draw jobs of their own."""
 
 
+_SLOW_EXAMPLES = {
+    "htagraph.analyses.slack.slack",
+    "htagraph.analyses.stragglers.stragglers",
+    "htagraph.output.export.parquet.to_parquet",
+    "htagraph.output.export.perfetto.to_perfetto",
+    "htagraph.output.html.report.report",
+    "htagraph.output.summary.Summary.to_dict",
+    "htagraph.output.summary.summarize",
+}
+"""Examples in docstrings of the package that take more than half a second of processor time, as tests marked slow."""
+
+
 def pytest_configure() -> None:
     """Let commands compile without a word and keep nothing: what was run before depends on the machine."""
     logging.getLogger("htagraph").addFilter(lambda record: record.levelno > logging.INFO)
@@ -62,15 +73,14 @@ def pytest_collect_file() -> Generator[None, list[Any], list[Any]]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests that `tests/slow.py` lists, and put those of one real trace side by side.
+    """Mark the slow examples of the package, and put the tests of one real trace side by side.
 
     A worker then reads a trace once for all its tests, and no other worker reads it too.
     """
     del config
     for item in items:
         _draw_what_neighbours_draw(item)
-        file, _, name = item.nodeid.split("[", 1)[0].partition("::")
-        if name in SLOW.get(file, ()):
+        if item.name in _SLOW_EXAMPLES:
             item.add_marker(pytest.mark.slow)
     items.sort(key=_trace_of)
 

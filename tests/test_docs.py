@@ -76,6 +76,7 @@ def _load_once(paths: Any, *chosen: Any, **options: Any) -> Any:
     return _loaded[key]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", commands())
 def test_a_command_on_a_page_runs(line: str, folder: Path, run: Callable[..., Any]) -> None:
     words = commands()[line]
@@ -89,6 +90,7 @@ def test_a_command_on_a_page_runs(line: str, folder: Path, run: Callable[..., An
     assert ran.out or any(path.name not in ("traces", "before", "after", "data") for path in folder.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
 def test_the_sessions_on_a_page_give_what_it_shows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
@@ -98,6 +100,7 @@ def test_the_sessions_on_a_page_give_what_it_shows(path: Path, monkeypatch: pyte
     assert doctest.DocTestRunner(optionflags=flags).run(test).failed == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [path for path in PAGES if path.name not in _ELSEWHERE], ids=name_of)
 def test_the_python_on_a_page_runs(path: Path, folder: Path) -> None:
     assert folder.is_dir()
@@ -112,6 +115,7 @@ def test_the_start_records_as_the_page_of_recording_does() -> None:
     assert shown == next(blocks(DOCS / "recording.md"))[1]
 
 
+@pytest.mark.slow
 def test_the_start_explains_sentences_that_the_summary_says() -> None:
     said = " ".join(hg.summarize(graph_of(DATA / "demo")).verdict).lower()
     section = (DOCS / "index.md").read_text(encoding="utf-8").split("| the summary says |")[1].split("\n\n")[0]

@@ -25,7 +25,6 @@ from htagraph.core.naming import activity_kind
 from htagraph.graph.rules import RULES
 from tests.oracles import table_of
 from tests.reach import DATASETS, REPOSITORY, graph_of, label, only_for_types
-from tests.slow import SLOW
 from tests.strategies import COMPUTE, kernel, launch, load, op, step
 
 PACKAGE = REPOSITORY / "htagraph"
@@ -317,14 +316,6 @@ _ACROSS = (TESTS / "laws", TESTS / "published", TESTS / "simulate")
 """Tests across modules: of the whole, of published results, and of the simulator through its door."""
 
 
-def test_the_tests_that_are_listed_as_slow_are_there() -> None:
-    absent = []
-    for file, names in SLOW.items():
-        text = (REPOSITORY / file).read_text(encoding="utf-8") if (REPOSITORY / file).is_file() else ""
-        absent += [f"{file}::{n}" for n in names if not re.search(rf"(def|class) {n.split('.')[-1]}\b", text)]
-    assert not absent, f"tests/slow.py lists {absent}, which there are not"
-
-
 # one change: one file, one method, one option, one test; one verb: one file, one test
 
 _CHANGES = sorted(path.stem for path in (PACKAGE / "whatif" / "changes").glob("*.py") if path.stem != "__init__")
@@ -417,6 +408,7 @@ def _usual_types(name: str) -> dict[Any, Any]:
     return {column: kind for column, kind in frame.dtypes.items() if not declared or column not in declared.maybe}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", JOBS)
 @every_analysis
 def test_an_analysis_gives_its_columns_on_every_kind_of_job(name: str, job: str) -> None:
@@ -424,6 +416,7 @@ def test_an_analysis_gives_its_columns_on_every_kind_of_job(name: str, job: str)
     assert table.dtypes.to_dict() == _usual_types(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", JOBS)
 def test_a_summary_can_be_made_of_every_kind_of_job(job: str) -> None:
     summary = hg.summarize(_job(job))

@@ -29,6 +29,7 @@ plotly.io.renderers.default = "unseen"
 """Figures are made and shown to nobody: others of plotly's renderers need IPython, or open a browser."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path) -> None:
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]

@@ -35,6 +35,7 @@ def test_annotations_are_of_their_own_rank_and_stream() -> None:
     assert hg.annotated_kernels(load(job))["device_annotation"].tolist() == ["a", "", ""]
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_every_work_has_one_row_with_the_first_annotation_above_its_launch(job: dict[int, list[Json]]) -> None:

@@ -42,6 +42,7 @@ def test_of_chosen_steps_the_annotations_beside_their_device_work_are_kept() -> 
 _regions = st.tuples(st.sampled_from("abc"), st.integers(0, 40), st.integers(0, 12), st.booleans())
 
 
+@pytest.mark.slow
 @given(st.lists(_regions, max_size=12))
 @settings(max_examples=60)
 def test_the_statistics_are_those_of_the_durations_in_the_file(regions: list[tuple[str, int, int, bool]]) -> None:

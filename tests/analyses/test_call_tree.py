@@ -75,6 +75,7 @@ def test_a_backward_operator_hangs_under_the_python_frame_that_called_it() -> No
     assert tree["kernels"]["over"] == 0
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_every_kernel_counts_for_all_above_it(job: dict[int, list[Json]]) -> None:
@@ -109,6 +110,7 @@ def test_a_stack_is_the_path_to_the_root() -> None:
         hg.call_stack(load(_job()[:1]), 7)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not HTA.is_dir(), reason="the shared traces are not here")
 @pytest.mark.parametrize("trace", HOST)
 def test_the_tree_is_that_of_htas_call_graph(trace: str) -> None:

@@ -44,6 +44,7 @@ def test_two_ranks_that_meet() -> None:
     assert table["bytes"].isna().all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["straggler", "fsdp", "pipeline"])
 def test_bandwidths_are_bytes_over_time(name: str) -> None:
     done, graph = made(name)

@@ -42,6 +42,7 @@ def check(path: CriticalPath) -> None:
     assert set(frame["category"]) <= set(CATEGORIES)
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_the_segments_tile_the_window(job: Job) -> None:
@@ -59,6 +60,7 @@ def test_the_segments_tile_the_window(job: Job) -> None:
         assert own.window[1] == graph.time.reshape(-1, 2)[mine][graph.awake[mine]].max()
 
 
+@pytest.mark.slow
 @given(frames())
 @settings(max_examples=50)
 def test_the_path_is_a_longest_one_of_networkx(made: Frames) -> None:
@@ -79,6 +81,7 @@ def test_the_path_is_a_longest_one_of_networkx(made: Frames) -> None:
     assert head + lags.sum() == longest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", JOBS, ids=label)
 def test_real_traces_tile_their_windows(source: Path) -> None:
     graph = graph_of(source)
@@ -120,6 +123,7 @@ def test_a_host_bound_job_waits_for_python() -> None:
     assert untraced["operator"].tolist() == [""]
 
 
+@pytest.mark.slow
 def test_the_path_hops_to_the_rank_that_was_waited_for() -> None:
     activities = pd.DataFrame(
         {"rank": [0, 1, 1], "duration_ns": [9_000, 2_000, 1_000], "name": ["slow", "fast", "after"]}

@@ -39,6 +39,7 @@ def test_overlapping_work_leaves_no_pause() -> None:
     assert sum(idle_by_cause(kernel(COMPUTE, 0, 50), kernel(COMPUTE, 10, 5), kernel(COMPUTE, 40, 20)).values()) == 0
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_the_causes_are_what_the_definition_gives(job: dict[int, list[Json]]) -> None:
@@ -51,6 +52,7 @@ def test_the_causes_are_what_the_definition_gives(job: dict[int, list[Json]]) ->
     assert {key: ns for key, ns in ours.items() if ns} == dict(oracles.idle(graph, "stream"))
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_work_and_pauses_of_a_stream_sum_to_its_window(job: dict[int, list[Json]]) -> None:
@@ -82,6 +84,7 @@ def test_a_rank_without_device_work_has_no_rows() -> None:
     assert set(hg.idle_breakdown(load({0: [op("a", 0, 5)], 1: [kernel(COMPUTE, 0, 5)]}), by="rank")["rank"]) == {1}
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_the_causes_of_ranks_are_what_the_definition_gives(job: dict[int, list[Json]]) -> None:
@@ -93,6 +96,7 @@ def test_the_causes_of_ranks_are_what_the_definition_gives(job: dict[int, list[J
     assert {key: ns for key, ns in ours.items() if ns} == dict(oracles.idle(graph, "rank"))
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_a_ranks_causes_sum_to_the_idle_time_of_the_temporal_breakdown(job: dict[int, list[Json]]) -> None:

@@ -35,6 +35,7 @@ def test_work_that_no_call_launched_has_no_launch() -> None:
     assert math.isnan(row["launch_late_us"])
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_the_pauses_are_those_that_the_breakdown_sums_up(job: dict[int, list[Json]]) -> None:
@@ -47,6 +48,7 @@ def test_the_pauses_are_those_that_the_breakdown_sums_up(job: dict[int, list[Jso
     assert pauses.size().to_dict() == whole["count"].to_dict()
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_every_work_but_a_streams_first_has_a_row_measured_from_the_one_before(job: dict[int, list[Json]]) -> None:

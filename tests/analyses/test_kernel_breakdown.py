@@ -28,6 +28,7 @@ def test_a_rank_without_device_work_has_its_operators_by_self_time() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_the_statistics_are_those_of_the_durations_in_the_file(events: list[Json]) -> None:
@@ -46,6 +47,7 @@ def test_the_statistics_are_those_of_the_durations_in_the_file(events: list[Json
     assert not took
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_the_shares_of_a_rank_sum_to_a_hundred(events: list[Json]) -> None:

@@ -34,6 +34,7 @@ def test_a_rank_without_device_work_has_its_operators_by_self_time() -> None:
     assert table[["kind", "name", "total_us"]].to_numpy().tolist() == [["op", "outer", 25.0], ["op", "inner", 5.0]]
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_the_figures_are_those_of_the_durations_in_the_files(job: dict[int, list[Json]]) -> None:

@@ -89,6 +89,7 @@ def _slow(graph: DependencyGraph, text: str, least: int) -> Counter[tuple[int, s
     return found
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 @pytest.mark.parametrize("text", ["aten", "forward"])

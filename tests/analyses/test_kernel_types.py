@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
@@ -24,6 +25,7 @@ def test_each_moment_belongs_to_the_combination_that_runs() -> None:
     assert table["share_percent"].tolist() == [50, 100 * 20 / 60, 100 * 7 / 60, 5]
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_the_combinations_are_what_the_slow_sweep_finds(events: list[Json]) -> None:
@@ -32,6 +34,7 @@ def test_the_combinations_are_what_the_slow_sweep_finds(events: list[Json]) -> N
         assert totals(events) == oracles.combinations(done)
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_the_rows_sum_to_the_busy_time(events: list[Json]) -> None:

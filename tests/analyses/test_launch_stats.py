@@ -44,6 +44,7 @@ def test_work_that_starts_before_its_launch_has_no_delay() -> None:
     assert hg.launch_stats(load([launch(10, 3, 1), kernel(COMPUTE, 8, 4, 1)]))["delay_us"].tolist() == [0]
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_the_rows_are_those_of_a_join_by_correlation(events: list[Json]) -> None:

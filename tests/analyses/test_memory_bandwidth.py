@@ -54,6 +54,7 @@ def test_one_copy_behind_another_leaves_no_spike_and_no_rest() -> None:
 _COPIES = st.tuples(st.integers(0, 20), st.integers(1, 9), st.sampled_from((UP, DOWN)), st.integers(1, 9))
 
 
+@pytest.mark.slow
 @given(st.lists(_COPIES, max_size=8))
 @settings(max_examples=50)
 def test_at_each_moment_it_is_the_sum_of_the_copies_under_way(copies: list[tuple[int, int, str, int]]) -> None:

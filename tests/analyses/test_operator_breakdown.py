@@ -75,6 +75,7 @@ def owners(graph: DependencyGraph, chain: list[int]) -> list[int]:
     return around
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_the_times_are_those_of_a_slow_walk_upwards(job: dict[int, list[Json]]) -> None:

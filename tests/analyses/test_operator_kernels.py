@@ -46,6 +46,7 @@ def test_delays_are_means_over_calls_with_the_same_sequence() -> None:
     assert (row["count"], row["launch_delay_us"], row["kernel_delay_us"]) == (2, 2.0, 18.0)
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_it_is_what_a_walk_up_from_each_launch_finds(job: Job) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
@@ -27,6 +28,7 @@ def test_without_communication_there_is_no_share() -> None:
     assert math.isnan(hg.overlap(load([kernel(COMPUTE, 0, 30)]))["overlap_percent"].iloc[0])
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_what_is_hidden_is_what_the_slow_sweep_finds(events: list[Json]) -> None:
@@ -37,6 +39,7 @@ def test_what_is_hidden_is_what_the_slow_sweep_finds(events: list[Json]) -> None
         assert row["hidden_us"] == sum({"communication", "computation"} <= kinds for kinds in at)
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_no_more_is_hidden_than_there_is_of_either(events: list[Json]) -> None:

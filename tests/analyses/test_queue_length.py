@@ -39,6 +39,7 @@ def test_work_without_a_launch_does_not_count() -> None:
     assert changes([kernel(COMPUTE, 0, 5)]) == []
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_the_length_is_the_number_of_works_enqueued_and_not_started(job: Job) -> None:
@@ -76,6 +77,7 @@ def test_every_stream_that_was_full_has_its_time() -> None:
     assert hg.queue_length(load(events), by="stream", full=1)["full_us"].tolist() == [8.0, 7.0]
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_time_weighted_by_length_is_the_waiting_of_all_kernels(job: Job) -> None:

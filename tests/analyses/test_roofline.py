@@ -124,6 +124,7 @@ def test_on_a_rank_without_device_an_operator_takes_its_own_time() -> None:
     assert total == pytest.approx(float(np.sum(acts.duration[named])) / 1000)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.exists(), reason="needs the shared traces")
 @pytest.mark.parametrize(
     "name",
@@ -171,6 +172,7 @@ ODD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "dims", "values"), ODD.values(), ids=ODD)
 def test_one_odd_operator_is_counted_as_left_out(name: str, dims: Any, values: Any, tmp_path: Path, run: Any) -> None:
     odd = op(name, 100, 8, MAIN, **{"Input Dims": dims, "Concrete Inputs": values})

@@ -55,12 +55,14 @@ def check(graph: DependencyGraph) -> None:
         assert row["critical"] == (row["slack_us"] == 0)
 
 
+@pytest.mark.slow
 @given(frames())
 @settings(max_examples=60)
 def test_slack_and_drag_are_those_of_rescheduling(made: Frames) -> None:
     check(made.graph)
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_slack_and_drag_of_a_trace_are_those_of_rescheduling(events: list[Json]) -> None:
@@ -69,6 +71,7 @@ def test_slack_and_drag_of_a_trace_are_those_of_rescheduling(events: list[Json])
         check(graph)
 
 
+@pytest.mark.slow
 @given(frames(max_size=9))
 @settings(max_examples=100)
 def test_the_longest_path_without_an_edge_is_that_of_rescheduling(made: Frames) -> None:
@@ -85,6 +88,7 @@ def test_the_longest_path_without_an_edge_is_that_of_rescheduling(made: Frames) 
     assert best.tolist() == [max(ends(graph, edge=int(graph.binding[v]))) for v in vertices[1:]]
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_what_is_not_exact_is_a_lower_bound(job: Job) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
@@ -20,6 +21,7 @@ def test_rows_are_ordered_by_rank_and_step() -> None:
     assert table[["rank", "step"]].to_numpy().tolist() == [[0, 7], [1, 1], [1, 2]]
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_a_step_ends_with_the_last_work_of_the_launches_inside_it(events: list[Json]) -> None:
@@ -38,6 +40,7 @@ def test_a_step_ends_with_the_last_work_of_the_launches_inside_it(events: list[J
         assert row["duration_us"] == max([high, *ends]) - low
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_a_step_is_never_shorter_than_its_annotation(events: list[Json]) -> None:

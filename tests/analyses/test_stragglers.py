@@ -79,6 +79,7 @@ def check(found: Stragglers, graph: DependencyGraph) -> None:
     assert (graph.activities.rank[named["activity"]] == named["charged_rank"]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SLOW)
 def test_the_slow_rank_and_its_cause_are_found(case: str) -> None:
     job, slow, cause = SLOW[case]
@@ -94,6 +95,7 @@ def test_the_slow_rank_and_its_cause_are_found(case: str) -> None:
         assert slow.name.strip("*") in row["cause_name"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["kernels", "noise", "host", "loader", "mesh", "stages"])
 def test_lateness_by_chance_has_no_straggler(case: str) -> None:
     graph = run(SLOW[case][0])
@@ -102,6 +104,7 @@ def test_lateness_by_chance_has_no_straggler(case: str) -> None:
     assert found.straggler is None
 
 
+@pytest.mark.slow
 def test_a_stage_that_does_more_by_design_is_no_straggler() -> None:
     """The last stage computes the loss within `forward`, and that is where the others' waiting arises."""
     job = REGIMES["pipeline"]().model_copy(update={"steps": 3, "kernel_us": 10.0, "cuda_sync": False})
@@ -221,11 +224,13 @@ def test_a_stage_that_all_wait_for_by_design_does_not_hide_a_slow_replica() -> N
     assert found.straggler == 0
 
 
+@pytest.mark.slow
 def test_a_slow_host_behind_a_busy_device_delays_nobody() -> None:
     job = DEVICE.model_copy(update={"slow_ranks": (SlowRank(rank=1, what="host", factor=1.1),), "kernel_us": 300.0})
     assert stragglers(run(job)).straggler is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(MADE))
 def test_the_sum_reconciles_on_simulated_jobs(name: str) -> None:
     graph = made(name)[1]
@@ -247,6 +252,7 @@ def test_the_demo_has_a_straggler_with_slow_kernels() -> None:
     assert "kernels take" in row["evidence"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "first", "cause", "straggler"),
     [

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
@@ -35,6 +36,7 @@ def test_an_empty_window_has_no_shares() -> None:
     assert math.isnan(row["idle_percent"])
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_the_parts_are_what_the_slow_sweep_finds(events: list[Json]) -> None:
@@ -46,6 +48,7 @@ def test_the_parts_are_what_the_slow_sweep_finds(events: list[Json]) -> None:
         assert ours == tuple(expected[part] for part in ("computation", "communication", "memory", "idle"))
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_the_shares_sum_to_a_hundred(events: list[Json]) -> None:

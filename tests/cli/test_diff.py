@@ -38,6 +38,7 @@ def results(ran: Any) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_the_table_names_the_cause_and_what_to_do_next(pair: tuple[str, str], run: Any) -> None:
     ran = run("diff", *pair)
     assert (ran.code, ran.err) == (0, "")
@@ -68,6 +69,7 @@ def test_json_is_the_envelope_of_all_commands(pair: tuple[str, str], run: Any) -
     assert {key.rpartition("_")[2] for key in fractions - {"count_per_step"}} <= {"us", "percent", "count"}
 
 
+@pytest.mark.slow
 def test_csv_and_markdown_have_every_table(pair: tuple[str, str], run: Any) -> None:
     blocks = [block for block in run("diff", *pair, "-f", "csv").out.split("# ") if block]
     titles = {block.split("\n", 1)[0] for block in blocks}
@@ -78,6 +80,7 @@ def test_csv_and_markdown_have_every_table(pair: tuple[str, str], run: Any) -> N
     assert "## Conclusion" in run("diff", *pair, "-f", "md").out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "code"),
     [("step_time>+5%", FAILED), ("step_time > +90 %", 0), ("computation>+10us", FAILED), ("memory>+1s", 0)],
@@ -98,17 +101,20 @@ def test_limits_are_read(run: Any) -> None:
         assert run("diff", DEMO, DEMO, "--fail-on", text).code == 2
 
 
+@pytest.mark.slow
 def test_steps_of_one_job_are_compared(run: Any) -> None:
     ran = run("diff", DEMO, DEMO, "--steps-before", "5", "--steps-after", "7", "--ranks", "0-3", "-f", "json")
     assert [(row["before_step"], row["after_step"]) for row in results(ran)["paired_steps"]] == [(5, 7)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("by", "has"), [("name", "(ncclDevKernelArgs"), ("short", "AllReduce"), ("path", " > ")])
 def test_names_go_by_name_short_name_or_path(by: str, has: str, run: Any) -> None:
     found = results(run("diff", DEMO, DEMO, "--by", by, "-f", "json", "--top", "9999"))
     assert any(has in row["name"] for row in found["names"])
 
 
+@pytest.mark.slow
 def test_bad_input_is_one_line(run: Any, tmp_path: Path) -> None:
     one_line_of_error(run("diff", DEMO, tmp_path / "absent"), "absent")
     one_line_of_error(run("diff", DEMO, DEMO, "--steps-after", "99"), "step 99")

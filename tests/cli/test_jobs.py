@@ -22,6 +22,7 @@ def results(run: Any, *arguments: str) -> dict[str, Any]:
     return tables
 
 
+@pytest.mark.slow
 def test_the_verdict_is_that_of_the_library(run: Any) -> None:
     assert results(run, "summary", DEMO)["verdict"] == hg.summarize(hg.load(DEMO)).verdict
 
@@ -31,6 +32,7 @@ def test_top_limits_the_kernels_of_each_kind(run: Any) -> None:
     assert len(kinds) == len(set(kinds))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["summary", "stragglers"])
 def test_workers_answer_for_the_ranks_that_they_can_read(command: str, tmp_path: Path, run: Any) -> None:
     for rank in range(3):

@@ -32,6 +32,7 @@ def traces(tmp_path: Path) -> Path:
     return tmp_path / "job"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["summary", "validate"])
 @pytest.mark.parametrize("form", ["table", "json", "csv", "md"])
 def test_every_format_goes_to_stdout_and_nothing_to_stderr(command: str, form: str, traces: Path, run: Any) -> None:
@@ -71,6 +72,7 @@ def test_markdown_has_tables_of_even_rows(traces: Path, run: Any) -> None:
     assert all(row.endswith("|") for row in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ranks", "read"), [("0,2", [0, 2]), ("1-2", [1, 2]), ("0-1,2", [0, 1, 2]), ("1", [1])])
 def test_ranks_are_numbers_and_ranges(ranks: str, read: list[int], traces: Path, run: Any) -> None:
     envelope = json.loads(run("summary", traces, "--ranks", ranks, "-f", "json").out)
@@ -127,12 +129,14 @@ UNUSABLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["summary", "validate"])
 @pytest.mark.parametrize("data", UNUSABLE.values(), ids=UNUSABLE)
 def test_an_unusable_file_is_one_line_that_names_it(command: str, data: bytes, tmp_path: Path, run: Any) -> None:
     one_line_of_error(run(command, written(tmp_path / "bad.json", data)), "bad.json")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", range(len(TEXT) // 3, len(TEXT) - 2, len(TEXT) // 9))
 def test_a_cut_file_is_summarized_with_a_warning(cut: int, tmp_path: Path, run: Any) -> None:
     ran = run("summary", written(tmp_path / "cut.json", TEXT[:cut]), "-f", "json")
@@ -202,6 +206,7 @@ def unexpected(error: str) -> list[str]:
     return [line for line in error.splitlines() if not line.startswith("htagraph: compiling what this needs")]
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_sees_no_traceback(traces: Path) -> None:
     pipe = "import sys; sys.stdin.readline()"
     with subprocess.Popen(command("summary", traces), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as writer:
@@ -213,6 +218,7 @@ def test_a_reader_that_leaves_early_sees_no_traceback(traces: Path) -> None:
     assert unexpected(error) == []
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_traceback(traces: Path) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
@@ -222,6 +228,7 @@ def test_a_closed_pipe_is_no_traceback(traces: Path) -> None:
     assert done.returncode == 1
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_one_line_from_the_process_too(tmp_path: Path) -> None:
     path = written(tmp_path / "bad.json", "oops")
     done = subprocess.run(command("summary", path), capture_output=True, text=True, check=False)
@@ -244,6 +251,7 @@ def test_numbers_that_nothing_can_hold_are_one_line(root: Any, words: str, tmp_p
     one_line_of_error(run("summary", written(tmp_path / "odd.json", json.dumps(root))), "odd.json", words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "events",
     [
@@ -271,6 +279,7 @@ def test_a_name_with_half_a_surrogate_can_be_shown(tmp_path: Path, run: Any) -> 
     assert run("summary", written(tmp_path / "odd.json", text)).code == 0
 
 
+@pytest.mark.slow
 def test_many_unescaped_quotes_take_time_in_proportion(tmp_path: Path, run: Any) -> None:
     import time
 

@@ -51,6 +51,7 @@ def test_an_unknown_command_is_wrong_usage_with_the_nearest(run: Any) -> None:
     assert "summary" in ran.err
 
 
+@pytest.mark.slow
 def test_the_job_is_that_of_the_repository_and_its_summary_the_same(tmp_path: Path, run: Any) -> None:
     folder = tmp_path / "job"
     ran = run("demo", "-o", folder)
@@ -67,6 +68,7 @@ def _words(text: str, folder: Path) -> list[str]:
     return text.replace(str(folder), "FOLDER").split()
 
 
+@pytest.mark.slow
 def test_without_a_folder_it_is_a_temporary_one_that_the_output_names(
     tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

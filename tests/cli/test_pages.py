@@ -49,6 +49,7 @@ def test_the_help_names_the_extra_that_pictures_need(run: Any) -> None:
     assert "htagraph[image]" in run("plot", "--help").out
 
 
+@pytest.mark.slow
 def test_a_page_is_written_and_said_where(run: Any, tmp_path: Path) -> None:
     target = tmp_path / "job.html"
     ran = run("report", DEMO, "--steps", "6", "-o", target)
@@ -68,6 +69,7 @@ def test_a_report_is_a_page_by_its_name(run: Any) -> None:
     one_line_of_error(run("report", DEMO, "-o", f"{DEMO}/rank-0.json.gz"), "reports end in .html or .htm")
 
 
+@pytest.mark.slow
 def test_two_jobs_are_compared(run: Any, tmp_path: Path) -> None:
     target = tmp_path / "diff.html"
     ran = run("report", "--compare", DEMO, DEMO, "-o", target)
@@ -81,6 +83,7 @@ def test_a_comparison_takes_two_jobs(run: Any, tmp_path: Path) -> None:
     assert "it takes two jobs" in ran.err
 
 
+@pytest.mark.slow
 def test_the_page_and_its_events_are_served_until_it_is_interrupted() -> None:
     words = [sys.executable, "-m", "htagraph", "serve", "data/demo", "--no-cache"]
     with subprocess.Popen(words, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True) as running:

@@ -35,6 +35,7 @@ def changes_of(run: Any, *arguments: str) -> list[tuple[str, float]]:
     return [(row["change"], row["predicted_us"]) for row in rows]
 
 
+@pytest.mark.slow
 def test_changes_apply_in_the_order_of_the_command_line(run: Any) -> None:
     fixed, faster = ("--set", "kind=communication:1ms"), ("--network", "0.5")
     one, other = changes_of(run, *fixed, *faster), changes_of(run, *faster, *fixed)
@@ -43,6 +44,7 @@ def test_changes_apply_in_the_order_of_the_command_line(run: Any) -> None:
     assert one[-1][1] < other[-1][1]  # half of 1 ms; 1 ms whatever it was before
 
 
+@pytest.mark.slow
 def test_a_prediction_is_that_of_the_library(run: Any) -> None:
     outcome = hg.what_if(hg.load(DEMO)).scale(factor=0.5, kind="computation").scale_network(factor=0.5).run()
     (row,) = results(run, "what-if", DEMO, *CHANGED)["prediction"]
@@ -71,6 +73,7 @@ def test_noise_and_extrapolation_are_told(run: Any) -> None:
     assert any("extrapolation" in note for note in found["notes"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", [option for option, form in CHANGES.items() if form.value == "optional"])
 def test_an_optional_value_does_not_swallow_the_path(option: str, run: Any) -> None:
     assert changes_of(run, f"--{option}")[0][0] == f"--{option}"
@@ -96,6 +99,7 @@ def test_a_change_that_cannot_be_read_is_wrong_usage(arguments: list[str], words
     assert words in ran.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -120,6 +124,7 @@ GIVEN = st.sampled_from([
 ])  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.lists(GIVEN, max_size=8), st.integers(0, 8))
 def test_any_sequence_of_options_is_kept_in_order(sequence: list[tuple[str, str]], place: int) -> None:
     words = [_words(option, text) for option, text in sequence]

@@ -78,6 +78,7 @@ def test_an_executor_that_breaks_is_said_of_what_it_did_not_answer() -> None:
     assert "BrokenProcessPool" in answers[4].why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [2, "client", "ray"])
 def test_a_worker_that_dies_once_costs_nothing_and_one_that_always_does_its_item(
     given: Any, request: pytest.FixtureRequest, tmp_path: Path
@@ -94,6 +95,7 @@ def test_a_worker_that_dies_once_costs_nothing_and_one_that_always_does_its_item
     assert answers == {0: 0, 2: 2, 3: 3}
 
 
+@pytest.mark.slow
 def test_a_process_that_hangs_is_ended(tmp_path: Path) -> None:
     engine = engine_of(1)
     assert dict(run_each(engine, doubled, [0])) == {0: 0}  # which starts it
@@ -103,6 +105,7 @@ def test_a_process_that_hangs_is_ended(tmp_path: Path) -> None:
     assert dict(run_each(engine, doubled, [2])) == {2: 4}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["client", "ray"])
 def test_a_job_on_workers_answers_as_one_graph(given: str, request: pytest.FixtureRequest) -> None:
     job, local = hg.load(DATA / "demo", engine=request.getfixturevalue(given)), hg.load(DATA / "demo")
@@ -113,6 +116,7 @@ def test_a_job_on_workers_answers_as_one_graph(given: str, request: pytest.Fixtu
     assert job.moments.makespan_ns() == hg.replay(local).makespan_ns
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_a_killed_worker_and_a_file_that_cannot_be_read_cost_no_other_rank_its_answer(
     client: Any, tmp_path: Path

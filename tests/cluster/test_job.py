@@ -38,6 +38,7 @@ def job(workers: ThreadPoolExecutor) -> DistributedJob:
     return hg.load(DATA / "demo", engine=workers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", JOBS, ids=label)
 def test_breakdowns_by_rank_and_step_times_are_those_of_one_graph(path: Path, workers: ThreadPoolExecutor) -> None:
     local = graph_of(path)

@@ -246,6 +246,7 @@ def test_processes_may_compile_at_once(kept: Path) -> None:
     assert not [path for path in kept.rglob("*") if ".tmp." in path.name]
 
 
+@pytest.mark.slow
 def test_the_package_runs_where_nothing_but_the_temporary_folder_can_be_written(tmp_path: Path) -> None:
     job = write([step(1, 0, 9), launch(1, 1, 1), kernel(COMPUTE, 3, 5, 1)], tmp_path / "rank-0.json")
     shutil.copytree(REPOSITORY / "htagraph", tmp_path / "lib/htagraph", ignore=shutil.ignore_patterns("__pycache__"))

@@ -109,6 +109,7 @@ def test_words_need_not_be_texts() -> None:
     assert nearest_words("100", [1000, 7]) == "; did you mean '1000'?"
 
 
+@pytest.mark.slow
 @given(st.text(max_size=12), st.lists(st.text(min_size=1, max_size=12), max_size=8))
 def test_only_known_words_are_offered_and_a_known_word_is_offered_first(word: str, known: list[str]) -> None:
     answer = nearest_words(word, known)

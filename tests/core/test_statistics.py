@@ -14,6 +14,7 @@ GROUPS = 4
 pairs = st.lists(st.tuples(st.integers(-1000, 1000), st.integers(0, GROUPS - 1)), max_size=30)
 
 
+@pytest.mark.slow
 @given(pairs)
 def test_statistics_are_those_of_pandas(rows: list[tuple[int, int]]) -> None:
     values = np.array([value for value, _ in rows], np.float64)

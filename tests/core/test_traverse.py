@@ -26,6 +26,7 @@ def test_counting_order_is_a_stable_sort(keys: list[int]) -> None:
     assert offsets.tolist() == [sum(key < each for key in keys) for each in range(7)]
 
 
+@pytest.mark.slow
 @given(frames())
 @settings(max_examples=60)
 def test_every_vertex_comes_after_its_predecessors(made: Frames) -> None:
@@ -36,6 +37,7 @@ def test_every_vertex_comes_after_its_predecessors(made: Frames) -> None:
         assert all(place[source] < place[target] for source, target, _ in oracles.edges_of(graph))
 
 
+@pytest.mark.slow
 @given(frames())
 @settings(max_examples=60)
 def test_the_longest_path_is_the_longest_of_all_paths(made: Frames) -> None:
@@ -52,6 +54,7 @@ def test_a_path_is_followed_back_to_its_beginning() -> None:
     assert traverse.path_to(np.array([0, 1, 0, 2], np.int32), 1).tolist() == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("edges", "redundant"),
     [
@@ -69,6 +72,7 @@ def test_an_edge_beside_another_path_is_redundant(edges: list[tuple[int, int]], 
     assert list(zip(source[found].tolist(), target[found].tolist(), strict=True)) == redundant
 
 
+@pytest.mark.slow
 @given(frames(max_size=15))
 @settings(max_examples=100)
 def test_the_redundant_edges_are_those_that_networkx_leaves_out(made: Frames) -> None:
@@ -91,6 +95,7 @@ def following(graph: DependencyGraph) -> dict[int, list[tuple[int, int]]]:
     return out
 
 
+@pytest.mark.slow
 @given(frames())
 @settings(max_examples=60)
 def test_a_schedule_puts_each_vertex_where_its_predecessors_allow_plus_its_gap(made: Frames) -> None:
@@ -104,6 +109,7 @@ def test_a_schedule_puts_each_vertex_where_its_predecessors_allow_plus_its_gap(m
         assert time[vertex] == (max(allowed) + gap[vertex] if allowed else head[vertex])
 
 
+@pytest.mark.slow
 @given(frames())
 @settings(max_examples=60)
 def test_the_latest_moment_is_the_end_less_the_longest_path_to_it(made: Frames) -> None:
@@ -117,6 +123,7 @@ def test_the_latest_moment_is_the_end_less_the_longest_path_to_it(made: Frames) 
     assert late.tolist() == [1000 - to_the_end(vertex) for vertex in range(graph.vertex_count)]
 
 
+@pytest.mark.slow
 @given(frames())
 @settings(max_examples=60)
 def test_levels_and_reach_are_those_of_networkx(made: Frames) -> None:

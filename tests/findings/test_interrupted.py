@@ -62,6 +62,7 @@ def test_an_interrupted_operator_is_not_named_as_what_the_host_does() -> None:
     assert "interruptions of host code" not in [each.about for each in gains]
 
 
+@pytest.mark.slow
 def test_of_interruptions_that_cost_little_nothing_is_said() -> None:
     stops = {(0, number, 9 * call): 1_000 for number, call in enumerate((9, 7, 5, 3, 2, 6))}
     little = load(host_job(stops, ranks=1, steps=6, calls=110))

@@ -13,6 +13,7 @@ from tests.host_jobs import host_job, transfer
 from tests.strategies import COMPUTE, Json, annotation, jobs, kernel, load, op
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_the_activities_of_a_rank_lie_together(job: dict[int, list[Json]]) -> None:
@@ -22,6 +23,7 @@ def test_the_activities_of_a_rank_lie_together(job: dict[int, list[Json]]) -> No
         assert rows.tolist() == np.flatnonzero(acts.rank == rank).tolist()
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_each_stream_has_its_work_in_the_order_of_time(job: dict[int, list[Json]]) -> None:

@@ -22,6 +22,7 @@ from tests.host_jobs import host_job, transfer
 from tests.reach import SHARED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regime", REGIMES)
 @pytest.mark.parametrize("args", [True, False])
 def test_injected_offsets_are_recovered(regime: str, args: bool) -> None:  # noqa: FBT001
@@ -33,12 +34,14 @@ def test_injected_offsets_are_recovered(regime: str, args: bool) -> None:  # noq
         assert clock.collectives > 0
 
 
+@pytest.mark.slow
 def test_right_clocks_stay_untouched(tmp_path: Path) -> None:
     graph = loaded(simulate(Job(ranks=4)), tmp_path)
     for clock in estimate_clocks(graph.ranks, matched(graph)):
         assert (clock.offset_ns, clock.drift_ppm) == (0, 0)
 
 
+@pytest.mark.slow
 def test_drift_is_seen_in_a_long_window(tmp_path: Path) -> None:
     drift = (0.0, 400.0, -250.0)
     job = Job(ranks=3, steps=20, layers=2, clock_drift_ppm=drift, clock_offsets_us=(0.0, 50.0, 0.0), kernel_us=300.0)
@@ -53,6 +56,7 @@ def test_drift_is_seen_in_a_long_window(tmp_path: Path) -> None:
         assert np.ptp(time[2 * rows + 1]) <= 4_000
 
 
+@pytest.mark.slow
 def test_ranks_that_met_nobody_have_clocks_of_their_own(tmp_path: Path) -> None:
     """Of a pipeline of pairs, two ranks that share no group are two islands."""
     done = simulate(Job(ranks=4, tp=2, pp=1, steps=2))
@@ -103,6 +107,7 @@ def test_agreement_is_unknown_between_gauges_and_adds_up_between_others() -> Non
     assert {ranks: agreement_ns(clocks, ranks) for ranks in expected} == expected
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.exists(), reason="no shared traces")
 @pytest.mark.parametrize("folder", ["megatron_tp8_a100", "torchrec_v100_equal", "torchrec_v100_leading_missing"])
 def test_offsets_injected_into_real_traces_are_recovered(folder: str) -> None:

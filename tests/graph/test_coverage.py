@@ -36,6 +36,7 @@ def test_collectives_are_told_by_the_key_that_matched_them() -> None:
     assert "matched by" in matched["detail"].iloc[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", JOBS, ids=label)
 def test_no_part_is_larger_than_the_whole(path: Path) -> None:
     table = graph_of(path).coverage()

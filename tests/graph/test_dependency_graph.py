@@ -42,6 +42,7 @@ def test_of_parallel_edges_the_tightest_stays_and_of_equals_the_first() -> None:
     assert graph.edges.kind.tolist()[0] == EdgeKind.BODY
 
 
+@pytest.mark.slow
 @given(frames())
 @settings(max_examples=50)
 def test_edges_lie_in_order_both_ways(made: Frames) -> None:

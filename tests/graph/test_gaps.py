@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 
 from htagraph import DependencyGraph, EdgeKind, GapKind
@@ -46,6 +47,7 @@ def test_gaps_of_ones_own_activities_have_no_cause() -> None:
     assert graph.gap[2] == 15
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_the_binding_edge_leaves_exactly_the_gap(job: Job) -> None:

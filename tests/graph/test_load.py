@@ -128,6 +128,7 @@ def test_files_recorded_apart_are_several_runs(tmp_path: Path) -> None:
     assert hg.load({0: tmp_path / "0.json", 1: tmp_path / "1.json"}).ranks == (0, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parallel_bytes", [0, 1 << 40])
 def test_two_files_that_turn_out_to_be_one_rank_are_refused_by_name(
     parallel_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -58,6 +58,7 @@ def unconverted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backend, "convert_from_nx", refuse)
 
 
+@pytest.mark.slow
 @every_function
 @given(made=frames())
 @settings(max_examples=25)
@@ -66,6 +67,7 @@ def test_a_function_gives_on_a_dag_what_networkx_gives(name: str, made: Frames) 
     assert WHOLE[name](graph) == WHOLE[name](graph.to_networkx())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OF_A_NODE)
 @given(made=frames())
 @settings(max_examples=25)
@@ -76,6 +78,7 @@ def test_a_function_of_a_node_gives_what_networkx_gives(name: str, made: Frames)
         assert OF_A_NODE[name](graph, vertex) == OF_A_NODE[name](theirs, vertex)
 
 
+@pytest.mark.slow
 @every_function
 @pytest.mark.parametrize("path", SMALL, ids=label)
 def test_a_function_gives_on_a_trace_what_networkx_gives(name: str, path: Path) -> None:

@@ -94,6 +94,7 @@ DEFINITIONS: list[tuple[Criteria, Meets]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("criteria", "meets"), DEFINITIONS, ids=[str(each) for each, _ in DEFINITIONS])
 @given(job=jobs())
 @settings(max_examples=10)
@@ -104,6 +105,7 @@ def test_a_criterion_is_its_definition(criteria: Criteria, meets: Meets, job: di
     assert list(graph.select(**criteria)) == np.flatnonzero(expected).tolist()
 
 
+@pytest.mark.slow
 @given(jobs(), st.data())
 @settings(max_examples=25)
 def test_ranks_and_steps_are_those_of_the_activities(job: dict[int, list[Json]], data: st.DataObject) -> None:
@@ -186,6 +188,7 @@ def test_a_stack_of_no_activity_is_refused(activity: Any) -> None:
         hg.call_stack(small(), activity)
 
 
+@pytest.mark.slow
 @given(jobs(), st.floats(0, 60), st.floats(0, 60))
 @settings(max_examples=25)
 def test_a_time_range_holds_what_begins_and_ends_in_it(job: dict[int, list[Json]], a: float, b: float) -> None:
@@ -237,6 +240,7 @@ def test_a_selection_shows_how_much_it_holds_and_the_longest() -> None:
 # sets
 
 
+@pytest.mark.slow
 @given(jobs(), st.data())
 @settings(max_examples=25)
 def test_selections_are_sets(job: dict[int, list[Json]], data: st.DataObject) -> None:
@@ -297,6 +301,7 @@ def _lies(place: str, row: dict[str, Any], at: dict[str, Any], rows: list[dict[s
     return bool(row["end"] <= at["start"] if place == "before" else row["start"] >= at["end"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", NAMES)
 @given(job=jobs(), position=st.integers(-3, 2), device=st.booleans(), data=st.data())
@@ -340,6 +345,7 @@ def test_a_stack_leads_over_threads_and_the_launch_to_the_kernel() -> None:
     assert list(ops.leaves()) == list(graph.select(name="aten::mm").device_work()) == [work]
 
 
+@pytest.mark.slow
 @given(jobs(), st.data())
 @settings(max_examples=25)
 def test_ancestors_and_descendants_are_each_others_inverse(job: dict[int, list[Json]], data: st.DataObject) -> None:
@@ -433,6 +439,7 @@ def _control(trace: str) -> DependencyGraph:
     return hg.load({0: SHARED / "hta" / "trace_diff" / trace / f"{trace}.json.gz"})
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared traces are not here")
 @pytest.mark.parametrize("trace", ["control", "test"])
 @pytest.mark.parametrize("chosen", OURS)

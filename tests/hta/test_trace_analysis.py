@@ -168,6 +168,7 @@ ODD: dict[str, list[dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, 3])
 @pytest.mark.parametrize("name", ODD)
 def test_odd_jobs_have_answers_of_the_usual_shape(name: str, rank: int, tmp_path: Path, no_screen: list[Any]) -> None:
@@ -184,6 +185,7 @@ def test_odd_jobs_have_answers_of_the_usual_shape(name: str, rank: int, tmp_path
         assert list(found[key][rank].columns) == list(expected[key][rank].columns), key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [DATA / "demo", *(path for path in REAL if path.stat().st_size < 100_000)], ids=label)
 def test_every_method_has_an_answer(path: Path, tmp_path: Path, no_screen: list[Any]) -> None:
     if path.is_dir():
@@ -260,6 +262,7 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
         TraceAnalysis(trace_files={0: str(tmp_path / "no.json")})
 
 
+@pytest.mark.slow
 def test_what_takes_long_to_import_is_not_imported_on_the_way(tmp_path: Path) -> None:
     path = write(TWO, tmp_path / "trace.json")
     code = (

@@ -55,6 +55,7 @@ def labeled(name: str) -> tuple[LabeledTrace, LabeledTrace]:
     return LabeledTrace("A", trace_dir=str(SHARED / before)), LabeledTrace("B", trace_dir=str(SHARED / after))
 
 
+@pytest.mark.slow
 @with_shared
 @pytest.mark.parametrize("name", PAIRS)
 def test_numbers_are_those_of_hta(name: str) -> None:

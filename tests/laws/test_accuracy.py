@@ -19,6 +19,7 @@ def found(recorded: str) -> list[Trial]:
     return list(trial(70_000 + 10 * number, REGIMES[number], recorded, count=6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recorded", RECORDED)
 def test_no_prediction_is_far_off(recorded: str) -> None:
     off = [each for each in found(recorded) if each.error > 0.02]

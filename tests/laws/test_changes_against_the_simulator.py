@@ -46,12 +46,14 @@ CASES: dict[str, Case] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regime", ["gpu_bound", "host_bound", "communication_bound", "tensor", "pipeline"])
 @pytest.mark.parametrize("case", CASES)
 def test_a_prediction_meets_the_truth(regime: str, case: str) -> None:
     assert error(small(regime), *CASES[case]) <= 0.005
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regime", REGIMES)
 def test_the_mean_step_is_the_simulators(regime: str) -> None:
     graph, true = recorded(small(regime))
@@ -59,6 +61,7 @@ def test_the_mean_step_is_the_simulators(regime: str) -> None:
     assert outcome.mean_step_ns == outcome.baseline_mean_step_ns == pytest.approx(true, abs=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("latency", "bandwidth"), [(5.0, 40.0), (None, 40.0), (400.0, None)])
 def test_another_network(latency: float | None, bandwidth: float | None) -> None:
     job = small("tensor").model_copy(update={"tp": 2, "ranks": 4, "network_gb_s": 12.0, "jitter": 0.0})
@@ -66,6 +69,7 @@ def test_another_network(latency: float | None, bandwidth: float | None) -> None
     assert error(job, lambda s: s.network(latency_us=latency, bandwidth_gb_s=bandwidth), truth) <= 0.005
 
 
+@pytest.mark.slow
 def test_more_ranks_are_an_extrapolation_near_the_truth() -> None:
     job = small("communication_bound").model_copy(update={"ranks": 4, "jitter": 0.05})
     graph, before = recorded(job)

@@ -31,6 +31,7 @@ def job(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", [*READING, "what-if", "diff"])
 def test_no_command_writes_its_results_over_a_file_that_it_read(verb: str, job: Path, run: Any) -> None:
     more: dict[str, list[str | Path]] = {"what-if": ["--network", "0.5"], "diff": [job]}
@@ -40,6 +41,7 @@ def test_no_command_writes_its_results_over_a_file_that_it_read(verb: str, job: 
     assert target.read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--output", "--perfetto"])
 @pytest.mark.parametrize("verb", ["counters", "critical-path"])
 def test_nor_over_one_that_the_path_means_and_ranks_left_out(verb: str, option: str, job: Path, run: Any) -> None:

@@ -45,6 +45,7 @@ def test_work_without_launch_is_called_so() -> None:
     assert "The launch of 1 kernel or copy was not recorded" in found.sentences[-1]
 
 
+@pytest.mark.slow
 def test_units_are_in_headings(run: Any) -> None:
     out = run("roofline", HOST, "--peak-tflops", "1", "--peak-gbs", "50").out
     assert "TFLOP/s" in out

@@ -43,6 +43,7 @@ def results(run: Any, *arguments: str) -> dict[str, Any]:
 # every command
 
 
+@pytest.mark.slow
 @every_command
 def test_json_is_the_envelope_of_all_commands(command: str, run: Any) -> None:
     ran = run(command, DEMO, *COMMANDS[command], "-f", "json")
@@ -57,6 +58,7 @@ def test_json_is_the_envelope_of_all_commands(command: str, run: Any) -> None:
     assert "Infinity" not in ran.out
 
 
+@pytest.mark.slow
 @every_command
 def test_numbers_have_units_in_their_names(command: str, run: Any) -> None:
     found = results(run, command, DEMO, *COMMANDS[command])
@@ -66,6 +68,7 @@ def test_numbers_have_units_in_their_names(command: str, run: Any) -> None:
     assert {key.rpartition("_")[2] for key in fractions - no_unit} <= {"us", "percent", "s"}
 
 
+@pytest.mark.slow
 @every_command
 def test_csv_has_a_table_behind_each_title(command: str, run: Any) -> None:
     ran = run(command, DEMO, *COMMANDS[command], "-f", "csv")
@@ -75,6 +78,7 @@ def test_csv_has_a_table_behind_each_title(command: str, run: Any) -> None:
     assert all(len({len(row) for row in rows}) == 1 for rows in tables.values())
 
 
+@pytest.mark.slow
 @every_command
 def test_markdown_has_tables_of_even_rows_and_a_conclusion(command: str, run: Any) -> None:
     ran = run(command, DEMO, *COMMANDS[command], "-f", "md")
@@ -84,6 +88,7 @@ def test_markdown_has_tables_of_even_rows_and_a_conclusion(command: str, run: An
     assert "## Conclusion\n\n- " in ran.out
 
 
+@pytest.mark.slow
 @every_command
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_tables_fit_the_terminal_and_end_in_a_conclusion(
@@ -100,6 +105,7 @@ def test_tables_fit_the_terminal_and_end_in_a_conclusion(
     assert "\x1b" not in ran.out
 
 
+@pytest.mark.slow
 @every_command
 def test_a_command_that_is_suggested_can_be_run(command: str, run: Any) -> None:
     for sentence in results(run, command, DEMO, *COMMANDS[command])["conclusions"]:
@@ -108,6 +114,7 @@ def test_a_command_that_is_suggested_can_be_run(command: str, run: Any) -> None:
             assert run(*shlex.split(line)).code == 0
 
 
+@pytest.mark.slow
 @every_command
 def test_output_goes_to_a_file(command: str, run: Any, tmp_path: Path) -> None:
     ran = run(command, DEMO, *COMMANDS[command], "-o", tmp_path / "out.txt")
@@ -115,6 +122,7 @@ def test_output_goes_to_a_file(command: str, run: Any, tmp_path: Path) -> None:
     assert "Conclusion" in (tmp_path / "out.txt").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @every_command
 def test_an_absent_rank_and_an_unusable_file_are_one_line(command: str, run: Any, tmp_path: Path) -> None:
     one_line_of_error(run(command, DEMO, *COMMANDS[command], "--ranks", "9"), "rank 9")
@@ -122,6 +130,7 @@ def test_an_absent_rank_and_an_unusable_file_are_one_line(command: str, run: Any
     one_line_of_error(run(command, written(tmp_path / "bad.json", "oops"), *COMMANDS[command]), "bad.json")
 
 
+@pytest.mark.slow
 @every_command
 @pytest.mark.parametrize("wrong", [["--top", "0"], ["--ranks", "a"], ["--steps", "3-1"], ["--format", "xml"], ["--x"]])
 def test_wrong_usage_has_exit_code_two(command: str, wrong: list[str], run: Any) -> None:
@@ -137,6 +146,7 @@ def test_the_help_of_a_command_says_what_it_answers(command: str, run: Any) -> N
     assert "--format" in ran.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [each for each in COMMANDS if each != "what-if"])
 @pytest.mark.parametrize("events", [[], healthy()], ids=["nothing", "one rank"])
 def test_small_jobs_get_an_answer(command: str, events: list[Any], run: Any, tmp_path: Path) -> None:

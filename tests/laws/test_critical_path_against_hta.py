@@ -308,6 +308,7 @@ def test_a_query_takes_its_time() -> None:
     assert segments("cuda_event_sync").query("event == 29")["duration_us"].tolist() == [6]
 
 
+@pytest.mark.slow
 def test_the_caller_waits_for_the_thread_of_autograd() -> None:
     """HTA's path of trace_diff/control, rank 3, `"ProfilerStep"`, 1: 10 381 nodes, 10 197 of them on autograd's thread.
 

@@ -70,6 +70,7 @@ def page_of(kind: str, target: Path) -> Path:
     return target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["demo", "CPU only", "one rank", "no events", "hostile names"])
 def test_every_figure_is_drawn_without_an_error_and_its_texts_can_be_read(
     kind: str, browser: Any, tmp_path: Path

@@ -21,6 +21,7 @@ def asked(path: Path) -> tuple[list[Row], list[Row], list[Row]]:
     return perfetto.complaints(), perfetto.rows(MARKED), perfetto.rows(SLICES)
 
 
+@pytest.mark.slow
 @needs_perfetto
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("style", ["compressed", "whole"])

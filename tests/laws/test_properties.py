@@ -100,6 +100,7 @@ def columns_of(part: Activities | Edges) -> dict[str, np.ndarray[Any, Any]]:
     return {name: value for name, value in vars(part).items() if isinstance(value, np.ndarray)}
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=60)
 def test_every_generated_trace_gives_a_sound_graph(job: dict[int, list[Json]]) -> None:
@@ -117,6 +118,7 @@ def test_every_trace_in_reach_is_sound_and_replays_exactly(path: Any) -> None:
     assert_sound(graph_of(path))
 
 
+@pytest.mark.slow
 @given(jobs(min_size=2), st.randoms(use_true_random=False))
 @settings(max_examples=20)
 def test_a_graph_does_not_depend_on_the_order_of_files(job: dict[int, list[Json]], chance: random.Random) -> None:
@@ -125,6 +127,7 @@ def test_a_graph_does_not_depend_on_the_order_of_files(job: dict[int, list[Json]
     assert_same_graph(load(job), load({rank: job[rank] for rank in ranks}))
 
 
+@pytest.mark.slow
 @given(traces(), st.randoms(use_true_random=False))
 @settings(max_examples=20)
 def test_a_graph_does_not_depend_on_the_order_of_events(events: list[Json], chance: random.Random) -> None:
@@ -149,12 +152,14 @@ def with_events_shuffled(count: int = 6) -> list[Pair]:
     return [(load(events), load(chance.sample(events, len(events)))) for events in drawn]
 
 
+@pytest.mark.slow
 @every_analysis
 def test_results_do_not_depend_on_the_order_of_files(analysis: Analysis) -> None:
     for graph, reversed_files in with_files_reversed():
         pd.testing.assert_frame_equal(result(analysis, graph), result(analysis, reversed_files))
 
 
+@pytest.mark.slow
 @every_analysis
 def test_results_do_not_depend_on_the_order_of_events(analysis: Analysis) -> None:
     if analysis is hg.slack:
@@ -173,6 +178,7 @@ def job_of_seed(seed: int) -> dict[int, list[Json]]:
     return drawn_jobs()[(2 * seed + 1) % len(drawn_jobs())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_results_do_not_depend_on_what_was_asked_before(seed: int) -> None:
     graph = load(job_of_seed(seed))
@@ -183,6 +189,7 @@ def test_results_do_not_depend_on_what_was_asked_before(seed: int) -> None:
         pd.testing.assert_frame_equal(table_of(analysis(unasked[i])), asked_in_turn[i])
 
 
+@pytest.mark.slow
 @every_analysis
 def test_an_analysis_leaves_the_graph_as_it_was(analysis: Analysis) -> None:
     for drawn, _ in with_files_reversed():

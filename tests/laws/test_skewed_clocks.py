@@ -25,6 +25,7 @@ def recorded(regime: str, folder: Path) -> tuple[DependencyGraph, DependencyGrap
     return graphs[0], graphs[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regime", ["communication_bound", "straggler", "pipeline"])
 def test_analyses_do_not_change(regime: str, tmp_path: Path) -> None:
     right, skewed = recorded(regime, tmp_path)

@@ -22,6 +22,7 @@ def small() -> hg.Summary:
     return hg.summarize(load([step(4, 0, 90), launch(5, 2, 1), kernel(COMPUTE, 10, 20, 1), kernel(LONG, 50, 20_000)]))
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=15)
 def test_any_summary_can_be_shown_in_any_form(job: dict[int, list[Json]]) -> None:

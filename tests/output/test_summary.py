@@ -65,6 +65,7 @@ def test_as_many_kernels_of_each_kind_are_named_as_asked_for() -> None:
     assert table["name"].tolist() == ["k8", "k7", "k6", COMMUNICATE]
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_the_envelope_is_json_with_a_version(job: dict[int, list[Json]]) -> None:

@@ -292,6 +292,7 @@ def by_hand(job: Job, world: World) -> dict[int, tuple[float, float]]:
     return {row: (start[row], end[row]) for row in start}
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_any_job_replays_as_by_hand_in_every_world(made: tuple[pd.DataFrame, dict[str, Any]]) -> None:
@@ -304,6 +305,7 @@ def test_any_job_replays_as_by_hand_in_every_world(made: tuple[pd.DataFrame, dic
         assert max(distance) < 1e-7, name
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_the_recorded_world_gives_every_recorded_moment_back(made: tuple[pd.DataFrame, dict[str, Any]]) -> None:

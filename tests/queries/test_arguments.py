@@ -44,6 +44,7 @@ def test_each_rank_has_the_arguments_of_its_own_file(tmp_path: Path) -> None:
     assert arguments(graph, ["number"])["number"].tolist() == [0, 3]
 
 
+@pytest.mark.slow
 def test_what_no_file_recorded_has_no_arguments() -> None:
     graph = hg.DependencyGraph.from_frames(
         pd.DataFrame({"duration_ns": [5]}), pd.DataFrame({"source": [], "target": []}, dtype="int64")
@@ -92,6 +93,7 @@ def _in_file(path: Path, graph: hg.DependencyGraph, rank: int) -> list[tuple[Any
     return [tuple(each.get(name) for name in NAMES) for each in args]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", JOBS, ids=label)
 def test_arguments_are_those_that_json_reads(job: Path) -> None:
     graph = graph_of(job)
@@ -103,6 +105,7 @@ def test_arguments_are_those_that_json_reads(job: Path) -> None:
         assert list(mine.itertuples(index=False, name=None)) == _in_file(Path(graph.traces[rank].path), graph, rank)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.exists(), reason="needs the shared traces")
 def test_a_hundred_thousand_events_take_about_a_second() -> None:
     graph = graph_of(next((SHARED / "hta/trace_diff/test").glob("*.json.gz")))
@@ -140,6 +143,7 @@ def _nodes(rows: list[tuple[int, str, int]]) -> pd.DataFrame:
 _entries = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 6)), max_size=8)
 
 
+@pytest.mark.slow
 @given(_entries, _entries)
 @settings(max_examples=80)
 def test_links_are_those_of_trying_every_pair(operators: list[tuple[str, int]], nodes: list[tuple[str, int]]) -> None:

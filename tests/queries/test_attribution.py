@@ -25,6 +25,7 @@ OPERATORS = (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)
 REGIONS = (ActivityKind.ANNOTATION, ActivityKind.STEP)
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_the_operator_is_the_first_upwards(job: Job) -> None:
@@ -93,6 +94,7 @@ def test_what_a_loader_without_workers_calls_runs_inside_it() -> None:
     assert not in_data_loader(load([op("aten::mm", 0, 50)]), [0]).any()
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=25)
 def test_the_stack_of_an_activity_is_the_walk_up_the_tree(job: dict[int, list[Json]]) -> None:

@@ -39,6 +39,7 @@ def test_a_wait_is_split_to_the_ns(keys: list[tuple[int, int]], waits: list[int]
     assert (charged <= excess + 1).all()  # rounding, of sums
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.5, 2])
 @pytest.mark.parametrize("threshold", ["_MAX_LAUNCH_LATENCY_NS", "MAX_HOPS_BACK"])
 def test_the_slow_rank_is_blamed_for_its_kernels_whatever_the_thresholds(
@@ -73,6 +74,7 @@ def test_a_launch_latency_is_capped_at_the_threshold_and_not_below(
     assert (module._binding(graph) is graph.binding) == (limit_us > 30)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(MADE))
 def test_every_wait_is_charged_in_full(name: str) -> None:
     _, graph = made(name)

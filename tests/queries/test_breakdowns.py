@@ -18,6 +18,7 @@ from htagraph.queries.breakdowns import STATISTICS, kind_words, statistics, time
 from tests.strategies import COMPUTE, Job, jobs, kernel, load, op
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_all_time_has_one_owner_or_none(job: Job) -> None:
@@ -78,6 +79,7 @@ def _around(acts: Activities, row: int) -> int:
 _durations = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1), st.integers(0, 10**9)), max_size=20)
 
 
+@pytest.mark.slow
 @given(_durations)
 def test_statistics_are_those_of_each_groups_list(rows: list[tuple[str, int, int]]) -> None:
     table = statistics(pd.DataFrame(rows, columns=["name", "rank", "ns"]), ["name", "rank"])

@@ -23,6 +23,7 @@ def test_a_queue_grows_with_each_launch_and_shrinks_with_each_start() -> None:
     assert table[["time_us", "queue_length"]].to_numpy().tolist() == [[0, 1], [2, 2], [5, 1], [14, 0]]
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_every_queue_begins_and_ends_empty(job: Job) -> None:
@@ -60,6 +61,7 @@ def _sized(event: Json, i: int) -> Json:
     return event | {"args": event["args"] | {"bytes": 1000 * (i + 1)}} if event["name"] == COPY else event
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_each_row_has_the_sum_of_all_copies_under_way(job: Job) -> None:
@@ -84,6 +86,7 @@ def test_a_value_lasts_until_the_next_of_its_counter() -> None:
     assert lasting_us(table, ["stream"]).tolist() == [4, 1, 0, 8, 0]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 2), st.floats(0, 1e6)), min_size=1, max_size=20))
 def test_a_distribution_is_that_of_each_groups_list(rows: list[tuple[int, float]]) -> None:
     keys = pd.Series([row[0] for row in rows], name="stream")

@@ -72,6 +72,7 @@ PLACES = st.dictionaries(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(PLACES)
 def test_what_was_planted_in_many_names_is_found_and_nothing_else(stops: dict[Where, int]) -> None:
@@ -138,6 +139,7 @@ def test_no_job_of_the_repository_is_interrupted(path: Path) -> None:
 MEGATRON = SHARED / "megatron_tp8_a100"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not MEGATRON.exists(), reason="no shared traces")
 def test_those_of_a_real_job_are_long_gaps_in_its_files_too() -> None:
     graph = graph_of(MEGATRON)
@@ -258,6 +260,7 @@ def test_of_ranks_that_stop_at_any_time_nothing_is_told() -> None:
     assert ranks_that_stop(lambda rank, slot: False).pattern == ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not MEGATRON.exists(), reason="no shared traces")
 def test_eight_ranks_of_a_real_job_go_on_two_by_two() -> None:
     graph = graph_of(MEGATRON)

@@ -26,6 +26,7 @@ def name_of(graph: DependencyGraph, row: int) -> str:
     return graph.names[graph.activities.name[row]]
 
 
+@pytest.mark.slow
 @given(jobs(), st.data())
 @settings(max_examples=20)
 def test_work_belongs_to_the_innermost_of_some_activities_above_it(
@@ -43,6 +44,7 @@ def test_work_belongs_to_the_innermost_of_some_activities_above_it(
     assert list(zip(work.tolist(), owner.tolist(), strict=True)) == expected
 
 
+@pytest.mark.slow
 @given(jobs(), st.integers(1, 3))
 @settings(max_examples=20)
 def test_a_sequence_is_the_work_below_an_operator_in_the_order_of_starts(
@@ -74,6 +76,7 @@ def test_a_sequence_is_the_work_below_an_operator_in_the_order_of_starts(
     assert sequences.members().tolist() == members
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=25)
 def test_a_text_is_looked_for_in_the_names_of_operators_annotations_steps_and_frames(

@@ -54,18 +54,21 @@ def check_ways(path: CriticalPath) -> None:
             assert ends_at(graph, lag, gap) == path.window[1] + (more - way.slack if len(way.into) else 0)
 
 
+@pytest.mark.slow
 @given(frames(max_size=9))
 @settings(max_examples=200)
 def test_a_way_is_critical_as_soon_as_it_is_longer_by_its_slack(made: Frames) -> None:
     check_ways(critical_path(made.graph))
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_so_it_is_in_traces(job: Job) -> None:
     check_ways(critical_path(load(job)))
 
 
+@pytest.mark.slow
 @given(frames(max_size=9))
 @settings(max_examples=100)
 def test_the_first_way_has_the_least_slack_of_all_edges_that_bring_work_of_their_own(made: Frames) -> None:
@@ -189,6 +192,7 @@ def test_a_job_of_nothing_has_an_empty_path() -> None:
     assert (path.makespan_ns, len(path.segments)) == (0, 0)
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_each_step_of_a_rank_is_a_window_that_its_path_fills(job: Job) -> None:
@@ -210,6 +214,7 @@ def _job() -> DependencyGraph:
     return DependencyGraph.from_frames(activities, pd.DataFrame(pairs, columns=["source", "target"]))
 
 
+@pytest.mark.slow
 def test_of_parallel_branches_the_longest_is_next_and_its_slack_is_what_it_is_shorter() -> None:
     path = critical_path(_job())
     ways = ways_beside(path, 10)
@@ -227,6 +232,7 @@ def test_what_has_less_work_than_asked_for_does_not_count(least: int, count: int
     assert len(ways_beside(critical_path(_job()), 10, least)) == count
 
 
+@pytest.mark.slow
 @given(frames(max_size=9))
 @settings(max_examples=60)
 def test_fewer_are_the_first_of_more(made: Frames) -> None:

@@ -37,6 +37,7 @@ def _groups(group: np.ndarray) -> set[frozenset[int]]:
     return {frozenset(members) for members in found.values()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("across", ["rank", "step"])
 @given(
     st.lists(
@@ -79,6 +80,7 @@ def test_every_activity_of_a_job_without_missing_events_has_one_peer_per_rank() 
     assert pairs.shape[1] == len(graph.ranks) * len(np.unique(group[left]))
 
 
+@pytest.mark.slow
 def test_the_same_work_has_the_same_number_on_all_ranks_and_in_all_steps() -> None:
     graph = graph_of(DATA / "demo")
     acts, role = graph.activities, lane_roles(graph)

@@ -91,6 +91,7 @@ def slow(work: list[tuple[int, int]], over: list[tuple[int, int]]) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 @given(_intervals, _intervals, st.sampled_from([1, 7, 1 << 22]))
 @settings(max_examples=200)
 def test_the_narrowest_is_what_trying_all_finds(
@@ -145,6 +146,7 @@ def test_a_rank_without_ranges_has_a_table_without_rows(tmp_path: Path) -> None:
     assert counter_ranges(graph, 1).columns.tolist() == ["range", "kernel", "launch"]
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_the_operators_around_are_those_met_on_the_way_up(job: Job) -> None:

@@ -19,12 +19,14 @@ def test_every_trace_is_replayed_to_the_nanosecond(path: Path) -> None:
     assert (replay.to_frame()["error_ns"] == 0).all()
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_every_generated_job_is_replayed_to_the_nanosecond(job: Job) -> None:
     assert hg.replay(load(job)).max_error_ns == 0
 
 
+@pytest.mark.slow
 @given(frames())
 @settings(max_examples=80)
 def test_every_dag_is_replayed_to_the_nanosecond(dag: Frames) -> None:
@@ -46,6 +48,7 @@ def test_gap_shares_name_every_gap_and_its_weight() -> None:
     assert table.set_index("gap").loc["host_untraced", "explained"]
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_without_unexplained_gaps_nothing_comes_later(job: Job) -> None:

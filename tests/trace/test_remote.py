@@ -71,6 +71,7 @@ def test_a_folder_and_a_glob_are_the_job(folder: str, ending: str) -> None:
     same(hg.load(folder + ending), hg.load(DEMO))
 
 
+@pytest.mark.slow
 def test_a_store_gives_the_job_and_the_arguments_that_stay_in_its_files(bucket: str) -> None:
     graph, local = hg.load(f"{bucket}/*.json.gz"), hg.load(DEMO)
     same(graph, local)

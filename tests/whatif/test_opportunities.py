@@ -41,6 +41,7 @@ def _gain(graph: DependencyGraph, factor: float, **which: object) -> int:
     return int(outcome.baseline_ns - outcome.makespan_ns)
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_kernels_are_ranked_as_trying_each_of_them_ranks_them(pieces: list[Piece]) -> None:
@@ -56,6 +57,7 @@ def test_kernels_are_ranked_as_trying_each_of_them_ranks_them(pieces: list[Piece
     assert got == {name: gain for name, gain in wanted.items() if gain > 0}
 
 
+@pytest.mark.slow
 def test_every_row_is_what_the_what_if_of_its_target_gives() -> None:
     graph = graph_of(DATA / "demo")
     table = opportunities(graph, top=EVERYTHING, curve=(0.5, 0.0))
@@ -93,12 +95,14 @@ def test_no_gain_exceeds_its_time_on_the_critical_path_and_curves_are_monotonic(
     assert table["gain_us"].is_monotonic_decreasing
 
 
+@pytest.mark.slow
 def test_the_first_rows_are_those_of_the_whole_list() -> None:
     graph = graph_of(DATA / "demo")
     whole = opportunities(graph, top=EVERYTHING)
     pd.testing.assert_frame_equal(opportunities(graph, top=5)[["gain_us"]], whole[["gain_us"]].head(5))
 
 
+@pytest.mark.slow
 def test_no_other_kernel_or_operator_gains_more_than_the_first_of_its_kind() -> None:
     graph = graph_of(DATA / "demo")
     table = opportunities(graph, top=EVERYTHING)
@@ -114,6 +118,7 @@ def test_no_other_kernel_or_operator_gains_more_than_the_first_of_its_kind() -> 
             assert 0.97 * _gain(graph, 0.0, **which) <= max(1000 * best, 1000 * table["gain_us"].max()) + 1
 
 
+@pytest.mark.slow
 @given(st.integers(1, 60))
 @settings(max_examples=30)
 def test_what_gains_hardly_more_than_what_it_contains_is_left_out(beyond: int) -> None:
@@ -165,6 +170,7 @@ def test_a_job_of_nothing_has_no_opportunities() -> None:
     assert len(opportunities(graph_of(DATA / "demo"), top=0)) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("same", [0.485, 0.94, 0.985, 1.01])
 def test_which_gains_count_as_the_same_decides_rows_but_no_gain(same: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Halved, and 3 % halved and doubled: the largest gain stays within that share, and each gain is what it was."""

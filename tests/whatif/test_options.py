@@ -52,6 +52,7 @@ CRITERIA = st.fixed_dictionaries(
 ).filter(len)
 
 
+@pytest.mark.slow
 @given(CRITERIA)
 def test_criteria_that_are_written_are_read_as_they_were(wanted: dict[str, Any]) -> None:
     assert criteria(criteria_text(wanted)) == wanted
@@ -63,6 +64,7 @@ def test_the_factor_is_behind_the_last_colon_whatever_the_names_hold(wanted: dic
     assert change == Change("scale", {"factor": factor, **wanted})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", CHANGES)
 @given(st.text(max_size=20) | CRITERIA.map(criteria_text))
 @settings(max_examples=60)
@@ -183,6 +185,7 @@ def test_bandwidths_are_of_bytes_or_bits(text: str, gb: float) -> None:
     assert bandwidth(text) == pytest.approx(gb)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 20)), min_size=1, max_size=5))
 def test_numbers_and_ranges_are_read(ranges: list[tuple[int, int]]) -> None:
     text = ",".join(str(first) if not more else f"{first}-{first + more}" for first, more in ranges)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
@@ -24,6 +25,7 @@ def operators(*names: str, kernel_name: str = COMPUTE) -> list[Any]:
     return events
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(traces(), traces())
 def test_the_tree_is_that_of_names(first: Any, second: Any) -> None:
@@ -56,6 +58,7 @@ def levels(graph: DependencyGraph, activity: int, graphs: tuple[DependencyGraph,
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(traces(), traces())
 def test_a_place_has_one_path_and_at_most_one_activity_per_rank_and_step(first: Any, second: Any) -> None:

@@ -16,6 +16,7 @@ from tests.strategies import COMPUTE, kernel, launch, load, op, step, traces
 ADDED = ("boundary", "join")
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(traces(), traces())
 def test_counts_and_times_are_those_of_the_activities(first: Any, second: Any) -> None:
@@ -92,6 +93,7 @@ def test_nonsense_is_refused() -> None:
         hg.compare(graph, graph, steps=7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("events", [[], [kernel(COMPUTE, 0, 0)], [op("a", 2, 20)]])
 def test_columns_are_the_same_on_every_kind_of_job(events: list[Any]) -> None:
     full = hg.compare(load(one("a")), load(one("b")))

@@ -12,6 +12,7 @@ from tests.reach import DATA, graph_of
 from tests.strategies import Job, jobs, load, op, step
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=15)
 def test_repeats_are_the_pairs_of_rank_and_step_that_have_activities(job: Job) -> None:

@@ -52,6 +52,7 @@ def top(table: pd.DataFrame, column: str = "change_us") -> pd.Series[Any]:
 # laws
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(traces(), traces())
 def test_contributions_sum_to_the_windows_and_turn_around(first: Any, second: Any) -> None:
@@ -68,6 +69,7 @@ def test_contributions_sum_to_the_windows_and_turn_around(first: Any, second: An
     assert sorted(found.added["path"]) == sorted(back.removed["path"])
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(traces())
 def test_a_job_does_not_differ_from_itself(events: Any) -> None:
@@ -80,6 +82,7 @@ def test_a_job_does_not_differ_from_itself(events: Any) -> None:
     assert set(hg.compare(graph, graph)["change"]) <= {"same"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", DATASETS, ids=label)
 def test_the_steps_of_a_real_job_are_compared(path: Any) -> None:
     graph = graph_of(path)
@@ -87,6 +90,7 @@ def test_the_steps_of_a_real_job_are_compared(path: Any) -> None:
     whole(hg.diff(graph, graph, steps=steps[0], steps_after=steps[-1]) if steps else hg.diff(graph, graph))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared traces are not here")
 @pytest.mark.parametrize(
     ("before", "after"),
@@ -102,6 +106,7 @@ def test_real_pairs(before: str, after: str) -> None:
 # what was changed is what is found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "name", "category"),
     [
@@ -199,6 +204,7 @@ def test_what_is_not_there_is_refused() -> None:
         hg.diff(graph, graph, steps_after=99)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("events", [[], [kernel(COMPUTE, 0, 0)], [op("a", 2, 20)], two_ops("a")])
 def test_any_job_can_be_compared_with_any(events: list[Any]) -> None:
     full = hg.diff(load(two_ops("a", "b")), load(two_ops("b", "c")))
@@ -221,6 +227,7 @@ def test_nothing_is_compared_with_nothing() -> None:
 # jobs that are not alike
 
 
+@pytest.mark.slow
 def test_different_numbers_of_ranks_are_said() -> None:
     four, one = hg.load(DATA / "demo"), hg.load(DATA / "demo", ranks=[0])
     assert "4 before and 1 after" in " ".join(hg.diff(four, one).sentences())
@@ -256,6 +263,7 @@ def test_no_steps_chosen_and_what_is_no_graph_are_refused(call: Any) -> None:
         call(graph, None)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared traces are not here")
 def test_a_diff_says_that_devices_and_sizes_differ() -> None:
     jobs = [hg.load(SHARED / "hta" / "trace_diff" / name) for name in ("control", "test")]

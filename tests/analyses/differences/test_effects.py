@@ -61,6 +61,7 @@ def test_an_empty_job_has_no_effects() -> None:
     assert result.to_frame().dtypes.to_dict() == full.to_frame().dtypes.to_dict()
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(traces(), traces())
 def test_the_other_way_round_effects_have_the_other_sign(first: Any, second: Any) -> None:

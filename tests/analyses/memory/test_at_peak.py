@@ -47,6 +47,7 @@ def as_counters(graph: DependencyGraph) -> dict[tuple[int, str], Counter[str]]:
     return found
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 9), st.integers(0, 30)), max_size=25), st.integers(0, 50))
 @settings(max_examples=40)
 def test_it_is_whoever_allocated_last(ops: list[tuple[int, int, int]], before: int) -> None:

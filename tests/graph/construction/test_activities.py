@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
@@ -26,6 +27,7 @@ def part(events: list[Json], folder: Path, rank: int = 0, steps: list[int] | Non
     return prepare(read_trace(path, lambda *_: rank), DEFAULT_NAMING, steps)
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_every_event_on_a_thread_or_a_stream_is_one_activity(events: list[Json]) -> None:
@@ -41,6 +43,7 @@ def test_every_event_on_a_thread_or_a_stream_is_one_activity(events: list[Json])
     assert sorted((job.names[name], int(start), int(took)) for name, start, took in times) == recorded
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_the_cause_of_device_work_is_the_call_with_its_correlation(events: list[Json]) -> None:

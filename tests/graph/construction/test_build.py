@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 
 from htagraph.core.kinds import UNCERTAIN
@@ -31,6 +32,7 @@ def test_building_the_parts_of_a_folder_is_loading_it() -> None:
     assert reversed_parts.edges.lag.tolist() == one.edges.lag.tolist(), "the order of the parts does not matter"
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_every_built_graph_keeps_its_invariants(job: Job) -> None:
@@ -40,6 +42,7 @@ def test_every_built_graph_keeps_its_invariants(job: Job) -> None:
     assert (np.diff(graph.edges.source) >= 0).all()
 
 
+@pytest.mark.slow
 def test_every_edge_was_made_by_a_rule() -> None:
     files = rank_files(DATA / "gloo_ddp")
     parts = [prepare(read_trace(file.path, file.rank_in, None), DEFAULT_NAMING) for file in files]

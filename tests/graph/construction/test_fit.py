@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
@@ -10,6 +11,7 @@ from tests.oracles import edges_by_name
 from tests.strategies import COMPUTE, MAIN, OTHER, Json, arrow, jobs, kernel, launch, load, op, runtime
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_no_lag_is_longer_than_observed(job: dict[int, list[Json]]) -> None:

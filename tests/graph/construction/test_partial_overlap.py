@@ -33,6 +33,7 @@ def ordered(made: list[Row]) -> list[Row]:
 made_rows = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 15), st.integers(0, 9)), max_size=9).map(ordered)
 
 
+@pytest.mark.slow
 @given(made_rows)
 @settings(max_examples=150)
 def test_parents_are_what_the_slow_search_finds_lane_by_lane(rows: list[Row]) -> None:
@@ -46,6 +47,7 @@ def test_parents_are_what_the_slow_search_finds_lane_by_lane(rows: list[Row]) ->
     assert parent.tolist() == expected
 
 
+@pytest.mark.slow
 @given(made_rows, st.lists(st.booleans(), min_size=9, max_size=9))
 @settings(max_examples=150)
 def test_the_fast_path_gives_the_same(rows: list[Row], work: list[bool]) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
@@ -65,6 +66,7 @@ def test_a_launch_call_that_takes_long_may_start_its_work_late() -> None:
     assert lag_of(graph, EdgeKind.LAUNCH, 2 * 11) == [3_006_000]
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_no_lag_is_larger_than_what_was_recorded(job: Job) -> None:

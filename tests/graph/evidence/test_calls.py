@@ -89,6 +89,7 @@ def test_ranges_are_spread() -> None:
     assert (owner.tolist(), number.tolist()) == ([0, 0, 2], [3, 4, 5])
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_the_last_and_first_work_around_a_call_are_what_a_search_finds(events: list[Json]) -> None:
@@ -129,6 +130,7 @@ def test_groups_are_the_rows_of_each_value(key: list[int]) -> None:
     assert groups == sorted([i for i, each in enumerate(key) if each == value] for value in set(key))
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_the_owner_is_the_first_place_on_the_way_up(events: list[Json]) -> None:

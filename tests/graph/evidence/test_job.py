@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 
 from htagraph.core.kinds import ActivityKind
@@ -12,6 +13,7 @@ from tests.strategies import Json, op, traces
 from tests.waiting import by_hand
 
 
+@pytest.mark.slow
 @given(traces(tidy=True))
 @settings(max_examples=20)
 def test_slices_tile_each_thread_and_name_the_innermost_activity_at_work(events: list[Json]) -> None:

@@ -215,6 +215,7 @@ def test_work_that_had_another_reason_to_start_awaits_no_collective() -> None:
     assert named(job, event_wait(job)) == [("a", "ncclAllReduce")], "b was only just launched"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MADE)
 def test_waits_without_calls_are_true_and_those_that_bind_are_found(name: str) -> None:
     job, truth = simulated(MADE[name])

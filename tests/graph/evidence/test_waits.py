@@ -53,6 +53,7 @@ def test_the_mth_wait_of_an_epoch_is_paired_with_its_mth_record(rows: list[tuple
     assert own.as_many(others_of) == equal
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_the_kth_record_back_is_what_a_search_finds(events: list[Json]) -> None:

@@ -67,6 +67,7 @@ def test_pauses_sum_to_the_idle_time_of_a_recorded_job(path: Path) -> None:
     sums_agree(graph_of(path))
 
 
+@pytest.mark.slow
 @given(jobs())
 def test_pauses_sum_to_the_idle_time_of_any_job(job: dict[int, list[Json]]) -> None:
     sums_agree(load(job))
@@ -101,6 +102,7 @@ def test_a_stream_is_free_when_all_its_earlier_work_has_ended() -> None:
     assert (pauses.free - graph.activities.start[pauses.before[0]]).tolist() == [30_000, 30_000]
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_pauses_are_those_of_walking_along_each_stream(job: Job) -> None:

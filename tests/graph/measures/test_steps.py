@@ -27,6 +27,7 @@ def test_without_steps_it_is_the_whole() -> None:
     assert mean_step_ns(graph, graph.time) == 25_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", DATASETS, ids=lambda path: path.name)
 def test_summaries_and_predictions_give_the_same(path: Path) -> None:
     graph = graph_of(path)

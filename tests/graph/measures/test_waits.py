@@ -38,6 +38,7 @@ def made(name: str) -> tuple[Simulated, DependencyGraph]:
         return done, hg.load(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", WHOLE, ids=label)
 def test_wait_transfer_and_excess_are_the_duration(path: Path) -> None:
     graph = graph_of(path)

@@ -68,6 +68,7 @@ def test_a_flow_from_an_operator_to_itself_closes_a_circle_and_is_dropped() -> N
     assert [issue.count for issue in graph.issues if issue.what == "cycle_broken"] == [1]
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_links_join_operators_of_one_rank(events: list[Json]) -> None:
@@ -83,6 +84,7 @@ FOLDERS = ("hta/ns_resolution", "hta/nccl", "torchrec_v100_equal", "gloo4_cpu", 
 WITH_BOTH = [path for path in REAL if label(path).startswith(FOLDERS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", WITH_BOTH, ids=label)
 def test_flows_and_sequence_numbers_agree_where_a_trace_has_both(path: Path, tmp_path: Path) -> None:
     events = [event for event in raw_events(path) if event.get("cat") in ("cpu_op", "fwdbwd")]
@@ -99,6 +101,7 @@ def test_flows_and_sequence_numbers_agree_where_a_trace_has_both(path: Path, tmp
     assert flows == numbers
 
 
+@pytest.mark.slow
 def test_flows_of_the_rank_with_the_70000th_lane_are_found(tmp_path: Path) -> None:
     forward, backward = op("mm", 0, 5, 0), op("bwd", 20, 5, 1)
     events = [op("a", 0, 1, tid) for tid in range(2, 35_002)]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 
 from htagraph import EdgeKind
@@ -32,6 +33,7 @@ def test_device_work_takes_its_duration() -> None:
     assert edges_by_name(load([kernel(COMPUTE, 3, 5)]), EdgeKind.BODY) == [(f"{COMPUTE}.start", f"{COMPUTE}.end", 5)]
 
 
+@pytest.mark.slow
 @given(traces(tidy=True))
 @settings(max_examples=20)
 def test_the_lags_of_an_activity_sum_to_its_duration_without_its_childrens(events: list[Json]) -> None:
@@ -50,6 +52,7 @@ def test_the_lags_of_an_activity_sum_to_its_duration_without_its_childrens(event
         assert own[row] == (acts.duration[row] - inside[row] if is_work[row] else 0)
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_a_threads_work_covers_the_union_of_its_activities(events: list[Json]) -> None:

@@ -59,6 +59,7 @@ def truly_awaited(done: Simulated, graph: DependencyGraph) -> dict[int, set[int]
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["data", "fsdp"])
 def test_ends_wait_for_all_arrivals_of_a_barrier(name: str, tmp_path: Path) -> None:
     done = simulate(JOBS[name])
@@ -69,6 +70,7 @@ def test_ends_wait_for_all_arrivals_of_a_barrier(name: str, tmp_path: Path) -> N
         assert arrivals <= mine[member] <= arrivals | {member}
 
 
+@pytest.mark.slow
 def test_a_broadcast_waits_for_its_root_only(tmp_path: Path) -> None:
     done = simulate(JOBS["rooted"])
     graph = loaded(done, tmp_path)
@@ -77,6 +79,7 @@ def test_a_broadcast_waits_for_its_root_only(tmp_path: Path) -> None:
         assert mine[member] - {member} == arrivals - {member}
 
 
+@pytest.mark.slow
 def test_an_all_to_all_waits_for_nobody_who_comes_too_late(tmp_path: Path) -> None:
     done = simulate(JOBS["loose"])
     graph = loaded(done, tmp_path)
@@ -91,6 +94,7 @@ def test_an_all_to_all_waits_for_nobody_who_comes_too_late(tmp_path: Path) -> No
     assert ends_early > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", JOBS)
 def test_joins_lie_at_the_last_arrival_and_edges_are_tight(name: str, tmp_path: Path) -> None:
     graph = loaded(simulate(JOBS[name]), tmp_path)
@@ -112,6 +116,7 @@ def test_joins_lie_at_the_last_arrival_and_edges_are_tight(name: str, tmp_path: 
     graph.check()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.exists(), reason="no shared traces")
 @pytest.mark.parametrize(
     "folder", ["megatron_tp8_a100", "torchrec_v100_equal", "torchrec_v100_leading_missing", "gloo4_cpu"]

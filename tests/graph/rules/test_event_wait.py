@@ -169,6 +169,7 @@ def test_ids_give_the_true_waits(name: str) -> None:
     assert result.wrong <= 0.02 * result.truth, "a stream that records right behind a wait passes it on"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("era", ["2021", "2026"])
 @pytest.mark.parametrize("name", MADE)
 def test_inferred_waits_are_the_true_ones(name: str, era: str) -> None:
@@ -178,6 +179,7 @@ def test_inferred_waits_are_the_true_ones(name: str, era: str) -> None:
     assert result.lost <= (0.02 if era == "2026" else 0.2) * result.truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MADE)
 def test_calls_that_nccl_makes_for_itself_mislead_nobody(name: str) -> None:
     job, truth = simulated(MADE[name].model_copy(update={"cuda_sync": False, "group_args": False}), internal=True)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 
 from htagraph import DependencyGraph, EdgeKind
@@ -23,6 +24,7 @@ def test_time_inside_an_annotation_but_outside_operators_is_nobodys_work() -> No
     assert edges_by_name(graph, EdgeKind.HOST_ORDER) == [("a.end", "region.end", 0), ("region.start", "a.start", 0)]
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_host_order_and_bodies_form_one_chain_per_thread(events: list[Json]) -> None:

@@ -172,6 +172,7 @@ def test_before_any_work_there_is_nothing_to_wait_for_and_nothing_to_report() ->
     assert unresolved(job, host_sync) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("era", ["2021", "2026"])
 @pytest.mark.parametrize("name", MADE)
 def test_simulated_syncs_are_the_true_ones(name: str, era: str) -> None:

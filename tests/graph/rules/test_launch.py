@@ -63,6 +63,7 @@ def test_work_without_its_launch_is_kept_and_reported() -> None:
     assert issues(events)["launch_missing"] == 1
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_every_launch_pair_of_the_file_is_an_edge_no_tighter_than_observed(events: list[Json]) -> None:
@@ -73,6 +74,7 @@ def test_every_launch_pair_of_the_file_is_an_edge_no_tighter_than_observed(event
     assert (graph.edges.lag[is_launch] <= graph.time[target] - graph.time[source]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", REAL, ids=label)
 def test_a_real_trace_has_a_launch_edge_for_all_work_whose_correlation_a_call_has(path: Path) -> None:
     graph = graph_of(path)

@@ -17,6 +17,7 @@ from tests.graph.construction.matching.test_match import OFFSETS, loaded, made, 
 from tests.graph.rules.test_collective import awaited, truly_awaited
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("era", ["2026", "2024", "2021"])
 @pytest.mark.parametrize("args", [True, False])
 @pytest.mark.parametrize("shape", [{"ranks": 4, "parallelism": "pipeline"}, {"ranks": 4, "tp": 2, "pp": 2}])
@@ -30,6 +31,7 @@ def test_pairs_wait_for_each_other(era: str, args: bool, shape: dict[str, object
         assert arrivals <= mine[member] <= arrivals | {member}
 
 
+@pytest.mark.slow
 def test_sends_and_receives_have_edges_of_their_own_kind(tmp_path: Path) -> None:
     graph = loaded(simulate(Job(ranks=2, parallelism="pipeline", steps=1)), tmp_path)
     matches = graph.matches
@@ -43,6 +45,7 @@ def test_sends_and_receives_have_edges_of_their_own_kind(tmp_path: Path) -> None
     assert sorted(graph.edges.activity[leaving].tolist()) == sorted(matches.activity.tolist())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offsets", [(), OFFSETS[:4]])
 @pytest.mark.parametrize(("ranks", "pairs"), [((0, 2), 0), ((0, 3), 0), ((1, 3), 0), ((0, 1, 3), 1), ((0, 2, 3), 1)])
 def test_stages_that_are_no_neighbours_are_not_linked(
@@ -95,6 +98,7 @@ def united(tracks: list[Track], stages: int) -> list[tuple[int, ...]]:
     return [tuple(each.shift) for each in partners(tracks, {rank: rank for rank in range(stages)})]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("offset", [(0.0,) * 4, (0.0, 0.0, 3e6, 3e6), (0.0, 4e5, -8e5, 1.2e6)])
 def test_neighbours_are_found_under_any_clocks_where_both_ways_agree(seed: int, offset: tuple[float, ...]) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
@@ -41,6 +42,7 @@ def test_without_steps_there_is_no_boundary() -> None:
     assert graph.steps == ()
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=20)
 def test_a_boundary_lies_at_the_last_end_of_its_step(job: dict[int, list[Json]]) -> None:

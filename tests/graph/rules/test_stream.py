@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 
 from htagraph import EdgeKind, GapKind
@@ -46,6 +47,7 @@ def test_queued_work_whose_launch_came_late_keeps_the_usual_pause_of_its_stream(
     assert lags == [2] * 12, "pauses of 2 µs before queued work; nobody saw another one before the late work"
 
 
+@pytest.mark.slow
 @given(traces())
 @settings(max_examples=20)
 def test_each_piece_of_work_follows_all_that_started_before_it_on_its_stream(events: list[Json]) -> None:

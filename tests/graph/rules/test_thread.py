@@ -89,6 +89,7 @@ def test_gloos_threads_take_collectives_in_order_and_are_waited_for() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regime", sorted(REGIMES))
 def test_the_hand_overs_of_simulated_jobs_are_found(regime: str) -> None:
     import tempfile
@@ -109,6 +110,7 @@ def test_the_hand_overs_of_simulated_jobs_are_found(regime: str) -> None:
     assert all((a, u) in workers or (b, v) in workers for a, u, b, v in ours)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.exists(), reason="needs the shared traces")
 def test_each_gloo_collective_is_enqueued_and_awaited() -> None:
     graph = hg.load(SHARED / "gloo4_cpu")

@@ -48,6 +48,7 @@ def test_an_opened_graph_is_equal_in_every_field(path: Path, tmp_path: Path) -> 
     opened.check()
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(jobs())
 def test_any_job_comes_back(tmp_path_factory: Any, job: Any) -> None:
@@ -62,6 +63,7 @@ def test_a_graph_of_tables_comes_back(tmp_path_factory: Any, made: Frames) -> No
     assert difference(graph, again(graph, tmp_path_factory.mktemp("saved"))) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [hg.summarize, hg.critical_path, hg.opportunities, hg.stragglers, hg.overlap])
 def test_an_opened_graph_gives_the_same_answers(answer: Any, tmp_path: Path) -> None:
     graph = graph_of(DATASETS[0])
@@ -314,6 +316,7 @@ def test_a_field_that_is_added_to_a_class_is_stored(name: str) -> None:
     assert saved.SCHEMA[name] == list(saved._CLASSES[name].__dataclass_fields__)
 
 
+@pytest.mark.slow
 def test_every_class_that_a_graph_holds_is_known() -> None:
     """A field with a class that is not in the list fails here, before it does for a user."""
     for folder in DATASETS:

@@ -83,6 +83,7 @@ def test_paths_that_are_htas(
         assert shares.to_dict() == pytest.approx(summary, abs=1e-6)
 
 
+@pytest.mark.slow
 @shared
 def test_a_path_spans_its_step_though_backward_runs_on_a_thread_of_its_own() -> None:
     """HTA's path of this step has 10 429 nodes and weighs 39 243 µs; all its nodes are on ours (D11)."""
@@ -96,6 +97,7 @@ def test_a_path_spans_its_step_though_backward_runs_on_a_thread_of_its_own() -> 
     assert len(ours & set(waited.vertices.tolist())) == 15_361
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", JOBS, ids=label)
 def test_it_fails_on_no_trace(path: Path) -> None:
     job = job_of(path)

@@ -53,6 +53,7 @@ def small(tmp_path: Path, events: list[Json], rank: int = 0) -> TraceAnalysis:
 # against HTA's own output
 
 
+@pytest.mark.slow
 @shared
 @pytest.mark.parametrize("name", [name for name in RECORDED if "temporal" in RECORDED[name]])
 def test_the_temporal_breakdown_is_htas(name: str) -> None:
@@ -110,6 +111,7 @@ def test_the_annotations_of_the_host_are_htas() -> None:
         assert ours[column] == (pytest.approx(expected) if column in ("stddev", "mean (us)") else expected)
 
 
+@pytest.mark.slow
 @shared
 def test_the_annotations_of_kernels_are_htas(tmp_path: Path) -> None:
     # the traces that have annotations on the device have ns, which HTA rounds away (D2): both read a copy in whole µs

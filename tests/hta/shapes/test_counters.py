@@ -31,6 +31,7 @@ def copy(start: int, duration: int, bandwidth: float, name: str = "Memcpy HtoD (
     return complete("gpu_memcpy", name, start, duration, 7, **args) | {"pid": 0}
 
 
+@pytest.mark.slow
 @real
 def test_queue_lengths_are_those_of_hta() -> None:
     table = job("control").get_queue_length_time_series([3])[3]

@@ -66,6 +66,7 @@ def test_rows_are_in_the_order_of_the_file_with_htas_types() -> None:
     assert [str(kind) for kind in table.dtypes] == ["int32", "float64", "float64", "float64"]
 
 
+@pytest.mark.slow
 @real
 def test_graph_launches_which_hta_leaves_out_are_there() -> None:
     table = job("test").get_cuda_kernel_launch_stats([1], visualize=False)[1]
@@ -160,6 +161,7 @@ PATTERNS = {
 """By trace and operator: names in the pattern, and the other columns."""
 
 
+@pytest.mark.slow
 @real
 @pytest.mark.parametrize(("name", "operator"), PATTERNS)
 @pytest.mark.filterwarnings("ignore:no frequent kernel sequences")
@@ -234,6 +236,7 @@ def three(tmp_path: Path) -> TraceAnalysis:
     return made(tmp_path, *([*rank(late), *end] for late in (0, 8, 2)))
 
 
+@pytest.mark.slow
 @real
 def test_the_candidates_are_those_of_hta() -> None:
     files = {i: str(SHARED / "megatron_tp8_a100" / f"megatron_kineto_{i}.json.gz") for i in range(8)}

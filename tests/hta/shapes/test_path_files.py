@@ -131,6 +131,7 @@ def test_a_file_in_the_folders_place_is_left_alone(graph: CPGraph, tmp_path: Pat
         assert not overlay_critical_path_analysis(job_of(SIMPLE_ADD), 0, graph, str(tmp_path / "file"))
 
 
+@pytest.mark.slow
 @needs_perfetto
 @pytest.mark.filterwarnings(
     "ignore::ResourceWarning",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import networkx as nx
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ def dags(draw: st.DrawFn) -> list[tuple[int, int, int]]:
     return [(names[u], names[v], draw(st.integers(0, 3))) for u, v in chosen]
 
 
+@pytest.mark.slow
 @given(edges=dags())
 def test_the_heaviest_path_is_networkxs_choice_among_equals(edges: list[tuple[int, int, int]]) -> None:
     oracle = nx.DiGraph()
@@ -84,6 +86,7 @@ def test_a_copy_that_blocked_its_call_is_what_the_call_waited_for() -> None:
     assert edge_between(graph, nodes(graph, 23)[1], end).type == CPEdgeType.SYNC_DEPENDENCY
 
 
+@pytest.mark.slow
 @shared
 def test_all_kernels_of_a_cuda_graph_are_nodes() -> None:
     """HTA keeps one per launch: 17 564 nodes (D13)."""

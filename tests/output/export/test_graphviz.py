@@ -35,6 +35,7 @@ def edges(source: str) -> list[tuple[str, str]]:
     return re.findall(r"^\s+(n\d+) -> (n\d+)", source, re.MULTILINE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SMALL, ids=label)
 def test_a_path_is_a_chain_of_few_boxes(path: Path) -> None:
     critical = hg.critical_path(graph_of(path))
@@ -162,6 +163,7 @@ def test_without_graphviz_the_source_is_written(tmp_path: Path, monkeypatch: pyt
         draw(path, tmp_path / "file" / "o.dot")
 
 
+@pytest.mark.slow
 def test_the_command_line_writes_both(run: Any, tmp_path: Path) -> None:
     out, picture = tmp_path / "o.json.gz", tmp_path / "o.dot"
     ran: Ran = run("critical-path", DATA / "demo", "--perfetto", out, "--graphviz", picture)

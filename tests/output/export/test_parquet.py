@@ -27,6 +27,7 @@ def tables(graph: DependencyGraph, folder: Path) -> tuple[pd.DataFrame, pd.DataF
     return pd.read_parquet(activities), pd.read_parquet(edges), pd.read_parquet(issues)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", DATASETS, ids=label)
 def test_the_tables_say_what_the_graph_says(path: Path, tmp_path: Path) -> None:
     graph = graph_of(path)

@@ -132,6 +132,7 @@ def check_arguments(perfetto: Perfetto, events: list[dict[str, Any]]) -> None:
             ), key  # fmt: skip
 
 
+@pytest.mark.slow
 @needs_perfetto
 @pytest.mark.parametrize("path", [*SINGLE, *SETS], ids=label)
 def test_perfetto_reads_the_path_over_every_trace_without_a_complaint(path: Path, tmp_path: Path) -> None:
@@ -189,6 +190,7 @@ def left_out_slices(graph: DependencyGraph, events: list[dict[str, Any]], writte
     return hours_off
 
 
+@pytest.mark.slow
 @needs_perfetto
 @pytest.mark.parametrize("path", [DATA / "demo", *SETS[1:2]], ids=label)
 def test_perfetto_reads_the_counters_that_were_written(path: Path, tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ def check(graph: hg.DependencyGraph, folder: Path, *, arguments: bool = True) ->
         assert as_native[3] == as_text[3]
 
 
+@pytest.mark.slow
 @needs_perfetto
 def test_perfetto_reads_a_job_as_it_reads_it_as_json(tmp_path: Path) -> None:
     check(graph_of(DATA / "demo"), tmp_path)
@@ -94,6 +95,7 @@ def phases(path: Path) -> Counter[Any]:
     return found
 
 
+@pytest.mark.slow
 @given(EVENTS)
 @settings(max_examples=60)
 def test_scanned_events_are_written_as_decoded_ones_are(

@@ -50,6 +50,7 @@ def root(path: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EVERY, ids=label)
 def test_a_copy_holds_what_the_file_holds(path: Path, tmp_path: Path) -> None:
     as_text, as_dicts = tmp_path / "text.json.gz", tmp_path / "dicts.json"

@@ -103,6 +103,7 @@ COUNT = """
 """Draws a row of slices into 500 pixels; gives how many slices were looked at, and how many pixels were drawn."""
 
 
+@pytest.mark.slow
 def test_the_work_of_a_row_is_in_proportion_to_pixels_not_slices() -> None:
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
     if CHROMIUM is None:

@@ -16,6 +16,7 @@ from htagraph.output.html.page import text
 from tests.reach import DATA, DATASETS, graph_of, label
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", DATASETS, ids=label)
 def test_findings_are_the_verdict_with_commands_and_addresses(path: Path) -> None:
     results = PageResults(graph_of(path), [str(path)])

@@ -37,6 +37,7 @@ def write(graph: hg.DependencyGraph, folder: Path) -> Path:
     return hg.report(graph, folder / "job.html")
 
 
+@pytest.mark.slow
 def test_a_page_opens_without_a_word_and_asks_for_nothing(tmp_path: Path) -> None:
     path = write(graph_of(DATA / "demo"), tmp_path)
     with browsed(path, viewport={"width": 700, "height": 900}) as seen:
@@ -52,6 +53,7 @@ def test_a_page_opens_without_a_word_and_asks_for_nothing(tmp_path: Path) -> Non
         assert drawn > 20
 
 
+@pytest.mark.slow
 def test_links_select_the_activity_that_they_name(tmp_path: Path) -> None:
     graph = graph_of(DATA / "demo")
     with browsed(write(graph, tmp_path), fragment="#on=job&event=1205") as seen:
@@ -63,6 +65,7 @@ def test_links_select_the_activity_that_they_name(tmp_path: Path) -> None:
         assert "4 members" in shown
 
 
+@pytest.mark.slow
 def test_links_of_findings_zoom_there_and_work_twice(tmp_path: Path) -> None:
     with browsed(write(graph_of(DATA / "demo"), tmp_path), reduced_motion="reduce") as seen:
         page = seen.page
@@ -78,6 +81,7 @@ def test_links_of_findings_zoom_there_and_work_twice(tmp_path: Path) -> None:
         assert seen.said == []
 
 
+@pytest.mark.slow
 def test_keys_select_and_zoom(tmp_path: Path) -> None:
     with browsed(write(graph_of(DATA / "demo"), tmp_path)) as seen:
         page = seen.page
@@ -96,6 +100,7 @@ def test_keys_select_and_zoom(tmp_path: Path) -> None:
         assert seen.said == []
 
 
+@pytest.mark.slow
 def test_a_finding_is_tried_on_the_page(tmp_path: Path) -> None:
     graph = graph_of(DATA / "demo")
     with browsed(write(graph, tmp_path)) as seen:
@@ -110,6 +115,7 @@ def test_a_finding_is_tried_on_the_page(tmp_path: Path) -> None:
         assert seen.said == []
 
 
+@pytest.mark.slow
 def test_on_paper_all_of_a_table_is_shown_and_nothing_to_click(tmp_path: Path) -> None:
     options: dict[str, Any] = {"viewport": {"width": 700, "height": 900}, "color_scheme": "dark"}
     with browsed(write(graph_of(DATA / "demo"), tmp_path), **options) as seen:
@@ -125,6 +131,7 @@ def test_on_paper_all_of_a_table_is_shown_and_nothing_to_click(tmp_path: Path) -
         assert page.evaluate(corner) == [255, 255, 255, 255]  # paper is white, in the dark too
 
 
+@pytest.mark.slow
 def test_search_counts_and_goes_to_the_next(tmp_path: Path) -> None:
     graph = graph_of(DATA / "demo")
     acts = graph.activities
@@ -137,6 +144,7 @@ def test_search_counts_and_goes_to_the_next(tmp_path: Path) -> None:
         assert "event=" in seen.page.evaluate("location.hash")
 
 
+@pytest.mark.slow
 def test_hostile_names_are_shown_and_do_nothing(tmp_path: Path) -> None:
     path = write(hostile_job(), tmp_path)
     with browsed(path, viewport={"width": 700, "height": 900}) as seen:
@@ -152,6 +160,7 @@ def test_hostile_names_are_shown_and_do_nothing(tmp_path: Path) -> None:
         assert "<script>alert(1)" in page.locator(".selected h4").inner_text()
 
 
+@pytest.mark.slow
 def test_without_scripts_findings_tables_and_charts_are_there(tmp_path: Path) -> None:
     graph = graph_of(DATA / "demo")
     with browsed(write(graph, tmp_path), scripts=False) as seen:
@@ -176,6 +185,7 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
         hg.report(ODD_JOBS["host only"](), tmp_path / "absent" / "job.html")
 
 
+@pytest.mark.slow
 def test_the_same_job_gives_the_same_page(tmp_path: Path) -> None:
     graph = graph_of(DATA / "demo")
     pages = [hg.report(graph, tmp_path / f"{i}.html").read_bytes() for i in range(2)]
@@ -200,6 +210,7 @@ def test_the_steps_of_a_waterfall_sum_to_the_change(before: int, after: int) -> 
     assert sum(us for _, us in steps_of_change(diff)) == pytest.approx(diff.change_us, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_sentences_are_those_of_the_diff() -> None:
     diff = hg.diff(job(0), job(60))
     page = comparison_bytes(diff, ["a", "b"]).decode()
@@ -208,6 +219,7 @@ def test_sentences_are_those_of_the_diff() -> None:
     assert "htagraph diff a b" in page
 
 
+@pytest.mark.slow
 def test_both_timelines_are_there(tmp_path: Path) -> None:
     graph = graph_of(DATA / "demo")
     path = hg.report(hg.diff(graph, graph), tmp_path / "diff.html")

@@ -39,11 +39,13 @@ def holds(graph: DependencyGraph) -> None:
     assert on_path == set(path.segments.place.tolist()) & set(shown)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", DATASETS, ids=label)
 def test_a_recorded_job_is_shown_whole(path: Path) -> None:
     holds(graph_of(path))
 
 
+@pytest.mark.slow
 @given(jobs())
 def test_any_job_is_shown_whole(job: dict[int, list[Json]]) -> None:
     holds(load(job))

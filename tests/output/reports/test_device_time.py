@@ -26,6 +26,7 @@ every_way = pytest.mark.parametrize("by", WAYS)
 Results = Callable[..., dict[str, Any]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", "csv", "md"])
 @pytest.mark.parametrize(
     ("words", "shown"),
@@ -46,6 +47,7 @@ def test_every_format_can_be_written(
     assert shown in ran.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["launches", "counters"])
 @pytest.mark.parametrize("events", [[], healthy()], ids=["nothing", "one rank"])
 @pytest.mark.parametrize("form", ["table", "csv", "md"])
@@ -60,6 +62,7 @@ def test_an_absent_rank_is_one_line(verb: str, run: Any) -> None:
     one_line_of_error(run(verb, DEMO, "--ranks", "9"), "rank 9")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["idle", *(f"kernels --by {by}" for by in WAYS), "launches"])
 def test_a_command_that_is_suggested_can_be_run(words: str, results: Results, run: Any) -> None:
     for sentence in results(*words.split(), DEMO)["conclusions"]:
@@ -71,6 +74,7 @@ def test_a_command_that_is_suggested_can_be_run(words: str, results: Results, ru
 # idle
 
 
+@pytest.mark.slow
 def test_the_longest_pauses_come_first(results: Results) -> None:
     found = results("idle", DEMO, "--top", "5")
     pauses = [row["pause_us"] for row in found["pauses"]]
@@ -99,6 +103,7 @@ def test_a_job_without_pauses_says_so() -> None:
 # kernels
 
 
+@pytest.mark.slow
 @every_way
 def test_the_shares_are_of_all_device_time(by: str, results: Results) -> None:
     found = results("kernels", DEMO, "--by", by, "--top", "1000")
@@ -142,6 +147,7 @@ def test_shapes_and_modules_of_a_trace_that_has_them(tmp_path: Path, results: Re
     assert "--by operator" in found["conclusions"][1]
 
 
+@pytest.mark.slow
 @every_way
 def test_a_job_without_device_work_has_something_to_say(by: str, tmp_path: Path) -> None:
     for events in ([], [op("a", 2, 20), op("b", 5, 3)]):
@@ -151,6 +157,7 @@ def test_a_job_without_device_work_has_something_to_say(by: str, tmp_path: Path)
 # launches and counters
 
 
+@pytest.mark.slow
 def test_the_tables_are_those_of_the_analyses(results: Results) -> None:
     found = results("launches", DEMO)
     graph = hg.load(DEMO)
@@ -159,6 +166,7 @@ def test_the_tables_are_those_of_the_analyses(results: Results) -> None:
     assert len(found["operators"]) == len(hg.operator_kernels(graph))
 
 
+@pytest.mark.slow
 def test_calls_that_take_longer_than_their_work_lead_to_opportunities(results: Results) -> None:
     said = results("launches", DEMO)["conclusions"]
     assert len([each for each in said if "opportunities" in each]) == 1
@@ -171,6 +179,7 @@ def test_graph_launches_are_summed_up(results: Results, tmp_path: Path) -> None:
     assert any("the device is idle 50.0 % of the time" in each for each in said)
 
 
+@pytest.mark.slow
 def test_summaries_are_given_and_series_if_asked_for(results: Results) -> None:
     assert set(results("counters", DEMO)) == {"queues", "bandwidth", "conclusions"}
     found = results("counters", DEMO, "--series")
@@ -226,6 +235,7 @@ def test_a_misspelt_operator_is_answered_with_the_nearest(run: Any) -> None:
 # roofline and phases
 
 
+@pytest.mark.slow
 def test_the_roofline_is_that_of_the_function(results: Results) -> None:
     rows = results("roofline", HOST, "--peak-tflops", "1", "--peak-gbs", "50")["roofline"]
     table = hg.roofline(hg.load(HOST), peak_tflop_s=1, peak_gb_s=50)
@@ -233,6 +243,7 @@ def test_the_roofline_is_that_of_the_function(results: Results) -> None:
     assert {row["bound"] for row in rows} <= {"compute", "memory"}
 
 
+@pytest.mark.slow
 def test_the_roofline_says_what_to_do(run: Any) -> None:
     assert "record_shapes=True" in run("roofline", DEMO).out
     assert "--peak-tflops" in run("roofline", HOST).out

@@ -67,6 +67,7 @@ def test_each_kind_of_file_has_its_tables(made: Any, run: Any, tmp_path: Path) -
     assert envelope["results"]["conclusions"][0] == SENTENCES[made]
 
 
+@pytest.mark.slow
 @every_file
 @pytest.mark.parametrize("form", FORMS)
 def test_every_format_is_written(made: Any, form: str, run: Any, tmp_path: Path) -> None:
@@ -137,6 +138,7 @@ def graphs(place: Path) -> int:
     return len(list(place.glob("graphs/*.htagraph")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [["summary"], ["critical-path", "--step", "6"], ["kernels", "--ranks", "0"], ["what-if", "--network", "0.5"]],
@@ -152,6 +154,7 @@ def test_the_second_answer_is_the_first_and_that_without_a_cache(command: list[s
     assert (first.code, first.err) == (0, "")
 
 
+@pytest.mark.slow
 def test_verbs_share_what_they_loaded(place: Path, run: Any) -> None:
     for verb in ("idle", "kernels", "overlap", "collectives"):
         run(verb, DEMO_CACHE)

@@ -17,6 +17,7 @@ DEMO = str(REPOSITORY / "data" / "demo")
 Results = Callable[..., dict[str, Any]]
 
 
+@pytest.mark.slow
 def test_transfers_that_prevail_suggest_another_network(simulated: Callable[[str], str], results: Results) -> None:
     said = results("collectives", simulated("communication_bound"))["conclusions"]
     assert said[-1].endswith("--network 0.5")
@@ -60,6 +61,7 @@ def test_one_rank_alone_has_nobody_to_wait_for(results: Results) -> None:
     assert "Only one rank" in results("stragglers", DEMO, "--ranks", "0")["conclusions"][0]
 
 
+@pytest.mark.slow
 def test_an_opportunity_is_what_the_same_change_gives(results: Results) -> None:
     rows = [row for row in results("opportunities", DEMO, "--top", "4")["opportunities"] if row["target"]]
     for row in rows:
@@ -74,6 +76,7 @@ def test_nothing_worth_the_work_is_said_so(tmp_path: Path, results: Results) -> 
     assert "No single improvement would gain 2 %" in results("opportunities", str(path))["conclusions"][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("regime", "bound"),
     [("gpu_bound", "computation"), ("host_bound", "host code"), ("communication_bound", "transfers between ranks")],
@@ -90,6 +93,7 @@ def test_the_path_names_what_bounds_the_job_and_a_change_that_helps(
     assert f" saves {time_text(prediction['saved_us'] / steps)} per step." in said[-1]
 
 
+@pytest.mark.slow
 def test_a_faster_network_never_saves_more_than_the_path_allows(
     simulated: Callable[[str], str], results: Results
 ) -> None:
@@ -105,6 +109,7 @@ def test_the_segments_of_the_path_sum_to_its_makespan(results: Results) -> None:
     assert len(found["segments"]) == found["segments_count"]
 
 
+@pytest.mark.slow
 def test_a_step_has_a_path_of_its_own(results: Results) -> None:
     whole, part, same = (results("critical-path", DEMO, *more) for more in ([], ["--step", "6"], ["--steps", "6-6"]))
     assert part == same

@@ -13,6 +13,7 @@ from htagraph.output.reports.workers import job_report, job_stragglers_report
 from tests.reach import DATA, graph_of
 
 
+@pytest.mark.slow
 def test_its_figures_are_those_of_the_graph_and_nothing_is_missing() -> None:
     with ThreadPoolExecutor(2) as workers:
         report = job_report(hg.load(DATA / "demo", engine=workers), top=2)
@@ -33,6 +34,7 @@ def test_the_first_sentence_says_which_ranks_are_missing(tmp_path: Path) -> None
     assert report.to_dict()["results"]["missing"] == [{"rank": 1, "file": "", "why": "no file of it was given"}]
 
 
+@pytest.mark.slow
 def test_stragglers_alone_are_those_of_the_summary() -> None:
     with ThreadPoolExecutor(2) as workers:
         job = hg.load(DATA / "demo", engine=workers)

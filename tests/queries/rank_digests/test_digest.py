@@ -42,6 +42,7 @@ def test_what_is_no_graph_has_no_digest() -> None:
         hg.digest("rank-0.json")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [path for path in JOBS if path.is_file()], ids=label)
 def test_a_digest_of_any_rank_is_some_kilobytes(path: Path) -> None:
     digest = hg.digest(graph_of(path))
@@ -112,6 +113,7 @@ def assert_equal(one: Any, other: Any) -> None:
         assert one == other
 
 
+@pytest.mark.slow
 @given(jobs())
 @settings(max_examples=8)
 def test_every_digest_comes_back_from_its_bytes(job: Job) -> None:

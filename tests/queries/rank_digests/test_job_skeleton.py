@@ -66,6 +66,7 @@ def test_factors_multiply_and_can_be_taken_back() -> None:
     assert job.what_if({"host": 1.0, "computation": 1.0}, [0, 1]).makespan_ns() == job.makespan_ns()
 
 
+@pytest.mark.slow
 @given(jobs(min_size=2), st.sampled_from([0.0, 0.5, 1.0, 3.0]))
 @settings(max_examples=20)
 def test_a_slower_rank_never_makes_a_job_shorter(job: Job, factor: float) -> None:
@@ -105,6 +106,7 @@ def test_the_critical_path_of_the_demo_is_computation_of_the_straggler() -> None
     assert path.groupby("class")["duration_us"].sum().idxmax() == "computation"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", DATASETS, ids=label)
 def test_slack_is_that_of_the_whole_graph(folder: Path) -> None:
     kinds = ["communication", "host_communication"]

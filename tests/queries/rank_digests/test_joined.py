@@ -28,6 +28,7 @@ FOLDERS = [
 """Jobs of several ranks that were recorded."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS, ids=label)
 def test_collectives_clocks_waits_and_steps_are_those_of_the_whole_graph(folder: Path) -> None:
     whole, graph = graph_of(folder), joined_graph(digests_of(folder)).graph
@@ -45,6 +46,7 @@ def test_collectives_clocks_waits_and_steps_are_those_of_the_whole_graph(folder:
     pd.testing.assert_frame_equal(hg.step_times(graph), hg.step_times(whole))
 
 
+@pytest.mark.slow
 @given(jobs(min_size=2))
 @settings(max_examples=25)
 def test_digests_of_any_job_are_joined_to_the_times_of_its_graph(job: Job) -> None:

@@ -74,6 +74,7 @@ def assert_arguments_agree(trace: Trace, table: Table, models: list[Event], ever
             assert read_value == expected_argument(event, bulk), (bulk.keys, event)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=label)
 def test_columns_and_models_agree_on_every_trace_in_reach(path: Path) -> None:
     trace, models = read(path), list(read_events(path))

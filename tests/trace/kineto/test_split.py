@@ -76,6 +76,7 @@ styles = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @SMALL
 @given(
     made=st.lists(events(), max_size=12),

@@ -63,6 +63,7 @@ def test_a_sync_inside_is_refused_by_name() -> None:
     assert hg.what_if(graph).remove_sync().cuda_graph(step=1).run().saved_ns > 0
 
 
+@pytest.mark.slow
 def test_a_blocking_copy_inside_is_refused() -> None:
     graph, _ = recorded(small("host_bound"))  # its steps end in a pageable .item()
     with pytest.raises(SelectionError, match="waits for the device"):

@@ -43,6 +43,7 @@ def _chains(durations: list[list[int]]) -> DependencyGraph:
     return DependencyGraph.from_frames(acts, pd.DataFrame(links, columns=["source", "target"], dtype=int))
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=30)
 def test_work_takes_what_it_takes_elsewhere_where_that_is_less(data: st.DataObject) -> None:
@@ -60,6 +61,7 @@ def test_work_takes_what_it_takes_elsewhere_where_that_is_less(data: st.DataObje
         assert np.diff(time.reshape(-1, 2)).ravel().tolist() == [ns for row in fixed for ns in row]
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.integers(1, 1000), min_size=3, max_size=3), min_size=2, max_size=5))
 @settings(max_examples=15)
 def test_auto_is_the_rank_whose_fix_makes_the_job_shortest(durations: list[list[int]]) -> None:
@@ -147,6 +149,7 @@ STRAGGLERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("what", "slow", "options"), STRAGGLERS, ids=[each[0] for each in STRAGGLERS])
 def test_the_job_without_its_straggler_takes_what_was_predicted(
     what: str, slow: SlowRank, options: dict[str, Any], tmp_path: Path
@@ -161,6 +164,7 @@ def test_the_job_without_its_straggler_takes_what_was_predicted(
     assert outcome.mean_step_ns == pytest.approx(truth, rel=0.01), what
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.5, 2])
 @pytest.mark.parametrize("threshold", ["_MAX_RANKS_TRIED", "_MIN_STANDARD_ERRORS", "_MEDIAN_VARIANCE", "_FLOOR_NS"])
 def test_the_straggler_and_its_fix_stay_whatever_the_thresholds(
@@ -177,6 +181,7 @@ def test_the_straggler_and_its_fix_stay_whatever_the_thresholds(
     assert outcome.mean_step_ns == pytest.approx(truth, rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_higher_bar_of_standard_errors_never_fixes_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """What doubling changes: of noise alone, less is taken for slowness."""
     graph, _ = recorded(Job(ranks=4, steps=4, layers=3, jitter=0.1))
@@ -192,6 +197,7 @@ def test_a_higher_bar_of_standard_errors_never_fixes_more(monkeypatch: pytest.Mo
 STALL = ScaleLoader(factor=60.0, ranks=(1,), steps=(2,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("jitter", [0.03, 0.15])
 def test_a_stall_is_no_straggler(ranks: int, jitter: float, tmp_path: Path) -> None:
@@ -211,6 +217,7 @@ def test_a_stall_is_no_straggler(ranks: int, jitter: float, tmp_path: Path) -> N
     assert other.mean_step_ns == pytest.approx(recorded.mean_step_ns, rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_place_in_the_step_that_is_slow_every_time_is_fixed_alone(tmp_path: Path) -> None:
     simulate(Job(ranks=2, steps=4, layers=4)).write(tmp_path, level=1, truth=False)
     graph = hg.load(tmp_path)

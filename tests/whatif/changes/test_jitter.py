@@ -15,6 +15,7 @@ def _chain(count: int, ns: int) -> hg.DependencyGraph:
     return load([op(f"op{i}", i * ns, ns) for i in range(count)])
 
 
+@pytest.mark.slow
 def test_the_mean_stays_and_the_spread_is_sigma() -> None:
     graph = _chain(1, 1000)
     samples = hg.what_if(graph).jitter(sigma=0.2, runs=4000).run().samples_ns

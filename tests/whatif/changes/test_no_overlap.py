@@ -32,6 +32,7 @@ def _in_line(pieces: list[Piece], group: str | None) -> list[Piece]:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", [None, "odd"])
 @given(jobs())
 @settings(max_examples=20)

@@ -30,6 +30,7 @@ def _apart(group: str | None) -> Order:
     return order
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", [None, "even"])
 @given(jobs())
 @settings(max_examples=20)

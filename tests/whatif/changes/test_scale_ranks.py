@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import htagraph as hg
 from htagraph.whatif.transfers import transfers
@@ -21,6 +22,7 @@ def test_more_ranks_take_longer() -> None:
     assert makespans[-1] > makespans[0]
 
 
+@pytest.mark.slow
 def test_only_groups_asked_for_grow() -> None:
     job = small("tensor").model_copy(update={"tp": 2, "ranks": 4})
     graph, _ = recorded(job)
@@ -35,6 +37,7 @@ def test_only_groups_asked_for_grow() -> None:
     assert "groups=" in hg.what_if(graph).scale_ranks(64).run().notes[1]
 
 
+@pytest.mark.slow
 def test_late_ranks_are_drawn_from_the_spread_of_arrivals() -> None:
     calm, _ = recorded(small("gpu_bound").model_copy(update={"ranks": 4, "jitter": 0.0}))
     noisy, _ = recorded(small("gpu_bound").model_copy(update={"ranks": 4, "jitter": 0.1}))

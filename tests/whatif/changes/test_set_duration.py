@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ def test_an_operator_without_time_can_be_given_some() -> None:
     assert outcome.makespan_ns == outcome.baseline_ns + 500
 
 
+@pytest.mark.slow
 @given(jobs(tidy=True), st.integers(0, 10**6))
 @settings(max_examples=25)
 def test_the_lags_of_each_activity_sum_to_it(made_of: dict[int, list[dict[str, object]]], ns: int) -> None:

@@ -84,6 +84,7 @@ def with_clocks_off(regime: str, *, args: bool, era: Era) -> tuple[Simulated, De
         return done, loaded(done, Path(folder))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regime", REGIMES)
 @pytest.mark.parametrize(
     ("era", "args"), [("2026", True), ("2024", True), ("2024-03", True), ("2026", False), ("2021", False)]
@@ -97,6 +98,7 @@ def test_every_collective_of_every_regime_is_matched(regime: str, era: Era, args
     assert not found.issues
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MESHES)
 @pytest.mark.parametrize("offsets", [(), OFFSETS])
 def test_meshes_without_arguments_fall_into_their_groups(name: str, offsets: tuple[float, ...], tmp_path: Path) -> None:
@@ -159,6 +161,7 @@ def test_gloo_jobs_are_matched_in_their_steps_on_one_clock(pair: str) -> None:
     assert {clock.offset_ns for clock in estimate_clocks(graph.ranks, found)} == {0}
 
 
+@pytest.mark.slow
 def test_operations_are_named_by_what_called_them(tmp_path: Path) -> None:
     job = MESHES["all_to_all"].model_copy(update={"group_args": False})
     done = simulate(job)
@@ -170,6 +173,7 @@ def test_operations_are_named_by_what_called_them(tmp_path: Path) -> None:
         assert found.op[found.collective[row]] == kinds[truth[row]]
 
 
+@pytest.mark.slow
 def test_an_absent_rank_is_said_and_the_others_are_linked(tmp_path: Path) -> None:
     done = simulate(Job(ranks=4, steps=2))
     graph = loaded(done, tmp_path, ranks=(0, 1, 3))
@@ -181,6 +185,7 @@ def test_an_absent_rank_is_said_and_the_others_are_linked(tmp_path: Path) -> Non
     assert "without 1 of its 4 ranks (only 0, 1, 3 are linked)" in found.issues[0].detail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("era", ["2026", "2021"])
 def test_a_file_of_another_run_is_refused_and_the_others_are_linked(era: str, tmp_path: Path) -> None:
     job = Job(ranks=4, steps=4, era=era, tp=1, jitter=0.1)
@@ -217,6 +222,7 @@ def made(ends: dict[int, list[list[tuple[int, int]]]]) -> tuple[Activities, tupl
     return acts, ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)",)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.integers(0, 10**6), st.integers(2, 5), st.integers(8, 40),
@@ -266,6 +272,7 @@ def test_ranks_that_never_met_are_not_linked(seed: int, ranks: int, count: int) 
     assert len(match(acts, names, {})) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.exists(), reason="no shared traces")
 @pytest.mark.parametrize(
     ("folder", "expected"),

@@ -50,6 +50,7 @@ def test_which_way_a_transfer_goes(name: str, way: int) -> None:
     assert transfer_direction(name) == way
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("era", ["2026", "2024", "2024-03"])
 def test_arguments_tell_group_size_and_bytes(era: str, tmp_path: Path) -> None:
     done = simulate(Job(ranks=4, tp=2, steps=1, data_strategy="fsdp", era=era))
@@ -68,6 +69,7 @@ def test_arguments_tell_group_size_and_bytes(era: str, tmp_path: Path) -> None:
     assert ((members.comms_id > 0) == (era == "2026")).all()
 
 
+@pytest.mark.slow
 def test_sends_and_receives_are_told_apart_without_arguments(tmp_path: Path) -> None:
     done = simulate(Job(ranks=2, parallelism="pipeline", steps=1, group_args=False))
     graph = hg.load(dict(enumerate(done.write(tmp_path, level=1, truth=False))))
@@ -95,6 +97,7 @@ def rewrite(path: Path, what: str) -> None:
     path.write_bytes(gzip.compress(what.encode()) if path.suffix == ".gz" else what.encode())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("era", ["2024", "2024-03"])
 def test_sizes_that_differ_between_ranks_do_not_tell_collectives_apart(era: str, tmp_path: Path) -> None:
     """Uneven all-to-alls of old traces: every rank writes its own size, and only order is left."""
@@ -121,6 +124,7 @@ def test_sizes_that_differ_between_ranks_do_not_tell_collectives_apart(era: str,
     assert len(np.unique(members.label[members.op == members.ops.index("all_to_all")])) == 1
 
 
+@pytest.mark.slow
 def test_batched_sends_and_receives_go_by_the_calls_before_their_launch(tmp_path: Path) -> None:
     """batch_isend_irecv: calls name the peer and end; later a launch outside of them starts a kernel without args."""
     done = simulate(
