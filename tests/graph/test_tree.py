@@ -16,19 +16,7 @@ from htagraph.graph.tree import innermost_around
 from htagraph.queries.attribution import annotation_of, operator_of
 from tests.graph import slow_tree
 from tests.reach import DATA, JOBS, graph_of, label
-from tests.strategies import (
-    COMPUTE,
-    OTHER,
-    Json,
-    annotation,
-    complete,
-    jobs,
-    kernel,
-    launch,
-    load,
-    op,
-    step,
-)
+from tests.strategies import COMPUTE, OTHER, Json, annotation, complete, jobs, kernel, launch, load, op, step
 
 DEVICE_WORK = ["computation", "communication", "memory"]
 every_job = pytest.mark.parametrize("path", JOBS, ids=label)

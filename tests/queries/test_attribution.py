@@ -10,14 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from htagraph import ActivityKind, DependencyGraph, EdgeKind, SelectionError
-from htagraph.queries.attribution import (
-    call_stack,
-    in_data_loader,
-    label_of,
-    module_of,
-    names_of,
-    operator_of,
-)
+from htagraph.queries.attribution import call_stack, in_data_loader, label_of, module_of, names_of, operator_of
 from tests.graph import slow_tree
 from tests.strategies import COMPUTE, Job, Json, annotation, arrow, complete, jobs, kernel, launch, load, op, step
 

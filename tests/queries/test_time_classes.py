@@ -14,13 +14,7 @@ from htagraph import SelectionError
 from htagraph.core import traverse
 from htagraph.core.contraction.vectors import UNBOUNDED
 from htagraph.queries.replay import predict
-from htagraph.queries.time_classes import (
-    Parts,
-    TimeClasses,
-    as_nanoseconds,
-    class_parts,
-    paths_of,
-)
+from htagraph.queries.time_classes import Parts, TimeClasses, as_nanoseconds, class_parts, paths_of
 from htagraph.queries.weights import NEVER, ChangeError, initial
 from tests.queries.exact_replay import replay_with_factors, times_on_paths
 from tests.reach import DATASETS, JOBS, graph_of, label

@@ -12,16 +12,7 @@ from hypothesis import given, settings
 import htagraph as hg
 from htagraph import DependencyGraph
 from htagraph.core.errors import SelectionError
-from htagraph.simulate import (
-    Change,
-    Job,
-    RemoveKernels,
-    ScaleHost,
-    ScaleKernels,
-    ScaleLoader,
-    ScaleNetwork,
-    SlowRank,
-)
+from htagraph.simulate import Change, Job, RemoveKernels, ScaleHost, ScaleKernels, ScaleLoader, ScaleNetwork, SlowRank
 from tests.reach import DATA, DATASETS, SHARED, graph_of, label
 from tests.strategies import COMPUTE, kernel, launch, load, op, step, traces
 from tests.whatif.changes.simulated import recorded

@@ -22,14 +22,7 @@ from htagraph.core.errors import TraceError
 from htagraph.graph.activities import Lane
 from htagraph.output.export.originals import MetSlices
 from htagraph.output.export.path_tracks import lane_order
-from htagraph.output.export.perfetto import (
-    Job,
-    bandwidths,
-    counters_to_perfetto,
-    memory,
-    queues,
-    to_perfetto,
-)
+from htagraph.output.export.perfetto import Job, bandwidths, counters_to_perfetto, memory, queues, to_perfetto
 from htagraph.output.export.trace_writer import slice_rows
 from htagraph.output.lanes import nesting_tracks
 from htagraph.output.scene import Slices

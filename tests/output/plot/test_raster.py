@@ -6,14 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.output.plot.raster import (
-    columns_of,
-    covered,
-    highest_of_steps,
-    longest,
-    mean_of_steps,
-    running,
-)
+from htagraph.output.plot.raster import columns_of, covered, highest_of_steps, longest, mean_of_steps, running
 
 INTERVALS = st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(0, 12), st.integers(0, 2)), max_size=12
