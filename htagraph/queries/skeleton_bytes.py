@@ -38,6 +38,7 @@ from htagraph.trace.profiler_files.files import inflated
 __all__ = ["MAX_BYTES", "VERSION", "Numbers", "differences", "from_bytes", "packed", "to_bytes", "unpacked"]
 
 VERSION = 1
+"""Of the bytes; it rises where older ones can no longer be read."""
 MAX_BYTES = 1 << 30
 """The most bytes that a skeleton or a digest is unpacked to. Chosen: a hundred million edges.
 Doubled, damaged or hostile bytes may take 2 GiB of memory before they are refused."""

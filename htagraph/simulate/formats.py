@@ -12,8 +12,10 @@ from htagraph.simulate.codes import Category
 from htagraph.simulate.style import A100, Style, Writer, group_args
 from htagraph.simulate.template import NONE, Event, Template
 
-_EVENT_IDS = 64  # CUDA event ids are reused; chosen: twice as many would be reused less often
-_SYNC_LANE = 1_000_000  # added to the tid of Stream Sync rows, as Kineto of 2026 does
+_EVENT_IDS = 64
+"""CUDA events before an id is reused. Chosen: twice as many would be reused less often."""
+_SYNC_LANE = 1_000_000
+"""Added to the tid of Stream Sync rows, as Kineto of 2026 does."""
 _SKIP = "%.0s"  # takes a number and writes nothing
 _OLD = {
     Category.CPU_OP: "Operator",

@@ -15,7 +15,8 @@ from htagraph.simulate.style import Writer
 from htagraph.simulate.template import BACKWARD, MAIN, NONE, Template
 
 Ints = npt.NDArray[np.int64]
-_SYNC_INSET = 5  # a cuda_sync row begins and ends this part (a fifth) of its call inside the call; chosen
+_SYNC_INSET = 5
+"""A cuda_sync row begins and ends a fifth of its call inside the call. Chosen: any part keeps it inside."""
 _WAITS = (Op.WAIT, Op.EVENT_SYNC, Op.STREAM_SYNC, Op.DEVICE_SYNC)
 _HOLE = re.compile(r"@([A-Z]+)(?::(\w+))?(?::(\d+))?@")
 

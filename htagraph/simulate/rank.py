@@ -16,7 +16,8 @@ from htagraph.simulate.template import Builder, Event, Instruction
 _COPY_START_NS, _MEMSET_START_NS = 1.2e3, 1.1e3
 """ns that a copy or a memset takes without its bytes. Chosen: the shortest ones of A100 traces take about 1 µs;
 doubling them delays small copies."""
-_MEMSET_B_PER_NS = 1000  # bandwidth of a memset, B/ns (TB/s): about that of A100 memory
+_MEMSET_B_PER_NS = 1000
+"""Bandwidth of a memset, B/ns (TB/s): about that of A100 memory."""
 
 _GRAPH_LATENCY = 2.0
 """How many times as long a CUDA graph takes to start as a kernel. Chosen: 10 µs on an A100, where a kernel takes 5;

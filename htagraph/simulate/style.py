@@ -10,7 +10,8 @@ from htagraph.simulate.job import Era, Group, Job, Place
 from htagraph.simulate.rank import STREAMS
 from htagraph.simulate.template import Event
 
-_GRID_SECONDS: Final = 7_889_238  # three months: Kineto's base time is a multiple of it (ChromeTraceBaseTime)
+_GRID_SECONDS: Final = 7_889_238
+"""Three months: Kineto's base time is a multiple of it (ChromeTraceBaseTime)."""
 
 
 A100: Final = {
@@ -91,7 +92,8 @@ def style(job: Job) -> Style:
 
 _STREAM_IDS = tuple(STREAMS.values())
 _FIRST_PID, _PID_STRIDE, _TID_STRIDE = 41_000, 173, 137  # chosen: look like a host's ids; no analysis depends on them
-_MAX_RANKS_SHOWN = 30  # PyTorch cuts longer lists (kTruncatLength in torch/csrc/profiler/util.h)
+_MAX_RANKS_SHOWN = 30
+"""PyTorch cuts longer lists of ranks (kTruncatLength in torch/csrc/profiler/util.h)."""
 
 
 @dataclass(frozen=True, slots=True)

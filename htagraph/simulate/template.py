@@ -8,10 +8,13 @@ from zlib import crc32
 from htagraph.simulate.catalogue import COLLECTIVES, Kernel
 from htagraph.simulate.codes import Category, Device, Host, Op
 
-NONE = -1  # no instruction, no kernel
+NONE = -1
+"""No instruction, no kernel."""
 MAIN, BACKWARD = 0, 1  # the host threads
-_BEFORE_CHILDREN = 0.6  # share of an op's own time before its children; chosen: setup takes longer than return
-_KEYS_PER_SECTION_BITS = 24  # of a draw's key; chosen: no section has 2**24 instructions
+_BEFORE_CHILDREN = 0.6
+"""Share of an operator's own time before its children. Chosen: setup takes longer than return."""
+_KEYS_PER_SECTION_BITS = 24
+"""Of a draw's key. Chosen: no section has 2**24 instructions."""
 _CBID = {  # CUPTI's numbers of the functions (cupti_runtime_cbid.h)
     "cudaLaunchKernel": 211,
     "cudaLaunchKernelExC": 430,

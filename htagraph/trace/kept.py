@@ -20,6 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 _SECOND_NS = 1_000_000_000
+"""ns."""
 HOUR_NS = 3600 * _SECOND_NS
 _LEAST = int(np.iinfo(np.int64).min)
 _OUTLIER_SPREADS = 4

@@ -61,7 +61,8 @@ _NOT_OTHERS = ("X", "M", "B", "E", *FLOWS)
 """Phases of events that are slices, names of tracks, or ends of slices and arrows."""
 _WRITTEN = frozenset({"ph", "pid", "tid", "ts", "dur", "name", "cat", "args"})
 """Keys that every writer of slices knows; the JSON of the others is `Slices.more`."""
-_ODD = 0x9E37_79B9_7F4A_7C15  # 2^64 divided by the golden ratio: spreads what it is multiplied by
+_ODD = 0x9E37_79B9_7F4A_7C15
+"""2^64 divided by the golden ratio, as in splitmix64: spreads the bits of what it is multiplied by."""
 _LENGTH = int(np.iinfo(np.uint32).max)  # of a span: its lower half
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 _decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode

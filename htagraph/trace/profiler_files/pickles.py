@@ -64,17 +64,23 @@ snapshots have none, and comparing so many with one another takes a second. Doub
 _COMPILED_FROM = 1 << 19
 """Bytes from which the scan is compiled. Measured: Python scans them in as much time as loading numba takes, 0.25 s.
 Doubled, files between take as long again."""
-_OPCODE_BYTES = 64  # of an object that an opcode makes, or of its place in a list or dict
-_SET_BYTES = 224  # of an empty set: the object that takes most for one byte of a pickle
-_CHAR_BYTES = 4  # at most, in Python's texts
-_FARTHEST = 1 << 48  # larger numbers in a pickle count as this one, which is beyond any file
+_OPCODE_BYTES = 64
+"""Memory of an object that an opcode makes, or of its place in a list or dict, as CPython has it at most."""
+_SET_BYTES = 224
+"""Memory of an empty set in CPython: the object that takes most for one byte of a pickle."""
+_CHAR_BYTES = 4
+"""Memory of a letter of a text in CPython, at most."""
+_FARTHEST = 1 << 48
+"""Larger numbers in a pickle count as this one, which is beyond any file."""
 _NEWLINE, _ZERO = 10, 48  # as bytes
-_SHORT_BYTES = 8  # of a number and its length: numbers below 2^61 are their own hashes
+_SHORT_BYTES = 8
+"""Of a number and its length: numbers below 2^61 are their own hashes."""
 
 # Sorts of values: the lowest bits of a word; above them is how many parts a flat tuple has, or levels a nested one. A
 # word of 0 is no value.
 _PLAIN, _ODD, _FLAT, _NESTED, _MARKED = 1, 2, 3, 4, 5
 _SORT_BITS = 3
+"""Bits of a word that say its sort."""
 _SORTS = (1 << _SORT_BITS) - 1
 
 # What opcodes do: put a value of one of these sorts on the stack, or one of these

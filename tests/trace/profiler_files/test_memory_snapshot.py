@@ -142,7 +142,7 @@ def _real(path: Path) -> hg.memory.Snapshot:
         (gzip.compress(b"\x80\x04.", mtime=0)[:-6], hg.DamagedTraceError, "gzip stream is damaged"),
         (pickle.dumps([1, 2]), hg.NotATraceError, "of an unknown format"),
         (pickle.dumps(3), hg.NotATraceError, "no 'segments'"),
-        (gzip.compress(pickle.dumps({"segments": print})), hg.NotATraceError, r"names builtins\.print"),
+        (gzip.compress(pickle.dumps({"segments": print}), mtime=0), hg.NotATraceError, r"names builtins\.print"),
         (pickle.dumps({"segments": [{}]}), hg.NotATraceError, "of an unknown format"),
     ],
 )

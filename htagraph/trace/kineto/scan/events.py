@@ -72,13 +72,15 @@ FIELDS = ("ph", "name", "cat", "pid", "tid", "ts", "dur", "id", "args")
 """Keys of an event that are read, in the order of their numbers in its table of keys."""
 _PH, _NAME, _CAT, _PID, _TID, _TS, _DUR, _ID, _ARGS = range(9)
 _COLUMN_OF = np.array([PHASE, NAME, CATEGORY, PROCESS, THREAD, START, DURATION, ID])  # by number of the field
-_TOO_LARGE = -1  # an address that stands for a time that is too large for a float
+_TOO_LARGE = -1
+"""An address that stands for a time that is too large for a float."""
 _QUOTE, _COMMA, _OPEN, _CLOSE, _MINUS, _ZERO, _NINE, _LOWER_N, _SPACE, _DELETE, _BACKSLASH = b'",{}-09n \x7f\\'
 _EXACT_US = np.uint64(EXACT_FLOAT_US)
 _MAX_US = np.uint64(2**53)  # the general decoder may round whole µs beyond it
 _ID_LIMIT = np.uint64(2**63)
 _TENS = np.array([10**power for power in range(19)], np.uint64)
-_NS_DIGITS = 3  # of µs
+_NS_DIGITS = 3
+"""Decimals of a time in µs that are whole ns."""
 
 
 @njit(cache=True, nogil=True)
