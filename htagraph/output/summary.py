@@ -203,7 +203,7 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
 
     Args:
         graph: the job.
-        top: kernels named per kind, over all ranks, and opportunities.
+        top: how many kernels of each kind, over all ranks, and how many opportunities are named.
 
     Returns:
         What was read, steps, temporal breakdown, overlap, idle time by cause (per rank and per stream), the top kernels
