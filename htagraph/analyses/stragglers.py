@@ -96,7 +96,7 @@ def _no_steps() -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class Stragglers:
-    """What `stragglers` returns."""
+    """The result of `stragglers`: who makes the others wait, how much, and why."""
 
     ranks: pd.DataFrame
     blame: pd.DataFrame
@@ -125,7 +125,7 @@ class Stragglers:
 
     @property
     def mostly_charged(self) -> dict[int, float]:
-        """Return the ranks that most waiting is charged to and their shares in percent; empty if it is many of them."""
+        """Return the ranks that most waiting is charged to and their shares in percent; empty if there are many."""
         table = self.ranks.sort_values("share_percent", ascending=False, kind="stable")
         few = table[table["share_percent"] > STANDS_OUT * 100 / max(len(table), 1)]
         shares = dict(zip(few["rank"].tolist(), few["share_percent"].tolist(), strict=True))
