@@ -37,7 +37,7 @@ ANNOTATIONS = Table(
 
 @described(TABLE, ANNOTATIONS)
 def annotated_kernels(graph: DependencyGraph, *, by: Literal["kernel", "annotation"] = "kernel") -> pd.DataFrame:
-    """Return all device work with the innermost annotation around its launch, and the shortest overlapping it in time.
+    """Return all device work with the innermost annotation around its launch and the shortest that overlaps the work.
 
     Args:
         graph: the job.
@@ -57,7 +57,7 @@ def annotated_kernels(graph: DependencyGraph, *, by: Literal["kernel", "annotati
         >>> "DistributedDataParallel.forward" in set(table["annotation"])
         True
 
-    Source: HTA's GPU kernels with user annotations, which are those over the work in time.
+    Source: HTA's GPU kernels with user annotations, which takes the annotations that overlap the work in time.
     """
     check_choice("by", by, ("kernel", "annotation"))
     acts = graph.activities

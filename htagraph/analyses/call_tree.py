@@ -33,9 +33,10 @@ TABLE = Table(
 def call_tree(graph: DependencyGraph) -> pd.DataFrame:
     """Return every activity's place in the tree of calls, with the device work launched under it.
 
-    The parent of an activity is what encloses it on its thread; of device work its launch; of an outermost activity on
-    a thread of the autograd engine, the innermost operator, annotation, step or Python frame around it on the thread
-    that called the engine. `Selection.descendants` and `Selection.ancestors` walk this tree.
+    The parent of an activity is the activity that encloses it on its thread. The parent of device work is its launch.
+    The parent of an outermost activity on a thread of the autograd engine is the innermost operator, annotation, step
+    or Python frame around the call of the engine, on the thread that called the engine. `Selection.descendants` and
+    `Selection.ancestors` walk this tree.
 
     Args:
         graph: the job.

@@ -49,16 +49,16 @@ TABLE = Table(
 def collectives(graph: DependencyGraph) -> pd.DataFrame:
     """Return each rank's part in each collective: when it arrived, how long it waited and how long it transferred.
 
-    A part's duration is, exactly, the time in which its thread still ran other work, its wait for the last arrival, the
-    pure transfer (the shortest that any part of the same group, operation and bytes took) and the excess over that. A
-    thread runs other work beside asynchronous sends and receives on hosts (gloo), which are recorded from the call to
-    the return of their wait; how much of that time they were under way is not recorded. In an operation with a root,
-    only the ranks that need the root wait, or the root waits for the others; in an all-to-all each waits for arrivals
-    before its end.
+    A part's duration is, exactly, the sum of four times: the time in which its thread still ran other work, its wait
+    for the last arrival, the pure transfer (the shortest transfer of any part of the same group, operation and bytes)
+    and the excess over the pure transfer. A thread runs other work beside asynchronous sends and receives on hosts
+    (gloo). These are recorded from the call to the return of their wait; how long the data was under way in that time
+    is not recorded. In an operation with a root, only the ranks that need the root wait, or the root waits for the
+    others; in an all-to-all each rank waits for the arrivals before its end.
 
-    Where members are absent (their ranks were not recorded), what follows the last recorded arrival is their transfer,
-    or waiting for the absent ones: nothing recorded tells which, so it is a part of its own. So is all the time of
-    collectives that were not matched between the ranks (their partners may not be in the graph).
+    Where members are absent (their ranks were not recorded), the time after the last recorded arrival is transfer, or
+    wait for the absent members: the recording does not show which, so this time is a part of its own. Likewise, all
+    time of collectives that were not matched between the ranks is such a part (their partners may not be in the graph).
 
     Args:
         graph: the job.

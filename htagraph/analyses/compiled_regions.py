@@ -37,8 +37,9 @@ _FIGURES = ["count", "host_us", "kernels", "triton_kernels", "device_us", "trito
 def compiled_regions(graph: DependencyGraph) -> pd.DataFrame:
     """Return the time of compiled regions: operators and annotations that run code made by torch.compile.
 
-    Regions are nested (``Torch-Compiled Region``, the ``CompiledFunction`` in it, the ``CompiledFxGraph`` in
-    that); the figures of a region include the regions inside it, so the rows with an empty ``inside`` sum to the total.
+    Regions are nested (a ``Torch-Compiled Region`` encloses a ``CompiledFunction``, which encloses a
+    ``CompiledFxGraph``); the figures of a region include the regions inside it, so the rows with an empty ``inside``
+    sum to the total.
 
     Args:
         graph: the job.

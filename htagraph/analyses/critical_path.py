@@ -10,18 +10,19 @@ __all__ = ["critical_path"]
 
 
 def critical_path(graph: DependencyGraph, steps: IntSelector = None, ranks: IntSelector = None) -> CriticalPath:
-    """Return the critical path of the job or of some steps: the activities that must be faster for it to end earlier.
+    """Return the critical path of a job or of some steps: the activities that must be faster for it to end earlier.
 
-    It is followed back from the last moment: the predecessor of each moment on the path is the dependency that was
-    satisfied last. Where a collective waited for another rank, the path continues on that rank.
+    The path is followed back from the last moment: each moment on the path is preceded by the moment at the other end
+    of its binding edge, the dependency that was satisfied last. Where a collective waited for another rank, the path
+    continues on that rank.
 
     Args:
         graph: the job.
         steps: numbers of steps, whose window goes from the earliest begin of any of their annotations to the moment
             when all their work, device work included, has ended on every rank; in a graph of your own frames, from the
             first start to the last end of their activities. None for the whole job.
-        ranks: the ranks whose begin and end are the window's, None for all. The path may still lead over others, where
-            these made them wait.
+        ranks: the ranks whose begin and end are the window's, None for all. The path may still lead over other ranks,
+            where those made the chosen ranks wait.
 
     Returns:
         The path: `CriticalPath.makespan_ns`, `.to_frame()` (its segments, whose durations sum to the makespan

@@ -37,8 +37,8 @@ def cupti_counters(graph: DependencyGraph) -> pd.DataFrame:
 
     One row per kernel and counter: ``table.pivot(index=["rank", "range"], columns="counter", values="value")`` gives
     one column per counter, ``table.groupby("bottom_operator")["flop"].sum()`` the floating-point operations of each
-    operator. Kernels run one by one under that profiler, so the n-th range belongs to the n-th launch; if a rank has
-    another number of launches than of ranges, its kernels have no operator.
+    operator. Kernels run one by one under that profiler, so the n-th range belongs to the n-th launch; if the number of
+    launches of a rank is not its number of ranges, its kernels have no operator.
 
     Args:
         graph: the job.

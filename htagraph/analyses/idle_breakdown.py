@@ -43,12 +43,13 @@ def idle_breakdown(
     """Return how long each stream, or each rank, was idle between its first and its last device work, by cause.
 
     A stream is idle from the end of all its earlier work to the start of the next; a rank is idle while none of its
-    streams runs anything. The cause of a pause is that of the kernel (or copy) that ends it, by the binding edge into
-    that kernel, which is the edge that allowed it to start last:
+    streams runs anything. The cause of a pause follows from the binding edge into the kernel (or copy) that ends the
+    pause: the edge that allowed this kernel to start last.
 
-    - ``host_wait``: the LAUNCH edge, or the launch call was still running for most of the pause: the host enqueued the
-      kernel too late.
-    - ``kernel_wait``: another edge or none, and the pause is short: the usual pause of a device between two kernels.
+    - ``host_wait``: the LAUNCH edge is binding, or the launch call was still running for most of the pause: the host
+      enqueued the kernel too late.
+    - ``kernel_wait``: another edge or none is binding, and the pause is short: the usual pause of a device between two
+      kernels.
     - ``other``: neither explains the pause: the kernel waited for another stream, an event, a late rank, a resource.
 
     Args:

@@ -31,13 +31,14 @@ TABLE = Table(
 def interruptions(graph: DependencyGraph) -> pd.DataFrame:
     """Return where host code was interrupted: it took at least ten times as long as the same code usually does.
 
-    An interruption is a stretch of a host thread, between two moments that were recorded, of at least 1 ms and far
-    longer than usual: than stretches of the same name between the same neighbours, and than the same stretch in other
-    steps and on other ranks. Calls that wait for the device, data loaders, compilation and first calls do not count.
-    What an operator does itself is long in that operator; so interruptions count only if they hit at least five
-    different places, none of which has more than half of their time. What stops a thread (another process on its core,
-    Python's garbage collector, swapping, the profiler) is not in a trace. The exact definition is at
-    `htagraph.queries.interruptions`; ``htagraph what-if --no-interruptions`` predicts the job without them.
+    An interruption is a stretch of a host thread, between two recorded moments, that lasts at least 1 ms and far longer
+    than usual: longer than stretches of the same name between the same neighbours, and longer than the same stretch in
+    other steps and on other ranks. Calls that wait for the device, data loaders, compilation and first calls do not
+    count. If the cause were in an operator, only that operator would be long; so interruptions count only if they hit
+    at least five different places, none of which has more than half of the interrupted time. A trace does not show what
+    stopped a thread: another process on its core, Python's garbage collector, swapping or the profiler. The exact
+    definition is at `htagraph.queries.interruptions`; ``htagraph what-if --no-interruptions`` predicts the job without
+    them.
 
     Args:
         graph: the job.

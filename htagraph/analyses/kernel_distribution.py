@@ -28,7 +28,7 @@ TABLE = Table(
 
 @described(TABLE)
 def kernel_distribution(graph: DependencyGraph) -> pd.DataFrame:
-    """Return each kernel's durations on every rank that ran it, and how uneven the ranks are in it.
+    """Return each kernel's durations on every rank that ran it, and how much these durations differ between ranks.
 
     A kernel that takes longer on one rank than on the others indicates a slow device or uneven work; communication
     kernels are uneven because the first rank to arrive waits for the last. On a rank without device work the rows are

@@ -30,9 +30,9 @@ TABLE = Table(
 def kernel_owners(graph: DependencyGraph, *, by: Literal["rank", "job"] = "rank") -> pd.DataFrame:
     """Return the durations of kernels, copies and memsets by the module and the operator that launched them.
 
-    The module is the innermost ``nn.Module`` frame around the launch, or around the forward operator that it is the
-    backward of; where the trace has no such frames, the innermost annotation. The operator is the innermost one around
-    the launch, or without any, the innermost annotation or step.
+    The module is the innermost ``nn.Module`` frame around the launch or, for backward work, around its forward
+    operator; where the trace has no such frames, the innermost annotation. The operator is the innermost operator
+    around the launch or, where there is none, the innermost annotation or step.
 
     Args:
         graph: the job.

@@ -18,9 +18,9 @@ TABLE = PATTERNS
 def kernel_patterns(graph: DependencyGraph, operator: str = LINEAR, *, min_length: int = 3) -> pd.DataFrame:
     """Return the sequences of kernels, copies and memsets that occurrences of an operator launched.
 
-    An occurrence is an operator, annotation or Python frame of such a name that lies in no other such. Its sequence is
-    the device work launched beneath it, in its backward operators on the autograd engine's thread too, in the order of
-    the work's starts, all streams together.
+    An occurrence is an operator, annotation or Python frame of that name, outside all other occurrences. Its sequence
+    is the device work that was launched inside it or inside its backward operators on the autograd engine's thread, in
+    the order in which this work started, all streams together.
 
     Args:
         graph: the job.

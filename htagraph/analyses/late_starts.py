@@ -32,17 +32,18 @@ def late_starts(
 ) -> pd.DataFrame:
     """Return when each rank started, in each step, the last communication kernel of the sort that differs most.
 
-    Ranks meet in a collective and leave it together: the rank that starts it last kept the others waiting. For each
+    Ranks leave a collective together: the rank that starts the collective last kept the other ranks waiting. For each
     rank, stream, step and name, the last communication kernel that took at least `least_share` of a mean step counts.
-    The stream and name whose duration differs most between ranks (the mean over steps of its standard deviation) is the
-    one shown. The mean step is the time from the first start to the last end in the steps over their number.
+    The result shows the stream and name whose duration differs most between ranks (by the mean over steps of the
+    standard deviation). The mean step is the time from the first start to the last end in the steps, divided by the
+    number of steps.
 
     `htagraph.stragglers` uses the dependencies between ranks to find which rank is slow, and where.
 
     Args:
         graph: the job.
         steps: N of ProfilerStep#N; all if not given.
-        least_share: of a mean step that a kernel must take.
+        least_share: the share of a mean step that a kernel must take at least.
 
     Returns:
         One row per rank and step, in that order; none if fewer than two ranks have such a kernel in a step:

@@ -33,7 +33,7 @@ def memory_bandwidth(graph: DependencyGraph, *, by: Literal["time", "copy"] = "t
     """Return the summed bandwidth of all copies (and memsets) of one kind that run on a rank at the same moment.
 
     Each copy has its recorded bandwidth, else its bytes over its duration (0 where neither is known), from its start to
-    its end; one that was recorded without duration lasts 1 µs. At the same moment, ends come before starts.
+    its end; a copy that was recorded without duration lasts 1 µs. At the same moment, ends come before starts.
 
     Args:
         graph: the job.

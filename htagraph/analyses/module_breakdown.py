@@ -38,7 +38,7 @@ def module_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job", "clas
     """Return the time of each ``nn.Module`` of the model: its forward, and the backward of its operators.
 
     Modules are known from the Python frames of traces recorded with ``with_stack=True``. Work outside all modules
-    belongs to the innermost annotation; without such frames all work does.
+    belongs to the innermost annotation; without Python frames, all work belongs to annotations.
 
     Args:
         graph: the job.

@@ -41,7 +41,7 @@ _SHAPES = ("Input Dims", "Input dims")  # today's profilers write the first, tho
 def operator_breakdown(
     graph: DependencyGraph, *, by: Literal["rank", "job"] = "rank", by_shape: bool = False
 ) -> pd.DataFrame:
-    """Return the time of each operator: its own time on the host, and the time of the device work it launched.
+    """Return the time of each operator: its own time on the host, and the time of the device work that it launched.
 
     Work that no operator launched belongs to the innermost annotation or step around the launch.
 

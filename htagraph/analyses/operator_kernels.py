@@ -38,7 +38,7 @@ def operator_kernels(graph: DependencyGraph, *, op: str = "*", memory: bool = Tr
 
     Args:
         graph: the job.
-        op: glob of operators' names, such as ``"aten::*"``; launches under others only do not count.
+        op: glob of operators' names, such as ``"aten::*"``; launches inside other operators only do not count.
         memory: count copies and sets of memory too.
 
     Returns:

@@ -28,9 +28,10 @@ TABLE = Table(
 def overlap(graph: DependencyGraph) -> pd.DataFrame:
     """Return the share of each rank's communication time in which computation runs beside it.
 
-    Both are unions over all streams (on a rank without device work, over host threads): time in which two collectives
-    run at once counts once. What a host thread sends or receives asynchronously counts while the thread waits for it;
-    how long it was under way beside other work of the thread is not recorded, only that it was at most ``beside_us``.
+    Communication time and computation time are unions over all streams (on a rank without device work, over host
+    threads): time in which two collectives run at once counts once. An asynchronous send or receive of a host thread
+    counts while the thread waits for it. How long the data was under way beside other work of the thread is not
+    recorded, only that this time was at most ``beside_us``.
 
     Args:
         graph: the job.

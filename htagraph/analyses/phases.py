@@ -43,15 +43,15 @@ _KEYS = ["rank", "phase"]
 def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataFrame:
     """Return the time on host and device of regions by the name of their annotation.
 
-    A region lasts on the host from its start to its end; its wall time ends with the last work launched in it if
-    that is later. Annotations of inference engines that name a batch are grouped by phase: ``prefill``, ``decode``,
-    ``mixed``; numbers behind ``=`` or ``:`` in names do not tell phases apart.
+    A region lasts on the host from its start to its end; its wall time ends with the last work launched in the region
+    if this work ends later. Annotations of inference engines that name a batch are grouped by phase: ``prefill``,
+    ``decode``, ``mixed``; numbers behind ``=`` or ``:`` in names do not tell phases apart.
 
     Args:
         graph: the job.
         annotation: glob of the names of annotations, steps, operators or Python frames, or of the phases of
-            annotations, such as ``decode``; of those that lie in one another the outermost counts. If not given, the
-            outermost user annotations, collectives aside; on a rank that has none, its steps, as one phase.
+            annotations, such as ``decode``; of regions inside one another, the outermost counts. If not given, the
+            outermost user annotations without collectives; on a rank without user annotations, its steps, as one phase.
 
     Returns:
         One row per rank and phase, by rank, the most wall time first: {columns}.

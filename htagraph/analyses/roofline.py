@@ -75,15 +75,17 @@ def roofline(
 
     Operations come from the device's counters (``source`` = ``counters``) where a rank was recorded with CUPTI's range
     profiler, else from the shapes of the inputs (``shapes``) of products of matrices, linear layers, convolutions and
-    attention, forward and backward, by the formulas of ``torch.utils.flop_counter``; under a causal mask only the pairs
-    of a query and a key that it leaves. Of nested operators the innermost one that can be counted is. Bytes come from
-    the counters of the device's memory, else each input is read and each output written once: a lower bound. The time
-    is that of the device work beneath the operator, summed.
+    attention, forward and backward, by the formulas of ``torch.utils.flop_counter``; under a causal mask, only the
+    pairs of a query and a key that the mask leaves count. Of nested operators, only the innermost operator with known
+    operations counts. Bytes come from the counters of the device's memory; without counters, each input is taken as
+    read once and each output as written once, which is a lower bound. The time is that of the device work beneath the
+    operator, summed.
 
     Args:
         graph: the job, recorded with ``record_shapes=True`` or with counters.
-        peak_tflop_s: what the device computes at most, 10¹² operations/s; by its name and the elements if not given.
-        peak_gb_s: what its memory moves at most, 10⁹ B/s; by its name if not given.
+        peak_tflop_s: peak compute rate of the device, 10¹² operations/s; if not given, known by the device's name and
+            the type of the elements.
+        peak_gb_s: peak bandwidth of the device's memory, 10⁹ B/s; if not given, known by the device's name.
 
     Returns:
         One row per rank, operator and shapes, most time first: {columns}.

@@ -37,14 +37,15 @@ activities of large graphs get an exact drag, in twice the time."""
 def slack(graph: DependencyGraph, *, epsilon_us: float = 0.0, exact: int = 200) -> pd.DataFrame:
     """Return slack and drag of every activity that did work.
 
-    Drag is exact for an activity whose work is in one piece, as of every kernel. Operators work in slices between the
-    calls that they make: of those with several slices, one of them critical, the `exact` with the most critical time
-    are evaluated exactly, fewer in graphs so large that this took more than seconds; for the others ``drag_us`` is that
-    of their most effective slice alone, which is a lower bound, and ``drag_exact`` is False.
+    Drag is exact for an activity whose work is in one piece, such as every kernel. The work of an operator lies in
+    slices between the calls that the operator makes. Of the operators with several slices, one of them critical, the
+    `exact` operators with the most critical time are evaluated exactly (fewer in graphs so large that the evaluation
+    would take more than seconds). For the other operators, ``drag_us`` is the drag of the most effective slice alone,
+    which is a lower bound, and ``drag_exact`` is False.
 
     Args:
         graph: the job.
-        epsilon_us: up to which slack, µs, an activity counts as critical.
+        epsilon_us: an activity with at most this slack, µs, counts as critical.
         exact: how many activities with several slices are evaluated exactly at most.
 
     Returns:

@@ -96,7 +96,7 @@ def _no_steps() -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class Stragglers:
-    """What `stragglers` returns."""
+    """The result of `stragglers`: who makes the others wait, how much, and why."""
 
     ranks: pd.DataFrame
     blame: pd.DataFrame
@@ -125,7 +125,7 @@ class Stragglers:
 
     @property
     def mostly_charged(self) -> dict[int, float]:
-        """Return the ranks that most waiting is charged to and their shares in percent; empty if it is many of them."""
+        """Return the ranks that most waiting is charged to and their shares in percent; empty if there are many."""
         table = self.ranks.sort_values("share_percent", ascending=False, kind="stable")
         few = table[table["share_percent"] > STANDS_OUT * 100 / max(len(table), 1)]
         shares = dict(zip(few["rank"].tolist(), few["share_percent"].tolist(), strict=True))
@@ -163,23 +163,25 @@ class Stragglers:
 def stragglers(graph: DependencyGraph) -> Stragglers:
     """Return which rank makes the others wait in collectives, how much, and why.
 
-    Every wait is charged in full to ranks and causes. The path is followed back from the last arrival, from each moment
-    to the one that held it up, until the last collective that both the late rank and the waiting rank had left. Each
-    activity on that path is compared with the median of the same activity on the other ranks. The wait is charged to
-    the ranks and causes that took longer, in proportion; if the rank was late because of an earlier collective, to the
-    ranks that were late there. What this does not explain is charged to the rank that arrived last, cause ``none``.
+    Every wait is charged in full to ranks and causes. A path is followed back from the last arrival, from each moment
+    to the moment that held it up, until the last collective that both the late rank and the waiting rank had left. Each
+    activity on this path is compared with the median of the same activity on the other ranks. The wait is charged, in
+    proportion, to the ranks and causes that took longer; if the rank was late because of an earlier collective, to the
+    ranks that were late in that collective. The rest of the wait is charged to the rank that arrived last, with the
+    cause ``none``.
 
     A rank is called the straggler if (1) its steps take longer than its peers', step by step, beyond the spread of its
     steps and the differences between the other ranks, where the time of a step is what the rank does by itself, without
-    waiting for others; or single steps of its own stand out, more often or more evenly than chance would have it; or
-    its work is slower throughout, and its steps agree; (2) by at least 0.4 % of a step on average; and (3) no other
-    rank is charged more waiting beyond its peers, and what this one is charged is not mostly transfers. Peers are ranks
-    that do the same work by design; stages of a pipeline are compared with the same stage of other pipelines, and those
-    of a single pipeline by how fast they do like work: there the slow one is the straggler if the job is shorter with
-    it as fast as the others. A rank that takes longer for work that no other rank does, and for whose result the others
-    wait in broadcasts, is none: the program has it so. In a
-    recording of a single step only the last can be seen of less than four ranks. Clocks do not matter for (1) and (2);
-    where they are unknown, the evidence says so. A job whose ranks are late by chance has none.
+    waiting for others; or single steps of the rank stand out, more often or more evenly than by chance; or the rank's
+    work is slower throughout, and its steps agree; (2) its steps take at least 0.4 % of a step longer on average; and
+    (3) no other rank is charged more waiting beyond its peers, and the waiting charged to this rank is not mostly
+    caused by transfers. Peers are ranks that do the same work by design; stages of a pipeline are compared with the
+    same stage of other pipelines. The stages of a single pipeline are compared by how fast they do like work: the slow
+    stage is the straggler if the job is shorter with this stage as fast as the others. A rank that takes longer for
+    work that no other rank does, and for whose result the other ranks wait in broadcasts, is no straggler: the program
+    is made so. In a recording of a single step of fewer than four ranks, only the last way of (1) can be seen. Clocks
+    do not matter for (1) and (2); where clocks are unknown, the evidence says so. A job whose ranks are late by chance
+    has no straggler.
 
     Args:
         graph: the job.

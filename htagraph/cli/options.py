@@ -85,7 +85,7 @@ OPTIONS: Mapping[str, Any] = {
     "top": _option(int, "--top", metavar="ROWS", min=1, help="Rows shown of each ranked table."),
     "form": _option(
         Format | None, "--format", "-f", metavar="FORMAT", show_default=False, is_eager=True,  # -o needs it
-        help="table, json, csv, md or parquet; by default as -o ends, or tables to read.",
+        help="table, json, csv, md or parquet; by default as the file of -o ends, else tables to read.",
     ),
     "output": _RESULT_OR_FIGURE,
     **dict.fromkeys((f"{verb}.output" for verb in ("phases", "patterns", "compare", "validate", "execution_trace",
@@ -96,8 +96,8 @@ OPTIONS: Mapping[str, Any] = {
     ),
     "perfetto": _option(
         Path | None, "--perfetto", callback=ending("PERFETTO", "traces for Perfetto"),
-        help="Write the traces with this on top to a file for ui.perfetto.dev: .pftrace keeps ranks in order, .json is "
-        "text; .gz behind either compresses it.",
+        help="Write the traces with this result on top to a file for ui.perfetto.dev: .pftrace keeps ranks in order, "
+        ".json is text; .gz behind either compresses the file.",
     ),
     "counters": _option(
         bool, "--counters", help="With --perfetto: queue lengths, copy bandwidths and memory, too."
@@ -105,14 +105,15 @@ OPTIONS: Mapping[str, Any] = {
     # how traces are read
     "time": _option(
         str | None, "--time", metavar="FROM..TO",
-        help="Only what begins in this window since the job's first activity, such as 1.5s..2s or 800ms.. (else µs).",
+        help="Only activities that begin in this window since the job's first activity, such as 1.5s..2s or 800ms.. "
+        "(else µs).",
     ),
     "python": _option(
         bool | None, "--python/--no-python", show_default=False,
         help="Keep or leave out calls of Python functions. By default they are kept, up to 4 million of a rank.",
     ),
     "no_cache": _option(
-        bool, "--no-cache", help="Read the files even if an earlier command did, and keep nothing."
+        bool, "--no-cache", help="Read the files even if an earlier command read them, and cache nothing."
     ),
     # of one verb on one job
     "summary.full": _option(bool, "--full", help="Show all tables and the whole verdict."),
@@ -131,7 +132,7 @@ OPTIONS: Mapping[str, Any] = {
         help="Sum up by name, rank, operator, shape, module or annotation that launched it.",
     ),
     "peak_tflops": _option(float | None, help="Peak compute of the device, TFLOP/s.", callback=_peak),
-    "peak_gbs": _option(float | None, help="Peak bandwidth of its memory, GB/s.", callback=_peak),
+    "peak_gbs": _option(float | None, help="Peak bandwidth of the device's memory, GB/s.", callback=_peak),
     "annotation": _option(
         str | None, "--annotation", show_default=False,
         help="Glob of annotations, operators, Python frames or phases, such as decode.",
@@ -139,13 +140,13 @@ OPTIONS: Mapping[str, Any] = {
     "counters.full": _option(int, "--full", min=1, help="Kernels and copies in a queue that is full."),
     "series": _option(bool, "--series", help="Also print every change over time."),
     "operator": _option(
-        str, metavar="NAME", help="Part of the name of operators, annotations or Python frames, or a glob of it."
+        str, metavar="NAME", help="Part of the name of operators, annotations or Python frames, or a glob of the name."
     ),
     "min_length": _option(int, min=1, help="Leave out occurrences with fewer kernels."),
     "overlay": _option(
         Path | None, help="Write each rank's trace to this folder, with its frequent patterns marked."
     ),
-    "compress": _option(bool, help="Leave out names and arguments of the other events in these files."),
+    "compress": _option(bool, help="In these files, leave out names and arguments of events outside the patterns."),
     "arguments": _option(bool, "--arguments", help="Also check every argument of every event."),
     "sweep": _option(
         str | None, "--sweep", metavar="WHAT=FACTORS", show_default=False,
@@ -160,9 +161,9 @@ OPTIONS: Mapping[str, Any] = {
         help="Only from the first to the last of these steps; --steps is the same.",
     ),
     "diff.steps_after": _option(
-        str | None, "--steps-after", metavar="STEPS", help="The same for the job after; default: --steps-before."
+        str | None, "--steps-after", metavar="STEPS", help="Only these steps of the job after; default: --steps-before."
     ),
-    "diff.by": _option(_BY, "--by", help="What a row of the table of activities is."),
+    "diff.by": _option(_BY, "--by", help="What one row of the table of activities stands for."),
     "fail_on": _option(
         list[str] | None, "--fail-on", metavar="WHAT>+LIMIT", show_default=False,
         help=f"Exit with code {FAILED} if this grew by more: step_time, or a category of the critical path "
@@ -175,12 +176,14 @@ OPTIONS: Mapping[str, Any] = {
         Path | None, "--comment", callback=in_folder, metavar="FILE.md", help="Write a comment for a pull request."
     ),
     "compare.by": _option(_BY, "--by", help="Name, name without template arguments, or call path."),
-    "device": _option(_one_of("all", "host", "device"), "--device", help="Only what ran there."),
+    "device": _option(
+        _one_of("all", "host", "device"), "--device", help="Only activities that ran on the host, or on the device."
+    ),
     "compare.steps": _option(
         str | None, "--steps", metavar="STEPS", help="Only from the first to the last of these steps, of both."
     ),
     "compare.steps_after": _option(
-        str | None, "--steps-after", metavar="STEPS", help="Those of the job after, if others."
+        str | None, "--steps-after", metavar="STEPS", help="The steps of the job after, if they are others."
     ),
     # pages and servers
     "name": _argument(str, "Which figure, such as temporal_breakdown or critical-path."),
@@ -192,26 +195,27 @@ OPTIONS: Mapping[str, Any] = {
         Path, "--output", "-o", callback=ending("PAGES", "reports"), metavar="FILE", help="The file to write: .html."
     ),
     "compare": _option(bool, "--compare", help="Two jobs, before and after: what changed, and why."),
-    "port": _option(int, "--port", min=0, max=65535, help="Of this machine; 0 for any that is free."),
+    "port": _option(int, "--port", min=0, max=65535, help="Port of this machine; 0 for any free port."),
     "perfetto_ui": _option(
         Path | None, "--perfetto-ui", exists=True, file_okay=False,
         help="A folder with a copy of Perfetto's UI, to be opened on these traces.",
     ),
     "mcp.paths": _argument(
-        list[str] | None, "Folders and files that may be read, and all in them; default: here.", show_default=False
+        list[str] | None, "Files that may be read, and folders with all in them; default: the current one.",
+        show_default=False,
     ),
     # of verbs that read no graph
     "file": _argument(Path, "What ExecutionTraceObserver wrote: JSON.", show_default=False),
     "execution_trace.paths": _argument(
         list[str] | None, "The trace of the same run, whose operators are linked to the nodes."
     ),
-    "rank": _option(int | None, "--rank", help="The rank of the execution trace, of several."),
+    "rank": _option(int | None, "--rank", help="Which rank the execution trace is of, if there are several."),
     "command": _argument(str | None, "A command, such as summary; default: all.", metavar="COMMAND"),
     "schema.output": _option(
         str | None, "--output", "-o", metavar="FILE", help="Write to this file instead of stdout."
     ),
     "demo.output": _option(
-        Path | None, "--output", "-o", help="Folder for the traces: a new or empty one. Else a temporary folder."
+        Path | None, "--output", "-o", help="Folder for the traces, new or empty; by default a temporary folder."
     ),
     "simulate.output": _option(Path, "--output", "-o", help="Folder to write to; created if it does not exist."),
     "simulate.ranks": _option(int | None, min=1, help="Processes, one GPU each."),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["cache", "demo", "execution_trace", "mcp", "schema", "simulate", "validate"]
 
 cache = typer.Typer(
-    name="cache", help="Jobs that were loaded before: what is kept of them, and where.", no_args_is_help=True
+    name="cache", help="Jobs that were loaded before: what the cache keeps of them, and where.", no_args_is_help=True
 )
 
 

@@ -90,7 +90,7 @@ def serve(
     paths: list[str], *, ranks: str | None = None, steps: str | None = None, port: int = 0,
     perfetto_ui: Path | None = None,
 ) -> None:  # fmt: skip
-    """The page of report on this machine's own address, with every event and argument behind it.
+    """Serve the page of report on this machine's own address, with every event and argument behind it.
 
     Example: htagraph serve traces/ --port 8080
     """

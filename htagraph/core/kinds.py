@@ -77,7 +77,7 @@ class ActivityKind(_Labelled):
 
     @property
     def is_frame(self) -> bool:
-        """Return whether others are called in it: an operator, annotation, step or Python frame."""
+        """Return whether other activities are called in it: an operator, annotation, step or Python frame."""
         return self.is_annotation or self in (ActivityKind.OP, ActivityKind.PYTHON)
 
     @property
@@ -137,7 +137,7 @@ guesses have 30. Doubled, every inferred wait is left out, and intervals become 
 
 
 class GapKind(_Labelled):
-    """What happened between the moment all predecessors allowed and the moment that was recorded."""
+    """What happened between the moment that all predecessors allowed and the recorded moment."""
 
     NONE = 0
     HOST_UNTRACED = 1  # host code that no event covers, Python between ops as a rule
@@ -152,7 +152,7 @@ class GapKind(_Labelled):
 
     @property
     def is_unexplained(self) -> bool:
-        """Return whether no dependency and nobody's known time explains it."""
+        """Return whether no dependency and no activity's known time explains the gap."""
         return self in (
             GapKind.LAUNCH_EXCESS,
             GapKind.STREAM_IDLE,
@@ -163,7 +163,7 @@ class GapKind(_Labelled):
 
     @property
     def is_host(self) -> bool:
-        """Return whether it is time of the host: its own code, or its wait for data."""
+        """Return whether the gap is time of the host: the host's own code, or its wait for data."""
         return self in (GapKind.HOST_UNTRACED, GapKind.DATA_WAIT)
 
 

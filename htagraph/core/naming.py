@@ -127,7 +127,7 @@ class Naming:
         return f"Naming({', '.join(f'{name}={pattern!r}' for name, pattern in changed.items())})"
 
     def extend(self, **patterns: str) -> Naming:
-        r"""Return patterns where each given one matches in addition to the present one of the same name.
+        r"""Return patterns in which each given pattern matches in addition to the present pattern of the same name.
 
         Example:
             >>> rules = DEFAULT_NAMING.extend(communication=r"acme_ring_\w+")

@@ -97,12 +97,12 @@ class DependencyGraph:
         """Return the graph of activities and dependencies that you bring.
 
         Args:
-            activities: one row per activity; the index holds its id (any hashable). They are numbered by rank, within
-                a rank in the order of the rows. Columns: ``duration_ns`` (int), and optionally ``name``, ``kind`` (a
-                word of `ActivityKind` but ``"boundary"``, default ``"op"``; ``"join"`` for a meeting point that has
-                neither rank nor lane), ``rank`` (default 0), ``lane`` (text: the thread or stream), ``step`` and
-                ``start_ns``. Without ``start_ns`` every activity starts as early as its dependencies allow, the first
-                at 0.
+            activities: one row per activity; the index holds its id (any hashable). Activities are numbered by rank
+                and, within a rank, in the order of the rows. Columns: ``duration_ns`` (int), and optionally ``name``,
+                ``kind`` (a word of `ActivityKind` but ``"boundary"``, default ``"op"``; ``"join"`` for a meeting point
+                that has neither rank nor lane), ``rank`` (default 0), ``lane`` (text: the thread or stream), ``step``
+                and ``start_ns``. Without ``start_ns`` every activity starts as early as its dependencies allow, the
+                first at 0.
             dependencies: columns ``source`` and ``target`` (ids), and optionally ``lag_ns`` (default 0, may be
                 negative), ``from_start`` and ``to_end`` (bool, default False: from the end of the source to the start
                 of the target), ``owner`` (the id of the activity whose time the lag is, for what-ifs; none by
@@ -165,10 +165,10 @@ class DependencyGraph:
     def awake(self) -> Mask:
         """Which activities are on a thread or stream that takes part in the job.
 
-        A thread with nothing but Python frames, annotations and calls that neither start work nor wait for it is a
-        monitor: the watchdog of NCCL's process groups, which asks whether work is over, or the thread of a data loader
-        that pins batches ahead. No other thread is known to wait for it, and it goes on when the job is over. Where a
-        rank has no other threads, they count all the same.
+        A monitor is a thread with nothing but Python frames, annotations and calls that neither start work nor wait for
+        work: the watchdog of NCCL's process groups, which asks whether work is over, or the thread of a data loader
+        that pins batches ahead. No other thread is known to wait for a monitor, and a monitor goes on when the job is
+        over. A rank's monitors take part only if the rank has no other threads.
         """
         acts = self.activities
         frames = of_kinds(acts.kind, (ActivityKind.PYTHON, ActivityKind.ANNOTATION, ActivityKind.RUNTIME))
@@ -192,24 +192,24 @@ class DependencyGraph:
     def own_time(self) -> npt.NDArray[np.int64]:
         """The own time of each activity as recorded, ns: its duration without the activities that it encloses.
 
-        The wait of a blocking call is part of it. Annotations have none: they only name a time, which is that of the
-        activity around them.
+        The own time of a blocking call includes its wait. Annotations have no own time: they only name a part of the
+        own time of the activity around them.
         """
         return frozen(own_time_of(self.activities, self.edges, self.time))
 
     @cached_property
     def pauses(self) -> Pauses:
-        """When each stream had nothing to do, and why."""
+        """The pauses of each stream: when it was idle, and why."""
         return stream_pauses_of(self)
 
     @cached_property
     def device_pauses(self) -> Pauses:
-        """When no stream of a rank had anything to do, and why."""
+        """The pauses of each rank's device: when all its streams were idle, and why."""
         return device_pauses_of(self)
 
     @cached_property
     def waits(self) -> Waits:
-        """How long each member of a collective waits for whom, and how long its transfer takes."""
+        """How long each member of a collective waits, for which member, and how long its transfer takes."""
         return waits_of(self)
 
     @cached_property
@@ -303,7 +303,7 @@ class DependencyGraph:
 
         Raises:
             SelectionError: a kind, rank, step or activity that the graph does not have, a value of the wrong type, or
-                an unknown criterion. The message names those that there are.
+                an unknown criterion. The message names the kinds, ranks, steps or criteria that exist.
 
         Example:
             >>> import htagraph as hg

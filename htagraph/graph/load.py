@@ -90,36 +90,38 @@ def load(  # noqa: PLR0913 - one argument per choice
         steps: keep the activities of these ProfilerStep numbers only, with the device work launched in them.
         progress: called with the share done, 0 to 1.
         on_error: ``"skip"`` leaves out files that are absent or cannot be read and reports them in ``graph.issues``.
-        naming: what the names of events mean; extend `htagraph.DEFAULT_NAMING` for kernels of your own.
-        cache: open the graph from the cache if these files were loaded before and have not changed, else put it there;
-            True for the cache of the commands, or a folder. Small jobs, which load at once, and jobs with a naming of
-            their own or ``on_error="skip"`` are not cached. With an engine, each worker caches its ranks.
+        naming: patterns that decide an event's kind by its name; extend `htagraph.DEFAULT_NAMING` for kernels of your
+            own.
+        cache: open the graph from the cache if these files were loaded before and have not changed, else put the graph
+            there; True for the cache of the commands, or a folder. Small jobs, which load at once, and jobs with a
+            naming of their own or ``on_error="skip"`` are not cached. With an engine, each worker caches its ranks.
         time: (from, to), µs since the job's first activity, as the ranks' clocks say (where a file has no base time,
             since its own first activity); None for an end that is open. Keeps host activities that begin in this
-            window, ``from <= start < to``, and the device work launched by them; device work of which no launch is in
-            the file if it begins in the window itself. What began before is left out, though it encloses what is kept.
-            With `steps`, both hold.
+            window, ``from <= start < to``, and the device work that they launched; device work without a launch in the
+            file is kept if it begins in the window itself. An activity that began earlier is left out, even if it
+            encloses kept activities. If `steps` is given too, an activity must meet both.
         python: keep calls of Python functions (``python_function``), most of a trace that was recorded with stacks.
-            True for all, False for none; None keeps them unless a file has more than 4,000,000, whose calls are then
-            left out, as ``graph.issues`` says (``python_left_out``). Without them there are no modules and sources of
-            code, Python is time between operators, and waits that only a Python function names are not known.
+            True for all, False for none; None keeps the calls unless a file has more than 4,000,000 of them; the calls
+            of such a file are left out, and ``graph.issues`` says so (``python_left_out``). Without calls of Python
+            functions there are no modules and no sources of code, Python is time between operators, and waits that only
+            a Python function names are not known.
         engine: workers that read a rank each and send its digest, for jobs that do not fit into one machine:
             ``"processes"`` or a number of them, a ``distributed.Client`` or the address of its scheduler, the module
             ``ray``, or any ``concurrent.futures`` executor. Files that cannot be read are then always left out and
             reported, in ``job.missing``.
 
-    Steps and times are chosen while a large file is read, so that its other activities are never in memory. It is then
-    read at least twice.
+    Steps and times are chosen while a large file is read, so that its other activities are never in memory. Such a file
+    is read at least twice.
 
     Returns:
-        The graph; ``graph.issues`` lists what was repaired or dropped. With an engine, a `DistributedJob`, of which
-        breakdowns by rank, step times, the critical path, waits, stragglers and what-ifs can be asked.
+        The graph; ``graph.issues`` lists what was repaired or dropped. With an engine, a `DistributedJob`, which gives
+        breakdowns by rank, step times, the critical path, waits, stragglers and what-ifs.
 
     Raises:
-        TraceError: a path does not exist, or a file is no trace or damaged beyond recovery.
+        TraceError: a path does not exist, or a file is no trace, or a file is damaged beyond recovery.
         RankError: files do not form one job, or a rank in `ranks` is absent.
         SelectionError: a step in `steps` is in no rank, or no activity begins in the window in `time`.
-        ValueError: the window in `time` is none, ends before it begins, or is given with an engine.
+        ValueError: `time` is no window, ends before it begins, or is given with an engine.
 
     Example:
         >>> import htagraph as hg

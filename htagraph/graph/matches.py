@@ -29,7 +29,7 @@ _TO_ROOT: Final = ("reduce", "gather")
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """The matched collectives of a job. Arrays of one length describe the members, the others the collectives.
+    """The matched collectives of a job: some arrays are over the members, others over the collectives.
 
     Members are ordered by collective, and within a collective by arrival on the common clock.
 

@@ -46,8 +46,8 @@ wrong."""
 class Selection:
     """Activities of a graph, in ascending order.
 
-    Selections of one graph are sets: ``a & b``, ``a | b`` and ``a - b`` are selections. So are ``a[2]``, of the third
-    activity alone (-1: the last), and ``a[1:5]``.
+    Selections of one graph are sets: ``a & b``, ``a | b`` and ``a - b`` are selections. ``a[2]`` is the selection of
+    the third activity alone (-1: the last), and ``a[1:5]`` a selection of four.
 
     Example:
         >>> import htagraph as hg
@@ -108,13 +108,14 @@ class Selection:
     def under(self, op: str, position: int = 0, *, device: bool = True) -> Selection:
         """Return those of these activities that run while an operator runs, the operator included.
 
-        For an operator on a host thread: what starts and ends during it on any host thread of its rank, and the device
-        work launched by that. For device work: what starts and ends during it on its stream.
+        For an operator on a host thread: the activities that start and end during the operator on any host thread of
+        its rank, and the device work that these activities launched. For device work: the activities that start and end
+        during it on its stream.
 
         Args:
             op: name, or glob, of any activity.
-            position: which occurrence of that name among these activities, on each rank, by start: 0 for the first, -1
-                for the last.
+            position: which occurrence of that name to take among these activities, on each rank, in the order of
+                starts: 0 for the first, -1 for the last.
             device: whether to include the device work launched during the operator.
 
         Raises:
@@ -139,7 +140,7 @@ class Selection:
         return self._of_mask(self.graph.tree.inside(self._mask()))
 
     def ancestors(self) -> Selection:
-        """Return the activities that enclose these; `htagraph.call_stack` lists those of one activity in order."""
+        """Return the activities that enclose these; for one activity, `htagraph.call_stack` lists them in order."""
         return self._of_mask(self.graph.tree.around(self._mask()))
 
     def leaves(self) -> Selection:

@@ -95,13 +95,13 @@ class LabeledTrace:
         host's: HTA counts both as device work.
 
         Args:
-            rank: one or several; the first if not given. Of several the rows come one rank after the other, with the
-                columns ``rank`` and ``idx`` before the others.
+            rank: one or several; the first if not given. The rows of several ranks come one rank after the other, with
+                the columns ``rank`` and ``idx`` first.
             iteration: one or several numbers of profiler steps; the first if not given.
             device_type: all events, or events on the ``CPU`` or ``GPU``.
 
         Raises:
-            ValueError: there is no such rank or step, or none at all.
+            ValueError: there is no such rank or step, or the job has no rank or step at all.
         """
         frames = {number: self.t.job.frame(number) for number in self._chosen(rank, self.ranks(), "rank")}
         return self._events(frames, iteration, device_type).copy()
@@ -184,8 +184,8 @@ class TraceDiff:
         """Return how often and how long each operator and kernel occurs in two jobs.
 
         Args:
-            control: a job; its label is ``Control`` unless it has one.
-            test: another; its label is ``Test`` unless it has one.
+            control: the first job; its label is ``Control`` if the job has no label.
+            test: the second job; its label is ``Test`` if the job has no label.
             control_rank: one or several ranks; the first if not given.
             test_rank: the same of the other job.
             control_iteration: one or several profiler steps; the first if not given.

@@ -101,7 +101,7 @@ def assert_no_slower(
 
     Args:
         before: a folder with the traces of a job, or a folder of such folders: several runs of it.
-        after: likewise, recorded now.
+        after: the same for the job as recorded now.
         percent: how much longer the mean step may take, percent of the step before.
         steps: only from the first to the last of these steps, of both.
         ranks: only these ranks.
@@ -111,8 +111,8 @@ def assert_no_slower(
         The change of the mean step and its 99 % interval.
 
     Raises:
-        AssertionError: the job is slower, or nothing was recorded of one of them; the message says by how much, and
-            what to run to see why.
+        AssertionError: the job is slower, or one of the jobs has no recording; the message says by how much the job is
+            slower, and which command says why.
         HtagraphError: the traces cannot be read.
 
     Example:

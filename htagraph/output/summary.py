@@ -64,18 +64,20 @@ class Summary:
             kernel), ``count``, ``total_us``, ``min_us``, ``max_us``, ``mean_us``, ``share_percent`` (of the summed
             durations of all kernels of all ranks). ``launches``: ``rank``, ``launches`` (calls), ``works`` (pieces
             of device work linked to them), ``median_launch_us``, ``median_delay_us``, ``short`` (calls that take
-            longer than all their work), ``excessive_runtime`` (calls over 50 µs), ``excessive_delay`` (works that
+            longer than all their work), ``excessive_runtime`` (calls over 50 µs), ``excessive_delay`` (device work that
             start over 100 µs after their call; normal where the host runs ahead). ``critical_path``:
             `CriticalPath.summary` of the whole job. ``stragglers``, ``opportunities``, ``interruptions``: of the
             analyses. ``gaps``: `Replay.gap_shares`. ``clocks``: ``rank``, ``gauge`` (the rank whose clock is taken as
-            right), ``offset_us`` (what the rank's clock shows more), ``drift_ppm``, ``uncertainty_us`` (NaN where no
-            collective says anything), ``residual_us``, ``collectives`` (that the estimate rests on).
+            right), ``offset_us`` (how much more the rank's clock shows than the gauge's clock), ``drift_ppm``,
+            ``uncertainty_us`` (NaN where no collective says anything), ``residual_us``, ``collectives`` (how many
+            collectives the estimate rests on).
         issues: What was repaired, dropped or unmatched: ``rank``, ``file``, ``what``, ``detail``, ``count``.
-        verdict: Sentences: what bounds the job.
+        verdict: Sentences that say what bounds the job.
         window_us: From the first to the last moment of any rank, on the common clock, µs.
-        claims: What the verdict says, as values: what about, figure, interval, proof, and what it rests on.
-        mean_step_us: From the first step's start on any rank to the last one's end, over the number of steps, as for
-            what-ifs, µs; NaN without steps.
+        claims: The conclusions of the verdict as values: subject, figure, interval, proof, and what makes each
+            conclusion uncertain.
+        mean_step_us: The time from the first step's start on any rank to the last step's end, divided by the number of
+            steps, as for what-ifs, µs; NaN without steps.
     """
 
     inputs: pd.DataFrame
@@ -123,7 +125,8 @@ class Summary:
     def brief(self) -> dict[str, pd.DataFrame]:
         """Return the tables that a reader wants to see first: time by rank, top kernels, problems in the files.
 
-        Of many ranks, those with the most and the least computation are shown; problems are summed up by kind.
+        If there are many ranks, only the ranks with the most and the least computation are shown; problems are summed
+        up by kind.
         """
         brief = {}
         times = self.tables["temporal_breakdown"]
@@ -203,7 +206,7 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
 
     Args:
         graph: the job.
-        top: kernels named per kind, over all ranks, and opportunities.
+        top: how many kernels of each kind, over all ranks, and how many opportunities are named.
 
     Returns:
         What was read, steps, temporal breakdown, overlap, idle time by cause (per rank and per stream), the top kernels

@@ -83,9 +83,9 @@ class Validation:
     maybe=("arguments",),
 )  # fmt: skip
 def validate(paths: TracePaths, *, arguments: bool = False, progress: Progress | None = None) -> Validation:
-    """Return what was repaired or lost in reading files, and what can be asked of them.
+    """Return what was repaired or lost while files were read, and which questions the files can answer.
 
-    The files are read, never what is cached of them.
+    The files themselves are read, never a cached graph.
 
     Args:
         paths: what `load` takes.

@@ -79,7 +79,8 @@ def label_of(graph: DependencyGraph, activity: int) -> str:
 def call_stack(graph: DependencyGraph, activity: int) -> pd.DataFrame:
     """Return the call stack of an activity: everything that encloses it, the outermost first, and the activity itself.
 
-    A kernel or copy is inside its launch; backward work on an autograd engine thread is inside what called the engine.
+    A kernel or copy is inside its launch; backward work on a thread of the autograd engine is inside the activity that
+    called the engine.
 
     Args:
         graph: the job.

@@ -78,7 +78,7 @@ _DEVICE_CATEGORIES = tuple(CATEGORIES.index(word) for word in ("computation", "c
 
 @dataclass(frozen=True, eq=False)
 class CriticalPath:
-    """The chain of activities and waits that determines when the window ends: a delay of any of them delays the end.
+    """The chain of activities and waits that determines when the window ends: a delay of any link delays the end.
 
     Made by `htagraph.critical_path`. The segments tile the window: their lengths sum to the makespan to the ns.
     """
@@ -127,19 +127,20 @@ class CriticalPath:
     def to_frame(self) -> pd.DataFrame:
         """Return the path: one row per segment, in the order of time.
 
-        Each edge of the path gives up to two segments: its lag (``gap`` is empty), and the gap between what it allowed
-        and what was recorded. ``category`` is what the time was spent on:
+        Each edge of the path gives up to two segments: the lag of the edge (``gap`` is empty), and the gap between the
+        moment that the edge allowed and the recorded moment. ``category`` is what the time was spent on:
 
-        - ``computation``, ``memory``, ``communication``: device work of this kind; of matched collectives, and those on
-          host threads, the transfer after the last rank had arrived.
+        - ``computation``, ``memory``, ``communication``: device work of this kind; for matched collectives, and for
+          collectives on host threads, only the transfer after the last rank had arrived.
         - ``host``: own time of operators, Python and other runtime calls (event records and stream waits too), and host
           code that the trace does not show.
         - ``launch``: own time of calls that launch; launch latency.
-        - ``sync``: the return of a blocking call, after the work that it waits for.
+        - ``sync``: the return of a blocking call, after the end of the work that the call waits for.
         - ``waiting``: the shortest pause that a stream, an event, a full queue or another thread causes; a user's lag.
         - ``data_loading``: waiting for the data loader, and host code that runs inside its call.
         - ``gap``: what no dependency in the graph explains.
-        - ``head``: before recording starts, where the path's first recorded moment is later than the window's begin.
+        - ``head``: the time before recording starts, where the first recorded moment of the path is later than the
+          window's begin.
 
         Returns:
             One row per segment: {columns}.
@@ -248,13 +249,15 @@ class CriticalPath:
     def near(self, count: int = 5, *, least_percent: float = 0.01) -> pd.DataFrame:
         """Return the near-critical paths: each becomes critical once the critical path is this much shorter.
 
-        A near-critical path leaves the critical path (or starts where nothing precedes), runs through activities that
-        are not on it, and returns to it (or ends at another end of the window). It follows the binding edges. Of paths
-        that merge before they return, only the one with the least slack counts.
+        A near-critical path leaves the critical path (or starts at a moment without predecessors), runs through
+        activities that are not on the critical path, and returns to it (or ends at another end of the window). A
+        near-critical path follows the binding edges. Of paths that merge before they return, only the one with the
+        least slack counts.
 
         Args:
-            count: how many at most.
-            least_percent: the least work of a path that counts, percent of the makespan; paths without work never do.
+            count: how many paths at most.
+            least_percent: a path counts if its work is at least this percentage of the makespan; paths without work
+                never count.
 
         Returns:
             One row per near-critical path, least slack first: {columns}.

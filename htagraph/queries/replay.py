@@ -134,8 +134,9 @@ class Replay:
 def replay(graph: DependencyGraph) -> Replay:
     """Return the replay of a graph as recorded, which shows that edges, lags and gaps account for every nanosecond.
 
-    Every moment is the latest that its predecessors allow (their moment plus the edge's lag), plus its gap. The replay
-    is exact by construction; this says nothing about the accuracy of predictions.
+    The time of a vertex is the latest time that its predecessors allow (time of the predecessor plus lag of the edge),
+    plus the gap of the vertex. The replay is exact by construction, which says nothing about the accuracy of
+    predictions.
 
     Args:
         graph: the job.

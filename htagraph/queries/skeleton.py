@@ -39,17 +39,20 @@ def contract(
     """Return the skeleton of a job: a small DAG with the same times at the moments that ranks share.
 
     These moments are the arrivals at collectives, sends and receives, the JOINs where the last member has arrived,
-    their ends, the starts and ends of steps, and the end of the job. Its time is in proportion to the number of edges.
+    their ends, the starts and ends of steps, and the end of the job. Contracting takes time in proportion to the number
+    of edges.
 
-    With classes, one skeleton gives the times of any factors: the weight of each edge is kept by class. A change whose
-    effect no factor describes (`fix_straggler`, `set_duration`, `jitter`) makes another graph: contract its state.
+    With classes, one skeleton gives the times for any factors, because the weight of each edge is kept by class. A
+    change whose effect no factor describes (`fix_straggler`, `set_duration`, `jitter`) makes another graph: contract
+    the state after this change.
 
     Args:
         job: the graph, or a state of it, such as ``hg.what_if(graph).fix_straggler().state``.
-        classes: by name, whose time a factor multiplies: criteria as `htagraph.whatif.changes.scale` takes them, or a
-            state of the same graph to which a factor of 0 switches, such as
+        classes: the classes of time that factors can multiply: by name, criteria as `htagraph.whatif.changes.scale`
+            takes them, or a state of the same graph to which a factor of 0 switches, such as
             ``hg.what_if(graph).remove_sync().state``. Where selections overlap, the factors of both multiply.
-        most: the largest factor that will be asked for; the skeleton is smaller than if any may be (None).
+        most: the largest factor that will be used; the skeleton is then smaller than with None, which allows any
+            factor.
         keep: other vertices of the graph that stay as terminals: 2 i is the start of activity i, 2 i + 1 its end.
 
     Returns:
@@ -145,7 +148,7 @@ class Skeleton:
     """A small DAG over terminals: moments at which ranks meet, steps start or end, or the job ends.
 
     Between any two terminals, a longest path is as long as in the whole graph, whatever the factors of the classes are.
-    A few other vertices stay where leaving them out would take more edges. Made by `htagraph.contract`.
+    A few other vertices stay where the skeleton would need more edges without them. Made by `htagraph.contract`.
     """
 
     origin_ns: int
@@ -171,7 +174,7 @@ class Skeleton:
         """Return the moment of each vertex, ns on the common clock.
 
         Args:
-            factors: by class, what its time is multiplied by, at least 0; 1 where a class is not named.
+            factors: for each class, the factor of its time, at least 0; 1 for a class that is not named.
 
         Raises:
             SelectionError: there is no such class.
@@ -221,7 +224,7 @@ class Skeleton:
         return (late - time) // unit
 
     def critical_edges(self, factors: Factors | None = None) -> npt.NDArray[np.int64]:
-        """Return the edges of a longest path from `START` to `END`, the first one first; of equally long paths, one.
+        """Return the edges of a longest path from `START` to `END`, in order; one path where several are equally long.
 
         Args:
             factors: as in `times`.
@@ -273,14 +276,14 @@ class Skeleton:
         """Return the skeleton that `to_bytes` wrote.
 
         Raises:
-            HtagraphError: these are no such bytes.
+            HtagraphError: the bytes are no skeleton.
         """
         from htagraph.queries.skeleton_bytes import from_bytes
 
         return from_bytes(data)
 
     def positions(self, vertex: Array) -> npt.NDArray[np.int64]:
-        """Return where in `vertex` some numbers of it are."""
+        """Return the positions of some vertex numbers in `vertex`."""
         order, numbers = self._by_number
         at = np.minimum(np.searchsorted(numbers, vertex), max(len(numbers) - 1, 0))
         if (numbers[at] != vertex).any():

@@ -88,13 +88,13 @@ def opportunities(
 ) -> pd.DataFrame:
     """Rank what could be improved by how much shorter the job would be, by simulation.
 
-    Each candidate is replayed as if it took no time, with all waits derived: its gain is what any speedup of it is
-    worth at most (unless transfers share links, see below), and less than its time where something else is critical
-    then. To leave it out altogether may gain more, as the calls that launch it go too. Candidates overlap (an operator
-    contains its kernels), so gains do not add up. A candidate that gains at most 3 % more than another one inside it is
-    left out: the smaller one is the one to change. Every kernel, call, operator, annotation, Python function, rank and
-    process group with time on the critical path is a candidate; those whose time there is less than the last gain shown
-    need no replay.
+    Each candidate is replayed as if it took no time, with all waits derived. Its gain is the most that any speedup of
+    the candidate is worth (unless transfers share links, see below), and less than the candidate's time where something
+    else is critical then. Removing a candidate altogether may gain more, since the calls that launch it go too.
+    Candidates overlap (an operator contains its kernels), so gains do not add up. A candidate that gains at most 3 %
+    more than a candidate inside it is left out: the smaller candidate is the one to change. Every kernel, call,
+    operator, annotation, Python function, rank and process group with time on the critical path is a candidate; a
+    candidate whose time on the path is less than the last gain shown needs no replay.
 
     Args:
         graph: the job.

@@ -115,10 +115,10 @@ class Outcome:
     def low(self) -> float:
         """The lower end of the 90 % interval of `speedup`.
 
-        The interval has the predictions under other ways to read the recording: pauses that no edge explains vanish,
-        waits that are not certain do not exist, waits that may be missing exist, loaders and messages that were never
-        waited for take nearly as long as they can, transfers share a link or do not. To that it adds how much steps
-        differ, from each other and from run to run. It is [1, 1] if no moment changes.
+        The interval covers the predictions under other ways to read the recording: pauses that no edge explains vanish,
+        waits that are not certain do not exist, waits that may be missing exist, loaders and messages that nothing
+        waited for take nearly as long as they can, transfers share a link or do not. The interval also covers how much
+        steps differ, from each other and from run to run. It is [1, 1] if no moment changes.
         """
         return self._interval.low
 
@@ -136,8 +136,8 @@ class Outcome:
     def saved_range_ns(self) -> tuple[int, int]:
         """The 90 % interval of `saved_ns` for the recorded run itself, ns.
 
-        It has the other ways to read the recording, as `low` and `high` have, and how far savings are off, but not how
-        much steps differ from run to run: with and without the change, it is the same run.
+        The interval covers the other ways to read the recording, as `low` and `high` do, and how far savings are off,
+        but not how much steps differ from run to run: with and without the change, the run is the same.
         """
         before = self.baseline_ns
         low, high = (before - round(before / each) if each else self.saved_ns for each in self._interval.same_run)

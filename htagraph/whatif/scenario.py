@@ -48,8 +48,8 @@ P = ParamSpec("P")
 def what_if(graph: DependencyGraph) -> Scenario:
     """Return a scenario without changes; chain changes onto it, then ``.run()`` it.
 
-    The replay derives every wait: work starts when the last of its predecessors allows it. It is exact, to 0 ns, if
-    nothing is changed.
+    The replay derives every wait: work starts when the last of its predecessors allows it. Without changes, the replay
+    is exact to 0 ns.
 
     Args:
         graph: the job.

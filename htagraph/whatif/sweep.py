@@ -44,13 +44,14 @@ def sweep(
 ) -> pd.DataFrame:
     """Return the predictions of one scenario for several factors, each as if it were run alone.
 
-    The scenarios are replayed in threads. The first one finds what all share, such as the order of the graph.
+    The scenarios are replayed in threads. The first replay finds what all replays share, such as the order of the
+    graph.
 
     Args:
         graph: the job.
         scenario: makes the scenario of a factor: it is called with ``hg.what_if(graph)`` and the factor, and returns
             the scenario with its changes. It must not write to anything that it shares with other calls.
-        factors: numbers, in any order; what they mean, `scenario` says.
+        factors: numbers, in any order; `scenario` decides what they mean.
         threads: how many scenarios are replayed at once; by default as many as the machine has cores, up to 8.
         intervals: also give the interval of each prediction, which takes as long as ten replays.
 
@@ -60,7 +61,7 @@ def sweep(
     Raises:
         SelectionError: nothing meets the criteria of the scenario, a factor that the change cannot use, or `threads`
             below 1.
-        TypeError: the scenario is no function, or returns none, or a factor is no number.
+        TypeError: `scenario` is no function, or does not return a scenario, or a factor is no number.
 
     Example:
         >>> import htagraph as hg

@@ -49,9 +49,9 @@ def compare(  # noqa: PLR0913 - one keyword per criterion
 ) -> pd.DataFrame:
     """Return how often and how long each activity occurs in two jobs, name by name.
 
-    A duration is that of the whole activity, what lies in it included. Counts and times per step are divided by the
-    pairs of rank and step that each job recorded, so that jobs of different size can be compared. Steps go by
-    the name ``ProfilerStep``, whatever their number.
+    A duration is that of the whole activity, with everything inside it. Counts and times per step are divided by the
+    number of pairs of rank and step that each job recorded, so that jobs of different size can be compared. All steps
+    have the name ``ProfilerStep``, whatever their number.
 
     Args:
         before: a job.

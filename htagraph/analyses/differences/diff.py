@@ -84,8 +84,9 @@ class Diff:
     def before_us(self) -> float:
         """The mean step time of the job before, µs.
 
-        A step lasts from its start to the next step's start, the last one to the end of its work, on the rank whose
-        first and last steps are most like its others: when a profiler starts late or stops is left out.
+        A step lasts from its start to the next step's start, and the last step to the end of its work. Steps are
+        measured on the rank whose first and last steps are most like the rank's other steps, so that the moments at
+        which profilers start and stop do not count.
         """
         return self.before.makespan_ns / self.parts[0].count / 1000
 
@@ -127,8 +128,8 @@ class Diff:
     def to_frame(self, *, each: bool = False) -> pd.DataFrame:
         """Return how each call path contributes to the change of the step time, the largest contribution first.
 
-        The time of a call path is the time its own activities are on the critical path, activities inside them
-        excluded; waits, pauses and latencies count for the activity that they delay. ``category`` is documented at
+        The time of a call path is the time that its own activities spend on the critical path, without the activities
+        inside them; waits, pauses and latencies count for the activity that they delay. ``category`` is documented at
         `CriticalPath.to_frame`.
 
         Args:
@@ -190,9 +191,9 @@ class Diff:
     def added(self) -> pd.DataFrame:
         """Call paths that only the job after has.
 
-        One row per outermost call path of the kind, that with most critical time first: ``path``, ``name``, ``kind``
-        (str), ``count_per_step``, ``total_us`` (float64: its activities per rank and step, and how long
-        these calls last), ``critical_us`` (float64: of it and all that lies in it, device work that it launched
+        One row per outermost call path that the other job lacks, the one with most critical time first: ``path``,
+        ``name``, ``kind`` (str), ``count_per_step``, ``total_us`` (float64: its activities per rank and step, and how
+        long these calls last), ``critical_us`` (float64: of it and all that lies in it, device work that it launched
         included, on the critical path per step; may be more, as devices work on after the call).
         """
         return self._one_sided(1)
@@ -217,15 +218,17 @@ class Diff:
     def causes(self, count: int = 10) -> pd.DataFrame:
         """Return which operators and kernels made the difference: the effect of each one's change on the step time.
 
-        The critical path shows where a step spends its time, not how long the step would take without that: something
-        else may become critical. So a job is replayed with the own time of one operator, call or kernel at a time as in
-        the other job, call path by call path: work that takes longer after is reset in the job after, work that takes
-        less is changed in the job before. Work that one of the jobs does not have takes 0 there, and waits for no
-        device. Where all changes together explain the step time and no sum of single ones does, the outermost calls
-        that only one job has are tried with all inside them: a copy and the wait for it hide each other.
+        The critical path shows where a step spends its time, not how long the step would take without an activity:
+        something else may become critical. So a job is replayed several times, each time with the own time of one
+        operator, call or kernel as in the other job, call path by call path. Work that takes longer in the job after is
+        set back in the job after; work that takes less is changed in the job before. Work that one of the jobs does not
+        have takes 0 in that job, and waits for no device. Where all changes together explain the step time and no sum
+        of single changes does, each outermost call that only one job has is replayed with everything inside it: a copy
+        and the wait for the copy hide each other.
 
         Args:
-            count: how many, of those whose own time changed most; and as many of those outermost calls.
+            count: how many names to replay, those whose own time changed most first; and as many of the outermost
+                calls.
 
         Returns:
             One row per name, the likeliest cause first: ``name`` (str: short name; the own time of steps is ``Python
@@ -317,11 +320,11 @@ def diff(
 ) -> Diff:
     """Return why the steps of one job take longer than those of another.
 
-    A step lasts from its start to the next step's start, the last one to the end of its work, on one rank (see
+    A step lasts from its start to the next step's start, and the last step to the end of its work, on one rank (see
     `Diff.before_us`). The critical path of each job tiles the time of all steps, so that the change of their mean is
     the sum of the changes of what lies on the path. Activities are aligned by call path: the names of the annotations,
-    operators and modules around them, of device work those around its launch; among equal siblings by order. Steps,
-    ranks and threads are taken together.
+    operators and modules around the activity, for device work around its launch. Siblings of equal names are aligned by
+    order. Steps, ranks and threads are taken together.
 
     Args:
         before: a job.
@@ -329,7 +332,7 @@ def diff(
         steps: the steps of both jobs, all from the first to the last given; None for all, and for the whole jobs where
             one of them has no steps.
         steps_after: the steps of `after`, where they are others.
-        ranks: the ranks of which one says how long a step takes, None for all.
+        ranks: the ranks among which the rank that says how long a step takes is chosen, None for all.
 
     Returns:
         The difference: `Diff.change_us`, `.to_frame()` (call path by call path; the changes sum to that of the step

@@ -44,7 +44,7 @@ _PLAIN_BITS: Final = 63
 
 
 def save(graph: DependencyGraph, folder: str | os.PathLike[str]) -> Path:
-    """Return the file in a folder that now holds the graph; `htagraph.open` makes the graph of it again.
+    """Write a graph to a folder and return the path of its file; `htagraph.open` opens the graph again.
 
     The file is there either whole or as it was before, also if several processes write it at once.
 
@@ -102,20 +102,21 @@ def open(folder: str | os.PathLike[str], traces: TracePaths | None = None) -> De
     r"""Return the graph that `htagraph.save` wrote to a folder.
 
     Its arrays are mapped into memory: they cannot be written, and processes that open the same graph share them. No
-    code of the file is run. `DependencyGraph.event`, overlays and some arguments read the traces again. Those that the
-    graph names are read only from disks of this machine, and only if they have the size and time of change that were
-    recorded; addresses (``s3://…``, ``https://…``, ``\\host\share``) are not followed: anyone may have written them.
+    code of the file is run. `DependencyGraph.event`, overlays and some arguments read the traces again. Traces that the
+    graph names are read only from disks of this machine, and only if their size and time of change are as recorded;
+    addresses (``s3://…``, ``https://…``, ``\\host\share``) are not followed, since anyone may have written them.
 
     Args:
         folder: the folder, or the file in it.
-        traces: where the traces are now, as `htagraph.load` takes it: needed if they were moved, or lie in a store.
+        traces: where the traces are now, as a path for `htagraph.load`: needed if the traces were moved, or lie in a
+            store.
 
     Returns:
         The graph, equal to the one that was saved.
 
     Raises:
         StoredGraphError: there is no saved graph, it is damaged, or another release wrote it.
-        TraceError: a file in `traces` has another size than that of its rank had.
+        TraceError: a file in `traces` has not the size that the file of its rank had.
 
     Example:
         >>> import tempfile

@@ -1,8 +1,9 @@
 """The critical path of one rank's window as HTA has it: CPGraph, a networkx graph, which is a view of our graph.
 
-HTA takes the path of most weight, and its weights leave out what threads do between operators. Over the dependencies
-that we know that path spans the window, and mostly is the one that the window waited for; where long work on a stream
-stands against a busy host it need not be. `CPGraph.waited_for` is exact and sums to the window.
+HTA takes the path of most weight, and its weights leave out the time of threads between operators. Over the
+dependencies of our graph, the path of most weight spans the window, and mostly is the path that the window waited for;
+where long work on a stream runs beside a busy host, it may be another path. `CPGraph.waited_for` is exact and sums to
+the window.
 """
 
 from __future__ import annotations
@@ -72,21 +73,21 @@ def critical_path_analysis(
 ) -> tuple[CPGraph, bool] | None:
     """Return the graph of one rank's window with its critical path, and whether there is one.
 
-    The window goes from the first start to the last end of some annotations; it has what the host began in it, and the
-    device work that this launched.
+    The window goes from the first start to the last end of some annotations. It has the activities that the host began
+    in it, and the device work that these activities launched.
 
     Args:
         t: a job that was read.
         rank: one of its ranks.
         annotation: part of the names of the annotations, any events; empty for the whole trace.
-        instance_id: which of them, in the order of the frame: a number (the first by default) or the first and the last
-            number of a range.
+        instance_id: which of these annotations, in the order of the frame: a number (the first by default) or the first
+            and the last number of a range.
         data_load_events: regular expressions; annotations with such a name are nodes, their time is ``data_loading``.
-        stacklevel: of warnings, whose line they name.
+        stacklevel: the stack level of warnings, which decides whose line a warning names.
 
     Returns:
-        The graph and True; False where nothing in the window could be on a path. None, with a warning, where no such
-        annotation or no such instance is.
+        The graph, and True; the graph, and False, where nothing in the window could be on a path. None, with a warning,
+        where there is no such annotation or no such instance.
 
     Raises:
         RankError: the rank was not read.
@@ -150,8 +151,8 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
     A node is the start or end of an event; `node_list` holds them by (time, event). The data of an edge are ``weight``
     (µs) and ``object``, its `CPEdge`. The graph may be changed and `critical_path` called again.
 
-    `critical_path_nodes` is the path of most weight, as HTA defines it; `waited_for` is the path of what each moment
-    waited for, whose segments sum to the window.
+    `critical_path_nodes` is the path of most weight, as HTA defines it; `waited_for` is the path that leads from each
+    moment to the moment it waited for, and its segments sum to the window.
     """
 
     def __init__(self, incoming_graph_data: Any = None, **attr: Any) -> None:  # noqa: ANN401 - networkx's signature
@@ -176,7 +177,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
 
         Args:
             view: nodes and edges.
-            job: where they come from, if that is at hand.
+            job: the job that the view was made from, if the job is at hand.
             data_load_events: regular expressions of the names of events that load data.
             weight: ns of each edge where they were changed.
         """

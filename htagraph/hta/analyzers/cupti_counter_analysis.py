@@ -39,9 +39,9 @@ def get_cupti_counter_data_with_operators(t: HasJob, ranks: Ranks = None) -> lis
 
     Returns:
         For each rank with as many kernel launches as counter ranges: the columns of its frame with ``cat`` and ``name``
-        as texts and a column per counter, in the order of the file; those of HTA's call graph, in which no range lies;
-        and ``index_runtime`` (the launch, as position in the file), ``op_stack`` (list of the operators around it, the
-        outermost first), ``top_level_op``, ``bottom_level_op``.
+        as texts and a column per counter, in the order of the file; the columns of HTA's call graph, in which no range
+        lies; and ``index_runtime`` (the launch, as position in the file), ``op_stack`` (list of the operators around
+        it, the outermost first), ``top_level_op``, ``bottom_level_op``.
     """
     chosen, tables = t.job.ranks(ranks), []
     if COUNTER_RANGE not in t.job.symbols.sym_index:

@@ -41,9 +41,9 @@ def prepare_timeline_gpu_events(
     Args:
         df: frames of one or several ranks, with a column ``rank``.
         symbol_table: what the numbers in ``name`` and ``cat`` stand for.
-        ranks: whose; all if not given.
-        iterations: in which profiler steps; in any if not given.
-        streams: on which streams; on any if not given.
+        ranks: which ranks; all if not given.
+        iterations: which profiler steps; all events if not given.
+        streams: which streams; all if not given.
         duration_threshold: µs that a bar is long at least; with twice as many, short kernels cover their neighbours.
 
     Returns:

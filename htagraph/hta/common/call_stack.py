@@ -100,7 +100,7 @@ class CallGraph:
         ranks: whose frames; all if not given.
         filter_func: which rows become nodes; all if not given.
         remapped_tids: for each rank, threads to be taken for another one: ``{0: {300: 400}}``.
-        pre_process_trace_data: cut Python functions that end after the one that called them, in the frame.
+        pre_process_trace_data: in the frame, cut Python functions that end after the function that called them.
     """
 
     def __init__(

@@ -176,7 +176,7 @@ def prepare_timeline_events(
 
     Args:
         df: events, with ``name``, ``ts`` and ``dur`` (µs).
-        setting: how they are drawn; with `auto_detect`, four of its fields are set by what the events are.
+        setting: how the bars are drawn; with `auto_detect`, four fields of the setting are set by the events.
         symbol_table: what the numbers in ``name`` and ``cat`` stand for.
         hover_columns: which other columns to keep.
 

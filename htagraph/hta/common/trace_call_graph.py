@@ -35,8 +35,8 @@ _MAPPING = ["rank", "pid", "tid", "label", "stack_index", "stack_root", "count"]
 class CallGraph:
     """What encloses what on every thread, and the device work under it, from the graph's tree.
 
-    The frames of the trace get the columns `stack_columns`. Work of a thread of the autograd engine lies under what
-    called the engine.
+    The frames of the trace get the columns `stack_columns`. Work of a thread of the autograd engine lies under the
+    event that called the engine.
 
     Args:
         trace: a job that was read.

@@ -32,7 +32,7 @@ class CallStackIdentity(NamedTuple):
 
 @dataclass
 class CallStackNode:
-    """One event: what is above it, what is below it, and where it is."""
+    """One event: what is above it, what is below it, and on which thread of which rank it is."""
 
     parent: int = NULL_NODE_INDEX
     depth: int = -1

@@ -74,8 +74,8 @@ class HtaConfig:
     def get_test_data_path(dataset: str) -> str:
         """Return where a folder of HTA's test data is, or would be: htagraph has no copy of them.
 
-        The first that exists of ``$TEST_DATA_PREFIX_PATH/tests/data``, ``tests/data`` in the current folder and
-        ``tests/data`` beside the package; the last one where none exists.
+        The path is the first existing folder of ``$TEST_DATA_PREFIX_PATH/tests/data``, ``tests/data`` in the current
+        folder and ``tests/data`` beside the package; the last of the three where none exists.
         """
         prefix = os.environ.get("TEST_DATA_PREFIX_PATH")
         roots = [Path(prefix)] if prefix else []

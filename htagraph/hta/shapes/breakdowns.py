@@ -98,15 +98,15 @@ def get_idle_time_breakdown(
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """Return why streams are idle: ``host_wait``, ``kernel_wait`` or ``other``.
 
-    ``host_wait``: the launch began after all earlier work of the stream had ended. ``kernel_wait``: it did not, and the
-    pause is shorter than `consecutive_kernel_delay`. ``other``: the rest, the first work of a stream among it, before
-    which there is no pause to measure.
+    ``host_wait``: the launch began after all earlier work of the stream had ended. ``kernel_wait``: the launch did not
+    begin that late, and the pause is shorter than `consecutive_kernel_delay`. ``other``: all other pauses, and the
+    first work of a stream, which has no pause before it.
 
     Args:
         ranks: rank 0 if not given.
         streams: all if not given.
         visualize: show a stacked bar per stream.
-        visualize_pctg: of shares, not of µs.
+        visualize_pctg: show bars of shares, not of µs.
         show_idle_interval_stats: return the second table too.
         consecutive_kernel_delay: gaps shorter than this (µs) that the host did not cause are ``kernel_wait``.
 
@@ -178,7 +178,8 @@ def get_gpu_kernel_breakdown(
     Args:
         visualize: show the shares of the kinds, and of the kernels of each kind and rank.
         duration_ratio: kernels beyond this quantile of the cumulative time are summed up as ``others``.
-        num_kernels: how many kernels of each kind and rank have a row of their own; up to so many, all do.
+        num_kernels: how many kernels of each kind and rank have a row of their own; if there are no more, all of them
+            do.
         include_memory_kernels: count copies and sets.
         image_renderer: plotly's name of the renderer that shows the figures.
 
@@ -233,7 +234,7 @@ def get_gpu_user_annotation_breakdown(
         visualize: show the shares of each rank.
         duration_ratio: as for kernels.
         num_kernels: how many annotations of a rank have a row of their own.
-        allowlist_patterns: annotations whose names contain one of these texts have one in any case.
+        allowlist_patterns: annotations whose names contain one of these texts have a row of their own in any case.
         image_renderer: plotly's name of the renderer that shows the figures.
 
     Returns:

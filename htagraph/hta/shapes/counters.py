@@ -121,9 +121,9 @@ def get_memory_bw_time_series(self: HasJob, ranks: Ranks = None) -> Series:
         ranks: rank 0 if not given.
 
     Returns:
-        For each rank that has any, indexed by the place of the copy (its start or, behind the starts, its end) among
-        the copies: ``ts`` (µs since the job's first event), ``pid`` (of the device, as in the file), ``name``,
-        ``memory_bw_gbps`` (GB/s).
+        For each rank that has any, indexed by the position of the copy among the copies of the file, plus the number of
+        copies in the row of the copy's end: ``ts`` (µs since the job's first event), ``pid`` (of the device, as in the
+        file), ``name``, ``memory_bw_gbps`` (GB/s).
     """
     return _complete(self.job, ranks, _bandwidths(self.job, ranks), _NO_COPY)
 
@@ -149,7 +149,7 @@ def generate_trace_with_counters(
     """Write copies of the traces with queue lengths and bandwidths as counters.
 
     Args:
-        time_series: which; both if not given.
+        time_series: which counters to write; both if not given.
         ranks: rank 0 if not given; a rank without counters gets no file.
         output_suffix: put before ``.json`` in the name of the file, which lies beside the trace.
     """

@@ -62,7 +62,7 @@ def get_cuda_kernel_launch_stats(
     Args:
         ranks: rank 0 if not given.
         runtime_cutoff: µs beyond which a launching call is shown as an outlier.
-        launch_delay_cutoff: µs beyond which a delay is.
+        launch_delay_cutoff: µs beyond which a delay is shown as an outlier.
         include_memory_events: copies and sets too.
         visualize: show short kernels, runtime outliers and delay outliers.
 
@@ -131,12 +131,12 @@ def get_frequent_cuda_kernel_sequences(
 ) -> pd.DataFrame:
     """Return the kernel sequences that operators launch most often, and mark them in a copy of the trace.
 
-    Only operators at the least depth count: the least that an event with the text in its name has.
+    Only operators at one depth count: the least depth of all events with this text in their name.
 
     Args:
         operator_name: a part of the operator's or annotation's name.
         output_dir: where the marked trace is written, as ``overlaid_<file>``; an existing folder.
-        min_pattern_len: kernels that a sequence has at least.
+        min_pattern_len: the least number of kernels in a sequence.
         rank: which rank.
         top_k: how many sequences are marked.
         visualize: show them.
@@ -230,12 +230,12 @@ def get_potential_stragglers(
     """Return the ranks that arrive late at collectives most often.
 
     Args:
-        profiler_steps: which steps; all if not given. Steps that the job has not are ignored.
+        profiler_steps: which steps; all if not given. Steps that the job does not have are ignored.
         num_candidates: the number of ranks to return at most.
         visualize: show the long communication kernels over time, the kernels in which ranks differ most, and how
             late each rank starts them.
-        straggler_identification_impl: HTA's hook for other metrics: called with the frame of these steps, the
-            symbol table, the number of candidates and ``visualize``, it returns how often each rank is one.
+        straggler_identification_impl: HTA's hook for other metrics: called with the frame of these steps, the symbol
+            table, the number of candidates and ``visualize``, it returns how often each rank is a candidate.
 
     Returns:
         Ranks. `htagraph.stragglers` also reports who waited for whom, for how long and why.

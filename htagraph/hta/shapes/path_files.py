@@ -50,7 +50,7 @@ _PATH, _CHANGED = "critical_path_nodes", "changed_weight"
 def save(graph: CPGraph, out_dir: str) -> str:
     """Write a graph, its path and the frame of its events to ``out_dir.zip`` and return that name.
 
-    Changed weights and edges are kept, other data that was put on nodes and edges is not.
+    Changed weights and edges are kept; other data that you put on nodes and edges is not kept.
     """
     view, weight = _now(graph)
     tables = (("node_", view.nodes), ("edge_", view.edges))
@@ -78,12 +78,13 @@ def restore_cpgraph(zip_filename: str, t_full: Any, rank: int) -> CPGraph:  # no
 
     Args:
         zip_filename: what `save` returned.
-        t_full: the trace (``TraceAnalysis.t``) or `HtaJob` that the graph was made of; None where that is not at hand:
-            the path, its breakdown and summary need no more than the file.
+        t_full: the trace (``TraceAnalysis.t``) or `HtaJob` that the graph was made of; None where the job is not at
+            hand: the path, its breakdown and its summary need only the file.
         rank: whose graph it is.
 
     Raises:
-        TraceError: the file is absent, no such graph or of another rank; it is never unpickled nor unpacked.
+        TraceError: the file is absent, holds no such graph, or a graph of another rank; the file is never unpickled nor
+            unpacked.
     """
     job: HtaJob | None = getattr(t_full, "job", t_full)
     try:
@@ -171,7 +172,7 @@ def overlay_critical_path_analysis(
     Events on the path get ``args.critical`` 1. Edges are arrows, category ``critical_path``, with ``weight`` (µs),
     ``critical`` and ``type``. So that Perfetto draws all of it, recorded slices that overlap others of their track in
     part, and threads with a negative number, go to a track of their own, recorded arrows without a slice at one end are
-    left out, and times since 1970 are written as times since the first event, with that in ``baseTimeNanoseconds``.
+    left out, and times since 1970 are written as times since the first event, whose time is in ``baseTimeNanoseconds``.
 
     Args:
         t: a job that was read.

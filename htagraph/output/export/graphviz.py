@@ -62,13 +62,15 @@ def to_graphviz(what: CriticalPath | Selection, *, max_nodes: int | None = None)
 
     A path is drawn on a time axis, a row per rank (in a job of one rank, per thread and stream): boxes are as wide as
     their time, colored by category, and together hold all of it. Consecutive segments of one rank and category are one
-    box, but for those that take a hundredth of the path; if these are too many, neighbours join, the shortest first.
-    Boxes are labelled with what takes most of their time; full names and the division by category and rank are in
-    the tooltips of SVG. Red arrows lead from rank to rank and say how long the later one had waited.
+    box, but segments that take at least a hundredth of the path have their own; if there are too many boxes, neighbours
+    join, the shortest first. A box is labelled with the activity that takes most of its time; full names and the
+    division by category and rank are in the tooltips of SVG. Red arrows lead from rank to rank and say how long the
+    later one had waited.
 
-    Of a selection, ranks, and in them threads and streams, are boxes. Critical edges are bold and red; edges say their
-    kind and weight (µs: the lag and the gap behind it). Dashed edges lead from an activity to what is inside it. Chains
-    of a thread or stream that nothing branches off from are folded into one node, but for what is at their ends.
+    In the picture of a selection, ranks are boxes, and threads and streams are boxes inside them. Critical edges are
+    bold and red; edges say their kind and weight (µs: the lag and the gap behind it). Dashed edges lead from an
+    activity to the activities inside it. Chains of a thread or stream without branches are folded into one node, except
+    for the activities at their ends.
 
     Args:
         what: `htagraph.critical_path` of a graph, or activities of a graph (``graph.select(step=4, rank=0)``).
@@ -81,7 +83,7 @@ def to_graphviz(what: CriticalPath | Selection, *, max_nodes: int | None = None)
 
     Raises:
         SelectionError: there are too many nodes, or none, or `max_nodes` is less than 1.
-        TypeError: it is neither of these.
+        TypeError: `what` is neither a path nor a selection.
 
     Example:
         >>> import htagraph as hg

@@ -31,8 +31,8 @@ __all__ = ["table_bytes", "to_parquet", "write_tables"]
 def to_parquet(graph: DependencyGraph, folder: str | os.PathLike[str]) -> tuple[Path, Path, Path]:
     """Write a graph as three Parquet files; needs pyarrow (``pip install 'htagraph[parquet]'``).
 
-    Each file is there whole or not at all. Texts are dictionaries: each is stored once. What an activity does not have
-    is null.
+    Each file is there whole or not at all. Texts are dictionaries: each text is stored once. A value that an activity
+    does not have is null.
 
     Args:
         graph: any graph.

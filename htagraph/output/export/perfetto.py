@@ -53,20 +53,22 @@ _DECIMALS = 6
 def to_perfetto(what: CriticalPath | Outcome, target: str | Path, *, counters: bool = False) -> Written:
     """Write the recorded events of every rank with the critical path over them, for Perfetto's UI.
 
-    The process ``critical path`` has a track that says on what the time went, by rank and category and below that by
-    operator or kernel; a track for each thread and stream that the path runs on, with arrows from one to the other;
-    three with near-critical paths (`CriticalPath.near`); and one for each rank that waited until the path came from
-    another, with arrows to what it waited for longest. All ranks are on the common clock. Recorded events on the path
-    have the argument ``critical_us``. Nothing is dropped without a word, see `Written`.
+    The process ``critical path`` has four sorts of tracks: a track that says what the time was spent on, by rank and
+    category and below by operator or kernel; a track for each thread and stream that the path runs on, with arrows
+    between these tracks; three tracks with near-critical paths (`CriticalPath.near`); and a track for each rank that
+    waited until the path came from another rank, with arrows to the activities that the rank waited for longest. All
+    ranks are on the common clock. Recorded events on the path have the argument ``critical_us``. Nothing is dropped
+    without a word, see `Written`.
 
-    Where the path is of a prediction (`Outcome.critical_path`), the activities are written at their predicted times, in
-    the place of the recorded events. Of an `Outcome`, both are written: the recorded events with their critical path,
-    each rank's activities at their predicted times as a process ``rank N, predicted``, and where the predicted time
-    goes.
+    For the path of a prediction (`Outcome.critical_path`), the activities are written at their predicted times, in
+    place of the recorded events. For an `Outcome`, both are written: the recorded events with their critical path, and
+    each rank's activities at their predicted times as a process ``rank N, predicted``, with what the predicted time is
+    spent on.
 
     In a ``.pftrace`` file the path is on top, with where its time goes on its first line, and ranks, their threads and
     their streams are in order. In a ``.json`` file, which other tools read, the UI orders processes by their number of
-    slices. Arguments are ``debug.args.…`` in the one and ``args.…`` in the other; arrows have arguments in the other.
+    slices. Arguments are ``debug.args.…`` in a ``.pftrace`` file and ``args.…`` in a ``.json`` file; arrows have
+    arguments in a ``.json`` file only.
 
     Args:
         what: the critical path of one rank or of all, or the outcome of a what-if.
@@ -82,7 +84,7 @@ def to_perfetto(what: CriticalPath | Outcome, target: str | Path, *, counters: b
     Raises:
         TraceError: a file was changed since it was loaded, or the target cannot be written.
         HtagraphError: the target has another ending.
-        TypeError: it is neither a path nor an outcome.
+        TypeError: `what` is neither a path nor an outcome.
 
     Example:
         >>> import tempfile, pathlib, htagraph as hg

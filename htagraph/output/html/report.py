@@ -43,22 +43,23 @@ _ROWS = 10
 def report(job: DependencyGraph | Diff, target: str | Path, *, inputs: Sequence[str] = ()) -> Path:
     """Write a page about a job: what limits it, with evidence, an interactive timeline, and where the time goes.
 
-    Of a difference, the page says what changed and why, and has the timelines of both jobs.
+    For a difference (`htagraph.diff`), the page says what changed and why, and has the timelines of both jobs.
 
-    The file needs no other and no network; a browser opens it from the disk. Texts of the traces are shown, never run.
+    The file needs no other file and no network; a browser opens it from the disk. Texts of the traces are shown, never
+    run.
 
     Args:
         job: the job, or the result of `htagraph.diff`.
         target: the file to write, as a rule with the suffix ``.html``.
         inputs: the words of a command line that read the same job, for the commands that the page suggests; by
-            default the folder of the traces. Of a difference, the two jobs.
+            default the folder of the traces. For a difference, the words of both jobs.
 
     Returns:
         The path of the file, in bytes at most some MB (15 MB at a million events); beyond `MOST_SLICES` events the
         timeline leaves some out and says which.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
 
     Example:
         >>> import tempfile, pathlib, htagraph as hg

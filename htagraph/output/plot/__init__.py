@@ -1,4 +1,4 @@
-"""``hg.plot``: results as plotly figures, one function of the same name for each; none of them shows what it draws."""
+"""``hg.plot``: results as plotly figures, one function of the same name per result; none shows its figure."""
 
 from htagraph.output.plot.breakdowns import collectives, idle_breakdown, overlap, stragglers, temporal_breakdown
 from htagraph.output.plot.counters import memory_bandwidth, memory_timeline, queue_length

@@ -148,7 +148,7 @@ def idle_breakdown(table: pd.DataFrame) -> Figure:
 
 
 def collectives(table: pd.DataFrame) -> Figure:
-    """Return the figure of what ranks do in collectives: sums by rank above, and below when each rank waits.
+    """Return the figure of what ranks do in collectives: above, sums by rank; below, when each rank waits.
 
     Args:
         table: result of `htagraph.collectives`.
@@ -221,8 +221,8 @@ def stragglers(result: Stragglers) -> Figure:
         result: result of `htagraph.stragglers`.
 
     Returns:
-        The figure, not shown; its colours are in µs, ms or s. Where nothing compares (ranks that do different work by
-        design), they are what each rank does by itself in a step.
+        The figure, not shown; its colours are in µs, ms or s. Where ranks cannot be compared (they do different work by
+        design), the colours are the own step of each rank.
 
     Example:
         >>> import htagraph as hg

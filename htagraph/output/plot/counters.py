@@ -134,7 +134,7 @@ def _picture(
 
 
 def memory_timeline(result: pd.DataFrame | MemorySnapshot) -> Figure:
-    """Return the figure of memory over time: areas by category, or lines in use and reserved; of many, a heat map.
+    """Return the figure of memory over time: areas by category, lines, or a heat map of many devices.
 
     Args:
         result: result of `htagraph.memory.timeline`, of `htagraph.memory.read_timeline` (which has categories), or of

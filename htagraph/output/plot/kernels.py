@@ -65,8 +65,8 @@ def operator_breakdown(table: pd.DataFrame) -> Figure:
         table: result of `htagraph.operator_breakdown`, by rank or for the whole job.
 
     Returns:
-        The figure, not shown. The size of a tile is the time of the device work that it launched itself; in a job
-        without device work, its own time on the host; pointing at it gives the time in µs, ms or s.
+        The figure, not shown. The size of a tile is the time of the device work that the operator launched itself; in a
+        job without device work, the operator's own time on the host; pointing at it gives the time in µs, ms or s.
 
     Example:
         >>> import htagraph as hg
@@ -84,8 +84,9 @@ def module_breakdown(table: pd.DataFrame) -> Figure:
         table: result of `htagraph.module_breakdown`, by rank, by class or for the whole job.
 
     Returns:
-        The figure, not shown. The size of a tile is the time of the device work launched in it, not in modules inside
-        it; in a job without device work, the own time of hosts; pointing at it gives the time in µs, ms or s.
+        The figure, not shown. The size of a tile is the time of the device work launched in the module, but not in
+        modules inside it; in a job without device work, the own time of hosts; pointing at it gives the time in µs, ms
+        or s.
 
     Example:
         >>> import htagraph as hg
@@ -202,8 +203,8 @@ def kernel_distribution(table: pd.DataFrame) -> Figure:
         table: result of `htagraph.kernel_distribution`.
 
     Returns:
-        The figure, not shown: mean durations relative to the median of the ranks, of the 30 kernels with most time;
-        pointing at a cell gives them in µs, ms or s.
+        The figure, not shown: mean durations of the 30 kernels with most time, relative to the median of the ranks;
+        pointing at a cell gives the durations in µs, ms or s.
 
     Example:
         >>> import htagraph as hg

@@ -44,7 +44,7 @@ def timeline(graph: DependencyGraph) -> Figure:
 
     Returns:
         The figure, not shown; its axis is in µs, ms or s. The colour of a cell is the kind of work that takes most of
-        its time, and what is idle has none.
+        the cell's time; idle cells have no colour.
 
     Example:
         >>> import htagraph as hg
@@ -133,7 +133,7 @@ def _with_names(graph: DependencyGraph, activity: Array, lines: list[list[str]])
 
 
 def critical_path(path: CriticalPath) -> Figure:
-    """Return the figure of a critical path: its composition by step above, below on which rank it runs when.
+    """Return the figure of a critical path: above, its composition by step; below, on which rank it runs at which time.
 
     Args:
         path: result of `htagraph.critical_path`, or of `Outcome.critical_path`.

@@ -266,8 +266,9 @@ def opportunities(table: pd.DataFrame) -> Figure:
         table: result of `htagraph.opportunities`.
 
     Returns:
-        The figure, not shown; its axis is in µs, ms or s. The bar is the gain if something took no time, its mark the
-        gain if it took half of its time, and the pale bar behind it its time on the critical path.
+        The figure, not shown; its axis is in µs, ms or s. A bar is the gain if the candidate took no time, the mark on
+        the bar the gain if the candidate took half of its time, and the pale bar behind the candidate's time on the
+        critical path.
 
     Example:
         >>> import htagraph as hg

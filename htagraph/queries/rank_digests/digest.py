@@ -74,10 +74,10 @@ _NAMELESS: Final = ("send_recv", "")
 
 @dataclass(frozen=True, eq=False)
 class RankDigest:
-    """One rank of a job in some kilobytes. Made by `htagraph.digest`; `htagraph.joined_job` joins those of all ranks.
+    """One rank of a job in some kilobytes; `htagraph.digest` makes it, `htagraph.joined_job` joins those of all ranks.
 
-    It holds the skeleton of the rank, in which communication takes no time yet, and what tells with which
-    communication of other ranks that belongs together.
+    A digest holds the skeleton of the rank, in which communication takes no time yet, and the keys that match this
+    communication with that of other ranks.
     """
 
     part: RankPart
@@ -113,7 +113,7 @@ class RankDigest:
         return f"RankDigest(rank {self.rank}, {len(self.part.activities):,} activities, {len(self.source):,} edges)"
 
     def to_bytes(self) -> bytes:
-        """Return the digest as few bytes, which hold plain numbers and texts only; the module says in which format."""
+        """Return the digest as a few bytes of plain numbers and texts; the module's docstring defines the format."""
         classes = self.classes
         content, arrays = pack({
             "part": {name: getattr(self.part, name) for name in _PART},
@@ -132,7 +132,7 @@ class RankDigest:
         """Return the digest that `to_bytes` wrote; no code in the bytes is ever run.
 
         Raises:
-            HtagraphError: these are no bytes of a digest, or of another version of this format.
+            HtagraphError: the bytes are no digest, or a digest in another version of the format.
         """
         try:
             return _read(inflated(data, MAX_BYTES))
@@ -145,25 +145,26 @@ def digest(
     graph: DependencyGraph, classes: Criteria | None = None, *, most: int | None = None,
     naming: Naming = DEFAULT_NAMING,
 ) -> RankDigest:  # fmt: skip
-    """Return the digest of one rank: what a job of thousands of ranks needs of it, in 10 to 100 KB.
+    """Return the digest of one rank: what a job of thousands of ranks needs of this rank, in 10 to 100 KB.
 
     A worker reads the file of one rank and sends its digest; `joined_job` joins the digests of all ranks. Step times,
-    waits, the critical path, slack and what-ifs of the job are then those of the whole graph.
+    waits, the critical path, slack and what-ifs of the joined job are the same as in the whole graph.
 
     Args:
         graph: the graph of one rank alone.
-        classes: by name, whose time factors of a what-if multiply, as criteria of `DependencyGraph.select`; by default
-            ``computation``, ``host`` and ``communication``. The same for all ranks of a job. With fewer classes a
-            digest is smaller; with none (``{}``) smallest.
-        most: the largest factor that will be asked for; the digest is smaller than if any may be (None).
-        naming: what names mean.
+        classes: the classes of time that factors of a what-if can multiply: by name, criteria of
+            `DependencyGraph.select`; by default ``computation``, ``host`` and ``communication``. All ranks of a job
+            need the same classes. With fewer classes a digest is smaller; without classes (``{}``) it is smallest.
+        most: the largest factor that a what-if will use; the digest is then smaller than with None, which allows any
+            factor.
+        naming: patterns that decide an event's kind by its name.
 
     Returns:
         `RankDigest` with ``rank``, ``path`` and ``to_bytes()``.
 
     Raises:
         SelectionError: the graph has several ranks, or none; a criterion is unknown.
-        TypeError: it is no graph.
+        TypeError: `graph` is no graph.
 
     Example:
         >>> import htagraph as hg

@@ -33,8 +33,8 @@ __all__ = ["JobSkeleton", "joined_job", "with_classes_of_ranks"]
 class JobSkeleton:
     """A job at the moments that its ranks share. Made by `htagraph.joined_job`.
 
-    Times are those of the whole graph, to the nanosecond, on the common clock of all ranks; as recorded, or with some
-    time multiplied (`what_if`).
+    Times are the times of the whole graph, to the nanosecond, on the common clock of all ranks; as recorded, or with
+    the time of some classes multiplied (`what_if`).
     """
 
     graph: DependencyGraph
@@ -87,14 +87,14 @@ class JobSkeleton:
         return self.skeleton.step_times(self.factors)
 
     def what_if(self, factors: Factors, ranks: Sequence[int] | None = None) -> JobSkeleton:
-        """Return the job with the time of some classes multiplied; all answers are then those of that job.
+        """Return the job with the time of some classes multiplied; its answers are then about the changed job.
 
-        Called again, factors multiply. Sums are exact: rounded once, to whole ns.
+        If `what_if` is called again, its factors multiply. Sums are exact: rounded once, to whole ns.
 
         Args:
-            factors: by class, what its time is multiplied by, at least 0.
-            ranks: on these ranks only; on all by default. ``job.what_if(dict.fromkeys(job.classes, 0.8), [3])`` makes
-                rank 3 faster by a fifth in all it does.
+            factors: for each class, the factor of its time, at least 0.
+            ranks: multiply on these ranks only; on all ranks by default. ``job.what_if(dict.fromkeys(job.classes, 0.8),
+                [3])`` makes rank 3 faster by a fifth in all it does.
 
         Raises:
             SelectionError: there is no such class or rank, or nothing in the job is of that class.
@@ -140,8 +140,8 @@ class JobSkeleton:
     def critical_path(self) -> pd.DataFrame:
         """Return the critical path between the moments of the job, in the order of time.
 
-        Where several paths are equally long, it is one of them, and may be another one than `htagraph.critical_path`
-        names.
+        Where several paths are equally long, the result is one of these paths, and `htagraph.critical_path` may name
+        another.
 
         Returns:
             One row per segment of positive length: ``start_us`` (float64, since the job's first moment),
@@ -251,9 +251,9 @@ class JobSkeleton:
         `htagraph.stragglers`. A digest has no single operators and kernels, so that three things differ. (1) Waits are
         charged by how much longer a rank took by itself from one collective to the next than its peers, not by
         activity: shares of blame differ by some percent, and causes are ``kernels``, ``host`` or ``none``. (2) Where
-        the steps do not show a slow rank, the ratios of single activities are not asked: a rank that is slower by one
-        or two percent in few steps may not be named. (3) Work that only one rank does is known by name if it takes 3 %
-        of its time.
+        the steps do not show a slow rank, the ratios of single activities are not compared: a rank that is slower by
+        one or two percent in few steps may not be named. (3) Work that only one rank does is known by name if this work
+        takes at least 3 % of the rank's time.
 
         Returns:
             `RankStragglers` with ``straggler`` (the rank or None), ``total_wait_us``, ``serves``, ``steps`` and
@@ -288,16 +288,16 @@ def joined_job(digests: Iterable[RankDigest], *, naming: Naming = DEFAULT_NAMING
     The digests of some ranks of a job make a job too: `JobSkeleton.missing` says which ranks it lacks.
 
     Args:
-        digests: one of each rank, in any order.
-        naming: what names mean, as for `digest`.
+        digests: one digest of each rank, in any order.
+        naming: patterns that decide an event's kind by its name, as for `digest`.
 
     Returns:
         `JobSkeleton` with ``step_times()``, ``makespan_ns()``, ``critical_path()``, ``waits()``, ``slack()``,
         ``stragglers()`` and ``what_if()``.
 
     Raises:
-        RankError: two digests are of one rank.
-        SelectionError: there are none, or they were made with different classes.
+        RankError: two digests are of the same rank.
+        SelectionError: there are no digests, or the digests were made with different classes.
         TypeError: something among them is no digest.
 
     Example:

@@ -164,7 +164,7 @@ class _Tally:
 
 
 def check_arguments(path: str | PathLike[str]) -> pd.DataFrame:
-    """Return every argument that the events of a file have, and how many of its values are not of its type.
+    """Return every argument that the events of a file have, and how many values of each argument have another type.
 
     Args:
         path: a Kineto trace, JSON or gzipped JSON.

@@ -126,10 +126,11 @@ def _block_columns(columns: Columns) -> BlockColumns:
 def read_events(path: str | PathLike[str]) -> Iterator[Event]:
     """Yield every event of a trace file as its validated pydantic model, in the file's order.
 
-    Use it where you need objects; `load` is about twenty times faster.
+    Use `read_events` where you need objects; `load` is about twenty times faster.
 
     Times are the decimals in the file. Files of two weeks in March 2024 lack the leading zeros of fractions (``12.5``
-    meant 12.005 µs). This shows only once the whole file is read: `load` corrects it, this function does not.
+    meant 12.005 µs). This error shows only once the whole file is read: `load` corrects the times, `read_events` does
+    not.
 
     Args:
         path: a Kineto trace, JSON or gzipped JSON.

@@ -177,8 +177,8 @@ def trace_handler(out: str | os.PathLike[str] = "traces", *, rank: int | None = 
 
     Args:
         out: the folder, made if it is not there. Files of the same rank in it are replaced.
-        rank: the rank of this process; if not given, that of `torch.distributed` at the time of writing, else of the
-            environment (``RANK``, ``SLURM_PROCID``, ``OMPI_COMM_WORLD_RANK``, ``PMI_RANK``), else 0.
+        rank: the rank of this process; if not given, the rank in `torch.distributed` at the time of writing, else in
+            the environment (``RANK``, ``SLURM_PROCID``, ``OMPI_COMM_WORLD_RANK``, ``PMI_RANK``), else 0.
 
     Returns:
         A function of the profiler.

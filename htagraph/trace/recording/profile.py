@@ -38,16 +38,16 @@ def profile(
 ) -> Iterator[Any]:
     """Record a few steps with PyTorch's profiler; each rank writes ``rank-N.json.gz`` into one folder.
 
-    Recorded are the host and each kind of device that this PyTorch has, shapes of operators' inputs, and
-    synchronization of devices where PyTorch can (2.1 and later). Call ``prof.step()`` at the end of each step. A file
-    appears in the folder when the last of these steps is over and the file is whole; the job goes on. If an error or
-    Ctrl-C ends the block sooner, what was recorded until then is written, and the error says where. A process that the
-    job forks writes nothing.
+    The recording has the host and each kind of device that this PyTorch supports, the shapes of operators' inputs, and
+    the synchronization of devices where PyTorch can record it (2.1 and later). Call ``prof.step()`` at the end of each
+    step. A file appears in the folder when the last of these steps is over and the file is whole; the job goes on. If
+    an error or Ctrl-C ends the block sooner, the events recorded until then are written, and the error names the file.
+    A process that the job forks writes nothing.
 
-    What slows the job is left out unless it is asked for, since a slower host is another job than the one in question:
-    ``with_stack=True`` records calls of Python functions and modules, ``profile_memory=True`` allocations.
+    Settings that slow the job are off unless you ask for them, since a job with a slower host is not the job in
+    question: ``with_stack=True`` records calls of Python functions and modules, ``profile_memory=True`` allocations.
     ``with_modules=True`` records nothing without ``with_stack``, except in TorchScript; ``with_flops=True`` records
-    shapes, from which `htagraph.roofline` computes operations. docs/recording.md has what each costs.
+    shapes, from which `htagraph.roofline` computes operations. docs/recording.md says what each setting costs.
 
     Args:
         steps: how many steps to record, or which, counted from 0: ``"5-7"``. A number of steps is recorded after one
@@ -56,7 +56,8 @@ def profile(
         warmup: steps before the recorded ones with the profiler on, whose events are dropped.
         memory_snapshot: also write ``rank-N.memory.pickle``, the history of CUDA's allocator, see `htagraph.memory`.
         execution_trace: also write ``rank-N.execution_trace.json``, see `htagraph.execution_trace`.
-        options: any other of `torch.profiler.profile`, such as ``with_stack=True``; they replace what is set here.
+        options: any other options of `torch.profiler.profile`, such as ``with_stack=True``; they replace the settings
+            made here.
 
     Yields:
         The `torch.profiler.profile`.
@@ -64,7 +65,7 @@ def profile(
     Raises:
         HtagraphError: PyTorch is not there, or cannot do what is asked for, another profiler is recording, or `out`
             is no folder that can be written to.
-        SelectionError: `steps` are no steps.
+        SelectionError: `steps` names no steps.
         OSError: a file cannot be written.
 
     Example:

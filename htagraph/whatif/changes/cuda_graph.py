@@ -30,13 +30,13 @@ def cuda_graph(
 ) -> State:
     """Return the state in which the device work of a range is one CUDA graph.
 
-    The launching threads take no time inside the range but for the first launch; all kernels start from that launch,
-    with its latency. Order and pauses on the streams, waits between streams and waits for data stay.
+    Inside the range, the launching threads take no time except for the first launch; all kernels start from this
+    launch, with its latency. The order and the pauses of the streams, waits between streams and waits for data stay.
 
     Args:
         state: the weights so far.
         step: the range is the annotations of these steps on each rank.
-        start_us: begin of the range instead, µs on the common clock since the job's first moment.
+        start_us: the start of the range, in place of `step`, µs on the common clock since the job's first moment.
         end_us: end of the range, µs likewise.
         rank: only these ranks.
 

@@ -58,18 +58,18 @@ def fix_straggler(
     Own work is the time of operators, calls, kernels and copies, and the untraced host time between them; transfers and
     waits are not. A straggler is slower in every step, not once: work of one name takes a typical time on each rank
     (the median over all its instances, each relative to the same one on the other ranks, see `queries.peers`). If a
-    rank is slow in some steps that recur (`queries.compare`), these are compared apart from the others. Where
-    this exceeds the `to` of the other ranks' typical times by more than three standard errors, every instance becomes
-    that much shorter. A name with too few instances follows all host or device work of the rank, and a place in the
-    step follows its name; data loading is judged separately. So a single stall stays, and nothing becomes slower. Work
-    done only once, in a job without steps, is taken as typical. Work that the other ranks do not have stays as well,
-    and a note says how much it is.
+    rank is slow in some steps that recur (`queries.compare`), these steps are compared apart from the other steps.
+    Where the typical time exceeds the `to` of the other ranks' typical times by more than three standard errors, every
+    instance becomes shorter by this excess. A name with too few instances follows all host or device work of the rank,
+    and a place in the step follows its name; data loading is judged separately. So a single stall stays, and nothing
+    becomes slower. Work done only once, in a job without steps, is taken as typical. Work that the other ranks do not
+    have stays as well, and a note says how much time this work takes.
 
     Args:
         state: the weights so far.
-        rank: the rank, or ``"auto"`` for the one that `htagraph.stragglers` names; where it names none, for the rank
-            that most waiting is charged to, and where nobody is charged, for the one whose fix makes the job shortest
-            (on ties the lowest). A note says if none is slower than its peers beyond chance.
+        rank: the rank, or ``"auto"``: the rank that `htagraph.stragglers` names; if it names no rank, the rank that
+            most waiting is charged to; and if no rank is charged, the rank whose fix makes the job shortest (on ties
+            the lowest). A note says if no rank is slower than its peers beyond chance.
         to: ``"median"``, ``"mean"`` or ``"min"`` of the other ranks.
 
     Raises:

@@ -24,9 +24,10 @@ _CALL_WAITS = edges_with("call")
 def fuse(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those of `DependencyGraph.select`
     """Return the state where each run of selected kernels that follow each other on one stream is one kernel.
 
-    Their durations add up and the pauses between them vanish. The launch calls of all but the first vanish; what the
-    operators around them do on the host stays. Work that waits for any of them waits for the last. A run ends
-    where other work lies between, where a step ends, and before a kernel that also waits for another stream.
+    The durations of the kernels add up, and the pauses between the kernels vanish. All launch calls but the first
+    vanish; the host time of the operators around these calls stays. Work that waits for any kernel of a run waits for
+    the last. A run ends where other work lies between, where a step ends, and before a kernel that also waits for
+    another stream.
 
     Args:
         state: the weights so far.

@@ -14,7 +14,7 @@ _HOST = tuple(kind for kind, each in EDGES.items() if each.cause)
 
 
 def infinite_host(state: State) -> State:
-    """Return the state in which the host takes no time at all; it still waits for the device, and for data.
+    """Return the state in which the host takes no time at all; the host still waits for the device, and for data.
 
     Work of host threads, the gaps between it, launch latency and the return from blocking calls take no time, nor do
     pauses of streams that waited for interrupted calls. A collective on the host is a transfer and stays.

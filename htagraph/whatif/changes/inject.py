@@ -31,10 +31,10 @@ def inject(
     Args:
         state: the weights so far.
         rank: the rank.
-        factor: the durations are multiplied by it; at least 0.
+        factor: the factor of the durations; at least 0.
         kind: ``"kernels"``: its computation; ``"host"``: its operators, calls and Python; ``"loader"``: its waits for
             data.
-        **criteria: ``name=``, ``op=``, ``step=``: only some of them.
+        **criteria: ``name=``, ``op=``, ``step=``: only some of these activities.
 
     Raises:
         SelectionError: the rank is absent or has nothing of the kind, or the factor is negative or not finite.

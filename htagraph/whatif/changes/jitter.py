@@ -31,7 +31,7 @@ def jitter(state: State, /, *, sigma: float, runs: int = 100, seed: int = 0, **c
     Args:
         state: the weights so far.
         sigma: relative standard deviation of the factors, at least 0.
-        runs: how many, at least 1.
+        runs: how many runs, at least 1.
         seed: the same seed draws the same numbers.
         **criteria: which activities; see `DependencyGraph.select`. None means all.
 

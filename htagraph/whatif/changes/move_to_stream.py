@@ -21,9 +21,9 @@ __all__ = ["move_to_stream"]
 def move_to_stream(state: State, /, *, stream: int, **criteria: Any) -> State:  # noqa: ANN401 - those of `select`
     """Return the state where the selected device work runs on another stream of its rank and device.
 
-    On the streams that it leaves and joins, work runs in launch order; a new neighbour follows without a pause. All
-    other dependencies stay and none is added: where only the order of the old stream made a kernel wait, such as one
-    that reads what the kernel before it wrote, it no longer waits.
+    On the old and the new stream, work runs in launch order; a new neighbour follows without a pause. All other
+    dependencies stay and no dependency is added. So a kernel that waited only because of the order of the old stream,
+    such as a kernel that reads what the kernel before it wrote, no longer waits.
 
     Args:
         state: the weights so far.
@@ -31,7 +31,7 @@ def move_to_stream(state: State, /, *, stream: int, **criteria: Any) -> State:  
         **criteria: which work; host activities among it stay on their threads.
 
     Raises:
-        SelectionError: no device work is selected, or all of it is there already.
+        SelectionError: no device work is selected, or all of it runs on this stream already.
         GraphError: an activity would have to wait for itself; the error names the cycle.
     """
     graph = state.graph

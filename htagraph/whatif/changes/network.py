@@ -20,8 +20,8 @@ def network(state: State, /, *, latency_us: float | None = None, bandwidth_gb_s:
     """Return the state in which transfers take ``latency + bytes on the link / bandwidth``.
 
     A number that is not given is fitted to the transfers of each (process group, operation), or to all transfers where
-    those have one size only. The ratio of each transfer to the model is kept. Bytes on the link follow ring
-    algorithms, such as ``2 (n - 1) / n`` of an all-reduce: the bandwidth is NCCL's bus bandwidth.
+    the transfers of a group and operation have one size only. The ratio of each transfer to the model is kept. Bytes on
+    the link follow ring algorithms, such as ``2 (n - 1) / n`` of an all-reduce: the bandwidth is NCCL's bus bandwidth.
 
     Args:
         state: the weights so far.

@@ -13,8 +13,8 @@ def no_interruptions(state: State) -> State:
     """Return the state in which nothing interrupts host threads; see `htagraph.interruptions`.
 
     Each interrupted slice of an activity takes as long as the same code usually does, and interrupted code between
-    activities no time. So does a stream that waited for what an interrupted call launched; see
-    `queries.interruptions`.
+    activities takes no time. The pause of a stream that waited for work of an interrupted launch takes no time either;
+    see `queries.interruptions`.
 
     Args:
         state: the weights so far.

@@ -19,8 +19,8 @@ def no_overlap(state: State, /, *, group: str | None = None) -> State:
     """Return the state where the collectives of some process groups run in line with their rank's computation.
 
     A collective starts when all computation launched before it, on any stream of its rank, has ended, and computation
-    launched after it starts when it has ended. This applies to all ranks. The thread that asks for a collective on host
-    threads (gloo) goes on when that has ended.
+    launched after it starts when it has ended. This applies to all ranks. A thread that asks for a collective on host
+    threads (gloo) goes on when the collective has ended.
 
     Args:
         state: the weights so far.

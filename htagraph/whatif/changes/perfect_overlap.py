@@ -25,9 +25,9 @@ def perfect_overlap(state: State, /, *, group: str | None = None) -> State:
     a collective on one stream follows the computation before it. The result is a ceiling: work may use data that has
     not arrived yet.
 
-    On host threads (gloo), communication that carries gradients begins as soon as the first of them is ready, and what
-    waited for its end still does: what DistributedDataParallel does with small buckets. For other communication on host
-    threads nothing waits any more, as on devices.
+    On host threads (gloo), communication that carries gradients begins as soon as the first of them is ready, and the
+    work that waited for its end still does: DistributedDataParallel does the same with small buckets. For other
+    communication on host threads nothing waits any more, as on devices.
 
     Args:
         state: the weights so far.

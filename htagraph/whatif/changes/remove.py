@@ -25,19 +25,19 @@ __all__ = ["remove"]
 def remove(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
     """Return the state without the selected activities.
 
-    They take no time. For kernels and copies, this includes the call that launched only them, the pause before them
-    and the wait for their launch; later work on the stream still waits for what they waited for. A removed call that
-    blocks, such as the synchronization in ``aten::item`` or a ``cudaFree``, no longer waits for the device. No rank
-    waits for a removed collective. An operator with nothing inside but removed operators, such as the autograd node
-    around one, is left out too. Of the Python before and after a removed operator on its thread, the longer stretch
-    stays: one of the two was the way to its call.
+    The selected activities take no time. For kernels and copies, neither do the call that launched only them, the pause
+    before them and the wait for their launch; later work on the stream still waits for whatever the removed work waited
+    for. A removed call that blocks, such as the synchronization in ``aten::item`` or a ``cudaFree``, no longer waits
+    for the device. No rank waits for a removed collective. An operator that encloses only removed operators, such as an
+    autograd node, is left out too. Of the Python code before and after a removed operator on its thread, the longer
+    stretch stays: one of the two stretches prepared the call.
 
     Args:
         state: the weights so far.
         **criteria: which activities; see `DependencyGraph.select`.
 
     Raises:
-        SelectionError: nothing meets the criteria; names what would.
+        SelectionError: nothing meets the criteria; the error names activities that would.
     """
     graph = state.graph
     edges = graph.edges

@@ -24,7 +24,7 @@ def remove_sync(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - th
         **criteria: which calls, such as ``name="cudaStreamSynchronize"`` or ``op="aten::item"``; all by default.
 
     Raises:
-        SelectionError: none of the selected calls waits for the device; names some that do.
+        SelectionError: no selected call waits for the device; the error names some calls that do.
     """
     graph = state.graph
     edges = graph.edges

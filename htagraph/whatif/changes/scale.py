@@ -15,8 +15,9 @@ def scale(state: State, /, *, factor: float, **criteria: Any) -> State:  # noqa:
 
     The time of an operator is its self time, with the Python in it that no inner operator covers; ``op=``, or the name
     of an annotation, step or Python frame, selects everything inside and all device work launched there. A note says
-    how much time a name stands for. ``kind="untraced"`` is the Python between operators where no stacks were recorded;
-    see `untraced_gaps` for its criteria. For communication the transfer is scaled, never the wait for other ranks.
+    how much time the name selects. ``kind="untraced"`` selects the Python between operators where no stacks were
+    recorded; see `untraced_gaps` for its criteria. For communication the transfer is scaled, never the wait for other
+    ranks.
 
     Args:
         state: the weights so far.

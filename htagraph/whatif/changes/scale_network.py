@@ -16,7 +16,8 @@ def scale_network(state: State, /, *, factor: float, **criteria: Any) -> State: 
     """Return the state in which transfers take `factor` times as long; waits between ranks are derived.
 
     The spread of the ends of a collective's members, up to 5 µs, stays: it does not depend on the network. Where the
-    partners of a communication are not in the graph, the shortest one of its name and size is taken as pure transfer.
+    partners of a communication are not in the graph, the shortest communication of its name and size is taken as pure
+    transfer.
 
     Args:
         state: the weights so far.

@@ -26,12 +26,12 @@ _SYMMETRIC = ("all_reduce", "all_gather", "reduce_scatter", "barrier")
 def scale_ranks(state: State, n: int, *, groups: str = "*") -> State:
     """Return the state of the job on `n` ranks that all do what the recorded ones do: an extrapolation, noted as such.
 
-    A process group of p ranks becomes one of ``p n / R``, R being the ranks recorded. Of each transfer the part that
-    bytes explain grows as a ring's share of them, such as ``2 (p - 1) / p``, and the latency as the depth of a tree,
-    ``log2 p``; sizes stay (weak scaling). Among more ranks the last to arrive is later: each collective is joined later
-    by what the expected maximum of p normal draws grows, times the spread of arrivals after taking out how late
-    each rank is on average: a rank that is always late does not add to it. Nothing is known of networks that are slower
-    between nodes than within: add ``.network()`` for that.
+    A process group of p ranks becomes one of ``p n / R``, R being the ranks recorded. Of each transfer, the part that
+    bytes explain grows as the share of bytes that a ring moves, such as ``2 (p - 1) / p``, and the latency grows as the
+    depth of a tree, ``log2 p``; sizes stay (weak scaling). Among more ranks, the last rank arrives later: the JOIN of
+    each collective moves by the growth of the expected maximum of p normal draws, times the spread of arrivals. How
+    late each rank is on average is taken out of this spread, so that a rank that is always late does not add to it.
+    Nothing is known of networks that are slower between nodes than within: add ``.network()`` for that.
 
     Args:
         state: the weights so far.

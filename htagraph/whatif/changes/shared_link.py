@@ -12,10 +12,10 @@ __all__ = ["shared_link"]
 def shared_link(state: State, /, *, on: bool = True) -> State:
     """Return the state in which transfers that overlap share a link, or do not.
 
-    How long each transfer takes alone stays; how long it takes follows from what else is under way at the same time.
-    Without this change the recording decides: where the times of transfers fit better if overlapping ones share a link,
-    they do; where it does not tell, transfers of host threads (gloo) share their host's network, those of devices do
-    not, and the interval of the outcome covers both.
+    The time that each transfer takes alone stays; the time that it takes among others follows from which other
+    transfers are under way. Without this change the recording decides: transfers share a link if their recorded times
+    fit better that way. If the recording does not show which fits better, transfers of host threads (gloo) share their
+    host's network, transfers of devices share nothing, and the interval of the outcome covers both readings.
 
     Args:
         state: the weights so far.
