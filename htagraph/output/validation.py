@@ -18,7 +18,7 @@ from htagraph.output.report import gives
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.inputs import ISSUES, issues_of
 from htagraph.queries.path_segments import bound_of
-from htagraph.trace.columns import Trace
+from htagraph.trace.columns import CHECKED, Trace
 from htagraph.trace.discover import TracePaths
 from htagraph.trace.readers import reader_of
 
@@ -26,14 +26,7 @@ __all__ = ["ONE_FILE_PER_RANK", "STEPS", "Check", "Validation", "device_setting"
 
 _ISSUES = Table(ISSUES.title, *(col for col in ISSUES.cols if not col.maybe))
 _SUPPORT = Table("What these traces can answer", Col("analysis supported why setting", "str"))
-_ARGUMENTS = Table(
-    "Event arguments, and those whose values have an unexpected type",
-    Col("rank", "int64"),
-    Col("category argument", "str"),
-    Col("known", "bool"),
-    Col("events converted wrong", "int64"),
-    Col("example", "str"),
-)
+_ARGUMENTS = Table(CHECKED.title, Col("rank", "int64"), *CHECKED.cols)
 _MIN_LINKED_SHARE = 0.99
 """Share of launches or collectives that are linked; chosen: a few are always cut off by the ends of the recording.
 Doubled, everything would be called partly supported."""

@@ -11,13 +11,14 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core import tables
 from htagraph.core.arrays import Array
 from htagraph.core.errors import Issue, TraceError
 from htagraph.trace.remote import TracePath, fingerprint
 
 __all__ = [
-    "TEXTS", "TYPECODES", "Column", "Device", "Facts", "Flows", "Group", "GrowingTable", "Interner", "LaneInterner",
-    "SparseColumn", "Table", "Trace", "as_array", "extend", "label", "parse_ranks",
+    "CHECKED", "TEXTS", "TYPECODES", "Column", "Device", "Facts", "Flows", "Group", "GrowingTable", "Interner",
+    "LaneInterner", "SparseColumn", "Table", "Trace", "as_array", "extend", "label", "parse_ranks",
 ]  # fmt: skip
 
 Lane: TypeAlias = tuple[int | str, int | str]
@@ -25,6 +26,19 @@ TEXTS: Final = frozenset(
     {"collective_name", "concrete_inputs", "dtype", "input_dims", "input_type", "pg_desc", "pg_name", "pg_ranks"}
 )
 """Arguments whose values are texts, by column name: indices into `Trace.names`."""
+CHECKED: Final = tables.Table(
+    "Event arguments, and those whose values have an unexpected type",
+    tables.Col("category", "str", "today's name; the phase of events without a category"),
+    tables.Col("argument", "str", "its key"),
+    tables.Col("known", "bool", "True if the format has it; unknown arguments are kept all the same"),
+    tables.Col("events", "int64", "events that have it"),
+    tables.Col(
+        "converted", "int64", "values of another type that can be converted, such as numbers in quotes, and nulls"
+    ),
+    tables.Col("wrong", "int64", "values that cannot be converted"),
+    tables.Col("example", "str", "the first wrong value, else the first converted one"),
+)
+"""What `check_arguments` of every format returns."""
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ _MAX_LISTED = 8
 _REQUESTS = 16
 """Headers of remote files that are read at once. Chosen: a store takes tens of ms to answer. Doubled, the headers of
 thousands of files are read in half the time, where the store allows it."""
+_ENDS = " or ".join(suffix for suffix in SUFFIXES if not suffix.endswith(".tmp"))
+"""How names of traces end, in words; not those of files that are still being written."""
 _CUT = ("truncated", "gzip_truncated")
 """Codes of the issues of a file that ends early."""
 _AGREEING = 2
@@ -196,9 +198,9 @@ def _expand(text: str) -> list[Path]:
             file for file in path.iterdir() if file.name.endswith(SUFFIXES) and (file.is_file() or _leads_nowhere(file))
         ]
         if not files:
-            below = sorted({file.parent for file in path.rglob("*.json*") if file.name.endswith(SUFFIXES)})[:3]
+            below = sorted({file.parent for file in path.rglob("*") if file.name.endswith(SUFFIXES)})[:3]
             hint = f"there are traces in {', '.join(map(str, below))}" if below else "give what torch.profiler wrote"
-            msg = f"{path}: no .json or .json.gz file in this folder; {hint}"
+            msg = f"{path}: no {_ENDS} file in this folder; {hint}"
             raise TraceError(msg)
         return files
     if path.is_file() or _leads_nowhere(path):
@@ -221,7 +223,7 @@ def _expand_url(path: RemotePath) -> list[RemotePath]:
         raise TraceError(msg) from error
     files = found if path.has_magic or found == [path] else [file for file in found if file.name.endswith(SUFFIXES)]
     if not files:
-        msg = f"{path}: no match" if path.has_magic else f"{path}: no .json or .json.gz file in this folder"
+        msg = f"{path}: no match" if path.has_magic else f"{path}: no {_ENDS} file in this folder"
         raise TraceError(msg)
     return files
 

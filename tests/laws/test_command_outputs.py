@@ -12,14 +12,13 @@ from typing import Any
 
 import pytest
 
+from htagraph.cli.questions import QUESTIONS
 from tests.command_line import one_line_of_error
 from tests.reach import REPOSITORY
 
 DEMO = REPOSITORY / "data" / "demo"
-READING = (
-    "summary", "critical-path", "opportunities", "stragglers", "collectives", "kernels", "idle", "memory", "launches",
-    "counters", "patterns", "roofline", "validate",
-)  # fmt: skip
+READING = (*QUESTIONS, "summary", "critical-path", "memory", "counters", "patterns", "validate")
+"""Verbs that read one job and print what they find."""
 
 
 @pytest.fixture

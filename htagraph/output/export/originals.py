@@ -26,10 +26,11 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
-from htagraph.core.errors import Issue, IssueLog
+from htagraph.core.errors import Issue, IssueLog, TraceError
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.lanes import nesting_tracks
+from htagraph.trace import kineto
 from htagraph.trace.columns import Interner
 from htagraph.trace.kineto.collecting import Columns, add_durations, add_events
 from htagraph.trace.kineto.decode import BlockDecoder
@@ -48,6 +49,7 @@ from htagraph.trace.kineto.scan.scanner import Block, span_text
 from htagraph.trace.kineto.source import ahead, iter_bytes
 from htagraph.trace.kineto.split import split
 from htagraph.trace.kineto.times import FractionStyle, decimal_us, numbers_to_ns, text_to_ns
+from htagraph.trace.readers import reader_of
 from htagraph.trace.remote import TracePath
 
 __all__ = ["FLOWS", "ArrowEnds", "Arrows", "Lane", "MetSlices", "Original", "start_ns", "survey"]
@@ -118,8 +120,15 @@ class Original:
 
 
 def survey(graph: DependencyGraph, rank: int) -> Original:
-    """Return what a first pass over a rank's file collects."""
+    """Return what a first pass over a rank's file collects.
+
+    Raises:
+        TraceError: the file has another format than Kineto's, of which no recorded events are copied.
+    """
     trace = graph.traces[rank]
+    if reader_of(trace) is not kineto:
+        msg = f"{trace.path}: recorded events are copied from files of PyTorch's profiler only, not from {trace.format}"
+        raise TraceError(msg)
     path, log = trace.unchanged_path(), IssueLog(str(trace.path))
     columns, decode, header = Columns(log), BlockDecoder(), dict[str, Any]()
     blocks, ends = BlockColumns(columns), ArrowEnds(columns)

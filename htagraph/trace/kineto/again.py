@@ -17,7 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import IssueLog, TraceError
-from htagraph.trace.columns import Trace
+from htagraph.core.tables import described
+from htagraph.trace.columns import CHECKED, Trace
 from htagraph.trace.kineto.decode import ENVELOPE, event_decoder, event_text_decoder
 from htagraph.trace.kineto.events import Event, canonical_category, parse_event
 from htagraph.trace.kineto.read import STARTS, UNPADDED, parsed
@@ -37,10 +38,6 @@ _Label = int | float | str | None
 _LARGE_BYTES = 1 << 20
 """Bytes of a file, packed or not, from which a compiled scan reads its events again. Chosen: it takes 0.1 s to load,
 and saves as much on a packed file of that size. Doubled, files of 1 to 2 MB take up to 0.1 s more."""
-_COLUMNS = {
-    "category": "str", "argument": "str", "known": "bool", "events": "int64", "converted": "int64", "wrong": "int64",
-    "example": "str",
-}  # fmt: skip
 _EXAMPLE_LENGTH = 80
 """Characters of an example value. Chosen to fit a table; a longer limit makes the table wider, no count changes."""
 _Kind: TypeAlias = tuple[str, str | None, str]
@@ -163,6 +160,7 @@ class _Tally:
     example: str = ""
 
 
+@described(CHECKED)
 def check_arguments(path: str | PathLike[str]) -> pd.DataFrame:
     """Return every argument that the events of a file have, and how many values of each argument have another type.
 
@@ -170,12 +168,7 @@ def check_arguments(path: str | PathLike[str]) -> pd.DataFrame:
         path: a Kineto trace, JSON or gzipped JSON.
 
     Returns:
-        One row per category and argument, sorted by category, then by first appearance: ``category`` (str: today's
-        name; the phase of events without a category), ``argument`` (str: its key), ``known`` (bool: True if the schema
-        of `htagraph.trace.kineto.events` has it; unknown arguments are kept all the same), ``events`` (int64: events
-        that have it), ``converted`` (int64: values of another type that can be converted, such as numbers in quotes,
-        and nulls), ``wrong`` (int64: values that cannot be converted), ``example`` (str: the first wrong value, else
-        the first converted one).
+        One row per category and argument, sorted by category, then by first appearance: {columns}.
 
     Raises:
         TraceError: the file cannot be read.
@@ -187,8 +180,6 @@ def check_arguments(path: str | PathLike[str]) -> pd.DataFrame:
 
     Source: HTA's validate_trace_format.
     """
-    import pandas as pd
-
     tallies: dict[tuple[str, str], _Tally] = {}
     log = IssueLog(str(path))
     for _, events in split(iter_bytes(path_of(path), log), event_decoder(), {}, log):
@@ -200,8 +191,7 @@ def check_arguments(path: str | PathLike[str]) -> pd.DataFrame:
             for key, written in arguments.items():
                 _check(tallies, kind, key, written)
     rows = [(*key, t.known, t.events, t.converted, t.wrong, t.example) for key, t in tallies.items()]
-    table = pd.DataFrame(rows, columns=list(_COLUMNS)).astype(_COLUMNS)
-    return table.sort_values("category", kind="stable", ignore_index=True)
+    return CHECKED.frame(rows).sort_values("category", kind="stable", ignore_index=True)
 
 
 def _kind(event: Mapping[str, Any]) -> _Kind:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ from htagraph.core.errors import IssueLog
 from htagraph.output.export.originals import ArrowEnds, MetSlices, survey
 from htagraph.output.lanes import nesting_tracks
 from htagraph.trace.kineto.collecting import Columns
+from htagraph.trace.readers import READERS
 
 
 def test_every_activity_of_a_file_is_one_of_its_slices() -> None:
@@ -30,6 +32,14 @@ def test_every_activity_of_a_file_is_one_of_its_slices() -> None:
         assert [original.tracks[track] for track in original.track.tolist()] == list(
             zip(original.lane.tolist(), original.level.tolist(), strict=True)
         )
+
+
+def test_a_file_of_another_format_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = hg.load("data/demo", ranks=[0])
+    monkeypatch.setitem(READERS, "rows", SimpleNamespace())
+    monkeypatch.setitem(graph.traces, 0, replace(graph.traces[0], format="rows"))
+    with pytest.raises(hg.TraceError, match="from files of PyTorch's profiler only, not from rows"):
+        survey(graph, 0)
 
 
 def test_slices_are_in_the_order_of_the_file_whether_complete_or_made_of_begins_and_ends(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_of_many_ranks_those_with_the_longest_steps_are_shown() -> None:
 
 def test_breakdowns_have_definitions() -> None:
     body = breakdown_section(PageResults(graph_of(DATA / "demo"), ["x"])).body
-    assert body.count("What these numbers mean") == 5
+    assert body.count("What these numbers mean") == body.count("<h3>") > 0
 
 
 def test_a_job_that_does_not_communicate_has_no_section_of_collectives() -> None:
