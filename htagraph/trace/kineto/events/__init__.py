@@ -4,7 +4,7 @@ The models describe files as they are, of every backend and age: all arguments a
 kept, and times are µs. `parse_event` picks the model of an event; `columns` lists what bulk decoding reads.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 __all__ = [
-    "CATEGORY_ALIASES", "HOST_BACKENDS", "HOST_CALLS", "MODELS", "BulkField", "call_columns", "canonical_category",
-    "columns", "is_frame", "parse_event", "stored_fields",
+    "CATEGORIES", "CATEGORY_ALIASES", "HOST_BACKENDS", "HOST_CALLS", "MODELS", "BulkField", "call_columns",
+    "canonical_category", "columns", "is_frame", "parse_event", "stored_fields",
 ]  # fmt: skip
 __all__ += base.__all__
 __all__ += activities.__all__
@@ -47,6 +47,8 @@ MODELS: Mapping[str, type[Event]] = MappingProxyType(
     }
 )
 """The model of each category. Events of `cpu_instant_event` may also be `OutOfMemory`."""
+CATEGORIES: Collection[str] = frozenset(MODELS)
+"""The categories that the schema has."""
 
 CATEGORY_ALIASES: Mapping[str, str] = MappingProxyType(
     {
