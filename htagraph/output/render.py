@@ -8,8 +8,7 @@ import math
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pandas as pd
 from rich.console import Console
@@ -43,8 +42,7 @@ _MAX_TEXT_WIDTH = 120
 """Letters of a text in Markdown, where nothing limits the width; chosen. Doubled, kernel names are twice as long."""
 
 
-@dataclass(frozen=True)
-class _Page:
+class _Page(NamedTuple):
     """What readers are shown: sentences, tables, sentences."""
 
     frames: Mapping[str, pd.DataFrame]

@@ -5,10 +5,9 @@ kept, and times are µs. `parse_event` picks the model of an event; `columns` li
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from htagraph.core.naming import FRAME
 from htagraph.trace.columns import Column
@@ -86,8 +85,7 @@ _INSTANTS: Mapping[str, type[Event]] = {
 _UNCATEGORIZED: Mapping[str, type[Event]] = {"CPU functions": activities.CpuOp, "CUDA functions": activities.Kernel}
 
 
-@dataclass(frozen=True)
-class BulkField:
+class BulkField(NamedTuple):
     """An argument that bulk decoding stores in a column.
 
     Attributes:
@@ -183,7 +181,7 @@ def call_columns() -> tuple[BulkField, ...]:
     """
     categories = frozenset({"cpu_op", "user_annotation"})
     return tuple(
-        replace(field, categories=categories) for _, field, of_calls in stored_fields(activities.CpuOp) if of_calls
+        field._replace(categories=categories) for _, field, of_calls in stored_fields(activities.CpuOp) if of_calls
     )
 
 
@@ -192,4 +190,4 @@ def _merged(bulk: BulkField, field: BulkField, category: str) -> BulkField:
     if bulk.column != field.column:
         msg = f"column {bulk.column.name!r} is {field.column} in category {category!r} but {bulk.column} in another"
         raise TypeError(msg)
-    return replace(bulk, keys=tuple(dict.fromkeys((*bulk.keys, *field.keys))), categories=bulk.categories | {category})
+    return bulk._replace(keys=tuple(dict.fromkeys((*bulk.keys, *field.keys))), categories=bulk.categories | {category})

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from pydantic.alias_generators import to_camel
@@ -26,8 +25,7 @@ _INTEGER = re.compile(r"\s*([+-]?(?:0[xX][0-9a-fA-F]+|\d+))\s*(?:bytes|B)?\s*", 
 _DECIMAL_INTEGER = re.compile(r"-?\d+", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Stored:
+class Stored(NamedTuple):
     """The column in which bulk decoding stores an argument."""
 
     dtype: Literal["int64", "uint64", "float64", "str"]
@@ -42,7 +40,7 @@ class Stored:
 
     def named(self, name: str) -> Stored:
         """Return a column of the same type under a name of its own."""
-        return replace(self, name=name)
+        return self._replace(name=name)
 
 
 INTEGER, UNSIGNED, TEXT = Stored("int64", -1), Stored("uint64", 0), Stored("str", "")
