@@ -8,11 +8,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from enum import Enum
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -227,8 +226,7 @@ OPTIONS: Mapping[str, Any] = {
 """Options and arguments of verbs by the name of the parameter, or by verb and parameter where verbs differ."""
 
 
-@dataclass(frozen=True)
-class _Reading:
+class _Reading(NamedTuple):
     """How this command reads traces, besides which ranks and steps: options of every verb that reads a job."""
 
     time: str | None = None
@@ -251,7 +249,7 @@ def as_command(
     own = defaults or {each.name: each.default for each in inspect.signature(function).parameters.values()}
     verb = verb or function.__name__
     options = {name: (OPTIONS.get(f"{verb}.{name}", OPTIONS.get(name)), default) for name, default in own.items()}
-    shared = {name: (OPTIONS[name], default) for name, default in vars(_Reading()).items() if reads}
+    shared = {name: (OPTIONS[name], default) for name, default in _Reading()._asdict().items() if reads}
 
     @wraps(function)
     def command(**asked: Any) -> None:  # noqa: ANN401 - the options' values

@@ -9,7 +9,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,8 +40,7 @@ def unit_of(name: str) -> str | None:
     return next((unit for end, unit in _UNITS.items() if name.endswith(end)), None)
 
 
-@dataclass(frozen=True)
-class Col:
+class Col(NamedTuple):
     """A column, or neighbours of one type and one meaning."""
 
     names: str

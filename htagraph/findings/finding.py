@@ -107,8 +107,7 @@ class Bar(NamedTuple):
     """The value in words; empty for µs."""
 
 
-@dataclass(frozen=True)
-class Chart:
+class Chart(NamedTuple):
     """A chart of bars of µs, or of bars that consist of parts."""
 
     title: str
@@ -161,8 +160,7 @@ class Evidence:
     """The function, or property, whose docstring says what the numbers mean."""
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(NamedTuple):
     """What to try: a prediction that a claim makes already, and the options of the what-if that makes it again."""
 
     saved_us: float
@@ -174,8 +172,7 @@ class Trial:
         return command_line("what-if", inputs, *self.options)
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """One kind of conclusion about a job: the file of its name declares all that is known of it.
 
     `when` is called with the results of a job. The other functions are called with the claims of one sentence: a single

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -70,8 +70,7 @@ class Matches:
         return Matches(empty, empty, empty, empty, np.empty(0, np.int64), (), (), (), empty)
 
 
-@dataclass(frozen=True, eq=False)
-class _Meeting:
+class _Meeting(NamedTuple):
     """The members of all collectives, ordered by collective and arrival, on the common clock."""
 
     rows: Array

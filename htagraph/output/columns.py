@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -143,8 +144,7 @@ def _short_or_dash(value: float) -> str:
     return short_number(value) if np.isfinite(value) else "-"
 
 
-@dataclass(frozen=True)
-class Fitted:
+class Fitted(NamedTuple):
     """A table that fits."""
 
     columns: list[Column]

@@ -8,8 +8,7 @@ import math
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pandas as pd
 from rich.console import Console
@@ -18,12 +17,13 @@ from rich.text import Text
 
 from htagraph.core.errors import printable
 from htagraph.findings.phrases import command_line, plural
-from htagraph.findings.verbs.files import validation_sentences
 from htagraph.findings.verdict import in_brief, trial_of
 from htagraph.output.columns import Column, columns_of, cut_all, fitted
 from htagraph.output.report import Report, Wording, wording_of
 from htagraph.output.summary import Summary
-from htagraph.output.validation import Validation
+
+if TYPE_CHECKING:
+    from htagraph.output.validation import Validation
 
 __all__ = [
     "FORMATS", "frames_of", "own_tables", "plain", "render_report", "render_summary", "render_validation", "to_json",
@@ -42,8 +42,7 @@ _MAX_TEXT_WIDTH = 120
 """Letters of a text in Markdown, where nothing limits the width; chosen. Doubled, kernel names are twice as long."""
 
 
-@dataclass(frozen=True)
-class _Page:
+class _Page(NamedTuple):
     """What readers are shown: sentences, tables, sentences."""
 
     frames: Mapping[str, pd.DataFrame]
@@ -93,6 +92,8 @@ def render_summary(
 
 def render_validation(validation: Validation, form: str, *, width: int = 120, color: bool = False) -> str:
     """Return a validation report as text in one of `FORMATS`."""
+    from htagraph.findings.verbs.files import validation_sentences  # of this one command
+
     frames = frames_of(validation)
     sentences = validation_sentences(len(validation.files), int((validation.files["what"] == "file_skipped").sum()))
     shown = frames if form == "md" else {name: frame for name, frame in frames.items() if len(frame)}
@@ -111,21 +112,21 @@ def _rendered(result: Report | Summary | Validation, page: _Page, form: str, wid
 
 def frames_of(result: Report | Summary | Validation) -> dict[str, pd.DataFrame]:
     """Return everything that a result holds as tables by name, in the order of CSV."""
-    if isinstance(result, Validation):
-        frames = {"issues": result.files, "support": result.support}
-        return frames if result.arguments is None else {**frames, "arguments": result.arguments}
     if isinstance(result, Summary):
         verdict = pd.DataFrame({"sentence": result.verdict})
         return {"inputs": result.inputs, **result.tables, "issues": result.issues, "verdict": verdict}
-    figures = {name: [_joined(value)] for name, value in result.figures.items()}
-    first = {"figures": pd.DataFrame(figures)} if figures else {}
-    sentences = {"conclusions": pd.DataFrame({"sentence": result.sentences})}
-    return {"inputs": result.inputs, **first, **result.tables, "issues": result.issues, **sentences}
+    if isinstance(result, Report):
+        figures = {name: [_joined(value)] for name, value in result.figures.items()}
+        first = {"figures": pd.DataFrame(figures)} if figures else {}
+        sentences = {"conclusions": pd.DataFrame({"sentence": result.sentences})}
+        return {"inputs": result.inputs, **first, **result.tables, "issues": result.issues, **sentences}
+    frames = {"issues": result.files, "support": result.support}
+    return frames if result.arguments is None else {**frames, "arguments": result.arguments}
 
 
 def own_tables(result: Report | Summary | Validation) -> dict[str, pd.DataFrame]:
     """Return the tables that a command makes itself: without what was read, repaired and concluded."""
-    return frames_of(result) if isinstance(result, Validation) else result.tables
+    return result.tables if isinstance(result, Report | Summary) else frames_of(result)
 
 
 def to_json(envelope: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ how those of different ranks lie in time: in turn, at the same moments, or indep
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -149,8 +149,7 @@ def interruption_time(graph: DependencyGraph) -> OwnTime:
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class InterruptedRanks:
+class InterruptedRanks(NamedTuple):
     """How the interruptions of ranks lie in time."""
 
     pattern: Literal["in turn", "together", ""]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -101,8 +101,7 @@ def segments_of(graph: DependencyGraph, vertices: Array, into: Array, start: int
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Bound:
+class Bound(NamedTuple):
     """What most of a critical path is spent on.
 
     `cause` is the cause with the largest share of the path, the head (before the first recorded moment) left out. A

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -323,8 +323,7 @@ def path_in_window(graph: DependencyGraph, steps: IntSelector = None, ranks: Int
     return path_to(graph, vertices[final], int(time[vertices].min()))
 
 
-@dataclass(frozen=True)
-class Way:
+class Way(NamedTuple):
     """A near-critical path, as `CriticalPath.near` defines it."""
 
     vertices: Array

@@ -209,8 +209,7 @@ def _batches(step: Array, start: Array) -> npt.NDArray[np.int64]:
     return np.asarray(first[of_step] + place * parts[of_step] // size[of_step], np.int64)
 
 
-@dataclass(frozen=True)
-class SlowStage:
+class SlowStage(NamedTuple):
     """The stage that takes longest, and what each stage does by itself in a step: without waits and transfers."""
 
     ranks: tuple[int, ...]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -47,8 +47,7 @@ _LATENCIES = {"host": BETWEEN_OPERATORS, "launch": "launch latency", "sync": "re
 """What time is called that belongs to no activity, by cause."""
 
 
-@dataclass(frozen=True)
-class Straggler:
+class Straggler(NamedTuple):
     """Which rank holds up the others, and what is known where none is named."""
 
     rank: int | None
@@ -141,8 +140,7 @@ def straggler_among(
     return Straggler(graph.ranks[at], charged_most=most)
 
 
-@dataclass(frozen=True)
-class SlowWork:
+class SlowWork(NamedTuple):
     """The activities of one cause that make a rank late, and how their time compares with that of its peers."""
 
     name: str

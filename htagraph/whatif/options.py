@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from htagraph.core.errors import nearest_words
 
@@ -24,8 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """One change of a scenario, as asked for."""
 
     method: str
@@ -39,8 +37,7 @@ class Change:
         return changed
 
 
-@dataclass(frozen=True)
-class ChangeForm:
+class ChangeForm(NamedTuple):
     """The command-line option of a change."""
 
     option: str
@@ -365,8 +362,7 @@ _MAX_POINTS = 100
 """Points that may be asked for. Chosen: more is a mistake, and each takes eleven replays. Doubled, 200."""
 
 
-@dataclass(frozen=True)
-class Sweep:
+class Sweep(NamedTuple):
     """What takes a multiple of its time, and which multiples."""
 
     what: str

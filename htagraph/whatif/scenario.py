@@ -7,33 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter, getdoc, signature
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, overload
 
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, initial
-from htagraph.whatif.changes import (
-    cuda_graph,
-    fix_straggler,
-    free_dataloader,
-    fuse,
-    infinite_gpu,
-    infinite_host,
-    inject,
-    jitter,
-    move_to_stream,
-    network,
-    no_interruptions,
-    no_launch_overhead,
-    no_overlap,
-    perfect_overlap,
-    remove,
-    remove_sync,
-    scale,
-    scale_network,
-    scale_ranks,
-    set_duration,
-    shared_link,
-)  # fmt: skip
+from htagraph.whatif import changes
 from htagraph.whatif.links import assumed
 from htagraph.whatif.outcome import Outcome
 
@@ -66,6 +44,28 @@ def what_if(graph: DependencyGraph) -> Scenario:
         1.0
     """
     return Scenario(graph, initial(graph))
+
+
+class _Adding(Generic[P]):
+    """A method that adds a change to a scenario. The file of the change is imported when the method is looked up."""
+
+    def __init__(self, change: Callable[[], Callable[Concatenate[State, P], State]]) -> None:
+        self._change = change
+
+    def __set_name__(self, owner: type[Scenario], name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, scenario: None, owner: type[Scenario]) -> Callable[Concatenate[Scenario, P], Scenario]: ...
+
+    @overload
+    def __get__(self, scenario: Scenario, owner: type[Scenario]) -> Callable[P, Scenario]: ...
+
+    def __get__(self, scenario: Scenario | None, owner: type[Scenario]) -> Any:
+        """Return the method, which takes this one's place."""
+        method: Any = _adding(self._change())
+        setattr(owner, self._name, method)
+        return method.__get__(scenario, owner)
 
 
 def _adding(change: Callable[Concatenate[State, P], State]) -> Callable[Concatenate[Scenario, P], Scenario]:
@@ -125,24 +125,24 @@ class Scenario:
         given = ", ".join(f"{key}={value!r}" for key, value in options.items() if value is not None)
         return Scenario(self.graph, state, (*self.changes, f"{change}({given})"))
 
-    cuda_graph = _adding(cuda_graph.cuda_graph)
-    fix_straggler = _adding(fix_straggler.fix_straggler)
-    free_dataloader = _adding(free_dataloader.free_dataloader)
-    fuse = _adding(fuse.fuse)
-    infinite_gpu = _adding(infinite_gpu.infinite_gpu)
-    infinite_host = _adding(infinite_host.infinite_host)
-    inject = _adding(inject.inject)
-    jitter = _adding(jitter.jitter)
-    move_to_stream = _adding(move_to_stream.move_to_stream)
-    network = _adding(network.network)
-    no_interruptions = _adding(no_interruptions.no_interruptions)
-    no_launch_overhead = _adding(no_launch_overhead.no_launch_overhead)
-    no_overlap = _adding(no_overlap.no_overlap)
-    perfect_overlap = _adding(perfect_overlap.perfect_overlap)
-    remove = _adding(remove.remove)
-    remove_sync = _adding(remove_sync.remove_sync)
-    scale = _adding(scale.scale)
-    scale_network = _adding(scale_network.scale_network)
-    scale_ranks = _adding(scale_ranks.scale_ranks)
-    set_duration = _adding(set_duration.set_duration)
-    shared_link = _adding(shared_link.shared_link)
+    cuda_graph = _Adding(lambda: changes.cuda_graph.cuda_graph)
+    fix_straggler = _Adding(lambda: changes.fix_straggler.fix_straggler)
+    free_dataloader = _Adding(lambda: changes.free_dataloader.free_dataloader)
+    fuse = _Adding(lambda: changes.fuse.fuse)
+    infinite_gpu = _Adding(lambda: changes.infinite_gpu.infinite_gpu)
+    infinite_host = _Adding(lambda: changes.infinite_host.infinite_host)
+    inject = _Adding(lambda: changes.inject.inject)
+    jitter = _Adding(lambda: changes.jitter.jitter)
+    move_to_stream = _Adding(lambda: changes.move_to_stream.move_to_stream)
+    network = _Adding(lambda: changes.network.network)
+    no_interruptions = _Adding(lambda: changes.no_interruptions.no_interruptions)
+    no_launch_overhead = _Adding(lambda: changes.no_launch_overhead.no_launch_overhead)
+    no_overlap = _Adding(lambda: changes.no_overlap.no_overlap)
+    perfect_overlap = _Adding(lambda: changes.perfect_overlap.perfect_overlap)
+    remove = _Adding(lambda: changes.remove.remove)
+    remove_sync = _Adding(lambda: changes.remove_sync.remove_sync)
+    scale = _Adding(lambda: changes.scale.scale)
+    scale_network = _Adding(lambda: changes.scale_network.scale_network)
+    scale_ranks = _Adding(lambda: changes.scale_ranks.scale_ranks)
+    set_duration = _Adding(lambda: changes.set_duration.set_duration)
+    shared_link = _Adding(lambda: changes.shared_link.shared_link)

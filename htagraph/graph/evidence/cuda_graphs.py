@@ -8,7 +8,7 @@ of another stream ends, launch after launch, waits for it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 __all__ = ["graph_branches", "graph_launches", "graph_work"]
 
 
-@dataclass(frozen=True, eq=False)
-class _Alike:
+class _Alike(NamedTuple):
     """The launches of one graph: a row per launch, a column per kernel or copy, by stream and then by start."""
 
     work: Ints

@@ -8,7 +8,7 @@ are possible.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -59,8 +59,7 @@ def host_waits(job: Job, thread: HostThread, calls: Array, works: Array) -> tupl
     return works[waited], _resumes(timeline, issued, place)[waited], confidence[waited]
 
 
-@dataclass(frozen=True, eq=False)
-class _Timeline:
+class _Timeline(NamedTuple):
     """The moments of a thread without those of Python frames; between two of them lies a stretch."""
 
     thread: HostThread
@@ -127,8 +126,7 @@ def _in_backward(job: Job, rows: Array) -> Mask:
     return nearest(acts.parent, job.backward_names[acts.name] | (job.forward_thread > 0), rows) >= 0
 
 
-@dataclass(frozen=True, eq=False)
-class _Issued:
+class _Issued(NamedTuple):
     """The calls of a thread that enqueued collectives, in order."""
 
     call: Array

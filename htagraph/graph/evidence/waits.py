@@ -236,8 +236,7 @@ class Ordered:
         return np.where(has & (match < self.position), match, -1)
 
 
-@dataclass(frozen=True)
-class Returns:
+class Returns(NamedTuple):
     """How soon blocking calls of a rank return after the work that they wait for, as recorded.
 
     Host and device have a clock each, and the two may disagree: a call may seem to return before the work ended.

@@ -1,1 +1,8 @@
-"""Graphs in files: `saved` writes and opens one, `parts` says what is in it, `array_file` how it lies on the disk."""
+"""Graphs in files: `saved` writes and opens one, `array_file` says how it lies on the disk.
+
+A file is imported when it is first used: small jobs, which are not cached, need neither. `__init__.pyi` lists them.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -23,10 +23,9 @@ from typing import IO, Any, Final
 
 from htagraph.core.computing import processors
 from htagraph.core.errors import HtagraphError, StoredGraphError
+from htagraph.graph import storage
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.storage.array_file import write_whole
 from htagraph.graph.storage.cache_folder import SUFFIX, cache_folder, limit_bytes, make_room
-from htagraph.graph.storage.saved import SCHEMA, read_graph, write_graph
 from htagraph.trace.discover import TracePaths, find_files
 from htagraph.trace.remote import RemotePath, TracePath, fingerprint, is_url, path_of
 
@@ -77,7 +76,8 @@ def cached(
     except OSError:  # which loading explains
         return make()
     by_file = dict(zip(files, states, strict=True))
-    key = _digest([_program(), SCHEMA, options, [[file, files[file], by_file[file].digest] for file in files]])
+    content = [[file, files[file], by_file[file].digest] for file in files]
+    key = _digest([_program(), storage.saved.SCHEMA, options, content])
     path = folder / "graphs" / f"{key}{SUFFIX}"
     graph = _opened(path, by_file)
     if graph is None:
@@ -140,7 +140,7 @@ def _opened(path: Path, states: Mapping[str, FileState]) -> DependencyGraph | No
     if not path.exists():
         return None
     try:
-        graph = read_graph(path)
+        graph = storage.saved.read_graph(path)
     except StoredGraphError:
         return None
     with suppress(OSError):
@@ -162,7 +162,8 @@ def _store(graph: DependencyGraph, path: Path) -> None:
     with suppress(OSError, HtagraphError):
         _make(path.parent)
         free = shutil.disk_usage(path.parent).free
-        write_graph(graph, path, durable=False, most_bytes=min(limit_bytes(), int(_FREE_SHARE * free)))
+        most_bytes = min(limit_bytes(), int(_FREE_SHARE * free))
+        storage.saved.write_graph(graph, path, durable=False, most_bytes=most_bytes)
         make_room(path.parents[1])
 
 
@@ -175,7 +176,7 @@ def _note(record: Path, key: str, states: Mapping[str, FileState]) -> None:
     with suppress(OSError):
         if not record.exists() or record.read_bytes() != text:
             _make(record.parent)
-            write_whole(record, partial(_write_text, text), durable=False)
+            storage.array_file.write_whole(record, partial(_write_text, text), durable=False)
 
 
 def _write_text(text: bytes, file: IO[bytes]) -> None:

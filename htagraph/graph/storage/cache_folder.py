@@ -11,9 +11,8 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 __all__ = ["CachedGraph", "cache_folder", "cached_graphs", "clear", "limit_bytes", "make_room"]
 
@@ -28,8 +27,7 @@ _KEPT_S: Final = 90 * 86_400
 """Seconds for which the states of a job's files are kept. Chosen: they take a hundred bytes per file."""
 
 
-@dataclass(frozen=True)
-class CachedGraph:
+class CachedGraph(NamedTuple):
     """A graph in the cache."""
 
     path: Path

@@ -1,15 +1,9 @@
-"""The reader of Kineto's files, which PyTorch's profiler writes: JSON, maybe gzipped, of one process each."""
+"""The reader of Kineto's files, which PyTorch's profiler writes: JSON, maybe gzipped, of one process each.
 
-from collections.abc import Collection
+What reads single events again is imported when it is first used: most commands read a file once. `__init__.pyi` lists
+the names.
+"""
 
-from htagraph.trace.kineto.again import arguments, category_arguments, check_arguments, event
-from htagraph.trace.kineto.events import MODELS
-from htagraph.trace.kineto.read import SUFFIXES, columns, metadata, recognizes, survey
+import lazy_loader
 
-__all__ = [
-    "CATEGORIES", "SUFFIXES", "arguments", "category_arguments", "check_arguments", "columns", "event", "metadata",
-    "recognizes", "survey",
-]  # fmt: skip
-
-CATEGORIES: Collection[str] = frozenset(MODELS)
-"""The categories that the schema has."""
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

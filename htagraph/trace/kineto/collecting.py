@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import cache
 from operator import attrgetter
 from typing import Any
@@ -346,7 +345,7 @@ def fields_of(category: str) -> tuple[tuple[str, BulkField], ...]:
     model = MODELS.get(category, MODELS["kernel"])
     own = {(field.column, key) for _, field, of_calls in stored_fields(model) if not of_calls for key in field.keys}
     return tuple(
-        (attribute(bulk, i), replace(bulk, keys=(key,)))
+        (attribute(bulk, i), bulk._replace(keys=(key,)))
         for bulk in columns()
         for i, key in reversed(tuple(enumerate(bulk.keys)))
         if (bulk.column, key) in own

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -167,8 +167,7 @@ def ends_early(error: Exception, cut_word: int = _LONGEST_WORD) -> bool:
     return error.msg.startswith("Unterminated string") or len(error.doc[error.pos :].strip()) <= cut_word
 
 
-@dataclass(frozen=True)
-class _Value:
+class _Value(NamedTuple):
     """The JSON value at a position."""
 
     end: int = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -212,8 +212,7 @@ def _around(acts: Activities, names: tuple[str, ...], naming: Naming, calls: Arr
     ]
 
 
-@dataclass(frozen=True, eq=False)
-class _Pairs:
+class _Pairs(NamedTuple):
     """Whom sends and receives are with: columns of one length, -1 where unknown."""
 
     source: Ints

@@ -4,11 +4,10 @@ The models describe files as they are, of every backend and age: all arguments a
 kept, and times are µs. `parse_event` picks the model of an event; `columns` lists what bulk decoding reads.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from htagraph.core.naming import FRAME
 from htagraph.trace.columns import Column
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 __all__ = [
-    "CATEGORY_ALIASES", "HOST_BACKENDS", "HOST_CALLS", "MODELS", "BulkField", "call_columns", "canonical_category",
-    "columns", "is_frame", "parse_event", "stored_fields",
+    "CATEGORIES", "CATEGORY_ALIASES", "HOST_BACKENDS", "HOST_CALLS", "MODELS", "BulkField", "call_columns",
+    "canonical_category", "columns", "is_frame", "parse_event", "stored_fields",
 ]  # fmt: skip
 __all__ += base.__all__
 __all__ += activities.__all__
@@ -47,6 +46,8 @@ MODELS: Mapping[str, type[Event]] = MappingProxyType(
     }
 )
 """The model of each category. Events of `cpu_instant_event` may also be `OutOfMemory`."""
+CATEGORIES: Collection[str] = frozenset(MODELS)
+"""The categories that the schema has."""
 
 CATEGORY_ALIASES: Mapping[str, str] = MappingProxyType(
     {
@@ -84,8 +85,7 @@ _INSTANTS: Mapping[str, type[Event]] = {
 _UNCATEGORIZED: Mapping[str, type[Event]] = {"CPU functions": activities.CpuOp, "CUDA functions": activities.Kernel}
 
 
-@dataclass(frozen=True)
-class BulkField:
+class BulkField(NamedTuple):
     """An argument that bulk decoding stores in a column.
 
     Attributes:
@@ -181,7 +181,7 @@ def call_columns() -> tuple[BulkField, ...]:
     """
     categories = frozenset({"cpu_op", "user_annotation"})
     return tuple(
-        replace(field, categories=categories) for _, field, of_calls in stored_fields(activities.CpuOp) if of_calls
+        field._replace(categories=categories) for _, field, of_calls in stored_fields(activities.CpuOp) if of_calls
     )
 
 
@@ -190,4 +190,4 @@ def _merged(bulk: BulkField, field: BulkField, category: str) -> BulkField:
     if bulk.column != field.column:
         msg = f"column {bulk.column.name!r} is {field.column} in category {category!r} but {bulk.column} in another"
         raise TypeError(msg)
-    return replace(bulk, keys=tuple(dict.fromkeys((*bulk.keys, *field.keys))), categories=bulk.categories | {category})
+    return bulk._replace(keys=tuple(dict.fromkeys((*bulk.keys, *field.keys))), categories=bulk.categories | {category})

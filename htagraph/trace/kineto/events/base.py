@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from pydantic.alias_generators import to_camel
@@ -16,12 +15,46 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 __all__ = [
-    "CALL_TEXT", "COMPLETE", "INTEGER", "TEXT", "UNSIGNED", "ActivityArgs", "Address", "Args", "CollectiveArgs",
-    "CollectiveComm", "CollectiveCommArgs", "CorrelatedArgs", "Counter", "DeviceArgs", "DeviceProperties",
-    "DistributedInfo", "Event", "Flow", "Header", "Int", "IterationStart", "Kwarg", "Label", "Measure", "Metadata",
-    "MetadataArgs", "MetricArgs", "Microseconds", "Model", "Number", "ProcessGroup", "Ranks", "RecordWindowEnd",
-    "Stored", "TraceSpan", "TraceSpanArgs", "UnknownEvent", "arg", "event_model",
-]  # fmt: skip
+    "CALL_TEXT",
+    "COMPLETE",
+    "INTEGER",
+    "TEXT",
+    "UNSIGNED",
+    "ActivityArgs",
+    "Address",
+    "Args",
+    "CollectiveArgs",
+    "CollectiveComm",
+    "CollectiveCommArgs",
+    "CorrelatedArgs",
+    "Counter",
+    "DeviceArgs",
+    "DeviceProperties",
+    "DistributedInfo",
+    "Event",
+    "Flow",
+    "Header",
+    "Int",
+    "IterationStart",
+    "Kwarg",
+    "Label",
+    "Measure",
+    "Metadata",
+    "MetadataArgs",
+    "MetricArgs",
+    "Microseconds",
+    "Model",
+    "Number",
+    "ProcessGroup",
+    "Ranks",
+    "RecordWindowEnd",
+    "Stored",
+    "TraceSpan",
+    "TraceSpanArgs",
+    "UnknownEvent",
+    "arg",
+    "event_model",
+]
 
 _MAX_US = Decimal(2**63 - 1) / 1000
 """µs: largest time whose ns an int64 can hold (292 years). Not a choice: beyond it nothing can be stored."""
@@ -29,8 +62,7 @@ _INTEGER = re.compile(r"\s*([+-]?(?:0[xX][0-9a-fA-F]+|\d+))\s*(?:bytes|B)?\s*", 
 _DECIMAL_INTEGER = re.compile(r"-?\d+", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Stored:
+class Stored(NamedTuple):
     """The column in which bulk decoding stores an argument."""
 
     dtype: Literal["int64", "uint64", "float64", "str"]
@@ -45,7 +77,7 @@ class Stored:
 
     def named(self, name: str) -> Stored:
         """Return a column of the same type under a name of its own."""
-        return replace(self, name=name)
+        return self._replace(name=name)
 
 
 INTEGER, UNSIGNED, TEXT = Stored("int64", -1), Stored("uint64", 0), Stored("str", "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, TypeAlias
 
@@ -100,12 +100,12 @@ class Block:
 def argument_keys(*, calls: bool) -> tuple[Key, ...]:
     """Return the keys of arguments that are read, of one column today's last, so that its value wins."""
     keys = [
-        Key(key, replace(field, keys=(key,)), _KINDS[field.column.dtype])
+        Key(key, field._replace(keys=(key,)), _KINDS[field.column.dtype])
         for field in columns()
         for key in reversed(field.keys)
     ]
     if calls:
-        keys += [Key(field.keys[0], replace(field, keys=field.keys[:1]), scan.RAW) for field in call_columns()]
+        keys += [Key(field.keys[0], field._replace(keys=field.keys[:1]), scan.RAW) for field in call_columns()]
     return tuple(keys)
 
 
