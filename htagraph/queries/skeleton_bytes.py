@@ -35,13 +35,13 @@ from htagraph.queries.skeleton import Members, Skeleton
 from htagraph.queries.time_classes import TimeClasses
 from htagraph.trace.profiler_files.files import inflated
 
-__all__ = ["MAX_BYTES", "VERSION", "Numbers", "differences", "from_bytes", "packed", "to_bytes", "unpacked"]
+__all__ = ["Numbers", "differences", "from_bytes", "packed", "to_bytes", "unpacked"]
 
-VERSION = 1
+_VERSION = 1
 """Of the bytes; it rises where older ones can no longer be read."""
-MAX_BYTES = 1 << 30
-"""The most bytes that a skeleton or a digest is unpacked to. Chosen: a hundred million edges.
-Doubled, damaged or hostile bytes may take 2 GiB of memory before they are refused."""
+_MAX_BYTES = 1 << 30
+"""The most bytes that a skeleton is unpacked to. Chosen: a hundred million edges. Reading takes some 50 bytes of memory
+for each; doubled, damaged or hostile bytes take twice as much before they are refused."""
 
 
 def to_bytes(skeleton: Skeleton) -> bytes:
@@ -62,7 +62,7 @@ def to_bytes(skeleton: Skeleton) -> bytes:
         amounts += [[len(some)], differences(some), signed_numbers(column[some])]
     tables = [getattr(table, each.name) for table in (skeleton.steps, skeleton.members) for each in fields(table)]
     parts = [
-        [VERSION], signed_numbers([skeleton.origin_ns]), [len(text)], np.frombuffer(text, np.uint8),
+        [_VERSION], signed_numbers([skeleton.origin_ns]), [len(text)], np.frombuffer(text, np.uint8),
         [len(skeleton.vertex), len(terminals), len(skeleton.source)],
         differences(skeleton.vertex), differences(terminals), entering,
         skeleton.target - skeleton.source, signed_numbers(skeleton.weight[:, 0]), *amounts,
@@ -74,8 +74,8 @@ def to_bytes(skeleton: Skeleton) -> bytes:
 def from_bytes(data: bytes) -> Skeleton:
     """Return the skeleton that `to_bytes` wrote."""
     try:
-        return _read(Numbers(unpacked(inflated(data, MAX_BYTES))))
-    except (zlib.error, ValueError, IndexError, KeyError, TypeError) as error:
+        return _read(Numbers(unpacked(inflated(data, _MAX_BYTES))))
+    except (zlib.error, LookupError, RecursionError, TypeError, ValueError) as error:
         msg = f"no skeleton: {error}; give the bytes that Skeleton.to_bytes wrote"
         raise HtagraphError(msg) from error
 
@@ -110,7 +110,7 @@ class Numbers:
 
 
 def _read(numbers: Numbers) -> Skeleton:
-    if numbers.one() != VERSION:
+    if numbers.one() != _VERSION:
         msg = "another version of the format"
         raise ValueError(msg)
     origin = int(numbers.signed(1)[0])

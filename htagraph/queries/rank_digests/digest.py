@@ -32,7 +32,7 @@ from htagraph.graph.storage.saved import are_within, pack, unpack
 from htagraph.queries.peers import program_of
 from htagraph.queries.rank_speed import ALL_NAMES, MIN_SHARE_OF_NAME
 from htagraph.queries.skeleton import Skeleton, terminal_skeleton
-from htagraph.queries.skeleton_bytes import MAX_BYTES, VERSION, Numbers, differences, packed, unpacked
+from htagraph.queries.skeleton_bytes import Numbers, differences, packed, unpacked
 from htagraph.queries.time_classes import END, LAST, START, TimeClasses
 from htagraph.queries.weights import NEVER, initial, own_time, weighed
 from htagraph.trace.columns import TEXTS, Facts, Flows, SparseColumn, Table, Trace
@@ -59,6 +59,11 @@ DIGEST_CLASSES: Final[Criteria] = {
     "communication": {"kind": ["communication", "host_communication"]},
 }
 """Whose time factors multiply if nothing else is asked for: kernels, what the host does, transfers."""
+_VERSION: Final = 2
+"""Of the bytes; it rises where older ones can no longer be read."""
+_MAX_BYTES: Final = 1 << 28
+"""The most bytes that a digest is unpacked to. Chosen: a thousand times a large one. Reading takes some 50 bytes of
+memory for each, so damaged or hostile bytes may take 13 GiB before they are refused; doubled, twice as much."""
 _PART: Final = ("activities", "names", "lanes", "rest", "steps", "issues")
 _ARRAYS: Final = ("linked", "source", "target", "weight", "inside", "owner")
 _OF_COLLECTIVES: Final = (
@@ -121,7 +126,7 @@ class RankDigest:
             "classes": (classes.names, classes.limits, classes.switches, classes.parts),
         })  # fmt: skip
         text = json.dumps({
-            "version": VERSION, "criteria": {name: dict(each) for name, each in self.criteria.items()},
+            "version": _VERSION, "criteria": {name: dict(each) for name, each in self.criteria.items()},
             "content": content, "arrays": [[each.dtype.str, list(each.shape)] for each in arrays],
         }, separators=(",", ":")).encode("utf-8", "surrogatepass")  # fmt: skip
         numbers = [np.array([len(arrays)], np.uint64), *(differences(each.reshape(-1)) for each in arrays)]
@@ -135,8 +140,10 @@ class RankDigest:
             HtagraphError: the bytes are no digest, or a digest in another version of the format.
         """
         try:
-            return _read(inflated(data, MAX_BYTES))
-        except (zlib.error, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            return _read(inflated(data, _MAX_BYTES))
+        except (
+            zlib.error, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+        ) as error:  # fmt: skip
             msg = f"no digest of a rank: {error}; give the bytes that RankDigest.to_bytes wrote"
             raise HtagraphError(msg) from error
 
@@ -278,12 +285,16 @@ def _spans_of(rank: int) -> tuple[Lane, Lane]:
 def _read(raw: bytes) -> RankDigest:
     end = 8 + int.from_bytes(raw[:8], "little")
     found = json.loads(raw[8:end].decode("utf-8", "surrogatepass"))
-    numbers = Numbers(unpacked(raw[end:]))
-    dtypes = [np.dtype(word) for word, _ in found["arrays"]]
-    if found["version"] != VERSION or numbers.one() != len(dtypes) or any(each.kind not in "biu" for each in dtypes):
+    if found["version"] != _VERSION:
         msg = "another version of the format"
         raise ValueError(msg)
+    numbers = Numbers(unpacked(raw[end:]))
+    dtypes = [np.dtype(word) for word, _ in found["arrays"]]
     shapes = [tuple(shape) for _, shape in found["arrays"]]
+    lengths = {type(length) for shape in shapes for length in shape}  # a text times a number would fill the memory
+    if numbers.one() != len(dtypes) or any(each.kind not in "biu" for each in dtypes) or not lengths <= {int}:
+        msg = "an array of another kind"
+        raise ValueError(msg)
     flat = [numbers.sums(math.prod(shape)) for shape in shapes]
     parts = unpack(
         found["content"],

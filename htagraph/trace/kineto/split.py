@@ -37,7 +37,7 @@ BLOCK_BYTES = PIECE_BYTES
 _BOM = b"\xef\xbb\xbf"
 _EVENTS = re.compile(rb'(?<!\\)"traceEvents"\s*:\s*\[')
 _PHASE = re.compile(rb'"ph"\s*:\s*"')
-_FIRST = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*([^ \t\r\n\xef])")
+_BLANKS = re.compile(rb"[ \t\r\n]*")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _BETWEEN_BYTES = 256
 """Bytes of ``"traceEvents" : [`` or of a comma, with white space: two pieces may share the former. Chosen: far more
@@ -119,14 +119,15 @@ def split(
 def find_events(pieces: Iterator[bytes], header: dict[str, Any], log: IssueLog) -> tuple[bytes, int, bool]:
     """Return (text behind the opening bracket of the events, its position, True if the root is a bare list)."""
     buffer = bytearray()  # grows in place: a header may be long, and pieces are short
-    first, tries = None, 0
+    at = tries = 0
     for piece in pieces:
         searched = max(0, len(buffer) - _BETWEEN_BYTES)
         buffer += piece
-        first = first or _FIRST.match(buffer)
-        if first and first[1] == b"[":
-            return bytes(buffer[first.end() :]), first.end(), True
-        if first and first[1] != b"{":
+        at = _behind_blanks(buffer, at)
+        first = bytes(buffer[at : at + 1])
+        if first == b"[":
+            return bytes(buffer[at + 1 :]), at + 1, True
+        if first not in (b"{", b"", _BOM[:1]):
             break
         for key in _EVENTS.finditer(buffer, searched):
             tries += 1
@@ -137,6 +138,13 @@ def find_events(pieces: Iterator[bytes], header: dict[str, Any], log: IssueLog) 
         if len(buffer) > _MAX_HEADER_BYTES:
             break
     raise _no_events(bytes(buffer), log)
+
+
+def _behind_blanks(buffer: bytearray, at: int) -> int:
+    """Return the position behind the white space that a text begins with, which was known up to `at`."""
+    at = max(at, len(_BOM) if buffer.startswith(_BOM) else 0)
+    blanks = _BLANKS.match(buffer, at)
+    return blanks.end() if blanks else at
 
 
 def _decode_header(text: bytes, log: IssueLog) -> dict[str, Any] | None:

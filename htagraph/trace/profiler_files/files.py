@@ -60,7 +60,7 @@ def kind_of(path: str | Path) -> Literal["snapshot", "timeline", "trace"]:
     try:
         with Path(path).open("rb") as file:
             head = file.read(io.DEFAULT_BUFFER_SIZE)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: no path has such characters
         return "trace"
     if head.startswith(_GZIP):
         try:

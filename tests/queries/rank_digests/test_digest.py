@@ -133,10 +133,18 @@ def test_every_digest_comes_back_from_its_bytes(job: Job) -> None:
 @example(zlib.compress(b"\x04" + b"\x00" * 7 + b"null"))
 @example(
     zlib.compress(
-        (65).to_bytes(8, "little") + b'{"version":1,"criteria":{},"content":{},"arrays":[["<i8",[9e9]]]}' + b"\x01"
+        (65).to_bytes(8, "little") + b'{"version":2,"criteria":{},"content":{},"arrays":[["<i8",[9e9]]]}' + b"\x01"
     )
 )
 @example(zlib.compress((9).to_bytes(8, "little") + b'{"version'))
+@example(zlib.compress((100_000).to_bytes(8, "little") + b"[" * 100_000))
+@example(
+    zlib.compress(
+        (81).to_bytes(8, "little")
+        + b'{"version":2,"criteria":{},"content":{},"arrays":[["<i8",["x",%d]]]}' % 10**14
+        + b"\x01"
+    )
+)
 def test_other_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(HtagraphError, match="no digest of a rank"):
         RankDigest.from_bytes(data)
@@ -176,8 +184,16 @@ def test_activities_that_refer_to_nothing_are_refused(column: str) -> None:
         RankDigest.from_bytes(changed.to_bytes())
 
 
+def test_bytes_of_another_version_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("htagraph.queries.rank_digests.digest._VERSION", 1)
+    data = digests_of(DATASETS[0])[0].to_bytes()
+    monkeypatch.undo()
+    with pytest.raises(HtagraphError, match="another version of the format"):
+        RankDigest.from_bytes(data)
+
+
 def test_bytes_that_unpack_to_too_many_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("htagraph.queries.rank_digests.digest.MAX_BYTES", 1000)
+    monkeypatch.setattr("htagraph.queries.rank_digests.digest._MAX_BYTES", 1000)
     with pytest.raises(HtagraphError, match="too many"):
         RankDigest.from_bytes(zlib.compress(bytes(2000)))
 

@@ -33,6 +33,7 @@ from tests.damage import (
     written,
 )
 
+BLANKS = split._BLANKS  # which is replaced where it is counted what is looked at
 SMALL = settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -260,6 +261,25 @@ def test_keys_behind_the_events_are_known_up_to_a_limit(tmp_path: Path) -> None:
 def test_a_file_without_events_is_refused_at_a_limit(text: str, says: str, tmp_path: Path) -> None:
     with patch.object(split, "_MAX_HEADER_BYTES", 1000), pytest.raises(NotATraceError, match=rf"a\.json.*{says}"):
         read_in_pieces(written(tmp_path / "a.json", text), 100, 64)
+
+
+@pytest.mark.parametrize("begin", ["", "\ufeff"])
+@pytest.mark.parametrize("root", ["object", "list"])
+def test_white_space_before_the_events_is_looked_at_once(begin: str, root: str, tmp_path: Path) -> None:
+    looked_at = 0
+
+    class Blanks:
+        def match(self, buffer: bytearray, at: int) -> Any:
+            nonlocal looked_at
+            found = BLANKS.match(buffer, at)
+            looked_at += found.end() - at if found else 0
+            return found
+
+    text = document(healthy()) if root == "object" else json.dumps(healthy())
+    with patch.object(split, "_BLANKS", Blanks()):
+        trace = read_in_pieces(written(tmp_path / "a.json", begin + " \t\r\n" * 5000 + text), 100, 64)
+    assert len(trace.events) == 18
+    assert looked_at == 20_000
 
 
 def test_events_are_looked_for_at_a_few_places_only(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_anything_else_counts_as_a_trace(data: bytes, tmp_path: Path) -> None:
 
 def test_folders_absent_files_and_pipes_count_as_traces(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert [kind_of(tmp_path / name) for name in (".", "absent", "pipe")] == ["trace"] * 3
+    assert [kind_of(tmp_path / name) for name in (".", "absent", "pipe", "a\0b")] == ["trace"] * 4
 
 
 @pytest.mark.parametrize("gzipped", [False, True])
