@@ -355,8 +355,8 @@ def ways_beside(path: CriticalPath, count: int, least: int = 0) -> list[Way]:
     own = np.concatenate((_work(graph)[merging], np.zeros(len(ending), np.int64)))[order]
     edge = np.concatenate((merging, np.full(len(ending), -1)))[order]
     before[on_path | (time <= start)] = -1
-    ways = []
-    for i in traverse.detours(before, edges.source, weight, on_path, candidates, own, max(least, 1), count):
+    ways, most = [], min(count, len(order))
+    for i in traverse.detours(before, edges.source, weight, on_path, candidates, own, max(least, 1), most):
         vertices = traverse.walk_back(before, edges.source, time, int(candidates[i]), start)
         into = np.concatenate((before[vertices[1:]], edge[i : i + 1][edge[i : i + 1] >= 0]))
         returns = int(edges.target[edge[i]]) if edge[i] >= 0 else -1

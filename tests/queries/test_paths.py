@@ -99,6 +99,7 @@ def test_as_many_ways_as_asked_for(source: Path) -> None:
     every = path.near(50, least_percent=0)
     pd.testing.assert_frame_equal(path.near(2, least_percent=0), every.head(2))
     assert path.near(0).empty
+    pd.testing.assert_frame_equal(path.near(10**23, least_percent=0), path.near(10**6, least_percent=0))
     some = path.near(50)
     assert len(some) > 0
     assert (some["work_us"] >= path.makespan_ns / 1e7).all()
