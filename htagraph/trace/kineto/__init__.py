@@ -1,7 +1,7 @@
-"""The reader of Kineto's files, which PyTorch's profiler writes: JSON, maybe gzipped, of one process each.
+"""The reader `kineto`: files of Kineto, which PyTorch's profiler writes, JSON, maybe gzipped, of one process each.
 
-What reads single events again is imported when it is first used: most commands read a file once. `__init__.pyi` lists
-the names.
+The code that reads single events again is imported when it is first used, as most commands read a file once.
+`__init__.pyi` lists the names.
 """
 
 import lazy_loader
