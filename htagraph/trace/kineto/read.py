@@ -84,12 +84,7 @@ def columns(
             raise TraceError(msg) from error
         del events  # see split: before the next block
         into.thin()
-    if not into.counts and log.has("truncated"):
-        msg = f"{path}: the file ends within its first event; was the job killed while the profiler exported?"
-        raise DamagedTraceError(msg)
-    if set(into.counts) <= {""} and (into.counts or log.has("event_unreadable")):
-        msg = f"{path}: not a Kineto trace: JSON, but the list does not hold events (objects with a phase, ph)"
-        raise NotATraceError(msg)
+    _refuse_without_events(path, into.counts, log)
     header = _header(raw_header, log)
     facts = _facts(header, raw_header)
     add_durations(into)
@@ -115,6 +110,15 @@ def columns(
             STARTS: np.array(into.starts, np.int64).reshape(-1, 2), UNPADDED: np.array([into.style.unpadded]),
         },
     )  # fmt: skip
+
+
+def _refuse_without_events(path: TracePath, counts: Mapping[str, int], log: IssueLog) -> None:
+    if not counts and log.has("truncated"):
+        msg = f"{path}: the file ends within its first event; was the job killed while the profiler exported?"
+        raise DamagedTraceError(msg)
+    if set(counts) <= {""} and (counts or log.has("event_unreadable")):
+        msg = f"{path}: not a Kineto trace: JSON, but the list does not hold events (objects with a phase, ph)"
+        raise NotATraceError(msg)
 
 
 def _block_columns(columns: Columns) -> BlockColumns:
