@@ -77,6 +77,10 @@ class Tolerances:
     """Threads of a busy host wake, take turns, leave a barrier and fetch a batch that is ready within this. Measured:
     0.1 to 0.25 ms for queues and futures of Python, 0.9 to 1.4 ms to fetch a small batch with PyTorch 2.13."""
 
+    slice_ns: int = 4_000_000
+    """A host thread that is done may be put aside for this long before its record ends: Linux lets a thread run 3 to 4
+    ms before another one gets the core. Measured: gloo wakes its caller up to 4 ms before its record ends."""
+
     damaged: float = 0.01
     """Share of records that may contradict what is true: damaged ones. A wrong inference contradicts far more."""
     nearly_all: float = 0.9

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import distinct
 from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
-from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, of_kinds
+from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, EdgeKind, of_kinds
 from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.graph.selection import Criteria, Mask, mask_of, named
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.weights import State
 
-__all__ = ["REGIONS", "UNTRACED", "activities_of", "kinds_of", "no_match", "untraced_gaps"]
+__all__ = ["REGIONS", "UNTRACED", "activities_of", "asked_by", "kinds_of", "no_match", "untraced_gaps"]
 
 REGIONS = (*ANNOTATIONS, ActivityKind.PYTHON)
 """Kinds whose name stands for all that is inside."""
@@ -44,7 +44,8 @@ def activities_of(state: State, criteria: dict[str, Any]) -> npt.NDArray[np.bool
 
     A name of annotations, steps or Python frames stands for all that lies inside them too, device work launched there
     included: a region has no other time of its own. A name of operators stands for their self time, with the Python
-    frames in them that are in no inner operator. What lies inside ``op`` counts, and so does that operator itself.
+    frames in them that are in no inner operator. What lies inside ``op`` counts, and so does that operator itself, and
+    the communication on other host threads that an operator inside asked for.
     Untraced time has no activities.
 
     Raises:
@@ -172,8 +173,20 @@ def _meeting(graph: DependencyGraph, criteria: dict[str, Any]) -> Mask:
         return mask_of(graph, cast("Criteria", criteria))
     operators = mask_of(graph, {"name": op})
     inside = operators | graph.tree.inside(operators)
+    inside |= asked_by(graph, inside)
     others = {key: value for key, value in criteria.items() if key != "op" and value is not None}
     return inside & mask_of(graph, cast("Criteria", others)) if others else inside
+
+
+def asked_by(graph: DependencyGraph, chosen: Mask) -> Mask:
+    """Return the communication on host threads (gloo) that chosen operators asked for."""
+    edges, acts = graph.edges, graph.activities
+    source, target = edges.source >> 1, edges.target >> 1
+    asks = (edges.kind == EdgeKind.THREAD) & (edges.target & 1 == 0) & (acts.lane[source] != acts.lane[target])
+    asks &= (acts.kind[source] == ActivityKind.OP) & (acts.kind[target] == ActivityKind.HOST_COMMUNICATION)
+    out = np.zeros(len(chosen), np.bool_)
+    out[target[asks & chosen[source]]] = True
+    return out
 
 
 def _short(name: str) -> str:

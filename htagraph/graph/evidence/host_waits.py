@@ -134,8 +134,10 @@ class _Issued(NamedTuple):
     """Position in the timeline of the end of each call."""
     end: Array
     """When its collective ended, ns."""
+    soonest: Array
+    """When its collective may have been over at the soonest, ns: its record may end late."""
     blocked: Array
-    """Position of the moment after the stretch in which the thread was idle when the collective ended, else -1."""
+    """Position of the moment after the stretch in which the thread waited for the collective, else -1."""
     in_backward: Mask
     """Whether each call is made during backward and sums gradients."""
 
@@ -143,12 +145,28 @@ class _Issued(NamedTuple):
     def of(job: Job, timeline: _Timeline, calls: Array, works: Array) -> _Issued:
         since = timeline.position(2 * calls + 1)
         end = job.moment(2 * works + 1)
-        at = np.searchsorted(timeline.times, end, side="right") - 1
-        last = len(timeline.times) - 1
-        before, behind = timeline.times[np.minimum(at, last)], timeline.times[np.minimum(at + 1, last)]
-        late = (at >= since) & (at < last) & (2 * end >= before + behind) & timeline.free[np.minimum(at, last)]
+        soonest = end - np.minimum(LIMITS.slice_ns, job.activities.duration[works] // 2)
         reduces = names_that(_reduces, job.names)[job.activities.name[calls]]
-        return _Issued(calls, since, end, np.where(late, at + 1, -1), reduces & _in_backward(job, calls))
+        blocked = _blocked(timeline, since, soonest, end)
+        return _Issued(calls, since, end, soonest, blocked, reduces & _in_backward(job, calls))
+
+
+def _blocked(timeline: _Timeline, since: Array, soonest: Array, end: Array) -> Array:
+    """Return the position behind the longest stretch in which the thread may have waited for each collective, or -1.
+
+    Such a stretch ends when the collective may have been over: between `soonest` and the first moment behind `end`, ns.
+    The collective ends in the second half of the stretch or later.
+    """
+    times, last = timeline.times, len(timeline.times) - 1
+    first = np.maximum(since, np.searchsorted(times, soonest) - 1)
+    behind = np.minimum(np.searchsorted(times, end, side="right") - 1, last - 1)
+    out = np.full(len(since), -1)
+    for i, (low, high) in enumerate(zip(first.tolist(), behind.tolist(), strict=True)):
+        at = np.arange(low, high + 1)
+        at = at[timeline.free[at] & (2 * end[i] >= times[at] + times[at + 1])]
+        if len(at):
+            out[i] = at[(times[at + 1] - times[at]).argmax()] + 1
+    return out
 
 
 def _reduces(name: str) -> bool:
@@ -172,7 +190,7 @@ def _site(job: Job, timeline: _Timeline, issued: _Issued) -> npt.NDArray[np.uint
 
 def _places(timeline: _Timeline, issued: _Issued, rows: Array) -> tuple[Array, Array]:
     """Return (position after the wait or -1, confidence) for each instance of a call site."""
-    blocked, since, end = issued.blocked[rows], issued.since[rows], issued.end[rows]
+    blocked, since, end = issued.blocked[rows], issued.since[rows], issued.soonest[rows]
     place = _common(timeline, since, end, blocked)
     if (place >= 0).any():
         place = np.where(place >= 0, place, blocked)
@@ -233,7 +251,7 @@ def _batches(timeline: _Timeline, issued: _Issued, place: Array, confidence: Arr
             continue
         at_once = issued.since[i] + 1 < place[i] <= begins[last]  # it blocked for a moment between two calls, by chance
         is_guess = confidence[i] <= Confidence.FIRST_POSSIBLE or place[i] < 0 or at_once
-        if is_guess and place[last] >= 0 and timeline.times[place[last]] >= issued.end[i]:
+        if is_guess and place[last] >= 0 and timeline.times[place[last]] >= issued.soonest[i]:
             place[i], confidence[i] = place[last], min(confidence[last], Confidence.COUNTED)
 
 
@@ -249,7 +267,7 @@ def _resumes(timeline: _Timeline, issued: _Issued, place: Array) -> Array:
     for i in np.flatnonzero((place >= 0) & (at > begins + 1)).tolist():
         inside = np.arange(begins[i] + 1, at[i])
         if place[i] == issued.blocked[i]:
-            inside = inside[thread.times[inside] >= issued.end[i]]
+            inside = inside[thread.times[inside] >= issued.soonest[i]]
         else:
             inside = inside[np.isin(inside, timeline.frames)]
         at[i] = inside[0] if len(inside) else at[i]

@@ -6,6 +6,8 @@ thread, and from the end of the worker's last activity to the moment when the ca
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
@@ -26,7 +28,8 @@ def thread(job: Job) -> Edges:
     for the caller's last moment before the stretch; the caller's next moment waits for the end of its last activity.
 
     Gloo: the n-th collective on gloo's threads waits for the start of the n-th operator that enqueues one. The thread
-    that enqueued it waits for its end, whether or not that wait blocked (`evidence.host_waits`).
+    that enqueued it waits for its end, whether or not that wait blocked (`evidence.host_waits`). A thread that went on
+    before the record of the collective ended, since gloo's thread had lost its core, has the recorded, negative lag.
 
     Producers and consumers, futures: a thread that regularly goes on right after an operator of another thread ends
     waits for it (`evidence.threads`).
@@ -122,7 +125,8 @@ def _around_collectives(job: Job, rank: int, threads: list[HostThread]) -> list[
         if own.any():
             joined = caller.with_worker(thread) if caller and thread.is_worker else thread
             work, resumes, confidence = host_waits(job, joined, calls[own], works[own])
-            parts.append(_edges([2 * work + 1], [resumes], confidence))
+            early = np.minimum(0, job.moment(resumes) - job.moment(2 * work + 1))
+            parts.append(replace(_edges([2 * work + 1], [resumes], confidence), lag=early))
     return parts
 
 

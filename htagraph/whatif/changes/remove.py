@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import ADDED, TRANSFERS, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.core.kinds import ADDED, COMMUNICATION, TRANSFERS, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.core.naming import is_collective_call, names_that
 from htagraph.graph.selection import backward_of
 from htagraph.queries.blocking_calls import device_waits
-from htagraph.queries.change_scope import activities_of
+from htagraph.queries.change_scope import activities_of, asked_by
 from htagraph.queries.weights import State, of_kind, own_time, released, time_of, weighed, with_factor, without_waits
 from htagraph.whatif.rewire import marked
 from htagraph.whatif.scope_note import with_scope_note
@@ -28,9 +29,10 @@ def remove(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those o
     The selected activities take no time. For kernels and copies, neither do the call that launched only them, the pause
     before them and the wait for their launch; later work on the stream still waits for whatever the removed work waited
     for. A removed call that blocks, such as the synchronization in ``aten::item`` or a ``cudaFree``, no longer waits
-    for the device. No rank waits for a removed collective. An operator that encloses only removed operators, such as an
-    autograd node, is left out too. Of the Python code before and after a removed operator on its thread, the longer
-    stretch stays: one of the two stretches prepared the call.
+    for the device. No rank waits for a removed collective, and the collective that a removed operator asked for goes
+    with the operator. An operator that encloses only removed operators, such as an autograd node, is left out too. Of
+    the Python code before and after a removed operator on its thread, the longer stretch stays: one of the two
+    stretches prepared the call.
 
     Args:
         state: the weights so far.
@@ -44,6 +46,7 @@ def remove(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those o
     chosen = activities_of(state, criteria)
     time, before_change = own_time(state, criteria, loader=True), state
     state = with_factor(state, replace(time, fixed=np.zeros(len(time.edges), np.int64)), 0.0)
+    state = _without_communication(state, chosen)
     state = _without_calls(state, chosen)
     state = with_scope_note(state, before_change, time, criteria, "removed")
     state = _with_backward_note(state, chosen, criteria)
@@ -77,6 +80,21 @@ def _with_backward_note(state: State, chosen: npt.NDArray[np.bool_], criteria: d
         f"its backward pass stays ({operators}, {ms:,.3g} ms on the host); "
         f"remove(backward_of={forward!r}) leaves it out too"
     )
+
+
+def _without_communication(state: State, chosen: npt.NDArray[np.bool_]) -> State:
+    """Return the state without the communication that removed operators asked for; it is marked in `chosen`."""
+    graph = state.graph
+    kind = graph.activities.kind
+    asking = names_that(is_collective_call, graph.names)[graph.activities.name] & (kind == ActivityKind.OP)
+    removed = asking & chosen[:-1]
+    asked = asked_by(graph, removed) | (graph.tree.inside(removed) & of_kinds(kind, COMMUNICATION))
+    if not (asked & ~chosen[:-1]).any():
+        return state
+    nowhere = np.zeros(len(kind), np.bool_)
+    time = time_of(state, np.append(asked & ~chosen[:-1], False), loader=False, outside=nowhere)
+    chosen[:-1] |= asked
+    return with_factor(state, replace(time, fixed=np.zeros(len(time.edges), np.int64)), 0.0)
 
 
 def _without_calls(state: State, chosen: npt.NDArray[np.bool_]) -> State:
