@@ -118,13 +118,19 @@ def _of(by_kind: Mapping[int, Array], kinds: Sequence[EdgeKind]) -> Ints:
 
 
 def _last_stretches(edges: Edges, bodies: Array, meets: Array) -> Ints:
-    """Return the BODY edges to the end of their activity, or of its wait if work in it follows."""
+    """Return the BODY edges to the end of their activity, or of its wait if work in it follows.
+
+    Of a member of a collective, also those to the end of another member on the thread: a send may be pending meanwhile.
+    """
     target, activity = edges.target[bodies], edges.activity[bodies]
     ends = target == 2 * activity + 1
     if len(meets):
         released = 2 * np.arange(int(edges.activity.max()) + 1) + 1
         released[edges.activity[meets]] = edges.target[meets]
         ends = target == released[activity]
+        member, until = (np.zeros(len(released) * 2, np.bool_) for _ in range(2))
+        member[edges.activity[meets]], until[edges.target[meets]] = True, True
+        ends |= member[activity] & until[target]
     return bodies[ends & (activity >= 0)]
 
 
