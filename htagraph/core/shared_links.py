@@ -160,12 +160,11 @@ def _allow(vertex: int, moment: int, best: Array, waiting: Array, gap: Array, re
 @njit(cache=True)
 def shared_lags(  # noqa: PLR0913, PLR0917 - a graph as arrays
     in_offsets: Array, out_offsets: Array, target: Array, lag: Array, gap: Array, head: Array,
-    transfer: Array, work: Array, least: Array, link_offsets: Array, link_ids: Array, in_turn: int,
+    transfer: Array, work: Array, link_offsets: Array, link_ids: Array, in_turn: int,
 ) -> Array:  # fmt: skip
     """Return the lag of each edge, ns, when transfers that overlap share their links; other lags are as given.
 
-    `transfer` is -1 for edges that are none; `work` is how long each transfer's edge takes alone, and `least` how long
-    it takes at least, ns; `in_turn` as in `work_alone`, all others as in `traverse`.
+    `transfer` is -1 for edges that are none; `work` is how long each transfer's edge takes alone, ns; `in_turn` as in `work_alone`, all others as in `traverse`.
     """
     vertices = len(gap)
     out = lag.copy()
@@ -198,7 +197,7 @@ def shared_lags(  # noqa: PLR0913, PLR0917 - a graph as arrays
                 changed = True
         else:
             changed = _finish(running, soonest, transfer[soonest])
-            out[soonest] = max(np.int64(np.rint(now - began[soonest])), least[soonest])
+            out[soonest] = np.int64(np.rint(now - began[soonest]))
             _allow(target[soonest], np.int64(began[soonest]) + out[soonest], best, waiting, gap, ready)
         if changed:
             _set_rates(running, link_offsets, link_ids, in_turn)

@@ -127,7 +127,7 @@ def interval(
     """
 
     def moments(state: State, sharing: Sharing, *, explained: bool = False) -> Prediction:
-        state = with_shared_link(state, sharing, certain=not links.others)
+        state = with_shared_link(state, sharing)
         gap = without_unexplained(state.graph, state.gap) if explained else state.gap
         return state.graph, predict(state.graph, state.lag, gap, state.head)
 
@@ -145,7 +145,7 @@ def interval(
     predicted, steps = length(*prediction)
     recorded = length(baseline, baseline.time)[0]
     lengths = [(cause, length(*other)[0]) for cause, other in others]
-    before = _explained(baseline, sharing, certain=not links.others, length=length)
+    before = _explained(baseline, sharing, length)
     after = length(*moments(state, sharing, explained=True))[0]
     if before > 0:
         lengths.append((UNEXPLAINED_PAUSES, after * recorded / before))
@@ -165,17 +165,17 @@ def interval(
     return Interval(*next_run, cause, same_run)
 
 
-def _explained(baseline: DependencyGraph, sharing: Sharing, *, certain: bool, length: Length) -> float:
+def _explained(baseline: DependencyGraph, sharing: Sharing, length: Length) -> float:
     """Return the makespan of the job as recorded without pauses that nothing explains, ns; found once per job."""
     known = _EXPLAINED.setdefault(baseline, {})
-    if (sharing, certain) not in known:
-        state = with_shared_link(initial(baseline), sharing, certain=certain)
+    if sharing not in known:
+        state = with_shared_link(initial(baseline), sharing)
         time = predict(state.graph, state.lag, without_unexplained(state.graph, state.gap), state.head)
-        known[sharing, certain] = length(state.graph, time)[0]
-    return known[sharing, certain]
+        known[sharing] = length(state.graph, time)[0]
+    return known[sharing]
 
 
-_EXPLAINED: WeakKeyDictionary[DependencyGraph, dict[tuple[Sharing, bool], float]] = WeakKeyDictionary()
+_EXPLAINED: WeakKeyDictionary[DependencyGraph, dict[Sharing, float]] = WeakKeyDictionary()
 
 
 def _exact(speedup: float) -> Interval:

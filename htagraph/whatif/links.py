@@ -66,7 +66,7 @@ class Assumed:
     @property
     def shared(self) -> State:
         """The weights with the transfer times that follow, and a note where these differ."""
-        shared = with_shared_link(self.state, self.sharing, certain=not self.others)
+        shared = with_shared_link(self.state, self.sharing)
         if shared is self.state:
             return shared
         longer = int((shared.lag - self.state.lag).sum())
@@ -98,17 +98,13 @@ def shares_links(graph: DependencyGraph) -> bool:
     return bool(time_from_sharing(graph, likely_sharing(graph)[0]).any())
 
 
-def with_shared_link(state: State, sharing: Sharing, *, certain: bool = True) -> State:
-    """Return the state with the transfer times that follow from what overlaps in the predicted schedule.
-
-    Where sharing is not `certain`, transfers that overlap more than recorded take longer, but those that overlap less
-    are not taken to be faster.
-    """
+def with_shared_link(state: State, sharing: Sharing) -> State:
+    """Return the state with the transfer times that follow from what overlaps in the predicted schedule."""
     if sharing is Sharing.NONE:
         return state
     for transfers in _by_kind(state.graph).values():
         if _overlap(state, transfers):
-            state = replace(state, lag=_lags(state, transfers, sharing, certain=certain))
+            state = replace(state, lag=_lags(state, transfers, sharing))
     return state
 
 
@@ -135,7 +131,7 @@ def _overlap(state: State, transfers: LinkTransfers) -> bool:
     return transfers.overlap(time[graph.edges.source[edges]] - graph.origin_ns, state.lag[edges])
 
 
-def _lags(state: State, transfers: LinkTransfers, sharing: Sharing, *, certain: bool) -> npt.NDArray[np.int64]:
+def _lags(state: State, transfers: LinkTransfers, sharing: Sharing) -> npt.NDArray[np.int64]:
     from htagraph.core import shared_links
 
     graph = state.graph
@@ -145,11 +141,10 @@ def _lags(state: State, transfers: LinkTransfers, sharing: Sharing, *, certain: 
     rows = transfers.edges[works]
     transfer[rows] = transfers.transfer[works]
     work[rows] = alone[works] * state.lag[rows] / recorded[works]
-    least = np.zeros_like(state.lag) if certain else state.lag
     origin = int(state.head.min())
     return shared_links.shared_lags(
         graph.in_offsets, graph.out_offsets, graph.edges.target, state.lag, state.gap, state.head - origin, transfer,
-        work, least, transfers.link_offsets, transfers.link_ids, int(sharing is Sharing.IN_TURN),
+        work, transfers.link_offsets, transfers.link_ids, int(sharing is Sharing.IN_TURN),
     )  # fmt: skip
 
 
