@@ -83,7 +83,14 @@ class Job:
         """For each stretch of `slices`: the annotation or operator of the data loader whose time it is, or -1."""
         from htagraph.graph.evidence.threads import loaders
 
-        return loaders(self)
+        return np.where(self.outside >= 0, self.outside, loaders(self))
+
+    @cached_property
+    def outside(self) -> npt.NDArray[np.int32]:
+        """For each stretch the region in which it waits for a process that was not recorded, -1 for none."""
+        from htagraph.graph.evidence.sources import outside_waits
+
+        return outside_waits(self)
 
     @cached_property
     def forward_thread(self) -> Ints:

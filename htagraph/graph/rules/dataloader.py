@@ -36,9 +36,13 @@ def dataloader(job: Job) -> Edges:
     loads = np.flatnonzero(job.loaders >= 0)
     source, target, region = source[loads], target[loads], job.loaders[loads].astype(np.int64)
     lasts = job.moment(target) - job.moment(source)
-    of_workers = names_that(has_loader_workers, job.names)[acts.name[region]]
+    outside = job.outside[loads] >= 0
+    of_workers = names_that(has_loader_workers, job.names)[acts.name[region]] & ~outside
+    items = np.flatnonzero(outside)
+    items = items[np.argsort(job.moment(source[items]), kind="stable")]
+    sites = grouped(mixed(acts.lane[region[items]], acts.name[region[items]], acts.name[target[items] >> 1]))
     lag, parts = lasts.copy(), []
-    for rows in _longest(job, region, lasts, of_workers):
+    for rows in [*_longest(job, region, lasts, of_workers), *(items[site] for site in sites)]:
         waited, edges = _workers_edges(job, target[rows], lasts[rows], region[rows])
         ready = lasts[rows][lasts[rows] < 2 * LIMITS.turn_ns]
         lag[rows[waited]] = int(np.median(ready)) if len(ready) else LIMITS.turn_ns
