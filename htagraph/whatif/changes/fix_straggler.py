@@ -85,6 +85,8 @@ def fix_straggler(
     slow = slow_ranks(graph) if len(graph.ranks) > 1 else None
     work = _own_work(state, slow)
     aim = _typical(work, to)
+    if slow is not None and slow.slow.any():
+        aim = _as_whole_steps(graph, work, aim, slow, to)
     units_by_rank = {one: work.rank == one for one in (graph.ranks if rank == "auto" else (rank,))}
     units_by_rank = {one: units for one, units in units_by_rank.items() if (aim[units] >= 0).any()}
     if not units_by_rank:
@@ -215,6 +217,41 @@ def _typical(work: _Work, to: str) -> npt.NDArray[np.int64]:
     wanted = np.floor((value + _FLOOR_NS) * np.exp(ratio) - _FLOOR_NS + 1e-3)
     aim[rows] = np.where(ratio < 0, np.clip(wanted, 0, value), value)
     return aim
+
+
+def _as_whole_steps(graph: DependencyGraph, work: _Work, aim: Array, slow: SlowRanks, to: str) -> npt.NDArray[np.int64]:
+    """Return `aim` where the slow rank's steps exceed the others' by no more than chance.
+
+    A rank that now and then loses its core takes the typical time for each kind of work, and yet longer for its steps.
+    What is left of the excess of a step comes off the units that exceed their peers there, each by the same share.
+    """
+    position = int(slow.slow.argmax())
+    peer = slow.roles == slow.roles[position]
+    steps = np.flatnonzero(slow.when[position] & np.isfinite(slow.by_step[peer]).all(axis=0))
+    number = np.full(int(slow.steps.max(initial=-1)) + 2, -1)
+    number[slow.steps[steps]] = np.arange(len(steps))
+    times = slow.by_step[peer][:, steps]
+    own = int(np.count_nonzero(peer[:position]))
+    others = _of_others(times.T.ravel(), np.repeat(np.arange(len(steps)), int(peer.sum())), to)
+    excess = times[own] - others.reshape(len(steps), -1)[:, own]
+    usual = np.where(work.group >= 0, _of_peers(work, to), np.inf)
+    activity = np.where(work.activity >= 0, work.activity, work.vertex >> 1)
+    at = number[graph.activities.step[activity]]
+    mine = (work.rank == graph.ranks[position]) & (at >= 0) & (aim >= 0)
+    removed = np.bincount(at[mine], (work.value - aim)[mine], len(steps))
+    more = np.where(mine, np.maximum(aim - usual, 0), 0.0)
+    share = np.clip((excess - removed) / np.maximum(np.bincount(at[mine], more[mine], len(steps)), 1), 0, 1)
+    out = aim.copy()
+    out[mine] -= np.rint(share[at[mine]] * more[mine]).astype(np.int64)
+    return out
+
+
+def _of_peers(work: _Work, to: str) -> npt.NDArray[np.float64]:
+    """Return the median, mean or minimum of the same unit's times on the other ranks, ns; NaN for a unit without."""
+    out = np.full(len(work.value), np.nan)
+    rows = np.flatnonzero(work.group >= 0)
+    out[rows] = _of_others(work.value[rows].astype(np.float64), np.unique(work.group[rows], return_inverse=True)[1], to)
+    return out
 
 
 def _compared(log: Array, number: Array, pool: Array, rank: Array, to: str) -> tuple[Array, Array]:
