@@ -164,7 +164,8 @@ def shared_lags(  # noqa: PLR0913, PLR0917 - a graph as arrays
 ) -> Array:  # fmt: skip
     """Return the lag of each edge, ns, when transfers that overlap share their links; other lags are as given.
 
-    `transfer` is -1 for edges that are none; `work` is how long each edge of a transfer takes alone, ns; `in_turn` as in
+    `transfer` is -1 for edges that are none, `work` is how long each edge of a transfer takes alone, ns. `in_turn` is
+    as in `work_alone`, all others as in `traverse`.
     """
     vertices = len(gap)
     out = lag.copy()

@@ -154,8 +154,8 @@ class _Issued(NamedTuple):
 def _blocked(timeline: _Timeline, since: Array, soonest: Array, end: Array) -> Array:
     """Return the position behind the longest stretch in which the thread may have waited for each collective, or -1.
 
-    Such a stretch ends when the collective may have been over: between `soonest` and the first moment behind `end`, ns.
-    The collective ends in the second half of the stretch or later.
+    Such a stretch ends when the collective may have been over, between `soonest` and the first moment behind `end`, ns,
+    and no further from the end of the record than half the length of the stretch. A short stretch ends behind it.
     """
     times, last = timeline.times, len(timeline.times) - 1
     first = np.maximum(since, np.searchsorted(times, soonest) - 1)
@@ -163,7 +163,9 @@ def _blocked(timeline: _Timeline, since: Array, soonest: Array, end: Array) -> A
     out = np.full(len(since), -1)
     for i, (low, high) in enumerate(zip(first.tolist(), behind.tolist(), strict=True)):
         at = np.arange(low, high + 1)
-        at = at[timeline.free[at] & (2 * end[i] >= times[at] + times[at + 1])]
+        lasts = times[at + 1] - times[at]
+        late = (times[at + 1] >= end[i]) | (lasts >= LIMITS.turn_ns)
+        at = at[timeline.free[at] & late & (2 * np.abs(times[at + 1] - end[i]) <= lasts)]
         if len(at):
             out[i] = at[(times[at + 1] - times[at]).argmax()] + 1
     return out
@@ -200,7 +202,7 @@ def _places(timeline: _Timeline, issued: _Issued, rows: Array) -> tuple[Array, A
         place = timeline.first(returns, since, timeline.times[since])
         if _possible(timeline, end, place):
             return place, np.full(len(rows), Confidence.COUNTED)
-    is_named = bool(timeline.named.any())
+    is_named, end = bool(timeline.named.any()), issued.end[rows]  # no wait blocked, so none shows a late record
     place = _common(timeline, since, end, timeline.first(timeline.named if is_named else timeline.free, since, end))
     return place, np.full(len(rows), Confidence.ELSEWHERE if is_named else Confidence.FIRST_POSSIBLE)
 
@@ -267,7 +269,7 @@ def _resumes(timeline: _Timeline, issued: _Issued, place: Array) -> Array:
     for i in np.flatnonzero((place >= 0) & (at > begins + 1)).tolist():
         inside = np.arange(begins[i] + 1, at[i])
         if place[i] == issued.blocked[i]:
-            inside = inside[thread.times[inside] >= issued.soonest[i]]
+            inside = inside[thread.times[inside] >= min(issued.end[i], timeline.times[place[i]])]
         else:
             inside = inside[np.isin(inside, timeline.frames)]
         at[i] = inside[0] if len(inside) else at[i]
