@@ -20,7 +20,7 @@ import numpy as np
 from htagraph.core.arrays import Array, Ints, Mask, texts_of
 from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
 from htagraph.core.kinds import ADDED, DEVICE, HOST, KERNELS, ActivityKind, EdgeKind, of_kinds
-from htagraph.core.naming import is_backward, names_that
+from htagraph.core.naming import is_backward, is_gradient_ready, names_that
 from htagraph.graph.activities import BETWEEN
 
 if TYPE_CHECKING:
@@ -387,7 +387,8 @@ def backward_of(graph: DependencyGraph, forward: Mask) -> Mask:
     """Return which activities belong to the backward pass of some forward activities.
 
     Those are the backward operators that autograd recorded for them, the engine's operator around each, and all that is
-    inside. The sums of parameters' gradients (``AccumulateGrad``) are not among them: nothing links them to operators.
+    inside. The sums of parameters' gradients (``AccumulateGrad``) belong to the backward operator before them: the
+    engine runs these sums before anything else, so as soon as a backward operator has made their gradients.
 
     Example:
         >>> import htagraph as hg
@@ -405,6 +406,13 @@ def backward_of(graph: DependencyGraph, forward: Mask) -> Mask:
     roots[first] = True
     around = parent[first]
     roots[around[engine[around]]] = True
+    sums = names_that(is_gradient_ready, graph.names)[graph.activities.name] & engine[:-1]
+    if sums.any():
+        nodes = np.flatnonzero(engine[:-1] & ~graph.tree.inside(engine[:-1]))
+        nodes = nodes[np.lexsort((graph.activities.start[nodes], graph.activities.lane[nodes]))]
+        of_lane = np.diff(graph.activities.lane[nodes], prepend=-1) != 0
+        maker = np.maximum.accumulate(np.where(of_lane | ~sums[nodes], np.arange(len(nodes)), 0))
+        roots[nodes] |= sums[nodes] & roots[nodes[maker]]
     return roots | graph.tree.inside(roots)
 
 

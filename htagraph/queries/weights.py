@@ -176,7 +176,19 @@ def _of_criteria(state: State, criteria: dict[str, Any], *, loader: bool | None)
     given = {key for key, value in criteria.items() if value is not None}
     host = given <= {"kind", "rank"} and "host" in (kinds_of(criteria) or {"host"})
     outside = here(state.graph, criteria) if host else np.zeros(len(state.graph.activities), np.bool_)
-    return time_of(state, activities_of(state, criteria), loader=loader, outside=outside)
+    chosen = activities_of(state, criteria)
+    time = time_of(state, chosen, loader=loader, outside=outside)
+    if criteria.get("backward_of") is None:
+        return time
+    return replace(time, gaps=np.union1d(time.gaps, _between(state.graph, chosen)))
+
+
+def _between(graph: DependencyGraph, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Return the pauses between two chosen activities of a thread: the autograd engine's own time between operators."""
+    edges = graph.edges
+    rows = of_kind(graph, EdgeKind.HOST_ORDER) & chosen[edges.source >> 1] & chosen[edges.target >> 1]
+    vertices = edges.target[rows]
+    return vertices[graph.gap_kind[vertices] == GapKind.HOST_UNTRACED]
 
 
 def time_of(state: State, chosen: npt.NDArray[np.bool_], *, loader: bool, outside: npt.NDArray[np.bool_]) -> OwnTime:

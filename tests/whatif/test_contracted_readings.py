@@ -50,7 +50,7 @@ def test_each_reading_predicts_what_its_replay_does(start: str) -> None:
     scenario = hg.what_if(graph) if start == "recorded" else hg.what_if(graph).perfect_overlap()
     readings, missing = contracted_readings(graph, scenario.state, CLASSES, 2)
     assert not missing
-    assert len(readings) > 2
+    assert len(readings) > 1
     generator = random.Random(5)
     for _ in range(DRAWS):
         factors = {name: generator.choice([0.0, 0.5, 1.0, 1.0, 2.0]) for name in CLASSES}

@@ -106,12 +106,11 @@ def test_where_nothing_overlaps_both_ways_are_possible() -> None:
     assert assumed(replace(initial(graph), shared_link=True)).sharing is Sharing.EQUAL
 
 
-def test_where_it_is_not_known_no_transfer_is_taken_to_be_faster() -> None:
+def test_transfers_that_come_apart_are_faster_also_where_sharing_is_only_likely() -> None:
     graph = in_rows([(2000, WORK, WORK)] * 2)
     apart = initial(graph).lag.copy()
     apart[graph.edges.activity == graph.select(name="gemm").activities[0]] = 10 * WORK
     state = replace(initial(graph), lag=apart)
-    assert (with_shared_link(state, Sharing.EQUAL, certain=False).lag >= state.lag).all()
     assert (with_shared_link(state, Sharing.EQUAL).lag < state.lag).any()
 
 
