@@ -33,10 +33,10 @@ _RUN_SPREAD = 0.004
 of one job on one machine (0.2 to 0.9 %, beyond the spread of their steps). Doubled, no interval is narrower than ± 1.3
 %."""
 _SHARED = 0.5
-"""Share of the spread of steps that all steps of a run have in common, so that no number of steps averages it out: where
-memory lies, how fast the machine is that minute. Measured on 64 jobs of two to four runs each, half of which compute
-and half of which sleep: runs vary by 0.4 and 0.9 of the spread of their steps in the median. Doubled, intervals are up
-to twice as wide."""
+"""Share of the spread of steps that all steps of a run have in common, so that no number of steps averages it out:
+where memory lies, how fast the machine is that minute. Measured on 64 jobs of two to four runs each, half of which
+compute and half of which sleep: runs vary by 0.4 and 0.9 of the spread of their steps in the median. Doubled, intervals
+are up to twice as wide."""
 _UNKNOWN_STEP_SPREAD = 0.024
 """Relative standard deviation of a step, where fewer than three were recorded, which do not show it. Measured: with it,
 the interval holds nine of ten differences of two steps, of 13 recordings of jobs on GPUs with three to six steps (their
