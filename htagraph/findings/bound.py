@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import COMMUNICATION, of_kinds
-from htagraph.core.naming import short_name, step_number
+from htagraph.core.kinds import COMMUNICATION, EdgeKind, Provenance, of_kinds
+from htagraph.core.naming import is_data_loader, short_name, step_number
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import Chart, Claim, Evidence, Finding, Part, Place, RestsOn, Rows, stretches
 from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE, MOST_ROWS, ROUNDING, SHORT_LIST
@@ -47,7 +47,7 @@ def _when(results: Results) -> list[Claim]:
     facts = {
         "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers, "batches": bound.batches,
         "unexplained_percent": bound.unexplained_percent, "several": len(graph.ranks) > 1,
-        "absent": _absent(graph), "without_rank_percent": _without_rank(graph, bound),
+        "absent": _absent(graph), "source": _source(graph), "without_rank_percent": _without_rank(graph, bound),
     }  # fmt: skip
     share = bound.causes[bound.cause]
     return [Claim("bound", bound.cause, share, "percent", rests_on=doubts_of(results) & rests, facts=facts)]
@@ -76,6 +76,24 @@ def _absent(graph: DependencyGraph) -> str:
     return "recorded" if ranks_not_read(graph) else "matched"
 
 
+def _source(graph: DependencyGraph) -> str:
+    """Return the region in which the job waits for a process that was not recorded and is no data loader, else ""."""
+    edges = graph.edges
+    owner = edges.activity[(edges.kind == EdgeKind.DATALOADER) & (edges.provenance == Provenance.INFERRED)]
+    names = graph.activities.name[owner[owner >= 0]]
+    most = graph.names[int(np.bincount(names).argmax())] if len(names) else ""
+    return "" if is_data_loader(most) else short_name(most)
+
+
+def _with_source(text: str, claim: Claim) -> str:
+    """Return a sentence that calls the process that the job waits for what it is, and says what that means."""
+    source = claim.facts.get("source")
+    if not source:
+        return text
+    text = text.replace(CATEGORY_WORDS["data_loading"], f"waiting for another process in {source}")
+    return f"{text} Only what this process does can shorten the job." if claim.about == "data_loading" else text
+
+
 def _long(claim: Claim) -> str:
     own, others = _shares(claim)
     text = f"Bound by {cause_words(claim.about, claim.facts['shares'])}: {claim.figure:.0f} % of the critical path"
@@ -93,7 +111,7 @@ def _long(claim: Claim) -> str:
             "prepare the next batch: only a faster loader (more workers, cheaper samples) shortens the job (htagraph "
             "what-if --free-dataloader)."
         )
-    return f"{text}.{also}{_NEXT.get(claim.about, '')}"
+    return _with_source(f"{text}.{also}{_NEXT.get(claim.about, '')}", claim)
 
 
 def _short(claim: Claim) -> str:
@@ -107,7 +125,7 @@ def _short(claim: Claim) -> str:
     if claim.facts["by_workers"]:
         waited, batches = claim.facts["batches"]
         text += f". It waits for {waited:,} of {batches:,} batches: only a faster loader helps"
-    return f"{text}."
+    return _with_source(f"{text}.", claim)
 
 
 def _shares(claim: Claim) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:

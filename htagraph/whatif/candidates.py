@@ -27,7 +27,7 @@ from htagraph.core.kinds import (
     Provenance,
     of_kinds,
 )
-from htagraph.core.naming import BETWEEN_OPERATORS, exact_glob
+from htagraph.core.naming import BETWEEN_OPERATORS, exact_glob, is_data_loader
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import last_end
 from htagraph.queries.change_scope import UNTRACED
@@ -129,7 +129,7 @@ def _operators(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidat
         is_op, name = divmod(code, names)
         text = graph.names[name]
         criteria = {"op": exact_glob(text)}
-        if name in loaders:
+        if name in loaders and is_data_loader(text):
             yield Candidate("phase", "data loading", ns, criteria, f"all inside {text}")
         else:
             yield Candidate("operator" if is_op else "phase", text, ns, criteria, _NOTES["operator"])
