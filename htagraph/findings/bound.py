@@ -91,7 +91,7 @@ def _with_source(text: str, claim: Claim) -> str:
     if not source:
         return text
     text = text.replace(CATEGORY_WORDS["data_loading"], f"waiting for another process in {source}")
-    return f"{text} Only what this process does can shorten the job." if claim.about == "data_loading" else text
+    return f"{text} That process sets the pace." if claim.about == "data_loading" else text
 
 
 def _long(claim: Claim) -> str:
