@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import distinct
 from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
-from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, EdgeKind, of_kinds
+from htagraph.core.kinds import ANNOTATIONS, COMMUNICATION, OPERATORS, ActivityKind, EdgeKind, of_kinds
 from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.graph.selection import Criteria, Mask, mask_of, named
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.weights import State
 
-__all__ = ["REGIONS", "UNTRACED", "activities_of", "asked_by", "kinds_of", "no_match", "untraced_gaps"]
+__all__ = ["REGIONS", "UNTRACED", "activities_of", "asked_at", "asked_by", "kinds_of", "no_match", "untraced_gaps"]
 
 REGIONS = (*ANNOTATIONS, ActivityKind.PYTHON)
 """Kinds whose name stands for all that is inside."""
@@ -180,13 +180,24 @@ def _meeting(graph: DependencyGraph, criteria: dict[str, Any]) -> Mask:
 
 def asked_by(graph: DependencyGraph, chosen: Mask) -> Mask:
     """Return the communication on host threads (gloo) that chosen operators asked for."""
-    edges, acts = graph.edges, graph.activities
-    source, target = edges.source >> 1, edges.target >> 1
-    asks = (edges.kind == EdgeKind.THREAD) & (edges.target & 1 == 0) & (acts.lane[source] != acts.lane[target])
-    asks &= (acts.kind[source] == ActivityKind.OP) & (acts.kind[target] == ActivityKind.HOST_COMMUNICATION)
+    rows = np.flatnonzero(graph.activities.kind == ActivityKind.HOST_COMMUNICATION)
+    edge = asked_at(graph, rows)
     out = np.zeros(len(chosen), np.bool_)
-    out[target[asks & chosen[source]]] = True
+    out[rows[edge >= 0]] = chosen[graph.edges.source[edge[edge >= 0]] >> 1]
     return out
+
+
+def asked_at(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the edge from the operator that asked for each communication to its start; -1 if none is known."""
+    acts, edges = graph.activities, graph.edges
+    from_elsewhere = acts.lane[edges.source >> 1] != acts.lane[edges.target >> 1]
+    starts = from_elsewhere & (edges.target % 2 == 0) & (edges.kind == EdgeKind.THREAD)
+    starts &= ~of_kinds(acts.kind[edges.source >> 1], COMMUNICATION)
+    edge = np.full(len(acts), -1, np.int64)
+    candidates = np.flatnonzero(starts)
+    candidates = candidates[np.argsort(edges.confidence[candidates], kind="stable")]  # the surest is written last
+    edge[edges.target[candidates] >> 1] = candidates
+    return edge[rows]
 
 
 def _short(name: str) -> str:

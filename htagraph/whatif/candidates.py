@@ -30,7 +30,7 @@ from htagraph.core.kinds import (
 from htagraph.core.naming import BETWEEN_OPERATORS, exact_glob, is_data_loader
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import last_end
-from htagraph.queries.change_scope import UNTRACED
+from htagraph.queries.change_scope import UNTRACED, asked_at
 from htagraph.queries.interruptions import interruption_time
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, end_spread, of_kind, own_time, with_factor
@@ -142,7 +142,10 @@ def _time_inside(graph: DependencyGraph, owned: pd.DataFrame) -> tuple[Array, Ar
     """
     acts, tree = graph.activities, graph.tree
     time = np.zeros(len(acts) + 1, np.int64)
-    np.add.at(time[1:], tree.first[owned["owner"]], owned["ns"])
+    owner = owned["owner"].to_numpy()
+    asked = asked_at(graph, owner)  # communication on host threads counts for the operator that asked for it
+    owner = np.where(asked >= 0, graph.edges.source[asked] >> 1, owner)
+    np.add.at(time[1:], tree.first[owner], owned["ns"])
     until = np.cumsum(time)
     inside = until[tree.stop] - until[tree.first]
     is_op = acts.kind == ActivityKind.OP

@@ -22,7 +22,7 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, Jitter, State, edges_into, of_kind
 
 __all__ = [
-    "asked_at", "collective_members", "first_gradient", "launch_order", "marked", "next_moment", "rewired",
+    "collective_members", "first_gradient", "launch_order", "marked", "next_moment", "rewired",
     "waits_for", "with_other_edges", "with_waits",
 ]  # fmt: skip
 
@@ -235,19 +235,6 @@ def _group_labels(graph: DependencyGraph) -> dict[int, str]:
         return {}
     labels = [matches.group[collective] for collective in matches.collective.tolist()]
     return dict(zip(matches.activity.tolist(), labels, strict=True))
-
-
-def asked_at(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the edge from the operator that asked for each communication to its start; -1 if none is known."""
-    acts, edges = graph.activities, graph.edges
-    from_elsewhere = acts.lane[edges.source >> 1] != acts.lane[edges.target >> 1]
-    starts = from_elsewhere & (edges.target % 2 == 0) & of_kind(graph, EdgeKind.THREAD)
-    starts &= ~of_kinds(acts.kind[edges.source >> 1], COMMUNICATION)
-    edge = np.full(len(acts), -1, np.int64)
-    candidates = np.flatnonzero(starts)
-    candidates = candidates[np.argsort(edges.confidence[candidates], kind="stable")]  # the surest is written last
-    edge[edges.target[candidates] >> 1] = candidates
-    return edge[rows]
 
 
 def first_gradient(graph: DependencyGraph, rows: npt.NDArray[np.int64], asked: Array) -> npt.NDArray[np.int64]:

@@ -13,9 +13,10 @@ import htagraph as hg
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.change_scope import asked_at
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, initial
-from htagraph.whatif.rewire import asked_at, first_gradient, launch_order, next_moment, rewired, waits_for, with_waits
+from htagraph.whatif.rewire import first_gradient, launch_order, next_moment, rewired, waits_for, with_waits
 from tests.whatif.changes.gloo import job
 from tests.whatif.changes.made import Piece, jobs, made, places
 

@@ -9,8 +9,9 @@ from htagraph.core.arrays import joined
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.change_scope import asked_at
 from htagraph.queries.weights import State
-from htagraph.whatif.rewire import asked_at, collective_members, launch_order, next_moment, with_other_edges
+from htagraph.whatif.rewire import collective_members, launch_order, next_moment, with_other_edges
 
 __all__ = ["no_overlap"]
 

@@ -8,8 +8,9 @@ import numpy.typing as npt
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance, edges_with, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.change_scope import asked_at
 from htagraph.queries.weights import State
-from htagraph.whatif.rewire import asked_at, collective_members, first_gradient, marked, waits_for, with_other_edges
+from htagraph.whatif.rewire import collective_members, first_gradient, marked, waits_for, with_other_edges
 
 __all__ = ["perfect_overlap"]
 
