@@ -19,11 +19,11 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits
 from htagraph.queries.attribution import names_of
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
-from htagraph.queries.compare import ENOUGH_STEPS
 from htagraph.queries.rank_speed import SlowRanks, slow_ranks
 from htagraph.queries.straggler import (
     COMPARED,
     Difference,
+    RankStragglers,
     SlowWork,
     alone_work,
     charges_of,
@@ -90,38 +90,19 @@ BY_STEP = Table(
 )
 
 
-def _no_steps() -> pd.DataFrame:
-    return BY_STEP.frame()
-
-
-@dataclass(frozen=True, eq=False)
-class Stragglers:
+@dataclass(frozen=True, eq=False, repr=False)
+class Stragglers(RankStragglers):
     """The result of `stragglers`: who makes the others wait, how much, and why."""
 
-    ranks: pd.DataFrame
-    blame: pd.DataFrame
+    blame: pd.DataFrame = field(default_factory=BLAME.frame)
     """One row per wait, charged rank and cause; the columns are documented at `stragglers`."""
-    straggler: int | None
-    """The rank whose steps take longer than its peers' and that most waiting beyond theirs is charged to, or None."""
-    total_wait_us: float
-    """Time that ranks waited in collectives, summed over all ranks, µs."""
-    serves: int | None = None
-    """The rank that takes longer as it does work that no other rank does, for whose result all others wait, or None:
-    the program has it so, and it is no straggler."""
-    steps: int = 0
-    """Steps whose times were compared."""
     differences: tuple[Difference, ...] = ()
     """What takes more time on the rank that is charged most than on each of its peers, the largest difference first;
     where no straggler is named."""
     alone: tuple[int, float] = (0, 0.0)
     """How many operators and kernels that rank has beyond those of every other rank, and their own time, µs."""
-    by_step: pd.DataFrame = field(default_factory=_no_steps)
+    by_step: pd.DataFrame = field(default_factory=BY_STEP.frame)
     """One row per rank and step; the columns are documented at `stragglers`."""
-
-    @property
-    def few_steps(self) -> bool:
-        """Return whether the steps are so few that only a large difference between ranks is more than chance."""
-        return self.steps < ENOUGH_STEPS
 
     @property
     def mostly_charged(self) -> dict[int, float]:
@@ -131,19 +112,11 @@ class Stragglers:
         shares = dict(zip(few["rank"].tolist(), few["share_percent"].tolist(), strict=True))
         return shares if sum(shares.values()) > 100 * MOST else {}
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a row per rank; the columns are documented at `stragglers`."""
-        return self.ranks.copy()
-
     def plot(self) -> Figure:
         """Return the figure of how much longer each rank takes for each step; see `htagraph.plot.stragglers`."""
         from htagraph.output.plot.breakdowns import stragglers as figure
 
         return figure(self)
-
-    def __repr__(self) -> str:
-        who = "none" if self.straggler is None else f"rank {self.straggler}"
-        return f"Stragglers({who}, {self.total_wait_us / 1000:.3f} ms of waiting over {len(self.ranks)} ranks)"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: who the straggler is and why, and a short table of the ranks."""
@@ -229,7 +202,7 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     about = who.charged_most if who.serves is None else who.serves
     differences = () if who.rank is not None or about is None else _differences(graph, chains, slow, about)
     return Stragglers(
-        table, _blame_table(graph, waits, chains, blame), who.rank, total / 1000, who.serves, len(slow.steps),
+        table, who.rank, total / 1000, who.serves, len(slow.steps), _blame_table(graph, waits, chains, blame),
         differences, (0, 0.0) if about is None else alone_work(graph, chains.own, about), _by_step(graph, slow),
     )  # fmt: skip
 

@@ -111,6 +111,11 @@ class Table:
         frame = data[list(types)] if isinstance(data, pd.DataFrame) else pd.DataFrame(data, columns=list(types))
         return frame.astype(types)
 
+    def only(self, names: str) -> Table:
+        """Return the table of some columns, which are named with blanks between."""
+        of_name = {name: col._replace(names=name) for col in self.cols for name in col.names.split()}
+        return Table(self.title, *(of_name[name] for name in names.split()))
+
     def titled(self, title: str) -> Table:
         """Return the table under another title."""
         return Table(title, *self.cols)

@@ -9,6 +9,7 @@ import pandas as pd
 
 from htagraph.core.tables import Col, Table
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.on_workers import JobOnWorkers
 from htagraph.trace.columns import Trace
 
 __all__ = ["INPUTS", "ISSUES", "inputs_of", "issues_of", "window_us"]
@@ -35,7 +36,7 @@ ISSUES = Table(
 )
 
 
-def issues_of(graph: DependencyGraph) -> pd.DataFrame:
+def issues_of(graph: DependencyGraph | JobOnWorkers) -> pd.DataFrame:
     """Return what was repaired, dropped or unmatched; the columns are those of `Summary.issues`."""
     return pd.DataFrame(
         [(issue.rank, _utf8(issue.file), issue.what, issue.detail, issue.count) for issue in graph.issues],

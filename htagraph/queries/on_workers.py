@@ -8,6 +8,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol
 
 import pandas as pd
 
+from htagraph.core.errors import Issue
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["JobOnWorkers", "by_class", "of_moments", "or_summed", "over_ranks", "rank_by_rank"]
@@ -21,6 +22,10 @@ _SUMMED = ("count", "total_us", "host_us", "host_self_us", "device_count", "devi
 
 class JobOnWorkers(Protocol):
     """A job whose ranks lie with workers, as `htagraph.load` returns it if an engine is given."""
+
+    @property
+    def issues(self) -> tuple[Issue, ...]:
+        """What was wrong with the files, and which ranks are missing."""
 
     def rank_by_rank(self, analysis: Callable[..., pd.DataFrame], *given: Any, **options: Any) -> pd.DataFrame:  # noqa: ANN401
         """Return the rows of all ranks, each of which a worker analyses alone."""

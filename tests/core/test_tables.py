@@ -46,6 +46,12 @@ def test_columns_that_only_some_forms_have_are_known() -> None:
     assert OTHER.maybe == {"count"}
 
 
+def test_a_table_of_some_columns_has_their_types_and_headings_in_the_order_asked_for() -> None:
+    some = Table("Title", Col("rank step", "int64"), Col("idle_us", heading="lost_us"), Col("name", "str"))
+    assert some.only("name step").types == {"name": "str", "step": "int64"}
+    assert some.only("idle_us").headings == some.headings
+
+
 def test_a_table_has_headings_whatever_its_title() -> None:
     assert IDLE.titled("Title").headings == IDLE.headings == {"idle_us": "lost_us"}
 

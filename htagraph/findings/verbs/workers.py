@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.cluster.job import DistributedJob
-    from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
+    from htagraph.queries.straggler import RankStragglers
 
 __all__ = ["late", "missing", "spent"]
 
