@@ -30,7 +30,7 @@ from htagraph.queries.weights import State
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Members", "Skeleton", "contract", "members_of", "skeleton_of", "terminal_skeleton"]
+__all__ = ["Members", "Skeleton", "contract", "members_of", "skeleton_of"]
 
 
 def contract(
@@ -75,35 +75,20 @@ def contract(
         True
     """
     graph = state_of(job).graph
-    return replace(
-        terminal_skeleton(job, classes, most=most, keep=keep), steps=graph.step_spans, members=members_of(graph)
-    )
+    return replace(skeleton_of(paths_of(job, classes, most), graph, keep), members=members_of(graph))
 
 
-def terminal_skeleton(
-    job: DependencyGraph | State, classes: Classes | None = None, *, most: int | None = None, keep: Array | None = None
-) -> Skeleton:
-    """Return what `contract` does, without the steps of the job and the members of its collectives."""
-    state = state_of(job)
-    terminal = _terminals(state.graph)
-    terminal[np.zeros(0, np.int64) if keep is None else keep] = True
-    return _contracted(paths_of(state, classes, most), terminal)
-
-
-def skeleton_of(paths: WeightedPaths, graph: DependencyGraph) -> Skeleton:
+def skeleton_of(paths: WeightedPaths, graph: DependencyGraph, keep: Array | None = None) -> Skeleton:
     """Return the skeleton of dependencies that are already divided into classes, with steps but without collectives."""
-    return replace(_contracted(paths, _terminals(graph)), steps=graph.step_spans)
-
-
-def _contracted(paths: WeightedPaths, terminal: Array) -> Skeleton:
-    """Return the skeleton of a DAG, without steps and members."""
+    terminal = _terminals(graph)
+    terminal[np.zeros(0, np.int64) if keep is None else keep] = True
     made = contraction.contract(
         paths.order, paths.source, paths.target, paths.weights, terminal=terminal, bounds=paths.classes.bounds
     )
     none = np.zeros(0, np.int64)
     return Skeleton(
         paths.origin_ns, paths.vertex[made.vertex], terminal[made.vertex], made.source, made.target, made.weight,
-        paths.classes, Steps(none, none, none, none), Members(none, none, none, none, none),
+        paths.classes, graph.step_spans, Members(none, none, none, none, none),
     )  # fmt: skip
 
 

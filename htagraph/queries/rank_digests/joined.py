@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import Issue, NothingMeetsError, RankError, SelectionError
+from htagraph.core.errors import Issue, RankError, SelectionError
 from htagraph.core.kinds import UNCERTAIN, EdgeKind, Provenance
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities, Edges
@@ -30,8 +30,8 @@ from htagraph.graph.rules.collective import collective
 from htagraph.graph.rules.p2p import p2p
 from htagraph.queries.rank_digests.digest import Criteria, RankDigest
 from htagraph.queries.skeleton import Skeleton, members_of
-from htagraph.queries.time_classes import END, LAST, START, Parts, TimeClasses
-from htagraph.queries.weights import initial, own_time
+from htagraph.queries.time_classes import END, LAST, START, TimeClasses, class_parts
+from htagraph.queries.weights import initial
 from htagraph.trace.columns import SparseColumn, parse_ranks
 
 __all__ = ["JoinedGraph", "joined_graph", "missing_ranks", "skeleton_of"]
@@ -204,7 +204,8 @@ def _edges(joined: JoinedGraph, criteria: Criteria) -> tuple[Array, Array, Array
     graph, spans, count = joined.graph, joined.spans, joined.graph.vertex_count
     edges = graph.edges
     own = np.flatnonzero(edges.kind != EdgeKind.USER)
-    masks, amounts, rest = _of_communication(graph, criteria, own)
+    lag = class_parts(initial(graph), criteria, may_lack=True).lag
+    masks, amounts = np.where(lag.amount[own] == 0, 0, lag.mask[own]), lag.amount[own]
     bits = np.array([sum(1 << number for number in part) for part in joined.parts], np.int64)
     every = np.union1d(bits, masks[masks > 0])
     there = np.flatnonzero(
@@ -214,7 +215,7 @@ def _edges(joined: JoinedGraph, criteria: Criteria) -> tuple[Array, Array, Array
     of_paths[:, np.append(0, 1 + np.searchsorted(every, bits))] = joined.weight[there]
     of_paths[:, 0] += graph.gap[joined.target[there]]
     of_own = np.zeros((len(own), 1 + len(every)), np.int64)
-    of_own[:, 0] = rest + graph.gap[edges.target[own]]
+    of_own[:, 0] = lag.rest[own] + graph.gap[edges.target[own]]
     some = np.flatnonzero(masks)
     of_own[some, 1 + np.searchsorted(every, masks[some])] = amounts[some]
     heads = np.flatnonzero(np.diff(graph.in_offsets) == 0)
@@ -230,20 +231,6 @@ def _edges(joined: JoinedGraph, criteria: Criteria) -> tuple[Array, Array, Array
 
 def _keys(source: Array, target: Array, count: int) -> npt.NDArray[np.int64]:
     return np.asarray(source.astype(np.int64) * count + target)
-
-
-def _of_communication(graph: DependencyGraph, criteria: Criteria, own: Array) -> tuple[Array, Array, Array]:
-    """Return (the classes that multiply a part of the lag of each edge, a bit for each; that part; the rest, ns)."""
-    state = initial(graph)
-    lag = Parts.of(graph.edges.lag)
-    for number, of_class in enumerate(criteria.values()):
-        try:
-            time = own_time(state, dict(of_class))
-        except NothingMeetsError:
-            continue  # no communication is of this class
-        lag.multiply(time.edges, np.maximum(graph.edges.lag[time.edges] - time.fixed, 0), number)
-    lag.mask[lag.amount == 0] = 0
-    return lag.mask[own], lag.amount[own], lag.rest[own]
 
 
 def missing_ranks(graph: DependencyGraph) -> tuple[int, ...]:
