@@ -76,5 +76,4 @@ def annotation_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] =
     table = statistics(pd.concat(parts), ["rank", "on", "name"])
     order = ["rank", "on", "total_us", "name"]
     table = table.sort_values(order, ascending=[True, False, False, True], ignore_index=True)
-    table = TABLE.frame(table)
-    return table if by == "rank" else _over_job(table)
+    return TABLE.frame(table)

@@ -72,5 +72,4 @@ def kernel_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] = "ra
     table["name"] = [graph.names[name] for name in table["name"]]
     table["share_percent"] = 100 * table["total_us"] / table.groupby("rank")["total_us"].transform("sum")
     table = table.sort_values(["rank", "total_us", "name"], ascending=[True, False, True], ignore_index=True)
-    table = TABLE.frame(table)
-    return table if by == "rank" else over_ranks(table)
+    return TABLE.frame(table)

@@ -79,8 +79,7 @@ def operator_breakdown(
     owner = table["owner"].to_numpy()
     dims = np.array([*shapes, ""], object)[np.where(owner >= 0, np.append(shape, 0)[owner], len(shapes))]
     table = table.assign(kind=kind_words(graph, owner), name=names_of(graph, owner), input_dims=dims)
-    table = TABLE.frame(table if by_shape else table.drop(columns="input_dims"))
-    return table if by == "rank" else over_ranks(table)
+    return TABLE.frame(table if by_shape else table.drop(columns="input_dims"))
 
 
 def _shapes(graph: DependencyGraph, operators: np.ndarray) -> tuple[np.ndarray, list[str]]:

@@ -184,12 +184,8 @@ class Skeleton:
         """
         import pandas as pd
 
-        time = self.times(factors) - self.origin_ns
-        start, end = (time[self.positions(vertex)] for vertex in (self.steps.start, self.steps.end))
-        return pd.DataFrame({
-            "rank": self.steps.rank, "step": self.steps.step, "start_us": start / 1000, "end_us": end / 1000,
-            "duration_us": (end - start) / 1000,
-        })  # fmt: skip
+        time, steps = self.times(factors) - self.origin_ns, self.steps
+        return pd.DataFrame(steps.columns(*(time[self.positions(vertex)] for vertex in (steps.start, steps.end))))
 
     def slack_ns(self, factors: Factors | None = None) -> npt.NDArray[np.int64]:
         """Return how much later each vertex may happen without the job ending later, ns; rounded down.

@@ -38,6 +38,13 @@ class Steps:
     def __len__(self) -> int:
         return len(self.rank)
 
+    def columns(self, start: Array, end: Array) -> dict[str, Array]:
+        """Return the columns of `htagraph.step_times`; `start` and `end` of each step are ns since the job's origin."""
+        lasted = (end - start) / 1000
+        return {
+            "rank": self.rank, "step": self.step, "start_us": start / 1000, "end_us": end / 1000, "duration_us": lasted
+        }  # fmt: skip
+
 
 def steps_of(graph: DependencyGraph) -> Steps:
     """Return what `graph.step_spans` is. Of several annotations with the same number, the one that starts first counts.
