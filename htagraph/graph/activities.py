@@ -139,6 +139,18 @@ class Activities:
         sparse = self.args.get(column)
         return np.full(len(self), -1, dtype=np.int64) if sparse is None else sparse.dense(len(self))
 
+    def take(self, kept: Mask) -> Activities:
+        """Return the activities that are kept; the parents and causes of those that are left out are unknown."""
+        number = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+        columns = {name: getattr(self, name)[kept] for name in Activities.__dataclass_fields__ if name != "args"}
+        for name in ("parent", "cause"):
+            columns[name] = np.where(columns[name] >= 0, number[columns[name]], -1).astype(np.int32)
+        args = {}
+        for name, column in self.args.items():
+            stays = kept[column.rows]
+            args[name] = SparseColumn(number[column.rows[stays]], column.values[stays], column.missing)
+        return Activities(**columns, args=args)
+
     @staticmethod
     def concatenate(parts: Sequence[Activities]) -> Activities:
         """Return the activities of all parts, one part after the other; what they refer to keeps its numbers."""

@@ -16,23 +16,18 @@ from htagraph.core.arrays import Array
 from htagraph.core.errors import Issue, RankError, SelectionError
 from htagraph.core.kinds import UNCERTAIN, EdgeKind, Provenance
 from htagraph.core.naming import DEFAULT_NAMING, Naming
-from htagraph.graph.activities import Activities, Edges
-from htagraph.graph.clocks import estimate_clocks
-from htagraph.graph.construction.build import join
-from htagraph.graph.construction.fit import acyclic, fit
-from htagraph.graph.construction.matching.match import match
-from htagraph.graph.construction.settle import settle
+from htagraph.graph.activities import Edges
+from htagraph.graph.construction.build import join, linked, matched
+from htagraph.graph.construction.fit import fit
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.recordings import uneven_recordings
-from htagraph.graph.matches import with_joins
 from htagraph.graph.rules.collective import collective
 from htagraph.graph.rules.p2p import p2p
 from htagraph.queries.rank_digests.digest import Criteria, RankDigest
 from htagraph.queries.skeleton import Skeleton, members_of
 from htagraph.queries.time_classes import END, LAST, START, TimeClasses, class_parts
 from htagraph.queries.weights import initial
-from htagraph.trace.columns import SparseColumn, parse_ranks
+from htagraph.trace.columns import parse_ranks
 
 __all__ = ["JoinedGraph", "joined_graph", "missing_ranks", "skeleton_of"]
 
@@ -71,7 +66,8 @@ def joined_graph(digests: Sequence[RankDigest], naming: Naming = DEFAULT_NAMING)
     _refuse_unlike(digests)
     job = join([each.part for each in digests], naming)
     job = replace(job, issues=_of_files(job.issues))
-    number, job = _matched(job, np.concatenate([each.linked for each in digests]))
+    kept = np.concatenate([each.linked for each in digests])
+    number, job = np.cumsum(kept) - 1, matched(job, kept)
     first = np.cumsum([0, *(len(each.part.activities) for each in digests)])[:-1]
     shifts = [2 * int(each) for each in first]
 
@@ -116,31 +112,6 @@ def _refuse_unlike(digests: Sequence[RankDigest]) -> None:
             raise SelectionError(msg)
 
 
-def _matched(job: Job, linked: Array) -> tuple[npt.NDArray[np.int64], Job]:
-    """Return (the new row of each activity, the job with its collectives matched, without what only that needs)."""
-    matching = match(job.activities, job.names, job.traces, job.naming)
-    clocks = estimate_clocks(list(job.traces), matching)
-    number = np.cumsum(linked) - 1
-    members = replace(matching.members, activity=number[matching.members.activity])
-    activities, matches = with_joins(_taken(job.activities, linked), replace(matching, members=members), clocks)
-    job = replace(job, activities=activities, clocks=clocks, matches=matches, issues=job.issues + matching.issues)
-    files = {rank: str(trace.path) for rank, trace in job.traces.items()}
-    return number, replace(job, issues=job.issues + uneven_recordings(job.activities, job.time, files))
-
-
-def _taken(acts: Activities, linked: Array) -> Activities:
-    """Return some activities; the parents and causes of those that are left out are unknown."""
-    number = np.where(linked, np.cumsum(linked) - 1, -1).astype(np.int32)
-    columns = {name: getattr(acts, name)[linked] for name in Activities.__dataclass_fields__ if name != "args"}
-    for name in ("parent", "cause"):
-        columns[name] = np.where(columns[name] >= 0, number[columns[name]], -1).astype(np.int32)
-    args = {}
-    for name, column in acts.args.items():
-        stays = linked[column.rows]
-        args[name] = SparseColumn(number[column.rows[stays]], column.values[stays], column.missing)
-    return Activities(**columns, args=args)
-
-
 def _common_parts(digests: Sequence[RankDigest]) -> tuple[tuple[tuple[int, ...], ...], npt.NDArray[np.int64]]:
     """Return (the components of all digests, the weights of all edges with a column for each)."""
     every = sorted({part for each in digests for part in each.classes.parts})
@@ -161,12 +132,7 @@ def _fitted(weight: Array, observed: Array) -> npt.NDArray[np.int64]:
 def _linked(job: Job, inside: Edges, paths: Edges) -> DependencyGraph:
     """Return the graph of a job with the edges of its collectives."""
     own, refused = fit(job, Edges.concatenate([inside, collective(job), p2p(job)]))
-    edges, dropped = acyclic(job, Edges.concatenate([own, _through_points(job, paths, own), paths]))
-    refused += tuple(issue for issues in job.refused.values() for issue in issues)
-    return DependencyGraph.build(
-        job.activities, settle(job, edges), names=job.names, lanes=job.lanes, traces=job.traces,
-        issues=job.issues + refused + dropped, clocks=job.clocks, matches=job.matches,
-    )  # fmt: skip
+    return linked(job, Edges.concatenate([own, _through_points(job, paths, own), paths]), refused, are_paths=True)
 
 
 def _through_points(job: Job, *parts: Edges) -> Edges:
