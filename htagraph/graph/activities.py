@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -150,6 +150,15 @@ class Activities:
             stays = kept[column.rows]
             args[name] = SparseColumn(number[column.rows[stays]], column.values[stays], column.missing)
         return Activities(**columns, args=args)
+
+    def followed_by(self, **columns: Any) -> Activities:  # noqa: ANN401 - an array, or one value for all
+        """Return these activities, then some that the graph adds: -1 in columns that are not given, and no duration."""
+        longer: dict[str, Any] = {}
+        for name in Activities.__dataclass_fields__.keys() - {"args"}:
+            column = getattr(self, name)
+            added = np.broadcast_to(columns.get(name, 0 if name == "duration" else -1), len(columns["start"]))
+            longer[name] = np.concatenate([column, added.astype(column.dtype)])
+        return replace(self, **longer)
 
     @staticmethod
     def concatenate(parts: Sequence[Activities]) -> Activities:

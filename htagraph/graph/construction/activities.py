@@ -374,16 +374,12 @@ def _with_boundaries(acts: Activities) -> Activities:
     steps, first = np.unique(acts.step[marks], return_index=True)
     marks = marks[first]
     counts = (acts.step >= 0) & (acts.on_device | (acts.kind == ActivityKind.STEP))
-    count = len(marks)
-    latest = np.full(count, np.iinfo(np.int64).min)
+    latest = np.full(len(marks), np.iinfo(np.int64).min)
     np.maximum.at(latest, np.searchsorted(steps, acts.step[counts]), acts.end[counts])
-    none, no_time = np.full(count, -1, np.int32), np.zeros(count, np.int64)
-    boundaries = Activities(
-        rank=acts.rank[marks], kind=np.full(count, ActivityKind.BOUNDARY, np.int8), name=acts.name[marks],
-        category=acts.category[marks], lane=acts.lane[marks], start=latest, duration=no_time,
-        step=acts.step[marks], parent=none, cause=none, event=none,
+    return acts.followed_by(
+        rank=acts.rank[marks], kind=ActivityKind.BOUNDARY, name=acts.name[marks], category=acts.category[marks],
+        lane=acts.lane[marks], start=latest, step=acts.step[marks],
     )  # fmt: skip
-    return Activities.concatenate([acts, boundaries])
 
 
 _MAX_CATEGORIES = 5

@@ -227,21 +227,13 @@ def _with_spans(graph: DependencyGraph, acts: Activities, moments: Array) -> Act
     begin, count = graph.origin_ns, len(graph.lanes)
     awake = time[1::2][graph.awake]
     ends = np.array([awake.max(initial=begin), time.max(initial=begin)], np.int64)
-    none, at = np.full(len(moments) + 2, -1, np.int32), moments >> 1
-    kinds = np.array([ActivityKind.OP, ActivityKind.ANNOTATION], np.int8)
-    unnamed = np.full(2, len(graph.names), np.int32)
-    more: dict[str, Any] = {
-        "rank": np.full(len(none), graph.ranks[0], np.int32), "kind": np.append(whole.kind[at], kinds),
-        "name": np.append(whole.name[at], unnamed), "category": np.append(whole.category[at], unnamed),
-        "lane": np.append(whole.lane[at], np.array([count, count + 1], np.int32)),
-        "start": np.append(time[moments], [begin, begin]), "duration": np.append(0 * moments, ends - begin),
-        "step": np.append(whole.step[at], [np.int32(-1)] * 2), "parent": none, "cause": none, "event": none,
-    }  # fmt: skip
-    longer: dict[str, Any] = {
-        name: np.concatenate([getattr(acts, name), column.astype(getattr(acts, name).dtype)])
-        for name, column in more.items()
-    }
-    return replace(acts, **longer)
+    at, unnamed = moments >> 1, [len(graph.names)] * 2
+    return acts.followed_by(
+        rank=graph.ranks[0], kind=np.append(whole.kind[at], [ActivityKind.OP, ActivityKind.ANNOTATION]),
+        name=np.append(whole.name[at], unnamed), category=np.append(whole.category[at], unnamed),
+        lane=np.append(whole.lane[at], [count, count + 1]), start=np.append(time[moments], [begin, begin]),
+        duration=np.append(0 * moments, ends - begin), step=np.append(whole.step[at], [-1, -1]),
+    )  # fmt: skip
 
 
 def _part(graph: DependencyGraph, acts: Activities) -> RankPart:
