@@ -29,7 +29,7 @@ from htagraph.core.compiled import njit
 from htagraph.core.errors import Issue, IssueLog, TraceError
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.lanes import nesting_tracks
+from htagraph.output.scene import nesting_tracks
 from htagraph.trace import kineto
 from htagraph.trace.columns import Interner
 from htagraph.trace.kineto.collecting import Columns, add_durations, add_events
