@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -26,7 +26,7 @@ from htagraph.output.export.trace_writer import (
 )
 from htagraph.output.scene import Slices, nesting_tracks, path_scene, threads_first
 from htagraph.queries.attribution import module_of, names_of, operator_of
-from htagraph.queries.path_segments import Segments, segments_of
+from htagraph.queries.path_segments import Segments, segments_of, totals
 from htagraph.queries.paths import CATEGORIES, CriticalPath, Way, ways_beside
 from htagraph.trace.columns import Interner
 
@@ -123,10 +123,10 @@ def stretches(path: CriticalPath, tid: int, base_ns: int) -> Iterator[RawEvent]:
     category = _long_enough(parts.category.astype(np.int64), rank, parts.length, path.makespan_ns / _MAX_STRETCHES)
     bounds = _bounds(rank, category)
     for at, end in bounds:
-        time, order = _by_category(parts, at, end)
-        name = f"rank {rank[at]}: {CATEGORIES[order[0]]}" if several else CATEGORIES[order[0]]
-        shares = {f"{CATEGORIES[each]}_us": us(time[each]) for each in order if time[each]}
-        args = {"rank": int(rank[at]), "segments": end - at, **shares}
+        time = totals(parts.category[at:end], parts.length[at:end])
+        most = CATEGORIES[next(iter(time))]
+        name = f"rank {rank[at]}: {most}" if several else most
+        args = {"rank": int(rank[at]), "segments": end - at, **_by_category(time)}
         where = us(int(parts.start[at]) - base_ns), us(int(parts.length[at:end].sum()))
         yield _slice(tid, name.replace("_", " "), *where, cat=f"{_CATEGORY}_stretch", args=args)
     stretch = np.repeat(np.arange(len(bounds)), [end - at for at, end in bounds])
@@ -203,11 +203,11 @@ def _pieces(graph: DependencyGraph, parts: Segments, stretch: Array, tid: int, b
     by_operator = (operator >= 0) & ~np.isin(parts.category, _DEVICE)
     named = graph.activities.name[np.where(by_operator, operator, parts.activity)].astype(np.int64)
     for at, end in _chunks(stretch, named, parts.length, int(parts.length.sum()) / _MAX_PIECES):
-        time, order = _by_category(parts, at, end)
-        args = {"segments": end - at, **{f"{CATEGORIES[each]}_us": us(time[each]) for each in order if time[each]}}
-        where = us(int(parts.start[at]) - base_ns), us(int(parts.length[at:end].sum()))
-        names, which = np.unique(named[at:end], return_inverse=True)
-        name = short_name(graph.names[names[np.argmax(np.bincount(which, parts.length[at:end]))]])
+        length = parts.length[at:end]
+        args = {"segments": end - at, **_by_category(totals(parts.category[at:end], length))}
+        where = us(int(parts.start[at]) - base_ns), us(int(length.sum()))
+        names = list(totals(named[at:end], length))
+        name = short_name(graph.names[names[0]])
         name = name if len(names) == 1 else f"{name}, {len(names) - 1} more"
         yield _slice(tid, name, *where, cat=f"{_CATEGORY}_piece", args=args)
 
@@ -246,10 +246,9 @@ def _bounds(outer: Array, inner: Array) -> list[tuple[int, int]]:
     return list(zip(first, [*first[1:], len(outer)], strict=True)) if first else []
 
 
-def _by_category(parts: Segments, at: int, end: int) -> tuple[Array, list[int]]:
-    """Return the time of some segments by category, ns, and the categories, most time first."""
-    time = np.bincount(parts.category[at:end], parts.length[at:end], len(CATEGORIES)).astype(np.int64)
-    return time, np.argsort(-time, kind="stable").tolist()
+def _by_category(time: Mapping[int, int]) -> dict[str, Any]:
+    """Return times by category, ns, as arguments of a slice."""
+    return {f"{CATEGORIES[code]}_us": us(each) for code, each in time.items()}
 
 
 def _slice(tid: int, name: str, ts: Any, dur: Any, **more: Any) -> RawEvent:  # noqa: ANN401 - int or Decimal
