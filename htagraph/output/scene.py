@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BYTES", "COLORS", "COUNT", "GB_S", "KIND_COLORS", "NO_NUMBER", "Scene", "Slices", "Values", "nesting_tracks",
-    "path_scene", "rows_below", "scene_of", "threads_first", "tint",
+    "path_scene", "rows_below", "scene_of", "threads_first", "tint", "tracks_of",
 ]  # fmt: skip
 
 COLORS = {
@@ -69,12 +70,6 @@ class Scene(NamedTuple):
         """Return some of the slices, in that order, on the same lanes."""
         return Scene(self.lanes, *(column[slices] for column in self[1:]))
 
-    def rows(self) -> tuple[list[tuple[int, int]], Array]:
-        """Return the rows from top to bottom, as (position of the lane, row), and which of them each slice is on."""
-        width = int(self.row.max(initial=0)) + 1
-        codes, place = np.unique(self.lane * width + self.row, return_inverse=True)
-        return [divmod(code, width) for code in codes.tolist()], place
-
 
 def scene_of(
     graph: DependencyGraph, activities: Array, order: Order, rows: Callable[..., Array] | None = None
@@ -116,6 +111,19 @@ def _placed(lanes: Sequence[Lane], number: Array, order: Order, columns: tuple[A
 def threads_first(lane: Lane, _slices: int) -> tuple[Any, ...]:
     """Order lanes by rank: what is between ranks first, of each rank the main thread, then threads, then streams."""
     return lane.rank, lane.device, lane.stream, lane.pid != lane.tid
+
+
+def tracks_of(lane: Array, row: Array) -> tuple[list[tuple[int, int]], Array]:
+    """Return the rows of lanes that have slices, ascending, as (lane, row), and which of them each slice is on.
+
+    Example:
+        >>> tracks, track = tracks_of(np.array([1, 0, 1]), np.array([2, 0, 2]))
+        >>> tracks, track.tolist()
+        ([(0, 0), (1, 2)], [1, 0, 1])
+    """
+    width = int(row.max(initial=0)) + 1
+    track, codes = pd.factorize(lane.astype(np.int64) * width + row, sort=True)
+    return [divmod(code, width) for code in codes.tolist()], track
 
 
 def nesting_tracks(lane: Array, start: Array, duration: Array) -> npt.NDArray[np.int32]:

@@ -26,6 +26,7 @@ from htagraph.output.scene import (
     scene_of,
     threads_first,
     tint,
+    tracks_of,
 )
 from htagraph.queries.path_segments import CATEGORIES
 from tests.strategies import Json, jobs, load
@@ -116,9 +117,9 @@ def test_a_scene_has_each_activity_at_its_time_on_its_lane(job: dict[int, list[J
     keys = [threads_first(lane, 0) for lane in scene.lanes]
     assert keys == sorted(keys)
     assert len(keys) == len(np.unique(acts.lane))
-    rows, place = scene.rows()
-    assert rows == sorted(rows)
-    assert [rows[at] for at in place] == [*zip(scene.lane.tolist(), scene.row.tolist(), strict=True)]
+    tracks, track = tracks_of(scene.lane, scene.row)
+    assert tracks == sorted(tracks)
+    assert [tracks[at] for at in track] == [*zip(scene.lane.tolist(), scene.row.tolist(), strict=True)]
 
 
 @given(jobs())

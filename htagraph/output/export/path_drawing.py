@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 import re
-import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from rich.cells import cell_len
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import time_text
@@ -33,8 +33,11 @@ COLORS = {category: tint(KIND_COLORS[category]) for category in CATEGORIES}
 _WIDTH, _LEFT, _RIGHT = 1180, 96, 130
 """Points: the picture's width (with the border, 1,200 points are 1,600 pixels at the 96 dots per inch of screens and of
 Graphviz's PNGs), and the room left of the time axis, for the names of rows, and right of it, for the last label."""
-_FONT, _BAR, _LEVEL, _ROOM, _OFFSET, _MIN_BOX = 9, 20, 26, 10, 3, 2.0
-"""Points: labels (12 pixels); heights of a box and of a label of two lines, which fit the font; the room between rows;
+_FONT, _LETTER_WIDTH = 9, 0.56
+"""Points of the font of labels (12 pixels), and the width of a letter in sizes of the font, twice that where East Asian
+scripts draw wide; measured of Helvetica's and Arial's lower case, rounded up. Doubled, labels take twice the room."""
+_BAR, _LEVEL, _ROOM, _OFFSET, _MIN_BOX = 20, 26, 10, 3, 2.0
+"""Points: heights of a box and of a label of two lines, which fit the font; the room between rows;
 between the line down from a box and its label; and the least width of a box that can be seen and pointed at. Doubled,
 labels need twice the rows, and short boxes reach further."""
 _NAME_LETTERS, _ROW_LETTERS = 26, 18
@@ -48,9 +51,6 @@ _OTHER_CATEGORY, _OTHER_ROW = 4, 32
 """How many times dearer it is to fold neighbours of two categories, or of two rows, than of one. Chosen: what is short
 joins its own kind first. Doubled, boxes are purer and their sizes differ more."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
-_LETTER_WIDTH, _WIDE = 0.56, 1.0
-"""Widths of a letter, and of one that East Asian scripts draw wide, in sizes of the font; measured of Helvetica's and
-Arial's lower case, rounded up. Doubled, labels take twice the room."""
 
 
 class Box(NamedTuple):
@@ -452,7 +452,4 @@ def text_width(text: str, size: float) -> float:
         >>> text_width("ab", 10) < text_width("核核", 10)
         True
     """
-    wide = {"W", "F"}
-    widths = ([_WIDE if unicodedata.east_asian_width(each) in wide else _LETTER_WIDTH for each in line]
-              for line in text.split("\n"))  # fmt: skip
-    return size * max(map(sum, widths))
+    return size * _LETTER_WIDTH * max(map(cell_len, text.split("\n")))

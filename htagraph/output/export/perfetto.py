@@ -42,6 +42,7 @@ from htagraph.output.scene import (
     nesting_tracks,
     scene_of,
     threads_first,
+    tracks_of,
 )  # fmt: skip
 from htagraph.output.whole_files import PERFETTO, check_ending, is_native
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
@@ -307,7 +308,7 @@ class Job:
         graph, acts = self.graph, self.graph.activities
         rows = np.arange(len(acts))[acts.of_rank(rank)]
         scene = scene_of(graph, rows, threads_first, nesting_tracks)
-        tracks, place = scene.rows()
+        tracks, place = tracks_of(scene.lane, scene.row)
         pid = self.pid_of[rank, note]
         names, name = np.unique(acts.name[rows], return_inverse=True)
         kinds, kind = np.unique(acts.kind[rows], return_inverse=True)

@@ -17,7 +17,7 @@ from htagraph.findings.phrases import plural, shortened, time_text
 from htagraph.graph.activities import Lane
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.page import json_bytes
-from htagraph.output.scene import Scene, rows_below, scene_of
+from htagraph.output.scene import Scene, rows_below, scene_of, tracks_of
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
 __all__ = ["MAX_LETTERS", "MOST_SLICES", "Timeline", "differences", "kept_slices", "packed", "timeline_of"]
@@ -105,10 +105,10 @@ def _lanes(scene: Scene) -> tuple[list[dict[str, Any]], Array]:
         {"rank": lane.rank, "label": printable(lane.label), "device": lane.stream >= 0, "rows": []}
         for lane in scene.lanes
     ]
-    rows, place = scene.rows()
-    for (lane, _), count in zip(rows, np.bincount(place, minlength=len(rows)).tolist(), strict=True):
+    rows, row = tracks_of(scene.lane, scene.row)
+    for (lane, _), count in zip(rows, np.bincount(row, minlength=len(rows)).tolist(), strict=True):
         lanes[lane]["rows"].append(count)
-    return lanes, place
+    return lanes, row
 
 
 def _names(graph: DependencyGraph, rows: Array) -> tuple[list[str], Array]:
