@@ -188,7 +188,7 @@ def _digraph(graph: DependencyGraph, picture: nx.DiGraph) -> graphviz.Digraph:
         node_attr={"shape": "box", "style": "filled,rounded", "fontname": "sans-serif", "fontsize": "10"},
         edge_attr={"fontname": "sans-serif", "fontsize": "8", "color": "#888888", "fontcolor": "#666666"},
     )
-    nodes = pd.DataFrame.from_dict(dict(picture.nodes(data=True)), orient="index").sort_index()
+    nodes: Any = pd.DataFrame.from_dict(dict(picture.nodes(data=True)), orient="index").sort_index()
     for rank, of_rank in nodes.groupby("rank"):
         with out.subgraph(name=f"cluster_rank_{rank}") as box:
             name = f"rank {rank}" if rank >= 0 else BETWEEN.label

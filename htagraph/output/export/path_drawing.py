@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from rich.cells import cell_len
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, run_starts
 from htagraph.core.errors import time_text
 from htagraph.core.kinds import EdgeKind, GapKind
 from htagraph.core.naming import short_name
@@ -333,9 +333,7 @@ def fold_path(path: CriticalPath, most: int) -> list[Box]:
         return []
     row = rows_of(path)
     alone = parts.length >= max(1, _MIN_UNFOLDED_SHARE * path.makespan_ns)
-    new = np.ones(len(parts), np.bool_)
-    new[1:] = (np.diff(row) != 0) | (np.diff(parts.category) != 0) | alone[1:] | alone[:-1]
-    first = np.flatnonzero(new)
+    first = run_starts(row, parts.category, np.where(alone, np.arange(len(parts)), -1))
     length = np.add.reduceat(parts.length, first)
     kept = _joined(length.tolist(), row[first].tolist(), parts.category[first].tolist(), most)
     bounds = [*first[kept].tolist(), len(parts)]

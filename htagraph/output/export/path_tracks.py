@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, coded, run_starts
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
 from htagraph.findings.phrases import shortened
@@ -240,10 +241,7 @@ def _chunks(outer: Array, inner: Array, length: Array, least: float) -> list[tup
 
 def _bounds(outer: Array, inner: Array) -> list[tuple[int, int]]:
     """Return where runs of equal values begin, and where each ends."""
-    new = np.ones(len(outer), np.bool_)
-    new[1:] = (np.diff(outer) != 0) | (np.diff(inner) != 0)
-    first = np.flatnonzero(new).tolist()
-    return list(zip(first, [*first[1:], len(outer)], strict=True)) if first else []
+    return list(pairwise([*run_starts(outer, inner).tolist(), len(outer)]))
 
 
 def _by_category(time: Mapping[int, int]) -> dict[str, Any]:
@@ -288,11 +286,7 @@ def _shared(path: CriticalPath, tid: Array) -> tuple[list[tuple[int, str, bytes]
         "module": named[module_of(graph, parts.region)], "before": acts.name[parts.target],
         "rank": acts.rank[parts.place], "lane": acts.lane[parts.place],
     }  # fmt: skip
-    alike = np.zeros(len(parts), np.int64)
-    for column in columns.values():
-        least = int(column.min(initial=0))
-        alike = alike * (int(column.max(initial=0)) - least + 1) + (column.astype(np.int64) - least)
-        alike = pd.factorize(alike)[0]  # small again, so that no product overflows
+    alike = pd.factorize(coded(*columns.values()))[0]
     example = np.zeros(int(alike.max(initial=-1)) + 1, np.int64)
     example[alike] = np.arange(len(parts))
     rows = zip(*(column[example].tolist() for column in columns.values()), strict=True)

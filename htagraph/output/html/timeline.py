@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, run_starts
 from htagraph.core.errors import printable
 from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import short_name
@@ -147,9 +147,7 @@ def _path(path: CriticalPath, slice_of: Array) -> dict[str, Array]:
     """Return the stretches of the critical path: what follows each other in one slice and category is one."""
     parts = path.segments
     place, category = slice_of[parts.place], parts.category
-    first = np.ones(len(parts), np.bool_)
-    first[1:] = (place[1:] != place[:-1]) | (category[1:] != category[:-1])
-    opens = np.flatnonzero(first)
+    opens = run_starts(place, category)
     length = np.add.reduceat(parts.length, opens) if len(opens) else np.zeros(0, np.int64)
     return {
         "pathSlice": differences(place[opens]),
