@@ -1,7 +1,7 @@
 """What pictures of a job show: slices on lanes, values of counters, and one colour for each kind of time.
 
-A `Scene` is what every picture of time is drawn from: the page's timeline, figures, Graphviz's pictures of paths, and
-the tracks of Perfetto's files. `Slices` and `Values` are what both forms of these files hold.
+A `Scene` is what pictures of time are drawn from: the page's timeline, figures, and the tracks of Perfetto's files.
+`Slices` and `Values` are what both forms of these files hold. Graphviz lays out its own pictures, in the same colours.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Order: TypeAlias = Callable[[Lane, int], Any]
 
 
 class Scene(NamedTuple):
-    """Slices on lanes: what a picture of time shows, whatever draws it."""
+    """Slices on lanes: what a picture of time shows."""
 
     lanes: list[Lane]
     """The lanes that have slices, from top to bottom."""
