@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
+from htagraph.core.arrays import occurring
 from htagraph.core.errors import HtagraphError, SelectionError, time_text
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
@@ -133,11 +134,12 @@ def _of_selection(selection: Selection) -> nx.DiGraph:
     graph, picture = selection.graph, nx.DiGraph()
     acts, edges, path = graph.activities, graph.edges, critical_path(graph)
     on_path, critical = set(path.segments.activity.tolist()), set(path.edges.tolist())
+    used = occurring(acts.name[selection.activities])
+    names = {each: shortened(one_line(short_name(graph.names[each])), _MAX_LETTERS) for each in used}
     for each in selection.activities.tolist():
         picture.add_node(
             each, rank=int(acts.rank[each]), lane=int(acts.lane[each]), kind=ActivityKind(acts.kind[each]).label,
-            name=shortened(one_line(short_name(graph.names[acts.name[each]])), _MAX_LETTERS), count=1,
-            length_ns=int(acts.duration[each]), critical=each in on_path,
+            name=names[int(acts.name[each])], length_ns=int(acts.duration[each]), critical=each in on_path, count=1,
         )  # fmt: skip
     inside = np.zeros(len(acts), np.bool_)
     inside[selection.activities] = True
@@ -158,7 +160,7 @@ def _fold(picture: nx.DiGraph) -> None:
     """Fold chains: nodes with one predecessor and one successor, both on their lane, all critical or all not."""
     lane, critical = (dict(picture.nodes(data=name)) for name in ("lane", "critical"))
     crossing = {node for edge in picture.edges if lane[edge[0]] != lane[edge[1]] for node in edge}
-    inner = {node for node in picture if picture.in_degree(node) == 1 == picture.out_degree(node)} - crossing
+    inner = {node for node in picture if len(picture.pred[node]) == 1 == len(picture.succ[node])} - crossing
     links = nx.DiGraph(
         (a, b)
         for a, b, is_critical in picture.edges(data="critical")
