@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
 
 __all__ = [
-    "Array", "Ints", "Mask", "coded", "distinct", "is_any_of", "joined", "looked_up", "occurring", "stable_order",
-    "sums_by", "texts_of",
+    "Array", "Ints", "Mask", "coded", "distinct", "is_any_of", "joined", "looked_up", "occurring", "run_starts",
+    "stable_order", "sums_by", "texts_of",
 ]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -67,6 +67,19 @@ def coded(*columns: Array) -> npt.NDArray[np.int64]:
             code = np.unique(code, return_inverse=True)[1]
         code, dense = _dense(code * wide + (column.astype(np.int64) - low))
     return code if dense else np.unique(code, return_inverse=True)[1].astype(np.int64)
+
+
+def run_starts(*columns: Array) -> npt.NDArray[np.int64]:
+    """Return where runs begin, ascending: rows that follow each other and are equal in all columns are one run.
+
+    Example:
+        >>> import numpy as np
+        >>> run_starts(np.array([7, 7, 7, 1]), np.array([0, 0, 5, 5])).tolist()
+        [0, 2, 3]
+    """
+    changes = np.ones(len(columns[0]), np.bool_)
+    changes[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    return np.flatnonzero(changes)
 
 
 def _dense(code: Array) -> tuple[Array, bool]:
@@ -157,7 +170,7 @@ def sums_by(key: Array, value: Array) -> tuple[Array, npt.NDArray[np.int64]]:
         return key, np.zeros(0, np.int64)
     order = np.argsort(key, kind="stable")
     ordered = key[order]
-    first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    first = run_starts(ordered)
     return ordered[first], np.add.reduceat(value[order].astype(np.int64, copy=False), first)
 
 

@@ -18,7 +18,7 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.originals import Original, survey
 from htagraph.output.export.packet_writer import PacketWriter
-from htagraph.output.export.path_tracks import lane_order, path_events, predicted_stretches
+from htagraph.output.export.path_tracks import path_events, predicted_stretches
 from htagraph.output.export.recorded_events import PREDICTED, PidOf, PidOfRank, RecordedEvents
 from htagraph.output.export.recorded_packets import RecordedPackets
 from htagraph.output.export.trace_writer import (
@@ -32,8 +32,18 @@ from htagraph.output.export.trace_writer import (
     metadata,
     row_texts,
 )
-from htagraph.output.lanes import nesting_tracks
-from htagraph.output.scene import BYTES, COUNT, GB_S, NO_NUMBER, Slices, Values
+from htagraph.output.scene import (
+    BYTES,
+    COUNT,
+    GB_S,
+    NO_NUMBER,
+    Slices,
+    Values,
+    nesting_tracks,
+    scene_of,
+    threads_first,
+    tracks_of,
+)  # fmt: skip
 from htagraph.output.whole_files import PERFETTO, check_ending, is_native
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
 from htagraph.queries.paths import CriticalPath
@@ -297,12 +307,9 @@ class Job:
         """Yield the activities of a rank as the graph has them; its process is named by rank and the note."""
         graph, acts = self.graph, self.graph.activities
         rows = np.arange(len(acts))[acts.of_rank(rank)]
-        start = graph.time[2 * rows]
-        duration = graph.time[2 * rows + 1] - start
-        level = nesting_tracks(acts.lane[rows], start, duration)
+        scene = scene_of(graph, rows, threads_first, nesting_tracks)
+        tracks, place = tracks_of(scene.lane, scene.row)
         pid = self.pid_of[rank, note]
-        width = int(level.max(initial=0)) + 1
-        codes, place = np.unique(self._lane_order()[acts.lane[rows]] * width + level, return_inverse=True)
         names, name = np.unique(acts.name[rows], return_inverse=True)
         kinds, kind = np.unique(acts.kind[rows], return_inverse=True)
         texts = [
@@ -311,22 +318,13 @@ class Job:
         ]
         args = _arguments(rows, critical[rows])
         yield Slices(
-            [(pid, 1 + tid) for tid in range(len(codes))], texts, place, start - self.base_ns, duration, name,
-            len(names) + kind, args.spans, args.text,
+            [(pid, 1 + tid) for tid in range(len(tracks))], texts, place, scene.start - self.base_ns, scene.duration,
+            name, len(names) + kind, args.spans, args.text,
         )  # fmt: skip
         yield metadata("process_name", pid, 0, name=f"rank {rank}{note}")
-        lanes = np.argsort(self._lane_order(), kind="stable")
-        for tid, code in enumerate(codes.tolist()):
-            label, track = graph.lanes[lanes[code // width]].label, code % width
+        for tid, (lane, track) in enumerate(tracks):
+            label = scene.lanes[lane].label
             yield metadata("thread_name", pid, 1 + tid, name=f"{label} ({track + 1})" if track else label)
-
-    def _lane_order(self) -> Array:
-        """Return where each lane stands: by rank, threads before streams."""
-        lanes = self.graph.lanes
-        order = sorted(range(len(lanes)), key=lambda at: lane_order(lanes, at))
-        place = np.empty(len(lanes), np.int64)
-        place[order] = np.arange(len(lanes))
-        return place
 
 
 def _arguments(rows: Array, critical: Array) -> Rows:
