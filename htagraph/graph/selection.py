@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
-    "Criteria", "IntSelector", "Mask", "Place", "Selection", "backward_of", "columns_of", "mask_of", "named", "placed",
+    "Criteria", "IntSelector", "Mask", "Position", "Selection", "backward_of", "columns_of", "mask_of", "named",
+    "placed",
 ]  # fmt: skip
 
 
@@ -121,15 +122,15 @@ class Selection:
         Raises:
             SelectionError: no rank has an occurrence at that position among these activities.
         """
-        return self._placed(op, position, Place.UNDER, device=device)
+        return self._placed(op, position, Position.UNDER, device=device)
 
     def before(self, op: str, position: int = 0, *, device: bool = True) -> Selection:
         """Return those of these activities that end before an operator starts; the arguments are those of `under`."""
-        return self._placed(op, position, Place.BEFORE, device=device)
+        return self._placed(op, position, Position.BEFORE, device=device)
 
     def after(self, op: str, position: int = 0, *, device: bool = True) -> Selection:
         """Return those of these activities that start after an operator ends; the arguments are those of `under`."""
-        return self._placed(op, position, Place.AFTER, device=device)
+        return self._placed(op, position, Position.AFTER, device=device)
 
     def descendants(self) -> Selection:
         """Return what is inside these activities in `DependencyGraph.tree`: called by them or launched by them.
@@ -194,7 +195,7 @@ class Selection:
         mask = self._mask()
         return mask | self.graph.tree.inside(mask)
 
-    def _placed(self, op: str, position: int, place: Place, *, device: bool) -> Selection:
+    def _placed(self, op: str, position: int, place: Position, *, device: bool) -> Selection:
         return self._of_mask(self._mask() & placed(self.graph, self.activities, (op, position), place, device=device))
 
 
@@ -408,7 +409,7 @@ def backward_of(graph: DependencyGraph, forward: Mask) -> Mask:
     return roots | graph.tree.inside(roots)
 
 
-class Place(Enum):
+class Position(Enum):
     """When an activity runs, relative to an operator."""
 
     UNDER = "under"
@@ -416,7 +417,7 @@ class Place(Enum):
     AFTER = "after"
 
 
-def placed(graph: DependencyGraph, among: Array, occurrence: tuple[str, int], place: Place, *, device: bool) -> Mask:
+def placed(graph: DependencyGraph, among: Array, occurrence: tuple[str, int], place: Position, *, device: bool) -> Mask:
     """Return which activities run at a place relative to an occurrence of an operator; see `Selection.under`.
 
     Args:
@@ -433,9 +434,9 @@ def placed(graph: DependencyGraph, among: Array, occurrence: tuple[str, int], pl
     mask = np.zeros(len(acts), np.bool_)
     for row in _occurrences(graph, among, *occurrence):
         of_rank = acts.of_rank(int(acts.rank[row]))
-        if place is Place.UNDER:
+        if place is Position.UNDER:
             fits = (acts.start[of_rank] >= acts.start[row]) & (acts.end[of_rank] <= acts.end[row])
-        elif place is Place.BEFORE:
+        elif place is Position.BEFORE:
             fits = acts.end[of_rank] <= acts.start[row]
         else:
             fits = acts.start[of_rank] >= acts.end[row]

@@ -40,7 +40,7 @@ from htagraph.whatif.rewire import marked
 if TYPE_CHECKING:
     from htagraph.core.runs import Runs
 
-__all__ = ["CLASSES", "INTERRUPTIONS", "Candidate", "Trial", "candidates", "target_of", "time_of"]
+__all__ = ["CLASSES", "INTERRUPTIONS", "Baseline", "Candidate", "candidates", "target_of", "time_of"]
 
 _KERNELS = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
 _CALLS = (ActivityKind.RUNTIME,)
@@ -73,7 +73,7 @@ class Candidate:
     """``"kernel"``, ``"call"``, ``"operator"``, ``"function"``, ``"rank"``, ``"group"`` or ``"phase"``."""
     name: str
     bound: int
-    """Its time on the critical path, ns. No gain is larger, but for `Trial.shared`."""
+    """Its time on the critical path, ns. No gain is larger, but for `Baseline.shared`."""
     criteria: Mapping[str, Any] | None
     """What selects it for `Scenario.scale`; None where nothing selects exactly this."""
     note: str
@@ -82,7 +82,7 @@ class Candidate:
     """Returns its lags and gaps where criteria may not select them."""
 
 
-def candidates(trial: Trial) -> Iterator[Candidate]:
+def candidates(trial: Baseline) -> Iterator[Candidate]:
     """Yield everything with time on the critical path; nothing else can gain."""
     graph, shares = trial.state.graph, trial.shares
     acts = graph.activities
@@ -306,7 +306,7 @@ def target_of(state: State, candidate: Candidate, time: OwnTime) -> dict[str, An
     return criteria if np.array_equal(same.edges, time.edges) and np.array_equal(gaps, wanted) else {}
 
 
-class Trial:
+class Baseline:
     """A job as recorded, and its gains when the time of something changes."""
 
     def __init__(self, state: State) -> None:

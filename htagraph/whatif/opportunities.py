@@ -18,7 +18,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import whole_steps
 from htagraph.queries.straggler import straggler_of
 from htagraph.queries.weights import OwnTime, checked, initial
-from htagraph.whatif.candidates import Candidate, Trial, candidates, target_of, time_of
+from htagraph.whatif.candidates import Baseline, Candidate, candidates, target_of, time_of
 from htagraph.whatif.changes.fix_straggler import fix_straggler
 from htagraph.whatif.options import criteria_text
 
@@ -41,13 +41,13 @@ TABLE = Table(
     ),
     Col("name", "str"),
     Col("target", "str", "the criteria for ``htagraph what-if --scale``; empty where none select exactly this"),
-    Col("time_us", doc="its own time, summed over ranks and steps"),
+    Col("time_us", doc="own time of the target, summed over ranks and steps"),
     Col(
         "critical_us",
         doc="the part on the critical path: no gain is larger, unless transfers share links and those that are left "
         "become faster",
     ),
-    Col("gain_us", doc="if it took no time"),
+    Col("gain_us", doc="gain if the target took no time"),
     Col("gain_percent", doc="of the makespan"),
     Col("gain_per_step_us", doc="NaN where steps do not cover the recording"),
     Col(
@@ -118,7 +118,7 @@ def opportunities(
     kinds = {name: kind for name, kind in TABLE.types.items() if not name.startswith("gain_at_")}
     ends = {name: kinds.pop(name) for name in ("note", "inside")}
     kinds |= dict.fromkeys(factors, "float64") | ends
-    trial, steps = Trial(initial(graph)), whole_steps(graph)
+    trial, steps = Baseline(initial(graph)), whole_steps(graph)
     rows = []
     best = _best(trial, top)
     for at, tried in enumerate(best):
@@ -138,7 +138,7 @@ def opportunities(
     return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
 
 
-def _gained(trial: Trial, gain: int, steps: int) -> dict[str, float]:
+def _gained(trial: Baseline, gain: int, steps: int) -> dict[str, float]:
     """Return a gain in ns as the columns that state it."""
     return {
         "gain_us": gain / 1000, "gain_percent": 100 * gain / trial.makespan,
@@ -146,7 +146,7 @@ def _gained(trial: Trial, gain: int, steps: int) -> dict[str, float]:
     }  # fmt: skip
 
 
-def _best(trial: Trial, top: int) -> list[_Tried]:
+def _best(trial: Baseline, top: int) -> list[_Tried]:
     """Return the candidates that gain most, best first.
 
     They are tried in the order of their bounds, until no candidate that is left can be among the best.
@@ -203,7 +203,7 @@ def _within(some: _Tried, other: _Tried) -> bool:
     return common + sum_in_common(some.time.gaps, gaps, other.time.gaps) >= least
 
 
-def straggler_gain(trial: Trial, factors: Mapping[str, float], steps: int) -> list[dict[str, Any]]:
+def straggler_gain(trial: Baseline, factors: Mapping[str, float], steps: int) -> list[dict[str, Any]]:
     """Return the row of the straggler in `htagraph.opportunities`, if there is one whose fix gains."""
     state = trial.state
     rank = straggler_of(state.graph).rank

@@ -13,7 +13,7 @@ import pytest
 import htagraph as hg
 from htagraph.core.kinds import ActivityKind
 from htagraph.queries.weights import initial, own_time, with_factor
-from htagraph.whatif.candidates import Trial, candidates, time_of
+from htagraph.whatif.candidates import Baseline, candidates, time_of
 from tests.reach import DATA, DATASETS, REAL, graph_of
 
 SMALL = [path for path in REAL if path.stat().st_size < 150_000 and path.name != "memory_timeline.raw.json.gz"]
@@ -50,7 +50,7 @@ def test_whatever_gains_as_much_as_a_row_is_a_row_or_has_one_inside(path: Path) 
 
 
 def test_no_gain_is_larger_than_the_bound_by_which_candidates_are_ordered() -> None:
-    trial = Trial(initial(graph_of(DATA / "demo")))
+    trial = Baseline(initial(graph_of(DATA / "demo")))
     every = list(candidates(trial))
     assert len(every) > 20
     for candidate in every[::3]:
@@ -61,14 +61,14 @@ def test_no_gain_is_larger_than_the_bound_by_which_candidates_are_ordered() -> N
 @pytest.mark.parametrize("factor", [0.0, 0.3, 1.0, 1.7])
 @pytest.mark.parametrize("name", ["demo", "gloo_ddp"])
 def test_a_gain_is_that_of_the_weights_that_a_scenario_would_have(name: str, factor: float) -> None:
-    trial = Trial(initial(graph_of(DATA / name)))
+    trial = Baseline(initial(graph_of(DATA / name)))
     for candidate in list(candidates(trial))[::7]:
         time = time_of(trial.state, candidate)
         assert trial.gain(time, factor) == trial.gained(with_factor(trial.state, time, factor)), candidate.name
 
 
 def test_time_on_the_path_is_part_of_all_time() -> None:
-    trial = Trial(initial(graph_of(DATA / "demo")))
+    trial = Baseline(initial(graph_of(DATA / "demo")))
     time = own_time(trial.state, {"kind": "computation"})
     lags, gaps = trial.counted(time)
     acts = trial.state.graph.activities

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.analyses.differences.compared_parts import Part
+from htagraph.analyses.differences.compared_parts import ComparedPart
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.core.naming import is_poll, names_that
@@ -46,7 +46,7 @@ class OwnWork:
     """The communication or device work that each waits for; -1 for none."""
 
     @staticmethod
-    def of(part: Part, path: Array) -> OwnWork:
+    def of(part: ComparedPart, path: Array) -> OwnWork:
         """Return that of the compared part of a job."""
         graph, edges = part.graph, part.graph.edges
         inside = np.zeros(len(graph.activities), np.bool_)

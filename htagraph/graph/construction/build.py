@@ -19,7 +19,7 @@ from htagraph.graph.construction.fit import acyclic, fit, latency
 from htagraph.graph.construction.matching.match import match
 from htagraph.graph.construction.settle import settle
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.recordings import uneven_recordings
 from htagraph.graph.matches import with_joins
 from htagraph.graph.rules import RULES
@@ -53,7 +53,7 @@ def _uncertain(edges: Edges) -> tuple[Issue, ...]:
     return (Issue("", "edges_uncertain", detail, len(doubtful)),)
 
 
-def _together(job: Job) -> Job:
+def _together(job: RecordedJob) -> RecordedJob:
     """Return the job with the collectives of its ranks matched and the clocks of its ranks compared."""
     matching = match(job.activities, job.names, job.traces, job.naming)
     clocks = estimate_clocks(list(job.traces), matching)
@@ -63,7 +63,7 @@ def _together(job: Job) -> Job:
     return replace(job, issues=job.issues + uneven_recordings(job.activities, job.time, files))
 
 
-def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> Job:
+def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> RecordedJob:
     """Return the ranks' activities as one table, with one table of names and one of lanes."""
     ranks = sorted(ranks, key=lambda rank: rank.rest.rank)
     numbering: dict[str, int] = {}
@@ -100,7 +100,7 @@ def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> Job:
         first += len(acts)
     traces = {rank.rest.rank: rank.rest for rank in ranks}
     issues = tuple(issue for rank in ranks for issue in rank.issues)
-    return Job(
+    return RecordedJob(
         Activities.concatenate(parts), tuple(numbering), tuple(lanes), traces,
         np.concatenate(boundaries), np.concatenate(at_work), issues, naming,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from htagraph.core.arrays import Array, Ints, Mask, looked_up
 from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind, edges_with, of_kinds
 from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["settle"]
@@ -30,7 +30,7 @@ Change: TypeAlias = tuple[Array, Array]
 class _Waits:
     """The edges of a job, and which of them are waits. Rows of edges are ascending."""
 
-    job: Job
+    job: RecordedJob
     edges: Edges
     by_kind: Mapping[int, Ints]
     """The edges of each kind that has any."""
@@ -61,7 +61,7 @@ class _Waits:
         return self.job.moment(self.edges.target[rows])
 
 
-def settle(job: Job, edges: Edges) -> Edges:
+def settle(job: RecordedJob, edges: Edges) -> Edges:
     """Return the edges with lags that stay valid in a what-if, where something else may be waited for.
 
     A call that waited gets the usual duration of its class without waiting; the rest of its duration is the wait, which
@@ -79,7 +79,7 @@ def settle(job: Job, edges: Edges) -> Edges:
     return replace(edges, lag=lag)
 
 
-def _waits(job: Job, edges: Edges) -> _Waits:
+def _waits(job: RecordedJob, edges: Edges) -> _Waits:
     acts, by_kind = job.activities, _by_kind(edges)
     meets = _of(by_kind, TRANSFERS)
     meets = meets[edges.activity[meets] >= 0]
@@ -234,7 +234,7 @@ def _usual_returns(waits: _Waits, lag: Array) -> Ints:
     return usual
 
 
-def _limits(job: Job, edges: Edges, rows: Array) -> Ints:
+def _limits(job: RecordedJob, edges: Edges, rows: Array) -> Ints:
     """Return the longest pause that may be added to some edges, ns."""
     limit = np.zeros(len(EdgeKind), np.int64)
     limit[list(_STARTS)] = LIMITS.queued_ns

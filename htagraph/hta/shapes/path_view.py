@@ -134,7 +134,7 @@ class View:
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
+class _WithNodes:
     """Which activities of a graph have nodes."""
 
     graph: DependencyGraph
@@ -176,7 +176,7 @@ def view_of(
     node_of = np.full(graph.vertex_count, -1, np.int64)
     known = np.flatnonzero(nodes.vertex >= 0)
     node_of[nodes.vertex[known]] = known
-    drawn = _Drawn(graph, host, device, nodes, node_of)
+    drawn = _WithNodes(graph, host, device, nodes, node_of)
     edges = _joined([*_host_edges(drawn), _device_edges(drawn, zero_launches=zero_launches)])
     _, first = np.unique(edges.source * np.int64(len(nodes)) + edges.target, return_index=True)
     return View(nodes, edges[np.sort(first)].view(np.recarray), rank, window, job.first_ns)
@@ -219,7 +219,7 @@ def _named(graph: DependencyGraph, activities: Array, names: Sequence[str]) -> A
     return names_that(lambda name: name in names, graph.names)[graph.activities.name[activities]]
 
 
-def _host_edges(drawn: _Drawn) -> list[Table]:
+def _host_edges(drawn: _WithNodes) -> list[Table]:
     """Return the edges along threads, through the operators and between the outermost ones, and between threads.
 
     HTA draws calls that hold the runtime's lock first: of paths of equal weight, it takes the one through such calls.
@@ -243,7 +243,7 @@ def _host_edges(drawn: _Drawn) -> list[Table]:
     return [whole, chain, _between_threads(drawn, vertices)]
 
 
-def _along_threads(drawn: _Drawn) -> Array:
+def _along_threads(drawn: _WithNodes) -> Array:
     """Return the host's vertices thread by thread, each thread's in the order of time."""
     acts, host = drawn.graph.activities, drawn.host
     order = host[nesting_order(acts.lane[host], acts.start[host], acts.end[host])]
@@ -252,7 +252,7 @@ def _along_threads(drawn: _Drawn) -> Array:
     return 2 * order[boundaries >> 1] + boundaries % 2
 
 
-def _owner(drawn: _Drawn, source: Array, target: Array) -> Array:
+def _owner(drawn: _WithNodes, source: Array, target: Array) -> Array:
     """Return the event that the time between neighbouring nodes belongs to; from an end to a start, the one around."""
     nodes, acts = drawn.nodes, drawn.graph.activities
     parent = acts.parent[nodes.vertex[source] >> 1]
@@ -270,7 +270,7 @@ def _waited(graph: DependencyGraph) -> Array:
     return out
 
 
-def _between_threads(drawn: _Drawn, vertices: Array) -> Table:
+def _between_threads(drawn: _WithNodes, vertices: Array) -> Table:
     """Return the edges between threads; where an end has no node, the edge uses the nearest one."""
     edges, acts = drawn.graph.edges, drawn.graph.activities
     rows = np.flatnonzero(np.isin(edges.kind, _ORDERS))
@@ -283,7 +283,7 @@ def _between_threads(drawn: _Drawn, vertices: Array) -> Table:
     return edge_table(begin[known], end[known], DEPENDENCY, 0, NOBODY)
 
 
-def _nearest(drawn: _Drawn, vertices: Array, wanted: Array, *, before: bool) -> Array:
+def _nearest(drawn: _WithNodes, vertices: Array, wanted: Array, *, before: bool) -> Array:
     """Return the node of each vertex; else the last before it on its thread, or the first after it; -1 for none."""
     acts = drawn.graph.activities
     out = drawn.node_of[wanted].copy()
@@ -302,7 +302,7 @@ def _nearest(drawn: _Drawn, vertices: Array, wanted: Array, *, before: bool) -> 
     return out
 
 
-def _device_edges(drawn: _Drawn, *, zero_launches: bool) -> Table:
+def _device_edges(drawn: _WithNodes, *, zero_launches: bool) -> Table:
     """Return the edges of device work: its own duration, what it waited for before it started, and what waited for it.
 
     Work started when the last of three came: its launch, the end of the work before it on its stream, and the end of

@@ -63,7 +63,7 @@ class _Label:
 
 
 @dataclass
-class _Row:
+class _LaneRow:
     name: str
     boxes: list[int] = field(default_factory=list)
     labels: list[_Label] = field(default_factory=list)
@@ -120,12 +120,12 @@ def _title(path: CriticalPath, boxes: list[Box]) -> str:
     return "\n".join(lines)
 
 
-def _rows(path: CriticalPath, boxes: list[Box], hops: dict[int, Hop]) -> dict[int, _Row]:
+def _rows(path: CriticalPath, boxes: list[Box], hops: dict[int, Hop]) -> dict[int, _LaneRow]:
     """Return the rows from above, with their boxes, labels and places."""
     several, lanes = len(path.graph.ranks) > 1, path.graph.lanes
-    rows: dict[int, _Row] = {}
+    rows: dict[int, _LaneRow] = {}
     for key in sorted({box.row for box in boxes}):
-        rows[key] = _Row(f"rank {key}" if several else lanes[key].label if key >= 0 else "between ranks")
+        rows[key] = _LaneRow(f"rank {key}" if several else lanes[key].label if key >= 0 else "between ranks")
     for number, box in enumerate(boxes):
         row = rows[box.row]
         row.boxes.append(number)
@@ -186,7 +186,7 @@ def _at(x: float, y: float) -> str:
     return f"{x / 72:.4f},{-y / 72:.4f}!"
 
 
-def _add_box(out: graphviz.Digraph, path: CriticalPath, number: int, box: Box, row: _Row) -> None:
+def _add_box(out: graphviz.Digraph, path: CriticalPath, number: int, box: Box, row: _LaneRow) -> None:
     width, x = _box_width(path, box), _x(path, box.start_ns)
     label = next(each for each in row.labels if each.bar == number)
     inside = label.level < 0
@@ -224,7 +224,7 @@ def _add_text(out: graphviz.Digraph, name: str, x: float, y: float, label: _Labe
     )  # fmt: skip
 
 
-def _add_row(out: graphviz.Digraph, path: CriticalPath, key: int, row: _Row) -> None:
+def _add_row(out: graphviz.Digraph, path: CriticalPath, key: int, row: _LaneRow) -> None:
     time = int(path.segments.length[rows_of(path) == key].sum())
     name = shortened(one_line(row.name), _ROW_LETTERS)
     text = f"{name}\n{time_text(time / 1000)} ({100 * time / max(path.makespan_ns, 1):.0f} %)"
@@ -232,7 +232,7 @@ def _add_row(out: graphviz.Digraph, path: CriticalPath, key: int, row: _Row) -> 
     _add_text(out, f"row{key}", 0, row.y, label, color="#000000")
 
 
-def _add_edges(out: graphviz.Digraph, boxes: list[Box], hops: dict[int, Hop], rows: dict[int, _Row]) -> None:
+def _add_edges(out: graphviz.Digraph, boxes: list[Box], hops: dict[int, Hop], rows: dict[int, _LaneRow]) -> None:
     for number in range(1, len(boxes)):
         first, second = boxes[number - 1], boxes[number]
         one, other = f"n{number - 1}", f"n{number}"

@@ -19,7 +19,7 @@ from htagraph.output.html.page import json_bytes
 from htagraph.output.lanes import rows_below
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
-__all__ = ["MAX_LETTERS", "MOST_SLICES", "Timeline", "differences", "kept_slices", "packed", "timeline_of"]
+__all__ = ["MAX_LETTERS", "MOST_SLICES", "PageTimeline", "differences", "kept_slices", "packed", "timeline_of"]
 
 MAX_LETTERS = 1000
 """Letters of a name; longer ones are cut in the middle, which the page says. Chosen: several lines of a tooltip.
@@ -37,7 +37,7 @@ so that pages stay below 16 MB; a frame takes as long as of fewer. Doubled, page
 and browsers need 300 MB for them."""
 
 
-class Timeline(NamedTuple):
+class PageTimeline(NamedTuple):
     """The slices of a job as the page needs them."""
 
     header: dict[str, Any]
@@ -65,7 +65,7 @@ class _Order(NamedTuple):
     """Lanes from top to bottom."""
 
 
-def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> Timeline:
+def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> PageTimeline:
     """Return the timeline of a job with its critical path, of as many slices as `kept_slices` keeps.
 
     Example:
@@ -102,7 +102,7 @@ def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> Timeline:
         "pathStart": path.window[0] - graph.origin_ns,
         "step": int(ActivityKind.STEP),
     }
-    return Timeline(header, data, len(order.rows), left_out)
+    return PageTimeline(header, data, len(order.rows), left_out)
 
 
 def _ordered(graph: DependencyGraph, kept: Array) -> _Order:

@@ -20,9 +20,9 @@ from htagraph.findings.phrases import plural, shortened, time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.page import Html, Section, element, json_bytes
 from htagraph.queries.blocking_calls import longest_blocking
-from htagraph.queries.skeleton import Members, Skeleton, contract
+from htagraph.queries.skeleton import MatchedMembers, Skeleton, contract
 from htagraph.queries.weights import State, initial, own_time
-from htagraph.whatif.candidates import Trial, candidates, target_of, time_of
+from htagraph.whatif.candidates import Baseline, candidates, target_of, time_of
 from htagraph.whatif.contracted_readings import Reading, contracted_readings, shares_links_differently
 from htagraph.whatif.interval import CONSTANTS
 from htagraph.whatif.options import CHANGES, criteria, criteria_text
@@ -178,7 +178,7 @@ def _packed(skeleton: Skeleton) -> tuple[int, bytes]:
     unit = max(int(np.gcd.reduce(skeleton.weight, axis=None)), 1)
     none = np.zeros(0, np.int64)
     return unit, replace(
-        skeleton, weight=skeleton.weight // unit, members=Members(none, none, none, none, none)
+        skeleton, weight=skeleton.weight // unit, members=MatchedMembers(none, none, none, none, none)
     ).to_bytes()
 
 
@@ -291,7 +291,7 @@ class Start:
 
 def sliders(graph: DependencyGraph, opportunities: pd.DataFrame) -> list[Slider]:
     """Return the classes with time on the critical path: kinds of work, one rank, and what could gain most."""
-    trial = Trial(initial(graph))
+    trial = Baseline(initial(graph))
     chosen: list[Slider] = []
     times: list[tuple[bytes, bytes]] = []
     named = 0
@@ -328,7 +328,7 @@ def _blocking_start(graph: DependencyGraph) -> Iterator[tuple[str, str, str]]:
         yield name, "remove-sync", criteria_text(place.criteria)
 
 
-def _rank_and_loader(trial: Trial) -> Iterator[Slider]:
+def _rank_and_loader(trial: Baseline) -> Iterator[Slider]:
     """Yield the data loader, and the rank with most time on the critical path."""
     ranks = []
     for candidate in candidates(trial):
@@ -348,7 +348,7 @@ def _named(opportunities: pd.DataFrame) -> Iterator[Slider]:
             yield Slider(f"{row.what} {row.name}", "", criteria(str(row.target)), str(row.note), is_named=True)
 
 
-def _time_on_path(trial: Trial, slider: Slider) -> tuple[bytes, bytes] | None:
+def _time_on_path(trial: Baseline, slider: Slider) -> tuple[bytes, bytes] | None:
     """Return the time of a class by edge and gap, as bytes; None if too little of it is on the critical path."""
     try:
         time = own_time(trial.state, dict(slider.criteria))

@@ -23,7 +23,7 @@ from htagraph.graph.construction.fit import acyclic, fit
 from htagraph.graph.construction.matching.match import match
 from htagraph.graph.construction.settle import settle
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.recordings import uneven_recordings
 from htagraph.graph.matches import with_joins
 from htagraph.graph.rules.collective import collective
@@ -116,7 +116,7 @@ def _refuse_unlike(digests: Sequence[RankDigest]) -> None:
             raise SelectionError(msg)
 
 
-def _matched(job: Job, linked: Array) -> tuple[npt.NDArray[np.int64], Job]:
+def _matched(job: RecordedJob, linked: Array) -> tuple[npt.NDArray[np.int64], RecordedJob]:
     """Return (the new row of each activity, the job with its collectives matched, without what only that needs)."""
     matching = match(job.activities, job.names, job.traces, job.naming)
     clocks = estimate_clocks(list(job.traces), matching)
@@ -158,7 +158,7 @@ def _fitted(weight: Array, observed: Array) -> npt.NDArray[np.int64]:
     return weight - np.pad(np.maximum(weight.sum(axis=1) - observed, 0)[:, None], ((0, 0), (0, weight.shape[1] - 1)))
 
 
-def _linked(job: Job, inside: Edges, paths: Edges) -> DependencyGraph:
+def _linked(job: RecordedJob, inside: Edges, paths: Edges) -> DependencyGraph:
     """Return the graph of a job with the edges of its collectives."""
     own, refused = fit(job, Edges.concatenate([inside, collective(job), p2p(job)]))
     edges, dropped = acyclic(job, Edges.concatenate([own, _through_points(job, paths, own), paths]))
@@ -169,7 +169,7 @@ def _linked(job: Job, inside: Edges, paths: Edges) -> DependencyGraph:
     )  # fmt: skip
 
 
-def _through_points(job: Job, *parts: Edges) -> Edges:
+def _through_points(job: RecordedJob, *parts: Edges) -> Edges:
     """Return an edge from start to end of each activity whose end nothing else leads to: a point in time."""
     reached = np.zeros(2 * len(job.activities), np.bool_)
     for edges in parts:

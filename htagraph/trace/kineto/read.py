@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from htagraph.core.errors import DamagedTraceError, IssueLog, NotATraceError, TraceError, shown
-from htagraph.trace.columns import Device, Facts, Group, Table, Trace
+from htagraph.trace.columns import Device, Events, Facts, Group, Trace
 from htagraph.trace.kept import HOUR_NS, Extent, Extents, Frames, Sieve
 from htagraph.trace.kineto.collecting import Columns, add_durations, add_events
 from htagraph.trace.kineto.decode import BlockDecoder, event_decoder
@@ -241,13 +241,13 @@ def _facts(header: Header, raw: Mapping[str, Any]) -> Facts:
     )  # fmt: skip
 
 
-def _extent(table: Table) -> Extent:
+def _extent(table: Events) -> Extent:
     extents = Extents()
     extents.see(table.start, table.duration)
     return extents.result()
 
 
-def _without_outliers(table: Table, extent: Extent, log: IssueLog) -> Table:
+def _without_outliers(table: Events, extent: Extent, log: IssueLog) -> Events:
     """Return the events without those that start at 0 or hours before all others: known errors of CUPTI and XPU."""
     early = table.start < extent.valid_from
     detail = "events that start hours before all others (a clock error of the profiler); dropped"
@@ -263,7 +263,7 @@ def _refuse_out_of_range(extent: Extent, base: int, path: TracePath) -> None:
         raise TraceError(msg)
 
 
-def _shifted(table: Table, base: int) -> Table:
+def _shifted(table: Events, base: int) -> Events:
     if base:
         np.add(table.start, base, out=table.start)
     for column in (
