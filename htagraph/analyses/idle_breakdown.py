@@ -31,7 +31,7 @@ RANKS = Table(
     Col("cause", "str"),
     Col("idle_us", doc="a rank's rows sum to ``idle_us`` of `temporal_breakdown`"),
     Col("count", "int64", "pauses"),
-    Col("share_percent", doc="of the time from the rank's first to its last device work; NaN if that is none"),
+    Col("share_percent", doc="share of the time from the rank's first to its last device work; NaN if that time is 0"),
 )
 
 

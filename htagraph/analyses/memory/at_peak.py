@@ -19,8 +19,8 @@ TABLE = Table(
     Col("name", "str", "of the innermost operator, annotation, step or Python frame that allocated it; may be empty"),
     Col("known", "bool", "False for the row of everything allocated before the recording began"),
     Col("bytes", "int64"),
-    Col("allocations", "int64", "how many, 0 where unknown"),
-    Col("share_percent", doc="of the peak; they sum to 100"),
+    Col("allocations", "int64", "number of allocations; 0 where unknown"),
+    Col("share_percent", doc="share of the peak; the rows sum to 100"),
 )
 
 
