@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array, occurring
+from htagraph.core.arrays import Array, marked, occurring
 from htagraph.core.flops import (
     cost_of,
     element_bytes,
@@ -153,8 +153,7 @@ def _by_shapes(graph: DependencyGraph) -> tuple[pd.DataFrame, int]:
             odd.append(activity)
     table = pd.DataFrame(rows, columns=["activity", "shapes", "element_bytes", "read", "flop", "written", "at_most"])
     counted = table["activity"].to_numpy(np.int64)
-    is_counted = np.zeros(len(acts), np.bool_)
-    is_counted[counted] = True
+    is_counted = marked(counted, len(acts))
     around = graph.tree.around(is_counted)
     left_out = int((~(around | graph.tree.inside(is_counted))[np.array(odd, np.int64)]).sum())
     table = table[~around[counted]]

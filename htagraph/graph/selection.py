@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask, texts_of
+from htagraph.core.arrays import Array, Ints, Mask, marked, texts_of
 from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
 from htagraph.core.kinds import ADDED, DEVICE, HOST, KERNELS, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_backward, names_that
@@ -174,9 +174,7 @@ class Selection:
         return pd.DataFrame(columns, index=pd.Index(self.activities, name="activity"))
 
     def _mask(self) -> Mask:
-        mask = np.zeros(len(self.graph.activities), np.bool_)
-        mask[self.activities] = True
-        return mask
+        return marked(self.activities, len(self.graph.activities))
 
     def _of_mask(self, mask: Mask) -> Selection:
         return Selection(self.graph, np.flatnonzero(mask))
@@ -339,9 +337,7 @@ def _activity(graph: DependencyGraph, activity: IntSelector) -> Mask:
     if absent:
         msg = f"activity {absent[0]}: this graph has activities 0 to {count - 1}"
         raise NothingMeetsError(msg)
-    chosen = np.zeros(count, np.bool_)
-    chosen[np.array(wanted, np.int64)] = True
-    return chosen
+    return marked(np.array(wanted, np.int64), count)
 
 
 _CRITERIA: Final[dict[str, Callable[[DependencyGraph, Any], Mask]]] = {
@@ -402,8 +398,7 @@ def backward_of(graph: DependencyGraph, forward: Mask) -> Mask:
     rows = np.flatnonzero((edges.kind == EdgeKind.AUTOGRAD) & forward[edges.source >> 1])
     first = edges.target[rows] >> 1
     engine = np.append(names_that(is_backward, graph.names)[graph.activities.name], False)
-    roots = np.zeros(len(parent), np.bool_)
-    roots[first] = True
+    roots = marked(first, len(parent))
     around = parent[first]
     roots[around[engine[around]]] = True
     return roots | graph.tree.inside(roots)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, marked
 from htagraph.core.kinds import FRAMES, ActivityKind, of_kinds
 from htagraph.core.naming import names_that
 from htagraph.core.parents import nearest
@@ -113,8 +113,7 @@ def sequences_below(graph: DependencyGraph, root: Array, above: Array, min_lengt
 def work_below(graph: DependencyGraph, above: Array, roots: Array) -> tuple[Array, Array]:
     """Return (device work inside some activities, the innermost of them around each kernel or copy)."""
     acts = graph.activities
-    wanted = np.zeros(len(acts), np.bool_)
-    wanted[roots] = True
+    wanted = marked(roots, len(acts))
     work = np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
     owner = nearest(above, wanted, work)
     return work[owner >= 0], owner[owner >= 0]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, texts_of
+from htagraph.core.arrays import Array, marked, texts_of
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
@@ -343,8 +343,7 @@ def ways_beside(path: CriticalPath, count: int, least: int = 0) -> list[Way]:
     graph, edges, (start, end) = path.graph, path.graph.edges, path.window
     time, before = graph.time, graph.binding.copy()
     weight = np.append(_work(graph), 0)[before]  # 0 where no edge enters
-    on_path = np.zeros(graph.vertex_count, np.bool_)
-    on_path[path.vertices] = True
+    on_path = marked(path.vertices, graph.vertex_count)
     back = (on_path & (time > start))[edges.target]
     back[path.edges] = False
     merging, ending = np.flatnonzero(back), path.ends[~on_path[path.ends]]

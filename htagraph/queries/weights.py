@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, coded, distinct
+from htagraph.core.arrays import Array, coded, distinct, marked
 from htagraph.core.computing import once
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import (
@@ -221,8 +221,7 @@ def edges_into(graph: DependencyGraph, vertices: npt.NDArray[np.int64]) -> npt.N
     """Return the edges into some vertices, in no particular order."""
     if len(vertices) * _FEW <= graph.vertex_count:
         return _entries(graph.in_offsets, graph.in_edges, vertices)
-    wanted = np.zeros(graph.vertex_count, np.bool_)
-    wanted[vertices] = True
+    wanted = marked(vertices, graph.vertex_count)
     return np.flatnonzero(wanted[graph.edges.target])
 
 
@@ -322,8 +321,7 @@ def released(state: State, dropped: npt.NDArray[np.bool_]) -> State:
     rows = np.flatnonzero(dropped)
     others = edges_into(graph, distinct(target[rows], graph.vertex_count))
     others = others[~dropped[others] & (state.lag[others] > NEVER)]
-    kept = np.zeros(graph.vertex_count, np.bool_)
-    kept[target[others]] = True
+    kept = marked(target[others], graph.vertex_count)
     lag = state.lag.copy()
     lag[rows] = np.where(kept[target[rows]], NEVER, np.minimum(lag[rows], 0))
     return replace(state, lag=lag)
@@ -428,8 +426,7 @@ def waiting(state: State, rows: Array) -> npt.NDArray[np.int64]:
 def _waits_alone(graph: DependencyGraph) -> tuple[Array, Array]:
     """Return (the edges of communication whose partners are not in the graph, how much of each is waiting, ns)."""
     acts, edges = graph.activities, graph.edges
-    matched = np.zeros(len(acts) + 1, np.bool_)
-    matched[edges.activity[of_kinds(edges.kind, TRANSFERS)]] = True
+    matched = marked(edges.activity[of_kinds(edges.kind, TRANSFERS)], len(acts) + 1)
     alone = np.append(of_kinds(acts.kind, COMMUNICATION), False) & ~matched
     if not alone.any():
         return np.zeros(0, np.int64), np.zeros(0, np.int64)

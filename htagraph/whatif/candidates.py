@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array, distinct, sums_by
+from htagraph.core.arrays import Array, distinct, marked, sums_by
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import (
     BETWEEN,
@@ -35,7 +35,6 @@ from htagraph.queries.interruptions import interruption_time
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, end_spread, of_kind, own_time, with_factor
 from htagraph.whatif.links import assumed, time_from_sharing
-from htagraph.whatif.rewire import marked
 
 if TYPE_CHECKING:
     from htagraph.core.runs import Runs
@@ -430,8 +429,7 @@ class Baseline:
     def _gaps(self, vertices: Array) -> tuple[Array, Array]:
         """Return the vertices with a gap of the host's time, and the activity around each of these gaps, else -1."""
         graph = self.state.graph
-        wanted = np.zeros(graph.vertex_count, np.bool_)
-        wanted[vertices[of_kinds(graph.gap_kind[vertices], HOST_GAPS)]] = True
+        wanted = marked(vertices[of_kinds(graph.gap_kind[vertices], HOST_GAPS)], graph.vertex_count)
         into = np.flatnonzero(of_kind(graph, *BETWEEN) & wanted[graph.edges.target])
         at, owner = graph.edges.target[into].astype(np.int64), graph.edges.activity[into].astype(np.int64)
         around = np.where(owner >= 0, owner, graph.tree.parent[at >> 1])

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, coded, distinct, joined
+from htagraph.core.arrays import Array, coded, distinct, joined, marked
 from htagraph.core.computing import once
 from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.core.naming import has_loader_workers, names_that, transfer_direction
@@ -26,7 +26,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import lacks_members
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
-from htagraph.whatif.rewire import marked, with_waits
+from htagraph.whatif.rewire import with_waits
 
 __all__ = [
     "DOUBTS", "SHARE", "UnrecordedWaits", "after_communication", "hidden_in_pauses", "slow_loaders", "slow_messages",

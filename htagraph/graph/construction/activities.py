@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Mask, looked_up
+from htagraph.core.arrays import Array, Mask, looked_up, marked
 from htagraph.core.errors import Issue, IssueLog, shown
 from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind
 from htagraph.core.naming import (
@@ -202,8 +202,7 @@ def _distinct(lane: Array, device: Array, stream: Array) -> tuple[list[tuple[int
         columns = np.stack([column[odd] for column in (lane, device, stream)])
         _, at, number = np.unique(columns, axis=1, return_index=True, return_inverse=True)
         first[odd] = odd[at][number.ravel()]
-    leads = np.zeros(len(lane), np.bool_)
-    leads[first] = True
+    leads = marked(first, len(lane))
     keys = zip(*(column[leads].tolist() for column in (lane, device, stream)), strict=True)
     return list(keys), (np.cumsum(leads) - 1)[first]
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Mask
+from htagraph.core.arrays import Array, Mask, marked
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import collective_op, is_wait, names_that
 from htagraph.core.parents import ancestors, nearest
@@ -109,8 +109,7 @@ def _timeline(job: RecordedJob, thread: HostThread, calls: Array) -> _Timeline:
     frames = np.flatnonzero(
         (acts.kind[owner] == ActivityKind.PYTHON) & (thread.vertices % 2 == 1) & waits[acts.name[owner]]
     )
-    named = np.zeros(len(shown), np.bool_)
-    named[np.searchsorted(shown, frames) - 1] = True
+    named = marked(np.searchsorted(shown, frames) - 1, len(shown))
     free = (running < 0) | (acts.kind[running] == ActivityKind.PYTHON) | may_wait[running]
     rows = owner[shown]
     path = np.where(acts.kind[rows] == ActivityKind.STEP, np.uint64(0), owners(acts, rows)[1])

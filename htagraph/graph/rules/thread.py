@@ -11,7 +11,6 @@ import numpy as np
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import is_collective_call, names_that, transfer_direction
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.host_waits import enqueued_works, host_waits
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.threads import HostThread, hand_overs, host_threads, waited_loaders
 from htagraph.graph.tolerances import LIMITS, Confidence
@@ -113,6 +112,8 @@ def _around_collectives(job: RecordedJob, rank: int, threads: list[HostThread]) 
     works = works[~np.isin(acts.lane[works], acts.lane[calls])]  # sends and receives run on the thread that calls
     if not len(works) or not len(calls):
         return []
+    from htagraph.graph.evidence.host_waits import enqueued_works, host_waits  # few jobs have gloo's threads
+
     calls, works = enqueued_works(job, calls, works)
     parts = [_edges([2 * calls], [2 * works], Confidence.LIKELY)]
     callers = (thread for thread in threads if not thread.is_worker and not _runs_collectives(job, thread))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, marked
 from htagraph.core.kinds import ActivityKind, EdgeKind, edges_with
 from htagraph.core.naming import RUNTIME_CATEGORIES, names_that
 from htagraph.graph.construction.nesting import nest, nesting_order
@@ -168,8 +168,7 @@ def view_of(
     shown = names_that(lambda name: name in _HOST_CATEGORIES, graph.names)[acts.category[begun]]
     loads = names_that(lambda name: any(each in name for each in data_load_events), graph.names)[acts.name[begun]]
     host = begun[shown | loads]
-    in_window = np.zeros(len(acts), np.bool_)
-    in_window[begun] = True
+    in_window = marked(begun, len(acts))
     device = np.flatnonzero(acts.on_device & (acts.cause >= 0))
     device = device[in_window[acts.cause[device]]]
     nodes = _nodes(job.graph, np.concatenate((host, device)), _sync_rows(job, rank, begun))
@@ -264,10 +263,8 @@ def _owner(drawn: _WithNodes, source: Array, target: Array) -> Array:
 
 def _waited(graph: DependencyGraph) -> Array:
     """Return which activities are calls that waited for device work to finish before they returned."""
-    edges = graph.edges
-    out = np.zeros(len(graph.activities), np.bool_)
-    out[edges.target[np.isin(edges.kind, (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC))] >> 1] = True
-    return out
+    waits = np.isin(graph.edges.kind, (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC))
+    return marked(graph.edges.target[waits] >> 1, len(graph.activities))
 
 
 def _between_threads(drawn: _WithNodes, vertices: Array) -> Table:
@@ -346,9 +343,7 @@ def _latest(target: Array, moment: Array, launch: Array) -> Array:
     order = np.lexsort((launch, -moment, target))
     first = np.ones(len(order), np.bool_)
     first[1:] = np.diff(target[order]) != 0
-    out = np.zeros(len(order), np.bool_)
-    out[order[first]] = True
-    return out
+    return marked(order[first], len(order))
 
 
 def _in_order(parts: Sequence[Table]) -> Table:

@@ -16,7 +16,6 @@ from htagraph.trace.kept import HOUR_NS, Extent, Extents, Frames, Sieve
 from htagraph.trace.kineto.collecting import Columns, add_durations, add_events
 from htagraph.trace.kineto.decode import BlockDecoder, event_decoder
 from htagraph.trace.kineto.events import DistributedInfo, Event, Header, parse_event
-from htagraph.trace.kineto.salvage import salvage_header
 from htagraph.trace.kineto.source import SMALL_BYTES, ahead, iter_bytes
 from htagraph.trace.kineto.split import find_events, split
 from htagraph.trace.remote import TracePath, fingerprint, path_of
@@ -174,6 +173,8 @@ def survey(path: TracePath, *, and_tail: bool) -> Facts:
     raw: dict[str, Any] = {}
     find_events(iter_bytes(path, log, piece_bytes=SMALL_BYTES), raw, log)
     if and_tail and "distributedInfo" not in raw:
+        from htagraph.trace.kineto.salvage import salvage_header  # few files have a header behind the events
+
         tail = b""
         for piece in iter_bytes(path, log):
             tail = (tail + piece)[-_TAIL_BYTES:]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,11 @@ from htagraph.core.arrays import Array, Ints, coded
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import Naming, transfer_direction
 from htagraph.graph.activities import Activities
-from htagraph.graph.evidence.host_communication import CallArguments, call_arguments, host_calls
 from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
+
+if TYPE_CHECKING:
+    from htagraph.graph.evidence.host_communication import CallArguments
 
 __all__ = ["HostCollectives", "HostParts", "groups_of_calls", "host_parts", "hosts_of"]
 
@@ -65,6 +67,8 @@ def host_parts(
     none = np.full(len(rows), -1, np.int64)
     if not on_host.any():
         return HostParts(none, np.zeros_like(none), *(none,) * 7, ())
+    from htagraph.graph.evidence.host_communication import call_arguments, host_calls  # few jobs have any
+
     call = np.where(on_host, host_calls(acts, names, naming).call_of(rows), -1)
     of_call, of_work = call_arguments(acts, names, call), call_arguments(acts, names, np.where(on_host, rows, -1))
     way = _ways(acts, names, rows) * on_host

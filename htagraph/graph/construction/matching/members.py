@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, Mask, coded, looked_up
+from htagraph.core.arrays import Array, Ints, Mask, coded, looked_up, marked
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, short_name, transfer_direction
 from htagraph.core.parents import ancestors, nearest
@@ -204,8 +204,7 @@ def _around(acts: Activities, names: tuple[str, ...], naming: Naming, calls: Arr
     asked[calls[calls >= 0]] = True
     words = {name: collective_op(names[name], naming, host=True) for name in np.unique(acts.name[asked]).tolist()}
     ways = {name: transfer_direction(names[name]) if word == "send_recv" else 0 for name, word in words.items()}
-    is_word = np.zeros(len(names), np.bool_)
-    is_word[[name for name, word in words.items() if word]] = True
+    is_word = marked([name for name, word in words.items() if word], len(names))
     at = nearest(acts.parent, is_word[acts.name], calls)
     return [
         (words[name], ways[name]) if name >= 0 else ("", 0) for name in np.where(at >= 0, acts.name[at], -1).tolist()
