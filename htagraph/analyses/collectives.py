@@ -33,8 +33,8 @@ TABLE = Table(
     Col("bytes", doc="NaN if unknown"),
     Col(
         "algbw_gb_s busbw_gb_s",
-        doc="10^9 bytes/s: bytes over transfer and excess, and that times the factor of NCCL's tests; at least that "
-        "much where members are absent, NaN where a part of the transfer may have been over before its thread waited",
+        doc="bytes over transfer and excess, and the same times the factor of NCCL's tests; at least this much where "
+        "members are absent, NaN where a part of the transfer may have been over before the thread waited",
     ),
     Col("last_rank", "int64", "the rank that arrived last; -1 if not matched"),
     Col(

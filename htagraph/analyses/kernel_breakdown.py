@@ -23,7 +23,7 @@ TABLE = Table(
     Col("count", "int64"),
     Col("total_us mean_us min_us max_us"),
     Col("std_us", doc="sample standard deviation of the durations; 0 for a single kernel"),
-    Col("share_percent", doc="of the sum over the rank's rows; kernels that overlap count in full"),
+    Col("share_percent", doc="share of the sum over the rank's rows; kernels that overlap count in full"),
 )
 JOB = Table(
     "Top kernels, all ranks",

@@ -25,7 +25,7 @@ TABLE = Table(
     Col("kind name", "str"),
     Col("input_dims", "str", "recorded shapes of the inputs, or empty; only with `by_shape`", maybe=True),
     Col("count", "int64", "calls"),
-    Col("host_us", doc="from the start to the end of its calls, a call of itself inside it not counted again"),
+    Col("host_us", doc="summed durations of the calls; a call inside a call of the same operator does not count"),
     Col("host_self_us", doc="time of the operator and of its runtime calls, without operators inside"),
     Col("device_count", "int64", "number of kernels and copies that the operator itself launched"),
     Col("device_us", doc="summed durations of this device work"),

@@ -50,7 +50,7 @@ TABLE = Table(
     Col("count", "int64"),
     Col("flop bytes", doc="operations and bytes of all calls; NaN if unknown"),
     Col("time_us", doc="durations of the operators' device work; of the operators, on a rank without device work"),
-    Col("share_percent", doc="of the rank's device work; NaN if unknown, as all that follow"),
+    Col("share_percent", doc="share of the rank's device work; NaN if unknown, as in all columns that follow"),
     Col("intensity", doc="flop / bytes", heading="intensity FLOP/B"),
     Col("tflop_s gb_s", doc="rates that the operator reaches"),
     Col("peak_tflop_s peak_gb_s", doc="peak rates of the device"),
