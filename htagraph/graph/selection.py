@@ -12,8 +12,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -33,8 +32,7 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
-    "Criteria", "IntSelector", "Mask", "Position", "Selection", "backward_of", "columns_of", "mask_of", "named",
-    "placed",
+    "Criteria", "IntSelector", "Mask", "Selection", "backward_of", "columns_of", "mask_of", "named", "placed",
 ]  # fmt: skip
 
 
@@ -122,15 +120,15 @@ class Selection:
         Raises:
             SelectionError: no rank has an occurrence at that position among these activities.
         """
-        return self._placed(op, position, Position.UNDER, device=device)
+        return self._placed(op, position, "under", device=device)
 
     def before(self, op: str, position: int = 0, *, device: bool = True) -> Selection:
         """Return those of these activities that end before an operator starts; the arguments are those of `under`."""
-        return self._placed(op, position, Position.BEFORE, device=device)
+        return self._placed(op, position, "before", device=device)
 
     def after(self, op: str, position: int = 0, *, device: bool = True) -> Selection:
         """Return those of these activities that start after an operator ends; the arguments are those of `under`."""
-        return self._placed(op, position, Position.AFTER, device=device)
+        return self._placed(op, position, "after", device=device)
 
     def descendants(self) -> Selection:
         """Return what is inside these activities in `DependencyGraph.tree`: called by them or launched by them.
@@ -199,6 +197,8 @@ class Selection:
 
 IntSelector: TypeAlias = int | Sequence[int] | None
 """One number or several; None for all."""
+Position: TypeAlias = Literal["under", "before", "after"]
+"""When an activity runs, relative to an operator."""
 _KIND_GROUPS: Final = {"kernel": KERNELS, "device": DEVICE, "host": HOST}
 
 
@@ -404,14 +404,6 @@ def backward_of(graph: DependencyGraph, forward: Mask) -> Mask:
     return roots | graph.tree.inside(roots)
 
 
-class Position(Enum):
-    """When an activity runs, relative to an operator."""
-
-    UNDER = "under"
-    BEFORE = "before"
-    AFTER = "after"
-
-
 def placed(graph: DependencyGraph, among: Array, occurrence: tuple[str, int], place: Position, *, device: bool) -> Mask:
     """Return which activities run at a place relative to an occurrence of an operator; see `Selection.under`.
 
@@ -429,9 +421,9 @@ def placed(graph: DependencyGraph, among: Array, occurrence: tuple[str, int], pl
     mask = np.zeros(len(acts), np.bool_)
     for row in _occurrences(graph, among, *occurrence):
         of_rank = acts.of_rank(int(acts.rank[row]))
-        if place is Position.UNDER:
+        if place == "under":
             fits = (acts.start[of_rank] >= acts.start[row]) & (acts.end[of_rank] <= acts.end[row])
-        elif place is Position.BEFORE:
+        elif place == "before":
             fits = acts.end[of_rank] <= acts.start[row]
         else:
             fits = acts.start[of_rank] >= acts.end[row]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -189,14 +189,14 @@ def time_of(state: State, chosen: npt.NDArray[np.bool_], *, loader: bool, outsid
         outside: which activities the gaps before count for if no region is around them.
     """
     graph = state.graph
-    edges, known = graph.edges, _apart(graph)
-    rows, apart = edges_of(graph, chosen), known.code[chosen[known.around_code]]
+    edges, (free, region, code, annotation) = graph.edges, _apart(graph)
+    rows, apart = edges_of(graph, chosen), code[chosen[annotation]]
     if len(apart):
         rows = distinct(np.concatenate((rows, apart)), len(edges))
     kind = edges.kind[rows]
     between = of_kinds(kind, BETWEEN)
-    belongs = chosen[known.region] | ((known.region < 0) & outside[known.free >> 1])
-    gaps = np.concatenate((edges.target[rows[between]], known.free[belongs]))
+    belongs = chosen[region] | ((region < 0) & outside[free >> 1])
+    gaps = np.concatenate((edges.target[rows[between]], free[belongs]))
     rows = rows[~between & (loader | (kind != EdgeKind.DATALOADER))]
     kinds = HOST_GAPS if loader else (GapKind.HOST_UNTRACED,)
     gaps = gaps[of_kinds(graph.gap_kind[gaps], kinds)]
@@ -240,29 +240,21 @@ def _by_owner(graph: DependencyGraph) -> tuple[Array, Array]:
     return traverse.counting_order(graph.edges.activity + 1, len(graph.activities) + 1)
 
 
-class _Apart(NamedTuple):
-    """What belongs to regions without having them as owner."""
-
-    free: Array
-    """Moments after a stretch of a thread that nothing on this thread is around."""
-    region: Array
-    """What is around each of these moments on another thread, -1 for nothing."""
-    code: Array
-    """Edges that are own code of a Python frame inside an annotation that the frame opened."""
-    around_code: Array
-    """The annotation of each of these edges."""
-
-
 @once
-def _apart(graph: DependencyGraph) -> _Apart:
-    """Return what belongs to regions without having them as owner."""
+def _apart(graph: DependencyGraph) -> tuple[Array, Array, Array, Array]:
+    """Return what belongs to regions without having them as owner: (free, region, code, annotation).
+
+    `free` are moments after a stretch of a thread that nothing on this thread is around; `region` is what is around
+    each of these moments on another thread, or -1. `code` are edges that are own code of a Python frame inside an
+    annotation that the frame opened; `annotation` is the annotation of each of these edges.
+    """
     edges, kind, parent = graph.edges, np.append(graph.activities.kind, np.int8(-1)), graph.tree.parent
     free = edges.target[of_kinds(edges.kind, BETWEEN) & (edges.activity < 0)]
     code = np.flatnonzero((edges.kind == EdgeKind.BODY) & (kind[edges.activity] == ActivityKind.PYTHON))
     source = edges.source[code]
     innermost = np.where(source % 2, parent[source >> 1], source >> 1)
     inside = of_kinds(kind[innermost], ANNOTATIONS)
-    return _Apart(free, parent[free >> 1], code[inside], innermost[inside])
+    return free, parent[free >> 1], code[inside], innermost[inside]
 
 
 def here(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArray[np.bool_]:

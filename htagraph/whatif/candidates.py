@@ -81,9 +81,9 @@ class Candidate:
     """Returns its lags and gaps where criteria may not select them."""
 
 
-def candidates(trial: Baseline) -> Iterator[Candidate]:
+def candidates(baseline: Baseline) -> Iterator[Candidate]:
     """Yield everything with time on the critical path; nothing else can gain."""
-    graph, shares = trial.state.graph, trial.shares
+    graph, shares = baseline.state.graph, baseline.shares
     acts = graph.activities
     owned = shares[shares["owner"] >= 0]
     kind = acts.kind[owned["owner"]]
@@ -99,7 +99,7 @@ def candidates(trial: Baseline) -> Iterator[Candidate]:
         yield Candidate("rank", f"rank {rank}", ns, own, _NOTES["rank"], partial(_rank_time, criteria=own))
     yield from _phases(graph, shares)
     for name, criteria, time in _SPECIAL:
-        bound = trial.on_path(time(trial.state))
+        bound = baseline.on_path(time(baseline.state))
         if bound > 0:
             yield Candidate("phase", name, bound, criteria, _NOTES[name], time)
 
