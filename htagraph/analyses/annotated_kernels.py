@@ -31,7 +31,7 @@ ANNOTATIONS = Table(
     Col("rank", "int64"),
     Col("annotation", "str"),
     Col("count", "int64", "kernels, copies and memsets"),
-    Col("total_us min_us max_us", doc="of the durations of the annotation's device work"),
+    Col("total_us min_us max_us", doc="sum, least and greatest of the durations of the annotation's device work"),
 )
 
 

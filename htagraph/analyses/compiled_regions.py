@@ -19,7 +19,7 @@ TABLE = Table(
     "torch.compile regions",
     Col("rank", "int64"),
     Col("region", "str", "name of the region; empty for generated Triton kernels that no region launched"),
-    Col("inside", "str", "the name of the innermost region around it, empty for none"),
+    Col("inside", "str", "name of the innermost region around this region; empty for none"),
     Col("count", "int64", "how often the region ran"),
     Col("host_us", doc="time of the region on the host"),
     Col("kernels", "int64", "number of kernels and copies launched in the region"),

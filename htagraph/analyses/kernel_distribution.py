@@ -18,7 +18,7 @@ TABLE = Table(
     Col("rank count", "int64"),
     Col("total_us mean_us min_us max_us"),
     Col("std_us", doc="sample standard deviation of the durations; 0 for a single kernel"),
-    Col("share_percent", doc="of the sum over the rank's rows"),
+    Col("share_percent", doc="share of the sum over the rank's rows"),
     Col("relative", doc="the rank's mean over the median of all ranks' means; NaN where that median is 0"),
     Col("spread", doc="the slowest rank's mean over the fastest rank's mean; NaN where the latter is 0"),
     Col("slowest_rank", "int64", "the rank with the greatest mean"),

@@ -22,7 +22,7 @@ TABLE = Table(
     Col("module operator kind name", "str", "empty where the module or operator is not known"),
     Col("count", "int64"),
     Col("device_us", doc="summed durations; the rows of a rank sum to the durations of all device work of the rank"),
-    Col("share_percent", doc="of the sum over the rank's rows, or over all rows"),
+    Col("share_percent", doc="share of the sum over the rank's rows, or over all rows"),
 )
 
 

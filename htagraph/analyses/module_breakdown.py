@@ -22,7 +22,7 @@ TABLE = Table(
     "Device time by module",
     Col("rank", "int64"),
     Col("kind", "str", '``"module"``, ``"annotation"`` or empty'),
-    Col("name", "str", "of the frame or annotation"),
+    Col("name", "str", "name of the frame or annotation"),
     Col("count", "int64", "calls"),
     Col("host_us", doc="summed durations of the module's calls, forward pass only"),
     Col("host_self_us", doc="time of host threads in the module, forward and backward, without modules inside"),

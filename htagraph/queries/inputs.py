@@ -23,7 +23,7 @@ INPUTS = Table(
     Col("events", "int64", "number of events in the file", maybe=True),
     Col("activities", "int64", "number of activities in the graph", maybe=True),
     Col("start_utc", "str", maybe=True),
-    Col("span_us", doc="from the rank's first to its last activity", maybe=True),
+    Col("span_us", doc="time from the rank's first to its last activity", maybe=True),
     Col("job", "str", "before or after, where two jobs are compared", maybe=True),
 )
 ISSUES = Table(

@@ -50,7 +50,7 @@ SHARES = Table(
     "Shares of the critical path",
     Col("group key", "str"),
     Col("time_us"),
-    Col("share_percent", doc="of the makespan"),
+    Col("share_percent", doc="share of the makespan"),
     Col("count", "int64", "segments"),
 )
 HOPS = Table(

@@ -48,15 +48,15 @@ TABLE = Table(
         "transfers become faster",
     ),
     Col("gain_us", doc="gain if the target took no time"),
-    Col("gain_percent", doc="of the makespan"),
+    Col("gain_percent", doc="gain as a share of the makespan"),
     Col("gain_per_step_us", doc="NaN where steps do not cover the recording"),
     Col(
         "gain_at_75_us gain_at_50_us gain_at_25_us gain_at_0_us",
-        doc="for each factor of the curve, if it took that percentage of its time; where transfers share links they "
-        "need not grow with the speedup",
+        doc="for each factor of the curve: gain if the target took this percentage of its time; where transfers share "
+        "links, gains need not grow with the speedup",
     ),
     Col("note", "str", "what the time includes"),
-    Col("inside", "str", "the name of the smallest larger row that contains it; empty for none"),
+    Col("inside", "str", "name of the smallest row that contains the target; empty for none"),
 )
 
 

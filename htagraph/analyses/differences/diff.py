@@ -35,7 +35,7 @@ TABLE = Table(
     Col("path name kind category", "str"),
     Col("before_us after_us"),
     Col("change_us", doc="on the critical path per step; the changes sum to that of the mean step time"),
-    Col("change_percent", doc="of the step time before"),
+    Col("change_percent", doc="``change_us`` as a share of the step time before"),
     Col("before_count after_count", doc="activities per rank and step, on the critical path or not"),
     Col("change", "str", "``added``, ``removed``, ``more``, ``fewer``, ``same``, by these counts"),
     Col("renamed", "str", "the name in the job after, of device work whose name differs; else empty"),
