@@ -25,7 +25,7 @@ TABLE = Table(
     Col("name", "str"),
     Col("count", "int64"),
     Col("total_us mean_us min_us max_us"),
-    Col("std_us", doc="sample standard deviation, 0 for a single one"),
+    Col("std_us", doc="sample standard deviation of the durations; 0 for a single range"),
 )
 
 

@@ -22,16 +22,16 @@ TABLE = Table(
     Col("kind name", "str"),
     Col("count", "int64"),
     Col("total_us mean_us min_us max_us"),
-    Col("std_us", doc="sample standard deviation, 0 for a single one"),
-    Col("share_percent", doc="of the sum over the rank's rows; kernels that overlap count in full"),
+    Col("std_us", doc="sample standard deviation of the durations; 0 for a single kernel"),
+    Col("share_percent", doc="share of the sum over the rank's rows; kernels that overlap count in full"),
 )
 JOB = Table(
     "Top kernels, all ranks",
     Col("kind name", "str"),
-    Col("ranks", "int64", "how many ran it"),
+    Col("ranks", "int64", "number of ranks that ran the kernel"),
     Col("count", "int64"),
     Col("total_us mean_us min_us max_us", doc="over all ranks"),
-    Col("share_percent", doc="of all rows"),
+    Col("share_percent", doc="share of the time of all rows"),
 )
 
 

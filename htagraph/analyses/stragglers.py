@@ -44,30 +44,30 @@ TABLE = Table(
     Col("rank", "int64"),
     Col(
         "blamed_us",
-        doc="waiting of other ranks charged to it, µs; over all ranks it adds up to ``total_wait_us`` less what "
+        doc="waiting of other ranks that is charged to this rank; all ranks add up to ``total_wait_us`` less what "
         "nobody is charged for, the causes ``recording`` and ``clocks``",
     ),
     Col("share_percent", doc="``blamed_us`` as a share of ``total_wait_us``"),
     Col("explained_us", doc="the part of ``blamed_us`` that has a cause"),
-    Col("first_guess", "bool", "``explained_us`` is the largest"),
-    Col("waits_us", doc="its own waiting"),
-    Col("late_count", "int64", "collectives in which it arrived last and others waited"),
-    Col("lateness_us", doc="median over collectives of how much later it arrives than the other ranks' median"),
+    Col("first_guess", "bool", "whether the rank has the largest ``explained_us``"),
+    Col("waits_us", doc="waiting of the rank itself"),
+    Col("late_count", "int64", "number of collectives in which the rank arrived last and other ranks waited"),
+    Col("lateness_us", doc="how much later the rank arrives than the median other rank; median over collectives"),
     Col(
         "cause",
         "str",
         "``kernels``, ``host``, ``data_loading``, ``launch``, ``sync``, ``collective``, ``network`` or "
         "``none``; the one charged most",
     ),
-    Col("cause_name", "str", "the activity that explains most of it"),
-    Col("cause_us", doc="waiting charged to that cause"),
-    Col("slower_percent", doc="by how much its own time in that cause exceeds its peers' in all"),
-    Col("own_step_us", doc="what it does by itself in a step, median over steps"),
-    Col("step_excess_us", doc="by how much that exceeds its peers', median over steps; NaN if nothing compares"),
-    Col("step_error_us", doc="the standard error of it"),
-    Col("slow", "bool", "whether it is slower by more than chance, in all steps or in some"),
-    Col("slow_steps", "int64", "in how many steps it is, 0 if not ``slow``"),
-    Col("slow_excess_us", doc="by how much its own time exceeds its peers' in them, median; NaN if not slow"),
+    Col("cause_name", "str", "the activity that explains most of ``cause_us``"),
+    Col("cause_us", doc="waiting of other ranks that is charged to ``cause``"),
+    Col("slower_percent", doc="how much longer the rank's own work of this cause takes than its peers', in total"),
+    Col("own_step_us", doc="time of the rank's own work in a step, median over steps"),
+    Col("step_excess_us", doc="how much the rank's own step exceeds its peers', median over steps; NaN without peers"),
+    Col("step_error_us", doc="standard error of ``step_excess_us``"),
+    Col("slow", "bool", "whether the rank is slower than its peers by more than chance, in all steps or in some"),
+    Col("slow_steps", "int64", "number of steps in which the rank is slower; 0 if not ``slow``"),
+    Col("slow_excess_us", doc="how much the own step exceeds the peers' in those steps, median; NaN if not slow"),
     Col("evidence", "str", "the reason in words"),
 )
 BLAME = Table(
@@ -75,9 +75,9 @@ BLAME = Table(
     Col("collective", "int64"),
     Col("op", "str"),
     Col("waiting_rank last_rank charged_rank", "int64"),
-    Col("wait_us", doc="charged"),
+    Col("wait_us", doc="waiting that is charged"),
     Col("cause", "str"),
-    Col("activity", "int64", "the activity of that cause on the path that explains most, -1 for none"),
+    Col("activity", "int64", "the activity of this cause that explains most of the wait; -1 for none"),
     Col("name", "str"),
     Col("collectives_back", "int64", "how many collectives earlier the delay arose"),
 )
@@ -85,8 +85,8 @@ BY_STEP = Table(
     "Own time by step",
     Col("rank", "int64"),
     Col("step", "int64", "-1 for a job without steps"),
-    Col("own_us", doc="what it does by itself in that step, NaN if unknown"),
-    Col("excess_us", doc="by how much that exceeds its peers' median in that step; NaN where nothing compares"),
+    Col("own_us", doc="time of the rank's own work in the step; NaN if unknown"),
+    Col("excess_us", doc="how much ``own_us`` exceeds the median of the peers in the step; NaN without peers"),
 )
 
 

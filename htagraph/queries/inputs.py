@@ -18,13 +18,13 @@ INPUTS = Table(
     "Traces read",
     Col("rank", "int64"),
     Col("file", "str"),
-    Col("device", "str", "its name", maybe=True),
+    Col("device", "str", "name of the device", maybe=True),
     Col("world_size", "int64", "ranks of the job, 0 if the file does not say", maybe=True),
-    Col("steps", "str", "such as 4-6", maybe=True),
-    Col("events", "int64", "in the file", maybe=True),
-    Col("activities", "int64", "in the graph", maybe=True),
+    Col("steps", "str", "recorded steps, such as 4-6", maybe=True),
+    Col("events", "int64", "number of events in the file", maybe=True),
+    Col("activities", "int64", "number of activities in the graph", maybe=True),
     Col("start_utc", "str", maybe=True),
-    Col("span_us", doc="from the rank's first to its last activity", maybe=True),
+    Col("span_us", doc="time from the rank's first to its last activity", maybe=True),
     Col("job", "str", "before or after, where two jobs are compared", maybe=True),
 )
 ISSUES = Table(

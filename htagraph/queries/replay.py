@@ -23,11 +23,11 @@ __all__ = ["Replay", "predict", "replay", "without_unexplained"]
 
 GAPS = Table(
     "Time that no dependency explains, by kind",
-    Col("gap", "str", "a word of `GapKind`"),
-    Col("count", "int64", "moments"),
+    Col("gap", "str", "kind of the gaps, a word of `GapKind`"),
+    Col("count", "int64", "number of gaps"),
     Col("total_us"),
     Col("critical_us", doc="how much shorter the makespan is without these gaps"),
-    Col("critical_percent", doc="of the makespan"),
+    Col("critical_percent", doc="share of the makespan"),
     Col("explained", "bool", "False for gaps that a complete trace would not have"),
 )
 

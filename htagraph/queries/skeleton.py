@@ -30,7 +30,7 @@ from htagraph.queries.weights import State
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Members", "Skeleton", "contract", "members_of", "skeleton_of"]
+__all__ = ["MatchedMembers", "Skeleton", "contract", "members_of", "skeleton_of"]
 
 
 def contract(
@@ -88,7 +88,7 @@ def skeleton_of(paths: WeightedPaths, graph: DependencyGraph, keep: Array | None
     none = np.zeros(0, np.int64)
     return Skeleton(
         paths.origin_ns, paths.vertex[made.vertex], terminal[made.vertex], made.source, made.target, made.weight,
-        paths.classes, graph.step_spans, Members(none, none, none, none, none),
+        paths.classes, graph.step_spans, MatchedMembers(none, none, none, none, none),
     )  # fmt: skip
 
 
@@ -103,20 +103,20 @@ def _terminals(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     return terminal
 
 
-def members_of(graph: DependencyGraph) -> Members:
+def members_of(graph: DependencyGraph) -> MatchedMembers:
     """Return the members of the matched collectives, and the JOINs that they wait for."""
     matches = graph.matches
     if matches is None:
         none = np.zeros(0, np.int64)
-        return Members(none, none, none, none, none)
+        return MatchedMembers(none, none, none, none, none)
     join, feeds = (np.where(each >= 0, 2 * each.astype(np.int64), -1) for each in (matches.join, matches.feeds))
     activity = matches.activity.astype(np.int64)
     rank = graph.activities.rank[activity].astype(np.int64)
-    return Members(activity, matches.collective.astype(np.int64), rank, join, feeds)
+    return MatchedMembers(activity, matches.collective.astype(np.int64), rank, join, feeds)
 
 
 @dataclass(frozen=True, eq=False)
-class Members:
+class MatchedMembers:
     """The members of matched collectives, by collective and arrival."""
 
     activity: npt.NDArray[np.int64]
@@ -149,7 +149,7 @@ class Skeleton:
     """One row per edge, ns: in column 0 time of no class, then that of each component of `classes`."""
     classes: TimeClasses
     steps: Steps
-    members: Members
+    members: MatchedMembers
 
     def __repr__(self) -> str:
         classes = f", classes {', '.join(self.classes.names)}" if self.classes.names else ""
@@ -303,7 +303,7 @@ class Skeleton:
         )
 
 
-def _last_arrivals(members: Members, arrival: Array) -> npt.NDArray[np.int64]:
+def _last_arrivals(members: MatchedMembers, arrival: Array) -> npt.NDArray[np.int64]:
     """Return the activity that arrived last of those that each member waits for; -1 where it waits for none.
 
     The JOINs of one collective follow each other by number: each waits for the arrivals that the ones before wait for.

@@ -170,7 +170,8 @@ def straggler_among(
         holds_up &= beyond[at] >= max(beyond.max(), 0 if nobody else 1)
     else:
         whole = int(graph.time.max()) - graph.origin_ns  # charges of stages are mostly by design
-        saved = saved_ns(graph.ranks[at], 1 / slow.stage.ratio, slow.stage.kinds) if charged[at] > 0 else 0
+        ratio, kinds = slow.stage
+        saved = saved_ns(graph.ranks[at], 1 / ratio, kinds) if charged[at] > 0 else 0
         holds_up &= charged[at] > 0 and saved >= _MIN_STEP_SHARE * whole
     if not holds_up or by_cause[at, CAUSES.index("network")] > MOST * charged[at]:
         return Straggler(None, charged_most=most)

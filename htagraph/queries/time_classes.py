@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, marked
 from htagraph.core.contraction.vectors import UNBOUNDED, Weights
 from htagraph.core.errors import NothingMeetsError, SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -245,8 +245,7 @@ def _refuse_orphans(state: State, states: Mapping[int, State], keys: Array) -> N
     target = keys % np.int64(max(state.graph.vertex_count, 1))
     before = _lags(state, keys) > NEVER
     gone = [before & (_lags(changed, keys) <= NEVER) for changed in states.values()]
-    left = np.zeros(state.graph.vertex_count, np.bool_)
-    left[target[before & ~np.any(gone, axis=0)]] = True
+    left = marked(target[before & ~np.any(gone, axis=0)], state.graph.vertex_count)
     by = np.zeros(state.graph.vertex_count, np.int64)
     for each in gone:
         by[np.unique(target[each])] += 1

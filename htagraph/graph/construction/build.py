@@ -19,7 +19,7 @@ from htagraph.graph.construction.fit import acyclic, fit, latency
 from htagraph.graph.construction.matching.match import match
 from htagraph.graph.construction.settle import settle
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.recordings import uneven_recordings
 from htagraph.graph.matches import with_joins
 from htagraph.graph.rules import RULES
@@ -34,7 +34,7 @@ def build(parts: Sequence[RankPart], naming: Naming = DEFAULT_NAMING) -> Depende
     return linked(job, *fit(job, Edges.concatenate([rule(job) for rule in RULES])))
 
 
-def linked(job: Job, edges: Edges, refused: tuple[Issue, ...], *, are_paths: bool = False) -> DependencyGraph:
+def linked(job: RecordedJob, edges: Edges, refused: tuple[Issue, ...], *, are_paths: bool = False) -> DependencyGraph:
     """Return the graph of a job with edges that fit its times, or with `are_paths` edges that stand for whole paths."""
     edges, dropped = acyclic(job, edges)
     edges = settle(job, edges if are_paths else latency(job, edges))
@@ -58,7 +58,7 @@ def _uncertain(edges: Edges) -> tuple[Issue, ...]:
     return (Issue("", "edges_uncertain", detail, len(doubtful)),)
 
 
-def matched(job: Job, kept: Mask | None = None) -> Job:
+def matched(job: RecordedJob, kept: Mask | None = None) -> RecordedJob:
     """Return the job with its collectives matched and its clocks compared; of its activities only those `kept`."""
     matching = match(job.activities, job.names, job.traces, job.naming)
     clocks, activities = estimate_clocks(list(job.traces), matching), job.activities
@@ -71,7 +71,7 @@ def matched(job: Job, kept: Mask | None = None) -> Job:
     return replace(job, issues=job.issues + uneven_recordings(job.activities, job.time, files))
 
 
-def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> Job:
+def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> RecordedJob:
     """Return the ranks' activities as one table, with one table of names and one of lanes."""
     ranks = sorted(ranks, key=lambda rank: rank.rest.rank)
     numbering: dict[str, int] = {}
@@ -108,7 +108,7 @@ def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> Job:
         first += len(acts)
     traces = {rank.rest.rank: rank.rest for rank in ranks}
     issues = tuple(issue for rank in ranks for issue in rank.issues)
-    return Job(
+    return RecordedJob(
         Activities.concatenate(parts), tuple(numbering), tuple(lanes), traces,
         np.concatenate(boundaries), np.concatenate(at_work), issues, naming,
     )  # fmt: skip

@@ -100,7 +100,7 @@ class _Label(NamedTuple):
     """The line of labels below or above its row; -1 for in the box itself."""
 
 
-class _Row(NamedTuple):
+class _LaneRow(NamedTuple):
     y: float
     """Of the middle of its boxes, points downwards."""
     labels: dict[int, _Label]
@@ -157,9 +157,9 @@ def _time_text(path: CriticalPath, time: int) -> str:
     return f"{time_text(time / 1000)} ({100 * time / max(path.makespan_ns, 1):.0f} %)"
 
 
-def _rows(path: CriticalPath, boxes: list[Box], hops: dict[int, str]) -> dict[int, _Row]:
+def _rows(path: CriticalPath, boxes: list[Box], hops: dict[int, str]) -> dict[int, _LaneRow]:
     """Return the rows from above, with their labels and places."""
-    rows: dict[int, _Row] = {}
+    rows: dict[int, _LaneRow] = {}
     y = _BAR * 2.0
     for key in sorted({box.row for box in boxes}):
         here = {number: box for number, box in enumerate(boxes) if box.row == key}
@@ -170,7 +170,7 @@ def _rows(path: CriticalPath, boxes: list[Box], hops: dict[int, str]) -> dict[in
             if number in hops
         })  # fmt: skip
         y += above * _LEVEL + _BAR / 2
-        rows[key] = _Row(y, labels, arrows, y + below * _LEVEL)
+        rows[key] = _LaneRow(y, labels, arrows, y + below * _LEVEL)
         y = rows[key].bottom + _BAR / 2 + _ROOM
     return rows
 
@@ -266,7 +266,7 @@ def _add_text(out: graphviz.Digraph, name: str, y: float, label: _Label, color: 
     )  # fmt: skip
 
 
-def _add_edges(out: graphviz.Digraph, boxes: list[Box], hops: dict[int, str], rows: dict[int, _Row]) -> None:
+def _add_edges(out: graphviz.Digraph, boxes: list[Box], hops: dict[int, str], rows: dict[int, _LaneRow]) -> None:
     for number, (first, second) in enumerate(pairwise(boxes)):
         ends = f"n{number}", f"n{number + 1}"
         if first.row == second.row:

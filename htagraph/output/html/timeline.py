@@ -20,7 +20,7 @@ from htagraph.output.html.page import json_bytes
 from htagraph.output.scene import Scene, rows_below, scene_of, tracks_of
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
-__all__ = ["MAX_LETTERS", "MOST_SLICES", "Timeline", "differences", "kept_slices", "packed", "timeline_of"]
+__all__ = ["MAX_LETTERS", "MOST_SLICES", "PageTimeline", "differences", "kept_slices", "packed", "timeline_of"]
 
 MAX_LETTERS = 1000
 """Letters of a name; longer ones are cut in the middle, which the page says. Chosen: several lines of a tooltip.
@@ -38,7 +38,7 @@ so that pages stay below 16 MB; a frame takes as long as of fewer. Doubled, page
 and browsers need 300 MB for them."""
 
 
-class Timeline(NamedTuple):
+class PageTimeline(NamedTuple):
     """The slices of a job as the page needs them."""
 
     header: dict[str, Any]
@@ -51,7 +51,7 @@ class Timeline(NamedTuple):
     """What is not shown, in sentences; empty where everything is."""
 
 
-def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> Timeline:
+def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> PageTimeline:
     """Return the timeline of a job with its critical path, of as many slices as `kept_slices` keeps.
 
     Example:
@@ -90,7 +90,7 @@ def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> Timeline:
         "pathStart": path.window[0] - graph.origin_ns,
         "step": int(ActivityKind.STEP),
     }
-    return Timeline(header, data, len(row), left_out)
+    return PageTimeline(header, data, len(row), left_out)
 
 
 def _streams_first(lane: Lane, slices: int) -> tuple[Any, ...]:

@@ -23,9 +23,9 @@ __all__ = ["collectives_report", "critical_path_report", "opportunities_report",
 BY_OPERATION = Table(
     "Collectives, times summed over all ranks",
     Col("op group", "str"),
-    Col("matched", "bool", "between ranks"),
-    Col("collectives", "int64", "parts where they were not matched"),
-    Col("ranks", "int64", "that took part"),
+    Col("matched", "bool", "whether the collectives are matched between ranks"),
+    Col("collectives", "int64", "number of collectives; of their parts, where not matched"),
+    Col("ranks", "int64", "number of ranks that took part"),
     Col("total_us beside_us wait_us transfer_us excess_us wait_or_transfer_us", doc="summed over all parts"),
     Col("mean_bytes algbw_gb_s busbw_gb_s", doc="medians of the parts"),
 )

@@ -35,7 +35,7 @@ from htagraph.queries.skeleton import skeleton_of
 from htagraph.queries.skeleton_bytes import Numbers, differences, packed, unpacked
 from htagraph.queries.time_classes import END, LAST, START, TimeClasses, paths_of
 from htagraph.queries.weights import NEVER, initial, weighed
-from htagraph.trace.columns import TEXTS, Facts, Flows, SparseColumn, Table, Trace
+from htagraph.trace.columns import TEXTS, Events, Facts, Flows, SparseColumn, Trace
 from htagraph.trace.profiler_files.files import inflated
 
 __all__ = [
@@ -433,7 +433,7 @@ def header_of(graph: DependencyGraph) -> Trace:
     read = graph.traces.get(rank)
     none = np.zeros(0, np.int32)
     times = none.astype(np.int64)
-    events = Table(none, none, none, none, times, times, {})
+    events = Events(none, none, none, none, times, times, {})
     flows = Flows(times, none.astype(np.bool_), none, times)
     path = Path() if read is None else read.path
     facts = Facts() if read is None else _about_the_job(read.facts, whole=_communicates_on_hosts(graph))

@@ -20,7 +20,7 @@ from htagraph.graph.activities import Edges
 from htagraph.graph.construction.build import join, linked, matched
 from htagraph.graph.construction.fit import fit
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.rules.collective import collective
 from htagraph.graph.rules.p2p import p2p
 from htagraph.queries.rank_digests.digest import Criteria, RankDigest
@@ -129,13 +129,13 @@ def _fitted(weight: Array, observed: Array) -> npt.NDArray[np.int64]:
     return weight - np.pad(np.maximum(weight.sum(axis=1) - observed, 0)[:, None], ((0, 0), (0, weight.shape[1] - 1)))
 
 
-def _linked(job: Job, inside: Edges, paths: Edges) -> DependencyGraph:
+def _linked(job: RecordedJob, inside: Edges, paths: Edges) -> DependencyGraph:
     """Return the graph of a job with the edges of its collectives."""
     own, refused = fit(job, Edges.concatenate([inside, collective(job), p2p(job)]))
     return linked(job, Edges.concatenate([own, _through_points(job, paths, own), paths]), refused, are_paths=True)
 
 
-def _through_points(job: Job, *parts: Edges) -> Edges:
+def _through_points(job: RecordedJob, *parts: Edges) -> Edges:
     """Return an edge from start to end of each activity whose end nothing else leads to: a point in time."""
     reached = np.zeros(2 * len(job.activities), np.bool_)
     for edges in parts:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import marked
 from htagraph.core.kinds import ADDED, TRANSFERS, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.graph.selection import backward_of
 from htagraph.queries.blocking_calls import device_waits
 from htagraph.queries.change_scope import activities_of
 from htagraph.queries.weights import State, of_kind, own_time, released, time_of, weighed, with_factor, without_waits
-from htagraph.whatif.rewire import marked
 from htagraph.whatif.scope_note import with_scope_note
 
 if TYPE_CHECKING:

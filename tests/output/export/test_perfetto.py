@@ -21,7 +21,7 @@ from htagraph import DependencyGraph
 from htagraph.core.errors import TraceError
 from htagraph.graph.activities import BETWEEN, Lane
 from htagraph.output.export.originals import MetSlices
-from htagraph.output.export.perfetto import Job, bandwidths, counters_to_perfetto, memory, queues, to_perfetto
+from htagraph.output.export.perfetto import MergedJob, bandwidths, counters_to_perfetto, memory, queues, to_perfetto
 from htagraph.output.export.trace_writer import slice_rows
 from htagraph.output.scene import Slices, nesting_tracks, threads_first
 from tests.damage import healthy, kineto_text
@@ -395,7 +395,7 @@ def test_perfetto_reads_names_that_end_in_a_backslash(tmp_path: Path) -> None:
 def test_activities_are_slices_with_their_numbers_and_their_time_on_the_path() -> None:
     acts = pd.DataFrame({"name": ["a", "b", "a"], "duration_ns": [5, 7, 1], "lane": ["x", "y", "x"]})
     graph = hg.DependencyGraph.from_frames(acts, pd.DataFrame({"source": [0, 1], "target": [1, 2]}))
-    job = Job.of(graph, "o.json")
+    job = MergedJob.of(graph, "o.json")
     slices, *names = job.activities(0, np.array([0, 7_000, 0]), " there")
     assert isinstance(slices, Slices)
     read = json.loads(b"[" + bytes(slice_rows(slices).joined) + b"]")
@@ -410,8 +410,8 @@ def test_main_threads_come_first_and_streams_last() -> None:
     assert sorted((BETWEEN, *lanes), key=lambda lane: threads_first(lane, 1)) == [BETWEEN, *lanes[::-1]]
 
 
-def job_of(path: Path) -> Job:
-    return Job.of(graph_of(path), "o.json")
+def job_of(path: Path) -> MergedJob:
+    return MergedJob.of(graph_of(path), "o.json")
 
 
 def test_every_row_of_the_tables_is_a_value() -> None:
