@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from pkgutil import resolve_name
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 
@@ -16,9 +16,12 @@ from htagraph.core.tables import SCHEMA_VERSION, Col, Table
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.inputs import ISSUES, inputs_of, issues_of, window_us
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
 __all__ = [
-    "CONTENTS", "SCHEMA_VERSION", "Contents", "Report", "Wording", "envelope", "gives", "report_beside", "report_on",
-    "wording_of",
+    "CONTENTS", "SCHEMA_VERSION", "Contents", "Report", "Wording", "drawn", "envelope", "gives", "report_beside",
+    "report_on", "wording_of",
 ]  # fmt: skip
 
 
@@ -102,8 +105,8 @@ class Report:
     """The tables that a reader wants to see, where these are not all."""
     titles: Mapping[str, str] = field(default_factory=dict)
     """Titles that are not those which the command declares, by the name of the table."""
-    drawn: Callable[[], object] | None = None
-    """Returns what a figure is drawn of; None for the first table that has a figure."""
+    plot: Callable[[], Figure] | None = None
+    """Draws the figure of the results; None where there is no figure."""
 
     @property
     def wording(self) -> Wording:
@@ -138,6 +141,14 @@ def report_beside(
     """Return the report of a command that made no graph of what it read."""
     window = others.pop("window_us", 0.0)
     return Report(command, inputs, ISSUES.frame(), window, tables, sentences, **others)
+
+
+def drawn(name: str, result: Any) -> Figure:  # noqa: ANN401 - of any analysis
+    """Return the figure of `htagraph.plot` of this name. The figures are imported when the first one is drawn."""
+    from htagraph.output import plot
+
+    figure: Figure = getattr(plot, name)(result)
+    return figure
 
 
 def envelope(

@@ -15,7 +15,7 @@ import pandas as pd
 from htagraph.core.kinds import FULL_QUEUE
 from htagraph.core.naming import LINEAR, short_name
 from htagraph.core.tables import Col, Table
-from htagraph.output.report import Report, gives, report_on
+from htagraph.output.report import Report, drawn, gives, report_on
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -36,6 +36,11 @@ _LAUNCHES_FOR_PROGRAMS = ["launch", "graph_id", "gap_us", "communication_us", "e
 _PHASES_FOR_PROGRAMS = ["host_us", "mean_wall_us", "idle_us"]
 """What follows from the other columns, or matters less than whole names."""
 _ROOFLINE_FOR_PROGRAMS = ["element_bytes", "flop", "bytes", "peak_tflop_s", "peak_gb_s", "tf32", "at_most"]
+_FIGURES = {
+    "name": "kernel_breakdown", "rank": "kernel_distribution",
+    **dict.fromkeys(("operator", "shape", "module"), "module_breakdown"),
+}  # fmt: skip
+"""Figures of `kernels` by what device time is summed up by."""
 _NAME = (Col("kind", "str", maybe=True), Col("name", "str"))
 _DURATIONS = (Col("count", "int64", maybe=True), Col("total_us mean_us min_us max_us", maybe=True))
 _OWNED = (
@@ -85,7 +90,7 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
     conclusions = findings.idle_sentences(streams, devices, inputs, partial(_gain_by_host, graph))
     return report_on(
         graph, "idle", {"streams": streams, "pauses": longest}, [*conclusions, *interruption_note(graph, inputs)],
-        brief={"streams": shown, "pauses": brief},
+        brief={"streams": shown, "pauses": brief}, plot=lambda: drawn("idle_breakdown", streams),
     )  # fmt: skip
 
 
@@ -130,9 +135,11 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
     if by == "module" and (table["kind"] == "module").any():
         tables["module_classes"] = by_class(table)
         shown = {"module_classes": tables["module_classes"].head(top).replace({"name": {"": outside}}), **shown}
+    figure = _FIGURES.get(by)
     return report_on(
-        graph, "kernels", tables, [*sentences, *unlinked], figures={"by": by}, brief=shown, drawn=lambda: table
-    )
+        graph, "kernels", tables, [*sentences, *unlinked], figures={"by": by}, brief=shown,
+        plot=None if figure is None else lambda: drawn(figure, table),
+    )  # fmt: skip
 
 
 def _outside(graph: DependencyGraph, rows: pd.DataFrame, by: str) -> tuple[str, list[str]]:
@@ -207,7 +214,7 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
         *findings.launches_sentences(stats, tables["graph_launches"], inputs),
         *interruption_note(graph, inputs),
     ]
-    return report_on(graph, "launches", tables, conclusions, brief=brief, drawn=lambda: stats)
+    return report_on(graph, "launches", tables, conclusions, brief=brief, plot=lambda: drawn("launch_stats", stats))
 
 
 def _without_unknown(table: pd.DataFrame) -> pd.DataFrame:
@@ -256,7 +263,7 @@ def counters_report(
     if series:
         tables |= {"queue_length": queue_length(graph), "memory_bandwidth": memory_bandwidth(graph)}
     sentences = findings.counters_sentences(queues, copies, full, inputs)
-    return report_on(graph, "counters", tables, sentences, drawn=lambda: queue_length(graph))
+    return report_on(graph, "counters", tables, sentences, plot=lambda: drawn("queue_length", queue_length(graph)))
 
 
 @gives(
@@ -303,7 +310,9 @@ def roofline_report(
     tables = {"roofline": table} | ({"counters": counters} if len(counters) else {})
     brief = table.head(top).drop(columns=_ROOFLINE_FOR_PROGRAMS).dropna(axis="columns", how="all")
     sentences = findings.roofline_sentences(table, inputs, (peak_tflops is not None, peak_gbs is not None))
-    return report_on(graph, "roofline", tables, sentences, brief={"roofline": brief})
+    return report_on(
+        graph, "roofline", tables, sentences, brief={"roofline": brief}, plot=lambda: drawn("roofline", table)
+    )
 
 
 @gives("patterns", {"patterns": "analyses.kernel_patterns.TABLE"})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from htagraph.core.tables import Col, Table
-from htagraph.output.report import Report, gives, report_beside, report_on
+from htagraph.output.report import Report, drawn, gives, report_beside, report_on
 from htagraph.queries.arguments import LINKS, link_execution_trace
 from htagraph.queries.inputs import inputs_of, issues_of, window_us
 
@@ -94,7 +94,7 @@ def memory_report(graph: DependencyGraph, *, top: int = 15) -> Report:
     return report_on(
         graph, "memory", tables, findings.peak_sentences(peaks),
         brief={"memory_peaks": peaks.drop(columns=["activity"]), "memory_at_peak": held},
-        drawn=lambda: analyses.timeline(graph),
+        plot=lambda: drawn("memory_timeline", analyses.timeline(graph)),
     )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def timeline_report(timeline: pd.DataFrame, path: Path) -> Report:
     window = float(timeline["time_us"].max()) if at >= 0 else 0.0
     return report_beside(
         "memory", _read([(-1, str(path))]), {"memory_categories": table}, sentences, window_us=window,
-        drawn=lambda: timeline,
+        plot=lambda: drawn("memory_timeline", timeline),
     )  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def snapshot_report(snapshot: MemorySnapshot, *, top: int = 15) -> Report:
         sentences or ["The snapshot holds no memory."],
         brief={"memory_devices": devices} | {name: table.drop(columns="stack") for name, table in known.items()},
         window_us=float(snapshot.events["time_us"].max()) if len(snapshot.events) else 0.0,
-        drawn=lambda: snapshot,
+        plot=lambda: drawn("memory_timeline", snapshot),
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from htagraph.core.naming import collective_op, short_name, step_number
 from htagraph.core.tables import Col, Table
-from htagraph.output.report import Report, gives, report_on
+from htagraph.output.report import Report, drawn, gives, report_on
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -58,7 +58,7 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
             "transfer_us", "excess_us", "wait_or_transfer_us", "busbw_gb_s", "last_rank",
         ]].drop(columns=empty)  # fmt: skip
     conclusions = [*findings.collectives_sentences(parts, late, inputs), *interruption_note(graph, inputs)]
-    return report_on(graph, "collectives", tables, conclusions, brief=brief, drawn=lambda: parts)
+    return report_on(graph, "collectives", tables, conclusions, brief=brief, plot=lambda: drawn("collectives", parts))
 
 
 def _readable(table: pd.DataFrame) -> pd.DataFrame:
@@ -134,7 +134,7 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
         *interruption_note(graph, inputs),
     ]
     figures = {"straggler": result.straggler, "total_wait_us": result.total_wait_us}
-    return report_on(graph, "stragglers", tables, conclusions, figures=figures, brief=brief, drawn=lambda: result)
+    return report_on(graph, "stragglers", tables, conclusions, figures=figures, brief=brief, plot=result.plot)
 
 
 @gives(
@@ -167,7 +167,7 @@ def critical_path_report(path: CriticalPath, inputs: Sequence[str], *, top: int 
     figures = {"makespan_us": path.makespan_ns / 1000, "segments_count": len(path.segments)}
     return report_on(
         path.graph, "critical-path", tables, findings.path_sentences(path, claims, tables["hops"], inputs),
-        figures=figures, brief=_brief_path(path, tables, top), drawn=lambda: path,
+        figures=figures, brief=_brief_path(path, tables, top), plot=path.plot,
     )  # fmt: skip
 
 
@@ -228,6 +228,7 @@ def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: 
     return report_on(
         graph, "opportunities", {"opportunities": table}, sentences,
         brief={"opportunities": per_step(table, steps)}, titles={"opportunities": title},
+        plot=lambda: drawn("opportunities", table),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import pandas as pd
@@ -13,7 +14,7 @@ from htagraph.cluster.job import DistributedJob
 from htagraph.core.tables import Col, Table
 from htagraph.findings.verbs import workers as findings
 from htagraph.output.columns import with_shares
-from htagraph.output.report import Report, gives, wording_of
+from htagraph.output.report import Report, drawn, gives, wording_of
 from htagraph.queries.inputs import inputs_of, window_us
 from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
 
@@ -71,7 +72,8 @@ def job_report(job: DistributedJob, *, top: int = 5) -> Report:
     makespan_us = moments.makespan_ns() / 1000
     sentences = [*findings.missing(job), *findings.spent(makespan_us, path), *findings.late(slow)]
     figures = {"makespan_us": makespan_us, "straggler": slow.straggler}
-    return _report(job, "summary", tables, brief, sentences, figures)
+    report = _report(job, "summary", tables, brief, sentences, figures)
+    return replace(report, plot=lambda: drawn("temporal_breakdown", tables["time_by_rank"]))
 
 
 @gives(
