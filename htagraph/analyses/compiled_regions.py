@@ -26,6 +26,7 @@ TABLE = Table(
     Col("triton_kernels", "int64", "those that inductor generated"),
     Col("device_us triton_us", doc="their summed time"),
     Col("triton_percent", doc="of the device time, NaN without any"),
+    rank_by="device_us",
 )
 
 _KEYS = ["rank", "region", "inside"]

@@ -29,6 +29,7 @@ TABLE = Table(
     Col("launch", "int64", "the activity that enqueued the work, -1 if unknown"),
     Col("launch_late_us", doc="how long after ``start_us`` that began, negative if before, NaN if unknown"),
     Col("cause", "str", "as in `idle_breakdown`"),
+    rank_by="pause_us",
 )
 
 

@@ -24,6 +24,7 @@ TABLE = Table(
     Col("interrupted_us", doc="how long the stretch took"),
     Col("usual_us", doc="what the same code takes as a rule"),
     Col("activity", "int64", "that it interrupted; what came next, for code that no event covers"),
+    rank_by="interrupted_us",
 )
 
 

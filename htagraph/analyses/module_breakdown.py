@@ -30,6 +30,7 @@ TABLE = Table(
     Col("device_us", doc="the durations of that"),
     Col("device_total_us", doc="with that of the modules inside"),
     Col("share_percent", doc="of ``device_us`` in the rank's sum, NaN without device work"),
+    rank_by="device_us",
 )
 
 

@@ -31,6 +31,7 @@ TABLE = Table(
     Col("device_us", doc="the durations of that"),
     Col("device_total_us", doc="with what operators inside it launched"),
     Col("share_percent", doc="of ``device_us`` in the rank's sum, NaN without device work"),
+    rank_by="device_us",
 )
 
 _SHAPES = ("Input Dims", "Input dims")  # today's profilers write the first, those before 2022 the second

@@ -26,6 +26,7 @@ TABLE = Table(
     Col("launch_delay_us", doc="mean, from the operator's start to the start of its first launch"),
     Col("kernel_delay_us", doc="mean, from there to the start of the first kernel"),
     Col("device_us", doc="their durations, summed over all calls"),
+    rank_by="device_us",
 )
 
 

@@ -33,6 +33,7 @@ TABLE = Table(
     Col("kernels", "int64", "kernels and copies launched in it"),
     Col("launches", "int64", "calls that launched them, fewer with CUDA graphs"),
     Col("tokens_per_s", doc="over the wall time; NaN without tokens"),
+    rank_by="wall_us",
 )
 
 _KEYS = ["rank", "phase"]

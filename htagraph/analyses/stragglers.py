@@ -69,6 +69,7 @@ TABLE = Table(
     Col("slow_steps", "int64", "in how many steps it is, 0 if not ``slow``"),
     Col("slow_excess_us", doc="by how much its own time exceeds its peers' in them, median; NaN if not slow"),
     Col("evidence", "str", "the reason in words"),
+    rank_by="blamed_us",
 )
 BLAME = Table(
     "Waits and whom they are charged to",

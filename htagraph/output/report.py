@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
 from pkgutil import resolve_name
@@ -33,6 +33,8 @@ class Wording:
     """Titles by the name of the table; a table without one is titled with its name."""
     headings: Mapping[str, str] = field(default_factory=dict)
     """Headings by the name of the column, where that does not say enough; the suffix of a unit stays a suffix."""
+    ranked: frozenset[str] = frozenset()
+    """Columns that tables are ranked by, for which there is always room."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ def wording_of(command: str) -> Wording:
     contents = CONTENTS.get(command, Contents({}))
     titles = {name: table.title for name, table in contents.tables.items()}
     headings = {name: text for table in contents.tables.values() for name, text in table.headings.items()}
-    return Wording({**titles, **contents.titles}, {**headings, **contents.headings})
+    ranked = frozenset(name for table in contents.tables.values() for name in table.rank_by.split())
+    return Wording({**titles, **contents.titles}, {**headings, **contents.headings}, ranked)
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,7 @@ class Report:
     def wording(self) -> Wording:
         """Titles of the tables and headings of their columns."""
         declared = wording_of(self.command)
-        return Wording({**declared.titles, **self.titles}, declared.headings)
+        return replace(declared, titles={**declared.titles, **self.titles})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the versioned envelope that ``--format json`` prints."""

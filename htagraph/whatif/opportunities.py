@@ -57,6 +57,7 @@ TABLE = Table(
     ),
     Col("note", "str", "what the time includes"),
     Col("inside", "str", "the name of the smallest larger row that contains it; empty for none"),
+    rank_by="gain_us",
 )
 
 

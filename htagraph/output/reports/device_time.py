@@ -66,6 +66,7 @@ CALLS = Table(
     Col("excessive", "int64", "calls longer than the cutoff"),
     Col("median_delay_us", doc="from the call's end to the start of its first kernel or copy"),
     Col("short_percent", doc="calls that took longer than the kernels and copies they launched"),
+    rank_by="total_us",
 )
 
 
@@ -73,15 +74,14 @@ CALLS = Table(
 def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on the idle time of a job's streams; `inputs` are the words that choose what is read."""
     from htagraph.analyses.idle_breakdown import idle_breakdown
-    from htagraph.analyses.idle_intervals import idle_intervals
+    from htagraph.analyses.idle_intervals import TABLE, idle_intervals
     from htagraph.findings.interrupted import interruption_note
     from htagraph.findings.verbs import device_time as findings
 
     streams = idle_breakdown(graph)
     devices = idle_breakdown(graph, by="rank")
     pauses = idle_intervals(graph)
-    pauses = pauses[pauses["pause_us"] > 0].sort_values("pause_us", ascending=False, kind="stable")
-    longest = pauses.head(top).reset_index(drop=True)
+    longest = TABLE.ranked(pauses[pauses["pause_us"] > 0]).head(top)
     brief = longest[["rank", "stream", "step", "start_us", "pause_us", "launch_late_us", "cause"]].assign(
         before=longest["before_name"].map(short_name), after=longest["after_name"].map(short_name)
     )
@@ -105,13 +105,16 @@ def _gain_by_host(graph: DependencyGraph) -> float:
 @gives(
     "kernels",
     {
-        "device_time": Table("Device time", *_NAME, _RANKS, *_DURATIONS, _SHARE, *_UNEVEN, *_OWNED),
+        "device_time": Table(
+            "Device time", *_NAME, _RANKS, *_DURATIONS, _SHARE, *_UNEVEN, *_OWNED, rank_by="total_us device_us",
+        ),
         "device_time_by_rank": Table(
             "Device time by rank", Col("rank", "int64"), *_NAME, *_DURATIONS, Col("std_us", maybe=True), _MAYBE_SHARE,
-            *_OWNED,
+            *_OWNED, rank_by="total_us device_us",
         ),
         "module_classes": Table(
-            "Device time by module class", *_NAME, _RANKS, *_DURATIONS, _MAYBE_SHARE, *_UNEVEN, *_OWNED
+            "Device time by module class", *_NAME, _RANKS, *_DURATIONS, _MAYBE_SHARE, *_UNEVEN, *_OWNED,
+            rank_by="device_us",
         ),
     },
     maybe=("device_time_by_rank", "module_classes"), figures=(Col("by", "str"),),
@@ -194,13 +197,13 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
     from htagraph.analyses.compiled_regions import compiled_regions
     from htagraph.analyses.graph_launches import graph_launches
     from htagraph.analyses.launch_stats import launch_stats
-    from htagraph.analyses.operator_kernels import operator_kernels
+    from htagraph.analyses.operator_kernels import TABLE, operator_kernels
     from htagraph.analyses.phases import phases
     from htagraph.findings.interrupted import interruption_note
     from htagraph.findings.verbs import device_time as findings
 
     stats = launch_stats(graph)
-    operators = operator_kernels(graph).sort_values("device_us", ascending=False, kind="stable", ignore_index=True)
+    operators = TABLE.ranked(operator_kernels(graph))
     tables = {
         "calls": by_call(stats), "operators": operators, "graph_launches": graph_launches(graph),
         "compiled_regions": compiled_regions(graph), "phases": phases(graph),

@@ -67,7 +67,11 @@ _NODES = Table(
 )
 _LINKS = Table(LINKS.title, Col("activity", "int64"), *LINKS.cols)
 _NAMES = Table(
-    "Nodes by name, the most frequent first", Col("name", "str"), Col("nodes", "int64"), Col("op_schema", "str")
+    "Nodes by name, the most frequent first",
+    Col("name", "str"),
+    Col("nodes", "int64"),
+    Col("op_schema", "str"),
+    rank_by="nodes",
 )
 
 
@@ -155,7 +159,7 @@ def execution_trace_report(
     names = nodes.reset_index().groupby("name", as_index=False, sort=False).agg(
         nodes=("et_node", "size"), op_schema=("op_schema", "first")
     )  # fmt: skip
-    names = names.sort_values("nodes", ascending=False, kind="stable", ignore_index=True)
+    names = _NAMES.ranked(names)
     tables = {"names": names, "nodes": nodes.reset_index()}
     inputs, brief = _read([(-1 if rank is None else rank, str(file))]), {"names": names.head(top)}
     if graph is None:

@@ -33,6 +33,7 @@ _RANKS: Final = Table(
     Col("slow_steps", "int64"),
     Col("slow_excess_us"),
     Col("cause", "str"),
+    rank_by="blamed_us",
 )
 
 
@@ -113,7 +114,7 @@ def _report(
 
 def _ranks(slow: RankStragglers) -> pd.DataFrame:
     """Return a row per rank, the one that the others wait for longest first."""
-    return slow.to_frame().sort_values("blamed_us", ascending=False, kind="stable", ignore_index=True)
+    return _RANKS.ranked(slow.to_frame())
 
 
 def _steps(table: pd.DataFrame) -> pd.DataFrame:
