@@ -27,13 +27,7 @@ _ACTIVITIES = Table(
     Col("stream step", "int64"),
     Col("start_us duration_us"),
 )
-_BY_NAME = Table(
-    "Time by name",
-    Col("name", "str"),
-    Col("count", "int64"),
-    Col("total_us"),
-    rank_by="total_us",
-)
+_BY_NAME = Table("Time by name", Col("name", "str"), Col("count", "int64"), Col("total_us"), rank_by="total_us")
 _ACTIVITY = Table(
     "Activity",
     Col("activity rank", "int64"),

@@ -67,12 +67,9 @@ _NODES = Table(
 )
 _LINKS = Table(LINKS.title, Col("activity", "int64"), *LINKS.cols)
 _NAMES = Table(
-    "Nodes by name, the most frequent first",
-    Col("name", "str"),
-    Col("nodes", "int64"),
-    Col("op_schema", "str"),
+    "Nodes by name, the most frequent first", Col("name", "str"), Col("nodes", "int64"), Col("op_schema", "str"),
     rank_by="nodes",
-)
+)  # fmt: skip
 
 
 def _read(files: Sequence[tuple[int, str]]) -> pd.DataFrame:

@@ -30,12 +30,7 @@ BY_OPERATION = Table(
     Col("mean_bytes algbw_gb_s busbw_gb_s", doc="medians of the parts"),
     rank_by="total_us",
 )
-_LAST = Table(
-    "Last arrivals by rank",
-    Col("last_rank collectives", "int64"),
-    Col("waited_us"),
-    rank_by="waited_us",
-)
+_LAST = Table("Last arrivals by rank", Col("last_rank collectives", "int64"), Col("waited_us"), rank_by="waited_us")
 _CAUSES = Table(
     "Wait time by cause", Col("charged_rank", "int64"), Col("cause", "str"), Col("wait_us"), Col("waits", "int64"),
     rank_by="wait_us",
