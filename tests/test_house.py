@@ -316,7 +316,7 @@ _ACROSS = (TESTS / "laws", TESTS / "published", TESTS / "simulate")
 """Tests across modules: of the whole, of published results, and of the simulator through its door."""
 
 
-# one change: one file, one method, one option, one test; one verb: one file, one test
+# one change: one file, one row, one test; one verb: one row, one line in the page of commands
 
 _CHANGES = sorted(path.stem for path in (PACKAGE / "whatif" / "changes").glob("*.py") if path.stem != "__init__")
 

@@ -165,7 +165,7 @@ def fitted(columns: Sequence[Column], width: int) -> Fitted:
     """Return the columns that fit, with texts shortened in the middle and unlike where what they stand for is.
 
     Numbers are whole. Where they leave the longest name too little room, the least important columns are left out; a
-    column of empty texts always is, and the column that rows are ranked by never is.
+    column of empty texts always is, and the column that rows are ranked by is not while it says anything.
 
     Example:
         >>> names = ["gemm_of_a_very_long_name_with_32x32_tiles", "gemm_of_a_very_long_name_with_64x64_tiles"]
@@ -231,10 +231,10 @@ def _most(column: Column) -> int:
 
 def _least_important(columns: Sequence[Column]) -> int | None:
     """Return the place of the column to leave out next; None where only what must stay is left."""
-    may_go = [(i, column) for i, column in enumerate(columns) if i > 0 and not column.ranks]
-    for i, column in may_go:
-        if column.is_number and _NOTHING.issuperset(column.cells):
+    for i, column in enumerate(columns):
+        if i > 0 and column.is_number and _NOTHING.issuperset(column.cells):
             return i
+    may_go = [(i, column) for i, column in enumerate(columns) if i > 0 and not column.ranks]
     for name in _LEAST:
         for i, column in may_go:
             if column.name == name and not _names_devices(columns, column):

@@ -90,6 +90,8 @@ def test_the_column_that_rows_are_ranked_by_always_stays() -> None:
         shown = fitted(columns_of(frame, Wording(ranked=frozenset({ranked}))), 55)
         assert ranked in [column.name for column in shown.columns]
         assert len(shown.left_out) == 2
+    nothing = fitted(columns_of(frame.assign(pause_us=0.0), Wording(ranked=frozenset({"pause_us"}))), 55)
+    assert "pause µs" in nothing.left_out
 
 
 def test_sentences_are_whole_and_columns_of_nothing_go_first() -> None:
