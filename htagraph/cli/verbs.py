@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections import UserDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
@@ -155,35 +156,20 @@ class Verbs(TyperGroup):
 
     def __init__(self, **given: Any) -> None:  # noqa: ANN401 - typer's
         super().__init__(**given)
-        self.commands = _Commands()
+        self.commands = _Commands(dict.fromkeys(VERBS))
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override] # click's context
         """Return their names, the main one first."""
         return list(self.commands)
 
 
-class _Commands(MutableMapping[str, Any]):
+class _Commands(UserDict[str, Any]):
     """Commands by name. Each is made when it is looked up."""
 
-    def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
-
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - typer's command
-        if name not in self._made:
-            self._made[name] = _command(name, VERBS[name])
-        return self._made[name]
-
-    def __setitem__(self, name: str, command: Any) -> None:  # noqa: ANN401
-        self._made[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*VERBS, *self._made)))
-
-    def __len__(self) -> int:
-        return len(list(iter(self)))
+        if self.data[name] is None:
+            self.data[name] = _command(name, VERBS[name])
+        return self.data[name]
 
 
 def _named_alone(params: list[Any]) -> list[Any]:
