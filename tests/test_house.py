@@ -21,7 +21,7 @@ import pytest
 
 import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind
-from htagraph.cli.verbs import MODULES as MODULES_OF_VERBS
+from htagraph.cli.verbs import VERBS
 from htagraph.core.naming import activity_kind
 from htagraph.graph.rules import RULES
 from tests.oracles import table_of
@@ -327,7 +327,7 @@ _ACROSS = (TESTS / "laws", TESTS / "published", TESTS / "simulate")
 """Tests across modules: of the whole, of published results, and of the simulator through its door."""
 
 
-# one change: one file, one method, one option, one test; one verb: one file, one test
+# one change: one file, one row, one test; one verb: one row, one line in the page of commands
 
 _CHANGES = sorted(path.stem for path in (PACKAGE / "whatif" / "changes").glob("*.py") if path.stem != "__init__")
 
@@ -340,7 +340,7 @@ def test_a_change_is_a_function_a_method_and_an_option(name: str) -> None:
     assert callable(getattr(hg.Scenario, name, None)), f"Scenario has no method {name}"
 
 
-@pytest.mark.parametrize("name", MODULES_OF_VERBS)
+@pytest.mark.parametrize("name", VERBS)
 def test_a_verb_has_a_line_in_the_page_of_commands(name: str) -> None:
     text, shown = (REFERENCE / "commands.md").read_text(encoding="utf-8"), f"htagraph {name}"
     assert f"\n{shown}" in text, f"docs/reference/commands.md does not show `{shown}`"

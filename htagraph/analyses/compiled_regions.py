@@ -26,6 +26,7 @@ TABLE = Table(
     Col("triton_kernels", "int64", "number of these kernels that inductor generated"),
     Col("device_us triton_us", doc="summed durations of ``kernels``, and of ``triton_kernels``"),
     Col("triton_percent", doc="share of the device time; NaN without device time"),
+    rank_by="device_us",
 )
 
 _KEYS = ["rank", "region", "inside"]

@@ -29,6 +29,7 @@ TABLE = Table(
     Col("launch", "int64", "activity number of the launch that enqueued ``after``; -1 if unknown"),
     Col("launch_late_us", doc="how long after ``start_us`` the launch began; negative if earlier, NaN if unknown"),
     Col("cause", "str", "as in `idle_breakdown`"),
+    rank_by="pause_us",
 )
 
 

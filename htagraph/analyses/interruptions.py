@@ -24,6 +24,7 @@ TABLE = Table(
     Col("interrupted_us", doc="how long the stretch of host code took"),
     Col("usual_us", doc="how long the same code usually takes"),
     Col("activity", "int64", "number of the interrupted activity, or of the next one where no event covers the code"),
+    rank_by="interrupted_us",
 )
 
 

@@ -24,6 +24,7 @@ TABLE = Table(
     Col("total_us mean_us min_us max_us"),
     Col("std_us", doc="sample standard deviation of the durations; 0 for a single kernel"),
     Col("share_percent", doc="share of the sum over the rank's rows; kernels that overlap count in full"),
+    rank_by="total_us",
 )
 JOB = Table(
     "Top kernels, all ranks",
@@ -32,6 +33,7 @@ JOB = Table(
     Col("count", "int64"),
     Col("total_us mean_us min_us max_us", doc="over all ranks"),
     Col("share_percent", doc="share of the time of all rows"),
+    rank_by="total_us",
 )
 
 

@@ -23,6 +23,7 @@ TABLE = Table(
     Col("spread", doc="the slowest rank's mean over the fastest rank's mean; NaN where the latter is 0"),
     Col("slowest_rank", "int64", "the rank with the greatest mean"),
     Col("excess_us", doc="time that the rank would save with the median of the means; negative on faster ranks"),
+    rank_by="total_us",
 )
 
 

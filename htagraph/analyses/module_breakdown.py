@@ -30,6 +30,7 @@ TABLE = Table(
     Col("device_us", doc="summed durations of this device work"),
     Col("device_total_us", doc="``device_us`` together with the modules inside"),
     Col("share_percent", doc="share of ``device_us`` in the sum over the rank's rows; NaN without device work"),
+    rank_by="device_us",
 )
 
 

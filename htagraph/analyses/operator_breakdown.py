@@ -31,6 +31,7 @@ TABLE = Table(
     Col("device_us", doc="summed durations of this device work"),
     Col("device_total_us", doc="``device_us`` together with the operators inside"),
     Col("share_percent", doc="share of ``device_us`` in the sum over the rank's rows; NaN without device work"),
+    rank_by="device_us",
 )
 
 _SHAPES = ("Input Dims", "Input dims")  # today's profilers write the first, those before 2022 the second

@@ -26,6 +26,7 @@ TABLE = Table(
     Col("launch_delay_us", doc="mean, from the operator's start to the start of its first launch"),
     Col("kernel_delay_us", doc="mean, from the start of the first launch to the start of the first kernel"),
     Col("device_us", doc="durations of the kernels, summed over all calls"),
+    rank_by="device_us",
 )
 
 

@@ -33,6 +33,7 @@ TABLE = Table(
     Col("kernels", "int64", "number of kernels and copies launched in the phase"),
     Col("launches", "int64", "number of launch calls in the phase; fewer than kernels with CUDA graphs"),
     Col("tokens_per_s", doc="tokens over ``wall_us``; NaN without tokens"),
+    rank_by="wall_us",
 )
 
 _KEYS = ["rank", "phase"]

@@ -59,6 +59,7 @@ TABLE = Table(
         doc="100 · reached / what the lower roof allows at this intensity; above 100 where inputs lie in a cache",
     ),
     Col("bound", "str", "the lower roof, ``compute`` or ``memory``; empty if unknown"),
+    rank_by="time_us",
 )
 
 _GROUP = ["rank", "operator", "shapes", "element_bytes", "tf32", "at_most", "source"]

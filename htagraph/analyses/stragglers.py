@@ -69,6 +69,7 @@ TABLE = Table(
     Col("slow_steps", "int64", "number of steps in which the rank is slower; 0 if not ``slow``"),
     Col("slow_excess_us", doc="how much the own step exceeds the peers' in those steps, median; NaN if not slow"),
     Col("evidence", "str", "the reason in words"),
+    rank_by="blamed_us",
 )
 BLAME = Table(
     "Waits and whom they are charged to",

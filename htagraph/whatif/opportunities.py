@@ -57,6 +57,7 @@ TABLE = Table(
     ),
     Col("note", "str", "what the time includes"),
     Col("inside", "str", "name of the smallest row that contains the target; empty for none"),
+    rank_by="gain_us",
 )
 
 

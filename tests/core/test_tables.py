@@ -56,6 +56,16 @@ def test_a_table_has_headings_whatever_its_title() -> None:
     assert IDLE.titled("Title").headings == IDLE.headings == {"idle_us": "lost_us"}
 
 
+def test_the_largest_rows_come_first_and_equal_ones_in_their_order() -> None:
+    of_two_forms = Table(
+        "Device time", Col("name", "str"), Col("total_us device_us", maybe=True), rank_by="total_us device_us"
+    )
+    for column in ("total_us", "device_us"):
+        frame = of_two_forms.ranked(pd.DataFrame({"name": list("abc"), column: [1.0, 2.0, 1.0]}))
+        assert (frame["name"].tolist(), frame.index.tolist()) == (list("bac"), [0, 1, 2])
+    assert of_two_forms.titled("Other").rank_by == of_two_forms.rank_by
+
+
 @pytest.mark.parametrize(("name", "unit"), [("mean_us", "µs"), ("busbw_gb_s", "GB/s (10^9 bytes per second)")])
 def test_the_end_of_a_name_is_its_unit(name: str, unit: str) -> None:
     assert unit_of(name) == unit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import pandas as pd
@@ -14,7 +15,7 @@ from htagraph.cluster.job import DistributedJob
 from htagraph.core.tables import Col, Table
 from htagraph.findings.verbs import workers as findings
 from htagraph.output.columns import with_shares
-from htagraph.output.report import Report, gives, wording_of
+from htagraph.output.report import Report, drawn, gives, wording_of
 from htagraph.queries.inputs import inputs_of, issues_of, window_us
 from htagraph.queries.straggler import RankStragglers
 
@@ -66,7 +67,8 @@ def job_report(job: DistributedJob, *, top: int = 5) -> Report:
     makespan_us = moments.makespan_ns() / 1000
     sentences = [*findings.missing(job), *findings.spent(makespan_us, path), *findings.late(slow)]
     figures = {"makespan_us": makespan_us, "straggler": slow.straggler}
-    return _report(job, "summary", tables, brief, sentences, figures)
+    report = _report(job, "summary", tables, brief, sentences, figures)
+    return replace(report, plot=lambda: drawn("temporal_breakdown", tables["time_by_rank"]))
 
 
 @gives(
@@ -102,7 +104,7 @@ def _report(
 
 def _ranks(slow: RankStragglers) -> pd.DataFrame:
     """Return a row per rank, the one that the others wait for longest first."""
-    return slow.to_frame().sort_values("blamed_us", ascending=False, kind="stable", ignore_index=True)
+    return _RANKS.ranked(slow.to_frame())
 
 
 def _steps(table: pd.DataFrame) -> pd.DataFrame:
