@@ -28,7 +28,7 @@ def test_a_verb_that_is_no_row_is_a_function_of_the_module_that_is_named(verb: s
 def test_each_verb_is_the_command_of_its_name() -> None:
     assert isinstance(GROUP, Verbs)
     assert {name: command.name for name, command in GROUP.commands.items()} == {name: name for name in GROUP.commands}
-    assert GROUP.get_command(None, "sumary") is None
+    assert GROUP.get_command(typer.Context(GROUP), "sumary") is None
 
 
 @pytest.mark.parametrize(("verb", "absent"), [("jobs", "what_if"), ("others", "jobs")])

@@ -111,7 +111,7 @@ def test_a_scene_has_each_activity_at_its_time_on_its_lane(job: dict[int, list[J
     graph = load(job)
     acts, chosen = graph.activities, np.arange(len(graph.activities))
     scene = scene_of(graph, chosen, threads_first, nesting_tracks)
-    assert [scene.lanes[at] for at in scene.lane] == [graph.lane_of(each) for each in chosen]
+    assert [scene.lanes[at] for at in scene.lane] == [graph.lane_of(each) for each in chosen.tolist()]
     assert (scene.start == graph.time[2 * chosen]).all()
     assert (scene.duration == graph.time[2 * chosen + 1] - scene.start).all()
     keys = [threads_first(lane, 0) for lane in scene.lanes]
