@@ -39,8 +39,8 @@ class Sentences(griffe.Extension):
         """Show what `Scenario` makes of the functions of changes as methods, with the text that `help` shows."""
         del others
         scenario = pkg["whatif.scenario.Scenario"]
-        for name, member in list(scenario.members.items()):
-            if "_adding(" not in str(getattr(member, "value", "")):
+        for name, member in pkg["whatif.options.Changes"].members.items():
+            if "ChangeForm(" not in str(getattr(member, "value", "")):
                 continue
             change = pkg[f"whatif.changes.{name}.{name}"]
             text = _STATE.sub("", change.docstring.value.replace("Return the state", "Return the scenario", 1))

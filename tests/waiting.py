@@ -18,9 +18,8 @@ from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.activities import Edges
 from htagraph.graph.construction.activities import prepare
 from htagraph.graph.construction.build import join
-from htagraph.graph.evidence.job import Job
-from htagraph.simulate import Job as Described
-from htagraph.simulate import simulate
+from htagraph.graph.evidence.job import RecordedJob
+from htagraph.simulate import Job, simulate
 from htagraph.trace.discover import rank_files
 from htagraph.trace.readers import read_trace
 from tests.strategies import BASE_NS, Json, complete
@@ -28,19 +27,19 @@ from tests.strategies import BASE_NS, Json, complete
 Pair: TypeAlias = tuple[int, int]
 
 
-def read(*paths: Path) -> Job:
+def read(*paths: Path) -> RecordedJob:
     files = [rank_files({rank: path})[0] for rank, path in enumerate(paths)]
     return join([prepare(read_trace(file.path, file.rank_in, None), DEFAULT_NAMING) for file in files])
 
 
-def by_hand(events: Sequence[Json]) -> Job:
+def by_hand(events: Sequence[Json]) -> RecordedJob:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "rank-0.json")
         path.write_text(json.dumps({"baseTimeNanoseconds": BASE_NS, "traceEvents": list(events)}), encoding="utf-8")
         return read(path)
 
 
-def hidden(job: Job) -> Job:
+def hidden(job: RecordedJob) -> RecordedJob:
     """Return the job without cuda_sync rows, as PyTorch records by default."""
     traces = {}
     for rank, trace in job.traces.items():
@@ -53,7 +52,7 @@ def sync_row(name: str, at: float, correlation: int, **args: Any) -> Json:
     return complete("cuda_sync", name, at, 1, 20, correlation=correlation, cuda_sync_kind=name, **args) | {"pid": 0}
 
 
-def named(job: Job, edges: Edges) -> list[tuple[str, str]]:
+def named(job: RecordedJob, edges: Edges) -> list[tuple[str, str]]:
     """Return the edges as names of their activities, sorted."""
     name = [job.names[code] for code in job.activities.name]
     return sorted((name[u >> 1], name[v >> 1]) for u, v in zip(edges.source, edges.target, strict=True))
@@ -70,14 +69,14 @@ class Verdict:
     """True waits that the edges do not imply."""
 
 
-def verdict(job: Job, edges: Edges, truth: set[Pair]) -> Verdict:
+def verdict(job: RecordedJob, edges: Edges, truth: set[Pair]) -> Verdict:
     """Compare, where streams' own order implies: who waits for a work waits for all before it on its stream."""
     found = set(zip((edges.source >> 1).tolist(), (edges.target >> 1).tolist(), strict=True))
     wrong = sum(not implied(job, pair, truth) for pair in found - truth)
     return Verdict(len(truth), wrong, sum(not implied(job, pair, found) for pair in truth - found))
 
 
-def implied(job: Job, pair: Pair, by: set[Pair]) -> bool:
+def implied(job: RecordedJob, pair: Pair, by: set[Pair]) -> bool:
     acts = job.activities
     return any(
         acts.lane[u] == acts.lane[pair[0]]
@@ -89,7 +88,7 @@ def implied(job: Job, pair: Pair, by: set[Pair]) -> bool:
 
 
 @lru_cache(maxsize=64)
-def simulated(described: Described, *, internal: bool = False) -> tuple[Job, dict[str, set[Pair]]]:
+def simulated(described: Job, *, internal: bool = False) -> tuple[RecordedJob, dict[str, set[Pair]]]:
     """Return a simulated job as read from its files, and its true dependencies by kind.
 
     Args:
@@ -129,22 +128,22 @@ def internal_calls(events: Sequence[Json]) -> list[Json]:
 
 
 MADE = {
-    "ddp": Described(ranks=2, steps=3, layers=4, seed=1),
-    "host bound": Described(ranks=2, steps=3, layers=2, kernel_us=6.0, host_us_per_op=12.0, layer_mb=1.0, seed=2),
-    "slow network": Described(ranks=2, steps=3, layers=4, kernel_us=60.0, network_gb_s=12.0, seed=3),
-    "fsdp": Described(ranks=2, steps=3, layers=6, data_strategy="fsdp", network_gb_s=20.0, seed=4),
-    "fsdp with tensor": Described(ranks=4, tp=2, steps=3, layers=4, data_strategy="fsdp", seed=5),
-    "tensor": Described(ranks=2, steps=2, layers=3, parallelism="tensor", seed=6),
-    "pipeline": Described(ranks=3, steps=3, layers=3, parallelism="pipeline", microbatches=4, seed=7),
-    "exchange": Described(ranks=2, steps=3, layers=2, all_to_all=True, broadcast_buffers=True, seed=8),
-    "blocking": Described(ranks=2, steps=3, layers=2, input_memory="pageable", item="pinned", synchronize="step"),
-    "queue": Described(ranks=1, steps=3, layers=4, queue_depth=64, kernel_us=200.0, optimizer="loop", item="none"),
-    "rocm": Described(ranks=2, steps=3, layers=3, device="rocm", item="pinned", seed=9),
+    "ddp": Job(ranks=2, steps=3, layers=4, seed=1),
+    "host bound": Job(ranks=2, steps=3, layers=2, kernel_us=6.0, host_us_per_op=12.0, layer_mb=1.0, seed=2),
+    "slow network": Job(ranks=2, steps=3, layers=4, kernel_us=60.0, network_gb_s=12.0, seed=3),
+    "fsdp": Job(ranks=2, steps=3, layers=6, data_strategy="fsdp", network_gb_s=20.0, seed=4),
+    "fsdp with tensor": Job(ranks=4, tp=2, steps=3, layers=4, data_strategy="fsdp", seed=5),
+    "tensor": Job(ranks=2, steps=2, layers=3, parallelism="tensor", seed=6),
+    "pipeline": Job(ranks=3, steps=3, layers=3, parallelism="pipeline", microbatches=4, seed=7),
+    "exchange": Job(ranks=2, steps=3, layers=2, all_to_all=True, broadcast_buffers=True, seed=8),
+    "blocking": Job(ranks=2, steps=3, layers=2, input_memory="pageable", item="pinned", synchronize="step"),
+    "queue": Job(ranks=1, steps=3, layers=4, queue_depth=64, kernel_us=200.0, optimizer="loop", item="none"),
+    "rocm": Job(ranks=2, steps=3, layers=3, device="rocm", item="pinned", seed=9),
 }
 """Jobs whose waits differ in kind."""
 
 
-def unresolved(job: Job, rule: Callable[[Job], Edges]) -> tuple[Issue, ...]:
+def unresolved(job: RecordedJob, rule: Callable[[RecordedJob], Edges]) -> tuple[Issue, ...]:
     """Return what a rule says that it left out."""
     rule(job)
     return job.refused.get(rule.__name__, ())

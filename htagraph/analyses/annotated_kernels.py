@@ -19,7 +19,7 @@ __all__ = ["annotated_kernels"]
 TABLE = Table(
     "Device work and its annotation",
     Col("rank device stream step", "int64"),
-    Col("work", "int64", "its activity number"),
+    Col("work", "int64", "activity number of the kernel, copy or memset"),
     Col("kind name", "str"),
     Col("start_us", doc="since the job's first activity"),
     Col("duration_us"),
@@ -31,7 +31,7 @@ ANNOTATIONS = Table(
     Col("rank", "int64"),
     Col("annotation", "str"),
     Col("count", "int64", "kernels, copies and memsets"),
-    Col("total_us min_us max_us", doc="of their durations"),
+    Col("total_us min_us max_us", doc="sum, least and greatest of the durations of the annotation's device work"),
 )
 
 

@@ -25,7 +25,7 @@ TABLE = Table(
     Col("name", "str"),
     Col("count", "int64"),
     Col("total_us mean_us min_us max_us"),
-    Col("std_us", doc="sample standard deviation, 0 for a single one"),
+    Col("std_us", doc="sample standard deviation of the durations; 0 for a single range"),
 )
 
 
@@ -76,5 +76,4 @@ def annotation_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] =
     table = statistics(pd.concat(parts), ["rank", "on", "name"])
     order = ["rank", "on", "total_us", "name"]
     table = table.sort_values(order, ascending=[True, False, False, True], ignore_index=True)
-    table = TABLE.frame(table)
-    return table if by == "rank" else _over_job(table)
+    return TABLE.frame(table)

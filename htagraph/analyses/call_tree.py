@@ -19,13 +19,13 @@ TABLE = Table(
     Col("rank", "int64"),
     Col("lane kind name", "str"),
     Col("parent", "int64", "activity number, -1 for none"),
-    Col("depth", "int64", "how many lie above it"),
+    Col("depth", "int64", "number of calls around this one"),
     Col("height", "int64", "0 for device work, else 1, or 1 more than the highest child"),
-    Col("kernels", "int64", "kernels, copies and sets under it, itself included"),
-    Col("kernel_us", doc="their durations summed"),
-    Col("kernel_span_us", doc="from the first start to the last end of them; NaN where there are none"),
-    Col("first_kernel_us last_kernel_us", doc="these moments since the job's first activity, or NaN"),
-    Col("start_us duration_us", doc="µs"),
+    Col("kernels", "int64", "number of kernels and copies inside the activity; device work counts itself"),
+    Col("kernel_us", doc="sum of the durations of these kernels and copies"),
+    Col("kernel_span_us", doc="from the first start to the last end of this device work; NaN without any"),
+    Col("first_kernel_us last_kernel_us", doc="that start and that end, since the job's first activity; or NaN"),
+    Col("start_us duration_us", doc="the start is on the common clock"),
 )
 
 

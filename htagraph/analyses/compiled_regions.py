@@ -18,14 +18,15 @@ __all__ = ["compiled_regions"]
 TABLE = Table(
     "torch.compile regions",
     Col("rank", "int64"),
-    Col("region", "str", "its name; empty for generated Triton kernels that no region launched"),
-    Col("inside", "str", "the name of the innermost region around it, empty for none"),
-    Col("count", "int64", "how often it ran"),
-    Col("host_us", doc="its time on the host"),
-    Col("kernels", "int64", "kernels and copies launched in it"),
-    Col("triton_kernels", "int64", "those that inductor generated"),
-    Col("device_us triton_us", doc="their summed time"),
-    Col("triton_percent", doc="of the device time, NaN without any"),
+    Col("region", "str", "name of the region; empty for generated Triton kernels that no region launched"),
+    Col("inside", "str", "name of the innermost region around this region; empty for none"),
+    Col("count", "int64", "how often the region ran"),
+    Col("host_us", doc="time of the region on the host"),
+    Col("kernels", "int64", "number of kernels and copies launched in the region"),
+    Col("triton_kernels", "int64", "number of these kernels that inductor generated"),
+    Col("device_us triton_us", doc="summed durations of ``kernels``, and of ``triton_kernels``"),
+    Col("triton_percent", doc="share of the device time; NaN without device time"),
+    rank_by="device_us",
 )
 
 _KEYS = ["rank", "region", "inside"]

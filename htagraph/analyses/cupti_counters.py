@@ -17,10 +17,10 @@ TABLE = Table(
     Col("rank", "int64"),
     Col("range", "int64", "position in the file's events"),
     Col("kernel", "str"),
-    Col("launch", "int64", "activity, -1 if unknown"),
-    Col("step", "int64", "of the launch, -1 outside"),
+    Col("launch", "int64", "activity number of the launch; -1 if unknown"),
+    Col("step", "int64", "step of the launch; -1 outside steps"),
     Col("operator_stack", "str", "the operators around the launch, the outermost first, with ``|`` between"),
-    Col("top_operator bottom_operator", "str", "the first and last of them"),
+    Col("top_operator bottom_operator", "str", "the outermost and the innermost operator of the stack"),
     Col("counter", "str"),
     Col("value", doc="in the counter's unit"),
     Col(

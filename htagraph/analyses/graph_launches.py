@@ -17,20 +17,20 @@ __all__ = ["graph_launches"]
 TABLE = Table(
     "CUDA graph launches",
     Col("rank", "int64"),
-    Col("launch", "int64", "the call's activity"),
+    Col("launch", "int64", "activity number of the launch call"),
     Col("name", "str"),
-    Col("step", "int64", "-1 outside"),
+    Col("step", "int64", "-1 outside steps"),
     Col("graph_id", "int64", "-1 if the trace does not say"),
     Col("start_us", doc="on the common clock, since the job's first activity"),
     Col("call_us", doc="the call's duration"),
-    Col("delay_us", doc="from the call's end to the first kernel, 0 if that began before"),
+    Col("delay_us", doc="from the call's end to the first kernel; 0 if the kernel started earlier"),
     Col("kernels", "int64", "kernels and copies, 0 if none was recorded"),
     Col("streams", "int64"),
     Col("span_us", doc="from the first kernel's start to the last one's end"),
-    Col("busy_us", doc="the part of it in which any of them runs"),
-    Col("gap_us", doc="the rest, in which the device waited inside the graph"),
-    Col("gap_percent", doc="of the span"),
-    Col("communication_us", doc="summed time of its collectives"),
+    Col("busy_us", doc="the part of the span in which a kernel or copy runs"),
+    Col("gap_us", doc="the rest of the span, in which the device waited inside the graph"),
+    Col("gap_percent", doc="share of the span"),
+    Col("communication_us", doc="summed durations of the graph's collectives"),
 )
 
 

@@ -21,17 +21,17 @@ TABLE = Table(
     Col("rank device stream", "int64"),
     Col("cause", "str"),
     Col("idle_us"),
-    Col("count", "int64", "pauses"),
+    Col("count", "int64", "number of pauses"),
     Col("mean_us max_us", doc="0 without pauses"),
-    Col("share_percent", doc="of the stream's idle time, NaN without"),
+    Col("share_percent", doc="share of the stream's idle time; NaN without idle time"),
 )
 RANKS = Table(
     "Idle device time by cause",
     Col("rank", "int64"),
     Col("cause", "str"),
     Col("idle_us", doc="a rank's rows sum to ``idle_us`` of `temporal_breakdown`"),
-    Col("count", "int64", "pauses"),
-    Col("share_percent", doc="of the time from the rank's first to its last device work; NaN if that is none"),
+    Col("count", "int64", "number of pauses"),
+    Col("share_percent", doc="share of the time from the rank's first to its last device work; NaN if that time is 0"),
 )
 
 

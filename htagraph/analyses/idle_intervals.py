@@ -16,19 +16,20 @@ __all__ = ["idle_intervals"]
 TABLE = Table(
     "Longest idle intervals",
     Col("rank device stream", "int64"),
-    Col("step", "int64", "of the work after the pause, -1 outside"),
+    Col("step", "int64", "step of the work after the pause; -1 outside steps"),
     Col("before after", "int64", "activity numbers: the work that started before, and the one that ended the pause"),
     Col("before_name after_name", "str"),
     Col("start_us", doc="when all earlier work of the stream had ended, since the job's first activity"),
     Col(
         "pause_us",
-        doc="from then to the start of the work, 0 where they overlap",
+        doc="from ``start_us`` to the start of the next work; 0 where both works overlap",
         heading="idle_us",
     ),
-    Col("gap_us", doc="from the end of ``before``, negative where they overlap"),
-    Col("launch", "int64", "the activity that enqueued the work, -1 if unknown"),
-    Col("launch_late_us", doc="how long after ``start_us`` that began, negative if before, NaN if unknown"),
+    Col("gap_us", doc="from the end of ``before`` to the start of ``after``; negative where both overlap"),
+    Col("launch", "int64", "activity number of the launch that enqueued ``after``; -1 if unknown"),
+    Col("launch_late_us", doc="how long after ``start_us`` the launch began; negative if earlier, NaN if unknown"),
     Col("cause", "str", "as in `idle_breakdown`"),
+    rank_by="pause_us",
 )
 
 

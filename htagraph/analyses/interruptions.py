@@ -19,11 +19,12 @@ TABLE = Table(
     Col("step", "int64", "-1 outside of steps"),
     Col("thread", "str"),
     Col("name", "str", "the activity that was interrupted; empty for host code that no event covers"),
-    Col("before", "str", "what came next on the thread"),
+    Col("before", "str", "the activity that came next on the thread"),
     Col("start_us", doc="since the job's first activity, on the common clock"),
-    Col("interrupted_us", doc="how long the stretch took"),
-    Col("usual_us", doc="what the same code takes as a rule"),
-    Col("activity", "int64", "that it interrupted; what came next, for code that no event covers"),
+    Col("interrupted_us", doc="how long the stretch of host code took"),
+    Col("usual_us", doc="how long the same code usually takes"),
+    Col("activity", "int64", "number of the interrupted activity, or of the next one where no event covers the code"),
+    rank_by="interrupted_us",
 )
 
 

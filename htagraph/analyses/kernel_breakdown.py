@@ -22,16 +22,18 @@ TABLE = Table(
     Col("kind name", "str"),
     Col("count", "int64"),
     Col("total_us mean_us min_us max_us"),
-    Col("std_us", doc="sample standard deviation, 0 for a single one"),
-    Col("share_percent", doc="of the sum over the rank's rows; kernels that overlap count in full"),
+    Col("std_us", doc="sample standard deviation of the durations; 0 for a single kernel"),
+    Col("share_percent", doc="share of the sum over the rank's rows; kernels that overlap count in full"),
+    rank_by="total_us",
 )
 JOB = Table(
     "Top kernels, all ranks",
     Col("kind name", "str"),
-    Col("ranks", "int64", "how many ran it"),
+    Col("ranks", "int64", "number of ranks that ran the kernel"),
     Col("count", "int64"),
     Col("total_us mean_us min_us max_us", doc="over all ranks"),
-    Col("share_percent", doc="of all rows"),
+    Col("share_percent", doc="share of the time of all rows"),
+    rank_by="total_us",
 )
 
 
@@ -72,5 +74,4 @@ def kernel_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] = "ra
     table["name"] = [graph.names[name] for name in table["name"]]
     table["share_percent"] = 100 * table["total_us"] / table.groupby("rank")["total_us"].transform("sum")
     table = table.sort_values(["rank", "total_us", "name"], ascending=[True, False, True], ignore_index=True)
-    table = TABLE.frame(table)
-    return table if by == "rank" else over_ranks(table)
+    return TABLE.frame(table)

@@ -17,12 +17,13 @@ TABLE = Table(
     Col("kind name", "str"),
     Col("rank count", "int64"),
     Col("total_us mean_us min_us max_us"),
-    Col("std_us", doc="sample standard deviation, 0 for a single one"),
-    Col("share_percent", doc="of the sum over the rank's rows"),
-    Col("relative", doc="the rank's mean over the median of the ranks' means"),
-    Col("spread", doc="the slowest rank's mean over the fastest's; both NaN where that is 0"),
-    Col("slowest_rank", "int64", "of the greatest mean"),
-    Col("excess_us", doc="what the rank would save if its mean were the median, negative where it is faster"),
+    Col("std_us", doc="sample standard deviation of the durations; 0 for a single kernel"),
+    Col("share_percent", doc="share of the sum over the rank's rows"),
+    Col("relative", doc="the rank's mean over the median of all ranks' means; NaN where that median is 0"),
+    Col("spread", doc="the slowest rank's mean over the fastest rank's mean; NaN where the latter is 0"),
+    Col("slowest_rank", "int64", "the rank with the greatest mean"),
+    Col("excess_us", doc="time that the rank would save with the median of the means; negative on faster ranks"),
+    rank_by="total_us",
 )
 
 

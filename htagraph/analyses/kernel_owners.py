@@ -18,11 +18,11 @@ __all__ = ["kernel_owners"]
 
 TABLE = Table(
     "Device time by module and operator",
-    Col("rank", "int64", "not by job"),
-    Col("module operator kind name", "str", "a module or operator that is not known is empty"),
+    Col("rank", "int64", 'only with ``by="rank"``'),
+    Col("module operator kind name", "str", "empty where the module or operator is not known"),
     Col("count", "int64"),
-    Col("device_us", doc="summed durations; all rows of a rank sum to those of its device work"),
-    Col("share_percent", doc="of the sum over the rank's rows, or over all rows"),
+    Col("device_us", doc="summed durations; the rows of a rank sum to the durations of all device work of the rank"),
+    Col("share_percent", doc="share of the sum over the rank's rows, or over all rows"),
 )
 
 

@@ -18,7 +18,7 @@ TABLE = Table(
     Col("rank", "int64"),
     Col("kinds", "str", '``"computation"``, ``"computation + communication"``, …'),
     Col("total_us"),
-    Col("share_percent", doc="of the rank's busy time"),
+    Col("share_percent", doc="share of the rank's busy time"),
 )
 
 

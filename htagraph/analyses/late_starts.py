@@ -20,8 +20,8 @@ TABLE = Table(
     Col("kernel", "str"),
     Col("start_us", doc="on the common clock, since the job's first activity"),
     Col("duration_us"),
-    Col("late_us", doc="after the first rank of the step"),
-    Col("normalized_start", doc="the start after the first start in the steps, in mean steps"),
+    Col("late_us", doc="how much later the rank starts than the first rank in the same step"),
+    Col("normalized_start", doc="start since the first start in any step, divided by the mean step time"),
 )
 _PLACE = ["stream", "name"]
 

@@ -20,8 +20,8 @@ TABLE = Table(
     Col("launch_name work_name work_kind", "str"),
     Col("stream step", "int64"),
     Col("launch_us work_us", doc="durations"),
-    Col("delay_us", doc="from the end of the launch call to the start of the work, 0 if it started earlier"),
-    Col("short", "bool", "the call is not excessive, but took longer than all the work it enqueued"),
+    Col("delay_us", doc="from the end of the launch call to the start of the work; 0 if the work started earlier"),
+    Col("short", "bool", "whether the call is not excessive, but took longer than all the work that it enqueued"),
     Col("excessive_runtime excessive_delay", "bool"),
 )
 

@@ -22,14 +22,15 @@ TABLE = Table(
     "Device time by module",
     Col("rank", "int64"),
     Col("kind", "str", '``"module"``, ``"annotation"`` or empty'),
-    Col("name", "str", "of the frame or annotation"),
+    Col("name", "str", "name of the frame or annotation"),
     Col("count", "int64", "calls"),
-    Col("host_us", doc="from the start to the end of its calls, the forward alone"),
-    Col("host_self_us", doc="work of host threads in it, forward and backward, but not in modules inside it"),
-    Col("device_count", "int64", "device work launched in it, not in modules inside it"),
-    Col("device_us", doc="the durations of that"),
-    Col("device_total_us", doc="with that of the modules inside"),
-    Col("share_percent", doc="of ``device_us`` in the rank's sum, NaN without device work"),
+    Col("host_us", doc="summed durations of the module's calls, forward pass only"),
+    Col("host_self_us", doc="time of host threads in the module, forward and backward, without modules inside"),
+    Col("device_count", "int64", "number of kernels and copies launched in the module, without modules inside"),
+    Col("device_us", doc="summed durations of this device work"),
+    Col("device_total_us", doc="``device_us`` together with the modules inside"),
+    Col("share_percent", doc="share of ``device_us`` in the sum over the rank's rows; NaN without device work"),
+    rank_by="device_us",
 )
 
 

@@ -23,14 +23,15 @@ TABLE = Table(
     "Device time by operator",
     Col("rank", "int64"),
     Col("kind name", "str"),
-    Col("input_dims", "str", "only with `by_shape`: as in the file, empty where it has none", maybe=True),
+    Col("input_dims", "str", "recorded shapes of the inputs, or empty; only with `by_shape`", maybe=True),
     Col("count", "int64", "calls"),
-    Col("host_us", doc="from the start to the end of its calls, a call of itself inside it not counted again"),
-    Col("host_self_us", doc="its own work, with that of runtime calls, but not of operators inside it"),
-    Col("device_count", "int64", "device work that it launched itself"),
-    Col("device_us", doc="the durations of that"),
-    Col("device_total_us", doc="with what operators inside it launched"),
-    Col("share_percent", doc="of ``device_us`` in the rank's sum, NaN without device work"),
+    Col("host_us", doc="summed durations of the calls; a call inside a call of the same operator does not count"),
+    Col("host_self_us", doc="time of the operator and of its runtime calls, without operators inside"),
+    Col("device_count", "int64", "number of kernels and copies that the operator itself launched"),
+    Col("device_us", doc="summed durations of this device work"),
+    Col("device_total_us", doc="``device_us`` together with the operators inside"),
+    Col("share_percent", doc="share of ``device_us`` in the sum over the rank's rows; NaN without device work"),
+    rank_by="device_us",
 )
 
 _SHAPES = ("Input Dims", "Input dims")  # today's profilers write the first, those before 2022 the second
@@ -79,8 +80,7 @@ def operator_breakdown(
     owner = table["owner"].to_numpy()
     dims = np.array([*shapes, ""], object)[np.where(owner >= 0, np.append(shape, 0)[owner], len(shapes))]
     table = table.assign(kind=kind_words(graph, owner), name=names_of(graph, owner), input_dims=dims)
-    table = TABLE.frame(table if by_shape else table.drop(columns="input_dims"))
-    return table if by == "rank" else over_ranks(table)
+    return TABLE.frame(table if by_shape else table.drop(columns="input_dims"))
 
 
 def _shapes(graph: DependencyGraph, operators: np.ndarray) -> tuple[np.ndarray, list[str]]:

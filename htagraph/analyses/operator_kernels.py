@@ -21,11 +21,12 @@ TABLE = Table(
     Col("rank", "int64"),
     Col("operator", "str"),
     Col("kernel_sequence", "str", "names of kernels in the order of their launches, joined by `` -> ``"),
-    Col("kernels", "int64", "their number"),
-    Col("count", "int64", "calls of the operator that launched just these"),
+    Col("kernels", "int64", "number of kernels in the sequence"),
+    Col("count", "int64", "number of the operator's calls that launched exactly this sequence"),
     Col("launch_delay_us", doc="mean, from the operator's start to the start of its first launch"),
-    Col("kernel_delay_us", doc="mean, from there to the start of the first kernel"),
-    Col("device_us", doc="their durations, summed over all calls"),
+    Col("kernel_delay_us", doc="mean, from the start of the first launch to the start of the first kernel"),
+    Col("device_us", doc="durations of the kernels, summed over all calls"),
+    rank_by="device_us",
 )
 
 

@@ -17,8 +17,8 @@ TABLE = Table(
     "Communication overlapped with computation",
     Col("rank", "int64"),
     Col("communication_us computation_us"),
-    Col("hidden_us", doc="both at once"),
-    Col("beside_us", doc="from asking for sends and receives until their thread did nothing but wait"),
+    Col("hidden_us", doc="time in which communication and computation run at once"),
+    Col("beside_us", doc="time from the request of sends and receives until the thread did nothing but wait"),
     Col("overlap_percent", doc="100 · hidden / communication, NaN without communication"),
 )
 

@@ -21,9 +21,9 @@ STREAMS = Table(
     Col("rank device stream", "int64"),
     Col("count", "int64", "changes of the length"),
     Col("mean std min p25 median p75 max", doc="over these changes, kernels and copies"),
-    Col("mean_over_time", doc="each length weighted by how long it lasted; 0 if all took no time"),
+    Col("mean_over_time", doc="mean of the lengths, each weighted by its time; 0 if no length took time"),
     Col("full_us", doc="how long the length was `full` or more"),
-    Col("full_percent", doc="of the rank's time from its first to its last moment"),
+    Col("full_percent", doc="share of the time from the rank's first to its last moment"),
 )
 
 _KEYS = ["rank", "device", "stream"]

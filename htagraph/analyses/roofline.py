@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array, occurring
+from htagraph.core.arrays import Array, marked, occurring
 from htagraph.core.flops import (
     cost_of,
     element_bytes,
@@ -37,9 +37,9 @@ TABLE = Table(
     "Operators by time, with what they compute and move",
     Col("rank", "int64"),
     Col("operator", "str"),
-    Col("shapes", "str", "of the inputs that it reads"),
-    Col("element_bytes", "int64", "of an element of the first input, 0 if unknown"),
-    Col("tf32", "bool", "a kernel multiplies 32-bit elements as TF32"),
+    Col("shapes", "str", "shapes of the inputs that the operator reads"),
+    Col("element_bytes", "int64", "bytes of an element of the first input; 0 if unknown"),
+    Col("tf32", "bool", "whether a kernel multiplies 32-bit elements as TF32"),
     Col(
         "at_most",
         "bool",
@@ -48,17 +48,18 @@ TABLE = Table(
     ),
     Col("source", "str"),
     Col("count", "int64"),
-    Col("flop bytes", doc="of all of them; NaN if unknown"),
-    Col("time_us", doc="durations of their device work; on a rank without any, of the operators"),
-    Col("share_percent", doc="of the rank's device work; NaN if unknown, as all that follow"),
+    Col("flop bytes", doc="operations and bytes of all calls; NaN if unknown"),
+    Col("time_us", doc="durations of the operators' device work; of the operators, on a rank without device work"),
+    Col("share_percent", doc="share of the rank's device work; NaN if unknown, as in all columns that follow"),
     Col("intensity", doc="flop / bytes", heading="intensity FLOP/B"),
-    Col("tflop_s gb_s", doc="reached"),
-    Col("peak_tflop_s peak_gb_s", doc="at most"),
+    Col("tflop_s gb_s", doc="rates that the operator reaches"),
+    Col("peak_tflop_s peak_gb_s", doc="peak rates of the device"),
     Col(
         "roof_percent",
         doc="100 · reached / what the lower roof allows at this intensity; above 100 where inputs lie in a cache",
     ),
     Col("bound", "str", "the lower roof, ``compute`` or ``memory``; empty if unknown"),
+    rank_by="time_us",
 )
 
 _GROUP = ["rank", "operator", "shapes", "element_bytes", "tf32", "at_most", "source"]
@@ -153,8 +154,7 @@ def _by_shapes(graph: DependencyGraph) -> tuple[pd.DataFrame, int]:
             odd.append(activity)
     table = pd.DataFrame(rows, columns=["activity", "shapes", "element_bytes", "read", "flop", "written", "at_most"])
     counted = table["activity"].to_numpy(np.int64)
-    is_counted = np.zeros(len(acts), np.bool_)
-    is_counted[counted] = True
+    is_counted = marked(counted, len(acts))
     around = graph.tree.around(is_counted)
     left_out = int((~(around | graph.tree.inside(is_counted))[np.array(odd, np.int64)]).sum())
     table = table[~around[counted]]

@@ -21,9 +21,9 @@ TABLE = Table(
     Col("name kind", "str"),
     Col("start_us", doc="since the job's first activity, common clock"),
     Col("duration_us"),
-    Col("slack_us", doc="how much later its end may come without the job ending later"),
-    Col("free_slack_us", doc="without anything else coming later"),
-    Col("critical", "bool", "slack at most `epsilon_us`"),
+    Col("slack_us", doc="how much later the activity may end without the job ending later"),
+    Col("free_slack_us", doc="how much later the activity may end without any other activity coming later"),
+    Col("critical", "bool", "whether the slack is at most `epsilon_us`"),
     Col("drag_us", doc="how much earlier the job would end if the activity took no time"),
     Col("drag_exact", "bool"),
 )

@@ -37,9 +37,5 @@ def step_times(graph: DependencyGraph) -> pd.DataFrame:
         >>> bool((hg.step_times(hg.load("data/demo"))["duration_us"] > 0).all())
         True
     """
-    steps, time = graph.step_spans, graph.time
-    return TABLE.frame({
-        "rank": steps.rank, "step": steps.step, "start_us": (time[steps.start] - graph.origin_ns) / 1000,
-        "end_us": (time[steps.end] - graph.origin_ns) / 1000,
-        "duration_us": (time[steps.end] - time[steps.start]) / 1000,
-    })  # fmt: skip
+    steps = graph.step_spans
+    return TABLE.frame(steps.columns(*(graph.time[vertex] - graph.origin_ns for vertex in (steps.start, steps.end))))

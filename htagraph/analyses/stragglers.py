@@ -19,11 +19,11 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits
 from htagraph.queries.attribution import names_of
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
-from htagraph.queries.compare import ENOUGH_STEPS
 from htagraph.queries.rank_speed import SlowRanks, slow_ranks
 from htagraph.queries.straggler import (
     COMPARED,
     Difference,
+    RankStragglers,
     SlowWork,
     alone_work,
     charges_of,
@@ -44,40 +44,41 @@ TABLE = Table(
     Col("rank", "int64"),
     Col(
         "blamed_us",
-        doc="waiting of other ranks charged to it, µs; over all ranks it adds up to ``total_wait_us`` less what "
+        doc="waiting of other ranks that is charged to this rank; all ranks add up to ``total_wait_us`` less what "
         "nobody is charged for, the causes ``recording`` and ``clocks``",
     ),
     Col("share_percent", doc="``blamed_us`` as a share of ``total_wait_us``"),
     Col("explained_us", doc="the part of ``blamed_us`` that has a cause"),
-    Col("first_guess", "bool", "``explained_us`` is the largest"),
-    Col("waits_us", doc="its own waiting"),
-    Col("late_count", "int64", "collectives in which it arrived last and others waited"),
-    Col("lateness_us", doc="median over collectives of how much later it arrives than the other ranks' median"),
+    Col("first_guess", "bool", "whether the rank has the largest ``explained_us``"),
+    Col("waits_us", doc="waiting of the rank itself"),
+    Col("late_count", "int64", "number of collectives in which the rank arrived last and other ranks waited"),
+    Col("lateness_us", doc="how much later the rank arrives than the median other rank; median over collectives"),
     Col(
         "cause",
         "str",
         "``kernels``, ``host``, ``data_loading``, ``launch``, ``sync``, ``collective``, ``network`` or "
         "``none``; the one charged most",
     ),
-    Col("cause_name", "str", "the activity that explains most of it"),
-    Col("cause_us", doc="waiting charged to that cause"),
-    Col("slower_percent", doc="by how much its own time in that cause exceeds its peers' in all"),
-    Col("own_step_us", doc="what it does by itself in a step, median over steps"),
-    Col("step_excess_us", doc="by how much that exceeds its peers', median over steps; NaN if nothing compares"),
-    Col("step_error_us", doc="the standard error of it"),
-    Col("slow", "bool", "whether it is slower by more than chance, in all steps or in some"),
-    Col("slow_steps", "int64", "in how many steps it is, 0 if not ``slow``"),
-    Col("slow_excess_us", doc="by how much its own time exceeds its peers' in them, median; NaN if not slow"),
+    Col("cause_name", "str", "the activity that explains most of ``cause_us``"),
+    Col("cause_us", doc="waiting of other ranks that is charged to ``cause``"),
+    Col("slower_percent", doc="how much longer the rank's own work of this cause takes than its peers', in total"),
+    Col("own_step_us", doc="time of the rank's own work in a step, median over steps"),
+    Col("step_excess_us", doc="how much the rank's own step exceeds its peers', median over steps; NaN without peers"),
+    Col("step_error_us", doc="standard error of ``step_excess_us``"),
+    Col("slow", "bool", "whether the rank is slower than its peers by more than chance, in all steps or in some"),
+    Col("slow_steps", "int64", "number of steps in which the rank is slower; 0 if not ``slow``"),
+    Col("slow_excess_us", doc="how much the own step exceeds the peers' in those steps, median; NaN if not slow"),
     Col("evidence", "str", "the reason in words"),
+    rank_by="blamed_us",
 )
 BLAME = Table(
     "Waits and whom they are charged to",
     Col("collective", "int64"),
     Col("op", "str"),
     Col("waiting_rank last_rank charged_rank", "int64"),
-    Col("wait_us", doc="charged"),
+    Col("wait_us", doc="waiting that is charged"),
     Col("cause", "str"),
-    Col("activity", "int64", "the activity of that cause on the path that explains most, -1 for none"),
+    Col("activity", "int64", "the activity of this cause that explains most of the wait; -1 for none"),
     Col("name", "str"),
     Col("collectives_back", "int64", "how many collectives earlier the delay arose"),
 )
@@ -85,43 +86,24 @@ BY_STEP = Table(
     "Own time by step",
     Col("rank", "int64"),
     Col("step", "int64", "-1 for a job without steps"),
-    Col("own_us", doc="what it does by itself in that step, NaN if unknown"),
-    Col("excess_us", doc="by how much that exceeds its peers' median in that step; NaN where nothing compares"),
+    Col("own_us", doc="time of the rank's own work in the step; NaN if unknown"),
+    Col("excess_us", doc="how much ``own_us`` exceeds the median of the peers in the step; NaN without peers"),
 )
 
 
-def _no_steps() -> pd.DataFrame:
-    return BY_STEP.frame()
-
-
-@dataclass(frozen=True, eq=False)
-class Stragglers:
+@dataclass(frozen=True, eq=False, repr=False)
+class Stragglers(RankStragglers):
     """The result of `stragglers`: who makes the others wait, how much, and why."""
 
-    ranks: pd.DataFrame
-    blame: pd.DataFrame
+    blame: pd.DataFrame = field(default_factory=BLAME.frame)
     """One row per wait, charged rank and cause; the columns are documented at `stragglers`."""
-    straggler: int | None
-    """The rank whose steps take longer than its peers' and that most waiting beyond theirs is charged to, or None."""
-    total_wait_us: float
-    """Time that ranks waited in collectives, summed over all ranks, µs."""
-    serves: int | None = None
-    """The rank that takes longer as it does work that no other rank does, for whose result all others wait, or None:
-    the program has it so, and it is no straggler."""
-    steps: int = 0
-    """Steps whose times were compared."""
     differences: tuple[Difference, ...] = ()
     """What takes more time on the rank that is charged most than on each of its peers, the largest difference first;
     where no straggler is named."""
     alone: tuple[int, float] = (0, 0.0)
     """How many operators and kernels that rank has beyond those of every other rank, and their own time, µs."""
-    by_step: pd.DataFrame = field(default_factory=_no_steps)
+    by_step: pd.DataFrame = field(default_factory=BY_STEP.frame)
     """One row per rank and step; the columns are documented at `stragglers`."""
-
-    @property
-    def few_steps(self) -> bool:
-        """Return whether the steps are so few that only a large difference between ranks is more than chance."""
-        return self.steps < ENOUGH_STEPS
 
     @property
     def mostly_charged(self) -> dict[int, float]:
@@ -131,19 +113,11 @@ class Stragglers:
         shares = dict(zip(few["rank"].tolist(), few["share_percent"].tolist(), strict=True))
         return shares if sum(shares.values()) > 100 * MOST else {}
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a row per rank; the columns are documented at `stragglers`."""
-        return self.ranks.copy()
-
     def plot(self) -> Figure:
         """Return the figure of how much longer each rank takes for each step; see `htagraph.plot.stragglers`."""
         from htagraph.output.plot.breakdowns import stragglers as figure
 
         return figure(self)
-
-    def __repr__(self) -> str:
-        who = "none" if self.straggler is None else f"rank {self.straggler}"
-        return f"Stragglers({who}, {self.total_wait_us / 1000:.3f} ms of waiting over {len(self.ranks)} ranks)"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: who the straggler is and why, and a short table of the ranks."""
@@ -229,7 +203,7 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     about = who.charged_most if who.serves is None else who.serves
     differences = () if who.rank is not None or about is None else _differences(graph, chains, slow, about)
     return Stragglers(
-        table, _blame_table(graph, waits, chains, blame), who.rank, total / 1000, who.serves, len(slow.steps),
+        table, who.rank, total / 1000, who.serves, len(slow.steps), _blame_table(graph, waits, chains, blame),
         differences, (0, 0.0) if about is None else alone_work(graph, chains.own, about), _by_step(graph, slow),
     )  # fmt: skip
 

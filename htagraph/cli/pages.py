@@ -32,18 +32,17 @@ def plot(name: str, paths: list[str], *, output: Path, ranks: str | None = None,
     module_breakdown, kernel_owners, kernel_distribution, launch_stats, queue_length, memory_bandwidth,
     memory_timeline, roofline, collectives, stragglers, critical_path, slack, opportunities or timeline.
     """
-    from htagraph.output.plot.choose import FIGURES, figure_function
+    from htagraph.output import plot as figures
     from htagraph.output.plot.files import write_figure
 
-    known = [each for each in FIGURES if each not in _WITHOUT_TRACES]
+    known = [each for each in figures.__all__ if each not in _WITHOUT_TRACES]
     chosen = name.replace("-", "_")
     if chosen not in known:
         others = "what-if and diff draw their own: htagraph what-if traces/ --network 2 -o figure.svg"
         msg = f"{name!r} is no figure of one job: choose one of {', '.join(known)}; {others}"
         raise typer.BadParameter(msg, param_hint="NAME")
     refuse_input(output, paths, "--output")
-    figure = figure_function(chosen)(_result(chosen, read(paths, ranks, steps)))
-    write_figure(figure, output)
+    write_figure(getattr(figures, chosen)(_result(chosen, read(paths, ranks, steps))), output)
 
 
 def _result(name: str, graph: DependencyGraph) -> Any:  # noqa: ANN401 - of any analysis

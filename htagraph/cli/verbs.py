@@ -1,26 +1,140 @@
-"""The verbs of the command line, each imported when it is asked for: most import what the others do not need."""
+"""The verbs of the command line, each declared once: `VERBS` has a row or the name of a module for each verb.
+
+What a verb needs is imported when the verb is asked for: most verbs import what the others do not need.
+"""
 
 from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Iterator, MutableMapping
-from typing import Any
+from collections import UserDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["MODULES", "Verb", "Verbs"]
+if TYPE_CHECKING:
+    from pathlib import Path
 
-MODULES = {
-    "summary": "jobs", "critical-path": "jobs", "what-if": "what_if", "opportunities": "questions",
-    "stragglers": "questions", "collectives": "questions", "diff": "diff", "kernels": "questions", "idle": "questions",
-    "memory": "jobs", "launches": "questions", "counters": "jobs", "patterns": "jobs", "roofline": "questions",
-    "phases": "questions", "compare": "diff", "plot": "pages", "report": "pages", "serve": "pages",
-    "execution-trace": "others", "validate": "others", "mcp": "others", "schema": "others", "demo": "others",
-    "simulate": "others", "cache": "others",
-}  # fmt: skip
-"""Verbs, the main one first, and the modules of this package that hold them: as functions, or as rows of questions."""
+    from htagraph.cli.writing import Format
+
+__all__ = ["QUESTIONS", "VERBS", "Question", "Verb", "Verbs"]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A verb that reads a job, makes one report on it and shows the report."""
+
+    report: str
+    """The function of `htagraph.output` that makes the report of a graph, the words that chose it, and the options."""
+    help: str
+    top: int = 10
+    """Rows shown of each ranked table, where the user does not say."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Its own options and their defaults."""
+    last: Mapping[str, Any] = field(default_factory=dict)
+    """Those of its own options that are shown behind the shared ones."""
+    on_workers: str = ""
+    """The function that makes the report of a job on workers; empty where none does."""
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """All its options and arguments in the order of its help, with their defaults."""
+        scheduler = {"scheduler": None} if self.on_workers else {}
+        return {
+            "paths": inspect.Parameter.empty, **self.options, "ranks": None, "steps": None, "top": self.top,
+            **self.last, "form": None, "output": None, **scheduler,
+        }  # fmt: skip
+
+    def show(
+        self,
+        paths: list[str],
+        ranks: str | None,
+        steps: str | None,
+        form: Format | None,
+        output: Path | None,
+        scheduler: str | None = None,
+        **options: Any,  # noqa: ANN401 - its own
+    ) -> None:
+        """Read the job, make the report and show it."""
+        from htagraph.cli.options import given, read, read_on
+        from htagraph.cli.writing import show as written
+
+        if scheduler is not None:
+            job = read_on(scheduler, paths, ranks, steps)
+            report = resolve_name(f"htagraph.output.{self.on_workers}")(job, **options)
+        else:
+            graph = read(paths, ranks, steps)
+            report = resolve_name(f"htagraph.output.{self.report}")(graph, given(paths, ranks, steps), **options)
+        written(report, form, output, paths)
+
+
+VERBS: Mapping[str, str | Question] = {
+    "summary": "jobs",
+    "critical-path": "jobs",
+    "what-if": "what_if",
+    "opportunities": Question(
+        "reports.ranks:opportunities_report",
+        "What to improve first, by largest possible gain: kernels, operators, ranks, process groups, host phases.",
+    ),
+    "stragglers": Question(
+        "reports.ranks:stragglers_report",
+        "Which rank makes the others wait, for how long, and why it is late.",
+        on_workers="reports.workers:job_stragglers_report",
+    ),
+    "collectives": Question(
+        "reports.ranks:collectives_report",
+        "How long ranks wait for each other in collectives, how long transfers take, and at which bandwidth.",
+        top=20,
+        last={"each": False},
+    ),
+    "diff": "diff",
+    "kernels": Question(
+        "reports.device_time:kernels_report",
+        "Where device time goes: by kernel, by rank, or by the operator, shape, module or annotation that launched it.",
+        top=20,
+        options={"by": "name"},
+    ),
+    "idle": Question(
+        "reports.device_time:idle_report",
+        "Why streams are idle: idle time by cause, and the longest idle intervals with the work before and after.",
+    ),
+    "memory": "jobs",
+    "launches": Question(
+        "reports.device_time:launches_report",
+        "What launch calls cost on the host, how long kernels wait after them, and what operators and graphs launch.",
+    ),
+    "counters": "jobs",
+    "patterns": "jobs",
+    "roofline": Question(
+        "reports.device_time:roofline_report",
+        "How many FLOPs and bytes operators reach per second, and how close that is to what the device allows.",
+        top=15,
+        options={"peak_tflops": None, "peak_gbs": None},
+    ),
+    "phases": Question(
+        "reports.device_time:phases_report",
+        "How long phases take, such as prefill and decode or what your annotations name, and how busy the device is.",
+        options={"annotation": None},
+    ),
+    "compare": "diff",
+    "plot": "pages",
+    "report": "pages",
+    "serve": "pages",
+    "execution-trace": "others",
+    "validate": "others",
+    "mcp": "others",
+    "schema": "others",
+    "demo": "others",
+    "simulate": "others",
+    "cache": "others",
+}
+"""Every verb, the main one first: the module of this package that holds the function of its name, or its row."""
+QUESTIONS: Mapping[str, Question] = {name: each for name, each in VERBS.items() if isinstance(each, Question)}
+"""The verbs that are rows."""
 _WITHOUT_GRAPH = "others"
 """The module of verbs that neither read traces into a graph nor open what an earlier one read."""
 
@@ -42,35 +156,20 @@ class Verbs(TyperGroup):
 
     def __init__(self, **given: Any) -> None:  # noqa: ANN401 - typer's
         super().__init__(**given)
-        self.commands = _Commands()
+        self.commands = _Commands(dict.fromkeys(VERBS))
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override] # click's context
         """Return their names, the main one first."""
         return list(self.commands)
 
 
-class _Commands(MutableMapping[str, Any]):
+class _Commands(UserDict[str, Any]):
     """Commands by name. Each is made when it is looked up."""
 
-    def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
-
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - typer's command
-        if name not in self._made:
-            self._made[name] = _command(name, MODULES[name])
-        return self._made[name]
-
-    def __setitem__(self, name: str, command: Any) -> None:  # noqa: ANN401
-        self._made[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*MODULES, *self._made)))
-
-    def __len__(self) -> int:
-        return len(list(iter(self)))
+        if self.data[name] is None:
+            self.data[name] = _command(name, VERBS[name])
+        return self.data[name]
 
 
 def _named_alone(params: list[Any]) -> list[Any]:
@@ -86,23 +185,23 @@ def _in_paragraphs(text: str) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
-def _command(name: str, module_name: str) -> Any:  # noqa: ANN401
-    """Return the command of a verb: a function of its name, or a row of `questions`.
+def _command(name: str, verb: str | Question) -> Any:  # noqa: ANN401
+    """Return the command of a verb: a function of its name in a module, or a row.
 
     A module whose command is of another class, or takes more options, has these as ``COMMAND`` and ``MORE``.
     """
     from htagraph.cli.options import as_command
 
-    module = importlib.import_module(f"htagraph.cli.{module_name}")
-    if module_name == "questions":
-        question = module.QUESTIONS[name]
-        text, function = question.help, as_command(question.show, name, question.defaults, reads=True)
+    kind: type[TyperCommand] = Verb
+    if isinstance(verb, Question):
+        text, function = verb.help, as_command(verb.show, name, verb.defaults, reads=True)
     else:
-        verb = getattr(module, name.replace("-", "_"))
-        if isinstance(verb, typer.Typer):  # of verbs of its own
-            return typer.main.get_group(verb)
-        text, more = inspect.getdoc(verb) or "", getattr(module, "MORE", None)
-        function = as_command(verb, more=more, reads=module_name != _WITHOUT_GRAPH)
+        module = importlib.import_module(f"htagraph.cli.{verb}")
+        answer, kind = getattr(module, name.replace("-", "_")), getattr(module, "COMMAND", Verb)
+        if isinstance(answer, typer.Typer):  # of verbs of its own
+            return typer.main.get_group(answer)
+        text, more = inspect.getdoc(answer) or "", getattr(module, "MORE", None)
+        function = as_command(answer, more=more, reads=verb != _WITHOUT_GRAPH)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(name, cls=getattr(module, "COMMAND", Verb), help=_in_paragraphs(text))(function)
+    alone.command(name, cls=kind, help=_in_paragraphs(text))(function)
     return typer.main.get_command(alone)

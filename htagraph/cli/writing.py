@@ -147,15 +147,13 @@ def write(
 
 
 def _figure_of(result: object, output: Path) -> Figure:
-    """Return the figure of what a report says is drawn of it, or of the first of its tables that has a figure."""
-    from htagraph.output.plot.choose import figure_of
-
-    drawn = getattr(result, "drawn", None)
-    try:
-        return figure_of(result if drawn is None else drawn())
-    except ValueError:
+    """Return the figure of a result that has one."""
+    plot = getattr(result, "plot", None)
+    if plot is None:
         msg = f"{output}: this result has no figure; choose a format from {', '.join(_SUFFIXES)}"
-        raise typer.BadParameter(msg, param_hint="--output") from None
+        raise typer.BadParameter(msg, param_hint="--output")
+    figure: Figure = plot()
+    return figure
 
 
 def _is_pipe(output: Path) -> bool:

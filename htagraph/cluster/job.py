@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from htagraph.cluster.engines import Engine
-from htagraph.cluster.on_worker import Reading, table_of
+from htagraph.cluster.on_worker import ReadOptions, table_of
 from htagraph.cluster.run_each import Failed, Patience, run_each
 from htagraph.core.errors import Issue, SelectionError, TraceError
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -54,7 +54,7 @@ class DistributedJob:
     missing: tuple[MissingRank, ...]
     """The ranks that all answers lack, and why."""
     engine: Engine = field(repr=False)
-    reading: Reading = field(repr=False)
+    reading: ReadOptions = field(repr=False)
     skipped: tuple[Issue, ...] = field(repr=False, default=())
     """Files beside the traces that were left out."""
     patience: Patience = field(repr=False, default_factory=Patience)

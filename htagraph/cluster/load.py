@@ -7,7 +7,7 @@ from typing import Any
 
 from htagraph.cluster.engines import Engine, engine_of
 from htagraph.cluster.job import DistributedJob, MissingRank, reasons
-from htagraph.cluster.on_worker import Reading, digest_of, looks, release
+from htagraph.cluster.on_worker import ReadOptions, digest_of, looks, release
 from htagraph.cluster.run_each import Failed, Patience, run_each
 from htagraph.core.errors import HtagraphError, Issue, OtherJsonError, RankError, TraceError
 from htagraph.queries.rank_digests.digest import RankDigest
@@ -36,7 +36,7 @@ def load_on(
         engine: the workers, as `htagraph.load` takes them; they must have the same release, and see the same files.
         paths: as `htagraph.load` takes them.
         ranks: read these only; all if not given.
-        reading: how to read: fields of `Reading`.
+        reading: how to read: fields of `ReadOptions`.
         progress: called with the share done, 0 to 1.
         patience: how long and how often to try.
 
@@ -46,7 +46,7 @@ def load_on(
         TypeError: the engine is none.
     """
     workers, waits = engine_of(engine), patience or Patience()
-    read_as = Reading(**reading, release=release())
+    read_as = ReadOptions(**reading, release=release())
     lacking: list[MissingRank] = []
     beside: list[Issue] = []
 

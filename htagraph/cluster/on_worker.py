@@ -18,10 +18,10 @@ from htagraph.queries.rank_digests.digest import digest
 from htagraph.trace.discover import Looked, RankedFile, look_at
 from htagraph.trace.remote import TracePath
 
-__all__ = ["Reading", "digest_of", "looks", "release", "table_of"]
+__all__ = ["ReadOptions", "digest_of", "looks", "release", "table_of"]
 
 
-class Reading(NamedTuple):
+class ReadOptions(NamedTuple):
     """How files are read, and by which release."""
 
     steps: tuple[int, ...] | None = None
@@ -44,7 +44,7 @@ def looks(paths: Sequence[TracePath], alone: bool) -> list[Looked]:  # noqa: FBT
     return [look_at(path, alone=alone) for path in paths]
 
 
-def digest_of(file: RankedFile, reading: Reading) -> bytes | Failed:
+def digest_of(file: RankedFile, reading: ReadOptions) -> bytes | Failed:
     """Return the digest of a rank as bytes."""
 
     def digested(graph: DependencyGraph) -> bytes:
@@ -54,14 +54,14 @@ def digest_of(file: RankedFile, reading: Reading) -> bytes | Failed:
 
 
 def table_of(
-    file: RankedFile, reading: Reading, analysis: Callable[..., pd.DataFrame], given: Sequence[Any],
+    file: RankedFile, reading: ReadOptions, analysis: Callable[..., pd.DataFrame], given: Sequence[Any],
     options: dict[str, Any],
 ) -> pd.DataFrame | Failed:  # fmt: skip
     """Return an analysis of a rank."""
     return _answer(file, reading, lambda graph: analysis(graph, *given, **options))
 
 
-def _answer(file: RankedFile, reading: Reading, question: Callable[[DependencyGraph], Any]) -> Any:  # noqa: ANN401
+def _answer(file: RankedFile, reading: ReadOptions, question: Callable[[DependencyGraph], Any]) -> Any:  # noqa: ANN401
     """Return an answer about a rank, or why there is none. No error leaves: those of stores do not survive the way."""
     if reading.release != release():
         what = f"the worker has htagraph {release() or 'of no release'}, this program {reading.release or 'none'}"

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
 
 __all__ = [
-    "Array", "Ints", "Mask", "coded", "distinct", "is_any_of", "joined", "looked_up", "occurring", "stable_order",
-    "sums_by", "texts_of",
+    "Array", "Ints", "Mask", "coded", "distinct", "is_any_of", "joined", "looked_up", "marked", "occurring",
+    "run_starts", "stable_order", "sums_by", "texts_of",
 ]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -22,6 +22,18 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 """An array of 64-bit integers."""
 Mask: TypeAlias = npt.NDArray[np.bool_]
 """An array of flags."""
+
+
+def marked(rows: Array | Sequence[int], count: int) -> Mask:
+    """Return a mask of length `count`, True at some rows.
+
+    Example:
+        >>> marked([0, 2], 3).tolist()
+        [True, False, True]
+    """
+    mask = np.zeros(count, np.bool_)
+    mask[rows] = True
+    return mask
 
 
 def stable_order(keys: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -69,13 +81,25 @@ def coded(*columns: Array) -> npt.NDArray[np.int64]:
     return code if dense else np.unique(code, return_inverse=True)[1].astype(np.int64)
 
 
+def run_starts(*columns: Array) -> npt.NDArray[np.int64]:
+    """Return where runs begin, ascending: rows that follow each other and are equal in all columns are one run.
+
+    Example:
+        >>> import numpy as np
+        >>> run_starts(np.array([7, 7, 7, 1]), np.array([0, 0, 5, 5])).tolist()
+        [0, 2, 3]
+    """
+    changes = np.ones(len(columns[0]), np.bool_)
+    changes[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    return np.flatnonzero(changes)
+
+
 def _dense(code: Array) -> tuple[Array, bool]:
     """Return (codes without those between them that do not occur, True); if that needs sorting, (codes, False)."""
     most = int(code.max()) + 1
     if most > _MAX_SPARSE * len(code):
         return code, False
-    occurs = np.zeros(most, np.bool_)
-    occurs[code] = True
+    occurs = marked(code, most)
     return (np.cumsum(occurs) - 1)[code], True
 
 
@@ -87,9 +111,7 @@ def distinct(numbers: Array, count: int) -> npt.NDArray[np.int64]:
         >>> distinct(np.array([3, 1, 3]), 4).tolist()
         [1, 3]
     """
-    occurs = np.zeros(count, np.bool_)
-    occurs[numbers] = True
-    return np.flatnonzero(occurs)
+    return np.flatnonzero(marked(numbers, count))
 
 
 def is_any_of(column: Array, numbers: Array, count: int) -> npt.NDArray[np.bool_]:
@@ -102,9 +124,7 @@ def is_any_of(column: Array, numbers: Array, count: int) -> npt.NDArray[np.bool_
         >>> is_any_of(np.array([2, -1, 0]), np.array([2, -1, 2]), 4).tolist()
         [True, True, False]
     """
-    table = np.zeros(count, np.bool_)
-    table[numbers] = True
-    return np.asarray(table[column])
+    return np.asarray(marked(numbers, count)[column])
 
 
 def occurring(column: Array) -> list[int]:
@@ -157,7 +177,7 @@ def sums_by(key: Array, value: Array) -> tuple[Array, npt.NDArray[np.int64]]:
         return key, np.zeros(0, np.int64)
     order = np.argsort(key, kind="stable")
     ordered = key[order]
-    first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    first = run_starts(ordered)
     return ordered[first], np.add.reduceat(value[order].astype(np.int64, copy=False), first)
 
 

@@ -57,15 +57,19 @@ class Col(NamedTuple):
 
 @dataclass(frozen=True, init=False)
 class Table:
-    """A table of results: ``Table("Step times", Col("rank step", "int64"), Col("duration_us"))``."""
+    """A table of results: ``Table("Kernels", Col("name", "str"), Col("total_us"), rank_by="total_us")``."""
 
     title: str
     """What readers see above it."""
     cols: tuple[Col, ...]
+    rank_by: str
+    """The column that rows are ranked by, the largest first, which readers always see; with blanks between, one for
+    each form of the table; empty where rows have another order."""
 
-    def __init__(self, title: str, *cols: Col) -> None:
+    def __init__(self, title: str, *cols: Col, rank_by: str = "") -> None:
         object.__setattr__(self, "title", title)
         object.__setattr__(self, "cols", cols)
+        object.__setattr__(self, "rank_by", rank_by)
 
     @property
     def types(self) -> dict[str, str]:
@@ -111,9 +115,19 @@ class Table:
         frame = data[list(types)] if isinstance(data, pd.DataFrame) else pd.DataFrame(data, columns=list(types))
         return frame.astype(types)
 
+    def only(self, names: str) -> Table:
+        """Return the table of some columns, which are named with blanks between."""
+        of_name = {name: col._replace(names=name) for col in self.cols for name in col.names.split()}
+        return Table(self.title, *(of_name[name] for name in names.split()), rank_by=self.rank_by)
+
+    def ranked(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a frame with the largest rows by `rank_by` first; equal rows keep their order."""
+        by = next(name for name in self.rank_by.split() if name in frame)
+        return frame.sort_values(by, ascending=False, kind="stable", ignore_index=True)
+
     def titled(self, title: str) -> Table:
         """Return the table under another title."""
-        return Table(title, *self.cols)
+        return Table(title, *self.cols, rank_by=self.rank_by)
 
 
 def described(*tables: Table) -> Callable[[_Function], _Function]:

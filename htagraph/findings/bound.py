@@ -12,7 +12,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import COMMUNICATION, EdgeKind, Provenance, of_kinds
 from htagraph.core.naming import is_data_loader, short_name, step_number
 from htagraph.core.statistics import MOST
-from htagraph.findings.finding import Chart, Claim, Evidence, Finding, Part, Place, RestsOn, Rows, stretches
+from htagraph.findings.finding import BarPart, Chart, Claim, Evidence, Finding, Place, RestsOn, Rows, stretches
 from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE, MOST_ROWS, ROUNDING, SHORT_LIST
 from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words
 from htagraph.findings.results import Results
@@ -173,8 +173,8 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
     path, shares = results.path, claim.facts["shares"]
     named = [category for category, share in shares.items() if share >= 100 * ROUNDING]
     us = path.makespan_ns / 100_000  # of a percent
-    parts = [Part(CATEGORY_WORDS[each], each.replace("_", "-"), shares[each] * us) for each in named]
-    parts.append(Part("other", "other", sum(share for each, share in shares.items() if each not in named) * us))
+    parts = [BarPart(CATEGORY_WORDS[each], each.replace("_", "-"), shares[each] * us) for each in named]
+    parts.append(BarPart("other", "other", sum(share for each, share in shares.items() if each not in named) * us))
     chart = Chart("What the critical path is spent on", stacks=[("critical path", parts)])
     longest = stretches(results, np.isin(path.segments.category, [CATEGORIES.index(each) for each in _own(claim)]))
     return Evidence(

@@ -9,7 +9,7 @@ import pandas as pd
 
 from htagraph.core.naming import is_graph_launch, names_that, short_name
 from htagraph.core.statistics import MOST
-from htagraph.findings.finding import NO_CHART, Chart, Claim, Evidence, Finding, Part, Place, Rows
+from htagraph.findings.finding import NO_CHART, BarPart, Chart, Claim, Evidence, Finding, Place, Rows
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.results import Results
 from htagraph.graph.measures.pauses import CAUSES
@@ -175,7 +175,7 @@ def idle_chart(rank_idle: pd.DataFrame) -> Chart:
     stacks = []
     for rank, causes in rank_idle.groupby("rank"):
         time = dict(zip(causes["cause"], causes["idle_us"], strict=True))
-        parts = [Part(word, color, float(time.get(cause, 0.0))) for cause, (word, color) in _CAUSES.items()]
+        parts = [BarPart(word, color, float(time.get(cause, 0.0))) for cause, (word, color) in _CAUSES.items()]
         stacks.append((f"rank {rank}", parts))
     return Chart("Idle device time by cause", stacks=stacks)
 

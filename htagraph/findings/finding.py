@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from htagraph.whatif.outcome import Outcome
 
 __all__ = [
-    "NO_CHART", "NO_ROWS", "Bar", "Chart", "Claim", "Evidence", "Finding", "Part", "Place", "RestsOn", "Rows",
+    "NO_CHART", "NO_ROWS", "Bar", "BarPart", "Chart", "Claim", "Evidence", "Finding", "Place", "RestsOn", "Rows",
     "Trial", "contradictions", "gain_text", "gap_words", "in_full", "in_short", "in_whole", "interval_us", "is_sure",
     "less_text", "likely", "of_activities", "per_step", "saved_claim", "saves_text", "stretches", "worded",
 ]  # fmt: skip
@@ -84,7 +84,7 @@ class Place(NamedTuple):
         return cls(activity, start_us, start_us + duration_us)
 
 
-class Part(NamedTuple):
+class BarPart(NamedTuple):
     """A part of a bar."""
 
     word: str
@@ -114,7 +114,7 @@ class Chart(NamedTuple):
     bars: Sequence[Bar] = ()
     color: str = "computation"
     """The color of bars."""
-    stacks: Sequence[tuple[str, Sequence[Part]]] = ()
+    stacks: Sequence[tuple[str, Sequence[BarPart]]] = ()
     """What each bar of parts is of, and its parts from left to right; a chart has bars or these."""
     text: Callable[[float], str] = time_text
     """A value in words."""

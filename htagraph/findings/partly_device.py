@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from htagraph.findings.device_idle import DEVICE_IDLE, device_window_us
-from htagraph.findings.finding import Chart, Claim, Evidence, Finding, Part, worded
+from htagraph.findings.finding import BarPart, Chart, Claim, Evidence, Finding, worded
 from htagraph.findings.limits import LARGE_SHARE
 from htagraph.findings.results import Results
 
@@ -25,7 +25,8 @@ def _evidence(results: Results, _claim: Claim) -> Evidence:
     busy = results.temporal[results.temporal["executor"] == "device"]
     stacks = [
         (f"rank {rank}", [
-            Part("first to last device work", "computation", us), Part("host only", "idle", max(spans[rank] - us, 0.0))
+            BarPart("first to last device work", "computation", us),
+            BarPart("host only", "idle", max(spans[rank] - us, 0.0)),
         ])
         for rank, us in zip(busy["rank"].tolist(), busy["window_us"].tolist(), strict=True)
     ]  # fmt: skip

@@ -6,18 +6,17 @@ from htagraph.findings.finding import Claim, Finding, RestsOn
 from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import and_list
 from htagraph.findings.results import Results
+from htagraph.graph.measures.waits import ranks_not_read
 
 __all__ = ["RANKS_MISSING"]
 
 
 def _when(results: Results) -> list[Claim]:
-    inputs = results.inputs
-    size = int(inputs["world_size"].max()) if len(inputs) else 0
-    missing = sorted(set(range(size)) - set(inputs["rank"].tolist()))
-    if not missing or len(inputs) >= size:
+    read, missing = results.graph.ranks, list(ranks_not_read(results.graph))
+    if not missing:
         return []
-    about = str(inputs["rank"].iloc[0]) if len(inputs) == 1 else ""
-    facts = {"read": len(inputs), "missing": missing}
+    size, about = int(results.inputs["world_size"].max()), str(read[0]) if len(read) == 1 else ""
+    facts = {"read": len(read), "missing": missing}
     return [Claim("ranks_missing", about, size, "count", rests_on=frozenset({RestsOn.OTHER_RANKS}), facts=facts)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from htagraph.core.naming import short_name
 from htagraph.findings.device_idle import DEVICE_IDLE
-from htagraph.findings.finding import Chart, Claim, Evidence, Finding, Part, Place, Rows, in_whole, worded
+from htagraph.findings.finding import BarPart, Chart, Claim, Evidence, Finding, Place, Rows, in_whole, worded
 from htagraph.findings.limits import MOST_ROWS
 from htagraph.findings.phrases import plural
 from htagraph.findings.results import Results
@@ -32,7 +32,7 @@ def _evidence(results: Results, _claim: Claim) -> Evidence:
     words = ("longer than their work", "launch"), ("not longer", "idle")
     stacks = [
         (f"rank {row['rank']}", [
-            Part(*word, float(count))
+            BarPart(*word, float(count))
             for word, count in zip(words, (row["short"], row["launches"] - row["short"]), strict=True)
         ])
         for row in results.launches.to_dict("records")

@@ -15,9 +15,9 @@ def _when(results: Results) -> list[Claim]:
     uneven = uneven_steps(results.graph)
     if uneven is None:
         return []
-    low, high = uneven.odd_ns
-    facts = {"odd": uneven.odd, "low_us": low / 1000, "high_us": high / 1000, "usual_us": uneven.usual_ns / 1000}
-    return [Claim("uneven_steps", ", ".join(map(str, uneven.odd)), len(uneven.odd), "count", facts=facts)]
+    odd, (low, high), usual = uneven
+    facts = {"odd": odd, "low_us": low / 1000, "high_us": high / 1000, "usual_us": usual / 1000}
+    return [Claim("uneven_steps", ", ".join(map(str, odd)), len(odd), "count", facts=facts)]
 
 
 def _short(claim: Claim) -> str:

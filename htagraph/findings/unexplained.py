@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from htagraph.core.kinds import GapKind
-from htagraph.findings.finding import Chart, Claim, Evidence, Finding, Part, gap_words, stretches, worded
+from htagraph.findings.finding import BarPart, Chart, Claim, Evidence, Finding, gap_words, stretches, worded
 from htagraph.findings.limits import MIN_SHARE
 from htagraph.findings.results import Results
 from htagraph.queries.paths import CriticalPath
@@ -39,8 +39,8 @@ def _evidence(results: Results, _claim: Claim) -> Evidence:
     longest = stretches(results, np.isin(parts.gap, unexplained))
     times = [(gap, float(parts.length[parts.gap == gap].sum()) / 1000) for gap in unexplained]
     rest = results.path.makespan_ns / 1000 - sum(us for _, us in times)
-    pieces = [Part(gap_words(gap), color, us) for (gap, us), color in zip(times, itertools.cycle(_COLORS))]
-    chart = Chart("What nothing explains", stacks=[("critical path", [*pieces, Part("explained", "idle", rest)])])
+    pieces = [BarPart(gap_words(gap), color, us) for (gap, us), color in zip(times, itertools.cycle(_COLORS))]
+    chart = Chart("What nothing explains", stacks=[("critical path", [*pieces, BarPart("explained", "idle", rest)])])
     return Evidence(
         chart, longest, place=longest.first, look="the longest stretch of it",
         command=("critical-path", "--segments"), meaning=CriticalPath.to_frame,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -138,6 +138,27 @@ class Activities:
         """Return an argument's value for every activity, -1 where absent."""
         sparse = self.args.get(column)
         return np.full(len(self), -1, dtype=np.int64) if sparse is None else sparse.dense(len(self))
+
+    def take(self, kept: Mask) -> Activities:
+        """Return the activities that are kept; the parents and causes of those that are left out are unknown."""
+        number = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+        columns = {name: getattr(self, name)[kept] for name in Activities.__dataclass_fields__ if name != "args"}
+        for name in ("parent", "cause"):
+            columns[name] = np.where(columns[name] >= 0, number[columns[name]], -1).astype(np.int32)
+        args = {}
+        for name, column in self.args.items():
+            stays = kept[column.rows]
+            args[name] = SparseColumn(number[column.rows[stays]], column.values[stays], column.missing)
+        return Activities(**columns, args=args)
+
+    def followed_by(self, **columns: Any) -> Activities:  # noqa: ANN401 - an array, or one value for all
+        """Return these activities, then some that the graph adds: -1 in columns that are not given, and no duration."""
+        longer: dict[str, Any] = {}
+        for name in Activities.__dataclass_fields__.keys() - {"args"}:
+            column = getattr(self, name)
+            added = np.broadcast_to(columns.get(name, 0 if name == "duration" else -1), len(columns["start"]))
+            longer[name] = np.concatenate([column, added.astype(column.dtype)])
+        return replace(self, **longer)
 
     @staticmethod
     def concatenate(parts: Sequence[Activities]) -> Activities:

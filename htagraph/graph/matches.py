@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -283,12 +283,7 @@ def _last_awaited(meeting: _Meeting, awaited: Array, slack: Array) -> Ints:
 
 def _appended(acts: Activities, arriver: Array, moment: Array) -> Activities:
     """Return the activities followed by one JOIN per arrival."""
-    count = len(arriver)
-    none = np.full(count, -1, np.int32)
-    joins: dict[str, Array] = {
-        "rank": none, "kind": np.full(count, ActivityKind.JOIN, np.int8), "name": acts.name[arriver],
-        "category": acts.category[arriver], "lane": none, "start": moment, "duration": np.zeros(count, np.int64),
-        "step": acts.step[arriver], "parent": none, "cause": none, "event": none,
-    }  # fmt: skip
-    longer: dict[str, Any] = {name: np.concatenate((getattr(acts, name), column)) for name, column in joins.items()}
-    return replace(acts, **longer)
+    return acts.followed_by(
+        kind=ActivityKind.JOIN, name=acts.name[arriver], category=acts.category[arriver], start=moment,
+        step=acts.step[arriver],
+    )  # fmt: skip

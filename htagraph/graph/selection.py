@@ -12,12 +12,11 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask, texts_of
+from htagraph.core.arrays import Array, Ints, Mask, marked, texts_of
 from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
 from htagraph.core.kinds import ADDED, DEVICE, HOST, KERNELS, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_backward, is_gradient_ready, names_that
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
-    "Criteria", "IntSelector", "Mask", "Place", "Selection", "backward_of", "columns_of", "mask_of", "named", "placed",
+    "Criteria", "IntSelector", "Mask", "Selection", "backward_of", "columns_of", "mask_of", "named", "placed",
 ]  # fmt: skip
 
 
@@ -121,15 +120,15 @@ class Selection:
         Raises:
             SelectionError: no rank has an occurrence at that position among these activities.
         """
-        return self._placed(op, position, Place.UNDER, device=device)
+        return self._placed(op, position, "under", device=device)
 
     def before(self, op: str, position: int = 0, *, device: bool = True) -> Selection:
         """Return those of these activities that end before an operator starts; the arguments are those of `under`."""
-        return self._placed(op, position, Place.BEFORE, device=device)
+        return self._placed(op, position, "before", device=device)
 
     def after(self, op: str, position: int = 0, *, device: bool = True) -> Selection:
         """Return those of these activities that start after an operator ends; the arguments are those of `under`."""
-        return self._placed(op, position, Place.AFTER, device=device)
+        return self._placed(op, position, "after", device=device)
 
     def descendants(self) -> Selection:
         """Return what is inside these activities in `DependencyGraph.tree`: called by them or launched by them.
@@ -173,9 +172,7 @@ class Selection:
         return pd.DataFrame(columns, index=pd.Index(self.activities, name="activity"))
 
     def _mask(self) -> Mask:
-        mask = np.zeros(len(self.graph.activities), np.bool_)
-        mask[self.activities] = True
-        return mask
+        return marked(self.activities, len(self.graph.activities))
 
     def _of_mask(self, mask: Mask) -> Selection:
         return Selection(self.graph, np.flatnonzero(mask))
@@ -194,12 +191,14 @@ class Selection:
         mask = self._mask()
         return mask | self.graph.tree.inside(mask)
 
-    def _placed(self, op: str, position: int, place: Place, *, device: bool) -> Selection:
+    def _placed(self, op: str, position: int, place: Position, *, device: bool) -> Selection:
         return self._of_mask(self._mask() & placed(self.graph, self.activities, (op, position), place, device=device))
 
 
 IntSelector: TypeAlias = int | Sequence[int] | None
 """One number or several; None for all."""
+Position: TypeAlias = Literal["under", "before", "after"]
+"""When an activity runs, relative to an operator."""
 _KIND_GROUPS: Final = {"kernel": KERNELS, "device": DEVICE, "host": HOST}
 
 
@@ -338,9 +337,7 @@ def _activity(graph: DependencyGraph, activity: IntSelector) -> Mask:
     if absent:
         msg = f"activity {absent[0]}: this graph has activities 0 to {count - 1}"
         raise NothingMeetsError(msg)
-    chosen = np.zeros(count, np.bool_)
-    chosen[np.array(wanted, np.int64)] = True
-    return chosen
+    return marked(np.array(wanted, np.int64), count)
 
 
 _CRITERIA: Final[dict[str, Callable[[DependencyGraph, Any], Mask]]] = {
@@ -402,8 +399,7 @@ def backward_of(graph: DependencyGraph, forward: Mask) -> Mask:
     rows = np.flatnonzero((edges.kind == EdgeKind.AUTOGRAD) & forward[edges.source >> 1])
     first = edges.target[rows] >> 1
     engine = np.append(names_that(is_backward, graph.names)[graph.activities.name], False)
-    roots = np.zeros(len(parent), np.bool_)
-    roots[first] = True
+    roots = marked(first, len(parent))
     around = parent[first]
     roots[around[engine[around]]] = True
     sums = names_that(is_gradient_ready, graph.names)[graph.activities.name] & engine[:-1]
@@ -416,15 +412,7 @@ def backward_of(graph: DependencyGraph, forward: Mask) -> Mask:
     return roots | graph.tree.inside(roots)
 
 
-class Place(Enum):
-    """When an activity runs, relative to an operator."""
-
-    UNDER = "under"
-    BEFORE = "before"
-    AFTER = "after"
-
-
-def placed(graph: DependencyGraph, among: Array, occurrence: tuple[str, int], place: Place, *, device: bool) -> Mask:
+def placed(graph: DependencyGraph, among: Array, occurrence: tuple[str, int], place: Position, *, device: bool) -> Mask:
     """Return which activities run at a place relative to an occurrence of an operator; see `Selection.under`.
 
     Args:
@@ -441,9 +429,9 @@ def placed(graph: DependencyGraph, among: Array, occurrence: tuple[str, int], pl
     mask = np.zeros(len(acts), np.bool_)
     for row in _occurrences(graph, among, *occurrence):
         of_rank = acts.of_rank(int(acts.rank[row]))
-        if place is Place.UNDER:
+        if place == "under":
             fits = (acts.start[of_rank] >= acts.start[row]) & (acts.end[of_rank] <= acts.end[row])
-        elif place is Place.BEFORE:
+        elif place == "before":
             fits = acts.end[of_rank] <= acts.start[row]
         else:
             fits = acts.start[of_rank] >= acts.end[row]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -78,6 +78,8 @@ class Column:
     is_number: bool
     short: list[str] = field(default_factory=list)
     """The cells where they do not fit: names without template arguments and parameters; empty where cells are cut."""
+    ranks: bool = False
+    """Whether rows are ranked by it."""
 
     @property
     def width(self) -> int:
@@ -87,7 +89,9 @@ class Column:
 
 def columns_of(frame: pd.DataFrame, wording: Wording) -> list[Column]:
     """Return a table's columns as text, with units in the headings and numbers as short as their reader needs."""
-    return [_column(frame, name, _HEADINGS | dict(wording.headings)) for name in map(str, frame.columns)]
+    headings = _HEADINGS | dict(wording.headings)
+    columns = [_column(frame, name, headings) for name in map(str, frame.columns)]
+    return [replace(each, ranks=each.name in wording.ranked) for each in columns]
 
 
 def _column(frame: pd.DataFrame, name: str, headings: dict[str, str]) -> Column:
@@ -161,7 +165,7 @@ def fitted(columns: Sequence[Column], width: int) -> Fitted:
     """Return the columns that fit, with texts shortened in the middle and unlike where what they stand for is.
 
     Numbers are whole. Where they leave the longest name too little room, the least important columns are left out; a
-    column of empty texts always is.
+    column of empty texts always is, and the column that rows are ranked by is not while it says anything.
 
     Example:
         >>> names = ["gemm_of_a_very_long_name_with_32x32_tiles", "gemm_of_a_very_long_name_with_64x64_tiles"]
@@ -230,12 +234,13 @@ def _least_important(columns: Sequence[Column]) -> int | None:
     for i, column in enumerate(columns):
         if i > 0 and column.is_number and _NOTHING.issuperset(column.cells):
             return i
+    may_go = [(i, column) for i, column in enumerate(columns) if i > 0 and not column.ranks]
     for name in _LEAST:
-        for i, column in enumerate(columns):
-            if column.name == name and i > 0 and not _names_devices(columns, column):
+        for i, column in may_go:
+            if column.name == name and not _names_devices(columns, column):
                 return i
-    numbers = [i for i, column in enumerate(columns) if column.is_number and i > 0]
-    return numbers[-2] if len(numbers) > 1 else None
+    last = max((i for i, column in enumerate(columns) if column.is_number), default=0)
+    return max((i for i, column in may_go if column.is_number and i != last), default=None)
 
 
 def _names_devices(columns: Sequence[Column], column: Column) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
 from pkgutil import resolve_name
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 
@@ -16,9 +16,12 @@ from htagraph.core.tables import SCHEMA_VERSION, Col, Table
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.inputs import ISSUES, inputs_of, issues_of, window_us
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
 __all__ = [
-    "CONTENTS", "SCHEMA_VERSION", "Contents", "Report", "Wording", "envelope", "gives", "report_beside", "report_on",
-    "wording_of",
+    "CONTENTS", "SCHEMA_VERSION", "Contents", "Report", "Wording", "drawn", "envelope", "gives", "report_beside",
+    "report_on", "wording_of",
 ]  # fmt: skip
 
 
@@ -30,6 +33,8 @@ class Wording:
     """Titles by the name of the table; a table without one is titled with its name."""
     headings: Mapping[str, str] = field(default_factory=dict)
     """Headings by the name of the column, where that does not say enough; the suffix of a unit stays a suffix."""
+    ranked: frozenset[str] = frozenset()
+    """Columns that tables are ranked by, for which there is always room."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,8 @@ def wording_of(command: str) -> Wording:
     contents = CONTENTS.get(command, Contents({}))
     titles = {name: table.title for name, table in contents.tables.items()}
     headings = {name: text for table in contents.tables.values() for name, text in table.headings.items()}
-    return Wording({**titles, **contents.titles}, {**headings, **contents.headings})
+    ranked = frozenset(name for table in contents.tables.values() for name in table.rank_by.split())
+    return Wording({**titles, **contents.titles}, {**headings, **contents.headings}, ranked)
 
 
 @dataclass(frozen=True)
@@ -102,14 +108,14 @@ class Report:
     """The tables that a reader wants to see, where these are not all."""
     titles: Mapping[str, str] = field(default_factory=dict)
     """Titles that are not those which the command declares, by the name of the table."""
-    drawn: Callable[[], object] | None = None
-    """Returns what a figure is drawn of; None for the first table that has a figure."""
+    plot: Callable[[], Figure] | None = None
+    """Draws the figure of the results; None where there is no figure."""
 
     @property
     def wording(self) -> Wording:
         """Titles of the tables and headings of their columns."""
         declared = wording_of(self.command)
-        return Wording({**declared.titles, **self.titles}, declared.headings)
+        return replace(declared, titles={**declared.titles, **self.titles})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the versioned envelope that ``--format json`` prints."""
@@ -138,6 +144,14 @@ def report_beside(
     """Return the report of a command that made no graph of what it read."""
     window = others.pop("window_us", 0.0)
     return Report(command, inputs, ISSUES.frame(), window, tables, sentences, **others)
+
+
+def drawn(name: str, result: Any) -> Figure:  # noqa: ANN401 - of any analysis
+    """Return the figure of `htagraph.plot` of this name. The figures are imported when the first one is drawn."""
+    from htagraph.output import plot
+
+    figure: Figure = getattr(plot, name)(result)
+    return figure
 
 
 def envelope(

@@ -41,6 +41,7 @@ _KERNELS = Table(
     Col("kind name", "str"),
     Col("ranks count", "int64"),
     Col("total_us min_us max_us mean_us share_percent"),
+    rank_by="total_us",
 )
 _OPPORTUNITIES_PER_KERNEL = 2
 """Opportunities for each kernel that is named; chosen: some only wrap others. Doubled, more replays run."""

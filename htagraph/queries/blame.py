@@ -24,7 +24,7 @@ from htagraph.graph.gaps import binding_edges
 from htagraph.graph.measures.waits import Waits
 from htagraph.queries.peers import peers, rank_roles
 
-__all__ = ["CAUSES", "MAX_HOPS_BACK", "Blame", "Chains", "blame_of", "chains_of"]
+__all__ = ["CAUSES", "MAX_HOPS_BACK", "Blame", "Chains", "blame_of", "chains_of", "stretches_of"]
 
 CAUSES = ("none", "kernels", "host", "data_loading", "launch", "sync", "collective", "network", "recording", "clocks")
 """Why a rank was late; ``none``: its work before the collective took no longer than its peers'; ``recording``: its
@@ -96,9 +96,8 @@ def chains_of(graph: DependencyGraph) -> Chains:
     """Return the binding edge of each vertex and how its time compares with the peers'."""
     edges, time = graph.edges, graph.time
     binding = _binding(graph)
-    kind = np.where(binding >= 0, edges.kind[binding], -1) if len(edges) else np.full(len(binding), -1)
-    cut = of_kinds(kind, TRANSFERS) | (binding < 0)
-    before = np.where(cut, -1, edges.source[binding] if len(edges) else -1).astype(np.int64)
+    kind, before = stretches_of(graph, binding)
+    cut = before < 0
     cost = np.where(cut, 0, time - time[np.maximum(before, 0)])
     owner = np.where(cut, -1, edges.activity[binding] if len(edges) else -1).astype(np.int64)
     own = _own_time(graph, binding, kind, owner)
@@ -112,6 +111,16 @@ def chains_of(graph: DependencyGraph) -> Chains:
     cause[(owner < 0) & (pool < 0)] = _NONE
     excess[cause == _NONE] = 0
     return Chains(before, owner, cause, np.rint(excess).astype(np.int64), own, others, about)
+
+
+def stretches_of(graph: DependencyGraph, binding: Array) -> tuple[Array, npt.NDArray[np.int64]]:
+    """Return (the kind of each vertex's binding edge or -1, the vertex at its start or -1 where a stretch begins)."""
+    edges = graph.edges
+    if not len(edges):
+        return np.full(len(binding), -1), np.full(len(binding), -1, np.int64)
+    kind = np.where(binding >= 0, edges.kind[binding], -1)
+    cut = of_kinds(kind, TRANSFERS) | (binding < 0)
+    return kind, np.where(cut, -1, edges.source[binding]).astype(np.int64)
 
 
 def _binding(graph: DependencyGraph) -> npt.NDArray[np.int32]:

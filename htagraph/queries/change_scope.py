@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import distinct
+from htagraph.core.arrays import distinct, marked
 from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
 from htagraph.core.kinds import ANNOTATIONS, COMMUNICATION, OPERATORS, ActivityKind, EdgeKind, of_kinds
 from htagraph.graph.measures.own_time import untraced_edges
@@ -239,8 +239,7 @@ def _around(graph: DependencyGraph, target: npt.NDArray[Any], given: dict[str, A
         enclosing[:-1] |= graph.tree.inside(enclosing[:-1])
         fits &= enclosing[region]
     criteria = {key: given[key] for key in ("rank", "step") if key in given}
-    allowed = np.zeros(len(acts), np.bool_)
-    allowed[graph.select(**criteria).activities] = True
+    allowed = marked(graph.select(**criteria).activities, len(acts))
     return fits & allowed[at]
 
 

@@ -26,20 +26,20 @@ _CATEGORIES = ("host", "launch", "sync")
 _KEYS = ["what", "inside", "before", "rank"]
 PAUSES = Table(
     "What the host did on the critical path",
-    Col("what", "str", "the function, operator or call whose own time it is; empty for host code that no event covers"),
+    Col("what", "str", "the function, operator or call that spends the time; empty where no event covers it"),
     Col(
         "inside",
         "str",
         "the innermost Python function with a source file around it, else the operator, else the annotation; empty for "
         "none or one of the same name",
     ),
-    Col("before", "str", "what came next, where no event covers the time"),
-    Col("after", "str", "what ended before the longest of these"),
+    Col("before", "str", "the activity that came next, where no event covers the time"),
+    Col("after", "str", "the activity that ended before the longest of these gaps"),
     Col("rank", "int64"),
-    Col("count", "int64", "activities or gaps"),
+    Col("count", "int64", "number of activities or gaps"),
     Col("total_us longest_us"),
-    Col("share_percent", doc="of the path"),
-    Col("activity", "int64", "the longest one, or what followed the longest gap"),
+    Col("share_percent", doc="share of the critical path"),
+    Col("activity", "int64", "number of the longest activity, or of the activity after the longest gap"),
 )
 LATE_REASONS = ("loader", "ranks", "pauses", "launches", "few")
 """What the host does while its device waits: it waits for its data loader; for other ranks or for transfers; it is busy

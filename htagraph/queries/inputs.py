@@ -9,6 +9,7 @@ import pandas as pd
 
 from htagraph.core.tables import Col, Table
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.on_workers import JobOnWorkers
 from htagraph.trace.columns import Trace
 
 __all__ = ["INPUTS", "ISSUES", "inputs_of", "issues_of", "window_us"]
@@ -17,13 +18,13 @@ INPUTS = Table(
     "Traces read",
     Col("rank", "int64"),
     Col("file", "str"),
-    Col("device", "str", "its name", maybe=True),
+    Col("device", "str", "name of the device", maybe=True),
     Col("world_size", "int64", "ranks of the job, 0 if the file does not say", maybe=True),
-    Col("steps", "str", "such as 4-6", maybe=True),
-    Col("events", "int64", "in the file", maybe=True),
-    Col("activities", "int64", "in the graph", maybe=True),
+    Col("steps", "str", "recorded steps, such as 4-6", maybe=True),
+    Col("events", "int64", "number of events in the file", maybe=True),
+    Col("activities", "int64", "number of activities in the graph", maybe=True),
     Col("start_utc", "str", maybe=True),
-    Col("span_us", doc="from the rank's first to its last activity", maybe=True),
+    Col("span_us", doc="time from the rank's first to its last activity", maybe=True),
     Col("job", "str", "before or after, where two jobs are compared", maybe=True),
 )
 ISSUES = Table(
@@ -35,7 +36,7 @@ ISSUES = Table(
 )
 
 
-def issues_of(graph: DependencyGraph) -> pd.DataFrame:
+def issues_of(graph: DependencyGraph | JobOnWorkers) -> pd.DataFrame:
     """Return what was repaired, dropped or unmatched; the columns are those of `Summary.issues`."""
     return pd.DataFrame(
         [(issue.rank, _utf8(issue.file), issue.what, issue.detail, issue.count) for issue in graph.issues],

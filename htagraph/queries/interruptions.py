@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, coded
+from htagraph.core.arrays import Array, coded, marked
 from htagraph.core.computing import once
 from htagraph.core.intervals import union
 from htagraph.core.kinds import BLOCKING, LAUNCHES, ActivityKind, EdgeKind, GapKind, of_kinds
@@ -231,8 +231,7 @@ def _runs_first(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     acts = graph.activities
     order = np.argsort(acts.start, kind="stable")
     _, first = np.unique(acts.rank[order].astype(np.int64) * len(graph.names) + acts.name[order], return_index=True)
-    out = np.zeros(len(acts), np.bool_)
-    out[order[first]] = True
+    out = marked(order[first], len(acts))
     cause = acts.cause[out & acts.on_device]
     out[cause[cause >= 0]] = True
     return out
@@ -264,8 +263,7 @@ def _usual(graph: DependencyGraph, stretches: tuple[Array, Array, Array, Array],
     acts = graph.activities
     _, vertex, owner, length = stretches
     name = np.where(owner >= 0, acts.name[owner], -1)
-    wanted = np.zeros(len(graph.names) + 1, np.bool_)
-    wanted[name[long]] = True
+    wanted = marked(name[long], len(graph.names) + 1)
     rows = np.flatnonzero(wanted[name])  # of other names, nothing has to be known
     at = np.searchsorted(rows, long)
     edge = graph.binding[vertex[rows]]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, marked
 from htagraph.core.kinds import FRAMES, ActivityKind, of_kinds
 from htagraph.core.naming import names_that
 from htagraph.core.parents import nearest
@@ -22,13 +22,13 @@ __all__ = ["PATTERNS", "Sequences", "containing", "named", "numbered", "sequence
 PATTERNS = Table(
     "Kernel sequences, the most frequent first",
     Col("rank", "int64"),
-    Col("operator", "str", "its whole name"),
-    Col("pattern", "str", "that name and those of the work, with ``|`` between"),
-    Col("kernels", "int64", "pieces of work in it"),
-    Col("count", "int64", "occurrences"),
-    Col("kernel_us", doc="durations of their work, summed"),
-    Col("operator_us", doc="durations of the occurrences, summed"),
-    Col("example", "int64", "the first occurrence, an activity number"),
+    Col("operator", "str", "whole name of the operator"),
+    Col("pattern", "str", "names of the operator and of its kernels and copies, with ``|`` between"),
+    Col("kernels", "int64", "number of kernels and copies in the pattern"),
+    Col("count", "int64", "number of occurrences"),
+    Col("kernel_us", doc="summed durations of the kernels and copies of all occurrences"),
+    Col("operator_us", doc="summed durations of the operator in all occurrences"),
+    Col("example", "int64", "activity number of the operator in the first occurrence"),
 )
 
 
@@ -113,8 +113,7 @@ def sequences_below(graph: DependencyGraph, root: Array, above: Array, min_lengt
 def work_below(graph: DependencyGraph, above: Array, roots: Array) -> tuple[Array, Array]:
     """Return (device work inside some activities, the innermost of them around each kernel or copy)."""
     acts = graph.activities
-    wanted = np.zeros(len(acts), np.bool_)
-    wanted[roots] = True
+    wanted = marked(roots, len(acts))
     work = np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
     owner = nearest(above, wanted, work)
     return work[owner >= 0], owner[owner >= 0]

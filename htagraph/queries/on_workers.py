@@ -8,6 +8,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol
 
 import pandas as pd
 
+from htagraph.core.errors import Issue
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["JobOnWorkers", "by_class", "of_moments", "or_summed", "over_ranks", "rank_by_rank"]
@@ -21,6 +22,10 @@ _SUMMED = ("count", "total_us", "host_us", "host_self_us", "device_count", "devi
 
 class JobOnWorkers(Protocol):
     """A job whose ranks lie with workers, as `htagraph.load` returns it if an engine is given."""
+
+    @property
+    def issues(self) -> tuple[Issue, ...]:
+        """What was wrong with the files, and which ranks are missing."""
 
     def rank_by_rank(self, analysis: Callable[..., pd.DataFrame], *given: Any, **options: Any) -> pd.DataFrame:  # noqa: ANN401
         """Return the rows of all ranks, each of which a worker analyses alone."""
@@ -52,20 +57,20 @@ def or_summed(
     [Callable[Concatenate[DependencyGraph, P], pd.DataFrame]],
     Callable[Concatenate[DependencyGraph | JobOnWorkers, P], pd.DataFrame],
 ]:
-    """Return what makes `rank_by_rank` of an analysis, some values of whose option ``by`` sum the rows of all ranks."""
+    """Return what makes `rank_by_rank` of an analysis, some values of whose option ``by`` sum the rows of all ranks.
+
+    The analysis itself is only asked for rows by rank, of a graph as of workers.
+    """
 
     def decorated(
         analysis: Callable[Concatenate[DependencyGraph, P], pd.DataFrame],
     ) -> Callable[Concatenate[DependencyGraph | JobOnWorkers, P], pd.DataFrame]:
         @wraps(analysis)
         def answered(graph: DependencyGraph | JobOnWorkers, /, *given: P.args, **options: P.kwargs) -> pd.DataFrame:
-            ask = getattr(graph, "rank_by_rank", None)
-            if ask is None:
-                return analysis(graph, *given, **options)  # type: ignore[arg-type] # it is a graph
-            summed = sums.get(str(options.get("by")))
-            if summed is None:
-                return ask(answered, *given, **options)
-            return summed(ask(answered, *given, **(options | {"by": "rank"})))
+            ask, summed = getattr(graph, "rank_by_rank", None), sums.get(str(options.get("by")))
+            asked: dict[str, Any] = options | {"by": "rank"} if summed else options
+            table = analysis(graph, *given, **asked) if ask is None else ask(answered, *given, **asked)  # type: ignore[arg-type]
+            return summed(table) if summed else table
 
         return answered
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, marked
 from htagraph.core.computing import once
 from htagraph.core.kinds import TRANSFERS, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.statistics import middles
@@ -116,8 +116,7 @@ def _released(graph: DependencyGraph) -> npt.NDArray[np.int64]:
 def _step_of(graph: DependencyGraph, activity: Array, place: Array, collective: Array) -> npt.NDArray[np.int64]:
     """Return the step of each member; of a rank that recorded none, the step of the same collective on other ranks."""
     step = graph.activities.step[activity].astype(np.int64)
-    has = np.zeros(len(graph.ranks), np.bool_)
-    has[place[step >= 0]] = True
+    has = marked(place[step >= 0], len(graph.ranks))
     shared = np.full(int(collective.max(initial=-1)) + 1, -1, np.int64)
     np.maximum.at(shared, collective, step)
     return np.where(has[place], step, shared[collective])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, sums_by
 from htagraph.core.kinds import CATEGORIES, EDGES, ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import has_loader_workers, names_that
 from htagraph.core.statistics import MOST
@@ -19,7 +19,7 @@ from htagraph.queries.attribution import in_data_loader
 if TYPE_CHECKING:
     from htagraph.queries.paths import CriticalPath
 
-__all__ = ["CATEGORIES", "HOST_CATEGORIES", "Bound", "Segments", "bound_of", "segments_of"]
+__all__ = ["CATEGORIES", "HOST_CATEGORIES", "Bound", "Segments", "bound_of", "segments_of", "totals"]
 
 _MIN_WAIT_SHARE = 0.05
 """Share of the path that waits for workers. Chosen: less than the spread of steps is no bound. Doubled, loaders that
@@ -185,12 +185,16 @@ def _by_cause(shares: Mapping[str, float]) -> dict[str, float]:
     return dict(sorted(causes.items(), key=lambda item: -item[1]))
 
 
+def totals(codes: Array, length: Array) -> dict[int, int]:
+    """Return the time of each code, ns, most first."""
+    keys, sums = sums_by(codes, length)
+    return {int(keys[at]): int(sums[at]) for at in np.argsort(-sums, kind="stable").tolist()}
+
+
 def _shares(codes: Array, length: Array, total: int | None = None) -> dict[int, float]:
     """Return the percentage of each code, the largest first."""
-    keys, inverse = np.unique(codes, return_inverse=True)
-    sums = np.bincount(inverse.ravel(), length, len(keys))  # exact: sums of ns below 2^53
     whole = max(1, int(length.sum()) if total is None else total)
-    return {int(keys[i]): 100 * float(sums[i]) / whole for i in np.argsort(-sums, kind="stable")}
+    return {code: 100 * float(time) / whole for code, time in totals(codes, length).items()}
 
 
 def _waits_for_workers(path: CriticalPath, parts: Segments, loading: Array) -> tuple[bool, tuple[int, int]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, texts_of
+from htagraph.core.arrays import Array, marked, texts_of
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
@@ -37,20 +37,20 @@ SEGMENTS = Table(
     Col("duration_us"),
     Col("rank", "int64"),
     Col("lane", "str"),
-    Col("activity", "int64", "that spends the time"),
-    Col("name kind", "str", "of the activity"),
+    Col("activity", "int64", "number of the activity that spends the time"),
+    Col("name kind", "str", "name and kind of that activity"),
     Col("edge", "str", "`EdgeKind`; empty at the head"),
     Col("gap", "str", "`GapKind` or empty"),
     Col("category", "str"),
     Col("operator module", "str", "see `queries.attribution`; empty for none"),
     Col("before", "str", "name of the activity whose start or end the segment leads to"),
-    Col("hop", "bool", "the path comes from another rank"),
+    Col("hop", "bool", "whether the path comes from another rank"),
 )
 SHARES = Table(
     "Shares of the critical path",
     Col("group key", "str"),
     Col("time_us"),
-    Col("share_percent", doc="of the makespan"),
+    Col("share_percent", doc="share of the makespan"),
     Col("count", "int64", "segments"),
 )
 HOPS = Table(
@@ -58,20 +58,20 @@ HOPS = Table(
     Col("at_us", doc="since the job's first activity"),
     Col("from_rank to_rank", "int64"),
     Col("edge", "str"),
-    Col("from_activity", "int64", "the one that arrived last"),
-    Col("to_activity", "int64", "the one that waited"),
-    Col("name", "str", "of the latter"),
-    Col("waited_us", doc="how long it had been running by then; 0 if it started then"),
+    Col("from_activity", "int64", "number of the activity that arrived last"),
+    Col("to_activity", "int64", "number of the activity that waited"),
+    Col("name", "str", "name of the activity that waited"),
+    Col("waited_us", doc="how long that activity had been running at that moment; 0 if it started then"),
 )
 NEAR = Table(
     "Next-critical work (slack: how much longer it may take before it is critical)",
-    Col("slack_us", doc="how much longer it may take before it is critical"),
-    Col("start_us end_us", doc="since the job's first activity: where it leaves and where it returns"),
-    Col("work_us", doc="work on it"),
-    Col("rank", "int64", "that it returns from"),
-    Col("edge", "str", "the kind of edge that it returns by; empty where it ends the window"),
-    Col("leaves returns", "int64", "the activities of the critical path there; -1 where there is none"),
-    Col("main", "str", "its three longest activities", heading="main work"),
+    Col("slack_us", doc="how much longer this path may take before this path is critical"),
+    Col("start_us end_us", doc="where this path leaves the critical path and returns, since the job's first activity"),
+    Col("work_us", doc="time of the activities on this path"),
+    Col("rank", "int64", "the rank from which this path returns"),
+    Col("edge", "str", "kind of the edge by which this path returns; empty where this path ends the window"),
+    Col("leaves returns", "int64", "activities of the critical path where this path leaves and returns; -1 for none"),
+    Col("main", "str", "the three longest activities of this path", heading="main work"),
 )
 _DEVICE_CATEGORIES = tuple(CATEGORIES.index(word) for word in ("computation", "communication", "memory"))
 
@@ -343,8 +343,7 @@ def ways_beside(path: CriticalPath, count: int, least: int = 0) -> list[Way]:
     graph, edges, (start, end) = path.graph, path.graph.edges, path.window
     time, before = graph.time, graph.binding.copy()
     weight = np.append(_work(graph), 0)[before]  # 0 where no edge enters
-    on_path = np.zeros(graph.vertex_count, np.bool_)
-    on_path[path.vertices] = True
+    on_path = marked(path.vertices, graph.vertex_count)
     back = (on_path & (time > start))[edges.target]
     back[path.edges] = False
     merging, ending = np.flatnonzero(back), path.ends[~on_path[path.ends]]

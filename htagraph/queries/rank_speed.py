@@ -27,7 +27,7 @@ from htagraph.queries.own_steps import OwnSteps, own_steps
 from htagraph.queries.peers import peers, rank_roles
 
 __all__ = [
-    "ALL_NAMES", "MIN_SHARE_OF_NAME", "SlowRanks", "SlowStage", "Speed", "WorkOf", "rank_pace", "slow_among",
+    "ALL_NAMES", "MIN_SHARE_OF_NAME", "SlowRanks", "SlowStage", "WorkOf", "rank_pace", "slow_among",
     "slow_ranks", "slow_stage", "speed_of", "work_of",
 ]  # fmt: skip
 
@@ -59,15 +59,6 @@ _MIN_SHARE_OF_STEPS = 0.8
 named; a step that went another way hides nothing. It cannot be doubled."""
 
 
-class Speed(NamedTuple):
-    """How much longer a stage takes for the same work than the others."""
-
-    ratio: float
-    """The time for the same work, as a multiple of the others' median."""
-    kinds: tuple[str, ...]
-    """The kinds of activity that are slower: those of the device, or those of the host."""
-
-
 @dataclass(frozen=True, eq=False)
 class SlowRanks(Excess):
     """How much longer each rank of a job takes for its steps than the ranks of its role."""
@@ -80,8 +71,9 @@ class SlowRanks(Excess):
     """Numbers of the steps, the columns of `when`; -1 alone for a job without steps."""
     roles: npt.NDArray[np.int64]
     """By rank: a number shared by ranks that do the same work by design (`rank_roles`)."""
-    stage: Speed | None
-    """How the slow rank's work compares with that of the other stages, if it is one of a single pipeline."""
+    stage: tuple[float, tuple[str, ...]] | None
+    """Of a slow rank that is a stage of a single pipeline: its time for the same work, as a multiple of the median of
+    the other stages, and the kinds of activity that are slower (those of the device, or those of the host)."""
     by_step: npt.NDArray[np.float64]
     """By rank and step: what the rank takes by itself, ns; NaN where unknown."""
 
@@ -101,7 +93,7 @@ def slow_among(times: OwnSteps, of_ranks: tuple[Array, Array], paces: Paces | No
     """Return what `slow_ranks` does, of a job whose work is compared elsewhere."""
     roles, pipeline = of_ranks
     whole = compare(times.own, roles, work=times.work, paces=paces)
-    stages: dict[int, Speed] = {}
+    stages: dict[int, tuple[float, tuple[str, ...]]] = {}
     for number in np.unique(pipeline).tolist():
         rows = np.flatnonzero(pipeline == number)
         if len(rows) >= SEVERAL and np.isnan(whole.excess[rows]).all():
@@ -119,10 +111,10 @@ def slow_among(times: OwnSteps, of_ranks: tuple[Array, Array], paces: Paces | No
     )  # fmt: skip
 
 
-def _of_stages(work_of: WorkOf, rows: Array, steps: Array) -> tuple[Excess, Speed]:
+def _of_stages(work_of: WorkOf, rows: Array, steps: Array) -> tuple[Excess, tuple[float, tuple[str, ...]]]:
     """Return the excess of the stages of a single pipeline, which differ by design: by how fast they do like work.
 
-    Also how fast the slow one is, which says nothing if none is slow.
+    Also how fast the slow stage is, as `SlowRanks.stage`, which says nothing if none is slow.
     """
     both = []
     for kinds, device in ((("computation", "memory"), True), (("host",), False)):
@@ -130,7 +122,7 @@ def _of_stages(work_of: WorkOf, rows: Array, steps: Array) -> tuple[Excess, Spee
         excess = compare(speed)
         own = _row_medians(speed)
         at = int(excess.slow.argmax())
-        both.append((excess, Speed(float(own[at] / np.median(np.delete(own, at))), kinds)))
+        both.append((excess, (float(own[at] / np.median(np.delete(own, at))), kinds)))
     return max(both, key=lambda each: (each[0].slow.any(), np.isfinite(each[0].excess).any()))
 
 

@@ -35,7 +35,7 @@ MEMORY_EVENTS = Table(
         "int64",
         "the innermost operator, annotation, step or Python frame that ran on the thread, -1 for none",
     ),
-    Col("name", "str", "its name, empty for none"),
+    Col("name", "str", "name of that activity; empty for none"),
 )
 _MAX_PAIRS = 1 << 22
 """How many pairs of intervals are compared at once. Chosen for memory: a pair takes some 25 bytes, so a batch about 100

@@ -23,12 +23,13 @@ __all__ = ["Replay", "predict", "replay", "without_unexplained"]
 
 GAPS = Table(
     "Time that no dependency explains, by kind",
-    Col("gap", "str", "a word of `GapKind`"),
-    Col("count", "int64", "moments"),
+    Col("gap", "str", "kind of the gaps, a word of `GapKind`"),
+    Col("count", "int64", "number of gaps"),
     Col("total_us"),
     Col("critical_us", doc="how much shorter the makespan is without these gaps"),
-    Col("critical_percent", doc="of the makespan"),
+    Col("critical_percent", doc="share of the makespan"),
     Col("explained", "bool", "False for gaps that a complete trace would not have"),
+    rank_by="total_us",
 )
 
 
@@ -128,7 +129,7 @@ class Replay:
                 100 * saved / self.makespan_ns if self.makespan_ns else 0.0, kind not in UNEXPLAINED,
             ))  # fmt: skip
         table = GAPS.frame(rows)
-        return table.sort_values("total_us", ascending=False, kind="stable").reset_index(drop=True)
+        return GAPS.ranked(table)
 
 
 def replay(graph: DependencyGraph) -> Replay:

@@ -30,7 +30,7 @@ from htagraph.queries.weights import State
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Members", "Skeleton", "contract", "members_of", "skeleton_of", "terminal_skeleton"]
+__all__ = ["MatchedMembers", "Skeleton", "contract", "members_of", "skeleton_of"]
 
 
 def contract(
@@ -75,35 +75,20 @@ def contract(
         True
     """
     graph = state_of(job).graph
-    return replace(
-        terminal_skeleton(job, classes, most=most, keep=keep), steps=graph.step_spans, members=members_of(graph)
-    )
+    return replace(skeleton_of(paths_of(job, classes, most), graph, keep), members=members_of(graph))
 
 
-def terminal_skeleton(
-    job: DependencyGraph | State, classes: Classes | None = None, *, most: int | None = None, keep: Array | None = None
-) -> Skeleton:
-    """Return what `contract` does, without the steps of the job and the members of its collectives."""
-    state = state_of(job)
-    terminal = _terminals(state.graph)
-    terminal[np.zeros(0, np.int64) if keep is None else keep] = True
-    return _contracted(paths_of(state, classes, most), terminal)
-
-
-def skeleton_of(paths: WeightedPaths, graph: DependencyGraph) -> Skeleton:
+def skeleton_of(paths: WeightedPaths, graph: DependencyGraph, keep: Array | None = None) -> Skeleton:
     """Return the skeleton of dependencies that are already divided into classes, with steps but without collectives."""
-    return replace(_contracted(paths, _terminals(graph)), steps=graph.step_spans)
-
-
-def _contracted(paths: WeightedPaths, terminal: Array) -> Skeleton:
-    """Return the skeleton of a DAG, without steps and members."""
+    terminal = _terminals(graph)
+    terminal[np.zeros(0, np.int64) if keep is None else keep] = True
     made = contraction.contract(
         paths.order, paths.source, paths.target, paths.weights, terminal=terminal, bounds=paths.classes.bounds
     )
     none = np.zeros(0, np.int64)
     return Skeleton(
         paths.origin_ns, paths.vertex[made.vertex], terminal[made.vertex], made.source, made.target, made.weight,
-        paths.classes, Steps(none, none, none, none), Members(none, none, none, none, none),
+        paths.classes, graph.step_spans, MatchedMembers(none, none, none, none, none),
     )  # fmt: skip
 
 
@@ -118,20 +103,20 @@ def _terminals(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     return terminal
 
 
-def members_of(graph: DependencyGraph) -> Members:
+def members_of(graph: DependencyGraph) -> MatchedMembers:
     """Return the members of the matched collectives, and the JOINs that they wait for."""
     matches = graph.matches
     if matches is None:
         none = np.zeros(0, np.int64)
-        return Members(none, none, none, none, none)
+        return MatchedMembers(none, none, none, none, none)
     join, feeds = (np.where(each >= 0, 2 * each.astype(np.int64), -1) for each in (matches.join, matches.feeds))
     activity = matches.activity.astype(np.int64)
     rank = graph.activities.rank[activity].astype(np.int64)
-    return Members(activity, matches.collective.astype(np.int64), rank, join, feeds)
+    return MatchedMembers(activity, matches.collective.astype(np.int64), rank, join, feeds)
 
 
 @dataclass(frozen=True, eq=False)
-class Members:
+class MatchedMembers:
     """The members of matched collectives, by collective and arrival."""
 
     activity: npt.NDArray[np.int64]
@@ -164,7 +149,7 @@ class Skeleton:
     """One row per edge, ns: in column 0 time of no class, then that of each component of `classes`."""
     classes: TimeClasses
     steps: Steps
-    members: Members
+    members: MatchedMembers
 
     def __repr__(self) -> str:
         classes = f", classes {', '.join(self.classes.names)}" if self.classes.names else ""
@@ -199,12 +184,8 @@ class Skeleton:
         """
         import pandas as pd
 
-        time = self.times(factors) - self.origin_ns
-        start, end = (time[self.positions(vertex)] for vertex in (self.steps.start, self.steps.end))
-        return pd.DataFrame({
-            "rank": self.steps.rank, "step": self.steps.step, "start_us": start / 1000, "end_us": end / 1000,
-            "duration_us": (end - start) / 1000,
-        })  # fmt: skip
+        time, steps = self.times(factors) - self.origin_ns, self.steps
+        return pd.DataFrame(steps.columns(*(time[self.positions(vertex)] for vertex in (steps.start, steps.end))))
 
     def slack_ns(self, factors: Factors | None = None) -> npt.NDArray[np.int64]:
         """Return how much later each vertex may happen without the job ending later, ns; rounded down.
@@ -322,7 +303,7 @@ class Skeleton:
         )
 
 
-def _last_arrivals(members: Members, arrival: Array) -> npt.NDArray[np.int64]:
+def _last_arrivals(members: MatchedMembers, arrival: Array) -> npt.NDArray[np.int64]:
     """Return the activity that arrived last of those that each member waits for; -1 where it waits for none.
 
     The JOINs of one collective follow each other by number: each waits for the arrivals that the ones before wait for.

@@ -12,8 +12,8 @@ written as ``2 n`` or ``-2 n - 1``. In this order:
 6. of each edge, by (target, source), how far its source lies before its target in the list of vertices;
 7. of each edge the first component of its weight (ns), each as the number itself;
 8. of each further component, the number of edges where it is not 0, these edges as differences, and the components;
-9. the number of steps, and of members; the columns of `Steps`, then those of `Members`, each value as the difference
-   to the one before.
+9. the number of steps, and of members; the columns of `Steps`, then those of `MatchedMembers`, each value as the
+   difference to the one before.
 
 A reader in another language needs nothing else; `Skeleton.times` is a loop over the edges in this order.
 """
@@ -31,7 +31,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.errors import HtagraphError
 from htagraph.graph.measures.steps import Steps
-from htagraph.queries.skeleton import Members, Skeleton
+from htagraph.queries.skeleton import MatchedMembers, Skeleton
 from htagraph.queries.time_classes import TimeClasses
 from htagraph.trace.profiler_files.files import inflated
 
@@ -135,7 +135,7 @@ def _read(numbers: Numbers) -> Skeleton:
     return Skeleton(
         origin, vertex, terminal, source.astype(np.int32), target.astype(np.int32), weight, classes,
         Steps(*(numbers.sums(steps) for _ in fields(Steps))),
-        Members(*(numbers.sums(members) for _ in fields(Members))),
+        MatchedMembers(*(numbers.sums(members) for _ in fields(MatchedMembers))),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +19,19 @@ from htagraph.core.naming import BETWEEN_OPERATORS, short_name
 from htagraph.core.statistics import MOST, STANDS_OUT, others_median
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES, MAX_HOPS_BACK, Blame, Chains, blame_of, chains_of
+from htagraph.queries.compare import ENOUGH_STEPS
 from htagraph.queries.peers import peers as peers_of
 from htagraph.queries.rank_speed import SlowRanks, slow_ranks
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import initial, own_time, with_factor
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = [
-    "COMPARED", "NOBODY", "Difference", "SavedBy", "SlowWork", "Straggler", "alone_work", "charges_of",
-    "largest_upstream", "rank_differences", "slow_work", "straggler_among", "straggler_of", "waits_by_rank",
+    "COMPARED", "NOBODY", "Difference", "RankStragglers", "SavedBy", "SlowWork", "Straggler", "alone_work",
+    "charges_of", "largest_upstream", "rank_differences", "slow_work", "straggler_among", "straggler_of",
+    "waits_by_rank",
 ]  # fmt: skip
 
 SavedBy: TypeAlias = Callable[[int, float, tuple[str, ...]], int]
@@ -45,6 +50,40 @@ COMPARED = ("kernels", "host", "data_loading", "collective")
 """Causes that lie in activities, which peers have too."""
 _LATENCIES = {"host": BETWEEN_OPERATORS, "launch": "launch latency", "sync": "return of blocking calls"}
 """What time is called that belongs to no activity, by cause."""
+
+
+@dataclass(frozen=True, eq=False)
+class RankStragglers:
+    """Which rank of a job makes the others wait. Made by `JobSkeleton.stragglers`, and with more by `stragglers`."""
+
+    ranks: pd.DataFrame
+    """A row per rank; the columns are documented at `htagraph.stragglers`. Those of a job that is joined from digests
+    are ``rank``, ``blamed_us``, ``share_percent``, ``waits_us``, ``late_count``, ``own_step_us``, ``step_excess_us``,
+    ``step_error_us``, ``slow``, ``slow_steps``, ``slow_excess_us`` and ``cause`` (str: ``kernels``, ``host`` or
+    ``none``: whose time is most of what a slow rank exceeds its peers by)."""
+    straggler: int | None
+    """The rank whose steps take longer than its peers' and that most waiting beyond theirs is charged to, or None."""
+    total_wait_us: float
+    """Time that ranks waited in collectives, summed over all ranks, µs."""
+    serves: int | None = None
+    """The rank that takes longer as it does work that no other rank does, for whose result all others wait, or None:
+    the program has it so, and it is no straggler."""
+    steps: int = 0
+    """Steps whose times were compared."""
+
+    @property
+    def few_steps(self) -> bool:
+        """Return whether the steps are so few that only a large difference between ranks is more than chance."""
+        return self.steps < ENOUGH_STEPS
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per rank; the columns are documented at `stragglers`."""
+        return self.ranks.copy()
+
+    def __repr__(self) -> str:
+        who = "none" if self.straggler is None else f"rank {self.straggler}"
+        waited = f"{self.total_wait_us / 1000:.3f} ms of waiting over {len(self.ranks)} ranks"
+        return f"{type(self).__name__}({who}, {waited})"
 
 
 class Straggler(NamedTuple):
@@ -131,7 +170,8 @@ def straggler_among(
         holds_up &= beyond[at] >= max(beyond.max(), 0 if nobody else 1)
     else:
         whole = int(graph.time.max()) - graph.origin_ns  # charges of stages are mostly by design
-        saved = saved_ns(graph.ranks[at], 1 / slow.stage.ratio, slow.stage.kinds) if charged[at] > 0 else 0
+        ratio, kinds = slow.stage
+        saved = saved_ns(graph.ranks[at], 1 / ratio, kinds) if charged[at] > 0 else 0
         holds_up &= charged[at] > 0 and saved >= _MIN_STEP_SHARE * whole
     if not holds_up or by_cause[at, CAUSES.index("network")] > MOST * charged[at]:
         return Straggler(None, charged_most=most)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence, Sized
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -17,9 +18,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, marked
 from htagraph.core.contraction.vectors import UNBOUNDED, Weights
-from htagraph.core.errors import SelectionError
+from htagraph.core.errors import NothingMeetsError, SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import NEVER, ChangeError, State, checked, initial, own_time
 
@@ -190,8 +191,8 @@ class ClassParts:
     """Of each class, whether it is a state."""
 
 
-def class_parts(state: State, classes: Classes) -> ClassParts:
-    """Return which part of a state's weights belongs to which classes."""
+def class_parts(state: State, classes: Classes, *, may_lack: bool = False) -> ClassParts:
+    """Return which part of a state's weights belongs to which classes; with `may_lack`, some may have no time."""
     states = {number: what for number, what in enumerate(classes.values()) if isinstance(what, State)}
     graph = state.graph
     if any(each.graph.vertex_count != graph.vertex_count for each in states.values()):
@@ -204,9 +205,10 @@ def class_parts(state: State, classes: Classes) -> ClassParts:
     for number, what in enumerate(classes.values()):
         if isinstance(what, State):
             continue
-        time = own_time(state, dict(what))
-        lag.multiply(at[time.edges], np.maximum(state.lag[time.edges] - time.fixed, 0), number)
-        gap.multiply(time.gaps, np.maximum(state.gap[time.gaps], 0), number)
+        with suppress(*([NothingMeetsError] if may_lack else [])):
+            time = own_time(state, dict(what))
+            lag.multiply(at[time.edges], np.maximum(state.lag[time.edges] - time.fixed, 0), number)
+            gap.multiply(time.gaps, np.maximum(state.gap[time.gaps], 0), number)
     source, target = graph.edges.source, graph.edges.target
     if keys is not None:
         width = np.int64(max(graph.vertex_count, 1))
@@ -243,8 +245,7 @@ def _refuse_orphans(state: State, states: Mapping[int, State], keys: Array) -> N
     target = keys % np.int64(max(state.graph.vertex_count, 1))
     before = _lags(state, keys) > NEVER
     gone = [before & (_lags(changed, keys) <= NEVER) for changed in states.values()]
-    left = np.zeros(state.graph.vertex_count, np.bool_)
-    left[target[before & ~np.any(gone, axis=0)]] = True
+    left = marked(target[before & ~np.any(gone, axis=0)], state.graph.vertex_count)
     by = np.zeros(state.graph.vertex_count, np.int64)
     for each in gone:
         by[np.unique(target[each])] += 1
@@ -274,11 +275,13 @@ def state_of(job: DependencyGraph | State) -> State:
     return job if isinstance(job, State) else initial(job)
 
 
-def paths_of(job: DependencyGraph | State, classes: Classes | None = None, most: int | None = None) -> WeightedPaths:
-    """Return the dependencies of a job as one DAG with classed weights."""
+def paths_of(
+    job: DependencyGraph | State, classes: Classes | None = None, most: int | None = None, *, may_lack: bool = False
+) -> WeightedPaths:
+    """Return the dependencies of a job as one DAG with classed weights; `may_lack` is that of `class_parts`."""
     state, classes = state_of(job), classes or {}
     _refuse_many(classes)
-    return paths_of_parts(state, class_parts(state, classes), tuple(classes), most)
+    return paths_of_parts(state, class_parts(state, classes, may_lack=may_lack), tuple(classes), most)
 
 
 def paths_of_parts(state: State, parts: ClassParts, names: tuple[str, ...], most: int | None = None) -> WeightedPaths:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import glob
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, coded, distinct
+from htagraph.core.arrays import Array, coded, distinct, marked
 from htagraph.core.computing import once
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import (
@@ -201,14 +201,14 @@ def time_of(state: State, chosen: npt.NDArray[np.bool_], *, loader: bool, outsid
         outside: which activities the gaps before count for if no region is around them.
     """
     graph = state.graph
-    edges, known = graph.edges, _apart(graph)
-    rows, apart = edges_of(graph, chosen), known.code[chosen[known.around_code]]
+    edges, (free, region, code, annotation) = graph.edges, _apart(graph)
+    rows, apart = edges_of(graph, chosen), code[chosen[annotation]]
     if len(apart):
         rows = distinct(np.concatenate((rows, apart)), len(edges))
     kind = edges.kind[rows]
     between = of_kinds(kind, BETWEEN)
-    belongs = chosen[known.region] | ((known.region < 0) & outside[known.free >> 1])
-    gaps = np.concatenate((edges.target[rows[between]], known.free[belongs]))
+    belongs = chosen[region] | ((region < 0) & outside[free >> 1])
+    gaps = np.concatenate((edges.target[rows[between]], free[belongs]))
     rows = rows[~between & (loader | (kind != EdgeKind.DATALOADER))]
     kinds = HOST_GAPS if loader else (GapKind.HOST_UNTRACED,)
     gaps = gaps[of_kinds(graph.gap_kind[gaps], kinds)]
@@ -233,8 +233,7 @@ def edges_into(graph: DependencyGraph, vertices: npt.NDArray[np.int64]) -> npt.N
     """Return the edges into some vertices, in no particular order."""
     if len(vertices) * _FEW <= graph.vertex_count:
         return _entries(graph.in_offsets, graph.in_edges, vertices)
-    wanted = np.zeros(graph.vertex_count, np.bool_)
-    wanted[vertices] = True
+    wanted = marked(vertices, graph.vertex_count)
     return np.flatnonzero(wanted[graph.edges.target])
 
 
@@ -253,29 +252,21 @@ def _by_owner(graph: DependencyGraph) -> tuple[Array, Array]:
     return traverse.counting_order(graph.edges.activity + 1, len(graph.activities) + 1)
 
 
-class _Apart(NamedTuple):
-    """What belongs to regions without having them as owner."""
-
-    free: Array
-    """Moments after a stretch of a thread that nothing on this thread is around."""
-    region: Array
-    """What is around each of these moments on another thread, -1 for nothing."""
-    code: Array
-    """Edges that are own code of a Python frame inside an annotation that the frame opened."""
-    around_code: Array
-    """The annotation of each of these edges."""
-
-
 @once
-def _apart(graph: DependencyGraph) -> _Apart:
-    """Return what belongs to regions without having them as owner."""
+def _apart(graph: DependencyGraph) -> tuple[Array, Array, Array, Array]:
+    """Return what belongs to regions without having them as owner: (free, region, code, annotation).
+
+    `free` are moments after a stretch of a thread that nothing on this thread is around; `region` is what is around
+    each of these moments on another thread, or -1. `code` are edges that are own code of a Python frame inside an
+    annotation that the frame opened; `annotation` is the annotation of each of these edges.
+    """
     edges, kind, parent = graph.edges, np.append(graph.activities.kind, np.int8(-1)), graph.tree.parent
     free = edges.target[of_kinds(edges.kind, BETWEEN) & (edges.activity < 0)]
     code = np.flatnonzero((edges.kind == EdgeKind.BODY) & (kind[edges.activity] == ActivityKind.PYTHON))
     source = edges.source[code]
     innermost = np.where(source % 2, parent[source >> 1], source >> 1)
     inside = of_kinds(kind[innermost], ANNOTATIONS)
-    return _Apart(free, parent[free >> 1], code[inside], innermost[inside])
+    return free, parent[free >> 1], code[inside], innermost[inside]
 
 
 def here(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArray[np.bool_]:
@@ -334,8 +325,7 @@ def released(state: State, dropped: npt.NDArray[np.bool_]) -> State:
     rows = np.flatnonzero(dropped)
     others = edges_into(graph, distinct(target[rows], graph.vertex_count))
     others = others[~dropped[others] & (state.lag[others] > NEVER)]
-    kept = np.zeros(graph.vertex_count, np.bool_)
-    kept[target[others]] = True
+    kept = marked(target[others], graph.vertex_count)
     lag = state.lag.copy()
     lag[rows] = np.where(kept[target[rows]], NEVER, np.minimum(lag[rows], 0))
     return replace(state, lag=lag)
@@ -440,8 +430,7 @@ def waiting(state: State, rows: Array) -> npt.NDArray[np.int64]:
 def _waits_alone(graph: DependencyGraph) -> tuple[Array, Array]:
     """Return (the edges of communication whose partners are not in the graph, how much of each is waiting, ns)."""
     acts, edges = graph.activities, graph.edges
-    matched = np.zeros(len(acts) + 1, np.bool_)
-    matched[edges.activity[of_kinds(edges.kind, TRANSFERS)]] = True
+    matched = marked(edges.activity[of_kinds(edges.kind, TRANSFERS)], len(acts) + 1)
     alone = np.append(of_kinds(acts.kind, COMMUNICATION), False) & ~matched
     if not alone.any():
         return np.zeros(0, np.int64), np.zeros(0, np.int64)

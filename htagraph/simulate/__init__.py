@@ -28,10 +28,10 @@ from htagraph.simulate.codes import Category
 from htagraph.simulate.job import Era, Job
 from htagraph.simulate.regimes import REGIMES, demo_job, scale_job
 from htagraph.simulate.simulated import RankEvents, Simulated, simulate, write_stream
-from htagraph.simulate.truth import MOMENTS, Clock, Collective, Dependency, Member, Step, Truth, read_truth
+from htagraph.simulate.truth import MOMENTS, Collective, Dependency, FileClock, Member, Step, Truth, read_truth
 
 __all__ = [
-    "MOMENTS", "REGIMES", "Category", "Change", "Clock", "Collective", "Dependency", "Era", "Job", "Member",
+    "MOMENTS", "REGIMES", "Category", "Change", "Collective", "Dependency", "Era", "FileClock", "Job", "Member",
     "RankEvents", "RemoveKernels", "RemoveSync", "ScaleHost", "ScaleKernels", "ScaleLaunches", "ScaleLoader",
     "ScaleNetwork", "ScaleOptimizer", "SetNetwork", "Simulated", "SlowRank", "Step", "Truth", "demo_job", "read_truth",
     "scale_job", "simulate", "write_stream",

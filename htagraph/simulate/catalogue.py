@@ -213,20 +213,20 @@ LOOP: Final[tuple[tuple[str, Kernel], ...]] = (
 )
 
 
-class Collective(NamedTuple):
+class CollectiveNames(NamedTuple):
     """What a kind of collective is called in each place."""
 
     op: str  # cpu_op around it
     annotation: str
-    recorded: str  # `Collective name`
+    recorded: str  # `CollectiveNames name`
     kernel: str  # from 2024 on
     kernel_before: str
 
 
-def _collective(op: str, annotation: str, recorded: str, kernel: str, kernel_before: str) -> Collective:
+def _collective(op: str, annotation: str, recorded: str, kernel: str, kernel_before: str) -> CollectiveNames:
     """Return names with the parts that all collectives share."""
     new, old = "(ncclDevKernelArgsStorage<4096ul>)", "(ncclDevComm*, unsigned long, ncclWork*)"
-    return Collective(
+    return CollectiveNames(
         f"c10d::{op}",
         f"nccl:{annotation}",
         recorded,
@@ -236,7 +236,7 @@ def _collective(op: str, annotation: str, recorded: str, kernel: str, kernel_bef
 
 
 _PAIR: Final = ("SendRecv", "SendRecv_RING_SIMPLE_Sum_int8_t")
-COLLECTIVES: Final[dict[str, Collective]] = {
+COLLECTIVES: Final[dict[str, CollectiveNames]] = {
     "all_reduce": _collective(
         "allreduce_", "all_reduce", "allreduce", "AllReduce_Sum_bf16_RING_LL", "AllReduce_RING_LL_Sum_bf16"
     ),

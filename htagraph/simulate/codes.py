@@ -61,7 +61,7 @@ class Host(IntEnum):
 
 
 @unique
-class Device(IntEnum):
+class DeviceWork(IntEnum):
     """What an instruction's device time is."""
 
     NONE = 0

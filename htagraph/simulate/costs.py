@@ -20,9 +20,9 @@ from htagraph.simulate.changes import (
     SetNetwork,
     SlowRank,
 )
-from htagraph.simulate.codes import Device, Host, Op, Purpose
+from htagraph.simulate.codes import DeviceWork, Host, Op, Purpose
 from htagraph.simulate.draws import GOLDEN, Float, Uint, mix, normal
-from htagraph.simulate.job import Job, Place
+from htagraph.simulate.job import Job, RankPlace
 from htagraph.simulate.template import Template
 
 Bool = npt.NDArray[np.bool_]
@@ -33,7 +33,7 @@ _MIN_NOISE = 0.1
 """Least random factor of a duration. Chosen: with the largest jitter (0.25), draws reach down to 0.13, so it only
 guards; doubling it cuts off the lowest draws of such jobs."""
 _BLOCKING = (Op.HOLD, Op.EVENT_SYNC, Op.STREAM_SYNC, Op.DEVICE_SYNC)
-_WHAT = {"compute": Device.COMPUTE, "memcpy": Device.MEMCPY, "memset": Device.MEMSET}
+_WHAT = {"compute": DeviceWork.COMPUTE, "memcpy": DeviceWork.MEMCPY, "memset": DeviceWork.MEMSET}
 
 
 class Durations(NamedTuple):
@@ -47,7 +47,7 @@ class Durations(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Columns:
+class InstructionColumns:
     """The properties of a template's instructions that changes and draws depend on, as columns."""
 
     keys: Uint
@@ -67,13 +67,13 @@ class Columns:
     collective_base: Uint  # index of the collective's group
 
 
-def columns(job: Job, place: Place, template: Template) -> Columns:
+def columns(job: Job, place: RankPlace, template: Template) -> InstructionColumns:
     """Lay a template out as columns, for the rank at `place`."""
     code, events = template.instructions, template.events
     device = np.array([i.device for i in code], np.int8)
-    together = device == Device.COLLECTIVE
+    together = device == DeviceWork.COLLECTIVE
     index = [place.roles[i.role].index if i.role else 0 for i in code]
-    return Columns(
+    return InstructionColumns(
         keys=np.array([i.key for i in code], np.uint64),
         host=np.array([i.host for i in code], np.int8),
         device=device,
@@ -113,13 +113,13 @@ class _Factors:
     transfer: float = 1.0
 
 
-def draw(job: Job, rank: int, step: int, columns: Columns, slower: Float | float = 1.0) -> Durations:
+def draw(job: Job, rank: int, step: int, columns: InstructionColumns, slower: Float | float = 1.0) -> Durations:
     """Return the durations of one (rank, step); `step` counts from 0, and -1 is what follows the last.
 
     `slower` multiplies the device work of each instruction, collectives apart.
     """
     factors = _factors(job, rank, step, columns)
-    together = columns.device == Device.COLLECTIVE
+    together = columns.device == DeviceWork.COLLECTIVE
     transfer = (factors.latency_us * 1e3 + columns.size / factors.gb_s) * factors.transfer
     base = _bases(job, rank, step)
     noise = _noise(job, base[Purpose.DEVICE], columns.keys)
@@ -152,7 +152,7 @@ def _ns(values: Float) -> list[int]:
     return numbers
 
 
-def _factors(job: Job, rank: int, step: int, columns: Columns) -> _Factors:
+def _factors(job: Job, rank: int, step: int, columns: InstructionColumns) -> _Factors:
     count = len(columns.names)
     factors = _Factors(
         np.ones(count),
@@ -183,7 +183,7 @@ def _matching(names: list[str], glob: str) -> Bool:
     return np.array([known[name] for name in names], np.bool_)
 
 
-def _apply(change: Change, columns: Columns, factors: _Factors) -> None:
+def _apply(change: Change, columns: InstructionColumns, factors: _Factors) -> None:
     """Multiply one change into the factors."""
     host, device = columns.host, columns.device
     if isinstance(change, ScaleKernels | RemoveKernels):
@@ -192,7 +192,7 @@ def _apply(change: Change, columns: Columns, factors: _Factors) -> None:
         factors.host[(host == Host.PROGRAM) & _matching(columns.names, change.op)] *= change.factor
     elif isinstance(change, ScaleLaunches):
         factors.host[host == Host.LAUNCH] *= change.factor
-        factors.latency[device != Device.NONE] *= change.latency_factor
+        factors.latency[device != DeviceWork.NONE] *= change.latency_factor
     elif isinstance(change, ScaleLoader):
         factors.host[host == Host.LOADER] *= change.factor
     elif isinstance(change, ScaleOptimizer):
@@ -205,14 +205,14 @@ def _apply(change: Change, columns: Columns, factors: _Factors) -> None:
         _apply_place(change, columns, factors)
 
 
-def _scaled_works(change: ScaleKernels | RemoveKernels, columns: Columns) -> Bool:
-    chosen: Bool = _matching(columns.works, change.name) & (columns.device != Device.NONE)
+def _scaled_works(change: ScaleKernels | RemoveKernels, columns: InstructionColumns) -> Bool:
+    chosen: Bool = _matching(columns.works, change.name) & (columns.device != DeviceWork.NONE)
     if isinstance(change, ScaleKernels) and change.what != "any":
         chosen &= columns.device == _WHAT[change.what]
     return chosen
 
 
-def _apply_place(change: ScaleNetwork | SetNetwork | SlowRank, columns: Columns, factors: _Factors) -> None:
+def _apply_place(change: ScaleNetwork | SetNetwork | SlowRank, columns: InstructionColumns, factors: _Factors) -> None:
     """Multiply a change of the network, or of one rank, into the factors."""
     if isinstance(change, ScaleNetwork):
         factors.transfer *= change.factor
@@ -220,7 +220,7 @@ def _apply_place(change: ScaleNetwork | SetNetwork | SlowRank, columns: Columns,
         factors.latency_us = factors.latency_us if change.latency_us is None else change.latency_us
         factors.gb_s = factors.gb_s if change.gb_s is None else change.gb_s
     elif change.what == "kernels":
-        chosen = (columns.device == Device.COMPUTE) & _matching(columns.works, change.name)
+        chosen = (columns.device == DeviceWork.COMPUTE) & _matching(columns.works, change.name)
         factors.device[chosen] *= change.factor
     elif change.what == "host":
         busy = np.isin(columns.host, (Host.PROGRAM, Host.LAUNCH, Host.CALL))

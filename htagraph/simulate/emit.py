@@ -14,8 +14,8 @@ import numpy as np
 from htagraph.simulate.codes import Category
 from htagraph.simulate.engine import Executed
 from htagraph.simulate.formats import clock
-from htagraph.simulate.job import Group
-from htagraph.simulate.layout import Counts, Ints, Layout, Section, fill, lay_out, shifted
+from htagraph.simulate.job import JobGroup
+from htagraph.simulate.layout import Counts, Ints, Layout, LineColumns, fill, lay_out, shifted
 from htagraph.simulate.style import A100, MI300X, Writer
 from htagraph.simulate.template import Template
 
@@ -39,7 +39,7 @@ class RankFile:
     """The text of one rank's trace, piece by piece."""
 
     writer: Writer
-    groups: list[Group]
+    groups: list[JobGroup]
     position: int = 0  # in traceEvents
     end_ns: int = 0  # true end of the last event
     _layouts: dict[int, Layout] = field(default_factory=dict)
@@ -90,11 +90,11 @@ class RankFile:
         return self._layouts[id(template)]
 
 
-def _host(layout: Layout) -> Section:
+def _host(layout: Layout) -> LineColumns:
     return layout.host
 
 
-def _device(layout: Layout) -> Section:
+def _device(layout: Layout) -> LineColumns:
     return layout.device
 
 
@@ -147,7 +147,7 @@ _BEFORE_NS, _AFTER_NS = 2_000_000, 50_000
 the window, and moves no event."""
 
 
-def head(writer: Writer, groups: list[Group]) -> str:
+def head(writer: Writer, groups: list[JobGroup]) -> str:
     """Return the text up to the first event."""
     job = writer.job
     fields: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": _devices(job.gpus_per_node, job.device)}
@@ -173,7 +173,7 @@ def _versions(device: str) -> dict[str, Any]:
     return {"cupti_version": 24, "cuda_runtime_version": 12040, "cuda_driver_version": 12040}
 
 
-def _distributed(writer: Writer, groups: list[Group]) -> dict[str, Any]:
+def _distributed(writer: Writer, groups: list[JobGroup]) -> dict[str, Any]:
     rank, job = writer.place.rank, writer.job
     info: dict[str, Any] = {"backend": "nccl", "rank": rank, "world_size": job.ranks}
     if job.era in ("2021", "2022") or not job.group_args:
@@ -185,7 +185,7 @@ def _distributed(writer: Writer, groups: list[Group]) -> dict[str, Any]:
     return info
 
 
-def _group(writer: Writer, group: Group) -> dict[str, Any]:
+def _group(writer: Writer, group: JobGroup) -> dict[str, Any]:
     named = {"uid": group.index} if writer.style.groups == "id" else {"pg_desc": group.description}
     return {
         "pg_name": group.name,

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from htagraph.simulate.codes import Op, Purpose
 from htagraph.simulate.costs import Durations
 from htagraph.simulate.draws import mix, uniform
-from htagraph.simulate.job import Group, Job, Place
+from htagraph.simulate.job import Job, JobGroup, RankPlace
 from htagraph.simulate.template import Instruction, Template
 
 
@@ -30,16 +30,16 @@ class Stream:
     """A device queue of one rank."""
 
     owner: RankState
-    ring: list[int | Work]  # end of the kernel or copy `queue_depth` launches ago
+    ring: list[int | PendingWork]  # end of the kernel or copy `queue_depth` launches ago
     tail: int = 0  # end of the last kernel or copy with a known time
     until: int = 0  # the next kernel or copy waits until this time: the latest of the events that it waits for
-    blockers: list[Work] = field(default_factory=list)  # what the next one waits for, where that has no time yet
-    pending: deque[Work] = field(default_factory=deque)
+    blockers: list[PendingWork] = field(default_factory=list)  # what the next one waits for, where that has no time yet
+    pending: deque[PendingWork] = field(default_factory=deque)
     count: int = 0
 
 
 @dataclass(slots=True, eq=False)
-class Work:
+class PendingWork:
     """Device work that could not be timed when it was launched."""
 
     stream: Stream
@@ -49,7 +49,7 @@ class Work:
     until: int
     device: int
     gap: int
-    blockers: list[Work]
+    blockers: list[PendingWork]
     party: Party | None = None
     start: int = -1
     end: int = -1
@@ -72,18 +72,18 @@ class Party:
     sources: dict[int, list[int]] | None  # by rank, the ranks it waits for; None: all wait for all
     members: int
     joined: int = 0
-    arrived: dict[int, Work] = field(default_factory=dict)
+    arrived: dict[int, PendingWork] = field(default_factory=dict)
 
 
-Code = tuple[Callable[["RankState", int, Instruction], "Work | None"], Instruction]
+Code = tuple[Callable[["RankState", int, Instruction], "PendingWork | None"], Instruction]
 
 
 @dataclass(slots=True, eq=False)
 class RankState:
     """The host of one rank, and its streams."""
 
-    place: Place
-    engine: Engine
+    place: RankPlace
+    engine: Simulation
     streams: list[Stream]
     now: int
     step: int = -1  # position in its schedule
@@ -92,7 +92,7 @@ class RankState:
     cost: Durations = field(default_factory=lambda: Durations([], [], [], [], frozenset()))
     start: list[int] = field(default_factory=list)
     end: list[int] = field(default_factory=list)
-    slots: dict[int, int | Work] = field(default_factory=dict)
+    slots: dict[int, int | PendingWork] = field(default_factory=dict)
     run: Run | None = None
     unfinished: deque[Run] = field(default_factory=deque)
     finished: bool = False
@@ -102,7 +102,7 @@ Prepare = Callable[[int, int], tuple[Template, list[Code], Durations]]
 
 
 @dataclass(slots=True, eq=False)
-class Engine:
+class Simulation:
     """All ranks, and the collectives between them."""
 
     job: Job
@@ -117,11 +117,11 @@ EMPTY_SHARE: Final = 0.25
 it makes members wait for fewer."""
 
 
-def enqueue(rank: RankState, position: int, instruction: Instruction, ready: int) -> int | Work:
+def enqueue(rank: RankState, position: int, instruction: Instruction, ready: int) -> int | PendingWork:
     """Queue device work that may have to wait; return its end if that is known already, else the work itself."""
     stream, cost = rank.streams[instruction.stream], rank.cost
     assert rank.run is not None
-    work = Work(
+    work = PendingWork(
         stream,
         rank.run,
         instruction.work,
@@ -155,7 +155,7 @@ def _party(rank: RankState, instruction: Instruction) -> Party:
     return party
 
 
-def arrivals_awaited(job: Job, group: Group, kind: str, step: int, order: int) -> dict[int, list[int]] | None:
+def arrivals_awaited(job: Job, group: JobGroup, kind: str, step: int, order: int) -> dict[int, list[int]] | None:
     """Return, per member, the ranks whose arrival its end waits for; None if all wait for all.
 
     A broadcast waits for its root, the group's first rank. A member of an all-to-all waits for those that
@@ -197,7 +197,7 @@ def advance(stream: Stream) -> None:
             _arrive(work, work.party)
 
 
-def _arrive(work: Work, party: Party) -> None:
+def _arrive(work: PendingWork, party: Party) -> None:
     """Add a member's arrival to its collective, and time the members that waited for this arrival only."""
     arrived = party.arrived
     arrived[work.stream.owner.place.rank] = work
@@ -214,7 +214,7 @@ def _arrive(work: Work, party: Party) -> None:
             _settle(member, joined + member.device + member.gap)
 
 
-def _settle(work: Work, end: int) -> None:
+def _settle(work: PendingWork, end: int) -> None:
     """Set the end of the work at the head of its stream, and wake the streams and ranks that wait for it."""
     work.end = end
     work.run.executed.end[work.event] = end
@@ -252,10 +252,10 @@ def _call(rank: RankState, position: int, instruction: Instruction) -> None:
     rank.end[instruction.call] = rank.now
 
 
-def _launch(rank: RankState, position: int, instruction: Instruction) -> Work | None:
+def _launch(rank: RankState, position: int, instruction: Instruction) -> PendingWork | None:
     stream = rank.streams[instruction.stream]
     oldest = stream.ring[stream.count % len(stream.ring)]
-    if isinstance(oldest, Work):
+    if isinstance(oldest, PendingWork):
         if oldest.end < 0:
             return oldest
         oldest = oldest.end
@@ -268,7 +268,7 @@ def _launch(rank: RankState, position: int, instruction: Instruction) -> Work | 
     return None
 
 
-def _follow_stream(rank: RankState, position: int, instruction: Instruction, ready: int) -> int | Work:
+def _follow_stream(rank: RankState, position: int, instruction: Instruction, ready: int) -> int | PendingWork:
     """Let work start behind what is on its stream; return its end, or the work while that is not known."""
     stream = rank.streams[instruction.stream]
     if stream.pending or stream.blockers or instruction.kind:
@@ -295,7 +295,7 @@ def _wait(rank: RankState, position: int, instruction: Instruction) -> None:
     _call(rank, position, instruction)
     stream = rank.streams[instruction.stream]
     awaited = rank.slots[instruction.slot]
-    if isinstance(awaited, Work):
+    if isinstance(awaited, PendingWork):
         if awaited.end < 0:
             stream.blockers.append(awaited)
             return
@@ -303,7 +303,7 @@ def _wait(rank: RankState, position: int, instruction: Instruction) -> None:
     stream.until = max(stream.until, awaited + latency_ns(rank.engine.job))
 
 
-def _hold(rank: RankState, position: int, instruction: Instruction) -> Work | None:
+def _hold(rank: RankState, position: int, instruction: Instruction) -> PendingWork | None:
     stream = rank.streams[instruction.stream]
     if position in rank.cost.released:
         return None
@@ -322,9 +322,9 @@ def _block(rank: RankState, position: int, instruction: Instruction, ends: list[
         rank.end[instruction.call] = rank.now
 
 
-def _event_sync(rank: RankState, position: int, instruction: Instruction) -> Work | None:
+def _event_sync(rank: RankState, position: int, instruction: Instruction) -> PendingWork | None:
     awaited = rank.slots[instruction.slot]
-    if isinstance(awaited, Work):
+    if isinstance(awaited, PendingWork):
         if awaited.end < 0 and position not in rank.cost.released:
             return awaited
         awaited = awaited.end
@@ -332,7 +332,7 @@ def _event_sync(rank: RankState, position: int, instruction: Instruction) -> Wor
     return None
 
 
-def _stream_sync(rank: RankState, position: int, instruction: Instruction) -> Work | None:
+def _stream_sync(rank: RankState, position: int, instruction: Instruction) -> PendingWork | None:
     stream = rank.streams[instruction.stream]
     if stream.pending and position not in rank.cost.released:
         return stream.pending[-1]
@@ -340,7 +340,7 @@ def _stream_sync(rank: RankState, position: int, instruction: Instruction) -> Wo
     return None
 
 
-def _device_sync(rank: RankState, position: int, instruction: Instruction) -> Work | None:
+def _device_sync(rank: RankState, position: int, instruction: Instruction) -> PendingWork | None:
     if position not in rank.cost.released:
         for stream in rank.streams:
             if stream.pending:
@@ -349,7 +349,7 @@ def _device_sync(rank: RankState, position: int, instruction: Instruction) -> Wo
     return None
 
 
-_EXECUTE: dict[Op, Callable[[RankState, int, Instruction], Work | None]] = {
+_EXECUTE: dict[Op, Callable[[RankState, int, Instruction], PendingWork | None]] = {
     Op.BEGIN: _begin,
     Op.END: _end,
     Op.WORK: _pass,

@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from htagraph.simulate.codes import Category
 from htagraph.simulate.style import A100, Style, Writer, group_args
-from htagraph.simulate.template import NONE, Event, Template
+from htagraph.simulate.template import NONE, Template, TemplateEvent
 
 _EVENT_IDS = 64
 """CUDA events before an id is reused. Chosen: twice as many would be reused less often."""
@@ -91,7 +91,7 @@ def category(writer: Writer, kind: Category) -> str:
 # host events
 
 
-def host_slot(writer: Writer, event: Event, row: int, index: int) -> Slot:
+def host_slot(writer: Writer, event: TemplateEvent, row: int, index: int) -> Slot:
     """Return the line of an op, annotation or Python frame; `index` is its place among the host's events."""
     lane = (writer.pid, writer.thread(event.lane))
     order: Number = (Counter.INDEX, index)
@@ -108,13 +108,13 @@ def host_slot(writer: Writer, event: Event, row: int, index: int) -> Slot:
     return Slot(text, row, numbers, row, dynamic="@" in text)
 
 
-def _sequence(event: Event) -> str:
+def _sequence(event: TemplateEvent) -> str:
     if event.sequence == NONE:
         return _SKIP
     return f', "Sequence number": %d, "Fwd thread id": {int(event.forward != NONE)}'
 
 
-def _shapes(writer: Writer, event: Event, *, dims: str = "Input Dims", types: str = "Input type") -> str:
+def _shapes(writer: Writer, event: TemplateEvent, *, dims: str = "Input Dims", types: str = "Input type") -> str:
     if not writer.job.record_shapes:
         return ""
     shapes = f"[{event.shape}]" if event.shape else "[]"
@@ -123,7 +123,7 @@ def _shapes(writer: Writer, event: Event, *, dims: str = "Input Dims", types: st
     return f', "{types}": {kinds}, "{dims}": {shapes}'
 
 
-def _args_new(writer: Writer, event: Event) -> str:
+def _args_new(writer: Writer, event: TemplateEvent) -> str:
     group = ""
     if event.role and writer.job.group_args and writer.style.groups != "no":
         group = ", " + group_args(writer, event, on_host=True)
@@ -131,7 +131,7 @@ def _args_new(writer: Writer, event: Event) -> str:
     return f'"External id": %d{function}{_sequence(event)}{group}{_shapes(writer, event)}, "Ev Idx": %d'
 
 
-def _args_2022(writer: Writer, event: Event) -> str:
+def _args_2022(writer: Writer, event: TemplateEvent) -> str:
     return (
         f'"Trace name": "PyTorch Profiler", "Trace iteration": 0,\n      '
         f'"External id": %d{_sequence(event)}, '
@@ -139,7 +139,7 @@ def _args_2022(writer: Writer, event: Event) -> str:
     )
 
 
-def _args_2021(writer: Writer, event: Event) -> str:
+def _args_2021(writer: Writer, event: TemplateEvent) -> str:
     shapes = f"[{event.shape}]" if writer.job.record_shapes else "[]"
     return (
         f'"Input dims": {shapes}, "Input type": [], "Input names": [],\n      '
@@ -150,7 +150,7 @@ def _args_2021(writer: Writer, event: Event) -> str:
     )
 
 
-def forward_backward(writer: Writer, event: Event, row: int) -> Slot:
+def forward_backward(writer: Writer, event: TemplateEvent, row: int) -> Slot:
     """Return the flow line from a forward op, or to its backward op."""
     end = event.forward != NONE
     name = "fwdbwd" if writer.style.op_args == "new" else "fwd_bwd"
@@ -179,7 +179,7 @@ def call_name(writer: Writer, name: str) -> str:
     return _HIP.get(name, "hip" + name[4:])
 
 
-def _linked(writer: Writer, template: Template, event: Event) -> tuple[str, Number]:
+def _linked(writer: Writer, template: Template, event: TemplateEvent) -> tuple[str, Number]:
     """Return the `External id` part of a call's or work's arguments, and its number."""
     if not writer.style.linked:
         return '"External id": %d, ', (Counter.CORRELATION, event.correlation)
@@ -223,7 +223,7 @@ def work_slot(writer: Writer, template: Template, row: int) -> Slot:
     return Slot(text, row, numbers, row, dynamic="@" in text)
 
 
-def _kernel_args(writer: Writer, event: Event, stream: int) -> str:
+def _kernel_args(writer: Writer, event: TemplateEvent, stream: int) -> str:
     kernel = event.kernel
     assert kernel is not None
     warp = A100["warpSize"]
@@ -241,7 +241,7 @@ def _kernel_args(writer: Writer, event: Event, stream: int) -> str:
     )
 
 
-def _rocm_args(event: Event, row: int, device: int, stream: int) -> str:
+def _rocm_args(event: TemplateEvent, row: int, device: int, stream: int) -> str:
     if event.kernel is None:
         kind = event.name.split("(")[-1].split(" ")[0]
         return (
@@ -268,7 +268,7 @@ _STARTS = (
 )
 
 
-def launch_flow(writer: Writer, event: Event, row: int) -> Slot:
+def launch_flow(writer: Writer, event: TemplateEvent, row: int) -> Slot:
     """Return the flow line of a call or of device work; a call that launches nothing gets one end, as in Kineto."""
     if event.category.on_device:
         place, phase = (writer.device, writer.stream(event.lane)), "f"

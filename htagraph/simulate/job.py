@@ -163,7 +163,7 @@ class Job(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class JobGroup:
     """One process group, the same object for all its members."""
 
     index: int  # position in the job's list of groups
@@ -173,12 +173,12 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RankPlace:
     """Where a rank stands in the job, and its group for each role."""
 
     rank: int
     stage: int
-    roles: dict[str, Group]
+    roles: dict[str, JobGroup]
 
 
 def _coordinates(job: Job, rank: int) -> tuple[int, int, int]:
@@ -204,23 +204,23 @@ def _members(job: Job) -> dict[tuple[int, ...], str]:
     return {ranks: name for ranks, name in description_by_ranks.items() if 1 < len(ranks) < job.ranks}
 
 
-def places(job: Job) -> tuple[list[Group], list[Place]]:
+def places(job: Job) -> tuple[list[JobGroup], list[RankPlace]]:
     """Return the job's process groups and the place of every rank.
 
     The roles of a rank: `dp` and `tp`; and for a pipeline, one group per pair of neighbours and direction,
     `forward_in`, `forward_out`, `backward_in`, `backward_out`.
     """
-    groups = [Group(0, "0", "default_pg", tuple(range(job.ranks)))]
+    groups = [JobGroup(0, "0", "default_pg", tuple(range(job.ranks)))]
     by_ranks = {groups[0].ranks: groups[0]}
     for ranks, description in _members(job).items():
-        groups.append(Group(len(groups), str(len(groups)), description, ranks))
+        groups.append(JobGroup(len(groups), str(len(groups)), description, ranks))
         by_ranks[ranks] = groups[-1]
     pairs = _pairs(job, groups)
     data, tensor, stages = job.sizes
     result = []
     for rank in range(job.ranks):
         d, t, stage = _coordinates(job, rank)
-        roles: dict[str, Group] = {}
+        roles: dict[str, JobGroup] = {}
         if data > 1:
             roles["dp"] = by_ranks[tuple(_rank(job, i, t, stage) for i in range(data))]
         if tensor > 1:
@@ -229,21 +229,21 @@ def places(job: Job) -> tuple[list[Group], list[Place]]:
             roles["forward_in"], roles["backward_out"] = pairs[_rank(job, d, t, stage - 1), rank]
         if stage + 1 < stages:
             roles["forward_out"], roles["backward_in"] = pairs[rank, _rank(job, d, t, stage + 1)]
-        result.append(Place(rank, stage, roles))
+        result.append(RankPlace(rank, stage, roles))
     return groups, result
 
 
-def _pairs(job: Job, groups: list[Group]) -> dict[tuple[int, int], tuple[Group, Group]]:
+def _pairs(job: Job, groups: list[JobGroup]) -> dict[tuple[int, int], tuple[JobGroup, JobGroup]]:
     """Append two groups (forward, backward) per pair of neighbours to `groups`, and return them by pair."""
     data, tensor, stages = job.sizes
-    pairs: dict[tuple[int, int], tuple[Group, Group]] = {}
+    pairs: dict[tuple[int, int], tuple[JobGroup, JobGroup]] = {}
     for stage in range(stages - 1):
         for index in range(data * tensor):
             low = stage * data * tensor + index
             pair = (low, low + data * tensor)
             made = []
             for name in ("pp_forward", "pp_backward"):
-                made.append(Group(len(groups), str(len(groups)), name, pair))
+                made.append(JobGroup(len(groups), str(len(groups)), name, pair))
                 groups.append(made[-1])
             pairs[pair] = (made[0], made[1])
     return pairs

@@ -22,7 +22,7 @@ _HOLE = re.compile(r"@([A-Z]+)(?::(\w+))?(?::(\d+))?@")
 
 
 @dataclass(frozen=True)
-class Section:
+class LineColumns:
     """Consecutive lines, as columns."""
 
     texts: list[str]
@@ -38,8 +38,8 @@ class Layout:
     """The lines of one template for one rank: host events first, then calls and device work."""
 
     template: Template
-    host: Section
-    device: Section
+    host: LineColumns
+    device: LineColumns
     waits: Ints  # calls with a cuda_sync row
     spans: Ints  # (annotation, first work, last work) with a gpu_user_annotation
     used: tuple[int, ...]  # what one step adds to each Counter
@@ -119,8 +119,8 @@ def _host(writer: Writer, template: Template) -> list[Slot]:
     return lines
 
 
-def _section(slots: list[Slot]) -> Section:
-    return Section(
+def _section(slots: list[Slot]) -> LineColumns:
+    return LineColumns(
         [slot.text for slot in slots],
         np.array([slot.time for slot in slots], np.int64),
         np.array([[number[0] for number in slot.numbers] for slot in slots], np.int8).reshape(-1, 4),
@@ -152,7 +152,7 @@ def shifted(writer: Writer, moments: Ints) -> Ints:
     return moments + drift + (writer.style.start_ns + writer.job.offset_ns(rank))
 
 
-def fill(writer: Writer, layout: Layout, section: Section, counts: Counts, executed: Executed) -> str:
+def fill(writer: Writer, layout: Layout, section: LineColumns, counts: Counts, executed: Executed) -> str:
     """Return the text of a section for one executed step."""
     start, end = recorded(writer, layout, executed)
     start, duration = start[section.rows], (end - start)[section.rows]

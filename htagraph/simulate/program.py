@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from htagraph.simulate import catalogue
 from htagraph.simulate.catalogue import COLLECTIVES, BackwardOp, Kernel, LayerOp
-from htagraph.simulate.codes import Category, Device, Host, Op
-from htagraph.simulate.job import Job, Place
+from htagraph.simulate.codes import Category, DeviceWork, Host, Op
+from htagraph.simulate.job import Job, RankPlace
 from htagraph.simulate.rank import STREAM_INDEX, Done, Rank
-from htagraph.simulate.template import MAIN, NONE, Builder, Event, Instruction, Template
+from htagraph.simulate.template import MAIN, NONE, Builder, Instruction, Template, TemplateEvent
 
 STEP_NAME = "ProfilerStep#"
 
 
-def step(job: Job, place: Place) -> Template:
+def step(job: Job, place: RankPlace) -> Template:
     """Compile one training step of a rank."""
     build = Builder(STREAM_INDEX, job.with_stack)
     rank = Rank(job, place, build)
@@ -159,7 +159,7 @@ def nested(rank: Rank, op: LayerOp, path: tuple[str, ...], sequence: int, flow: 
     """Run the ops of `path`, each inside the one before; return the innermost one's event."""
     job, build = rank.job, rank.build
     inner = len(path) == 1
-    event = Event(Category.CPU_OP, path[0], MAIN, sequence=sequence, shape=op.shape, flow=flow if inner else -1)
+    event = TemplateEvent(Category.CPU_OP, path[0], MAIN, sequence=sequence, shape=op.shape, flow=flow if inner else -1)
     with build.op(event, rank.host_ns * (1.0 if inner else 0.35)) as index:
         if path[0] == "aten::linear":
             transpose(rank)
@@ -225,8 +225,8 @@ def undo(rank: Rank, done: Done, filled: int) -> list[int]:
     """Run one autograd node and the accumulation of its gradients; reduce `filled` bytes at its end."""
     build = rank.build
     node = f"autograd::engine::evaluate_function: {done.op.node}"
-    outer = Event(Category.CPU_OP, node, 0, sequence=done.sequence, forward=done.event)
-    inner = Event(Category.CPU_OP, done.op.node, 0, sequence=done.sequence, forward=done.event, flow=done.flow)
+    outer = TemplateEvent(Category.CPU_OP, node, 0, sequence=done.sequence, forward=done.event)
+    inner = TemplateEvent(Category.CPU_OP, done.op.node, 0, sequence=done.sequence, forward=done.event, flow=done.flow)
     with build.op(outer, rank.host_ns * 0.5), build.op(inner, rank.host_ns * 0.3):
         for op in done.op.backward:
             backward_op(rank, op)
@@ -364,7 +364,7 @@ def exchange(rank: Rank, role: str, kind: str, size: int, *, wait: bool = True) 
     call_ns = job.call_us * 1e3
     order = build.collective(role, kind)
     with build.named(names.op, rank.host_ns * 0.8):
-        event = Event(Category.CPU_OP, "record_param_comms", 0, role=role, kind=kind, order=order, size=size)
+        event = TemplateEvent(Category.CPU_OP, "record_param_comms", 0, role=role, kind=kind, order=order, size=size)
         with build.op(event, rank.host_ns):
             build.call("cudaStreamIsCapturing", call_ns * 0.5)
             before = build.record("compute", call_ns)
@@ -384,12 +384,12 @@ def launch_collective(rank: Rank, role: str, kind: str, order: int, size: int) -
     name = COLLECTIVES[kind].kernel_before if old else COLLECTIVES[kind].kernel
     kernel = Kernel(name, (24, 1, 1), (544, 1, 1), 96, 87568)  # chosen launch shape; no time depends on it
     rank.build.launch(
-        Event(Category.KERNEL, name, 0, kernel=kernel, role=role, kind=kind, order=order, size=size),
+        TemplateEvent(Category.KERNEL, name, 0, kernel=kernel, role=role, kind=kind, order=order, size=size),
         Instruction(
             Op.COLLECTIVE,
             host_ns=job.launch_us * 2e3,  # chosen: twice the cost of a plain launch, 1e3 ns per µs
             latency_ns=job.launch_latency_us * 1e3,
-            device=Device.COLLECTIVE,
+            device=DeviceWork.COLLECTIVE,
             role=role,
             kind=kind,
             order=order,

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from htagraph.simulate.catalogue import Kernel, LayerOp
-from htagraph.simulate.codes import Category, Device, Op
-from htagraph.simulate.job import Job, Place
-from htagraph.simulate.template import Builder, Event, Instruction
+from htagraph.simulate.codes import Category, DeviceWork, Op
+from htagraph.simulate.job import Job, RankPlace
+from htagraph.simulate.template import Builder, Instruction, TemplateEvent
 
 _COPY_START_NS, _MEMSET_START_NS = 1.2e3, 1.1e3
 """ns that a copy or a memset takes without its bytes. Chosen: the shortest ones of A100 traces take about 1 µs;
@@ -50,7 +50,7 @@ class Rank:
     """What the functions below share while they compile one rank's step."""
 
     job: Job
-    place: Place
+    place: RankPlace
     build: Builder
 
     @property
@@ -70,22 +70,22 @@ class Rank:
 
     def kernel(self, kernel: Kernel, us: float, api: str = "cudaLaunchKernel") -> None:
         """Launch a compute kernel that lasts `us` microseconds."""
-        event = Event(Category.KERNEL, kernel.name, 0, kernel=kernel)
-        self._launch(event, self.job.launch_us * 1e3, Device.COMPUTE, us * 1e3, api)
+        event = TemplateEvent(Category.KERNEL, kernel.name, 0, kernel=kernel)
+        self._launch(event, self.job.launch_us * 1e3, DeviceWork.COMPUTE, us * 1e3, api)
 
     def copy(self, name: str, size: int) -> None:
         """Launch a copy between host and device."""
-        event = Event(Category.GPU_MEMCPY, f"Memcpy {name}", 0, size=size)
+        event = TemplateEvent(Category.GPU_MEMCPY, f"Memcpy {name}", 0, size=size)
         device_ns = _COPY_START_NS + size / self.job.pcie_gb_s
-        self._launch(event, self.job.launch_us * 1.4e3, Device.MEMCPY, device_ns, "cudaMemcpyAsync")
+        self._launch(event, self.job.launch_us * 1.4e3, DeviceWork.MEMCPY, device_ns, "cudaMemcpyAsync")
 
     def memset(self, size: int) -> None:
         """Launch a memset."""
-        event = Event(Category.GPU_MEMSET, "Memset (Device)", 0, size=size)
+        event = TemplateEvent(Category.GPU_MEMSET, "Memset (Device)", 0, size=size)
         device_ns = _MEMSET_START_NS + size / _MEMSET_B_PER_NS
-        self._launch(event, self.job.launch_us * 0.8e3, Device.MEMSET, device_ns, "cudaMemsetAsync")
+        self._launch(event, self.job.launch_us * 0.8e3, DeviceWork.MEMSET, device_ns, "cudaMemsetAsync")
 
-    def _launch(self, event: Event, host_ns: float, device: Device, device_ns: float, api: str) -> None:
+    def _launch(self, event: TemplateEvent, host_ns: float, device: DeviceWork, device_ns: float, api: str) -> None:
         latency_ns = self.job.launch_latency_us * 1e3
         one = Instruction(Op.LAUNCH, host_ns=host_ns, latency_ns=latency_ns, device=device, device_ns=device_ns)
         self.build.launch(event, one, api)

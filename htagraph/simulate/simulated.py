@@ -21,18 +21,18 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.simulate.codes import Category, Device, Purpose
-from htagraph.simulate.costs import Columns, Durations, columns, draw
+from htagraph.simulate.codes import Category, DeviceWork, Purpose
+from htagraph.simulate.costs import Durations, InstructionColumns, columns, draw
 from htagraph.simulate.draws import Float, mix, uniform
 from htagraph.simulate.emit import RankFile, Sink, Suffix, trace_name
-from htagraph.simulate.engine import Code, Engine, Executed, Prepare, RankState, Run, Stream, advance, compile_code
-from htagraph.simulate.job import Group, Job, Place, places
+from htagraph.simulate.engine import Code, Executed, Prepare, RankState, Run, Simulation, Stream, advance, compile_code
+from htagraph.simulate.job import Job, JobGroup, RankPlace, places
 from htagraph.simulate.layout import Ints
 from htagraph.simulate.program import epilogue, step
 from htagraph.simulate.rank import STREAMS
 from htagraph.simulate.style import Writer, style
 from htagraph.simulate.template import Instruction, Template
-from htagraph.simulate.truth import MOMENTS, Clock, Step, Truth, collectives, dependencies, mean_step_ns, step_of
+from htagraph.simulate.truth import MOMENTS, FileClock, Step, Truth, collectives, dependencies, mean_step_ns, step_of
 
 FORMAT = "htagraph simulated truth 1"
 
@@ -67,8 +67,8 @@ class Simulated:
     """
 
     job: Job
-    groups: tuple[Group, ...]
-    places: tuple[Place, ...]
+    groups: tuple[JobGroup, ...]
+    places: tuple[RankPlace, ...]
     executed: dict[int, list[Executed]]
 
     @cached_property
@@ -99,7 +99,7 @@ class Simulated:
             job.model_dump(mode="json"),
             mean_step_ns(steps),
             steps,
-            tuple(Clock(r, job.offset_ns(r), job.drift(r) * 1e6, start) for r in range(job.ranks)),
+            tuple(FileClock(r, job.offset_ns(r), job.drift(r) * 1e6, start) for r in range(job.ranks)),
             tuple(slow.model_dump(mode="json") for slow in job.slow_ranks),
             MOMENTS,
             tuple(inside + between),
@@ -145,23 +145,23 @@ class Simulated:
         """Return the text of a rank's trace."""
         return "".join(self._pieces(self.places[rank]))
 
-    def _pieces(self, place: Place) -> Iterator[str]:
+    def _pieces(self, place: RankPlace) -> Iterator[str]:
         file, templates = self._file(place), self._templates(place)
         yield file.begin(templates)
         yield from file.steps(self.executed[place.rank])
         yield file.end(templates)
 
-    def _file(self, place: Place) -> RankFile:
+    def _file(self, place: RankPlace) -> RankFile:
         return RankFile(Writer(self.job, style(self.job), place), list(self.groups))
 
-    def _templates(self, place: Place) -> list[Template]:
+    def _templates(self, place: RankPlace) -> list[Template]:
         return list({id(one.template): one.template for one in self.executed[place.rank]}.values())
 
     def _steps(self) -> tuple[Step, ...]:
         last = self.job.steps
         return tuple(step_of(one) for steps in self.executed.values() for one in steps if one.step < last)
 
-    def _events(self, place: Place) -> RankEvents:
+    def _events(self, place: RankPlace) -> RankEvents:
         steps = self.executed[place.rank]
         writer = Writer(self.job, style(self.job), place)
         events = [event for one in steps for event in one.template.events]
@@ -229,11 +229,11 @@ def write_stream(job: Job, directory: Path | str, *, suffix: Suffix = ".json.gz"
     return sum(file.position for file in files)
 
 
-def run(job: Job, where: list[Place], slower: Slower | None = None) -> Iterator[Executed]:
+def run(job: Job, where: list[RankPlace], slower: Slower | None = None) -> Iterator[Executed]:
     """Compile every kind of rank's step once, and execute all steps; `slower` multiplies their device work."""
     slower = slower or {}
     compiled: dict[tuple[int, tuple[str, ...], bool], tuple[Template, list[Code]]] = {}
-    costs: dict[tuple[int, bool], Columns] = {}
+    costs: dict[tuple[int, bool], InstructionColumns] = {}
 
     def prepare(rank: int, position: int) -> tuple[Template, list[Code], Durations]:
         place, last = where[rank], position == job.steps
@@ -268,11 +268,11 @@ def slowdowns(contention: float, executed: Mapping[int, Iterable[Executed]]) -> 
     factors: dict[tuple[int, int], Float] = {}
     for rank, steps in executed.items():
         runs = list(steps)
-        busy = [(run.start[i.work], run.end[i.work]) for run in runs for i in _works(run, Device.COLLECTIVE)]
+        busy = [(run.start[i.work], run.end[i.work]) for run in runs for i in _works(run, DeviceWork.COLLECTIVE)]
         edges, covered = _coverage(np.array(sorted(busy), np.int64).reshape(-1, 2))
         for run in runs:
             factor = np.ones(len(run.template.instructions))
-            rows = [n for n, i in enumerate(run.template.instructions) if i.device is Device.COMPUTE]
+            rows = [n for n, i in enumerate(run.template.instructions) if i.device is DeviceWork.COMPUTE]
             works = [run.template.instructions[row].work for row in rows]
             start = np.array([run.start[work] for work in works], np.float64)
             end = np.array([run.end[work] for work in works], np.float64)
@@ -283,7 +283,7 @@ def slowdowns(contention: float, executed: Mapping[int, Iterable[Executed]]) -> 
     return factors
 
 
-def _works(run: Executed, device: Device) -> list[Instruction]:
+def _works(run: Executed, device: DeviceWork) -> list[Instruction]:
     return [i for i in run.template.instructions if i.device is device]
 
 
@@ -302,13 +302,13 @@ def _coverage(busy: Ints) -> tuple[Float, Float]:
     return np.array(moments), np.array(covered)
 
 
-def execute(job: Job, places: list[Place], streams: int, prepare: Prepare) -> Iterator[Executed]:
+def execute(job: Job, places: list[RankPlace], streams: int, prepare: Prepare) -> Iterator[Executed]:
     """Run the job, yielding each rank's steps in order as they become complete.
 
     `prepare` gives the program and durations of (rank, step); step `job.steps` is the epilogue. Ranks that wait for
     each other forever raise a RuntimeError.
     """
-    engine = Engine(job, prepare)
+    engine = Simulation(job, prepare)
     for place in places:
         skew = round(uniform(mix(job.seed, place.rank, Purpose.SKEW), 0) * job.start_skew_us * 1e3)
         state = RankState(place, engine, [], skew)

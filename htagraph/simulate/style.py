@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from htagraph.simulate.catalogue import COLLECTIVES
-from htagraph.simulate.job import Era, Group, Job, Place
+from htagraph.simulate.job import Era, Job, JobGroup, RankPlace
 from htagraph.simulate.rank import STREAMS
-from htagraph.simulate.template import Event
+from htagraph.simulate.template import TemplateEvent
 
 _GRID_SECONDS: Final = 7_889_238
 """Three months: Kineto's base time is a multiple of it (ChromeTraceBaseTime)."""
@@ -102,7 +102,7 @@ class Writer:
 
     job: Job
     style: Style
-    place: Place
+    place: RankPlace
 
     @property
     def pid(self) -> int:
@@ -124,7 +124,7 @@ class Writer:
         return number - STREAMS["compute"] if self.job.device == "rocm" else number
 
 
-def group_args(writer: Writer, event: Event, *, on_host: bool) -> str:
+def group_args(writer: Writer, event: TemplateEvent, *, on_host: bool) -> str:
     """Return the arguments of a collective, on its op or its kernel."""
     group = writer.place.roles[event.role]
     mode = writer.style.groups
@@ -150,7 +150,7 @@ def group_args(writer: Writer, event: Event, *, on_host: bool) -> str:
     return ", ".join(parts + _more_group_args(writer, event, group, on_host=on_host))
 
 
-def _more_group_args(writer: Writer, event: Event, group: Group, *, on_host: bool) -> list[str]:
+def _more_group_args(writer: Writer, event: TemplateEvent, group: JobGroup, *, on_host: bool) -> list[str]:
     parts = []
     if event.kind in ("send", "recv"):
         other = next(rank for rank in group.ranks if rank != writer.place.rank)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from zlib import crc32
 
 from htagraph.simulate.catalogue import COLLECTIVES, Kernel
-from htagraph.simulate.codes import Category, Device, Host, Op
+from htagraph.simulate.codes import Category, DeviceWork, Host, Op
 
 NONE = -1
 """No instruction, no kernel."""
@@ -44,7 +44,7 @@ class Instruction:
     host: Host = Host.NONE
     host_ns: float = 0.0
     latency_ns: float = 0.0
-    device: Device = Device.NONE
+    device: DeviceWork = DeviceWork.NONE
     device_ns: float = 0.0
     name: str = ""  # of the innermost op
     optimizer: bool = False
@@ -55,7 +55,7 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class TemplateEvent:
     """What is known of an event before the run."""
 
     category: Category
@@ -88,7 +88,7 @@ class Template:
     """A compiled program."""
 
     instructions: tuple[Instruction, ...]
-    events: tuple[Event, ...]
+    events: tuple[TemplateEvent, ...]
     externals: int  # how many external ids a run uses
     correlations: int
     sequences: int
@@ -104,7 +104,7 @@ class Builder:
     streams: dict[str, int]
     with_stack: bool = False
     instructions: list[Instruction] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
+    events: list[TemplateEvent] = field(default_factory=list)
     externals: int = 0
     correlations: int = 0
     sequences: int = 0
@@ -147,7 +147,7 @@ class Builder:
         name = self.events[parent].name if parent != NONE else ""
         self.instructions.append(replace(instruction, name=name, optimizer=self.optimizing))
 
-    def _event(self, event: Event) -> int:
+    def _event(self, event: TemplateEvent) -> int:
         self.events.append(event)
         return len(self.events) - 1
 
@@ -160,7 +160,7 @@ class Builder:
         self._add(Instruction(op, key=self._next_key(), host=host, host_ns=ns))
 
     @contextmanager
-    def _span(self, event: Event, before_ns: float, after_ns: float) -> Iterator[int]:
+    def _span(self, event: TemplateEvent, before_ns: float, after_ns: float) -> Iterator[int]:
         if self.captured:
             yield NONE
             return
@@ -177,7 +177,7 @@ class Builder:
         return Instruction(op, call=index, key=key, host=Host.PROGRAM, host_ns=ns if timed else 0.0)
 
     @contextmanager
-    def op(self, event: Event, ns: float) -> Iterator[int]:
+    def op(self, event: TemplateEvent, ns: float) -> Iterator[int]:
         """Open a cpu_op (or annotation) with `ns` of its own time, `_BEFORE_CHILDREN` of it before its children."""
         self.externals += 1
         lane = replace(event, lane=self.thread, parent=self._innermost(Category.CPU_OP), external=self.externals)
@@ -187,13 +187,13 @@ class Builder:
     @contextmanager
     def named(self, name: str, ns: float, *, shape: str = "") -> Iterator[int]:
         """Open a cpu_op by name."""
-        with self.op(Event(Category.CPU_OP, name, MAIN, shape=shape), ns) as index:
+        with self.op(TemplateEvent(Category.CPU_OP, name, MAIN, shape=shape), ns) as index:
             yield index
 
     @contextmanager
     def annotation(self, name: str, ns: float) -> Iterator[int]:
         """Open a user_annotation by name."""
-        with self.op(Event(Category.USER_ANNOTATION, name, MAIN), ns) as index:
+        with self.op(TemplateEvent(Category.USER_ANNOTATION, name, MAIN), ns) as index:
             yield index
 
     @contextmanager
@@ -204,7 +204,7 @@ class Builder:
             return
         parent = self._innermost(Category.PYTHON_FUNCTION)
         above = self.events[parent].frame if parent != NONE else NONE
-        event = Event(Category.PYTHON_FUNCTION, name, self.thread, frame=self.frames, frame_parent=above)
+        event = TemplateEvent(Category.PYTHON_FUNCTION, name, self.thread, frame=self.frames, frame_parent=above)
         self.frames += 1
         with self._span(event, 0.0, 0.0):
             yield
@@ -225,7 +225,7 @@ class Builder:
         self.correlations += 1 + len(self.instructions) % 3
         category = Category.CUDA_DRIVER if name.startswith("cu") and name[2].isupper() else Category.CUDA_RUNTIME
         return self._event(
-            Event(
+            TemplateEvent(
                 category,
                 name,
                 self.thread,
@@ -239,7 +239,7 @@ class Builder:
             )
         )
 
-    def _work(self, event: Event, call: int) -> int:
+    def _work(self, event: TemplateEvent, call: int) -> int:
         launched = self.events[call]
         index = self._event(replace(event, parent=launched.parent, correlation=launched.correlation))
         for annotation in self._open[self.thread]:
@@ -260,7 +260,7 @@ class Builder:
         yield
         self._captured = NONE
 
-    def _node(self, event: Event, instruction: Instruction, lane: int) -> None:
+    def _node(self, event: TemplateEvent, instruction: Instruction, lane: int) -> None:
         self._nodes += 1
         work = self._work(replace(event, lane=lane, graph=self._graphs, node=self._nodes), self._captured)
         one = replace(instruction, call=self._captured, work=work, stream=lane, key=self._next_key())
@@ -270,7 +270,7 @@ class Builder:
             one = replace(one, op=Op.NODE, latency_ns=self._latency, host_ns=0.0)
         self._add(one)
 
-    def launch(self, event: Event, instruction: Instruction, api: str, stream: str = "compute") -> None:
+    def launch(self, event: TemplateEvent, instruction: Instruction, api: str, stream: str = "compute") -> None:
         """Enqueue one work: `event` says what, `instruction` its durations."""
         lane = self.streams[stream]
         if self.captured:

@@ -11,7 +11,7 @@ import msgspec
 
 from htagraph.simulate.codes import Category, Op
 from htagraph.simulate.engine import Executed, arrivals_awaited
-from htagraph.simulate.job import Group, Job, Place
+from htagraph.simulate.job import Job, JobGroup, RankPlace
 from htagraph.simulate.layout import Ints
 from htagraph.simulate.template import NONE, Instruction
 
@@ -70,7 +70,7 @@ class Step(NamedTuple):
     end_ns: int  # of that annotation, or of the last device work launched in it if that is later
 
 
-class Clock(NamedTuple):
+class FileClock(NamedTuple):
     """How a rank's file counts: file ns = true ns + offset_ns + drift + start_ns."""
 
     rank: int
@@ -86,7 +86,7 @@ class Truth(msgspec.Struct, frozen=True):
     job: dict[str, Any]
     mean_step_ns: float  # (last end - first start) / steps, over all ranks
     steps: tuple[Step, ...]
-    clocks: tuple[Clock, ...]
+    clocks: tuple[FileClock, ...]
     stragglers: tuple[dict[str, Any], ...]
     moments: dict[str, tuple[str, str]]
     dependencies: tuple[Dependency, ...]
@@ -102,7 +102,7 @@ Ref = tuple[int, int]  # (step, event) of one rank
 
 
 @dataclass
-class _Walk:
+class _ProgramWalk:
     """A rank's program, followed a second time without times."""
 
     depth: int
@@ -142,7 +142,7 @@ def dependencies(
     """
     links = []
     for rank, steps in executed.items():
-        walk = _Walk(job.queue_depth)
+        walk = _ProgramWalk(job.queue_depth)
         for one in steps:
             for position, instruction in enumerate(one.template.instructions):
                 _follow(walk, one, position, instruction)
@@ -162,7 +162,7 @@ def _autograd(executed: Executed) -> list[tuple[Ref, Ref, str]]:
     ]
 
 
-def _follow(walk: _Walk, one: Executed, position: int, instruction: Instruction) -> None:
+def _follow(walk: _ProgramWalk, one: Executed, position: int, instruction: Instruction) -> None:
     """Follow one instruction."""
     _hand_over(walk, one, instruction)
     blocking = position not in one.released
@@ -181,7 +181,7 @@ def _follow(walk: _Walk, one: Executed, position: int, instruction: Instruction)
         walk.links += [(work, call, kind) for work in _waited_for(walk, instruction)]
 
 
-def _waited_for(walk: _Walk, instruction: Instruction) -> list[Ref]:
+def _waited_for(walk: _ProgramWalk, instruction: Instruction) -> list[Ref]:
     if instruction.op is Op.DEVICE_SYNC:
         return list(walk.last.values())
     event = instruction.op is Op.EVENT_SYNC
@@ -189,7 +189,7 @@ def _waited_for(walk: _Walk, instruction: Instruction) -> list[Ref]:
     return [work] if work else []
 
 
-def _enqueue(walk: _Walk, one: Executed, instruction: Instruction) -> None:
+def _enqueue(walk: _ProgramWalk, one: Executed, instruction: Instruction) -> None:
     stream = instruction.stream
     call, work = (one.step, instruction.call), (one.step, instruction.work)
     walk.links.append((call, work, "launch"))
@@ -205,7 +205,7 @@ def _enqueue(walk: _Walk, one: Executed, instruction: Instruction) -> None:
     queue.append((work, one.end[instruction.work]))
 
 
-def _hand_over(walk: _Walk, one: Executed, instruction: Instruction) -> None:
+def _hand_over(walk: _ProgramWalk, one: Executed, instruction: Instruction) -> None:
     """Link the last event of a thread with the first of the thread that takes over."""
     op = instruction.op
     if op in (Op.SPAWN, Op.JOIN):
@@ -226,14 +226,17 @@ def _hand_over(walk: _Walk, one: Executed, instruction: Instruction) -> None:
 
 @dataclass
 class _Party:
-    group: Group
+    group: JobGroup
     kind: str
     size: int
     members: list[tuple[int, int, int, int]] = field(default_factory=list)  # rank, position, start, end
 
 
 def collectives(
-    job: Job, places: list[Place], executed: Mapping[int, list[Executed]], positions: Mapping[int, Mapping[int, Ints]]
+    job: Job,
+    places: list[RankPlace],
+    executed: Mapping[int, list[Executed]],
+    positions: Mapping[int, Mapping[int, Ints]],
 ) -> tuple[list[Collective], list[Dependency]]:
     """Return all collectives, and the dependencies between their members."""
     parties: dict[tuple[int, int, int], _Party] = {}

@@ -11,14 +11,14 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core import tables
 from htagraph.core.arrays import Array
 from htagraph.core.errors import Issue, TraceError
+from htagraph.core.tables import Col, Table
 from htagraph.trace.remote import TracePath, fingerprint
 
 __all__ = [
-    "CHECKED", "TEXTS", "TYPECODES", "Column", "Device", "Facts", "Flows", "Group", "GrowingTable", "Interner",
-    "LaneInterner", "SparseColumn", "Table", "Trace", "as_array", "extend", "label", "parse_ranks",
+    "CHECKED", "TEXTS", "TYPECODES", "ArgumentColumn", "Device", "Events", "Facts", "Flows", "Group", "GrowingTable",
+    "Interner", "LaneInterner", "SparseColumn", "Trace", "as_array", "extend", "label", "parse_ranks",
 ]  # fmt: skip
 
 Lane: TypeAlias = tuple[int | str, int | str]
@@ -26,23 +26,21 @@ TEXTS: Final = frozenset(
     {"collective_name", "concrete_inputs", "dtype", "input_dims", "input_type", "pg_desc", "pg_name", "pg_ranks"}
 )
 """Arguments whose values are texts, by column name: indices into `Trace.names`."""
-CHECKED: Final = tables.Table(
+CHECKED: Final = Table(
     "Event arguments, and those whose values have an unexpected type",
-    tables.Col("category", "str", "today's name; the phase of events without a category"),
-    tables.Col("argument", "str", "its key"),
-    tables.Col("known", "bool", "True if the format has it; unknown arguments are kept all the same"),
-    tables.Col("events", "int64", "events that have it"),
-    tables.Col(
-        "converted", "int64", "values of another type that can be converted, such as numbers in quotes, and nulls"
-    ),
-    tables.Col("wrong", "int64", "values that cannot be converted"),
-    tables.Col("example", "str", "the first wrong value, else the first converted one"),
+    Col("category", "str", "current name of the events' category; the phase of events without a category"),
+    Col("argument", "str", "key of the argument"),
+    Col("known", "bool", "True if the format has the argument; unknown arguments are kept all the same"),
+    Col("events", "int64", "number of events that have the argument"),
+    Col("converted", "int64", 'number of values of another type that can be converted, such as "7", and of nulls'),
+    Col("wrong", "int64", "number of values that cannot be converted"),
+    Col("example", "str", "the first wrong value, else the first converted one"),
 )
 """What `check_arguments` of every format returns."""
 
 
 @dataclass(frozen=True)
-class Column:
+class ArgumentColumn:
     """An argument of events that is an array, one value per event that has it."""
 
     name: str
@@ -67,7 +65,7 @@ class SparseColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Events:
     """Events of one phase as columns."""
 
     index: npt.NDArray[np.int32]
@@ -98,7 +96,7 @@ class Table:
         sparse = self.args.get(column)
         return np.full(len(self), -1, dtype=np.int64) if sparse is None else sparse.dense(len(self))
 
-    def take(self, keep: npt.NDArray[np.bool_]) -> Table:
+    def take(self, keep: npt.NDArray[np.bool_]) -> Events:
         """Return the table of the rows where `keep` is True."""
         position = np.cumsum(keep, dtype=np.int64) - 1
         args = {}
@@ -106,7 +104,7 @@ class Table:
             stays = keep[column.rows]
             rows = position[column.rows[stays]].astype(np.int32)
             args[name] = SparseColumn(rows, column.values[stays], column.missing)
-        return Table(
+        return Events(
             index=self.index[keep], name=self.name[keep], category=self.category[keep], lane=self.lane[keep],
             start=self.start[keep], duration=self.duration[keep], args=args,
         )  # fmt: skip
@@ -123,7 +121,7 @@ class Flows:
     lane: npt.NDArray[np.int32]
     """Index into `Trace.lanes`."""
     time: npt.NDArray[np.int64]
-    """ns, on the clock of `Table.start`."""
+    """ns, on the clock of `Events.start`."""
 
     def shifted(self, base: int) -> Flows:
         """Return the flows with `base` ns added to their times."""
@@ -142,9 +140,9 @@ class Trace:
     lanes: tuple[Lane, ...]
     """(process or device, thread or stream) of each lane, as in the file."""
     thread_names: Mapping[Lane, str]
-    events: Table
+    events: Events
     """Complete events (``ph: X``)."""
-    instants: Table
+    instants: Events
     """Instant events with a category (``ph: i``): memory allocations and frees."""
     flows: Flows
     counts: Mapping[str, int]
@@ -244,7 +242,7 @@ class GrowingTable:
             self.slips.append((column, len(self.columns[column]), slip))
         extend(self.columns[column], padded)
 
-    def add_args(self, column: Column, rows: Array, values: Array) -> None:
+    def add_args(self, column: ArgumentColumn, rows: Array, values: Array) -> None:
         """Append one argument's values for some rows; a column that no row has is not made."""
         if not len(rows):
             return

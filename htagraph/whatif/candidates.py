@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array, distinct, sums_by
+from htagraph.core.arrays import Array, distinct, marked, sums_by
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import (
     BETWEEN,
@@ -35,12 +35,11 @@ from htagraph.queries.interruptions import interruption_time
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, end_spread, of_kind, own_time, with_factor
 from htagraph.whatif.links import assumed, time_from_sharing
-from htagraph.whatif.rewire import marked
 
 if TYPE_CHECKING:
     from htagraph.core.runs import Runs
 
-__all__ = ["CLASSES", "INTERRUPTIONS", "Candidate", "Trial", "candidates", "target_of", "time_of"]
+__all__ = ["CLASSES", "INTERRUPTIONS", "Baseline", "Candidate", "candidates", "target_of", "time_of"]
 
 _KERNELS = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
 _CALLS = (ActivityKind.RUNTIME,)
@@ -73,7 +72,7 @@ class Candidate:
     """``"kernel"``, ``"call"``, ``"operator"``, ``"function"``, ``"rank"``, ``"group"`` or ``"phase"``."""
     name: str
     bound: int
-    """Its time on the critical path, ns. No gain is larger, but for `Trial.shared`."""
+    """Its time on the critical path, ns. No gain is larger, but for `Baseline.shared`."""
     criteria: Mapping[str, Any] | None
     """What selects it for `Scenario.scale`; None where nothing selects exactly this."""
     note: str
@@ -82,9 +81,9 @@ class Candidate:
     """Returns its lags and gaps where criteria may not select them."""
 
 
-def candidates(trial: Trial) -> Iterator[Candidate]:
+def candidates(baseline: Baseline) -> Iterator[Candidate]:
     """Yield everything with time on the critical path; nothing else can gain."""
-    graph, shares = trial.state.graph, trial.shares
+    graph, shares = baseline.state.graph, baseline.shares
     acts = graph.activities
     owned = shares[shares["owner"] >= 0]
     kind = acts.kind[owned["owner"]]
@@ -100,7 +99,7 @@ def candidates(trial: Trial) -> Iterator[Candidate]:
         yield Candidate("rank", f"rank {rank}", ns, own, _NOTES["rank"], partial(_rank_time, criteria=own))
     yield from _phases(graph, shares)
     for name, criteria, time in _SPECIAL:
-        bound = trial.on_path(time(trial.state))
+        bound = baseline.on_path(time(baseline.state))
         if bound > 0:
             yield Candidate("phase", name, bound, criteria, _NOTES[name], time)
 
@@ -309,7 +308,7 @@ def target_of(state: State, candidate: Candidate, time: OwnTime) -> dict[str, An
     return criteria if np.array_equal(same.edges, time.edges) and np.array_equal(gaps, wanted) else {}
 
 
-class Trial:
+class Baseline:
     """A job as recorded, and its gains when the time of something changes."""
 
     def __init__(self, state: State) -> None:
@@ -433,8 +432,7 @@ class Trial:
     def _gaps(self, vertices: Array) -> tuple[Array, Array]:
         """Return the vertices with a gap of the host's time, and the activity around each of these gaps, else -1."""
         graph = self.state.graph
-        wanted = np.zeros(graph.vertex_count, np.bool_)
-        wanted[vertices[of_kinds(graph.gap_kind[vertices], HOST_GAPS)]] = True
+        wanted = marked(vertices[of_kinds(graph.gap_kind[vertices], HOST_GAPS)], graph.vertex_count)
         into = np.flatnonzero(of_kind(graph, *BETWEEN) & wanted[graph.edges.target])
         at, owner = graph.edges.target[into].astype(np.int64), graph.edges.activity[into].astype(np.int64)
         around = np.where(owner >= 0, owner, graph.tree.parent[at >> 1])

@@ -28,7 +28,7 @@ from htagraph.whatif.links import Sharing, assumed, may_overlap
 from htagraph.whatif.readings import (
     DOUBTS,
     SHARE,
-    Waits,
+    UnrecordedWaits,
     after_communication,
     hidden_in_pauses,
     slow_loaders,
@@ -154,7 +154,7 @@ def _possible(state: State, parts: ClassParts) -> _Read | None:
     return parts, tuple(tuple(number for number in classes if each >> number & 1) for each in masks)
 
 
-def _hidden(waits_of: Callable[[DependencyGraph], Waits], state: State, parts: ClassParts) -> _Read | None:
+def _hidden(waits_of: Callable[[DependencyGraph], UnrecordedWaits], state: State, parts: ClassParts) -> _Read | None:
     """See `htagraph.whatif.readings`: each time follows the change of the edge that it is like."""
     waits = waits_of(state.graph)
     kept = state.lag[waits.like] > NEVER

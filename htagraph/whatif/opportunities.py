@@ -18,7 +18,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import whole_steps
 from htagraph.queries.straggler import straggler_of
 from htagraph.queries.weights import OwnTime, checked, initial
-from htagraph.whatif.candidates import Candidate, Trial, candidates, target_of, time_of
+from htagraph.whatif.candidates import Baseline, Candidate, candidates, target_of, time_of
 from htagraph.whatif.changes.fix_straggler import fix_straggler
 from htagraph.whatif.options import criteria_text
 
@@ -41,22 +41,23 @@ TABLE = Table(
     ),
     Col("name", "str"),
     Col("target", "str", "the criteria for ``htagraph what-if --scale``; empty where none select exactly this"),
-    Col("time_us", doc="its own time, summed over ranks and steps"),
+    Col("time_us", doc="own time of the target, summed over ranks and steps"),
     Col(
         "critical_us",
-        doc="the part on the critical path: no gain is larger, unless transfers share links and those that are left "
-        "become faster",
+        doc="the part of that time on the critical path; no gain is larger, unless transfers share links and the other "
+        "transfers become faster",
     ),
-    Col("gain_us", doc="if it took no time"),
-    Col("gain_percent", doc="of the makespan"),
+    Col("gain_us", doc="gain if the target took no time"),
+    Col("gain_percent", doc="gain as a share of the makespan"),
     Col("gain_per_step_us", doc="NaN where steps do not cover the recording"),
     Col(
         "gain_at_75_us gain_at_50_us gain_at_25_us gain_at_0_us",
-        doc="for each factor of the curve, if it took that percentage of its time; where transfers share links they "
-        "need not grow with the speedup",
+        doc="for each factor of the curve: gain if the target took this percentage of its time; where transfers share "
+        "links, gains need not grow with the speedup",
     ),
     Col("note", "str", "what the time includes"),
-    Col("inside", "str", "the name of the smallest larger row that contains it; empty for none"),
+    Col("inside", "str", "name of the smallest row that contains the target; empty for none"),
+    rank_by="gain_us",
 )
 
 
@@ -118,35 +119,35 @@ def opportunities(
     kinds = {name: kind for name, kind in TABLE.types.items() if not name.startswith("gain_at_")}
     ends = {name: kinds.pop(name) for name in ("note", "inside")}
     kinds |= dict.fromkeys(factors, "float64") | ends
-    trial, steps = Trial(initial(graph)), whole_steps(graph)
+    baseline, steps = Baseline(initial(graph)), whole_steps(graph)
     rows = []
-    best = _best(trial, top)
+    best = _best(baseline, top)
     for at, tried in enumerate(best):
         gain, candidate, time = tried.gain, tried.candidate, tried.time
         gains = {
-            column: float(gain if factor == 0 else trial.gain(time, factor)) / 1000
+            column: float(gain if factor == 0 else baseline.gain(time, factor)) / 1000
             for column, factor in factors.items()
         }
         rows.append({
             "what": candidate.what, "name": candidate.name,
-            "target": criteria_text(target_of(trial.state, candidate, time)),
-            "time_us": tried.total / 1000, "critical_us": trial.on_path(time) / 1000, **_gained(trial, gain, steps),
-            **gains, "note": candidate.note,
+            "target": criteria_text(target_of(baseline.state, candidate, time)),
+            "time_us": tried.total / 1000, "critical_us": baseline.on_path(time) / 1000,
+            **_gained(baseline, gain, steps), **gains, "note": candidate.note,
             "inside": next((more.candidate.name for more in reversed(best[:at]) if _within(tried, more)), ""),
         })  # fmt: skip
-    rows = sorted([*rows, *straggler_gain(trial, factors, steps)], key=lambda row: -row["gain_us"])[:top]
+    rows = sorted([*rows, *straggler_gain(baseline, factors, steps)], key=lambda row: -row["gain_us"])[:top]
     return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
 
 
-def _gained(trial: Trial, gain: int, steps: int) -> dict[str, float]:
+def _gained(baseline: Baseline, gain: int, steps: int) -> dict[str, float]:
     """Return a gain in ns as the columns that state it."""
     return {
-        "gain_us": gain / 1000, "gain_percent": 100 * gain / trial.makespan,
+        "gain_us": gain / 1000, "gain_percent": 100 * gain / baseline.makespan,
         "gain_per_step_us": gain / 1000 / steps if steps else np.nan,
     }  # fmt: skip
 
 
-def _best(trial: Trial, top: int) -> list[_Tried]:
+def _best(baseline: Baseline, top: int) -> list[_Tried]:
     """Return the candidates that gain most, best first.
 
     They are tried in the order of their bounds, until no candidate that is left can be among the best.
@@ -155,15 +156,15 @@ def _best(trial: Trial, top: int) -> list[_Tried]:
     within = cache(_within)  # of two it is asked again for each candidate that is tried
 
     def may_be_best(candidate: Candidate) -> bool:
-        bound = candidate.bound + trial.shared
+        bound = candidate.bound + baseline.shared
         return bound >= max(1, _SAME_GAIN * _least_of_best(tried, top, bound, within))
 
     def replayed(candidate: Candidate) -> _Tried:
-        time = time_of(trial.state, candidate)
-        return _Tried(trial.gain(time, 0.0), candidate, time, trial.counted(time))
+        time = time_of(baseline.state, candidate)
+        return _Tried(baseline.gain(time, 0.0), candidate, time, baseline.counted(time))
 
-    ordered = sorted(candidates(trial), key=lambda each: -each.bound)
-    threads = threads_for(trial.state.graph.vertex_count)
+    ordered = sorted(candidates(baseline), key=lambda each: -each.bound)
+    threads = threads_for(baseline.state.graph.vertex_count)
     # in one thread, the last candidate is not replayed for nothing
     for candidate, one in ahead(replayed, takewhile(may_be_best, ordered) if threads == 1 else ordered, threads):
         if threads > 1 and not may_be_best(candidate):
@@ -203,30 +204,30 @@ def _within(some: _Tried, other: _Tried) -> bool:
     return common + sum_in_common(some.time.gaps, gaps, other.time.gaps) >= least
 
 
-def straggler_gain(trial: Trial, factors: Mapping[str, float], steps: int) -> list[dict[str, Any]]:
+def straggler_gain(baseline: Baseline, factors: Mapping[str, float], steps: int) -> list[dict[str, Any]]:
     """Return the row of the straggler in `htagraph.opportunities`, if there is one whose fix gains."""
-    state = trial.state
+    state = baseline.state
     rank = straggler_of(state.graph).rank
     if rank is None:
         return []
     fixed = fix_straggler(state, rank=rank)
     lag, gap = state.lag - fixed.lag, state.gap - fixed.gap
-    gain = trial.gained(fixed)
+    gain = baseline.gained(fixed)
     if gain <= 0:
         return []
-    vertices, edges = trial.path
+    vertices, edges = baseline.path
     gains = {}
     for column, factor in factors.items():
         part = replace(
             state, lag=fixed.lag + np.rint(factor * lag).astype(np.int64),
             gap=fixed.gap + np.rint(factor * gap).astype(np.int64),
         )  # fmt: skip
-        gains[column] = trial.gained(part) / 1000
+        gains[column] = baseline.gained(part) / 1000
     row = {
         "what": "straggler", "name": f"rank {rank} beyond its peers'", "target": "",
         "time_us": float(lag.sum() + gap.sum()) / 1000,
         "critical_us": float(lag[edges].sum() + gap[vertices].sum()) / 1000,
-        **_gained(trial, gain, steps), **gains,
+        **_gained(baseline, gain, steps), **gains,
         "note": f"work that takes longer than its peers'; to predict it: --fix-straggler {rank}", "inside": "",
     }  # fmt: skip
     return [row]

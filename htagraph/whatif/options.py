@@ -1,4 +1,4 @@
-"""Changes, criteria and sweeps as options of the command line, such as ``--scale 'name=*gemm*:0.5'``: read and written.
+"""Changes, each a method and an option such as ``--scale 'name=*gemm*:0.5'``; criteria and sweeps, read and written.
 
 Criteria are ``key=value`` pairs separated by commas; the number of a change follows the last colon. A value may contain
 colons, and commas, because a new criterion begins only where a key and ``=`` follow. A value that contains even that
@@ -10,17 +10,24 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from functools import wraps
+from inspect import Parameter, getdoc, signature
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, overload
 
 from htagraph.core.errors import nearest_words
+from htagraph.whatif import changes
 
 if TYPE_CHECKING:
+    from htagraph.queries.weights import State
     from htagraph.whatif.scenario import Scenario
 
 __all__ = [
-    "CHANGES", "KEYS", "Change", "ChangeForm", "Sweep", "amount", "bandwidth", "criteria", "criteria_text",
+    "CHANGES", "KEYS", "Change", "ChangeForm", "Changes", "Sweep", "amount", "bandwidth", "criteria", "criteria_text",
     "duration_ns", "numbers", "read_sweep",
 ]  # fmt: skip
+
+
+P = ParamSpec("P")
 
 
 class Change(NamedTuple):
@@ -37,17 +44,43 @@ class Change(NamedTuple):
         return changed
 
 
-class ChangeForm(NamedTuple):
-    """The command-line option of a change."""
+class ChangeForm(Generic[P]):
+    """A change: a method of `Scenario`, and its option on the command line.
 
-    option: str
-    """Without its dashes; with ``_`` for ``-`` the name of the method of `Scenario`, unless `reader` says another."""
-    metavar: str
-    """The value, as the help shows it; empty if the option takes none, in brackets if it may be left out."""
-    help: str
-    """What the change does, as the help says it."""
-    reader: Callable[[str], dict[str, Any] | Change]
-    """The function from the option's value to the method's keywords; raises ValueError for what it cannot read."""
+    The file of the change is imported when the method is looked up.
+    """
+
+    def __init__(
+        self,
+        change: Callable[[], Callable[Concatenate[State, P], State]],
+        metavar: str = "",
+        help: str = "",
+        reader: Callable[[str], dict[str, Any] | Change] = lambda _: {},
+        option: str = "",
+    ) -> None:
+        self.metavar = metavar
+        """The option's value, as the help shows it; empty if it takes none, in brackets if it may be left out."""
+        self.help = help
+        """What the change does; empty for a method without an option of its own."""
+        self.option = option
+        """Without its dashes; the name of the method, with ``-`` for ``_``, where the row says no other."""
+        self._change, self._reader = change, reader
+
+    def __set_name__(self, owner: type[Changes], name: str) -> None:
+        self.method = name
+        self.option = self.option or (name.replace("_", "-") if self.help else "")
+
+    @overload
+    def __get__(self, scenario: None, owner: type[Changes]) -> Callable[Concatenate[Scenario, P], Scenario]: ...
+
+    @overload
+    def __get__(self, scenario: Changes, owner: type[Changes]) -> Callable[P, Scenario]: ...
+
+    def __get__(self, scenario: Changes | None, owner: type[Changes]) -> Any:
+        """Return the method, which takes this one's place in the class of the scenario."""
+        method: Any = _adding(self._change())
+        setattr(owner, self.method, method)
+        return method.__get__(scenario, owner)
 
     @property
     def value(self) -> Literal["required", "optional", "none"]:
@@ -55,9 +88,30 @@ class ChangeForm(NamedTuple):
         return "none" if not self.metavar else "optional" if self.metavar.startswith("[") else "required"
 
     def read(self, text: str) -> Change:
-        """Return the change that the option's value means."""
-        given = self.reader(text)
-        return given if isinstance(given, Change) else Change(self.option.replace("-", "_"), given)
+        """Return the change that the option's value means; raise ValueError for what cannot be read."""
+        given = self._reader(text)
+        return given if isinstance(given, Change) else Change(self.method, given)
+
+
+def _adding(change: Callable[Concatenate[State, P], State]) -> Callable[Concatenate[Scenario, P], Scenario]:
+    """Return the method that adds a change to a scenario. Its help is that of the change."""
+    own = signature(change)
+
+    @wraps(change)
+    def method(scenario: Scenario, /, *given: P.args, **options: P.kwargs) -> Scenario:
+        state = change(scenario.state, *given, **options)
+        asked = own.bind(scenario.state, *given, **options)
+        asked.apply_defaults()
+        *named, last = list(asked.arguments.items())[1:] or [("", {})]
+        criteria = last[1] if isinstance(last[1], dict) else dict([last])
+        return scenario._after(change.__name__, state, dict(named) | criteria)
+
+    scenario = Parameter("self", Parameter.POSITIONAL_ONLY)
+    shown = own.replace(parameters=[scenario, *list(own.parameters.values())[1:]], return_annotation="Scenario")
+    vars(method)["__signature__"] = shown
+    text = (getdoc(change) or "").replace("Return the state", "Return the scenario", 1)
+    method.__doc__ = re.sub(r"\n*Args:\n    state: .*(?=\n\n|$)|    state: .*\n", "", text)
+    return method
 
 
 def _selection(text: str) -> dict[str, Any]:
@@ -69,9 +123,9 @@ def _scale(text: str) -> dict[str, Any]:
     return {"factor": _number(factor, "a factor such as 0.5"), **criteria(which)}
 
 
-def _set(text: str) -> Change:
+def _set(text: str) -> dict[str, Any]:
     which, duration = _split(text, "DURATION")
-    return Change("set_duration", {"ns": duration_ns(duration), **criteria(which)})
+    return {"ns": duration_ns(duration), **criteria(which)}
 
 
 def _network(text: str) -> Change:
@@ -125,37 +179,62 @@ def _on_or_off(text: str) -> dict[str, Any]:
     return {"on": text == "on"}
 
 
-_FORMS: tuple[tuple[str, str, str, Callable[[str], dict[str, Any] | Change]], ...] = (
-    ("scale", "CRITERIA:FACTOR", "Selected work takes FACTOR times as long.", _scale),
-    ("set", "CRITERIA:DURATION", "Each selected activity takes DURATION, such as 12us.", _set),
-    ("remove", "CRITERIA", "Selected work and its launches are left out.", _selection),
-    ("network", "FACTOR|NETWORK", "Transfers take FACTOR times as long, or as long as on this NETWORK, such as "
-     "latency=10us,bandwidth=100GB/s; waits are replayed.", _network),
-    ("fix-straggler", "auto|RANK", "The rank's own work is as fast as the same work on other ranks.",
-     lambda text: {"rank": text if text == "auto" else _whole(text, "auto or the number of a rank")}),
-    ("no-launch-overhead", "[=CRITERIA]", "Launch calls and launch latency take no time.", _selection),
-    ("no-interruptions", "", "Host code that was interrupted takes as long as it usually does.", lambda _: {}),
-    ("infinite-host", "", "Host work takes no time.", lambda _: {}),
-    ("infinite-gpu", "", "Kernels and copies take no time; transfers between ranks still do.", lambda _: {}),
-    ("cuda-graph", "step=N[,rank=R]", "Each step's kernels are launched at once, as one CUDA graph.", _steps),
-    ("inject", "rank=R[,kind=KIND]:FACTOR", "One rank's kernels, host or loader (KIND) take FACTOR times as long.",
-     _slower_rank),
-    ("jitter", "SIGMA[:RUNS]", "Durations vary at random (relative deviation SIGMA, RUNS times); shows p50 and p99.",
-     _noise),
-    ("free-dataloader", "[=CRITERIA]", "The data loader always has the next batch ready.", _selection),
-    ("remove-sync", "CRITERIA", "Blocking calls do not wait for the device.", _selection),
-    ("perfect-overlap", "[=GROUP]", "No other work waits for collectives (of this process group): an upper bound.",
-     lambda text: {"group": text or None}),
-    ("no-overlap", "[=GROUP]", "Collectives (of this process group) do not overlap with computation.",
-     lambda text: {"group": text or None}),
-    ("shared-link", "on|off", "Transfers that overlap slow each other down, or do not; by default as recorded.",
-     _on_or_off),
-    ("fuse", "CRITERIA", "Selected kernels that follow each other on a stream become one.", _selection),
-    ("move-to-stream", "CRITERIA:STREAM", "Selected kernels and copies run on this stream.", _stream),
-    ("scale-ranks", "N", "The job has N ranks that work like the recorded ones: an extrapolation.",
-     lambda text: {"n": _whole(text, "a number of ranks")}),
-)  # fmt: skip
-CHANGES: dict[str, ChangeForm] = {row[0]: ChangeForm(*row) for row in _FORMS}
+def _group(text: str) -> dict[str, Any]:
+    return {"group": text or None}
+
+
+class Changes:
+    """The changes that a scenario takes, in the order of their options in the help."""
+
+    scale = ChangeForm(lambda: changes.scale.scale, "CRITERIA:FACTOR",
+        "Selected work takes FACTOR times as long.", _scale)  # fmt: skip
+    set_duration = ChangeForm(lambda: changes.set_duration.set_duration, "CRITERIA:DURATION",
+        "Each selected activity takes DURATION, such as 12us.", _set, option="set")  # fmt: skip
+    remove = ChangeForm(lambda: changes.remove.remove, "CRITERIA",
+        "Selected work and its launches are left out.", _selection)  # fmt: skip
+    network = ChangeForm(lambda: changes.network.network, "FACTOR|NETWORK",
+        "Transfers take FACTOR times as long, or as long as on this NETWORK, such as "
+        "latency=10us,bandwidth=100GB/s; waits are replayed.",
+        _network)  # fmt: skip
+    scale_network = ChangeForm(lambda: changes.scale_network.scale_network)
+    fix_straggler = ChangeForm(lambda: changes.fix_straggler.fix_straggler, "auto|RANK",
+        "The rank's own work is as fast as the same work on other ranks.",
+        lambda text: {"rank": text if text == "auto" else _whole(text, "auto or the number of a rank")})  # fmt: skip
+    no_launch_overhead = ChangeForm(lambda: changes.no_launch_overhead.no_launch_overhead, "[=CRITERIA]",
+        "Launch calls and launch latency take no time.", _selection)  # fmt: skip
+    no_interruptions = ChangeForm(lambda: changes.no_interruptions.no_interruptions, "",
+        "Host code that was interrupted takes as long as it usually does.")  # fmt: skip
+    infinite_host = ChangeForm(lambda: changes.infinite_host.infinite_host, "", "Host work takes no time.")
+    infinite_gpu = ChangeForm(lambda: changes.infinite_gpu.infinite_gpu, "",
+        "Kernels and copies take no time; transfers between ranks still do.")  # fmt: skip
+    cuda_graph = ChangeForm(lambda: changes.cuda_graph.cuda_graph, "step=N[,rank=R]",
+        "Each step's kernels are launched at once, as one CUDA graph.", _steps)  # fmt: skip
+    inject = ChangeForm(lambda: changes.inject.inject, "rank=R[,kind=KIND]:FACTOR",
+        "One rank's kernels, host or loader (KIND) take FACTOR times as long.", _slower_rank)  # fmt: skip
+    jitter = ChangeForm(lambda: changes.jitter.jitter, "SIGMA[:RUNS]",
+        "Durations vary at random (relative deviation SIGMA, RUNS times); shows p50 and p99.", _noise)  # fmt: skip
+    free_dataloader = ChangeForm(lambda: changes.free_dataloader.free_dataloader, "[=CRITERIA]",
+        "The data loader always has the next batch ready.", _selection)  # fmt: skip
+    remove_sync = ChangeForm(lambda: changes.remove_sync.remove_sync, "CRITERIA",
+        "Blocking calls do not wait for the device.", _selection)  # fmt: skip
+    perfect_overlap = ChangeForm(lambda: changes.perfect_overlap.perfect_overlap, "[=GROUP]",
+        "No other work waits for collectives (of this process group): an upper bound.", _group)  # fmt: skip
+    no_overlap = ChangeForm(lambda: changes.no_overlap.no_overlap, "[=GROUP]",
+        "Collectives (of this process group) do not overlap with computation.", _group)  # fmt: skip
+    shared_link = ChangeForm(lambda: changes.shared_link.shared_link, "on|off",
+        "Transfers that overlap slow each other down, or do not; by default as recorded.", _on_or_off)  # fmt: skip
+    fuse = ChangeForm(lambda: changes.fuse.fuse, "CRITERIA",
+        "Selected kernels that follow each other on a stream become one.", _selection)  # fmt: skip
+    move_to_stream = ChangeForm(lambda: changes.move_to_stream.move_to_stream, "CRITERIA:STREAM",
+        "Selected kernels and copies run on this stream.", _stream)  # fmt: skip
+    scale_ranks = ChangeForm(lambda: changes.scale_ranks.scale_ranks, "N",
+        "The job has N ranks that work like the recorded ones: an extrapolation.",
+        lambda text: {"n": _whole(text, "a number of ranks")})  # fmt: skip
+
+
+CHANGES: dict[str, ChangeForm[...]] = {
+    form.option: form for form in vars(Changes).values() if isinstance(form, ChangeForm) and form.option
+}
 """The options of ``htagraph what-if`` by name; they apply in their order on the command line."""
 
 

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, coded, distinct, joined
+from htagraph.core.arrays import Array, coded, distinct, joined, marked
 from htagraph.core.computing import once
 from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.core.naming import has_loader_workers, names_that, transfer_direction
@@ -26,10 +26,10 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import lacks_members
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
-from htagraph.whatif.rewire import marked, with_waits
+from htagraph.whatif.rewire import with_waits
 
 __all__ = [
-    "DOUBTS", "SHARE", "Waits", "after_communication", "hidden_in_pauses", "slow_loaders", "slow_messages",
+    "DOUBTS", "SHARE", "UnrecordedWaits", "after_communication", "hidden_in_pauses", "slow_loaders", "slow_messages",
     "with_possible_waits", "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks",
     "without_doubtful_waits",
 ]  # fmt: skip
@@ -192,7 +192,7 @@ def _moments_of_caller(graph: DependencyGraph, rank: int) -> npt.NDArray[np.int6
     return vertices[np.argsort(graph.time[vertices], kind="stable")]
 
 
-class Waits(NamedTuple):
+class UnrecordedWaits(NamedTuple):
     """Waits that the recording does not show."""
 
     source: Array
@@ -205,11 +205,11 @@ class Waits(NamedTuple):
     """The edge whose change each follows."""
 
 
-_NONE = Waits(*(np.zeros(0, np.int64) for _ in range(4)))
+_NONE = UnrecordedWaits(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
 @once
-def slow_loaders(graph: DependencyGraph) -> Waits:
+def slow_loaders(graph: DependencyGraph) -> UnrecordedWaits:
     """Return the batches of loaders that were never waited for, each from where the loader was free for it."""
     edges = graph.edges
     acts = graph.activities
@@ -228,11 +228,11 @@ def slow_loaders(graph: DependencyGraph) -> Waits:
     batch, before = fetches[follows + 1], edges.target[fetches[follows]]
     took = graph.time[edges.target[batch]] - graph.time[before]
     took = np.minimum(took, np.add(*middles(took, coded(loader[follows + 1]))) // 2)  # the loader's median
-    return Waits(before, edges.target[batch], took, batch)
+    return UnrecordedWaits(before, edges.target[batch], took, batch)
 
 
 @once
-def slow_messages(graph: DependencyGraph) -> Waits:
+def slow_messages(graph: DependencyGraph) -> UnrecordedWaits:
     """Return the messages between hosts, each from the begin of its send."""
     acts, edges, matches = graph.activities, graph.edges, graph.matches
     on_host = acts.kind == ActivityKind.HOST_COMMUNICATION
@@ -253,10 +253,10 @@ def slow_messages(graph: DependencyGraph) -> Waits:
     took = graph.time[edges.target[rows]] - graph.time[start]
     alike = coded(acts.rank[owner[rows]], acts.rank[start >> 1], size[pair[owner[rows]]])
     took = least_of(took, alike)
-    return Waits(start[took > 0], edges.target[rows][took > 0], took[took > 0], rows[took > 0])
+    return UnrecordedWaits(start[took > 0], edges.target[rows][took > 0], took[took > 0], rows[took > 0])
 
 
-def _with(waits_of: Callable[[DependencyGraph], Waits], state: State) -> State | None:
+def _with(waits_of: Callable[[DependencyGraph], UnrecordedWaits], state: State) -> State | None:
     """Return the state with more waits; None if there are none, or if they exclude what was recorded."""
     source, target, took, like = waits_of(state.graph)
     now, recorded = state.lag[like], state.graph.edges.lag[like]

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, distinct
+from htagraph.core.arrays import Array, distinct, marked
 from htagraph.core.errors import GraphError, SelectionError
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_gradient_ready, names_that
@@ -22,20 +22,13 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, Jitter, State, edges_into, of_kind
 
 __all__ = [
-    "collective_members", "first_gradient", "launch_order", "marked", "next_moment", "rewired",
-    "waits_for", "with_other_edges", "with_waits",
+    "collective_members", "first_gradient", "launch_order", "next_moment", "rewired", "waits_for",
+    "with_other_edges", "with_waits",
 ]  # fmt: skip
 
 _EXTENDED: WeakKeyDictionary[DependencyGraph, dict[bytes, tuple[DependencyGraph | None, Array]]] = WeakKeyDictionary()
 _EXTENDING = Lock()
 _BEGINS: WeakKeyDictionary[DependencyGraph, Array] = WeakKeyDictionary()
-
-
-def marked(rows: Array, count: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of so many entries, True at some rows."""
-    mask = np.zeros(count, np.bool_)
-    mask[rows] = True
-    return mask
 
 
 def with_other_edges(

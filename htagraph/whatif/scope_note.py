@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import marked
 from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.queries.change_scope import REGIONS, UNTRACED, kinds_of
 from htagraph.queries.weights import OwnTime, State, time_of
-from htagraph.whatif.rewire import marked
 
 __all__ = ["with_scope_note"]
 

@@ -25,9 +25,9 @@ _INTERVAL = ("low", "high")
 TABLE = Table(
     "Predictions by factor",
     Col("factor"),
-    Col("makespan_us", doc="predicted"),
-    Col("mean_step_us", doc="predicted; the makespan where there are no steps", heading="step_us"),
-    Col("saved_us", doc="how much shorter the makespan becomes, negative if it becomes longer"),
+    Col("makespan_us", doc="predicted makespan"),
+    Col("mean_step_us", doc="predicted mean step; the makespan where there are no steps", heading="step_us"),
+    Col("saved_us", doc="how much shorter the makespan becomes; negative if the makespan becomes longer"),
     Col("speedup", doc="the recorded makespan over the predicted one"),
     Col("low high", doc="only with `intervals`: the 90 % interval of ``speedup``"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from htagraph.graph.matches import Matches
     from htagraph.queries.weights import State
 
-__all__ = ["Line", "Transfers", "fitted", "link_share", "transfer_edges", "transfers"]
+__all__ = ["Transfers", "fitted", "link_share", "transfer_edges", "transfers"]
 
 
 _MIN_SIZE_RATIO = 1.5
@@ -43,15 +43,6 @@ class Transfers:
     """Number of its (group, op)."""
     matches: Matches
     """The matched collectives."""
-
-
-class Line(NamedTuple):
-    """The time of a transfer as ``latency + moved * per_byte``, ns."""
-
-    latency: float
-    """ns."""
-    per_byte: float
-    """ns per byte on the link."""
 
 
 def link_share(op: str, ranks: Array | float) -> Array:
@@ -99,8 +90,8 @@ def transfers(state: State) -> Transfers:
     return Transfers(edges, collective, moved, label[collective], matches)
 
 
-def fitted(transfer: Transfers, lag: Array) -> list[Line | None]:
-    """Return latency and time per byte of each (group, op), fitted to its transfers.
+def fitted(transfer: Transfers, lag: Array) -> list[tuple[float, float] | None]:
+    """Return (latency in ns, ns per byte on the link) of each (group, op), fitted to its transfers.
 
     A (group, op) whose sizes hardly differ takes the line of all transfers; None if their sizes hardly differ either.
     """
@@ -114,7 +105,7 @@ def fitted(transfer: Transfers, lag: Array) -> list[Line | None]:
     return lines
 
 
-def _line(moved: Array, lag: Array) -> Line | None:
+def _line(moved: Array, lag: Array) -> tuple[float, float] | None:
     """Return the line with the least squared relative errors through (bytes, time); None if the sizes hardly differ."""
     if not len(moved) or moved.max() < _MIN_SIZE_RATIO * max(moved.min(), 1.0):
         return None
@@ -125,5 +116,5 @@ def _line(moved: Array, lag: Array) -> Line | None:
         latency = float(np.median(lag[moved == 0]))
         per_byte = float(np.median((lag - latency)[moved > 0] / moved[moved > 0]))
     if per_byte <= 0:
-        return Line(float(np.median(lag)), 0.0)
-    return Line(0.0, float(slope.sum() / (slope**2).sum())) if latency < 0 else Line(float(latency), float(per_byte))
+        return float(np.median(lag)), 0.0
+    return (0.0, float(slope.sum() / (slope**2).sum())) if latency < 0 else (float(latency), float(per_byte))

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+import htagraph as hg
+from htagraph.cli import pages
 from tests.command_line import one_line_of_error
 from tests.reach import REPOSITORY
 
@@ -23,6 +25,11 @@ def test_a_figure_is_written_to_a_page(name: str, run: Any, tmp_path: Path) -> N
     ran = run("plot", name, DEMO, "-o", str(target))
     assert (ran.code, ran.out, ran.err) == (0, "", "")
     assert "<title>" in target.read_text(encoding="utf-8")
+
+
+def test_the_help_names_every_figure_of_one_job() -> None:
+    of_one_job = set(hg.plot.__all__) - {"diff", "sweep", "what_if"}
+    assert of_one_job <= set(re.findall(r"\w+", pages.plot.__doc__ or ""))
 
 
 @pytest.mark.parametrize(

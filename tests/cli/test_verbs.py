@@ -1,40 +1,41 @@
-"""Verbs are imported when they are asked for."""
+"""Verbs are imported when they are asked for; a row names a report that takes the options of the verb."""
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import subprocess
 import sys
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
 import typer
 
 from htagraph.cli import main as cli
-from htagraph.cli.questions import QUESTIONS
-from htagraph.cli.verbs import MODULES, Verbs
+from htagraph.cli.verbs import QUESTIONS, VERBS, Verbs
+from tests.reach import DATA
 
 GROUP: Any = typer.main.get_command(cli.app)
 
 
-def test_every_verb_is_a_function_or_a_row_of_the_module_that_is_named() -> None:
-    assert isinstance(GROUP, Verbs)
-    for verb, name in MODULES.items():
-        module = importlib.import_module(f"htagraph.cli.{name}")
-        assert verb in QUESTIONS if name == "questions" else verb.replace("-", "_") in [*module.__all__], verb
-    assert {verb for verb, name in MODULES.items() if name == "questions"} == set(QUESTIONS)
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in QUESTIONS])
+def test_a_verb_that_is_no_row_is_a_function_of_the_module_that_is_named(verb: str) -> None:
+    module = importlib.import_module(f"htagraph.cli.{VERBS[verb]}")
+    assert verb.replace("-", "_") in module.__all__
 
 
 def test_each_verb_is_the_command_of_its_name() -> None:
+    assert isinstance(GROUP, Verbs)
     assert {name: command.name for name, command in GROUP.commands.items()} == {name: name for name in GROUP.commands}
-    assert GROUP.get_command(None, "sumary") is None
+    assert GROUP.get_command(typer.Context(GROUP), "sumary") is None
 
 
 @pytest.mark.parametrize(("verb", "absent"), [("jobs", "what_if"), ("others", "jobs")])
 def test_a_verb_imports_no_other(verb: str, absent: str) -> None:
     code = (
         "import sys; from htagraph.cli import main as cli; import typer; "
-        f"typer.main.get_command(cli.app).commands[{next(v for v, m in MODULES.items() if m == verb)!r}]; "
+        f"typer.main.get_command(cli.app).commands[{next(name for name, each in VERBS.items() if each == verb)!r}]; "
         f"print(*(each in sys.modules for each in ('htagraph.cli.{verb}', 'htagraph.cli.{absent}', 'numba')))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -48,3 +49,28 @@ def test_help_shows_no_type_of_flags_and_paragraphs_as_wide_as_the_terminal(
     for words in (["--help"], ["what-if", "--help"], ["cache", "info", "--help"]):
         assert "<bool>" not in run(*words).out
     assert "step_index (-1 is the last), backward_of," in run("what-if", "--help").out  # lines apart in the source
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_row_names_a_report_that_takes_its_options(name: str) -> None:
+    row = QUESTIONS[name]
+    taken = inspect.signature(resolve_name(f"htagraph.output.{row.report}")).parameters
+    assert {"graph", "inputs", "top", *row.options, *row.last} == set(taken)
+    assert taken["top"].default == row.top
+    if row.on_workers:
+        assert list(inspect.signature(resolve_name(f"htagraph.output.{row.on_workers}")).parameters) == ["job", "top"]
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_an_option_has_the_default_that_its_report_has(name: str) -> None:
+    row = QUESTIONS[name]
+    taken = inspect.signature(resolve_name(f"htagraph.output.{row.report}")).parameters
+    assert all(taken[option].default == default for option, default in {**row.options, **row.last}.items())
+    assert next(iter(row.defaults)) == "paths"
+
+
+@pytest.mark.parametrize("verb", ["stragglers", "summary"])
+def test_workers_may_read_the_ranks(verb: str, run: Any) -> None:
+    ran = run(verb, DATA / "demo", "--scheduler", "nobody")
+    assert ran.code == 2
+    assert "--scheduler" in ran.err

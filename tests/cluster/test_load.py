@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import htagraph as hg
-from htagraph.cluster.on_worker import Reading, digest_of, release
+from htagraph.cluster.on_worker import ReadOptions, digest_of, release
 from tests.reach import DATA
 
 
@@ -75,9 +75,9 @@ def test_workers_with_another_release_are_refused(
 def test_what_is_no_digest_is_a_missing_rank(
     folder: Path, workers: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def hostile(file: Any, reading: Reading) -> Any:
+    def hostile(file: Any, reading: ReadOptions) -> Any:
         del reading
-        return b"no digest" if file.rank == 2 else digest_of(file, Reading(release=release()))
+        return b"no digest" if file.rank == 2 else digest_of(file, ReadOptions(release=release()))
 
     monkeypatch.setattr("htagraph.cluster.load.digest_of", hostile)
     job = hg.load(folder, engine=workers)

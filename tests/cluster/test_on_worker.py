@@ -9,14 +9,14 @@ import pytest
 
 import htagraph as hg
 from htagraph.cluster import on_worker
-from htagraph.cluster.on_worker import Reading, digest_of, looks, release, table_of
+from htagraph.cluster.on_worker import ReadOptions, digest_of, looks, release, table_of
 from htagraph.cluster.run_each import Failed
 from htagraph.queries.rank_digests.digest import RankDigest
 from htagraph.trace.discover import RankedFile
 from tests.reach import DATA
 
 FILE = RankedFile(DATA / "demo" / "rank-2.json.gz", 2, "header", "")
-READING = Reading(release=release())
+READING = ReadOptions(release=release())
 
 
 def test_a_rank_becomes_a_digest_or_a_table() -> None:

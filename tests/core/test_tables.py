@@ -46,8 +46,24 @@ def test_columns_that_only_some_forms_have_are_known() -> None:
     assert OTHER.maybe == {"count"}
 
 
+def test_a_table_of_some_columns_has_their_types_and_headings_in_the_order_asked_for() -> None:
+    some = Table("Title", Col("rank step", "int64"), Col("idle_us", heading="lost_us"), Col("name", "str"))
+    assert some.only("name step").types == {"name": "str", "step": "int64"}
+    assert some.only("idle_us").headings == some.headings
+
+
 def test_a_table_has_headings_whatever_its_title() -> None:
     assert IDLE.titled("Title").headings == IDLE.headings == {"idle_us": "lost_us"}
+
+
+def test_the_largest_rows_come_first_and_equal_ones_in_their_order() -> None:
+    of_two_forms = Table(
+        "Device time", Col("name", "str"), Col("total_us device_us", maybe=True), rank_by="total_us device_us"
+    )
+    for column in ("total_us", "device_us"):
+        frame = of_two_forms.ranked(pd.DataFrame({"name": list("abc"), column: [1.0, 2.0, 1.0]}))
+        assert (frame["name"].tolist(), frame.index.tolist()) == (list("bac"), [0, 1, 2])
+    assert of_two_forms.titled("Other").rank_by == of_two_forms.rank_by
 
 
 @pytest.mark.parametrize(("name", "unit"), [("mean_us", "µs"), ("busbw_gb_s", "GB/s (10^9 bytes per second)")])

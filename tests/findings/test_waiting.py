@@ -24,7 +24,7 @@ def test_a_rank_that_is_slower_by_next_to_nothing_is_not_named_beside_the_waitin
         "rank": [0, 1], "slow": [False, True], "slow_excess_us": [np.nan, excess_us], "slow_steps": [0, 10],
         "blamed_us": [458e3, 0.0], "share_percent": [100.0, 0.0], "step_excess_us": [-excess_us, excess_us],
     })  # fmt: skip
-    slow = Stragglers(table, pd.DataFrame(), None, 458e3, steps=10)
+    slow = Stragglers(table, None, 458e3, steps=10)
     results = Results(load([]), slow=slow, busy=pd.DataFrame({"window_us": [2e6]}))
     (claim,) = WAITING.when(results)
     assert (claim.says, claim.about, claim.facts["compared"]) == ("waiting", said, True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from htagraph.cli.questions import QUESTIONS
+from htagraph.cli.verbs import QUESTIONS
 from tests.command_line import one_line_of_error
 from tests.reach import REPOSITORY
 

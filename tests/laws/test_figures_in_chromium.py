@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from htagraph.output.plot.choose import FIGURES, figure_function
+import htagraph as hg
 from tests.output.plot.jobs import job, result_of
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
@@ -58,7 +58,7 @@ def browser() -> Iterator[Any]:
 
 def page_of(kind: str, target: Path) -> Path:
     """Write a page with every figure of a job."""
-    figures = {name: figure_function(name)(result_of(name, job(kind))) for name in FIGURES}
+    figures = {name: getattr(hg.plot, name)(result_of(name, job(kind))) for name in hg.plot.__all__}
     parts = [
         f'<div id="{name}">'
         + figure.to_html(full_html=False, include_plotlyjs=not at, config={"responsive": True})
@@ -84,7 +84,8 @@ def test_every_figure_is_drawn_without_an_error_and_its_texts_can_be_read(
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(path.as_uri())
-        page.wait_for_function(f"document.querySelectorAll('.js-plotly-plot .main-svg').length >= {len(FIGURES)}")
+        count = len(hg.plot.__all__)
+        page.wait_for_function(f"document.querySelectorAll('.js-plotly-plot .main-svg').length >= {count}")
         assert page.evaluate(TEXTS) == []
         assert errors == []
         assert page.title() == "figures"

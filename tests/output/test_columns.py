@@ -83,6 +83,17 @@ def test_what_has_no_room_is_named_and_the_first_and_last_numbers_stay() -> None
     assert fitted(table(TILES, **numbers), 140).left_out == []
 
 
+def test_the_column_that_rows_are_ranked_by_always_stays() -> None:
+    numbers = {name: [10.0, 20.0] for name in ("start_us", "pause_us", "late_us", "mean_us")}
+    frame = pd.DataFrame({"kind": ["computation"] * 2, "name": TILES, **numbers})
+    for ranked in ("pause_us", "mean_us"):  # the latter goes before all others where rows are not ranked by it
+        shown = fitted(columns_of(frame, Wording(ranked=frozenset({ranked}))), 55)
+        assert ranked in [column.name for column in shown.columns]
+        assert len(shown.left_out) == 2
+    nothing = fitted(columns_of(frame.assign(pause_us=0.0), Wording(ranked=frozenset({"pause_us"}))), 55)
+    assert "pause µs" in nothing.left_out
+
+
 def test_sentences_are_whole_and_columns_of_nothing_go_first() -> None:
     why = "no device work was recorded: threads are analyzed instead"
     rows = {"analysis": ["x" * 20], "why": [why], "gain_us": [0.0], "total_us": [5.0], "share_percent": [7.0]}

@@ -52,6 +52,7 @@ def test_the_tables_of_a_command_are_declared_well(command: str) -> None:
         assert len(names) == len(set(names))
         assert {col.type for col in table.cols} <= TYPES
         assert all(" " not in col.names for col in table.cols if col.heading)
+        assert set(table.rank_by.split()) <= set(names)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

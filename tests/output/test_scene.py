@@ -1,4 +1,4 @@
-"""Slices and values of counters as JSON: what json reads back of them."""
+"""Slices on lanes against looking at each of them; slices and counters as JSON: what json reads back of them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from htagraph import critical_path
 from htagraph.core.kinds import ActivityKind
 from htagraph.output.export.trace_writer import slice_rows, value_rows
 from htagraph.output.plot.style import text_color
-from htagraph.output.scene import COUNT, GB_S, KIND_COLORS, Slices, Values, tint
+from htagraph.output.scene import (
+    COUNT,
+    GB_S,
+    KIND_COLORS,
+    Slices,
+    Values,
+    nesting_tracks,
+    path_scene,
+    rows_below,
+    scene_of,
+    threads_first,
+    tint,
+    tracks_of,
+)
 from htagraph.queries.path_segments import CATEGORIES
+from tests.strategies import Json, jobs, load
 
 
 def test_every_category_of_a_path_and_kind_of_device_work_has_a_color() -> None:
@@ -55,3 +70,62 @@ def test_values_are_whole_or_have_six_decimals() -> None:
         read = json.loads(b"[" + bytes(value_rows(some).joined) + b"]")
         assert [event["args"]["b"] for event in read] == np.round(value, 6).tolist()
         assert [event["ts"] for event in read] == [0.001, 2, 0.003]
+
+
+SLICES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20), st.integers(0, 8)), max_size=12)
+
+
+def columns(slices: list[tuple[int, int, int]]) -> np.ndarray:
+    return np.array(slices, np.int64).reshape(-1, 3).T
+
+
+@given(SLICES)
+def test_slices_of_a_track_are_disjoint_or_nested(slices: list[tuple[int, int, int]]) -> None:
+    lane, start, duration = columns(slices)
+    level, end = nesting_tracks(lane, start, duration), start + duration
+    for one in range(len(slices)):
+        for other in range(len(slices)):
+            if (lane[one], level[one]) == (lane[other], level[other]) and start[one] < start[other] < end[one]:
+                assert end[other] <= end[one]
+    assert set(level.tolist()) == set(range(int(level.max(initial=-1)) + 1))
+
+
+@given(SLICES)
+def test_what_nests_needs_one_track(slices: list[tuple[int, int, int]]) -> None:
+    _, start, duration = columns(slices)
+    assert not nesting_tracks(np.arange(len(slices)), start, duration).any()
+
+
+@given(SLICES)
+def test_slices_of_a_row_follow_each_other(slices: list[tuple[int, int, int]]) -> None:
+    lane, start, duration = columns(slices)
+    row = rows_below(lane, start, duration)
+    for place in {*zip(lane.tolist(), row.tolist(), strict=True)}:
+        here = np.flatnonzero((lane == place[0]) & (row == place[1]))
+        here = here[np.lexsort((duration[here], start[here]))]
+        assert (start[here][1:] >= (start + duration)[here][:-1]).all()
+
+
+@given(jobs())
+def test_a_scene_has_each_activity_at_its_time_on_its_lane(job: dict[int, list[Json]]) -> None:
+    graph = load(job)
+    acts, chosen = graph.activities, np.arange(len(graph.activities))
+    scene = scene_of(graph, chosen, threads_first, nesting_tracks)
+    assert [scene.lanes[at] for at in scene.lane] == [graph.lane_of(each) for each in chosen.tolist()]
+    assert (scene.start == graph.time[2 * chosen]).all()
+    assert (scene.duration == graph.time[2 * chosen + 1] - scene.start).all()
+    keys = [threads_first(lane, 0) for lane in scene.lanes]
+    assert keys == sorted(keys)
+    assert len(keys) == len(np.unique(acts.lane))
+    tracks, track = tracks_of(scene.lane, scene.row)
+    assert tracks == sorted(tracks)
+    assert [tracks[at] for at in track] == [*zip(scene.lane.tolist(), scene.row.tolist(), strict=True)]
+
+
+@given(jobs())
+def test_the_scene_of_a_path_tiles_its_window(job: dict[int, list[Json]]) -> None:
+    path = critical_path(load(job))
+    for scene in (path_scene(path), path_scene(path, threads_first)):
+        assert scene.duration.sum() == path.makespan_ns
+        assert (scene.start[1:] == (scene.start + scene.duration)[:-1]).all()
+        assert [scene.lanes[at].rank for at in scene.lane] == path.graph.activities.rank[path.segments.place].tolist()

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
+from htagraph.core.errors import Issue
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.on_workers import by_class, of_moments, or_summed, over_ranks, rank_by_rank
 from tests.reach import DATA, graph_of
@@ -17,6 +18,8 @@ from tests.strategies import COMPUTE, kernel, load
 
 class Workers:
     """Answers with what it was asked."""
+
+    issues: tuple[Issue, ...] = ()
 
     def rank_by_rank(self, analysis: Callable[..., pd.DataFrame], *given: Any, **options: Any) -> pd.DataFrame:
         return pd.DataFrame({"asked": [analysis.__name__], "given": [(given, options)]})

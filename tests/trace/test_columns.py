@@ -15,6 +15,7 @@ from htagraph.core.errors import TraceError
 from htagraph.trace.columns import (
     TEXTS,
     Device,
+    Events,
     Facts,
     Flows,
     Group,
@@ -22,7 +23,6 @@ from htagraph.trace.columns import (
     Interner,
     LaneInterner,
     SparseColumn,
-    Table,
     as_array,
     extend,
     label,
@@ -39,11 +39,11 @@ rows = st.integers(0, 8).flatmap(
 )
 
 
-def table(count: int, argument: dict[int, int]) -> Table:
+def table(count: int, argument: dict[int, int]) -> Events:
     """Return a table whose columns hold the number of their row, with an argument on some rows."""
     number = np.arange(count, dtype=np.int32)
     sparse = SparseColumn(np.array([*argument], np.int32), np.array([*argument.values()], np.int64), -7)
-    return Table(
+    return Events(
         index=number, name=number, category=number, lane=number, start=number.astype(np.int64),
         duration=2 * number.astype(np.int64), args={"bytes": sparse},
     )  # fmt: skip

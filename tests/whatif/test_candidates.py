@@ -13,7 +13,7 @@ import pytest
 import htagraph as hg
 from htagraph.core.kinds import ActivityKind
 from htagraph.queries.weights import initial, own_time, with_factor
-from htagraph.whatif.candidates import Trial, candidates, time_of
+from htagraph.whatif.candidates import Baseline, candidates, time_of
 from tests.reach import DATA, DATASETS, REAL, graph_of
 
 SMALL = [path for path in REAL if path.stat().st_size < 150_000 and path.name != "memory_timeline.raw.json.gz"]
@@ -50,27 +50,27 @@ def test_whatever_gains_as_much_as_a_row_is_a_row_or_has_one_inside(path: Path) 
 
 
 def test_no_gain_is_larger_than_the_bound_by_which_candidates_are_ordered() -> None:
-    trial = Trial(initial(graph_of(DATA / "demo")))
-    every = list(candidates(trial))
+    baseline = Baseline(initial(graph_of(DATA / "demo")))
+    every = list(candidates(baseline))
     assert len(every) > 20
     for candidate in every[::3]:
-        time = time_of(trial.state, candidate)
-        assert trial.gain(time, 0.0) <= trial.on_path(time) <= candidate.bound
+        time = time_of(baseline.state, candidate)
+        assert baseline.gain(time, 0.0) <= baseline.on_path(time) <= candidate.bound
 
 
 @pytest.mark.parametrize("factor", [0.0, 0.3, 1.0, 1.7])
 @pytest.mark.parametrize("name", ["demo", "gloo_ddp"])
 def test_a_gain_is_that_of_the_weights_that_a_scenario_would_have(name: str, factor: float) -> None:
-    trial = Trial(initial(graph_of(DATA / name)))
-    for candidate in list(candidates(trial))[::7]:
-        time = time_of(trial.state, candidate)
-        assert trial.gain(time, factor) == trial.gained(with_factor(trial.state, time, factor)), candidate.name
+    baseline = Baseline(initial(graph_of(DATA / name)))
+    for candidate in list(candidates(baseline))[::7]:
+        time = time_of(baseline.state, candidate)
+        assert baseline.gain(time, factor) == baseline.gained(with_factor(baseline.state, time, factor)), candidate.name
 
 
 def test_time_on_the_path_is_part_of_all_time() -> None:
-    trial = Trial(initial(graph_of(DATA / "demo")))
-    time = own_time(trial.state, {"kind": "computation"})
-    lags, gaps = trial.counted(time)
-    acts = trial.state.graph.activities
+    baseline = Baseline(initial(graph_of(DATA / "demo")))
+    time = own_time(baseline.state, {"kind": "computation"})
+    lags, gaps = baseline.counted(time)
+    acts = baseline.state.graph.activities
     kernels = acts.duration[acts.kind == ActivityKind.COMPUTATION].sum()
-    assert 0 < trial.on_path(time) < lags.sum() + gaps.sum() == kernels
+    assert 0 < baseline.on_path(time) < lags.sum() + gaps.sum() == kernels

@@ -18,7 +18,7 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import initial
 from htagraph.simulate import Change, Job, ScaleKernels, ScaleLoader, ScaleNetwork, ScaleOptimizer, simulate
-from htagraph.whatif.candidates import Trial
+from htagraph.whatif.candidates import Baseline
 from htagraph.whatif.links import Sharing, likely_sharing
 from htagraph.whatif.opportunities import opportunities, straggler_gain
 from htagraph.whatif.options import criteria
@@ -81,7 +81,7 @@ def test_gains_are_those_of_a_what_if_where_transfers_share_a_link_too(work: int
     for row in _rows(table[table["target"] != ""]):
         assert round(1000 * row["gain_us"]) == _gain(graph, 0.0, **criteria(row["target"])), row
         assert round(1000 * row["gain_at_50_us"]) == _gain(graph, 0.5, **criteria(row["target"])), row
-    shared = Trial(initial(graph)).shared / 1000
+    shared = Baseline(initial(graph)).shared / 1000
     assert (shared > 0) == bool(work)
     assert (table["gain_us"] <= table["critical_us"] + shared).all()
 
@@ -242,7 +242,7 @@ def _check_first_rows(job: Job, table: pd.DataFrame, base: float) -> None:
 
 def test_the_straggler_gains_what_fixing_it_gains() -> None:
     graph = graph_of(DATA / "demo")
-    (row,) = straggler_gain(Trial(initial(graph)), {"gain_at_50_us": 0.5, "gain_at_0_us": 0.0}, 3)
+    (row,) = straggler_gain(Baseline(initial(graph)), {"gain_at_50_us": 0.5, "gain_at_0_us": 0.0}, 3)
     fixed = hg.what_if(graph).fix_straggler(rank=2).run()
     assert row["name"] == "rank 2 beyond its peers'"
     assert round(1000 * row["gain_us"]) == round(1000 * row["gain_at_0_us"]) == fixed.saved_ns
@@ -251,4 +251,4 @@ def test_the_straggler_gains_what_fixing_it_gains() -> None:
 
 
 def test_a_job_without_a_straggler_has_no_such_row() -> None:
-    assert straggler_gain(Trial(initial(hg.load(DATA / "demo", ranks=[0]))), {}, 3) == []
+    assert straggler_gain(Baseline(initial(hg.load(DATA / "demo", ranks=[0]))), {}, 3) == []

@@ -70,7 +70,7 @@ def test_a_line_is_found_again(latency: int, picos: int, sizes: list[int]) -> No
         assert line is None
     else:
         assert line is not None
-        predicted = line.latency + found.moved * line.per_byte
+        predicted = line[0] + found.moved * line[1]
         assert predicted == pytest.approx(lag, rel=1e-6)
         assert line == pytest.approx((latency, picos / 1000), rel=1e-5, abs=1e-3)
 

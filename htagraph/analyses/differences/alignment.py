@@ -95,7 +95,7 @@ def align(before: DependencyGraph, after: DependencyGraph) -> Alignment:
     the jobs has is paired under each path: by likeness of names, and under an operator the only one left of each job
     with the other's, if both are launched equally often in it.
     """
-    rows = _Rows.of(before, after)
+    rows = _BothJobs.of(before, after)
     label = rows.label
     path, place, parent = _numbered(rows, label)
     renamed = _renamed(rows, path, parent)
@@ -120,7 +120,7 @@ def align(before: DependencyGraph, after: DependencyGraph) -> Alignment:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _BothJobs:
     """The activities of both jobs, one job after the other."""
 
     split: int
@@ -138,7 +138,7 @@ class _Rows:
     start: Array
 
     @staticmethod
-    def of(before: DependencyGraph, after: DependencyGraph) -> _Rows:
+    def of(before: DependencyGraph, after: DependencyGraph) -> _BothJobs:
         codes: dict[str, int] = {}
         tables = [np.array([codes.setdefault(stable_name(name), len(codes)) for name in g.names], np.int64)
                   for g in (before, after)]  # fmt: skip
@@ -159,7 +159,7 @@ class _Rows:
         top = (step + 1) * 2 * (rank.max(initial=0) + 2) + 2 * (rank + 1) + job
         start = np.concatenate([each.start for each in acts])
         begin = np.where(device & (cause >= 0), start[cause], start)
-        return _Rows(
+        return _BothJobs(
             split, above, 2 * code + device, names, kind, np.where(above >= 0, above, -1 - top), begin, start
         )  # fmt: skip
 
@@ -175,7 +175,7 @@ def _levels(kind: Array, code: Array, names: Sequence[str], split: int) -> npt.N
     return of_kinds(kind, OPERATORS) | (maybe & both[code])
 
 
-def _numbered(rows: _Rows, label: Array) -> tuple[Array, Array, Array]:
+def _numbered(rows: _BothJobs, label: Array) -> tuple[Array, Array, Array]:
     """Return (path of each row, place of each row, parent of each path); levels are numbered from the top."""
     size = len(label)
     path, place, parents = np.full(size, -1, np.int64), np.full(size, -1, np.int64), [np.zeros(0, np.int64)]
@@ -215,7 +215,7 @@ def _first(path: Array, count: int) -> Array:
     return first
 
 
-def _renamed(rows: _Rows, path: Array, parent: Array) -> list[tuple[int, int]]:
+def _renamed(rows: _BothJobs, path: Array, parent: Array) -> list[tuple[int, int]]:
     """Return pairs (path that only the job after has, the one that only the job before has) of device work.
 
     A name that both jobs have, wherever, is no new name: kernels were chosen differently.

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.analyses.differences.alignment import align
-from htagraph.analyses.differences.compared_parts import Part, parts_of
+from htagraph.analyses.differences.compared_parts import ComparedPart, parts_of
 from htagraph.core.arrays import Array, distinct
 from htagraph.core.errors import check_choice
 from htagraph.core.naming import short_name, stable_name, step_number
@@ -25,7 +25,7 @@ TABLE = Table(
     Col("on_device", "bool"),
     Col("before_count after_count", "int64"),
     Col("change_count", "int64", "after - before"),
-    Col("before_us after_us", doc="total"),
+    Col("before_us after_us", doc="summed durations in each job"),
     Col("change_us", doc="after - before"),
     Col("before_per_step_count after_per_step_count change_per_step_count", doc="per rank and step"),
     Col("before_per_step_us after_per_step_us change_per_step_us", doc="per rank and step"),
@@ -111,7 +111,7 @@ def change_words(count: Array, repeats: Sequence[int]) -> pd.api.extensions.Exte
     return pd.array(np.array(CHANGES, object)[code], dtype="str")
 
 
-def _keys(parts: tuple[Part, Part], by: str) -> tuple[tuple[Array, Array], list[str], Array]:
+def _keys(parts: tuple[ComparedPart, ComparedPart], by: str) -> tuple[tuple[Array, Array], list[str], Array]:
     """Return (the key of each activity of both jobs, the name of each key, whether it is on the device)."""
     if by == "path":
         tree = align(parts[0].graph, parts[1].graph)

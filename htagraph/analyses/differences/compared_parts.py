@@ -16,11 +16,11 @@ from htagraph.graph.measures.steps import StepWindow, step_window
 from htagraph.graph.selection import IntSelector
 from htagraph.queries.paths import CriticalPath, path_in_window, path_to
 
-__all__ = ["Part", "chance_us", "parts_of", "step_times_ns"]
+__all__ = ["ComparedPart", "chance_us", "parts_of", "step_times_ns"]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ComparedPart:
     """The part of a job that is compared."""
 
     graph: DependencyGraph
@@ -59,7 +59,7 @@ class Part:
         return path_to(self.graph, np.array([self.window.end]), int(self.graph.time[self.window.begins[0]]))
 
 
-def chance_us(parts: tuple[Part, Part]) -> float:
+def chance_us(parts: tuple[ComparedPart, ComparedPart]) -> float:
     """Return by how much the mean step times may differ by chance, µs, as steps of one job differ; 0 if unknown.
 
     That is Student's limit for the difference of two means, from the spread of the steps of each job.
@@ -72,7 +72,7 @@ def chance_us(parts: tuple[Part, Part]) -> float:
     return upper_quantile(CHANCE, freedom) * error / 1000
 
 
-def step_times_ns(part: Part) -> npt.NDArray[np.float64]:
+def step_times_ns(part: ComparedPart) -> npt.NDArray[np.float64]:
     """Return the time from each step to the next, mean over ranks, ns.
 
     Where a device is at work, between the ends of all that the steps called: begins on the host run ahead of it, and
@@ -94,7 +94,7 @@ def step_times_ns(part: Part) -> npt.NDArray[np.float64]:
 
 def parts_of(
     before: DependencyGraph, after: DependencyGraph, steps: IntSelector, steps_after: IntSelector, ranks: IntSelector
-) -> tuple[Part, Part]:
+) -> tuple[ComparedPart, ComparedPart]:
     """Return the compared part of each job: the chosen steps, or all; whole jobs if one of them has no steps."""
     for which, graph in (("before", before), ("after", after)):
         if not isinstance(graph, DependencyGraph):
@@ -109,7 +109,7 @@ def parts_of(
     )
 
 
-def _part_of(which: str, graph: DependencyGraph, steps: IntSelector, ranks: IntSelector) -> Part:
+def _part_of(which: str, graph: DependencyGraph, steps: IntSelector, ranks: IntSelector) -> ComparedPart:
     try:
         return _part(graph, steps, ranks)
     except SelectionError as error:
@@ -117,7 +117,7 @@ def _part_of(which: str, graph: DependencyGraph, steps: IntSelector, ranks: IntS
         raise SelectionError(msg) from None
 
 
-def _part(graph: DependencyGraph, steps: IntSelector, ranks: IntSelector) -> Part:
+def _part(graph: DependencyGraph, steps: IntSelector, ranks: IntSelector) -> ComparedPart:
     numbers: tuple[int, ...] | None = None
     if steps is not None:
         chosen = [steps] if isinstance(steps, int | np.integer) else list(steps)
@@ -133,4 +133,4 @@ def _part(graph: DependencyGraph, steps: IntSelector, ranks: IntSelector) -> Par
         pairs += acts.step[rows]
     rows, pairs = (column[~of_kinds(acts.kind[rows], ADDED)] for column in (rows, pairs))
     window = step_window(graph, numbers, ranks) if numbers else None
-    return Part(graph, numbers, ranks, rows, max(1, len(occurring(pairs))), window)
+    return ComparedPart(graph, numbers, ranks, rows, max(1, len(occurring(pairs))), window)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from htagraph.analyses.differences.alignment import Alignment, align
 from htagraph.analyses.differences.compare import change_words
-from htagraph.analyses.differences.compared_parts import Part, chance_us, parts_of
+from htagraph.analyses.differences.compared_parts import ComparedPart, chance_us, parts_of
 from htagraph.analyses.differences.effects import Effects, effects
 from htagraph.core.arrays import Array, texts_of
 from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
@@ -35,11 +35,11 @@ TABLE = Table(
     Col("path name kind category", "str"),
     Col("before_us after_us"),
     Col("change_us", doc="on the critical path per step; the changes sum to that of the mean step time"),
-    Col("change_percent", doc="of the step time before"),
+    Col("change_percent", doc="``change_us`` as a share of the step time before"),
     Col("before_count after_count", doc="activities per rank and step, on the critical path or not"),
     Col("change", "str", "``added``, ``removed``, ``more``, ``fewer``, ``same``, by these counts"),
-    Col("renamed", "str", "the name after, of device work that has another; else empty"),
-    Col("before_ns after_ns", "int64", "in all steps; they sum to the windows"),
+    Col("renamed", "str", "the name in the job after, of device work whose name differs; else empty"),
+    Col("before_ns after_ns", "int64", "time on the critical path in all steps; the rows sum to the window"),
 )
 ADDED_PATHS = Table(
     "Call paths only in the job after, per rank and step (critical: with their device work)",
@@ -59,7 +59,7 @@ class Diff:
 
     before: CriticalPath
     after: CriticalPath
-    parts: tuple[Part, Part]
+    parts: tuple[ComparedPart, ComparedPart]
     alignment: Alignment
 
     def __repr__(self) -> str:
@@ -282,7 +282,7 @@ class Diff:
 
         return diff_sentences(self)
 
-    def _worded(self) -> list[tuple[str, Part]]:
+    def _worded(self) -> list[tuple[str, ComparedPart]]:
         return [("before", self.parts[0]), ("after", self.parts[1])]
 
     def _counts(self, by: str) -> Array:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.analyses.differences.alignment import Alignment
-from htagraph.analyses.differences.compared_parts import Part
+from htagraph.analyses.differences.compared_parts import ComparedPart
 from htagraph.analyses.differences.own_work import BEFORE, WAIT, OwnWork
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import BLOCKING, ActivityKind
@@ -135,7 +135,11 @@ class Effects:
 
 
 def effects(
-    tree: Alignment, parts: tuple[Part, Part], count: int, change_us: float = 0.0, chance_us: float = 0.0
+    tree: Alignment,
+    parts: tuple[ComparedPart, ComparedPart],
+    count: int,
+    change_us: float = 0.0,
+    chance_us: float = 0.0,
 ) -> Effects:
     """Return the effects of changes of own time; see `Diff.causes`.
 
@@ -211,7 +215,7 @@ def _or_whole(alone: dict[Key, float], whole: dict[Key, float], least: float) ->
     return {key: us for key, us in alone.items() if (*key[:2], True) not in larger} | larger
 
 
-def _asking(own: OwnWork, part: Part) -> float:
+def _asking(own: OwnWork, part: ComparedPart) -> float:
     """Return how long hosts wait for device work in loops that ask for it, µs per rank and step."""
     waits = np.flatnonzero(own.awaited >= 0)
     waits = waits[part.graph.activities.on_device[own.awaited[waits]]]
@@ -224,7 +228,7 @@ def _longest(root: Array, lasted: Array, count: int) -> list[int]:
     return outermost[np.argsort(-lasted[outermost], kind="stable")][:count].tolist()
 
 
-def _by_rank(rank: Array, change: Array, parts: tuple[Part, Part]) -> tuple[int, float]:
+def _by_rank(rank: Array, change: Array, parts: tuple[ComparedPart, ComparedPart]) -> tuple[int, float]:
     """Return (the rank whose own time per step changed most, by how much, µs); (-1, 0) if unknown."""
     if parts[0].graph.ranks != parts[1].graph.ranks:
         return -1, 0.0
@@ -276,7 +280,7 @@ def _groups(tree: Alignment) -> tuple[Array, list[tuple[str, str]]]:
     return np.array(group, np.int64), list(codes)
 
 
-def _saved(own: OwnWork, factor: Array, part: Part) -> float:
+def _saved(own: OwnWork, factor: Array, part: ComparedPart) -> float:
     """Return how much shorter the mean step time is with own times multiplied by `factor`, µs.
 
     A call whose own times are all multiplied by 0 is gone: nothing waits in it any more.

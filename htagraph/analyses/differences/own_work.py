@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.analyses.differences.compared_parts import Part
-from htagraph.core.arrays import Array
+from htagraph.analyses.differences.compared_parts import ComparedPart
+from htagraph.core.arrays import Array, marked
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.core.naming import is_poll, names_that
 from htagraph.core.statistics import MOST, SEVERAL
@@ -46,11 +46,10 @@ class OwnWork:
     """The communication or device work that each waits for; -1 for none."""
 
     @staticmethod
-    def of(part: Part, path: Array) -> OwnWork:
+    def of(part: ComparedPart, path: Array) -> OwnWork:
         """Return that of the compared part of a job."""
         graph, edges = part.graph, part.graph.edges
-        inside = np.zeros(len(graph.activities), np.bool_)
-        inside[part.activities] = True
+        inside = marked(part.activities, len(graph.activities))
         state = initial(graph)
         every = own_time(state, {}, loader=True)
         owner = edges.activity[graph.binding[every.gaps]].astype(np.int64)

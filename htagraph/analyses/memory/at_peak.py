@@ -16,11 +16,11 @@ TABLE = Table(
     "What held memory at the peak",
     Col("rank", "int64"),
     Col("device", "str"),
-    Col("name", "str", "of the innermost operator, annotation, step or Python frame that allocated it; may be empty"),
+    Col("name", "str", "innermost operator, annotation, step or Python frame that allocated the memory; may be empty"),
     Col("known", "bool", "False for the row of everything allocated before the recording began"),
     Col("bytes", "int64"),
-    Col("allocations", "int64", "how many, 0 where unknown"),
-    Col("share_percent", doc="of the peak; they sum to 100"),
+    Col("allocations", "int64", "number of allocations; 0 where unknown"),
+    Col("share_percent", doc="share of the peak; the rows sum to 100"),
 )
 
 

@@ -17,14 +17,16 @@ TABLE = Table(
     Col("device", "str"),
     Col("peak_bytes", "int64", "the most in use at once"),
     Col("peak_us", doc="when first reached, µs since the job's first activity"),
-    Col("reserved_bytes", "int64", "held by the allocator then; the rest is unused"),
+    Col("reserved_bytes", "int64", "held by the allocator at the peak; what exceeds ``peak_bytes`` is unused"),
     Col("most_reserved_bytes", "int64"),
     Col(
-        "first_bytes last_bytes", "int64", "in use before the first event and after the last; more then hints at a leak"
+        "first_bytes last_bytes",
+        "int64",
+        "in use before the first event and after the last; a larger last value hints at a leak",
     ),
-    Col("allocations", "int64", "how many"),
-    Col("allocated_bytes", "int64", "their sizes summed"),
-    Col("activity", "int64", "the one that reached the peak, -1 for none"),
+    Col("allocations", "int64", "number of allocations"),
+    Col("allocated_bytes", "int64", "summed sizes of all allocations"),
+    Col("activity", "int64", "number of the activity that reached the peak; -1 for none"),
     Col("name", "str"),
 )
 

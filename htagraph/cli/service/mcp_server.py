@@ -17,9 +17,9 @@ from pydantic import Field
 
 from htagraph.analyses.critical_path import critical_path
 from htagraph.analyses.differences import compare, diff
-from htagraph.cli.questions import QUESTIONS
 from htagraph.cli.service.bounded import MAX_ROWS, Window, bounded
 from htagraph.cli.service.folders import Folders
+from htagraph.cli.verbs import QUESTIONS
 from htagraph.core.errors import HtagraphError, nearest_words, printable
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import load

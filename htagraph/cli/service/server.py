@@ -26,7 +26,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.render import to_json
 from htagraph.output.reports.activities import event_report
 
-__all__ = ["EVENTS", "LOOPBACK", "MOST_AT_ONCE", "OVERLAY", "UI", "Answer", "Served", "answer", "server_of"]
+__all__ = ["EVENTS", "LOOPBACK", "MOST_AT_ONCE", "OVERLAY", "UI", "Response", "Served", "answer", "server_of"]
 
 LOOPBACK = "127.0.0.1"
 """The address by which a machine reaches itself, and no other does."""
@@ -165,7 +165,7 @@ def server_of(served: Served, port: int = 0) -> ThreadingHTTPServer:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     """What goes back."""
 
     status: HTTPStatus
@@ -199,7 +199,7 @@ class Served:
         return self._made[0] if self._made else b""
 
 
-def answer(served: Served, path: str, headers: Mapping[str, str], port: int) -> Answer:
+def answer(served: Served, path: str, headers: Mapping[str, str], port: int) -> Response:
     """Return what a GET is answered.
 
     Example:
@@ -215,7 +215,7 @@ def answer(served: Served, path: str, headers: Mapping[str, str], port: int) -> 
     where = unquote(path.partition("?")[0])
     if where in ("/", "/favicon.ico"):  # an icon is what browsers ask for unasked
         is_page = where == "/"
-        return Answer(HTTPStatus.OK, "text/html; charset=utf-8", served.page if is_page else b"")
+        return Response(HTTPStatus.OK, "text/html; charset=utf-8", served.page if is_page else b"")
     if where.startswith(EVENTS):
         return _event(served, where.removeprefix(EVENTS))
     if where == OVERLAY and served.overlay is not None:
@@ -235,14 +235,14 @@ def _is_ours(headers: Mapping[str, str], port: int) -> bool:
     return headers.get("sec-fetch-site", "none") in _ALLOWED
 
 
-def _overlay(served: Served) -> Answer:
+def _overlay(served: Served) -> Response:
     try:
-        return Answer(HTTPStatus.OK, "application/gzip", served.overlay_bytes)
+        return Response(HTTPStatus.OK, "application/gzip", served.overlay_bytes)
     except (HtagraphError, OSError) as error:  # a trace has gone, or the disk is full
         return _plain(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
 
 
-def _event(served: Served, number: str) -> Answer:
+def _event(served: Served, number: str) -> Response:
     if not _NUMBER.fullmatch(number):
         return _plain(HTTPStatus.NOT_FOUND, "an event is a number")
     try:
@@ -251,7 +251,7 @@ def _event(served: Served, number: str) -> Answer:
         return _plain(HTTPStatus.NOT_FOUND, str(error))
     shown, cut = _cut(found.pop("results"))
     text = to_json({"results": shown, "cut": cut} | found)  # what was asked for before what was read
-    return Answer(HTTPStatus.OK, "application/json", text.encode())
+    return Response(HTTPStatus.OK, "application/json", text.encode())
 
 
 def _cut(results: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -261,13 +261,13 @@ def _cut(results: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any
     return {name: rows[:MAX_ROWS] if name in tables else rows for name, rows in results.items()}, cut
 
 
-def _file(folder: Path, name: str) -> Answer:
+def _file(folder: Path, name: str) -> Response:
     """Return a file of a folder; nothing outside of it, by whatever links."""
     root = folder.resolve()
     try:
         file = (root / name).resolve()
         if file.is_relative_to(root) and file.is_file():
-            return Answer(
+            return Response(
                 HTTPStatus.OK, mimetypes.guess_type(file.name)[0] or "application/octet-stream", file.read_bytes()
             )
     except (OSError, ValueError):  # a name that no file can have
@@ -275,5 +275,5 @@ def _file(folder: Path, name: str) -> Answer:
     return _plain(HTTPStatus.NOT_FOUND, "no such file")
 
 
-def _plain(status: HTTPStatus, words: str) -> Answer:
-    return Answer(status, "text/plain; charset=utf-8", f"{words}\n".encode("utf-8", "replace"))
+def _plain(status: HTTPStatus, words: str) -> Response:
+    return Response(status, "text/plain; charset=utf-8", f"{words}\n".encode("utf-8", "replace"))

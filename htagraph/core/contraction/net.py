@@ -282,7 +282,7 @@ def shrink(net: Net, terminal: Array, bounds: Array) -> int:
     are tried again.
     """
     terminal = for_reading(terminal, np.bool_)
-    pairs = _Pairs(
+    pairs = _TwoEdgePaths(
         np.empty((MOST_TRIED, 2), np.int32), np.empty((MOST_TRIED, len(bounds)), np.int64),
         np.empty(MOST_TRIED * MOST_TRIED, np.int32), np.zeros(1, np.int64),
     )  # fmt: skip
@@ -293,7 +293,7 @@ def shrink(net: Net, terminal: Array, bounds: Array) -> int:
 
 @njit(cache=True)
 def _shrink(  # noqa: PLR0913, PLR0917 - what `shrink` has, and memory to work in
-    net: Net, terminal: Array, bounds: Array, pairs: _Pairs, queue: Array, queued: Array, around: Array
+    net: Net, terminal: Array, bounds: Array, pairs: _TwoEdgePaths, queue: Array, queued: Array, around: Array
 ) -> None:  # fmt: skip
     count = len(terminal)
     first, waiting = 0, count
@@ -313,7 +313,7 @@ def _shrink(  # noqa: PLR0913, PLR0917 - what `shrink` has, and memory to work i
                 waiting += 1
 
 
-class _Pairs(NamedTuple):
+class _TwoEdgePaths(NamedTuple):
     """Paths of two edges over one vertex, and the edges that they cover."""
 
     ends: Array
@@ -346,7 +346,7 @@ def _beside(net: Net, vertex: int, around: Array) -> int:
 
 
 @njit(no_cpython_wrapper=True)
-def _leaves(net: Net, vertex: int, pairs: _Pairs, bounds: Array) -> bool:
+def _leaves(net: Net, vertex: int, pairs: _TwoEdgePaths, bounds: Array) -> bool:
     """Take a vertex away if that adds no edges; return whether it was."""
     count = _paths_over(net, vertex, pairs, bounds)
     added, covered = 0, 0
@@ -365,7 +365,7 @@ def _leaves(net: Net, vertex: int, pairs: _Pairs, bounds: Array) -> bool:
 
 
 @njit(no_cpython_wrapper=True)
-def _replace(net: Net, vertex: int, pairs: _Pairs, count: int, covered: int) -> None:
+def _replace(net: Net, vertex: int, pairs: _TwoEdgePaths, count: int, covered: int) -> None:
     """Take away the edges of a vertex and those that are covered, and add the paths over it."""
     for i in range(covered):
         if net.edge[pairs.covered[i], SOURCE] >= 0:
@@ -380,7 +380,7 @@ def _replace(net: Net, vertex: int, pairs: _Pairs, count: int, covered: int) -> 
 
 
 @njit(no_cpython_wrapper=True)
-def _paths_over(net: Net, vertex: int, pairs: _Pairs, bounds: Array) -> int:
+def _paths_over(net: Net, vertex: int, pairs: _TwoEdgePaths, bounds: Array) -> int:
     """Write the paths of two edges over a vertex to `pairs`, less those that others cover; return their number."""
     count = 0
     come = net.vertex[vertex, FIRST_IN]
@@ -396,7 +396,7 @@ def _paths_over(net: Net, vertex: int, pairs: _Pairs, bounds: Array) -> int:
 
 
 @njit(no_cpython_wrapper=True)
-def _with_the_last(count: int, pairs: _Pairs, bounds: Array) -> int:
+def _with_the_last(count: int, pairs: _TwoEdgePaths, bounds: Array) -> int:
     """Return how many of `count` paths and one more are left without those that others between the same ends cover."""
     kept = 0
     for i in range(count):
@@ -417,7 +417,7 @@ def _with_the_last(count: int, pairs: _Pairs, bounds: Array) -> int:
 
 
 @njit(no_cpython_wrapper=True)
-def _compare(net: Net, number: int, pairs: _Pairs, covered: int, bounds: Array) -> int:
+def _compare(net: Net, number: int, pairs: _TwoEdgePaths, covered: int, bounds: Array) -> int:
     """Return how many edges are covered with those that one path covers, -1 if an edge covers it, -2 if there are many.
 
     The edges that it covers are added to the `covered` ones.

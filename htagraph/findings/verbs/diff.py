@@ -16,7 +16,7 @@ from htagraph.queries.inputs import inputs_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from htagraph.analyses.differences.compared_parts import Part
+    from htagraph.analyses.differences.compared_parts import ComparedPart
     from htagraph.analyses.differences.diff import Diff
     from htagraph.analyses.differences.effects import Effects, Key
     from htagraph.analyses.differences.step_change import StepChange
@@ -124,7 +124,7 @@ def _causes(diff: Diff, effects: Effects) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Named:
+class _NamedCause:
     """A cause that has a sentence."""
 
     origin: tuple[str, Any]
@@ -137,12 +137,12 @@ class _Named:
 
 def _named(
     bullets: Sequence[tuple[tuple[str, Any], list[dict[Any, Any]]]], effects: Effects, diff: Diff
-) -> list[_Named]:
+) -> list[_NamedCause]:
     """Return the causes that are named, with their effects, which add up.
 
     What lies in a call that is named with all inside it, and adds nothing to that, is not named again.
     """
-    named: list[_Named] = []
+    named: list[_NamedCause] = []
     keys: list[Key] = []
     before = 0.0
     for origin, rows in bullets:
@@ -154,13 +154,13 @@ def _named(
         if is_inside:
             continue
         keys, before = [*keys, *own], together
-        named.append(_Named(origin, rows, alone, adds))
+        named.append(_NamedCause(origin, rows, alone, adds))
         if len(named) == MAX_NAMED:
             break
     return named
 
 
-def _rest(named: Sequence[_Named], effects: Effects, diff: Diff) -> list[str]:
+def _rest(named: Sequence[_NamedCause], effects: Effects, diff: Diff) -> list[str]:
     """Say what the named causes leave of the change, or what takes a part of their effect back."""
     together = sum(each.effect_us for each in named)
     if together / diff.change_us > 1 + (MIN_SHARE if len(named) == 1 else ROUNDING):
@@ -256,7 +256,7 @@ def _hidden(row: dict[Any, Any], effects: Effects, diff: Diff) -> str:
     return _exposed((after - before) * len(diff.parts[0].chosen_ranks), row["change_us"])
 
 
-def _cause(named: _Named, effects: Effects, diff: Diff) -> str:
+def _cause(named: _NamedCause, effects: Effects, diff: Diff) -> str:
     """Say how much the work of one origin changed, and what that did to the step time."""
     origin, rows, unit, effect = named.origin, named.rows, diff.unit, named.effect_us
     change, own = sum(row[_CHANGE.get(origin[0], "change_us")] for row in rows), _own(origin, rows, effects, diff)
@@ -277,7 +277,7 @@ def _cause(named: _Named, effects: Effects, diff: Diff) -> str:
     return f"{own}{waiting} which {_makes(named, diff)}."
 
 
-def _makes(named: _Named, diff: Diff) -> str:
+def _makes(named: _NamedCause, diff: Diff) -> str:
     """Say what a cause does to the step time: by itself, as the table has it, and beyond the causes named before it."""
     beyond = _effect(named.effect_us, diff)
     if _signed(named.alone_us) == _signed(named.effect_us):
@@ -377,7 +377,7 @@ def _host_change_us(effects: Effects) -> float:
     )
 
 
-def _computation_us(part: Part) -> float:
+def _computation_us(part: ComparedPart) -> float:
     """Return the time of kernels that compute, per rank and step."""
     acts = part.graph.activities
     rows = part.activities[acts.kind[part.activities] == ActivityKind.COMPUTATION]

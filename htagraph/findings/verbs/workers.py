@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Final
 from htagraph.core.statistics import MOST
 from htagraph.findings.limits import MAX_LISTED, SHORT_LIST
 from htagraph.findings.phrases import and_list, plural, time_text
-from htagraph.queries.compare import ENOUGH_STEPS
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.cluster.job import DistributedJob
-    from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
+    from htagraph.queries.straggler import RankStragglers
 
 __all__ = ["late", "missing", "spent"]
 
@@ -66,6 +65,6 @@ def _why_not(slow: RankStragglers) -> str:
     if slow.ranks["slow"].any():
         rank = int(slow.ranks.loc[slow.ranks["slow"], "rank"].iloc[0])
         return f"rank {rank}, which is slower than its peers, does not explain most of it"
-    if slow.steps < ENOUGH_STEPS:
+    if slow.few_steps:
         return f"from {plural(slow.steps, 'step')} nobody can tell whether a rank is slow or was late by chance"
     return "no single rank is shown to be slower than its peers beyond chance"

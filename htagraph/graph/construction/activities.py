@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Mask, looked_up
+from htagraph.core.arrays import Array, Mask, looked_up, marked
 from htagraph.core.errors import Issue, IssueLog, shown
 from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind
 from htagraph.core.naming import (
@@ -22,7 +22,7 @@ from htagraph.core.naming import (
 from htagraph.core.parents import ancestors, nearest
 from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.nesting import nest, nesting_order
-from htagraph.trace.columns import Table, Trace
+from htagraph.trace.columns import Events, Trace
 from htagraph.trace.kept import REAL_ID_SHARE, Launches
 from htagraph.trace.readers import reader_of
 
@@ -118,7 +118,7 @@ def prepare(
     )  # fmt: skip
 
 
-def _report_beyond(table: Table, host: Array, until: int, log: IssueLog) -> None:
+def _report_beyond(table: Events, host: Array, until: int, log: IssueLog) -> None:
     """Add an issue if host activities end after the window of time in which they begin."""
     by = (table.end - until)[host]
     by = by[by > 0]
@@ -131,7 +131,7 @@ def _on_device(kind: Array) -> Mask:
     return np.asarray(_IS_DEVICE[kind])
 
 
-def _kept(keep: Array, table: Table, kind: Array, step: Array, cause: Array) -> tuple[Table, Array, Array, Array]:
+def _kept(keep: Array, table: Events, kind: Array, step: Array, cause: Array) -> tuple[Events, Array, Array, Array]:
     """Return what is known of some activities."""
     return table.take(keep), kind[keep], step[keep], _renumbered(cause, keep)
 
@@ -143,7 +143,7 @@ def _renumbered(rows: Array, keep: Array) -> Array:
     return np.where(rows >= 0, position[rows], -1).astype(np.int32)
 
 
-def _in_categories(trace: Trace, table: Table, categories: frozenset[str]) -> Mask:
+def _in_categories(trace: Trace, table: Events, categories: frozenset[str]) -> Mask:
     """Return which events have one of some categories."""
     wanted = np.array([*(category in categories for category in trace.categories), False])  # the last: of none, -1
     return np.asarray(wanted[table.category])
@@ -162,7 +162,7 @@ def _kinds(trace: Trace, naming: Naming) -> tuple[npt.NDArray[np.int8], Mask]:
     return kind_of[pair], is_activity
 
 
-def _lanes(trace: Trace, table: Table, device: Array) -> tuple[npt.NDArray[np.int32], tuple[Lane, ...]]:
+def _lanes(trace: Trace, table: Events, device: Array) -> tuple[npt.NDArray[np.int32], tuple[Lane, ...]]:
     """Return (lane of each activity, the lanes): threads by (pid, tid), streams by (device, stream)."""
     numbers: dict[str, int] = {}  # by text: there are numbers whose hashes are equal
     lanes: list[Lane] = []
@@ -202,8 +202,7 @@ def _distinct(lane: Array, device: Array, stream: Array) -> tuple[list[tuple[int
         columns = np.stack([column[odd] for column in (lane, device, stream)])
         _, at, number = np.unique(columns, axis=1, return_index=True, return_inverse=True)
         first[odd] = odd[at][number.ravel()]
-    leads = np.zeros(len(lane), np.bool_)
-    leads[first] = True
+    leads = marked(first, len(lane))
     keys = zip(*(column[leads].tolist() for column in (lane, device, stream)), strict=True)
     return list(keys), (np.cumsum(leads) - 1)[first]
 
@@ -221,7 +220,7 @@ def _stream_of(tid: int | str) -> int:
     return int(digits) if digits else 0
 
 
-def _clip_overflow(table: Table, lane: Array, work: Array, log: IssueLog) -> Table:
+def _clip_overflow(table: Events, lane: Array, work: Array, log: IssueLog) -> Events:
     """Return the table with impossible durations cut at the start of the next activity on the stream.
 
     Some ROCm versions write durations that overflow by seconds. A duration is impossible if it ends 0.1 s or more after
@@ -248,7 +247,7 @@ def _clip_overflow(table: Table, lane: Array, work: Array, log: IssueLog) -> Tab
 
 
 def _causes(
-    trace: Trace, table: Table, device: Array, launches_of_file: Launches | None, log: IssueLog
+    trace: Trace, table: Events, device: Array, launches_of_file: Launches | None, log: IssueLog
 ) -> npt.NDArray[np.int32]:
     """Return for each device activity its launch, by correlation id, or else its operator, by a real External id."""
     cause = np.full(len(table), -1, np.int32)
@@ -282,7 +281,7 @@ def _find(keys: Array, values: Array, wanted: Array) -> tuple[Array, int]:
     return looked_up(keys, values[order], wanted), int((keys[1:] == keys[:-1]).sum())
 
 
-def _nest(table: Table, kind: Array, lane: Array, device: Array) -> tuple[Array, Array, Array]:
+def _nest(table: Events, kind: Array, lane: Array, device: Array) -> tuple[Array, Array, Array]:
     """Return (parent of each activity, host boundaries as vertices, activity that runs right after each boundary)."""
     rows = np.flatnonzero(~device)
     end = table.end
@@ -328,7 +327,7 @@ def _outlasts_its_call(kind: Array, end: Array, boundaries: Array, inner: Array)
     return np.asarray(out)
 
 
-def _steps(trace: Trace, table: Table, kind: Array, cause: Array) -> npt.NDArray[np.int32]:
+def _steps(trace: Trace, table: Events, kind: Array, cause: Array) -> npt.NDArray[np.int32]:
     """Return the step of each activity: by time for host activities, by its launch for device work."""
     step = np.full(len(table), -1, np.int32)
     marks = np.flatnonzero(kind == ActivityKind.STEP)
@@ -374,16 +373,12 @@ def _with_boundaries(acts: Activities) -> Activities:
     steps, first = np.unique(acts.step[marks], return_index=True)
     marks = marks[first]
     counts = (acts.step >= 0) & (acts.on_device | (acts.kind == ActivityKind.STEP))
-    count = len(marks)
-    latest = np.full(count, np.iinfo(np.int64).min)
+    latest = np.full(len(marks), np.iinfo(np.int64).min)
     np.maximum.at(latest, np.searchsorted(steps, acts.step[counts]), acts.end[counts])
-    none, no_time = np.full(count, -1, np.int32), np.zeros(count, np.int64)
-    boundaries = Activities(
-        rank=acts.rank[marks], kind=np.full(count, ActivityKind.BOUNDARY, np.int8), name=acts.name[marks],
-        category=acts.category[marks], lane=acts.lane[marks], start=latest, duration=no_time,
-        step=acts.step[marks], parent=none, cause=none, event=none,
+    return acts.followed_by(
+        rank=acts.rank[marks], kind=ActivityKind.BOUNDARY, name=acts.name[marks], category=acts.category[marks],
+        lane=acts.lane[marks], start=latest, step=acts.step[marks],
     )  # fmt: skip
-    return Activities.concatenate([acts, boundaries])
 
 
 _MAX_CATEGORIES = 5

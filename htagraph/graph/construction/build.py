@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Mask
 from htagraph.core.errors import Issue
 from htagraph.core.kinds import UNCERTAIN, EdgeKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming
@@ -19,25 +19,30 @@ from htagraph.graph.construction.fit import acyclic, fit, latency
 from htagraph.graph.construction.matching.match import match
 from htagraph.graph.construction.settle import settle
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.recordings import uneven_recordings
 from htagraph.graph.matches import with_joins
 from htagraph.graph.rules import RULES
 from htagraph.trace.columns import TEXTS, SparseColumn
 
-__all__ = ["TEXTS", "build", "join"]
+__all__ = ["TEXTS", "build", "join", "linked", "matched"]
 
 
 def build(parts: Sequence[RankPart], naming: Naming = DEFAULT_NAMING) -> DependencyGraph:
     """Return the dependency graph of a job from its ranks' parts."""
-    job = _together(join(list(parts), naming))
-    edges, refused = fit(job, Edges.concatenate([rule(job) for rule in RULES]))
+    job = matched(join(list(parts), naming))
+    return linked(job, *fit(job, Edges.concatenate([rule(job) for rule in RULES])))
+
+
+def linked(job: RecordedJob, edges: Edges, refused: tuple[Issue, ...], *, are_paths: bool = False) -> DependencyGraph:
+    """Return the graph of a job with edges that fit its times, or with `are_paths` edges that stand for whole paths."""
     edges, dropped = acyclic(job, edges)
-    edges = settle(job, latency(job, edges))
+    edges = settle(job, edges if are_paths else latency(job, edges))
     refused += tuple(issue for issues in job.refused.values() for issue in issues)
+    guessed = () if are_paths else _uncertain(edges)
     return DependencyGraph.build(
         job.activities, edges, names=job.names, lanes=job.lanes, traces=job.traces,
-        issues=job.issues + refused + dropped + _uncertain(edges), clocks=job.clocks, matches=job.matches,
+        issues=job.issues + refused + dropped + guessed, clocks=job.clocks, matches=job.matches,
     )  # fmt: skip
 
 
@@ -53,17 +58,20 @@ def _uncertain(edges: Edges) -> tuple[Issue, ...]:
     return (Issue("", "edges_uncertain", detail, len(doubtful)),)
 
 
-def _together(job: Job) -> Job:
-    """Return the job with the collectives of its ranks matched and the clocks of its ranks compared."""
+def matched(job: RecordedJob, kept: Mask | None = None) -> RecordedJob:
+    """Return the job with its collectives matched and its clocks compared; of its activities only those `kept`."""
     matching = match(job.activities, job.names, job.traces, job.naming)
-    clocks = estimate_clocks(list(job.traces), matching)
-    activities, matches = with_joins(job.activities, matching, clocks)
+    clocks, activities = estimate_clocks(list(job.traces), matching), job.activities
+    if kept is not None:
+        members = replace(matching.members, activity=(np.cumsum(kept) - 1)[matching.members.activity])
+        activities, matching = activities.take(kept), replace(matching, members=members)
+    activities, matches = with_joins(activities, matching, clocks)
     job = replace(job, activities=activities, clocks=clocks, matches=matches, issues=job.issues + matching.issues)
     files = {rank: str(trace.path) for rank, trace in job.traces.items()}
     return replace(job, issues=job.issues + uneven_recordings(job.activities, job.time, files))
 
 
-def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> Job:
+def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> RecordedJob:
     """Return the ranks' activities as one table, with one table of names and one of lanes."""
     ranks = sorted(ranks, key=lambda rank: rank.rest.rank)
     numbering: dict[str, int] = {}
@@ -100,7 +108,7 @@ def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> Job:
         first += len(acts)
     traces = {rank.rest.rank: rank.rest for rank in ranks}
     issues = tuple(issue for rank in ranks for issue in rank.issues)
-    return Job(
+    return RecordedJob(
         Activities.concatenate(parts), tuple(numbering), tuple(lanes), traces,
         np.concatenate(boundaries), np.concatenate(at_work), issues, naming,
     )  # fmt: skip

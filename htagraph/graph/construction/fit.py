@@ -16,7 +16,7 @@ from htagraph.core.errors import Issue
 from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind, edges_with, of_kinds
 from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["acyclic", "fit", "latency"]
@@ -25,7 +25,7 @@ _MAY_BE_EARLY = (*BLOCKING, EdgeKind.THREAD)
 """Waits that may end before the record of what they wait for: the rule then gives a negative lag."""
 
 
-def fit(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
+def fit(job: RecordedJob, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
     """Return the edges with lag = min(lag, recorded time from source to target), and what was refused as issues.
 
     No target then comes before its source plus the lag, so a replay reproduces the recorded times. An edge whose target
@@ -50,7 +50,7 @@ def fit(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
     return replace(edges, lag=np.minimum(edges.lag, observed)), refused
 
 
-def _early(job: Job, edges: Edges, observed: np.ndarray, possible: np.ndarray) -> tuple[Issue, ...]:
+def _early(job: RecordedJob, edges: Edges, observed: np.ndarray, possible: np.ndarray) -> tuple[Issue, ...]:
     early = possible & (edges.kind == EdgeKind.LAUNCH) & (observed < 0)
     rank = job.activities.rank[edges.target[early] // 2]
     owners, member, counts = np.unique(rank, return_inverse=True, return_counts=True)
@@ -65,7 +65,7 @@ def _early(job: Job, edges: Edges, observed: np.ndarray, possible: np.ndarray) -
     )  # fmt: skip
 
 
-def acyclic(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
+def acyclic(job: RecordedJob, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
     """Return the edges without cycles, and what was dropped as issues.
 
     Cycles come from edges that run back in time by less than the clock error, and from dependencies between activities
@@ -90,7 +90,7 @@ def acyclic(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
         edges = edges.take(stays)
 
 
-def _runs_forward(job: Job, edges: Edges) -> bool:
+def _runs_forward(job: RecordedJob, edges: Edges) -> bool:
     """Return whether the times alone prove that there is no cycle; this is fast, and True for most traces.
 
     If no edge runs back in time, a cycle can only be within one moment. The edges within moments whose source has no
@@ -125,7 +125,7 @@ def _on_circles(count: int, edges: Edges) -> np.ndarray:
     return stuck[edges.source] & stuck[edges.target]
 
 
-def _counted(job: Job, what: str, detail: str, edges: Edges) -> tuple[Issue, ...]:
+def _counted(job: RecordedJob, what: str, detail: str, edges: Edges) -> tuple[Issue, ...]:
     """Return an issue for each rank and kind of some edges."""
     rank = job.activities.rank
     of_edge = np.maximum(rank[edges.target // 2], rank[edges.source // 2])  # a JOIN has no rank
@@ -143,7 +143,7 @@ _UNKNOWN = np.iinfo(np.int64).min
 """No latency; no threshold."""
 
 
-def latency(job: Job, edges: Edges) -> Edges:
+def latency(job: RecordedJob, edges: Edges) -> Edges:
     """Return the edges, with the lags of LAUNCH and GRAPH edges limited to the launch latency.
 
     What comes on top is waiting: for the stream, for an event, or for something that no edge describes.
@@ -152,7 +152,7 @@ def latency(job: Job, edges: Edges) -> Edges:
     return _of_graphs(job, _of_calls(job, edges, held), held)
 
 
-def _of_graphs(job: Job, edges: Edges, held: Ints) -> Edges:
+def _of_graphs(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     """Return the edges, with the lag of each GRAPH edge limited to the least latency of the rank's graphs of that size.
 
     The latency grows with the size. Only launches count whose work waited for nothing else. Without any, or if even
@@ -176,7 +176,7 @@ def _of_graphs(job: Job, edges: Edges, held: Ints) -> Edges:
     return replace(edges, lag=lag)
 
 
-def _of_calls(job: Job, edges: Edges, held: Ints) -> Edges:
+def _of_calls(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     """Return the edges, with the lag of each LAUNCH edge limited to the usual latency of the rank's calls of that name.
 
     The usual latency is the median over kernels and copies that waited for nothing else: everything that they depend on
@@ -203,7 +203,7 @@ def _of_calls(job: Job, edges: Edges, held: Ints) -> Edges:
     return replace(edges, lag=lag, activity=owner)
 
 
-def _handed_over_late(job: Job, launches: Edges, held: Ints, usual: Ints) -> Mask:
+def _handed_over_late(job: RecordedJob, launches: Edges, held: Ints, usual: Ints) -> Mask:
     """Return for which edges, from launches to work, the call took so long that it alone made the work wait.
 
     `usual` is what may pass from the call, or from anything else that the work waited for, ns; `held` is that of
@@ -215,7 +215,7 @@ def _handed_over_late(job: Job, launches: Edges, held: Ints, usual: Ints) -> Mas
     return np.asarray(before_return & (starts - free > usual))
 
 
-def _met_idle(job: Job, edges: Edges, rows: Ints, held: Ints) -> Mask:
+def _met_idle(job: RecordedJob, edges: Edges, rows: Ints, held: Ints) -> Mask:
     """Return for which edges, from launches to work, the work waited for nothing else.
 
     All that it depends on had happened when the call began, and it started soon after the call returned.
@@ -225,7 +225,7 @@ def _met_idle(job: Job, edges: Edges, rows: Ints, held: Ints) -> Mask:
     return np.asarray(soon & (held[work] <= job.moment(2 * call)))
 
 
-def _held_until(job: Job, edges: Edges) -> Ints:
+def _held_until(job: RecordedJob, edges: Edges) -> Ints:
     """Return for each activity when everything that its start depends on had happened, not counting its launch."""
     rows = np.flatnonzero(~of_kinds(edges.kind, edges_with("no_wait")))
     target = edges.target[rows]

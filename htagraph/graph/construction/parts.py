@@ -15,10 +15,10 @@ from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
 from htagraph.trace.kept import Extent, Frames, Survey, Windows, merged, overlaps
 
-__all__ = ["Read", "Surveyed", "Wanted", "part_of", "survey", "thin_part_of"]
+__all__ = ["ReadTrace", "Surveyed", "Wanted", "part_of", "survey", "thin_part_of"]
 
 
-class Read(Protocol):
+class ReadTrace(Protocol):
     """Reads a file."""
 
     def __call__(self, *, frames: Frames, sieve: Survey | Windows | None = None) -> Trace:
@@ -56,7 +56,7 @@ class Surveyed:
         return self.marks.facts.origin_ns
 
 
-def survey(read: Read, wanted: Wanted) -> Surveyed:
+def survey(read: ReadTrace, wanted: Wanted) -> Surveyed:
     """Return a file's steps and times; reads it once, and keeps little in memory."""
     sieve = Survey()
     marks = read(frames=Frames(asked=False), sieve=sieve)
@@ -64,12 +64,12 @@ def survey(read: Read, wanted: Wanted) -> Surveyed:
     return Surveyed(marks, sieve.extent, sieve.first(frames) + base, sieve.last(frames) + base)
 
 
-def part_of(read: Read, wanted: Wanted, naming: Naming) -> RankPart:
+def part_of(read: ReadTrace, wanted: Wanted, naming: Naming) -> RankPart:
     """Return what is wanted of a file, all of which is in memory at first."""
     return prepare(read(frames=Frames(asked=wanted.python)), naming, wanted.steps, wanted.span)
 
 
-def thin_part_of(read: Read, wanted: Wanted, naming: Naming, surveyed: Surveyed) -> RankPart:
+def thin_part_of(read: ReadTrace, wanted: Wanted, naming: Naming, surveyed: Surveyed) -> RankPart:
     """Return what `part_of` returns; but what is not wanted is dropped while the file is read.
 
     Which step an activity is in depends on what encloses it. So all is kept that overlaps a window around each step,

@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask, looked_up
+from htagraph.core.arrays import Array, Ints, Mask, looked_up, marked
 from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind, edges_with, of_kinds
 from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["settle"]
@@ -30,7 +30,7 @@ Change: TypeAlias = tuple[Array, Array]
 class _Waits:
     """The edges of a job, and which of them are waits. Rows of edges are ascending."""
 
-    job: Job
+    job: RecordedJob
     edges: Edges
     by_kind: Mapping[int, Ints]
     """The edges of each kind that has any."""
@@ -61,7 +61,7 @@ class _Waits:
         return self.job.moment(self.edges.target[rows])
 
 
-def settle(job: Job, edges: Edges) -> Edges:
+def settle(job: RecordedJob, edges: Edges) -> Edges:
     """Return the edges with lags that stay valid in a what-if, where something else may be waited for.
 
     A call that waited gets the usual duration of its class without waiting; the rest of its duration is the wait, which
@@ -79,12 +79,11 @@ def settle(job: Job, edges: Edges) -> Edges:
     return replace(edges, lag=lag)
 
 
-def _waits(job: Job, edges: Edges) -> _Waits:
+def _waits(job: RecordedJob, edges: Edges) -> _Waits:
     acts, by_kind = job.activities, _by_kind(edges)
     meets = _of(by_kind, TRANSFERS)
     meets = meets[edges.activity[meets] >= 0]
-    in_loop = np.zeros(2 * len(acts), np.bool_)
-    in_loop[job.polled.vertex] = True
+    in_loop = marked(job.polled.vertex, 2 * len(acts))
     calls = _of(by_kind, BLOCKING)
     calls = calls[(edges.target[calls] & 1 == 1) & ~in_loop[edges.target[calls]]]
     may_wait = np.union1d(calls, meets) if len(meets) else calls
@@ -93,13 +92,11 @@ def _waits(job: Job, edges: Edges) -> _Waits:
     member = np.searchsorted(may_wait, meets)
     ends[member] = edges.activity[meets]
     np.maximum.at(awaited, ends, job.moment(edges.source[may_wait]))
-    in_meeting = np.zeros(len(acts), np.bool_)
-    in_meeting[edges.activity[meets]] = True
+    in_meeting = marked(edges.activity[meets], len(acts))
     last = _last_stretches(edges, _of(by_kind, (EdgeKind.BODY,)), meets)
     activity = edges.activity[last]
     bodies = last[(awaited[activity] > job.moment(edges.source[last])) | in_meeting[activity]]
-    released = np.zeros(2 * len(acts), np.bool_)
-    released[edges.target[bodies]] = True
+    released = marked(edges.target[bodies], 2 * len(acts))
     return _Waits(job, edges, by_kind, may_wait, last, bodies, released, in_meeting, in_loop)
 
 
@@ -183,8 +180,7 @@ def _given_back(waits: _Waits, lag: Array) -> Change:
     count = 2 * len(waits.job.activities)
     into = np.flatnonzero(waits.released[edges.target])
     latest = _latest(edges.target[into], waits.source_time(into) + lag[into], count)
-    proven = np.zeros(count, np.bool_)
-    proven[edges.target[into[of_kinds(edges.kind[into], BLOCKING) & (edges.confidence[into] == 100)]]] = True
+    proven = marked(edges.target[into[of_kinds(edges.kind[into], BLOCKING) & (edges.confidence[into] == 100)]], count)
     late = (waits.target_time(bodies) > latest[edges.target[bodies]]) & ~proven[edges.target[bodies]]
     rows = bodies[late]
     return rows, waits.target_time(rows) - waits.source_time(rows)
@@ -220,8 +216,7 @@ def _own_cost(waits: _Waits, lag: Array) -> Ints:
     acts, activity = waits.job.activities, waits.edges.activity
     own = activity[waits.bodies]
     wanted = acts.rank[own].astype(np.int64) << 32 | acts.name[own]
-    named = np.zeros(len(waits.job.names), np.bool_)
-    named[acts.name[own]] = True
+    named = marked(acts.name[own], len(waits.job.names))
     free = waits.last[named[acts.name[activity[waits.last]]]]
     free = free[~np.isin(free, waits.bodies)]
     key = acts.rank[activity[free]].astype(np.int64) << 32 | acts.name[activity[free]]
@@ -240,7 +235,7 @@ def _usual_returns(waits: _Waits, lag: Array) -> Ints:
     return usual
 
 
-def _limits(job: Job, edges: Edges, rows: Array) -> Ints:
+def _limits(job: RecordedJob, edges: Edges, rows: Array) -> Ints:
     """Return the longest pause that may be added to some edges, ns."""
     limit = np.zeros(len(EdgeKind), np.int64)
     limit[list(_STARTS)] = LIMITS.queued_ns

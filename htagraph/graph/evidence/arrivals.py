@@ -8,7 +8,7 @@ from htagraph.core.arrays import Array, coded, looked_up
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges, blocked_since, worked_until
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["meetings"]
@@ -23,7 +23,7 @@ by time."""
 _NEVER = np.iinfo(np.int64).max
 
 
-def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
+def meetings(job: RecordedJob, kind: EdgeKind, *, pairs: bool) -> Edges:
     """Return the edges of all collectives: from arrivals to JOINs, from JOIN to JOIN, and from JOINs to ends.
 
     The lag from a JOIN to an end is the member's transfer time: from the JOIN, or from its own start if that is later,
@@ -72,7 +72,7 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
     return Edges.concatenate(edges)
 
 
-def _released(job: Job, member: Array, awaited: Array) -> tuple[Array, Array]:
+def _released(job: RecordedJob, member: Array, awaited: Array) -> tuple[Array, Array]:
     """Return the vertex at which the wait of each member ends, and the end of a wait for its device before it, or -1.
 
     A collective on a host thread may prepare buffers before it communicates, and copy what it received afterwards. The
@@ -101,7 +101,7 @@ def _released(job: Job, member: Array, awaited: Array) -> tuple[Array, Array]:
     return released, np.where(acts.kind[np.maximum(blocked, 0) >> 1] == ActivityKind.SYNC, blocked, -1)
 
 
-def _posted_early(job: Job, rows: Array) -> tuple[Array, Array, Array, Array]:
+def _posted_early(job: RecordedJob, rows: Array) -> tuple[Array, Array, Array, Array]:
     """Return the sends and receives on hosts that ended before the record of their partner began, as four columns.
 
     They are: the row of the matches, the member, the operator from within which its partner was posted, and the lag
@@ -129,7 +129,7 @@ def _posted_early(job: Job, rows: Array) -> tuple[Array, Array, Array, Array]:
     return rows[early], member[early], call[early], np.minimum(observed, usual)[early]
 
 
-def _without_other_work(job: Job, rows: Array, lag: Array) -> Array:
+def _without_other_work(job: RecordedJob, rows: Array, lag: Array) -> Array:
     """Return transfer times of sends and receives without the time in which their thread did other work.
 
     An asynchronous one lasts until its caller waits for it, however early the data came. Only where the thread waited

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, Ints, Mask, joined
 from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.graph.activities import Activities
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["Calls", "Enqueued", "grouped", "last_ends", "mixed", "owners", "spread", "work_before"]
@@ -64,14 +64,14 @@ class Enqueued:
 class Calls:
     """The calls of all ranks, by rank and then in the order in which they were made; a position is an index here."""
 
-    job: Job
+    job: RecordedJob
     row: Ints
     """Activity of each call."""
     launched: Ints
     """The lane on which the work that each call launched ran, or began; -1 if it launched none."""
 
     @staticmethod
-    def of(job: Job) -> Calls:
+    def of(job: RecordedJob) -> Calls:
         """Return the calls of a job."""
         acts = job.activities
         row = np.flatnonzero(of_kinds(acts.kind, _KINDS))
@@ -360,7 +360,7 @@ class Calls:
         return np.append(at[order], end)[np.searchsorted(known[order], correlation)]
 
 
-def _work(job: Job) -> Array:
+def _work(job: RecordedJob) -> Array:
     acts = job.activities
     return np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
 

@@ -16,7 +16,7 @@ from htagraph.core.arrays import Array, Ints, Mask, joined
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_graph_launch, names_that
 from htagraph.graph.evidence.calls import grouped, mixed
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["graph_branches", "graph_launches", "graph_work"]
@@ -33,7 +33,7 @@ class _Alike(NamedTuple):
     end: Ints
 
 
-def graph_branches(job: Job) -> tuple[Array, Array, Array]:
+def graph_branches(job: RecordedJob) -> tuple[Array, Array, Array]:
     """Return (source, target, confidence) of the waits between streams of CUDA graphs: target waits for source's end.
 
     Graphs on one stream have none: the order of the stream holds there.
@@ -47,7 +47,7 @@ def graph_branches(job: Job) -> tuple[Array, Array, Array]:
     return source[possible], target[possible], confidence[possible]
 
 
-def _launched_alike(job: Job) -> Iterator[_Alike]:
+def _launched_alike(job: RecordedJob) -> Iterator[_Alike]:
     """Yield the launches of each graph that uses several streams: same rank, names and streams, in the same order."""
     acts, work = job.activities, graph_work(job)
     if not len(work):
@@ -64,7 +64,7 @@ def _launched_alike(job: Job) -> Iterator[_Alike]:
             yield _Alike(at, acts.lane[at[0]].astype(np.int64), acts.start[at], acts.end[at])
 
 
-def _waits(job: Job, alike: _Alike, place: Mapping[int, int]) -> tuple[Array, Array, Array]:
+def _waits(job: RecordedJob, alike: _Alike, place: Mapping[int, int]) -> tuple[Array, Array, Array]:
     """Return (source, target, confidence) of the waits in and around the launches of one graph.
 
     `place` orders the streams of the rank by how much they compute.
@@ -150,13 +150,13 @@ def _awaited(alike: _Alike, others: Array, free: Array, until: tuple[Array, Arra
     return which, np.where(most >= LIMITS.often, Confidence.SEEN, Confidence.POSSIBLE)
 
 
-def graph_launches(job: Job) -> Mask:
+def graph_launches(job: RecordedJob) -> Mask:
     """Return which activities are calls that launch a CUDA graph (many kernels and copies with one correlation id)."""
     acts = job.activities
     return (acts.kind == ActivityKind.LAUNCH) & names_that(is_graph_launch, job.names)[acts.name]
 
 
-def graph_work(job: Job) -> Ints:
+def graph_work(job: RecordedJob) -> Ints:
     """Return the kernels and copies of CUDA graphs, by launch, stream and start."""
     acts = job.activities
     work = np.flatnonzero(acts.on_device & (acts.cause >= 0))

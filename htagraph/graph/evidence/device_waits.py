@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, joined
+from htagraph.core.arrays import Array, joined, marked
 from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
 from htagraph.core.naming import is_graph_launch, is_memory_call, is_poll, names_like, names_that
 from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owners, spread, work_before
@@ -139,8 +139,7 @@ def _loops(calls: Calls) -> _Loops:
     works = ~of_kinds(acts.kind, (*ANNOTATIONS, *ADDED, ActivityKind.PYTHON))
     item = job.boundaries[job.boundaries & 1 == 0] >> 1
     item = item[works[item]].astype(np.int64)
-    also = np.zeros(len(job.lanes), np.bool_)
-    also[acts.lane[item[~asks[item]]]] = True
+    also = marked(acts.lane[item[~asks[item]]], len(job.lanes))
     item = item[also[acts.lane[item]]]
     key = np.zeros(len(item), np.uint64)
     rows = np.flatnonzero(asks[item])

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, looked_up
+from htagraph.core.arrays import Array, Ints, looked_up, marked
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, is_collective_call, names_that
 from htagraph.graph.activities import Activities
@@ -153,8 +153,7 @@ def _around(acts: Activities, works: tuple[Array, Array], calls: tuple[Array, Ar
         begin = acts.start[work[mine]]
         at = on_lane[np.maximum(0, np.searchsorted(acts.start[call[on_lane]], begin, side="right") - 1)]
         fits = (acts.start[call[at]] <= begin) & (begin <= acts.end[call[at]]) & (asked[at] == kind[mine])
-        first = np.zeros(len(mine), np.bool_)
-        first[np.flatnonzero(fits)[np.unique(at[fits], return_index=True)[1]]] = True
+        first = marked(np.flatnonzero(fits)[np.unique(at[fits], return_index=True)[1]], len(mine))
         out[mine[first]] = call[at[first]]
     return out
 

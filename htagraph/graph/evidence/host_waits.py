@@ -13,19 +13,19 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Mask
+from htagraph.core.arrays import Array, Mask, marked
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import collective_op, is_wait, names_that
 from htagraph.core.parents import ancestors, nearest
 from htagraph.graph.evidence.calls import grouped, mixed, owners
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.threads import HostThread, places_of
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["enqueued_works", "host_waits"]
 
 
-def enqueued_works(job: Job, calls: Array, works: Array) -> tuple[Array, Array]:
+def enqueued_works(job: RecordedJob, calls: Array, works: Array) -> tuple[Array, Array]:
     """Return (call, work) pairs of a rank: which operator enqueued which collective, by the time of the call.
 
     Collectives start in the order in which they are enqueued. Where there are as many calls as collectives, that order
@@ -42,7 +42,7 @@ def enqueued_works(job: Job, calls: Array, works: Array) -> tuple[Array, Array]:
     return calls[at[known]], works[known]
 
 
-def host_waits(job: Job, thread: HostThread, calls: Array, works: Array) -> tuple[Array, Array, Array]:
+def host_waits(job: RecordedJob, thread: HostThread, calls: Array, works: Array) -> tuple[Array, Array, Array]:
     """Return (collective, vertex at which the thread goes on, confidence) of each wait for what the thread enqueued.
 
     A thread waits for a collective once at most. The vertex is the thread's first moment after the wait.
@@ -97,7 +97,7 @@ class _Timeline(NamedTuple):
         return np.append(behind, -1)[at]
 
 
-def _timeline(job: Job, thread: HostThread, calls: Array) -> _Timeline:
+def _timeline(job: RecordedJob, thread: HostThread, calls: Array) -> _Timeline:
     acts = job.activities
     owner = thread.vertices // 2
     is_frame = acts.kind[owner] == ActivityKind.PYTHON
@@ -109,8 +109,7 @@ def _timeline(job: Job, thread: HostThread, calls: Array) -> _Timeline:
     frames = np.flatnonzero(
         (acts.kind[owner] == ActivityKind.PYTHON) & (thread.vertices % 2 == 1) & waits[acts.name[owner]]
     )
-    named = np.zeros(len(shown), np.bool_)
-    named[np.searchsorted(shown, frames) - 1] = True
+    named = marked(np.searchsorted(shown, frames) - 1, len(shown))
     free = (running < 0) | (acts.kind[running] == ActivityKind.PYTHON) | may_wait[running]
     rows = owner[shown]
     path = np.where(acts.kind[rows] == ActivityKind.STEP, np.uint64(0), owners(acts, rows)[1])
@@ -120,7 +119,7 @@ def _timeline(job: Job, thread: HostThread, calls: Array) -> _Timeline:
     return _Timeline(thread, shown, frames, thread.times[shown], free, named, outside, key, by_key)
 
 
-def _in_backward(job: Job, rows: Array) -> Mask:
+def _in_backward(job: RecordedJob, rows: Array) -> Mask:
     """Return which activities are backward operators or inside one."""
     acts = job.activities
     return nearest(acts.parent, job.backward_names[acts.name] | (job.forward_thread > 0), rows) >= 0
@@ -142,7 +141,7 @@ class _Issued(NamedTuple):
     """Whether each call is made during backward and sums gradients."""
 
     @staticmethod
-    def of(job: Job, timeline: _Timeline, calls: Array, works: Array) -> _Issued:
+    def of(job: RecordedJob, timeline: _Timeline, calls: Array, works: Array) -> _Issued:
         since = timeline.position(2 * calls + 1)
         end = job.moment(2 * works + 1)
         soonest = end - np.minimum(LIMITS.slice_ns, job.activities.duration[works] // 2)
@@ -176,7 +175,7 @@ def _reduces(name: str) -> bool:
     return "reduce" in collective_op(name, host=True)
 
 
-def _site(job: Job, timeline: _Timeline, issued: _Issued) -> npt.NDArray[np.uint64]:
+def _site(job: RecordedJob, timeline: _Timeline, issued: _Issued) -> npt.NDArray[np.uint64]:
     """Return a number per call, equal for instances of one call site.
 
     In steps that is the n-th call of its place in the program in each step; elsewhere, what comes next counts too.

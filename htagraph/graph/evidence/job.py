@@ -1,4 +1,4 @@
-"""Job: the input of the edge rules."""
+"""RecordedJob: the input of the edge rules."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from htagraph.graph.evidence.waits import AwaitRows, Returns
     from htagraph.graph.matches import Matches
 
-__all__ = ["Job"]
+__all__ = ["RecordedJob"]
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class RecordedJob:
     """The input of the edge rules: the activities of all ranks, and the order of starts and ends on each thread."""
 
     activities: Activities

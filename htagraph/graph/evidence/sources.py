@@ -13,14 +13,14 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.evidence.calls import grouped, mixed
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["outside_waits"]
 
 
-def outside_waits(job: Job) -> npt.NDArray[np.int32]:
-    """Return for each stretch of `Job.slices` the annotation or Python frame in which it waits for outside, else -1.
+def outside_waits(job: RecordedJob) -> npt.NDArray[np.int32]:
+    """Return for each stretch of `RecordedJob.slices` the annotation or Python frame in which it waits for outside, else -1.
 
     A site is all stretches in regions of one name on a thread that end with the same activity: each gets one item. It
     is one of waits if some waits make up for the work before them: those that follow the wait before by as many items.
@@ -47,7 +47,7 @@ def outside_waits(job: Job) -> npt.NDArray[np.int32]:
     return out
 
 
-def _woken_inside(job: Job, resumes: Array) -> bool:
+def _woken_inside(job: RecordedJob, resumes: Array) -> bool:
     """Return whether most stretches of a thread, given by the vertices behind them, end soon after recorded work does.
 
     That is work of the same rank on another thread or on a device.

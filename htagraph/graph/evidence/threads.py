@@ -22,7 +22,7 @@ from htagraph.core.naming import has_loader_workers, is_data_loader, names_that
 from htagraph.core.parents import outermost
 from htagraph.graph.activities import lane_moments
 from htagraph.graph.evidence.calls import grouped, mixed
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["HostThread", "hand_overs", "host_threads", "loaders", "places_of", "waited_loaders", "worker_loads"]
@@ -68,7 +68,7 @@ class HostThread:
         return np.where(at >= 0, self.running[at], -1).astype(np.int32)
 
 
-def host_threads(job: Job, rank: int) -> list[HostThread]:
+def host_threads(job: RecordedJob, rank: int) -> list[HostThread]:
     """Return the rank's threads, the one with the most activities first; on ties, the one that starts first.
 
     A worker spends most of its time in backward operators. Where another thread has the steps, a thread that runs any
@@ -101,7 +101,7 @@ HandOvers: TypeAlias = tuple[Array, Array, Array]
 that made it, the vertex of the thread's first moment that may depend on it, confidence in percent)."""
 
 
-def hand_overs(job: Job, threads: Sequence[HostThread]) -> HandOvers:
+def hand_overs(job: RecordedJob, threads: Sequence[HostThread]) -> HandOvers:
     """Return who takes what was made on which other thread, among threads of one rank."""
     parts: list[HandOvers] = []
     if len(threads) > 1:
@@ -116,7 +116,7 @@ def hand_overs(job: Job, threads: Sequence[HostThread]) -> HandOvers:
     return source, target, confidence
 
 
-def _operators(job: Job, rank: int, lanes: Sequence[int]) -> Array:
+def _operators(job: RecordedJob, rank: int, lanes: Sequence[int]) -> Array:
     """Return the operators and calls on some threads of a rank that are inside no other one, by thread and start."""
     acts = job.activities
     idle = (*ANNOTATIONS, *ADDED, ActivityKind.PYTHON)
@@ -144,7 +144,7 @@ class _Takes(NamedTuple):
     """For how long its thread had run nothing before, ns; 0 for the first one of a thread."""
 
     @staticmethod
-    def of(job: Job, threads: Sequence[HostThread], items: Array) -> _Takes:
+    def of(job: RecordedJob, threads: Sequence[HostThread], items: Array) -> _Takes:
         """Return the operators of some threads, given by thread and start."""
         name, lane = job.activities.name[items], job.activities.lane[items].astype(np.int64)
         start, end = job.moment(2 * items), job.moment(2 * items + 1)
@@ -173,7 +173,7 @@ class _Link(NamedTuple):
     """Percent of confidence."""
 
 
-def _link(job: Job, takes: _Takes, rows: Array, made: Array) -> _Link | None:
+def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Array) -> _Link | None:
     """Return what wakes the operators of one key, None if nothing regular precedes them.
 
     `rows` are the operators of the key, in order; `made` are the operators of all threads, by their end.
@@ -226,7 +226,7 @@ def _by_chance(ends: Array, start: Array, idle: Array, delay: Array) -> float:
     return float(np.minimum(share, 1.0).prod())
 
 
-def _counted(job: Job, link: _Link) -> HandOvers:
+def _counted(job: RecordedJob, link: _Link) -> HandOvers:
     """Return the hand-overs to all operators of a link: those seen, and, where counting tells, all others."""
     takes, rows, made, woken, by, sure = link
     target = _first_moments(takes, rows[woken], job.moment(2 * made[by] + 1))
@@ -249,7 +249,7 @@ def _counted(job: Job, link: _Link) -> HandOvers:
     return source, target, confidence
 
 
-def _stocked(job: Job, items: Array, links: Sequence[_Link]) -> list[HandOvers]:
+def _stocked(job: RecordedJob, items: Array, links: Sequence[_Link]) -> list[HandOvers]:
     """Return the hand-overs in the other direction of each link, in which no thread ever waited.
 
     If a producer waits for room in a queue, the consumer would wait for the producer if it were faster, and the other
@@ -303,8 +303,8 @@ def _first_moments(takes: _Takes, rows: Array, since: Array) -> Array:
     return target
 
 
-def loaders(job: Job) -> npt.NDArray[np.int32]:
-    """Return for each stretch of `Job.slices` the annotation or operator of a loader whose own time it is, else -1.
+def loaders(job: RecordedJob) -> npt.NDArray[np.int32]:
+    """For each stretch of `RecordedJob.slices`, return the loader's annotation or operator whose own time it is, or -1.
 
     What is open innermost has the time, also if it is an annotation in a Python frame. Python frames inside a loader
     with workers wait for these: their time is the loader's.
@@ -328,13 +328,13 @@ def loaders(job: Job) -> npt.NDArray[np.int32]:
     return out
 
 
-def waited_loaders(job: Job, vertex: Array) -> Ints:
+def waited_loaders(job: RecordedJob, vertex: Array) -> Ints:
     """Return for each vertex the annotation or operator of a loader whose workers its thread waits for, or -1."""
     begins, region = job.worker_loads
     return looked_up(begins, region, vertex).astype(np.int64)
 
 
-def worker_loads(job: Job) -> tuple[Array, Array]:
+def worker_loads(job: RecordedJob) -> tuple[Array, Array]:
     """Return (vertex where it begins, annotation or operator of the loader) of each wait for a loader's workers.
 
     They are sorted by vertex.
@@ -346,7 +346,7 @@ def worker_loads(job: Job) -> tuple[Array, Array]:
     return source[loads], job.loaders[loads]
 
 
-def _around(job: Job, vertex: Array, regions: Array) -> Array:
+def _around(job: RecordedJob, vertex: Array, regions: Array) -> Array:
     """Return for each moment of a host thread the region on its thread that lasts then, the last to start; else -1."""
     acts = job.activities
     begin = lane_moments(acts, regions, acts.start[regions])

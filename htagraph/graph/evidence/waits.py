@@ -21,9 +21,9 @@ from htagraph.core.errors import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_like
 from htagraph.graph.evidence.calls import Calls
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS, Confidence
-from htagraph.trace.columns import Table
+from htagraph.trace.columns import Events
 
 __all__ = [
     "Answer",
@@ -318,7 +318,7 @@ def start_window(calls: Calls, rank: int, least: int, latency: int) -> int:
     return int(np.clip(2 * np.median(after), least, 4 * LIMITS.window_ns)) if len(after) else least
 
 
-def unresolved_waits(job: Job, counts: Mapping[int, int], what: str) -> tuple[Issue, ...]:
+def unresolved_waits(job: RecordedJob, counts: Mapping[int, int], what: str) -> tuple[Issue, ...]:
     """Return an issue for each rank some of whose waits have no edge.
 
     `what` says which waits these are, and why.
@@ -359,7 +359,7 @@ def await_rows(calls: Calls) -> AwaitRows:
     return AwaitRows(of_rank, correlation, position, lane, record_lane, record, event.astype(np.bool_))
 
 
-def _await_rows(calls: Calls, rank: int, table: Table, names: tuple[str, ...]) -> tuple[Array, ...]:
+def _await_rows(calls: Calls, rank: int, table: Events, names: tuple[str, ...]) -> tuple[Array, ...]:
     """Return the columns of one rank."""
     own, device = np.full(len(table), rank, np.int64), np.maximum(table.arg("device"), 0)
     lanes = [

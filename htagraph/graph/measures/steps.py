@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from htagraph.graph.selection import IntSelector
 
 __all__ = [
-    "StepWindow", "Steps", "UnevenSteps", "last_end", "mean_step_ns", "step_window", "steps_of", "uneven_steps",
+    "StepWindow", "Steps", "last_end", "mean_step_ns", "step_window", "steps_of", "uneven_steps",
     "whole_steps",
 ]  # fmt: skip
 
@@ -37,6 +37,13 @@ class Steps:
 
     def __len__(self) -> int:
         return len(self.rank)
+
+    def columns(self, start: Array, end: Array) -> dict[str, Array]:
+        """Return the columns of `htagraph.step_times`; `start` and `end` of each step are ns since the job's origin."""
+        lasted = (end - start) / 1000
+        return {
+            "rank": self.rank, "step": self.step, "start_us": start / 1000, "end_us": end / 1000, "duration_us": lasted
+        }  # fmt: skip
 
 
 def steps_of(graph: DependencyGraph) -> Steps:
@@ -103,20 +110,11 @@ def whole_steps(graph: DependencyGraph) -> int:
     return most if covered >= LIMITS.nearly_all * whole else 0
 
 
-class UnevenSteps(NamedTuple):
-    """Which steps differ from the others, and how long each kind takes."""
-
-    odd: tuple[int, ...]
-    """Numbers of the steps; empty where they are so uneven that none is usual."""
-    odd_ns: tuple[int, int]
-    """The shortest and the longest of them; of all steps where none is usual."""
-    usual_ns: int
-    """Median of the others; 0 where none is usual."""
-
-
-def uneven_steps(graph: DependencyGraph) -> UnevenSteps | None:
+def uneven_steps(graph: DependencyGraph) -> tuple[tuple[int, ...], tuple[int, int], int] | None:
     """Return which steps take more than twice or less than half as long as the others; None for none.
 
+    The parts are the numbers of these odd steps, the shortest and the longest of them (ns), and the median of the other
+    steps (ns). Where the steps are so uneven that none is usual: no numbers, the shortest and the longest step, and 0.
     A step takes from the end of the one before to its own end, work on devices included, the first from its start: of
     a host that runs ahead, the time from start to end holds waiting for the steps before. The rank with most steps is
     looked at.
@@ -136,11 +134,11 @@ def uneven_steps(graph: DependencyGraph) -> UnevenSteps | None:
     usual = np.median(lasted)
     odd = (lasted > LIMITS.uneven * usual) | (LIMITS.uneven * lasted < usual)
     if len(lasted) < 3 or 2 * odd.sum() >= len(lasted):
-        return UnevenSteps((), (int(lasted.min()), int(lasted.max())), 0)
+        return (), (int(lasted.min()), int(lasted.max())), 0
     if not odd.any():
         return None
     some, numbers = lasted[odd], steps.step[of_rank[odd]]
-    return UnevenSteps(tuple(numbers.tolist()), (int(some.min()), int(some.max())), int(np.median(lasted[~odd])))
+    return tuple(numbers.tolist()), (int(some.min()), int(some.max())), int(np.median(lasted[~odd]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.rules.autograd import autograd
 from htagraph.graph.rules.body import body
 from htagraph.graph.rules.collective import collective
@@ -22,7 +22,7 @@ from htagraph.graph.rules.thread import thread
 
 __all__ = ["RULES"]
 
-RULES: tuple[Callable[[Job], Edges], ...] = (
+RULES: tuple[Callable[[RecordedJob], Edges], ...] = (
     host_order, dataloader, body, launch, cuda_graph, stream, autograd, step, thread, event_wait, host_sync,
     memcpy_sync, queue_full, collective, p2p,
 )  # fmt: skip

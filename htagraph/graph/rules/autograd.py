@@ -7,13 +7,13 @@ import numpy as np
 from htagraph.core.arrays import joined, looked_up
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Activities, Edges
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.trace.columns import Flows
 
 __all__ = ["autograd"]
 
 
-def autograd(job: Job) -> Edges:
+def autograd(job: RecordedJob) -> Edges:
     """Return an edge from the end of each forward operator to the start of its backward operator.
 
     The pairs come from the ``fwdbwd`` flows of the rank's trace. Where a rank has none, they come from sequence
@@ -66,7 +66,7 @@ def _key(lane: np.ndarray, time: np.ndarray, corner: tuple[int, int]) -> np.ndar
     return (lane.astype(np.int64) - corner[0] << 47) + (time - corner[1])
 
 
-def _by_sequence_number(job: Job, rows: np.ndarray, sequence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _by_sequence_number(job: RecordedJob, rows: np.ndarray, sequence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return (forward, backward) operators that share a sequence number, given that of each activity (-1 for none)."""
     acts, number, thread = job.activities, sequence[rows], job.forward_thread[rows]
     is_forward, is_backward = (number >= 0) & (thread == 0), (number >= 0) & (thread > 0)

@@ -10,12 +10,12 @@ import numpy as np
 
 from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 
 __all__ = ["body"]
 
 
-def body(job: Job) -> Edges:
+def body(job: RecordedJob) -> Edges:
     """Return an edge for every stretch of self time; the lags of one activity sum to its self time.
 
     The time of data loaders has edges of its own.

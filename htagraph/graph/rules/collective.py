@@ -8,11 +8,11 @@ from __future__ import annotations
 from htagraph.core.kinds import EdgeKind
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.arrivals import meetings
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 
 __all__ = ["collective"]
 
 
-def collective(job: Job) -> Edges:
+def collective(job: RecordedJob) -> Edges:
     """Return the edges of all matched collectives except sends and receives."""
     return meetings(job, EdgeKind.COLLECTIVE, pairs=False)

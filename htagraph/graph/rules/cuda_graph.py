@@ -7,12 +7,12 @@ import numpy as np
 from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.cuda_graphs import graph_work
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 
 __all__ = ["cuda_graph"]
 
 
-def cuda_graph(job: Job) -> Edges:
+def cuda_graph(job: RecordedJob) -> Edges:
     """Return an edge from the start of each graph launch to the start of each kernel or copy with its correlation id.
 
     For the first kernel or copy on each stream, the lag is the recorded time between the two starts; once all other

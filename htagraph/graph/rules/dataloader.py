@@ -14,13 +14,13 @@ from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.core.naming import has_loader_workers, names_that
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.calls import grouped, mixed
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["dataloader"]
 
 
-def dataloader(job: Job) -> Edges:
+def dataloader(job: RecordedJob) -> Edges:
     """Return the edges of data loaders, from names and times.
 
     Each stretch of a loader's self time, whether it is an annotation or an operator, is an edge whose lag is the whole
@@ -51,7 +51,7 @@ def dataloader(job: Job) -> Edges:
     return Edges.concatenate([stretches, *parts])
 
 
-def _longest(job: Job, region: Array, lasts: Array, eligible: Mask) -> list[Array]:
+def _longest(job: RecordedJob, region: Array, lasts: Array, eligible: Mask) -> list[Array]:
     """Return for each loader the longest stretch of each of its batches, in order of time.
 
     A loader is known by its thread and its name.
@@ -64,7 +64,7 @@ def _longest(job: Job, region: Array, lasts: Array, eligible: Mask) -> list[Arra
     return [rows[of_loader] for of_loader in grouped(mixed(acts.lane[region[rows]], acts.name[region[rows]]))]
 
 
-def _workers_edges(job: Job, resumes: Array, lasts: Array, region: Array) -> tuple[Mask, Edges]:
+def _workers_edges(job: RecordedJob, resumes: Array, lasts: Array, region: Array) -> tuple[Mask, Edges]:
     """Return (for which batches of a loader its workers were waited for, an edge to the end of each of these waits).
 
     `resumes` is the vertex after the longest stretch of each batch, in order; `lasts` how long the stretch lasted, ns.

@@ -14,7 +14,7 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.calls import Calls, mixed, spread
 from htagraph.graph.evidence.cuda_graphs import graph_branches
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.stream_waits import StreamWaits, boundary_waits, idle_ends, stream_waits, turned_joins
 from htagraph.graph.evidence.waits import unresolved_waits
 from htagraph.graph.tolerances import LIMITS, Confidence
@@ -24,7 +24,7 @@ __all__ = ["event_wait", "event_waits"]
 _UNRESOLVED = "waits of streams for events: the trace does not say which, and the recorded times refute every guess"
 
 
-def event_wait(job: Job) -> Edges:
+def event_wait(job: RecordedJob) -> Edges:
     """Return an edge from the end of the work that a stream waited for to the start of the first work that waited.
 
     Ids give both where the trace has cuda_sync rows; else they are inferred, call site by call site. Waits that no
@@ -37,13 +37,13 @@ def event_wait(job: Job) -> Edges:
     return edges
 
 
-def event_waits(job: Job) -> tuple[Edges, Counter[str]]:
+def event_waits(job: RecordedJob) -> tuple[Edges, Counter[str]]:
     """Return the edges, and how many stream waits were resolved and how many not, by reason."""
     edges, counts = _resolved(job)
     return edges, sum(counts.values(), Counter())
 
 
-def _resolved(job: Job) -> tuple[Edges, dict[int, Counter[str]]]:
+def _resolved(job: RecordedJob) -> tuple[Edges, dict[int, Counter[str]]]:
     """Return the edges, and for each rank (-1: all that have cuda_sync rows) what became of its waits."""
     calls = job.calls
     counts: dict[int, Counter[str]] = {-1: Counter()}

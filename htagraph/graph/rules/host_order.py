@@ -10,12 +10,12 @@ import numpy as np
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.parents import nearest
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 
 __all__ = ["host_order"]
 
 
-def host_order(job: Job) -> Edges:
+def host_order(job: RecordedJob) -> Edges:
     """Return an edge for each stretch of a thread's time in which no operator or call runs.
 
     The lag is 0: what the thread did meanwhile, usually Python, is not recorded, so its time becomes the gap at the

@@ -19,7 +19,7 @@ from htagraph.core.naming import names_like
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.calls import Calls, grouped, last_ends, work_before
 from htagraph.graph.evidence.device_waits import implicit_syncs
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.waits import (
     Answer,
     Hypothesis,
@@ -41,7 +41,7 @@ _UNRESOLVED = (
 )
 
 
-def host_sync(job: Job) -> Edges:
+def host_sync(job: RecordedJob) -> Edges:
     """Return an edge from the end of the last work that each blocking call waits for to the end of that call.
 
     Ids give it where the trace has cuda_sync rows; else it is inferred, call site by call site. A call gets its edge
@@ -52,12 +52,12 @@ def host_sync(job: Job) -> Edges:
     return edges
 
 
-def host_syncs(job: Job) -> tuple[Edges, Counter[str]]:
+def host_syncs(job: RecordedJob) -> tuple[Edges, Counter[str]]:
     """Return the edges, and how many blocking calls were resolved and how many not, by reason."""
     return _resolved(job)[:2]
 
 
-def _resolved(job: Job) -> _Resolved:
+def _resolved(job: RecordedJob) -> _Resolved:
     """Return (edges, number of calls by outcome, number of unresolved calls by rank)."""
     calls = job.calls
     counts: Counter[str] = Counter()
@@ -149,7 +149,7 @@ def _implicit(calls: Calls, counts: Counter[str]) -> Edges:
     )  # fmt: skip
 
 
-def _polled(job: Job, counts: Counter[str]) -> list[Edges]:
+def _polled(job: RecordedJob, counts: Counter[str]) -> list[Edges]:
     """Return the edges into loops that ask for work again and again, and into single questions for work that was over.
 
     All questions of a loop but the first move with the end of the work: they have the recorded lag, which is negative

@@ -7,12 +7,12 @@ import numpy as np
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.cuda_graphs import graph_launches
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 
 __all__ = ["launch"]
 
 
-def launch(job: Job) -> Edges:
+def launch(job: RecordedJob) -> Edges:
     """Return an edge from the start of each launch to the start of each kernel or copy with its correlation id.
 
     The lag is the recorded time between the two starts. Once all other edges are known, `construction.fit` reduces

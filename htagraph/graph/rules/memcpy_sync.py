@@ -13,7 +13,7 @@ from htagraph.core.arrays import Array, coded
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import names_like
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.waits import returns_by_rank
 from htagraph.graph.tolerances import LIMITS
 
@@ -25,7 +25,7 @@ one waits for the stream first ("API synchronization behavior" of the CUDA Runti
 16,640 bytes take 25 µs on a stream that is busy for 30 ms). Doubled, copies of 64 to 128 KiB seem not to wait."""
 
 
-def memcpy_sync(job: Job) -> Edges:
+def memcpy_sync(job: RecordedJob) -> Edges:
     """Return an edge from the end of each blocking copy to the end of its runtime call.
 
     A call waits for a copy from the device to pageable memory, and a synchronous call waits for any copy. A call for a
@@ -51,7 +51,7 @@ def memcpy_sync(job: Job) -> Edges:
     return Edges.of(2 * copy + 1, 2 * call + 1, np.minimum(lag, 0), EdgeKind.MEMCPY_SYNC, Provenance.OBSERVED)
 
 
-def _return_after(job: Job, copy: Array, named: Array, small: Array) -> Array:
+def _return_after(job: RecordedJob, copy: Array, named: Array, small: Array) -> Array:
     """Return which calls waited until their copy had ended.
 
     Copies in `named` block by their names; a call need not wait for copies in `small`, which are staged at once.

@@ -8,11 +8,11 @@ from __future__ import annotations
 from htagraph.core.kinds import EdgeKind
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.arrivals import meetings
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 
 __all__ = ["p2p"]
 
 
-def p2p(job: Job) -> Edges:
+def p2p(job: RecordedJob) -> Edges:
     """Return the edges of all matched sends and receives; each pair is a collective with two members."""
     return meetings(job, EdgeKind.P2P, pairs=True)

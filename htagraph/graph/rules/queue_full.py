@@ -12,13 +12,13 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.calls import Calls
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["queue_full"]
 
 
-def queue_full(job: Job) -> Edges:
+def queue_full(job: RecordedJob) -> Edges:
     """Return an edge from the end of the kernel or copy that freed a place in the queue to the end of a blocked launch.
 
     The launches that took long show how much the queue of their stream holds: each returned when all but that many of

@@ -6,12 +6,12 @@ import numpy as np
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 
 __all__ = ["step"]
 
 
-def step(job: Job) -> Edges:
+def step(job: RecordedJob) -> Edges:
     """Return the edges into each BOUNDARY: a step ends when its annotation and all work launched in it have ended.
 
     The BOUNDARY is added by the graph, not recorded in a file, so that the end of a step, device work included, is a
@@ -29,7 +29,7 @@ def step(job: Job) -> Edges:
     return Edges.concatenate([arrivals, body])
 
 
-def _last_on_streams(job: Job) -> np.ndarray:
+def _last_on_streams(job: RecordedJob) -> np.ndarray:
     """Return the kernel or copy that ends last on each stream in each step."""
     acts = job.activities
     rows = np.flatnonzero(acts.on_device & (acts.step >= 0))

@@ -7,13 +7,13 @@ import numpy as np
 from htagraph.core.arrays import joined
 from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["stream"]
 
 
-def stream(job: Job) -> Edges:
+def stream(job: RecordedJob) -> Edges:
     """Return an edge from the end of each kernel, copy or memset to the start of the next one on its stream.
 
     Where two overlap (programmatic dependent launch, branches of a CUDA graph), the later one waits for the start of
@@ -34,7 +34,7 @@ def stream(job: Job) -> Edges:
     return Edges.of(source, target, lag, EdgeKind.STREAM, Provenance.ORDER)
 
 
-def _usual_pauses(job: Job) -> dict[int, int]:
+def _usual_pauses(job: RecordedJob) -> dict[int, int]:
     """Return the usual pause, ns, by stream; a stream with too few pauses gets the median of the other streams."""
     acts = job.activities
     by_stream = {int(acts.lane[lane[0]]): _pauses(job, lane) for lane in acts.by_stream()}
@@ -43,7 +43,7 @@ def _usual_pauses(job: Job) -> dict[int, int]:
     return {lane: known.get(lane, others) for lane in by_stream}
 
 
-def _pauses(job: Job, lane: np.ndarray) -> np.ndarray:
+def _pauses(job: RecordedJob, lane: np.ndarray) -> np.ndarray:
     """Return the short pauses, ns, before kernels and copies of a stream that were already queued."""
     acts = job.activities
     pause = acts.start[lane[1:]] - acts.end[lane[:-1]]

@@ -13,15 +13,14 @@ import numpy as np
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import is_collective_call, names_that, transfer_direction
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.host_waits import enqueued_works, host_waits
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.threads import HostThread, hand_overs, host_threads, waited_loaders
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["thread"]
 
 
-def thread(job: Job) -> Edges:
+def thread(job: RecordedJob) -> Edges:
     """Return the edges by which threads of one rank wait for each other, all inferred from time.
 
     Autograd engine: a worker thread runs while its caller records nothing. Its first activity in such a stretch waits
@@ -72,7 +71,7 @@ def _edges(
     return Edges.of(*ends, 0, EdgeKind.THREAD, Provenance.INFERRED, confidence=confidence, activity=activity)
 
 
-def _around_backward(job: Job, worker: HostThread, callers: list[HostThread]) -> Edges:
+def _around_backward(job: RecordedJob, worker: HostThread, callers: list[HostThread]) -> Edges:
     """Return the edges between a worker and the thread that is blocked while it runs.
 
     The time of the two hand-overs counts for the caller's innermost activity. The edges are as sure as the share of the
@@ -104,7 +103,7 @@ def _stretch_around(caller: HostThread, start: np.ndarray, end: np.ndarray) -> n
     return np.where((at >= 0) & (end <= behind), at, -1)
 
 
-def _around_collectives(job: Job, rank: int, threads: list[HostThread]) -> list[Edges]:
+def _around_collectives(job: RecordedJob, rank: int, threads: list[HostThread]) -> list[Edges]:
     """Return the edges between operators that enqueue collectives, gloo's threads that run them, and who waits."""
     acts = job.activities
     own = acts.of_rank(rank)
@@ -116,6 +115,8 @@ def _around_collectives(job: Job, rank: int, threads: list[HostThread]) -> list[
     works = works[~np.isin(acts.lane[works], acts.lane[calls])]  # sends and receives run on the thread that calls
     if not len(works) or not len(calls):
         return []
+    from htagraph.graph.evidence.host_waits import enqueued_works, host_waits  # few jobs have gloo's threads
+
     calls, works = enqueued_works(job, calls, works)
     parts = [_edges([2 * calls], [2 * works], Confidence.LIKELY)]
     callers = (thread for thread in threads if not thread.is_worker and not _runs_collectives(job, thread))
@@ -130,12 +131,12 @@ def _around_collectives(job: Job, rank: int, threads: list[HostThread]) -> list[
     return parts
 
 
-def _runs_collectives(job: Job, thread: HostThread) -> bool:
+def _runs_collectives(job: RecordedJob, thread: HostThread) -> bool:
     """Return whether a thread is one of gloo's."""
     return bool((job.activities.kind[thread.tops] == ActivityKind.HOST_COMMUNICATION).mean() > LIMITS.most)
 
 
-def _pulse(job: Job, rank: int, main: HostThread | None) -> tuple[np.ndarray, np.ndarray]:
+def _pulse(job: RecordedJob, rank: int, main: HostThread | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the vertices of the rank's busiest thread and of its device work, and their times, by time."""
     of_rank = job.activities.of_rank(rank)
     work = of_rank.start + np.flatnonzero(job.activities.on_device[of_rank])
@@ -145,7 +146,7 @@ def _pulse(job: Job, rank: int, main: HostThread | None) -> tuple[np.ndarray, np
     return vertices[order], time[order]
 
 
-def _awakened(job: Job, thread: HostThread, clock: tuple[np.ndarray, np.ndarray], known: Edges) -> Edges:
+def _awakened(job: RecordedJob, thread: HostThread, clock: tuple[np.ndarray, np.ndarray], known: Edges) -> Edges:
     """Return guessed edges to a thread's first activity, and the first after each long pause, where no edge is known.
 
     An edge that is known explains no wake-up during a wait for a data loader's workers that began after its source.

@@ -26,7 +26,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.matches import Matches
 from htagraph.graph.storage.array_file import read_file, refuse, write_file
 from htagraph.graph.tree import Tree
-from htagraph.trace.columns import Device, Facts, Flows, Group, SparseColumn, Table, Trace
+from htagraph.trace.columns import Device, Events, Facts, Flows, Group, SparseColumn, Trace
 from htagraph.trace.discover import TracePaths, rank_files
 from htagraph.trace.remote import RemotePath, TracePath, fingerprint, is_url
 
@@ -216,7 +216,7 @@ Json: TypeAlias = Any
 _CLASSES: Final[dict[str, type[Any]]] = {
     each.__name__: each
     for each in (
-        Activities, Clock, DependencyGraph, Edges, Flows, Issue, Lane, Matches, SparseColumn, Table, Trace, Tree,
+        Activities, Clock, DependencyGraph, Edges, Flows, Issue, Lane, Matches, SparseColumn, Events, Trace, Tree,
         Device, Facts, Group,
     )
 }  # fmt: skip

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, marked
 from htagraph.core.kinds import ActivityKind, EdgeKind, edges_with
 from htagraph.core.naming import RUNTIME_CATEGORIES, names_that
 from htagraph.graph.construction.nesting import nest, nesting_order
@@ -134,7 +134,7 @@ class View:
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
+class _WithNodes:
     """Which activities of a graph have nodes."""
 
     graph: DependencyGraph
@@ -168,15 +168,14 @@ def view_of(
     shown = names_that(lambda name: name in _HOST_CATEGORIES, graph.names)[acts.category[begun]]
     loads = names_that(lambda name: any(each in name for each in data_load_events), graph.names)[acts.name[begun]]
     host = begun[shown | loads]
-    in_window = np.zeros(len(acts), np.bool_)
-    in_window[begun] = True
+    in_window = marked(begun, len(acts))
     device = np.flatnonzero(acts.on_device & (acts.cause >= 0))
     device = device[in_window[acts.cause[device]]]
     nodes = _nodes(job.graph, np.concatenate((host, device)), _sync_rows(job, rank, begun))
     node_of = np.full(graph.vertex_count, -1, np.int64)
     known = np.flatnonzero(nodes.vertex >= 0)
     node_of[nodes.vertex[known]] = known
-    drawn = _Drawn(graph, host, device, nodes, node_of)
+    drawn = _WithNodes(graph, host, device, nodes, node_of)
     edges = _joined([*_host_edges(drawn), _device_edges(drawn, zero_launches=zero_launches)])
     _, first = np.unique(edges.source * np.int64(len(nodes)) + edges.target, return_index=True)
     return View(nodes, edges[np.sort(first)].view(np.recarray), rank, window, job.first_ns)
@@ -219,7 +218,7 @@ def _named(graph: DependencyGraph, activities: Array, names: Sequence[str]) -> A
     return names_that(lambda name: name in names, graph.names)[graph.activities.name[activities]]
 
 
-def _host_edges(drawn: _Drawn) -> list[Table]:
+def _host_edges(drawn: _WithNodes) -> list[Table]:
     """Return the edges along threads, through the operators and between the outermost ones, and between threads.
 
     HTA draws calls that hold the runtime's lock first: of paths of equal weight, it takes the one through such calls.
@@ -243,7 +242,7 @@ def _host_edges(drawn: _Drawn) -> list[Table]:
     return [whole, chain, _between_threads(drawn, vertices)]
 
 
-def _along_threads(drawn: _Drawn) -> Array:
+def _along_threads(drawn: _WithNodes) -> Array:
     """Return the host's vertices thread by thread, each thread's in the order of time."""
     acts, host = drawn.graph.activities, drawn.host
     order = host[nesting_order(acts.lane[host], acts.start[host], acts.end[host])]
@@ -252,7 +251,7 @@ def _along_threads(drawn: _Drawn) -> Array:
     return 2 * order[boundaries >> 1] + boundaries % 2
 
 
-def _owner(drawn: _Drawn, source: Array, target: Array) -> Array:
+def _owner(drawn: _WithNodes, source: Array, target: Array) -> Array:
     """Return the event that the time between neighbouring nodes belongs to; from an end to a start, the one around."""
     nodes, acts = drawn.nodes, drawn.graph.activities
     parent = acts.parent[nodes.vertex[source] >> 1]
@@ -264,13 +263,11 @@ def _owner(drawn: _Drawn, source: Array, target: Array) -> Array:
 
 def _waited(graph: DependencyGraph) -> Array:
     """Return which activities are calls that waited for device work to finish before they returned."""
-    edges = graph.edges
-    out = np.zeros(len(graph.activities), np.bool_)
-    out[edges.target[np.isin(edges.kind, (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC))] >> 1] = True
-    return out
+    waits = np.isin(graph.edges.kind, (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC))
+    return marked(graph.edges.target[waits] >> 1, len(graph.activities))
 
 
-def _between_threads(drawn: _Drawn, vertices: Array) -> Table:
+def _between_threads(drawn: _WithNodes, vertices: Array) -> Table:
     """Return the edges between threads; where an end has no node, the edge uses the nearest one."""
     edges, acts = drawn.graph.edges, drawn.graph.activities
     rows = np.flatnonzero(np.isin(edges.kind, _ORDERS))
@@ -283,7 +280,7 @@ def _between_threads(drawn: _Drawn, vertices: Array) -> Table:
     return edge_table(begin[known], end[known], DEPENDENCY, 0, NOBODY)
 
 
-def _nearest(drawn: _Drawn, vertices: Array, wanted: Array, *, before: bool) -> Array:
+def _nearest(drawn: _WithNodes, vertices: Array, wanted: Array, *, before: bool) -> Array:
     """Return the node of each vertex; else the last before it on its thread, or the first after it; -1 for none."""
     acts = drawn.graph.activities
     out = drawn.node_of[wanted].copy()
@@ -302,7 +299,7 @@ def _nearest(drawn: _Drawn, vertices: Array, wanted: Array, *, before: bool) -> 
     return out
 
 
-def _device_edges(drawn: _Drawn, *, zero_launches: bool) -> Table:
+def _device_edges(drawn: _WithNodes, *, zero_launches: bool) -> Table:
     """Return the edges of device work: its own duration, what it waited for before it started, and what waited for it.
 
     Work started when the last of three came: its launch, the end of the work before it on its stream, and the end of
@@ -346,9 +343,7 @@ def _latest(target: Array, moment: Array, launch: Array) -> Array:
     order = np.lexsort((launch, -moment, target))
     first = np.ones(len(order), np.bool_)
     first[1:] = np.diff(target[order]) != 0
-    out = np.zeros(len(order), np.bool_)
-    out[order[first]] = True
-    return out
+    return marked(order[first], len(order))
 
 
 def _in_order(parts: Sequence[Table]) -> Table:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import networkx as nx
 import numpy as np
+import pandas as pd
 
+from htagraph.core.arrays import occurring
 from htagraph.core.errors import HtagraphError, SelectionError, time_text
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
 from htagraph.findings.phrases import shortened
+from htagraph.graph.activities import BETWEEN
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
 from htagraph.output.export.path_drawing import dot_text, draw_path, one_line
@@ -35,26 +38,6 @@ _SOURCES = ("dot", "gv")
 _COLORS = {kind: tint(color) for kind, color in KIND_COLORS.items()} | {"folded": "#eeeeee"}
 _OTHER_COLOR = "#fff8e7"
 _CRITICAL = {"color": "#d00000", "penwidth": "2.5", "fontcolor": "#d00000"}
-
-
-@dataclass
-class _Node:
-    lane: int
-    rank: int
-    name: str
-    kind: str
-    length_ns: int
-    critical: bool
-    count: int = 1
-    """How many activities the node stands for."""
-
-
-@dataclass
-class _Picture:
-    graph: DependencyGraph
-    nodes: dict[int, _Node] = field(default_factory=dict)
-    edges: dict[tuple[int, int], tuple[str, bool, bool]] = field(default_factory=dict)
-    """(source, target) → (label, whether it is critical, whether it leads to what is inside)."""
 
 
 def to_graphviz(what: CriticalPath | Selection, *, max_nodes: int | None = None) -> graphviz.Digraph:
@@ -135,76 +118,71 @@ def draw(what: CriticalPath | Selection, target: str | Path) -> Path:
 def _draw_selection(selection: Selection, max_nodes: int) -> graphviz.Digraph:
     picture = _of_selection(selection)
     _fold(picture)
-    if len(picture.nodes) > max_nodes:
+    if len(picture) > max_nodes:
         msg = (
-            f"{len(picture.nodes):,} nodes would be drawn, more than {max_nodes:,}: nobody could read it. Select "
+            f"{len(picture):,} nodes would be drawn, more than {max_nodes:,}: nobody could read it. Select "
             "fewer, by rank=, step=, kind= or op=, such as graph.select(rank=0, step=4), or raise max_nodes="
         )
         raise SelectionError(msg)
-    return _digraph(picture)
+    return _digraph(selection.graph, picture)
 
 
-def _of_selection(selection: Selection) -> _Picture:
+def _of_selection(selection: Selection) -> nx.DiGraph:
+    """Return the selected activities and the dependencies between them, with what the picture says of each."""
     from htagraph.analyses.critical_path import critical_path
 
-    graph, picture = selection.graph, _Picture(selection.graph)
-    acts, edges = graph.activities, graph.edges
-    path = critical_path(graph)
-    on_path = np.zeros(len(acts), np.bool_)
-    on_path[path.segments.activity] = True
+    graph, picture = selection.graph, nx.DiGraph()
+    acts, edges, path = graph.activities, graph.edges, critical_path(graph)
+    on_path, critical = set(path.segments.activity.tolist()), set(path.edges.tolist())
+    used = occurring(acts.name[selection.activities])
+    names = {each: shortened(one_line(short_name(graph.names[each])), _MAX_LETTERS) for each in used}
     for each in selection.activities.tolist():
-        name = shortened(one_line(short_name(graph.names[acts.name[each]])), _MAX_LETTERS)
-        picture.nodes[each] = _Node(
-            int(acts.lane[each]), int(acts.rank[each]), name, ActivityKind(acts.kind[each]).label,
-            int(acts.duration[each]), bool(on_path[each]),
+        picture.add_node(
+            each, rank=int(acts.rank[each]), lane=int(acts.lane[each]), kind=ActivityKind(acts.kind[each]).label,
+            name=names[int(acts.name[each])], length_ns=int(acts.duration[each]), critical=each in on_path, count=1,
         )  # fmt: skip
     inside = np.zeros(len(acts), np.bool_)
     inside[selection.activities] = True
     source, target = edges.source >> 1, edges.target >> 1
-    critical = np.zeros(len(edges), np.bool_)
-    critical[path.edges] = True
     back = acts.parent[source] == target  # the end of what is inside allows the end of what is around it
     for edge in np.flatnonzero(inside[source] & inside[target] & (source != target) & ~back).tolist():
         first, second = int(source[edge]), int(target[edge])
+        if picture.has_edge(first, second) or picture.has_edge(second, first):
+            continue
         lasted = int(graph.time[edges.target[edge]] - graph.time[edges.source[edge]])
-        label = f"{EdgeKind(edges.kind[edge]).label} {time_text(lasted / 1000)}"
-        if (first, second) not in picture.edges and (second, first) not in picture.edges:
-            within = bool(acts.parent[second] == first)
-            picture.edges[first, second] = "" if within else label, bool(critical[edge]), within
+        within = bool(acts.parent[second] == first)
+        label = "" if within else f"{EdgeKind(edges.kind[edge]).label} {time_text(lasted / 1000)}"
+        picture.add_edge(first, second, label=label, critical=edge in critical, within=within)
     return picture
 
 
-def _fold(picture: _Picture) -> None:
+def _fold(picture: nx.DiGraph) -> None:
     """Fold chains: nodes with one predecessor and one successor, both on their lane, all critical or all not."""
-    nodes = picture.nodes
-    leaving, entering = (Counter(pair[end] for pair in picture.edges) for end in (0, 1))
-    crossing = {node for a, b in picture.edges if nodes[a].lane != nodes[b].lane for node in (a, b)}
-    inner = {node for node in nodes if leaving[node] == 1 == entering[node]} - crossing
-    links: dict[int, int] = {}  # node → the next one of its chain
-    for (first, second), (_, critical, _) in picture.edges.items():
-        if {first, second} <= inner and nodes[first].critical == nodes[second].critical == critical:
-            links[first] = second
-    inside: dict[int, int] = {}  # folded node → the one that stands for its chain
-    for begin in sorted(links.keys() - set(links.values())):
-        chain = [begin]
-        while chain[-1] in links:
-            chain.append(links[chain[-1]])
+    lane, critical = (dict(picture.nodes(data=name)) for name in ("lane", "critical"))
+    crossing = {node for edge in picture.edges if lane[edge[0]] != lane[edge[1]] for node in edge}
+    inner = {node for node in picture if len(picture.pred[node]) == 1 == len(picture.succ[node])} - crossing
+    links = nx.DiGraph(
+        (a, b)
+        for a, b, is_critical in picture.edges(data="critical")
+        if {a, b} <= inner and critical[a] == critical[b] == is_critical
+    )
+    for begin in [node for node, count in links.in_degree() if not count]:
+        chain = list(nx.dfs_preorder_nodes(links, begin))
         if len(chain) > 2:
-            inside |= dict.fromkeys(chain, begin)
-            nodes[begin] = _folded([nodes.pop(each) for each in chain])
-    ends = {(a, b): (inside.get(a, a), inside.get(b, b)) for a, b in picture.edges}
-    picture.edges = {(a, b): picture.edges[pair] for pair, (a, b) in ends.items() if a != b}
+            ((_, behind, edge),) = picture.out_edges(chain[-1], data=True)
+            picture.nodes[begin].update(_folded([picture.nodes[each] for each in chain]))
+            picture.remove_nodes_from(chain[1:])
+            picture.add_edge(begin, behind, **edge)
 
 
-def _folded(nodes: list[_Node]) -> _Node:
-    most, count = Counter(node.name for node in nodes).most_common(1)[0]
-    what = f"mostly {most}" if count > 1 else f"{nodes[0].name} to {nodes[-1].name}"
-    total = sum(node.length_ns for node in nodes)
-    count = sum(node.count for node in nodes)
-    return replace(nodes[0], name=what, kind="folded", length_ns=total, count=count)
+def _folded(nodes: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what the picture says of a chain of activities, where it differs from what it says of the first."""
+    most, count = Counter(node["name"] for node in nodes).most_common(1)[0]
+    name = f"mostly {most}" if count > 1 else f"{nodes[0]['name']} to {nodes[-1]['name']}"
+    return {"name": name, "kind": "folded", "length_ns": sum(node["length_ns"] for node in nodes), "count": len(nodes)}
 
 
-def _digraph(picture: _Picture) -> graphviz.Digraph:
+def _digraph(graph: DependencyGraph, picture: nx.DiGraph) -> graphviz.Digraph:
     import graphviz
 
     out = graphviz.Digraph(
@@ -212,31 +190,28 @@ def _digraph(picture: _Picture) -> graphviz.Digraph:
         node_attr={"shape": "box", "style": "filled,rounded", "fontname": "sans-serif", "fontsize": "10"},
         edge_attr={"fontname": "sans-serif", "fontsize": "8", "color": "#888888", "fontcolor": "#666666"},
     )
-    by_lane: dict[int, dict[int, list[int]]] = {}
-    for number in sorted(picture.nodes):
-        node = picture.nodes[number]
-        by_lane.setdefault(node.rank, {}).setdefault(node.lane, []).append(number)
-    for rank in sorted(by_lane):
-        name = f"rank {rank}" if rank >= 0 else "between ranks"
+    nodes: Any = pd.DataFrame.from_dict(dict(picture.nodes(data=True)), orient="index").sort_index()
+    for rank, of_rank in nodes.groupby("rank"):
         with out.subgraph(name=f"cluster_rank_{rank}") as box:
+            name = f"rank {rank}" if rank >= 0 else BETWEEN.label
             box.attr(label=name, labeljust="l", style="rounded", color="#999999")
-            for lane in sorted(by_lane[rank]):
-                label = picture.graph.lanes[lane].label if lane >= 0 else ""
+            for lane, of_lane in of_rank.groupby("lane"):
                 with box.subgraph(name=f"cluster_lane_{lane}") as track:
+                    label = graph.lanes[lane].label if lane >= 0 else ""
                     track.attr(label=dot_text(label), labeljust="l", style="rounded,filled", fillcolor="#fafafa",
                                color="#cccccc")  # fmt: skip
-                    for number in by_lane[rank][lane]:
-                        _add_node(track, number, picture.nodes[number])
-    for (first, second), (label, critical, within) in sorted(picture.edges.items()):
-        style = {"style": "dashed"} if within else {}
-        out.edge(f"n{first}", f"n{second}", label=dot_text(label), **(style | (_CRITICAL if critical else {})))
+                    for node in of_lane.itertuples():
+                        _add_node(track, node)
+    for first, second, edge in sorted(picture.edges(data=True), key=lambda each: each[:2]):
+        style = ({"style": "dashed"} if edge["within"] else {}) | (_CRITICAL if edge["critical"] else {})
+        out.edge(f"n{first}", f"n{second}", label=dot_text(edge["label"]), **style)
     return out
 
 
-def _add_node(box: graphviz.Digraph, number: int, node: _Node) -> None:
+def _add_node(box: graphviz.Digraph, node: Any) -> None:  # noqa: ANN401 - a row of a frame
     lasted = time_text(node.length_ns / 1000)
     size = f"… {node.count:,} activities, {lasted}" if node.count > 1 else lasted
     lines = (size, node.name) if node.count > 1 else (node.name, size) if node.length_ns else (node.name,)
     border = {"color": _CRITICAL["color"], "penwidth": "2"} if node.critical else {"color": "#888888"}
     color = _COLORS.get(node.kind, _OTHER_COLOR)
-    box.node(f"n{number}", label=dot_text("\n".join(lines)), fillcolor=color, **border)
+    box.node(f"n{node.Index}", label=dot_text("\n".join(lines)), fillcolor=color, **border)

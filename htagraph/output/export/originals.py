@@ -29,7 +29,7 @@ from htagraph.core.compiled import njit
 from htagraph.core.errors import Issue, IssueLog, TraceError
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.lanes import nesting_tracks
+from htagraph.output.scene import nesting_tracks, tracks_of
 from htagraph.trace import kineto
 from htagraph.trace.columns import Interner
 from htagraph.trace.kineto.collecting import Columns, add_durations, add_events
@@ -151,9 +151,7 @@ def survey(graph: DependencyGraph, rank: int) -> Original:
     start = clock.common(own[kept])
     lane, duration = table.lane[kept], clock.common(own[kept] + table.duration[kept]) - start
     level = nesting_tracks(lane, start, duration)
-    levels = int(level.max(initial=0)) + 1
-    track, codes = pd.factorize(lane.astype(np.int64) * levels + level, sort=True)
-    tracks = [(code // levels, code % levels) for code in codes.tolist()]
+    tracks, track = tracks_of(lane, level)
     others = ends.others(unpadded=unpadded) + base
     others = clock.common(others[others >= least])
     moments = [int(each.min()) for each in (start, others) if len(each)]

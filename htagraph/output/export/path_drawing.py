@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import heapq
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from rich.cells import cell_len
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, run_starts
 from htagraph.core.errors import time_text
 from htagraph.core.kinds import EdgeKind, GapKind
 from htagraph.core.naming import short_name
-from htagraph.findings.phrases import shortened
+from htagraph.findings.phrases import plural, shortened
+from htagraph.graph.activities import BETWEEN
 from htagraph.output.scene import KIND_COLORS, tint
+from htagraph.queries.path_segments import totals
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
 if TYPE_CHECKING:
@@ -32,8 +33,11 @@ COLORS = {category: tint(KIND_COLORS[category]) for category in CATEGORIES}
 _WIDTH, _LEFT, _RIGHT = 1180, 96, 130
 """Points: the picture's width (with the border, 1,200 points are 1,600 pixels at the 96 dots per inch of screens and of
 Graphviz's PNGs), and the room left of the time axis, for the names of rows, and right of it, for the last label."""
-_FONT, _BAR, _LEVEL, _ROOM, _OFFSET, _MIN_BOX = 9, 20, 26, 10, 3, 2.0
-"""Points: labels (12 pixels); heights of a box and of a label of two lines, which fit the font; the room between rows;
+_FONT, _LETTER_WIDTH = 9, 0.56
+"""Points of the font of labels (12 pixels), and the width of a letter in sizes of the font, twice that where East Asian
+scripts draw wide; measured of Helvetica's and Arial's lower case, rounded up. Doubled, labels take twice the room."""
+_BAR, _LEVEL, _ROOM, _OFFSET, _MIN_BOX = 20, 26, 10, 3, 2.0
+"""Points: heights of a box and of a label of two lines, which fit the font; the room between rows;
 between the line down from a box and its label; and the least width of a box that can be seen and pointed at. Doubled,
 labels need twice the rows, and short boxes reach further."""
 _NAME_LETTERS, _ROW_LETTERS = 26, 18
@@ -47,33 +51,63 @@ _OTHER_CATEGORY, _OTHER_ROW = 4, 32
 """How many times dearer it is to fold neighbours of two categories, or of two rows, than of one. Chosen: what is short
 joins its own kind first. Doubled, boxes are purer and their sizes differ more."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
-_LETTER_WIDTH, _WIDE = 0.56, 1.0
-"""Widths of a letter, and of one that East Asian scripts draw wide, in sizes of the font; measured of Helvetica's and
-Arial's lower case, rounded up. Doubled, labels take twice the room."""
 
 
-@dataclass
-class _Label:
-    x: float
-    width: float
-    text: str
-    bar: int
-    level: int = -1
-    """The line of labels below its row; -1 for in the box itself."""
+class Box(NamedTuple):
+    """Consecutive segments of a path that a picture shows as one."""
 
-
-@dataclass
-class _Row:
+    first: int
+    """Its first segment."""
+    end: int
+    """The segment behind its last."""
+    row: int
+    """Where most of its time is: a rank, or in a job of one rank a lane."""
+    category: str
+    """What most of its time is spent on."""
+    start_ns: int
+    length_ns: int
+    why: str
+    """For time that is no work of its own, why it passes, as words that lead to the name; empty for work."""
     name: str
-    boxes: list[int] = field(default_factory=list)
-    labels: list[_Label] = field(default_factory=list)
-    hops: list[_Label] = field(default_factory=list)
-    y: float = 0.0
-    """Of the middle of its boxes, points downwards."""
+    """The name, in full, of what takes most of its time in that category, or of what that leads to."""
+    ranks: dict[int, int]
+    """Time by rank, ns, most first."""
+    categories: dict[str, int]
+    """Time by category, ns, most first."""
 
-    def height(self) -> tuple[float, float]:
-        """Return the room that it needs above its boxes and below."""
-        return _levels(self.hops) * _LEVEL, _levels(self.labels) * _LEVEL
+    @property
+    def segments(self) -> int:
+        """How many segments it stands for."""
+        return self.end - self.first
+
+
+class Hop(NamedTuple):
+    """A change of rank from one box to the next."""
+
+    from_rank: int
+    to_rank: int
+    edge: str
+    """The kind of the edge."""
+    waited_ns: int
+    """How long the activity that waited had been running by then."""
+
+
+class _Label(NamedTuple):
+    x: float
+    text: str
+    width: float
+    level: int = 0
+    """The line of labels below or above its row; -1 for in the box itself."""
+
+
+class _LaneRow(NamedTuple):
+    y: float
+    """Of the middle of its boxes, points downwards."""
+    labels: dict[int, _Label]
+    """By the number of their box."""
+    hops: dict[int, _Label]
+    """By the number of the later box."""
+    bottom: float
 
 
 def draw_path(path: CriticalPath, max_nodes: int) -> graphviz.Digraph:
@@ -81,74 +115,78 @@ def draw_path(path: CriticalPath, max_nodes: int) -> graphviz.Digraph:
     import graphviz
 
     boxes = fold_path(path, max_nodes)
-    hops = hops_between(path, boxes)
+    hops = {number: _hop_text(hop) for number, hop in hops_between(path, boxes).items()}
     rows = _rows(path, boxes, hops)
+    font = {"fontname": "Helvetica,Arial,sans-serif", "fontsize": str(_FONT)}
     out = graphviz.Digraph(
-        graph_attr={
+        graph_attr=font | {
             "layout": "neato", "outputorder": "edgesfirst", "splines": "line", "overlap": "true", "pad": "0.1",
-            "fontname": "Helvetica,Arial,sans-serif", "fontsize": "13", "labelloc": "t", "labeljust": "l",
-            "label": dot_text(_title(path, boxes)).replace("\\n", "\\l") + "\\l",
+            "fontsize": "13", "labelloc": "t", "labeljust": "l", "label": _left(_title(path, boxes)),
         },
-        node_attr={"shape": "box", "fontname": "Helvetica,Arial,sans-serif", "fontsize": str(_FONT),
-                   "margin": "0,0", "penwidth": "0.7", "color": _GREY},
-        edge_attr={"fontname": "Helvetica,Arial,sans-serif", "fontsize": str(_FONT), "color": _GREY},
+        node_attr=font | {"shape": "box", "margin": "0,0", "penwidth": "0.7", "color": _GREY},
+        edge_attr=font | {"color": _GREY},
     )  # fmt: skip
-    bottom = max(row.y + row.height()[1] for row in rows.values()) + _BAR
+    bottom = max(row.bottom for row in rows.values()) + _BAR
     _add_axis(out, path, bottom)
     for key, row in rows.items():
-        _add_row(out, path, key, row)
-        for number in row.boxes:
-            _add_box(out, path, number, boxes[number], row)
+        _add_text(out, f"row{key}", row.y, _Label(0, _row_text(path, key), _LEFT - 6), "#000000")
+        for number, label in row.labels.items():
+            _add_box(out, path, number, boxes[number], row.y, label)
     _add_edges(out, boxes, hops, rows)
     _add_legend(out, path, bottom + 2 * _BAR)
     return out
 
 
 def _title(path: CriticalPath, boxes: list[Box]) -> str:
-    folded = [box for box in boxes if box.count > 1]
-    held = sum(box.length_ns for box in folded)
-    shown = {rank for box in boxes for rank in list(box.ranks)[:1]}
+    folded = [box.length_ns for box in boxes if box.segments > 1]
     lines = [
         f"Critical path: {time_text(path.makespan_ns / 1000)}, {len(path.segments):,} segments in {len(boxes)} boxes",
-        f"{len(folded)} boxes stand for several segments each and hold {time_text(held / 1000)}"
-        f" ({100 * held / max(path.makespan_ns, 1):.0f} %); the width of a box is its time",
+        f"{len(folded)} boxes stand for several segments each and hold {_time_text(path, sum(folded))}; the width of a "
+        "box is its time",
     ]
-    by_rank = _totals(path.graph.activities.rank[path.segments.place], path.segments.length)
+    shown = {rank for box in boxes for rank in list(box.ranks)[:1]}
+    by_rank = totals(path.graph.activities.rank[path.segments.place], path.segments.length)
     inside = [time for rank, time in by_rank.items() if rank not in shown]
     if inside:
         lines.append(f"{time_text(sum(inside) / 1000)} on {len(inside)} other ranks is inside boxes of these")
     return "\n".join(lines)
 
 
-def _rows(path: CriticalPath, boxes: list[Box], hops: dict[int, Hop]) -> dict[int, _Row]:
-    """Return the rows from above, with their boxes, labels and places."""
-    several, lanes = len(path.graph.ranks) > 1, path.graph.lanes
-    rows: dict[int, _Row] = {}
-    for key in sorted({box.row for box in boxes}):
-        rows[key] = _Row(f"rank {key}" if several else lanes[key].label if key >= 0 else "between ranks")
-    for number, box in enumerate(boxes):
-        row = rows[box.row]
-        row.boxes.append(number)
-        row.labels.append(_label(path, number, box))
-        if number in hops:
-            text = _hop_text(hops[number])
-            row.hops.append(_Label(_x(path, box.start_ns) + _OFFSET, text_width(text, _FONT), text, number, level=0))
+def _time_text(path: CriticalPath, time: int) -> str:
+    """Return a time with its share of the path."""
+    return f"{time_text(time / 1000)} ({100 * time / max(path.makespan_ns, 1):.0f} %)"
+
+
+def _rows(path: CriticalPath, boxes: list[Box], hops: dict[int, str]) -> dict[int, _LaneRow]:
+    """Return the rows from above, with their labels and places."""
+    rows: dict[int, _LaneRow] = {}
     y = _BAR * 2.0
-    for row in rows.values():
-        _place(row.labels)
-        _place(row.hops)
-        above, below = row.height()
-        row.y = y + above + _BAR / 2
-        y = row.y + _BAR / 2 + below + _ROOM
+    for key in sorted({box.row for box in boxes}):
+        here = {number: box for number, box in enumerate(boxes) if box.row == key}
+        labels, below = _lined({number: _label(path, box) for number, box in here.items()})
+        arrows, above = _lined({
+            number: _Label(_x(path, box.start_ns) + _OFFSET, hops[number], text_width(hops[number], _FONT))
+            for number, box in here.items()
+            if number in hops
+        })  # fmt: skip
+        y += above * _LEVEL + _BAR / 2
+        rows[key] = _LaneRow(y, labels, arrows, y + below * _LEVEL)
+        y = rows[key].bottom + _BAR / 2 + _ROOM
     return rows
 
 
-def _label(path: CriticalPath, number: int, box: Box) -> _Label:
+def _row_text(path: CriticalPath, key: int) -> str:
+    lane = path.graph.lanes[key].label if key >= 0 else BETWEEN.label
+    name = shortened(one_line(f"rank {key}" if len(path.graph.ranks) > 1 else lane), _ROW_LETTERS)
+    return f"{name}\n{_time_text(path, int(path.segments.length[rows_of(path) == key].sum()))}"
+
+
+def _label(path: CriticalPath, box: Box) -> _Label:
     name = shortened(one_line(f"{box.why} {short_name(box.name)}".strip()), _NAME_LETTERS)
-    others = "" if box.count == 1 else ", 1 other" if box.count == 2 else f", {box.count - 1:,} others"
+    others = "" if box.segments == 1 else f", {plural(box.segments - 1, 'other')}"
     text = f"{name}\n{time_text(box.length_ns / 1000)}{others}"
-    width, room = text_width(text, _FONT) + 8, _box_width(path, box)
-    return _Label(_x(path, box.start_ns) + _OFFSET, width, text, number, level=-1 if room >= width else 0)
+    width = text_width(text, _FONT) + 8
+    return _Label(_x(path, box.start_ns) + _OFFSET, text, width, -1 if _box_width(path, box) >= width else 0)
 
 
 def _hop_text(hop: Hop) -> str:
@@ -156,20 +194,18 @@ def _hop_text(hop: Hop) -> str:
     return f"{hop.edge.replace('_', ' ')}: rank {hop.from_rank} → {hop.to_rank}{waited}"
 
 
-def _place(labels: list[_Label]) -> None:
-    """Put each label that does not fit its box on the first line with room for it."""
+def _lined(labels: dict[int, _Label]) -> tuple[dict[int, _Label], int]:
+    """Put each label that is not in its box on the first line with room for it; return the number of lines as well."""
+    placed: dict[int, _Label] = {}
     ends: list[float] = []
-    for label in labels:
-        if label.level < 0:
-            continue
-        label.x = min(label.x, _WIDTH - label.width)
-        level = next((at for at, end in enumerate(ends) if end <= label.x), len(ends))
-        ends[level : level + 1] = [label.x + label.width + 4]
-        label.level = level
-
-
-def _levels(labels: Iterable[_Label]) -> int:
-    return max((label.level + 1 for label in labels), default=0)
+    for number, label in labels.items():
+        if label.level >= 0:
+            x = min(label.x, _WIDTH - label.width)
+            level = next((at for at, end in enumerate(ends) if end <= x), len(ends))
+            ends[level : level + 1] = [x + label.width + 4]
+            label = label._replace(x=x, level=level)
+        placed[number] = label
+    return placed, len(ends)
 
 
 def _x(path: CriticalPath, moment_ns: int) -> float:
@@ -186,28 +222,30 @@ def _at(x: float, y: float) -> str:
     return f"{x / 72:.4f},{-y / 72:.4f}!"
 
 
-def _add_box(out: graphviz.Digraph, path: CriticalPath, number: int, box: Box, row: _Row) -> None:
-    width, x = _box_width(path, box), _x(path, box.start_ns)
-    label = next(each for each in row.labels if each.bar == number)
-    inside = label.level < 0
-    out.node(
-        f"n{number}", label=dot_text(label.text) if inside else "", tooltip=dot_text(_tooltip(path, box)),
-        pos=_at(x + width / 2, row.y), width=f"{width / 72:.4f}", height=f"{_BAR / 72:.4f}", fixedsize="shape",
-        style="filled", fillcolor=COLORS[box.category], color=_GREY,
+def _add_node(out: graphviz.Digraph, name: str, place: tuple[float, float, float], **style: str) -> None:
+    """Add a filled node: where its left side and its middle are, and its width, points."""
+    x, y, width = place
+    size = {"pos": _at(x + width / 2, y), "width": f"{width / 72:.4f}", "fixedsize": "shape", "style": "filled"}
+    out.node(name, **size, **style)
+
+
+def _add_box(out: graphviz.Digraph, path: CriticalPath, number: int, box: Box, y: float, label: _Label) -> None:
+    _add_node(
+        out, f"n{number}", (_x(path, box.start_ns), y, _box_width(path, box)), height=f"{_BAR / 72:.4f}",
+        label=dot_text(label.text) if label.level < 0 else "", tooltip=dot_text(_tooltip(path, box)),
+        fillcolor=COLORS[box.category], color=_GREY,
     )  # fmt: skip
-    if inside:
-        return
-    y = row.y + _BAR / 2 + (label.level + 0.5) * _LEVEL + 2
-    _add_text(out, f"t{number}", label.x, y, label)
-    out.edge(f"n{number}", f"t{number}", arrowhead="none", color="#cccccc", penwidth="0.6", tailport="sw", headport="w")
+    if label.level >= 0:
+        _add_text(out, f"t{number}", y + _BAR / 2 + (label.level + 0.5) * _LEVEL + 2, label)
+        line = {"arrowhead": "none", "color": "#cccccc", "penwidth": "0.6", "tailport": "sw", "headport": "w"}
+        out.edge(f"n{number}", f"t{number}", **line)
 
 
 def _tooltip(path: CriticalPath, box: Box) -> str:
     begin = (box.start_ns - path.graph.origin_ns) / 1_000_000
-    many = f"{box.count:,} segments" if box.count > 1 else "1 segment"
-    longest = "longest: " if box.count > 1 else ""
+    longest = "longest: " if box.segments > 1 else ""
     lines = [
-        f"{time_text(box.length_ns / 1000)} from {begin:,.3f} ms on, {many}",
+        f"{time_text(box.length_ns / 1000)} from {begin:,.3f} ms on, {plural(box.segments, 'segment')}",
         one_line(f"{longest}{box.why} {box.name}".strip()),
         ", ".join(f"{word.replace('_', ' ')} {time_text(time / 1000)}" for word, time in box.categories.items()),
     ]
@@ -216,39 +254,33 @@ def _tooltip(path: CriticalPath, box: Box) -> str:
     return "\n".join(lines)
 
 
-def _add_text(out: graphviz.Digraph, name: str, x: float, y: float, label: _Label, *, color: str = "#333333") -> None:
-    out.node(
-        name, label="".join(f"{line}\\l" for line in dot_text(label.text).split("\\n")), shape="box", style="filled",
-        fillcolor="white", color="white", fontcolor=color, fixedsize="shape", pos=_at(x + label.width / 2, y),
-        width=f"{label.width / 72:.4f}", height=f"{(_LEVEL - 1) / 72:.4f}",
+def _left(text: str) -> str:
+    """Return a label whose lines begin at its left side."""
+    return "".join(f"{line}\\l" for line in dot_text(text).split("\\n"))
+
+
+def _add_text(out: graphviz.Digraph, name: str, y: float, label: _Label, color: str = "#333333") -> None:
+    _add_node(
+        out, name, (label.x, y, label.width), height=f"{(_LEVEL - 1) / 72:.4f}", label=_left(label.text), shape="box",
+        fillcolor="white", color="white", fontcolor=color,
     )  # fmt: skip
 
 
-def _add_row(out: graphviz.Digraph, path: CriticalPath, key: int, row: _Row) -> None:
-    time = int(path.segments.length[rows_of(path) == key].sum())
-    name = shortened(one_line(row.name), _ROW_LETTERS)
-    text = f"{name}\n{time_text(time / 1000)} ({100 * time / max(path.makespan_ns, 1):.0f} %)"
-    label = _Label(0, _LEFT - 6, text, -1)
-    _add_text(out, f"row{key}", 0, row.y, label, color="#000000")
-
-
-def _add_edges(out: graphviz.Digraph, boxes: list[Box], hops: dict[int, Hop], rows: dict[int, _Row]) -> None:
-    for number in range(1, len(boxes)):
-        first, second = boxes[number - 1], boxes[number]
-        one, other = f"n{number - 1}", f"n{number}"
+def _add_edges(out: graphviz.Digraph, boxes: list[Box], hops: dict[int, str], rows: dict[int, _LaneRow]) -> None:
+    for number, (first, second) in enumerate(pairwise(boxes)):
+        ends = f"n{number}", f"n{number + 1}"
         if first.row == second.row:
-            out.edge(one, other, style="invis")  # they touch
+            out.edge(*ends, style="invis")  # they touch
             continue
         down = rows[second.row].y > rows[first.row].y
-        text = _hop_text(hops[number]) if number in hops else f"{second.why} {short_name(second.name)}"
+        text = hops.get(number + 1, f"{second.why} {short_name(second.name)}")
         out.edge(
-            one, other, tooltip=dot_text(one_line(text)), color=_LINE, penwidth="1.5", arrowsize="0.6",
+            *ends, tooltip=dot_text(one_line(text)), color=_LINE, penwidth="1.5", arrowsize="0.6",
             tailport="se" if down else "ne", headport="nw" if down else "sw",
         )  # fmt: skip
     for row in rows.values():
-        for label in row.hops:
-            y = row.y - _BAR / 2 - (label.level + 0.5) * _LEVEL - 1
-            _add_text(out, f"h{label.bar}", label.x, y, label, color=_LINE)
+        for number, label in row.hops.items():
+            _add_text(out, f"h{number}", row.y - _BAR / 2 - (label.level + 0.5) * _LEVEL - 1, label, _LINE)
 
 
 def _ticks(path: CriticalPath) -> Iterator[tuple[int, str]]:
@@ -272,63 +304,15 @@ def _add_axis(out: graphviz.Digraph, path: CriticalPath, bottom: float) -> None:
 
 
 def _add_legend(out: graphviz.Digraph, path: CriticalPath, y: float) -> None:
-    parts = path.segments
-    time = np.bincount(parts.category, parts.length, len(CATEGORIES))
     x = 0.0
-    for code in np.argsort(-time, kind="stable").tolist():
-        if not time[code]:
-            continue
-        share = 100 * time[code] / max(path.makespan_ns, 1)
-        text = f"{CATEGORIES[code].replace('_', ' ')} {time_text(int(time[code]) / 1000)} ({share:.0f} %)"
+    for code, time in totals(path.segments.category, path.segments.length).items():
+        text = f"{CATEGORIES[code].replace('_', ' ')} {_time_text(path, time)}"
         width = text_width(text, _FONT) + 8
         if x + width > _WIDTH:
             x, y = 0.0, y + _BAR
-        out.node(
-            f"legend{code}", label=dot_text(text), pos=_at(x + width / 2, y), style="filled",
-            fillcolor=COLORS[CATEGORIES[code]], fixedsize="shape", width=f"{width / 72:.4f}", height="0.22",
-        )  # fmt: skip
+        place = x, y, width
+        _add_node(out, f"legend{code}", place, label=dot_text(text), fillcolor=COLORS[CATEGORIES[code]], height="0.22")
         x += width + 6
-
-
-@dataclass(frozen=True)
-class Box:
-    """Consecutive segments of a path that a picture shows as one."""
-
-    first: int
-    """Its first segment."""
-    end: int
-    """The segment behind its last."""
-    row: int
-    """Where most of its time is: a rank, or in a job of one rank a lane."""
-    category: str
-    """What most of its time is spent on."""
-    start_ns: int
-    length_ns: int
-    why: str
-    """For time that is no work of its own, why it passes, as words that lead to the name; empty for work."""
-    name: str
-    """The name, in full, of what takes most of its time in that category, or of what that leads to."""
-    ranks: dict[int, int]
-    """Time by rank, ns, most first."""
-    categories: dict[str, int]
-    """Time by category, ns, most first."""
-
-    @property
-    def count(self) -> int:
-        """How many segments it stands for."""
-        return self.end - self.first
-
-
-@dataclass(frozen=True)
-class Hop:
-    """A change of rank from one box to the next."""
-
-    from_rank: int
-    to_rank: int
-    edge: str
-    """The kind of the edge."""
-    waited_ns: int
-    """How long the activity that waited had been running by then."""
 
 
 def fold_path(path: CriticalPath, most: int) -> list[Box]:
@@ -349,9 +333,7 @@ def fold_path(path: CriticalPath, most: int) -> list[Box]:
         return []
     row = rows_of(path)
     alone = parts.length >= max(1, _MIN_UNFOLDED_SHARE * path.makespan_ns)
-    new = np.ones(len(parts), np.bool_)
-    new[1:] = (np.diff(row) != 0) | (np.diff(parts.category) != 0) | alone[1:] | alone[:-1]
-    first = np.flatnonzero(new)
+    first = run_starts(row, parts.category, np.where(alone, np.arange(len(parts)), -1))
     length = np.add.reduceat(parts.length, first)
     kept = _joined(length.tolist(), row[first].tolist(), parts.category[first].tolist(), most)
     bounds = [*first[kept].tolist(), len(parts)]
@@ -417,25 +399,18 @@ def _joined(length: list[int], row: list[int], category: list[int], most: int) -
 def _box(path: CriticalPath, row: Array, first: int, end: int) -> Box:
     parts, some = path.segments, slice(first, end)
     length = parts.length[some]
-    ranks = _totals(path.graph.activities.rank[parts.place[some]], length)
-    categories = _totals(parts.category[some], length)
+    ranks = totals(path.graph.activities.rank[parts.place[some]], length)
+    categories = totals(parts.category[some], length)
     main = next(iter(categories))
     mine = np.flatnonzero(parts.category[some] == main)
-    names = _totals(path.graph.activities.name[parts.activity[some]][mine], length[mine])
+    names = totals(path.graph.activities.name[parts.activity[some]][mine], length[mine])
     mine = mine[path.graph.activities.name[parts.activity[some]][mine] == next(iter(names))]
     why, name = _what(path, first + int(mine[np.argmax(length[mine])]))
     return Box(
-        first=first, end=end, row=next(iter(_totals(row[some], length))), category=CATEGORIES[main],
+        first=first, end=end, row=next(iter(totals(row[some], length))), category=CATEGORIES[main],
         start_ns=int(parts.start[first]), length_ns=int(length.sum()), why=why, name=name,
         ranks=ranks, categories={CATEGORIES[code]: time for code, time in categories.items()},
     )  # fmt: skip
-
-
-def _totals(codes: Array, length: Array) -> dict[int, int]:
-    """Return the time of each code, most first."""
-    kinds, which = np.unique(codes, return_inverse=True)
-    time = np.bincount(which, length, len(kinds)).astype(np.int64)
-    return {int(kinds[at]): int(time[at]) for at in np.argsort(-time, kind="stable").tolist()}
 
 
 def _what(path: CriticalPath, at: int) -> tuple[str, str]:
@@ -475,7 +450,4 @@ def text_width(text: str, size: float) -> float:
         >>> text_width("ab", 10) < text_width("核核", 10)
         True
     """
-    wide = {"W", "F"}
-    widths = ([_WIDE if unicodedata.east_asian_width(each) in wide else _LETTER_WIDTH for each in line]
-              for line in text.split("\n"))  # fmt: skip
-    return size * max(map(sum, widths))
+    return size * _LETTER_WIDTH * max(map(cell_len, text.split("\n")))

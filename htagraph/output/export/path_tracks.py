@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, coded, run_starts
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
 from htagraph.findings.phrases import shortened
-from htagraph.graph.activities import BETWEEN, Lane
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.trace_writer import (
     AT_ONCE,
@@ -25,15 +25,14 @@ from htagraph.output.export.trace_writer import (
     row_texts,
     us,
 )
-from htagraph.output.lanes import nesting_tracks
-from htagraph.output.scene import Slices
+from htagraph.output.scene import Slices, nesting_tracks, path_scene, threads_first
 from htagraph.queries.attribution import module_of, names_of, operator_of
-from htagraph.queries.path_segments import Segments, segments_of
+from htagraph.queries.path_segments import Segments, segments_of, totals
 from htagraph.queries.paths import CATEGORIES, CriticalPath, Way, ways_beside
 from htagraph.trace.columns import Interner
 
 __all__ = [
-    "NEXT_CRITICAL", "PATH_PID", "lane_order", "next_critical", "path_events", "path_slices", "predicted_stretches",
+    "NEXT_CRITICAL", "PATH_PID", "next_critical", "path_events", "path_slices", "predicted_stretches",
     "stretches", "waits",
 ]  # fmt: skip
 
@@ -65,19 +64,19 @@ def path_events(path: CriticalPath, base_ns: int) -> Iterator[RawEvent | Slices]
     yield metadata("process_name", PATH_PID, 0, name="critical path")
     if not len(path.segments):
         return
-    tids = _path_tracks(path)
-    yield from path_slices(path, tids, base_ns)
+    scene = path_scene(path, threads_first)
+    tid = _FIRST_TID + scene.lane
+    yield from path_slices(path, tid, base_ns)
     yield from stretches(path, _WHOLE_TID, base_ns)
-    yield from _path_arrows(path, tids, base_ns)
-    behind = _FIRST_TID + len(tids)
+    yield from _path_arrows(path, tid, base_ns)
+    behind = _FIRST_TID + len(scene.lanes)
     yield from next_critical(path, behind, base_ns)
-    yield from waits(path, tids, (behind + NEXT_CRITICAL, _FLOW_IDS + len(path.segments)), base_ns)
+    yield from waits(path, tid, (behind + NEXT_CRITICAL, _FLOW_IDS + len(path.segments)), base_ns)
     yield metadata("thread_name", PATH_PID, _WHOLE_TID, name="where the time goes")
     several = len(path.graph.ranks) > 1
-    for lane, tid in tids.items():
-        where = path.graph.lanes[lane] if lane >= 0 else BETWEEN
+    for number, lane in enumerate(scene.lanes, _FIRST_TID):
         yield metadata(
-            "thread_name", PATH_PID, tid, name=f"rank {where.rank} {where.label}" if several else where.label
+            "thread_name", PATH_PID, number, name=f"rank {lane.rank} {lane.label}" if several else lane.label
         )
 
 
@@ -90,32 +89,14 @@ def predicted_stretches(path: CriticalPath, base_ns: int) -> Iterator[RawEvent]:
         yield metadata("thread_sort_index", PATH_PID, _PREDICTED_TID, sort_index=below)
 
 
-def lane_order(lanes: Sequence[Lane], at: int) -> tuple[int, int, int, bool, int]:
-    """Return where a lane's track stands: between ranks first, of each the main thread, then threads, then streams."""
-    if at < 0:
-        return -1, -1, -1, False, at
-    lane = lanes[at]
-    return lane.rank, lane.device, lane.stream, lane.pid != lane.tid, at
-
-
-def _path_tracks(path: CriticalPath) -> dict[int, int]:
-    """Return the number of the track of each lane on the path: by rank, threads before streams."""
-    lanes = path.graph.lanes
-    on_path = np.unique(path.graph.activities.lane[path.segments.place]).tolist()
-    return {
-        lane: _FIRST_TID + number for number, lane in enumerate(sorted(on_path, key=lambda at: lane_order(lanes, at)))
-    }
-
-
-def _path_arrows(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> Iterator[RawEvent]:
+def _path_arrows(path: CriticalPath, tid: Array, base_ns: int) -> Iterator[RawEvent]:
     """Yield an arrow wherever the path changes lane: from the end of one slice to the start of the next."""
     graph, edges, parts = path.graph, path.graph.edges, path.segments
     acts = graph.activities
     moments = graph.time[edges.source[path.edges]]
     crosses = acts.lane[edges.source[path.edges] >> 1] != acts.lane[edges.target[path.edges] >> 1]
     crossing = {int(moments[at]): int(path.edges[at]) for at in np.flatnonzero(crosses)[::-1].tolist()}
-    lane = acts.lane[parts.place]
-    heads = np.flatnonzero(lane[1:] != lane[:-1]) + 1
+    heads = np.flatnonzero(np.diff(tid)) + 1
     operators = names_of(graph, operator_of(graph, parts.region[heads]))
     for at, operator in zip(heads.tolist(), operators.tolist(), strict=True):
         edge = crossing.get(int(parts.start[at]), -1)
@@ -128,8 +109,8 @@ def _path_arrows(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> I
         common = {"cat": _CATEGORY, "name": label, "id": _FLOW_IDS + at, "pid": PATH_PID, "args": args}
         tail = int(parts.start[at - 1])  # at its end, the next slice of its track may begin
         last = us(max(tail, tail + int(parts.length[at - 1]) - 1) - base_ns)
-        yield {"ph": "s", **common, "tid": tids[int(lane[at - 1])], "ts": last}
-        yield {"ph": "f", **common, "tid": tids[int(lane[at])], "ts": us(int(parts.start[at]) - base_ns), "bp": "e"}
+        yield {"ph": "s", **common, "tid": int(tid[at - 1]), "ts": last}
+        yield {"ph": "f", **common, "tid": int(tid[at]), "ts": us(int(parts.start[at]) - base_ns), "bp": "e"}
 
 
 def stretches(path: CriticalPath, tid: int, base_ns: int) -> Iterator[RawEvent]:
@@ -143,10 +124,10 @@ def stretches(path: CriticalPath, tid: int, base_ns: int) -> Iterator[RawEvent]:
     category = _long_enough(parts.category.astype(np.int64), rank, parts.length, path.makespan_ns / _MAX_STRETCHES)
     bounds = _bounds(rank, category)
     for at, end in bounds:
-        time, order = _by_category(parts, at, end)
-        name = f"rank {rank[at]}: {CATEGORIES[order[0]]}" if several else CATEGORIES[order[0]]
-        shares = {f"{CATEGORIES[each]}_us": us(time[each]) for each in order if time[each]}
-        args = {"rank": int(rank[at]), "segments": end - at, **shares}
+        time = totals(parts.category[at:end], parts.length[at:end])
+        most = CATEGORIES[next(iter(time))]
+        name = f"rank {rank[at]}: {most}" if several else most
+        args = {"rank": int(rank[at]), "segments": end - at, **_by_category(time)}
         where = us(int(parts.start[at]) - base_ns), us(int(parts.length[at:end].sum()))
         yield _slice(tid, name.replace("_", " "), *where, cat=f"{_CATEGORY}_stretch", args=args)
     stretch = np.repeat(np.arange(len(bounds)), [end - at for at, end in bounds])
@@ -171,10 +152,10 @@ def next_critical(path: CriticalPath, first_tid: int, base_ns: int) -> Iterator[
         yield metadata("thread_name", PATH_PID, tid, name=f"next critical {number + 1}")
 
 
-def waits(path: CriticalPath, tids: Mapping[int, int], first: tuple[int, int], base_ns: int) -> Iterator[RawEvent]:
+def waits(path: CriticalPath, on: Array, first: tuple[int, int], base_ns: int) -> Iterator[RawEvent]:
     """Yield what waited on other ranks until the path came from them, each with an arrow to its longest cause.
 
-    `tids` has the track of each lane on the path; `first` is the first track's number and the first arrow's id.
+    `on` is the track of each segment of the path; `first` is the first track's number and the first arrow's id.
     """
     table, parts, graph = path.hops(), path.segments, path.graph
     table = table[table["waited_us"] > 0]
@@ -194,9 +175,8 @@ def waits(path: CriticalPath, tids: Mapping[int, int], first: tuple[int, int], b
         yield _slice(tid, title, start, us(int(end[at] - begin[at])), cat=f"{_CATEGORY}_wait", args=args)
         if cause >= 0 and parts.start[cause] >= begin[at]:
             arrow = {"cat": f"{_CATEGORY}_wait", "name": "waits for", "id": first[1] + at, "pid": PATH_PID}
-            lane = int(graph.activities.lane[parts.place[cause]])
             yield {"ph": "s", **arrow, "tid": tid, "ts": start}
-            yield {"ph": "f", **arrow, "tid": tids[lane], "ts": us(int(parts.start[cause]) - base_ns), "bp": "e"}
+            yield {"ph": "f", **arrow, "tid": int(on[cause]), "ts": us(int(parts.start[cause]) - base_ns), "bp": "e"}
     for (each, depth), tid in tracks.items():
         yield metadata(
             "thread_name", PATH_PID, tid, name=f"rank {each} waits ({depth + 1})" if depth else f"rank {each} waits"
@@ -224,11 +204,11 @@ def _pieces(graph: DependencyGraph, parts: Segments, stretch: Array, tid: int, b
     by_operator = (operator >= 0) & ~np.isin(parts.category, _DEVICE)
     named = graph.activities.name[np.where(by_operator, operator, parts.activity)].astype(np.int64)
     for at, end in _chunks(stretch, named, parts.length, int(parts.length.sum()) / _MAX_PIECES):
-        time, order = _by_category(parts, at, end)
-        args = {"segments": end - at, **{f"{CATEGORIES[each]}_us": us(time[each]) for each in order if time[each]}}
-        where = us(int(parts.start[at]) - base_ns), us(int(parts.length[at:end].sum()))
-        names, which = np.unique(named[at:end], return_inverse=True)
-        name = short_name(graph.names[names[np.argmax(np.bincount(which, parts.length[at:end]))]])
+        length = parts.length[at:end]
+        args = {"segments": end - at, **_by_category(totals(parts.category[at:end], length))}
+        where = us(int(parts.start[at]) - base_ns), us(int(length.sum()))
+        names = list(totals(named[at:end], length))
+        name = short_name(graph.names[names[0]])
         name = name if len(names) == 1 else f"{name}, {len(names) - 1} more"
         yield _slice(tid, name, *where, cat=f"{_CATEGORY}_piece", args=args)
 
@@ -261,26 +241,22 @@ def _chunks(outer: Array, inner: Array, length: Array, least: float) -> list[tup
 
 def _bounds(outer: Array, inner: Array) -> list[tuple[int, int]]:
     """Return where runs of equal values begin, and where each ends."""
-    new = np.ones(len(outer), np.bool_)
-    new[1:] = (np.diff(outer) != 0) | (np.diff(inner) != 0)
-    first = np.flatnonzero(new).tolist()
-    return list(zip(first, [*first[1:], len(outer)], strict=True)) if first else []
+    return list(pairwise([*run_starts(outer, inner).tolist(), len(outer)]))
 
 
-def _by_category(parts: Segments, at: int, end: int) -> tuple[Array, list[int]]:
-    """Return the time of some segments by category, ns, and the categories, most time first."""
-    time = np.bincount(parts.category[at:end], parts.length[at:end], len(CATEGORIES)).astype(np.int64)
-    return time, np.argsort(-time, kind="stable").tolist()
+def _by_category(time: Mapping[int, int]) -> dict[str, Any]:
+    """Return times by category, ns, as arguments of a slice."""
+    return {f"{CATEGORIES[code]}_us": us(each) for code, each in time.items()}
 
 
 def _slice(tid: int, name: str, ts: Any, dur: Any, **more: Any) -> RawEvent:  # noqa: ANN401 - int or Decimal
     return {"ph": "X", "pid": PATH_PID, "tid": tid, "name": name, "ts": ts, "dur": dur, **more}
 
 
-def path_slices(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> Iterator[Slices]:
-    """Yield the segments of a path as slices."""
+def path_slices(path: CriticalPath, tid: Array, base_ns: int) -> Iterator[Slices]:
+    """Yield the segments of a path as slices; `tid` is the track of each."""
     parts = path.segments
-    shared, alike = _shared(path, tids)
+    shared, alike = _shared(path, tid)
     places, names = Interner[tuple[int, int]](), Interner[str]()
     category = names[_CATEGORY]
     place = np.array([places[PATH_PID, tid] for tid, _, _ in shared], np.int64)[alike]
@@ -299,23 +275,18 @@ def path_slices(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> It
         )  # fmt: skip
 
 
-def _shared(path: CriticalPath, tids: Mapping[int, int]) -> tuple[list[tuple[int, str, bytes]], Array]:
+def _shared(path: CriticalPath, tid: Array) -> tuple[list[tuple[int, str, bytes]], Array]:
     """Return (track, name, end of the arguments) of slices of which many are alike, and which each is."""
     graph, parts = path.graph, path.segments
     acts = graph.activities
     named = np.append(acts.name, -1)  # for none
     columns: dict[str, Array] = {
-        "tid": np.array([tids[lane] for lane in acts.lane[parts.place].tolist()], np.int64),
-        "category": parts.category, "edge": parts.edge, "gap": parts.gap, "kind": acts.kind[parts.activity],
+        "tid": tid, "category": parts.category, "edge": parts.edge, "gap": parts.gap, "kind": acts.kind[parts.activity],
         "name": acts.name[parts.activity], "operator": named[operator_of(graph, parts.region)],
         "module": named[module_of(graph, parts.region)], "before": acts.name[parts.target],
         "rank": acts.rank[parts.place], "lane": acts.lane[parts.place],
     }  # fmt: skip
-    alike = np.zeros(len(parts), np.int64)
-    for column in columns.values():
-        least = int(column.min(initial=0))
-        alike = alike * (int(column.max(initial=0)) - least + 1) + (column.astype(np.int64) - least)
-        alike = pd.factorize(alike)[0]  # small again, so that no product overflows
+    alike = pd.factorize(coded(*columns.values()))[0]
     example = np.zeros(int(alike.max(initial=-1)) + 1, np.int64)
     example[alike] = np.arange(len(parts))
     rows = zip(*(column[example].tolist() for column in columns.values()), strict=True)

@@ -18,7 +18,7 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.originals import Original, survey
 from htagraph.output.export.packet_writer import PacketWriter
-from htagraph.output.export.path_tracks import lane_order, path_events, predicted_stretches
+from htagraph.output.export.path_tracks import path_events, predicted_stretches
 from htagraph.output.export.recorded_events import PREDICTED, PidOf, PidOfRank, RecordedEvents
 from htagraph.output.export.recorded_packets import RecordedPackets
 from htagraph.output.export.trace_writer import (
@@ -27,13 +27,23 @@ from htagraph.output.export.trace_writer import (
     MICROSECONDS,
     Column,
     RawEvent,
-    Rows,
+    TextRows,
     TraceWriter,
     metadata,
     row_texts,
 )
-from htagraph.output.lanes import nesting_tracks
-from htagraph.output.scene import BYTES, COUNT, GB_S, NO_NUMBER, Slices, Values
+from htagraph.output.scene import (
+    BYTES,
+    COUNT,
+    GB_S,
+    NO_NUMBER,
+    Slices,
+    Values,
+    nesting_tracks,
+    scene_of,
+    threads_first,
+    tracks_of,
+)  # fmt: skip
 from htagraph.output.whole_files import PERFETTO, check_ending, is_native
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
 from htagraph.queries.paths import CriticalPath
@@ -42,7 +52,7 @@ from htagraph.queries.recorded_events import memory_events
 if TYPE_CHECKING:
     from htagraph.whatif.outcome import Outcome
 
-__all__ = ["Event", "Job", "Written", "bandwidths", "counters_to_perfetto", "memory", "queues", "to_perfetto"]
+__all__ = ["Event", "MergedJob", "Written", "bandwidths", "counters_to_perfetto", "memory", "queues", "to_perfetto"]
 
 Event: TypeAlias = RawEvent | Slices | Values
 
@@ -95,7 +105,7 @@ def to_perfetto(what: CriticalPath | Outcome, target: str | Path, *, counters: b
     """
     check_ending(target, PERFETTO, "traces for Perfetto")
     path = what if isinstance(what, CriticalPath) else _recorded_path(what)
-    job = Job.of(path.graph, target)
+    job = MergedJob.of(path.graph, target)
     parts: list[Iterable[Event]] = [path_events(path, job.base_ns)]
     if not isinstance(what, CriticalPath):
         parts += _predicted(what, job)
@@ -104,7 +114,7 @@ def to_perfetto(what: CriticalPath | Outcome, target: str | Path, *, counters: b
     return job.write(parts, _critical(path))
 
 
-def _counters(graph: DependencyGraph, job: Job) -> list[Iterator[Event]]:
+def _counters(graph: DependencyGraph, job: MergedJob) -> list[Iterator[Event]]:
     return [
         queues(queue_changes(graph), job), bandwidths(bandwidth_changes(graph), job), memory(memory_events(graph), job)
     ]  # fmt: skip
@@ -119,7 +129,7 @@ def _recorded_path(outcome: Outcome) -> CriticalPath:
     return path_in_window(outcome.baseline, None, None)
 
 
-def _predicted(outcome: Outcome, job: Job) -> list[Iterable[Event]]:
+def _predicted(outcome: Outcome, job: MergedJob) -> list[Iterable[Event]]:
     """Return the activities of each rank at their predicted times, and where the predicted time goes."""
     path = outcome.critical_path()
     beside, critical = replace(job, graph=outcome.graph, originals=[], predicted=True), _critical(path)
@@ -157,7 +167,7 @@ def counters_to_perfetto(
         True
     """
     check_ending(target, PERFETTO, "traces for Perfetto")
-    job = Job.of(graph, target)
+    job = MergedJob.of(graph, target)
     parts = _counters(graph, job)
     if queue_length is not None:
         parts[0] = queues(queue_length, job)
@@ -214,7 +224,7 @@ class Written:
 
 
 @dataclass
-class Job:
+class MergedJob:
     """The files of a job while they are written into one."""
 
     graph: DependencyGraph
@@ -225,7 +235,7 @@ class Job:
     predicted: bool
 
     @staticmethod
-    def of(graph: DependencyGraph, target: str | Path) -> Job:
+    def of(graph: DependencyGraph, target: str | Path) -> MergedJob:
         """Return a job as it goes into a file, whose ending says the format."""
         originals = [survey(graph, rank) for rank in sorted(graph.traces)]
         predicted = not all(_as_recorded(graph, original) for original in originals)
@@ -233,7 +243,7 @@ class Job:
             originals = []
         first = [original.first_ns for original in originals if original.first_ns is not None]
         base = min([*first, graph.origin_ns]) // 1000 * 1000 if graph.vertex_count else 0
-        return Job(graph, Path(target), originals, (PidOfRank if is_native(target) else PidOf)(), base, predicted)
+        return MergedJob(graph, Path(target), originals, (PidOfRank if is_native(target) else PidOf)(), base, predicted)
 
     def write(self, parts: Iterable[Iterable[Event]], critical: Array) -> Written:
         """Write everything: the recorded events, and parts added to them, each with tracks of its own.
@@ -297,12 +307,9 @@ class Job:
         """Yield the activities of a rank as the graph has them; its process is named by rank and the note."""
         graph, acts = self.graph, self.graph.activities
         rows = np.arange(len(acts))[acts.of_rank(rank)]
-        start = graph.time[2 * rows]
-        duration = graph.time[2 * rows + 1] - start
-        level = nesting_tracks(acts.lane[rows], start, duration)
+        scene = scene_of(graph, rows, threads_first, nesting_tracks)
+        tracks, place = tracks_of(scene.lane, scene.row)
         pid = self.pid_of[rank, note]
-        width = int(level.max(initial=0)) + 1
-        codes, place = np.unique(self._lane_order()[acts.lane[rows]] * width + level, return_inverse=True)
         names, name = np.unique(acts.name[rows], return_inverse=True)
         kinds, kind = np.unique(acts.kind[rows], return_inverse=True)
         texts = [
@@ -311,25 +318,16 @@ class Job:
         ]
         args = _arguments(rows, critical[rows])
         yield Slices(
-            [(pid, 1 + tid) for tid in range(len(codes))], texts, place, start - self.base_ns, duration, name,
-            len(names) + kind, args.spans, args.text,
+            [(pid, 1 + tid) for tid in range(len(tracks))], texts, place, scene.start - self.base_ns, scene.duration,
+            name, len(names) + kind, args.spans, args.text,
         )  # fmt: skip
         yield metadata("process_name", pid, 0, name=f"rank {rank}{note}")
-        lanes = np.argsort(self._lane_order(), kind="stable")
-        for tid, code in enumerate(codes.tolist()):
-            label, track = graph.lanes[lanes[code // width]].label, code % width
+        for tid, (lane, track) in enumerate(tracks):
+            label = scene.lanes[lane].label
             yield metadata("thread_name", pid, 1 + tid, name=f"{label} ({track + 1})" if track else label)
 
-    def _lane_order(self) -> Array:
-        """Return where each lane stands: by rank, threads before streams."""
-        lanes = self.graph.lanes
-        order = sorted(range(len(lanes)), key=lambda at: lane_order(lanes, at))
-        place = np.empty(len(lanes), np.int64)
-        place[order] = np.arange(len(lanes))
-        return place
 
-
-def _arguments(rows: Array, critical: Array) -> Rows:
+def _arguments(rows: Array, critical: Array) -> TextRows:
     """Return the arguments of activities as JSON."""
     on_path = critical > 0
     lasted = (MICROSECONDS, np.where(on_path, critical, NO_NUMBER))
@@ -357,7 +355,7 @@ def _as_recorded(graph: DependencyGraph, original: Original) -> bool:
     return bool(np.array_equal(graph.time[2 * rows], start) and np.array_equal(graph.time[2 * rows + 1], end))
 
 
-def queues(table: pd.DataFrame, job: Job) -> Iterator[Values]:
+def queues(table: pd.DataFrame, job: MergedJob) -> Iterator[Values]:
     """Yield the queue length of each stream; the table is that of `htagraph.queue_length`, or rows of it."""
     pids = job.device_pids()
     for (rank, device, stream), rows in _each(table, "rank", "device", "stream"):
@@ -366,7 +364,7 @@ def queues(table: pd.DataFrame, job: Job) -> Iterator[Values]:
         yield Values(pid, "queue length", f"stream {stream}", COUNT, _moments(rows, job), value)
 
 
-def bandwidths(table: pd.DataFrame, job: Job) -> Iterator[Values]:
+def bandwidths(table: pd.DataFrame, job: MergedJob) -> Iterator[Values]:
     """Yield the bandwidth of each kind of copy; the table is that of `htagraph.memory_bandwidth`, or rows of it."""
     table = table[np.isfinite(table["bandwidth_gb_s"])]  # JSON has no infinity
     devices = sorted(job.device_pids().items(), reverse=True)
@@ -376,7 +374,7 @@ def bandwidths(table: pd.DataFrame, job: Job) -> Iterator[Values]:
         yield Values(pid_of_rank[rank], GB_S, copy, GB_S, _moments(rows, job), value)
 
 
-def memory(table: pd.DataFrame, job: Job) -> Iterator[Values]:
+def memory(table: pd.DataFrame, job: MergedJob) -> Iterator[Values]:
     """Yield the bytes allocated and reserved on each device; the table is that of `htagraph.memory.timeline`."""
     pids = job.device_pids()
     host = {rank: pid for (rank, device), pid in sorted(pids.items(), reverse=True)}  # of the lowest device: the host
@@ -397,7 +395,7 @@ def _each(table: pd.DataFrame, *keys: str) -> Iterator[tuple[Any, pd.DataFrame]]
     yield from table.groupby(list(keys), sort=False)
 
 
-def _moments(rows: pd.DataFrame, job: Job) -> Array:
+def _moments(rows: pd.DataFrame, job: MergedJob) -> Array:
     """Return when a counter changes, ns since the base of what is written."""
     since = np.rint(rows["time_us"].to_numpy(np.float64) * 1000).astype(np.int64)
     return np.asarray(since + job.graph.origin_ns - job.base_ns)

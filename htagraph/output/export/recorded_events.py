@@ -28,7 +28,7 @@ from htagraph.output.export.trace_writer import (
     SPAN,
     Column,
     RawEvent,
-    Rows,
+    TextRows,
     metadata,
     row_texts,
     slice_rows,
@@ -46,7 +46,7 @@ from htagraph.trace.kineto.times import padded
 
 __all__ = ["IDS_PER_RANK", "PREDICTED", "EventDecoder", "PidOf", "PidOfRank", "RecordedEvents", "event_spans"]
 
-Part: TypeAlias = RawEvent | Slices | Rows
+Part: TypeAlias = RawEvent | Slices | TextRows
 
 IDS_PER_RANK = 2**32
 """Ids of arrows that a rank may use; more than a file has events. Source: 2³² ranks of such files fit 64 bits."""
@@ -264,7 +264,7 @@ class RecordedEvents:
         except (InvalidOperation, ValueError, OverflowError):
             return None
 
-    def _arrows(self) -> Iterator[Rows]:
+    def _arrows(self) -> Iterator[TextRows]:
         """Yield both ends of each arrow."""
         arrows, original = self._original.arrows, self._original
         labels = [

@@ -32,9 +32,9 @@ from htagraph.trace.kineto.split import split
 from htagraph.trace.remote import TracePath, path_of
 
 __all__ = [
-    "AT_ONCE", "FOR_VIEWING", "INTEGER", "MICROSECONDS", "SEPARATOR", "SPAN", "Column", "Edit",
-    "RawEvent", "Rows", "TraceWriter", "edit_trace", "metadata", "raw_blocks", "readable", "row_texts", "slice_rows",
-    "us", "value_rows", "writable",
+    "AT_ONCE", "FOR_VIEWING", "INTEGER", "MICROSECONDS", "SEPARATOR", "SPAN", "Column", "Edit", "RawEvent", "TextRows",
+    "TraceWriter", "edit_trace", "metadata", "raw_blocks", "readable", "row_texts", "slice_rows", "us", "value_rows",
+    "writable",
 ]  # fmt: skip
 
 RawEvent: TypeAlias = dict[str, Any]
@@ -171,7 +171,7 @@ class TraceWriter(OutputFile):
         """Write the root keys that are not in the header yet after the events."""
         self._rest = dict(header)
 
-    def add(self, events: Iterable[RawEvent | Slices | Values | Rows]) -> None:
+    def add(self, events: Iterable[RawEvent | Slices | Values | TextRows]) -> None:
         """Write events; a text that ends in a backslash gets a blank, or Perfetto cannot read it."""
         for are_dicts, some in groupby(events, lambda event: isinstance(event, dict)):
             if are_dicts:
@@ -222,7 +222,7 @@ def _copied(source: TracePath, header: dict[str, Any], log: IssueLog) -> Iterato
         del texts
 
 
-def _as_rows(part: Any) -> Rows:  # noqa: ANN401 - slices, values or rows
+def _as_rows(part: Any) -> TextRows:  # noqa: ANN401 - slices, values or rows
     return slice_rows(part) if isinstance(part, Slices) else value_rows(part) if isinstance(part, Values) else part
 
 
@@ -234,7 +234,7 @@ def _plain(value: object) -> object:
     raise TypeError(msg)
 
 
-def slice_rows(slices: Slices) -> Rows:
+def slice_rows(slices: Slices) -> TextRows:
     """Return slices and instants as JSON of a trace file.
 
     Example:
@@ -256,7 +256,7 @@ def slice_rows(slices: Slices) -> Rows:
     return row_texts(columns, len(slices), slices.source)
 
 
-def value_rows(values: Values) -> Rows:
+def value_rows(values: Values) -> TextRows:
     """Return a counter's values as JSON of a trace file.
 
     Example:
@@ -274,7 +274,7 @@ def value_rows(values: Values) -> Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class TextRows:
     """Texts of rows with a `SEPARATOR` behind each."""
 
     text: npt.NDArray[np.uint8]
@@ -295,7 +295,7 @@ class Rows:
         return self.text[self.starts[0] : max(self.starts[-1] - len(SEPARATOR), self.starts[0])].data
 
 
-def row_texts(columns: Sequence[Column], count: int, source: Array | None = None) -> Rows:
+def row_texts(columns: Sequence[Column], count: int, source: Array | None = None) -> TextRows:
     r"""Return the text of each row: its columns from left to right; `source` has the bytes that spans refer to.
 
     Example:
@@ -317,7 +317,7 @@ def row_texts(columns: Sequence[Column], count: int, source: Array | None = None
     out, starts = np.empty(size, np.uint8), np.zeros(count + 1, np.int64)
     known = np.frombuffer(b"".join(texts), np.uint8)
     _fill(kinds, values, (known, bounds), writable(np.empty(0, np.uint8) if source is None else source), out, starts)
-    return Rows(out, starts)
+    return TextRows(out, starts)
 
 
 def writable(text: Array) -> Array:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from htagraph.findings.finding import Bar, Chart, Part
+from htagraph.findings.finding import Bar, BarPart, Chart
 from htagraph.findings.phrases import shortened, time_text
 from htagraph.output.html.page import NOTHING, Html, element, join
 
@@ -55,7 +55,9 @@ def drawn(chart: Chart, href: Callable[[Bar], str] = lambda _: "") -> Html:
     return _figure(chart.title, [_rows(rows)])
 
 
-def stacked(title: str, rows: Sequence[tuple[str, Sequence[Part]]], text: Callable[[float], str] = time_text) -> Html:
+def stacked(
+    title: str, rows: Sequence[tuple[str, Sequence[BarPart]]], text: Callable[[float], str] = time_text
+) -> Html:
     """Return bars of parts from left to right, all on one scale, with a legend; `text` is a value in words."""
     longest = max((sum(part.value for part in parts) for _, parts in rows), default=0.0) or 1.0
     drawn = []
@@ -167,7 +169,7 @@ def _picture(rows: Sequence[_Row]) -> Html:
     return element("div", beside, _svg(marks, height, says, "bar"), class_="many")
 
 
-def _legend(parts: Sequence[Part]) -> Html:
+def _legend(parts: Sequence[BarPart]) -> Html:
     """Return a legend of the parts that occur."""
     keys = dict.fromkeys((part.word, part.color) for part in parts if part.value > 0)
     square = {"width": 10, "height": 10}

@@ -17,13 +17,13 @@ from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.naming import collective_op, short_name
 from htagraph.findings.device_idle import idle_chart
-from htagraph.findings.finding import Part, Place
+from htagraph.findings.finding import BarPart, Place
 from htagraph.findings.phrases import plural, size_text, time_text
 from htagraph.output.html.charts import curve, drawn, stacked
 from htagraph.output.html.findings import PageResults
 from htagraph.output.html.page import NOTHING, Html, Section, element, join, json_bytes
 from htagraph.output.html.tables import definition, table_of
-from htagraph.output.html.timeline import Timeline
+from htagraph.output.html.timeline import PageTimeline
 from htagraph.output.report import wording_of
 from htagraph.output.summary import Summary
 
@@ -136,10 +136,10 @@ def breakdown_section(results: PageResults) -> Section:
     return Section("breakdowns", "Where the time goes", element("div", *parts))
 
 
-def _stacks(ranks: Sequence[str], times: pd.DataFrame, colors: Mapping[str, str]) -> list[tuple[str, list[Part]]]:
+def _stacks(ranks: Sequence[str], times: pd.DataFrame, colors: Mapping[str, str]) -> list[tuple[str, list[BarPart]]]:
     """Return the parts of each rank's time, of which `times` has a row for each rank."""
     return [
-        (rank, [Part(part.replace("_", " "), color, float(row[f"{part}_us"])) for part, color in colors.items()])
+        (rank, [BarPart(part.replace("_", " "), color, float(row[f"{part}_us"])) for part, color in colors.items()])
         for rank, row in zip(ranks, times.to_dict("records"), strict=True)
     ]
 
@@ -218,16 +218,16 @@ def memory_section(results: PageResults) -> Section | None:
     )
 
 
-def timeline_section(timelines: dict[str, tuple[str, Timeline]], *, events: str = "") -> Section:
+def timeline_section(timelines: dict[str, tuple[str, PageTimeline]], *, events: str = "") -> Section:
     """Return the section of timelines by id, each with its title; `events` is where a server tells about an event."""
     body = element("div", *(timeline_figure(key, title, each) for key, (title, each) in timelines.items()))
     payload: dict[str, bytes] = {}
     for key, (_, each) in timelines.items():
         payload |= {f"{key}-header": json_bytes(each.header | {"events": events}), f"{key}-data": each.data}
-    return Section("timeline", "Timeline", body, SCRIPTS, STYLES, payload)
+    return Section("timeline", "PageTimeline", body, SCRIPTS, STYLES, payload)
 
 
-def timeline_figure(key: str, title: str, timeline: Timeline) -> Html:
+def timeline_figure(key: str, title: str, timeline: PageTimeline) -> Html:
     """Return the place of a timeline: its controls, its canvas, and what it leaves out."""
     controls = element(
         "div",

@@ -9,17 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, run_starts
 from htagraph.core.errors import printable
 from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import short_name
 from htagraph.findings.phrases import plural, shortened, time_text
+from htagraph.graph.activities import Lane
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.page import json_bytes
-from htagraph.output.lanes import rows_below
+from htagraph.output.scene import Scene, rows_below, scene_of, tracks_of
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
-__all__ = ["MAX_LETTERS", "MOST_SLICES", "Timeline", "differences", "kept_slices", "packed", "timeline_of"]
+__all__ = ["MAX_LETTERS", "MOST_SLICES", "PageTimeline", "differences", "kept_slices", "packed", "timeline_of"]
 
 MAX_LETTERS = 1000
 """Letters of a name; longer ones are cut in the middle, which the page says. Chosen: several lines of a tooltip.
@@ -37,7 +38,7 @@ so that pages stay below 16 MB; a frame takes as long as of fewer. Doubled, page
 and browsers need 300 MB for them."""
 
 
-class Timeline(NamedTuple):
+class PageTimeline(NamedTuple):
     """The slices of a job as the page needs them."""
 
     header: dict[str, Any]
@@ -50,22 +51,7 @@ class Timeline(NamedTuple):
     """What is not shown, in sentences; empty where everything is."""
 
 
-class _Order(NamedTuple):
-    """Which slices are shown: by lane, depth and start."""
-
-    rows: Array
-    """Activities."""
-    start: Array
-    """ns since the job's start."""
-    duration: Array
-    lane: Array
-    """The place of the lane on the page."""
-    depth: Array
-    shown_lanes: Array
-    """Lanes from top to bottom."""
-
-
-def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> Timeline:
+def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> PageTimeline:
     """Return the timeline of a job with its critical path, of as many slices as `kept_slices` keeps.
 
     Example:
@@ -76,13 +62,15 @@ def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> Timeline:
     """
     graph = path.graph
     kept, left_out = kept_slices(path, most)
-    order = _ordered(graph, kept)
-    names, number = _names(graph, order.rows)
+    scene = scene_of(graph, np.flatnonzero(kept), _streams_first, rows_below)
+    scene = scene.chosen(np.lexsort((scene.start, scene.row, scene.lane)))
+    lanes, row = _lanes(scene)
+    names, number = _names(graph, scene.activity)
     slice_of = np.full(len(graph.activities) + 1, -1, np.int64)
-    slice_of[order.rows] = np.arange(len(order.rows))
+    slice_of[scene.activity] = np.arange(len(row))
     arguments, values, texts = _arguments(graph, slice_of)
     collectives, members = _collectives(graph, slice_of)
-    columns = {**_slices(graph, order, number), **_path(path, slice_of), **members, **values}
+    columns = {**_slices(graph, scene, row, number), **_path(path, slice_of), **members, **values}
     # all names together have some MB when packed, but each keeps enough letters to differ from others
     room = min(MAX_LETTERS, max(40, 30_000_000 // max(len(names), 1)))
     listed, data = packed(columns, {"names": json_bytes([shortened(name, room) for name in names])})
@@ -91,7 +79,7 @@ def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> Timeline:
     header = {
         "columns": listed,
         "shortNames": _short_names(names),
-        "lanes": _lanes(graph, order),
+        "lanes": lanes,
         "kinds": [kind.label for kind in ActivityKind],
         "categories": list(CATEGORIES),
         "edges": [kind.label for kind in EdgeKind],
@@ -102,42 +90,25 @@ def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> Timeline:
         "pathStart": path.window[0] - graph.origin_ns,
         "step": int(ActivityKind.STEP),
     }
-    return Timeline(header, data, len(order.rows), left_out)
+    return PageTimeline(header, data, len(row), left_out)
 
 
-def _ordered(graph: DependencyGraph, kept: Array) -> _Order:
-    acts = graph.activities
-    rows = np.flatnonzero(kept)
-    start, end = graph.time[2 * rows] - graph.origin_ns, graph.time[2 * rows + 1] - graph.origin_ns
-    lane = acts.lane[rows].astype(np.int64)
-    shown = _lanes_in_order(graph, lane)
-    place = np.full(len(graph.lanes) + 1, -1, np.int64)
-    place[shown] = np.arange(len(shown))
-    lane = place[lane]
-    depth = rows_below(lane, start, end - start)
-    order = np.lexsort((start, depth, lane))
-    return _Order(rows[order], start[order], (end - start)[order], lane[order], depth[order], shown)
+def _streams_first(lane: Lane, slices: int) -> tuple[Any, ...]:
+    """Order lanes by rank, streams before threads, threads with most calls first."""
+    is_thread = lane.stream < 0
+    return lane.rank, is_thread, lane.device, lane.stream, -slices if is_thread else 0
 
 
-def _lanes_in_order(graph: DependencyGraph, lane: Array) -> npt.NDArray[np.int64]:
-    """Return the lanes that have slices: by rank, streams before threads, threads with most calls first."""
-    count = np.bincount(lane, minlength=len(graph.lanes))
-    used = np.flatnonzero(count)
-    keys = [
-        (each.rank, each.stream < 0, each.device, each.stream, -int(count[number]) if each.stream < 0 else 0, number)
-        for number, each in ((number, graph.lanes[number]) for number in used.tolist())
+def _lanes(scene: Scene) -> tuple[list[dict[str, Any]], Array]:
+    """Return each lane from top to bottom, with how many slices each of its rows has, and the row of each slice."""
+    lanes: list[dict[str, Any]] = [
+        {"rank": lane.rank, "label": printable(lane.label), "device": lane.stream >= 0, "rows": []}
+        for lane in scene.lanes
     ]
-    return np.array([key[-1] for key in sorted(keys)], np.int64)
-
-
-def _lanes(graph: DependencyGraph, order: _Order) -> list[dict[str, Any]]:
-    """Return each lane from top to bottom, with how many slices each of its rows has."""
-    rows = []
-    for place, number in enumerate(order.shown_lanes.tolist()):
-        lane = graph.lanes[number]
-        counts = np.bincount(order.depth[order.lane == place]).tolist()
-        rows.append({"rank": lane.rank, "label": printable(lane.label), "device": lane.stream >= 0, "rows": counts})
-    return rows
+    rows, row = tracks_of(scene.lane, scene.row)
+    for (lane, _), count in zip(rows, np.bincount(row, minlength=len(rows)).tolist(), strict=True):
+        lanes[lane]["rows"].append(count)
+    return lanes, row
 
 
 def _names(graph: DependencyGraph, rows: Array) -> tuple[list[str], Array]:
@@ -156,22 +127,19 @@ def _short_names(names: Sequence[str]) -> dict[int, str]:
     return {number: shortened(short, 120) for number, short in shorts.items() if short != names[number]}
 
 
-def _slices(graph: DependencyGraph, order: _Order, number: Array) -> dict[str, Array]:
+def _slices(graph: DependencyGraph, scene: Scene, row: Array, number: Array) -> dict[str, Array]:
     """Return the columns of slices; a start is the time since the slice before it in its row ended."""
-    acts = graph.activities
-    opens = np.ones(len(order.rows), np.bool_)
-    opens[1:] = (order.lane[1:] != order.lane[:-1]) | (order.depth[1:] != order.depth[:-1])
-    before = np.concatenate((np.zeros(1, np.int64), (order.start + order.duration)[:-1]))[: len(opens)]
-    on_device = acts.on_device[order.rows]
-    cause = acts.cause[order.rows[on_device]].astype(np.int64)
+    acts, rows = graph.activities, scene.activity
+    start = scene.start - graph.origin_ns
+    before = np.where(np.diff(row, prepend=-1), 0, np.roll(start + scene.duration, 1))
     return {
-        "gap": order.start - np.where(opens, 0, before),
-        "duration": order.duration,
+        "gap": start - before,
+        "duration": scene.duration,
         "name": number,
-        "kind": acts.kind[order.rows],
-        "activity": differences(order.rows),
-        "stepNumber": differences(acts.step[order.rows]),
-        "launch": differences(cause),
+        "kind": acts.kind[rows],
+        "activity": differences(rows),
+        "stepNumber": differences(acts.step[rows]),
+        "launch": differences(acts.cause[rows[acts.on_device[rows]]]),
     }
 
 
@@ -179,9 +147,7 @@ def _path(path: CriticalPath, slice_of: Array) -> dict[str, Array]:
     """Return the stretches of the critical path: what follows each other in one slice and category is one."""
     parts = path.segments
     place, category = slice_of[parts.place], parts.category
-    first = np.ones(len(parts), np.bool_)
-    first[1:] = (place[1:] != place[:-1]) | (category[1:] != category[:-1])
-    opens = np.flatnonzero(first)
+    opens = run_starts(place, category)
     length = np.add.reduceat(parts.length, opens) if len(opens) else np.zeros(0, np.int64)
     return {
         "pathSlice": differences(place[opens]),

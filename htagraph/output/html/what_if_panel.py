@@ -20,9 +20,9 @@ from htagraph.findings.phrases import plural, shortened, time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.page import Html, Section, element, json_bytes
 from htagraph.queries.blocking_calls import longest_blocking
-from htagraph.queries.skeleton import Members, Skeleton, contract
+from htagraph.queries.skeleton import MatchedMembers, Skeleton, contract
 from htagraph.queries.weights import State, initial, own_time
-from htagraph.whatif.candidates import Trial, candidates, target_of, time_of
+from htagraph.whatif.candidates import Baseline, candidates, target_of, time_of
 from htagraph.whatif.contracted_readings import Reading, contracted_readings, shares_links_differently
 from htagraph.whatif.interval import CONSTANTS
 from htagraph.whatif.options import CHANGES, criteria, criteria_text
@@ -178,7 +178,7 @@ def _packed(skeleton: Skeleton) -> tuple[int, bytes]:
     unit = max(int(np.gcd.reduce(skeleton.weight, axis=None)), 1)
     none = np.zeros(0, np.int64)
     return unit, replace(
-        skeleton, weight=skeleton.weight // unit, members=Members(none, none, none, none, none)
+        skeleton, weight=skeleton.weight // unit, members=MatchedMembers(none, none, none, none, none)
     ).to_bytes()
 
 
@@ -291,13 +291,13 @@ class Start:
 
 def sliders(graph: DependencyGraph, opportunities: pd.DataFrame) -> list[Slider]:
     """Return the classes with time on the critical path: kinds of work, one rank, and what could gain most."""
-    trial = Trial(initial(graph))
+    baseline = Baseline(initial(graph))
     chosen: list[Slider] = []
     times: list[tuple[bytes, bytes]] = []
     named = 0
     families = (Slider(name, category, dict(which)) for name, category, which in _FAMILIES)
-    for slider in (*families, *_rank_and_loader(trial), *_named(opportunities)):
-        time = _time_on_path(trial, slider)
+    for slider in (*families, *_rank_and_loader(baseline), *_named(opportunities)):
+        time = _time_on_path(baseline, slider)
         if time is None or time in times or (slider.is_named and named == _MOST_NAMED):
             continue
         named += slider.is_named
@@ -328,16 +328,16 @@ def _blocking_start(graph: DependencyGraph) -> Iterator[tuple[str, str, str]]:
         yield name, "remove-sync", criteria_text(place.criteria)
 
 
-def _rank_and_loader(trial: Trial) -> Iterator[Slider]:
+def _rank_and_loader(baseline: Baseline) -> Iterator[Slider]:
     """Yield the data loader, and the rank with most time on the critical path."""
     ranks = []
-    for candidate in candidates(trial):
+    for candidate in candidates(baseline):
         if candidate.what == "rank":
             ranks.append(candidate)
         elif candidate.name == "data loading":
             yield Slider("Data loading", "data-loading", dict(candidate.criteria or {}), candidate.note)
     for candidate in sorted(ranks, key=lambda each: -each.bound)[:1]:
-        which = target_of(trial.state, candidate, time_of(trial.state, candidate))
+        which = target_of(baseline.state, candidate, time_of(baseline.state, candidate))
         if which:
             yield Slider(f"All own work of {candidate.name}", "", which, candidate.note)
 
@@ -348,11 +348,11 @@ def _named(opportunities: pd.DataFrame) -> Iterator[Slider]:
             yield Slider(f"{row.what} {row.name}", "", criteria(str(row.target)), str(row.note), is_named=True)
 
 
-def _time_on_path(trial: Trial, slider: Slider) -> tuple[bytes, bytes] | None:
+def _time_on_path(baseline: Baseline, slider: Slider) -> tuple[bytes, bytes] | None:
     """Return the time of a class by edge and gap, as bytes; None if too little of it is on the critical path."""
     try:
-        time = own_time(trial.state, dict(slider.criteria))
+        time = own_time(baseline.state, dict(slider.criteria))
     except SelectionError:  # the job has no such work
         return None
-    least = max(1.0, 0.005 * trial.makespan)  # what has less can gain less than runs of one job differ
-    return (time.edges.tobytes(), time.gaps.tobytes()) if trial.on_path(time) >= least else None
+    least = max(1.0, 0.005 * baseline.makespan)  # what has less can gain less than runs of one job differ
+    return (time.edges.tobytes(), time.gaps.tobytes()) if baseline.on_path(time) >= least else None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
-__all__ = ["CLASS_LABELS", "counts_of", "launch_stats", "slack", "used_classes"]
+__all__ = ["launch_stats", "slack"]
 
 _BOUNDS_US = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6)
 """Lower ends, µs. Chosen: half a decade, so that all of them have a label of their own at a width of 700 pixels."""

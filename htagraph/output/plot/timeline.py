@@ -16,7 +16,7 @@ from htagraph.findings.phrases import plural, time_text
 from htagraph.findings.results import Results
 from htagraph.output.plot import style
 from htagraph.output.plot.raster import TimeColumns, columns_of, covered, longest, running
-from htagraph.output.scene import KIND_COLORS
+from htagraph.output.scene import KIND_COLORS, Scene, path_scene, scene_of
 from htagraph.queries.paths import CATEGORIES
 
 if TYPE_CHECKING:
@@ -56,37 +56,34 @@ def timeline(graph: DependencyGraph) -> Figure:
     rows, word = _work(graph)
     if not len(rows):
         return style.nothing("No work was recorded on any rank", about)
-    acts = graph.activities
-    lanes, row = np.unique(acts.lane[rows], return_inverse=True)
-    start = (graph.time[2 * rows] - graph.origin_ns) / 1000
-    end = (graph.time[2 * rows + 1] - graph.origin_ns) / 1000
-    ranks = len(np.unique(acts.rank[rows]))
-    order = sorted(range(len(lanes)), key=lambda at: _place(graph, int(lanes[at]), by_stream=ranks > style.Sizes.bars))
-    row = np.argsort(order)[row]
-    time = columns_of(float(start.min()), float(end.max()), len(lanes))
+    ranks = len(np.unique(graph.activities.rank[rows]))
+    by_stream = ranks > style.Sizes.bars  # the same streams lie together, so that ranks can be compared
+    scene = scene_of(
+        graph, rows, lambda lane, _: (lane.stream if by_stream else 0, lane.rank, lane.device, lane.stream)
+    )
     code = np.full(len(rows), -1)
     for number, kinds in enumerate(_KINDS.values()):
-        code[of_kinds(acts.kind[rows], kinds)] = number
-    codes = longest(row, start, end, code, time.edges)
-    mostly = np.minimum(covered(row, start, end, time.edges, len(lanes)) / np.diff(time.edges), 1.0)
-    places = [graph.lanes[int(lanes[at])] for at in order]
-    devices = Counter(rank for rank, _ in {(each.rank, each.device) for each in places})
-    labels = _unlike([_label(each, several=devices[each.rank] > 1) for each in places])
+        code[of_kinds(graph.activities.kind[rows], kinds)] = number
+    devices = Counter(rank for rank, _ in {(each.rank, each.device) for each in scene.lanes})
+    labels = _unlike([_label(each, several=devices[each.rank] > 1) for each in scene.lanes])
+    start = (scene.start - graph.origin_ns) / 1000
+    end = (scene.start + scene.duration - graph.origin_ns) / 1000
+    time, codes, activity = _picture(scene, start, end, code)
+    mostly = np.minimum(covered(scene.lane, start, end, time.edges, len(labels)) / np.diff(time.edges), 1.0)
     hover: list[list[str]] | str = f"%{{y}}, %{{x:.4g}} {time.unit}"
     if mostly.size <= _NAMED_CELLS:
-        which = running(row, start, end, time.edges, len(lanes))
         lines = [[f"{label}: busy {100 * share:.0f} %" for share in of_row]
                  for label, of_row in zip(labels, mostly.tolist(), strict=True)]  # fmt: skip
-        hover = _with_names(graph, np.where(which >= 0, rows[which], -1), lines)
+        hover = _with_names(graph, activity, lines)
     colors = {kind: KIND_COLORS[kind] for kind in _KINDS}
     used = set(codes[~np.isnan(codes)].astype(int).tolist())
     heat = style.category_map(time.middles, labels, codes, [*colors.values()], hover)
     legend = style.legend_of({kind: color for number, (kind, color) in enumerate(colors.items()) if number in used})
-    who = f"The {plural(len(lanes), word)} of {plural(ranks, 'rank')}"
-    busy = f"{'are' if len(lanes) > 1 else 'is'} busy {100 * float(mostly.mean()):.0f} %"
+    who = f"The {plural(len(labels), word)} of {plural(ranks, 'rank')}"
+    busy = f"{'are' if len(labels) > 1 else 'is'} busy {100 * float(mostly.mean()):.0f} %"
     return style.drawn(
         [heat, *legend], f"{who} {busy} of {time_text(float(end.max() - start.min()))}", about.replace("stream", word),
-        height=style.row_pixels(len(lanes)) + 40, showlegend=True, xaxis={**time.axis(), "showgrid": False},
+        height=style.row_pixels(len(labels)) + 40, showlegend=True, xaxis={**time.axis(), "showgrid": False},
         yaxis=style.category_ticks(labels), legend=style.ABOVE, plot_bgcolor=style.EMPTY,
     )  # fmt: skip
 
@@ -99,12 +96,6 @@ def _work(graph: DependencyGraph) -> tuple[Array, str]:
         return rows, "stream"
     outermost = (kind == ActivityKind.OP) & (graph.tree.nearest(kind == ActivityKind.OP, graph.activities.parent) < 0)
     return np.flatnonzero(outermost | (kind == ActivityKind.HOST_COMMUNICATION)), "thread"
-
-
-def _place(graph: DependencyGraph, lane: int, *, by_stream: bool) -> tuple[int, ...]:
-    """Return what rows are ordered by; of many ranks, the same streams lie together, so that ranks can be compared."""
-    each = graph.lanes[lane]
-    return (each.stream, each.rank, each.device, lane) if by_stream else (each.rank, each.device, each.stream, lane)
 
 
 def _label(lane: Lane, *, several: bool) -> str:
@@ -194,21 +185,25 @@ def _words(category: str) -> str:
 
 def _strip(path: CriticalPath) -> tuple[dict[str, Any], list[str], TimeColumns]:
     """Return a picture of rank by time in the colours of categories, its ranks, and its columns."""
-    graph, parts = path.graph, path.segments
-    rank = graph.activities.rank[parts.place].astype(np.int64)
-    ranks = np.unique(rank)
-    row = np.searchsorted(ranks, rank)
-    start = (parts.start - graph.origin_ns) / 1000
-    end = start + parts.length / 1000
-    time = columns_of(float(start.min()), float(end.max()), len(ranks))
-    codes = longest(row, start, end, parts.category, time.edges)
-    labels = ["between" if each < 0 else str(each) for each in ranks.tolist()]
-    which = running(row, start, end, time.edges, len(ranks))
-    named = (which >= 0) & ~np.isnan(codes) & (which.size <= _NAMED_CELLS)
+    scene = path_scene(path)
+    start = (scene.start - path.graph.origin_ns) / 1000
+    time, codes, activity = _picture(scene, start, start + scene.duration / 1000, path.segments.category)
+    labels = ["between" if lane.rank < 0 else str(lane.rank) for lane in scene.lanes]
     lines = [
         ["" if np.isnan(code) else f"rank {label}: mostly {_words(CATEGORIES[int(code)])}" for code in of_row]
         for label, of_row in zip(labels, codes.tolist(), strict=True)
     ]
-    hover = _with_names(graph, np.where(named, parts.activity[which], -1), lines)
+    named = ~np.isnan(codes) & (codes.size <= _NAMED_CELLS)
+    hover = _with_names(path.graph, np.where(named, activity, -1), lines)
     strip = style.category_map(time.middles, labels, codes, [KIND_COLORS[category] for category in CATEGORIES], hover)
     return strip | {"xaxis": "x2", "yaxis": "y2"}, labels, time
+
+
+def _picture(scene: Scene, start: Array, end: Array, code: Array) -> tuple[TimeColumns, Array, Array]:
+    """Return columns of time and, by lane and column, the code of most of its time and what runs in its middle, or -1.
+
+    Starts and ends are in µs since the job's first activity; `code` has a number of each slice.
+    """
+    time = columns_of(float(start.min()), float(end.max()), len(scene.lanes))
+    which = running(scene.lane, start, end, time.edges, len(scene.lanes))
+    return time, longest(scene.lane, start, end, code, time.edges), np.where(which >= 0, scene.activity[which], -1)

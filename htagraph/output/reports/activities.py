@@ -27,7 +27,7 @@ _ACTIVITIES = Table(
     Col("stream step", "int64"),
     Col("start_us duration_us"),
 )
-_BY_NAME = Table("Time by name", Col("name", "str"), Col("count", "int64"), Col("total_us"))
+_BY_NAME = Table("Time by name", Col("name", "str"), Col("count", "int64"), Col("total_us"), rank_by="total_us")
 _ACTIVITY = Table(
     "Activity",
     Col("activity rank", "int64"),
@@ -79,9 +79,9 @@ def selection_report(graph: DependencyGraph, text: str, *, count: int) -> Report
         "name": [graph.names[name] for name in names.tolist()],
         "count": np.bincount(where, minlength=len(names)),
         "total_us": np.bincount(where, acts.duration[rows], minlength=len(names)) / 1000,
-    }).sort_values("total_us", ascending=False, kind="stable", ignore_index=True)  # fmt: skip
+    })  # fmt: skip
     figures = {"count": len(rows), "total_us": float(acts.duration[rows].sum()) / 1000}
-    tables = {"activities": longest, "by_name": sums.head(_MAX_NAMES)}
+    tables = {"activities": longest, "by_name": _BY_NAME.ranked(sums).head(_MAX_NAMES)}
     return report_on(graph, "select", tables, [], figures=figures)
 
 

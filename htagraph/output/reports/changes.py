@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from htagraph.core.tables import Col, Table
-from htagraph.output.report import Report, gives, report_on
+from htagraph.output.report import Report, drawn, gives, report_on
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -67,7 +67,7 @@ def what_if_report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: in
     notes = list(after.notes)
     sentences = [*findings.sentences(after, *map(bound_of, paths)), *(f"Note: {note}" for note in notes)]
     return report_on(
-        after.baseline, "what-if", tables, sentences, figures={"notes": notes}, brief=brief, drawn=lambda: after
+        after.baseline, "what-if", tables, sentences, figures={"notes": notes}, brief=brief, plot=after.plot
     )
 
 
@@ -145,4 +145,5 @@ def sweep_report(
         figures={"swept": asked.what, "baseline_step_us": recorded_us},
         brief={"sweep": brief.assign(factor=table["factor"].map("{:g}".format))},
         titles={"sweep": f"If {takes} FACTOR times as long (low, high: 90 % interval of the speedup)"},
+        plot=lambda: drawn("sweep", table),
     )  # fmt: skip

@@ -15,7 +15,7 @@ import pandas as pd
 from htagraph.core.kinds import FULL_QUEUE
 from htagraph.core.naming import LINEAR, short_name
 from htagraph.core.tables import Col, Table
-from htagraph.output.report import Report, gives, report_on
+from htagraph.output.report import Report, drawn, gives, report_on
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -36,6 +36,11 @@ _LAUNCHES_FOR_PROGRAMS = ["launch", "graph_id", "gap_us", "communication_us", "e
 _PHASES_FOR_PROGRAMS = ["host_us", "mean_wall_us", "idle_us"]
 """What follows from the other columns, or matters less than whole names."""
 _ROOFLINE_FOR_PROGRAMS = ["element_bytes", "flop", "bytes", "peak_tflop_s", "peak_gb_s", "tf32", "at_most"]
+_FIGURES = {
+    "name": "kernel_breakdown", "rank": "kernel_distribution",
+    **dict.fromkeys(("operator", "shape", "module"), "module_breakdown"),
+}  # fmt: skip
+"""Figures of `kernels` by what device time is summed up by."""
 _NAME = (Col("kind", "str", maybe=True), Col("name", "str"))
 _DURATIONS = (Col("count", "int64", maybe=True), Col("total_us mean_us min_us max_us", maybe=True))
 _OWNED = (
@@ -61,6 +66,7 @@ CALLS = Table(
     Col("excessive", "int64", "calls longer than the cutoff"),
     Col("median_delay_us", doc="from the call's end to the start of its first kernel or copy"),
     Col("short_percent", doc="calls that took longer than the kernels and copies they launched"),
+    rank_by="total_us",
 )
 
 
@@ -68,15 +74,14 @@ CALLS = Table(
 def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on the idle time of a job's streams; `inputs` are the words that choose what is read."""
     from htagraph.analyses.idle_breakdown import idle_breakdown
-    from htagraph.analyses.idle_intervals import idle_intervals
+    from htagraph.analyses.idle_intervals import TABLE, idle_intervals
     from htagraph.findings.interrupted import interruption_note
     from htagraph.findings.verbs import device_time as findings
 
     streams = idle_breakdown(graph)
     devices = idle_breakdown(graph, by="rank")
     pauses = idle_intervals(graph)
-    pauses = pauses[pauses["pause_us"] > 0].sort_values("pause_us", ascending=False, kind="stable")
-    longest = pauses.head(top).reset_index(drop=True)
+    longest = TABLE.ranked(pauses[pauses["pause_us"] > 0]).head(top)
     brief = longest[["rank", "stream", "step", "start_us", "pause_us", "launch_late_us", "cause"]].assign(
         before=longest["before_name"].map(short_name), after=longest["after_name"].map(short_name)
     )
@@ -85,7 +90,7 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
     conclusions = findings.idle_sentences(streams, devices, inputs, partial(_gain_by_host, graph))
     return report_on(
         graph, "idle", {"streams": streams, "pauses": longest}, [*conclusions, *interruption_note(graph, inputs)],
-        brief={"streams": shown, "pauses": brief},
+        brief={"streams": shown, "pauses": brief}, plot=lambda: drawn("idle_breakdown", streams),
     )  # fmt: skip
 
 
@@ -100,13 +105,16 @@ def _gain_by_host(graph: DependencyGraph) -> float:
 @gives(
     "kernels",
     {
-        "device_time": Table("Device time", *_NAME, _RANKS, *_DURATIONS, _SHARE, *_UNEVEN, *_OWNED),
+        "device_time": Table(
+            "Device time", *_NAME, _RANKS, *_DURATIONS, _SHARE, *_UNEVEN, *_OWNED, rank_by="total_us device_us",
+        ),
         "device_time_by_rank": Table(
             "Device time by rank", Col("rank", "int64"), *_NAME, *_DURATIONS, Col("std_us", maybe=True), _MAYBE_SHARE,
-            *_OWNED,
+            *_OWNED, rank_by="total_us device_us",
         ),
         "module_classes": Table(
-            "Device time by module class", *_NAME, _RANKS, *_DURATIONS, _MAYBE_SHARE, *_UNEVEN, *_OWNED
+            "Device time by module class", *_NAME, _RANKS, *_DURATIONS, _MAYBE_SHARE, *_UNEVEN, *_OWNED,
+            rank_by="device_us",
         ),
     },
     maybe=("device_time_by_rank", "module_classes"), figures=(Col("by", "str"),),
@@ -130,9 +138,11 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
     if by == "module" and (table["kind"] == "module").any():
         tables["module_classes"] = by_class(table)
         shown = {"module_classes": tables["module_classes"].head(top).replace({"name": {"": outside}}), **shown}
+    figure = _FIGURES.get(by)
     return report_on(
-        graph, "kernels", tables, [*sentences, *unlinked], figures={"by": by}, brief=shown, drawn=lambda: table
-    )
+        graph, "kernels", tables, [*sentences, *unlinked], figures={"by": by}, brief=shown,
+        plot=None if figure is None else lambda: drawn(figure, table),
+    )  # fmt: skip
 
 
 def _outside(graph: DependencyGraph, rows: pd.DataFrame, by: str) -> tuple[str, list[str]]:
@@ -187,13 +197,13 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
     from htagraph.analyses.compiled_regions import compiled_regions
     from htagraph.analyses.graph_launches import graph_launches
     from htagraph.analyses.launch_stats import launch_stats
-    from htagraph.analyses.operator_kernels import operator_kernels
+    from htagraph.analyses.operator_kernels import TABLE, operator_kernels
     from htagraph.analyses.phases import phases
     from htagraph.findings.interrupted import interruption_note
     from htagraph.findings.verbs import device_time as findings
 
     stats = launch_stats(graph)
-    operators = operator_kernels(graph).sort_values("device_us", ascending=False, kind="stable", ignore_index=True)
+    operators = TABLE.ranked(operator_kernels(graph))
     tables = {
         "calls": by_call(stats), "operators": operators, "graph_launches": graph_launches(graph),
         "compiled_regions": compiled_regions(graph), "phases": phases(graph),
@@ -207,7 +217,7 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
         *findings.launches_sentences(stats, tables["graph_launches"], inputs),
         *interruption_note(graph, inputs),
     ]
-    return report_on(graph, "launches", tables, conclusions, brief=brief, drawn=lambda: stats)
+    return report_on(graph, "launches", tables, conclusions, brief=brief, plot=lambda: drawn("launch_stats", stats))
 
 
 def _without_unknown(table: pd.DataFrame) -> pd.DataFrame:
@@ -256,7 +266,7 @@ def counters_report(
     if series:
         tables |= {"queue_length": queue_length(graph), "memory_bandwidth": memory_bandwidth(graph)}
     sentences = findings.counters_sentences(queues, copies, full, inputs)
-    return report_on(graph, "counters", tables, sentences, drawn=lambda: queue_length(graph))
+    return report_on(graph, "counters", tables, sentences, plot=lambda: drawn("queue_length", queue_length(graph)))
 
 
 @gives(
@@ -303,7 +313,9 @@ def roofline_report(
     tables = {"roofline": table} | ({"counters": counters} if len(counters) else {})
     brief = table.head(top).drop(columns=_ROOFLINE_FOR_PROGRAMS).dropna(axis="columns", how="all")
     sentences = findings.roofline_sentences(table, inputs, (peak_tflops is not None, peak_gbs is not None))
-    return report_on(graph, "roofline", tables, sentences, brief={"roofline": brief})
+    return report_on(
+        graph, "roofline", tables, sentences, brief={"roofline": brief}, plot=lambda: drawn("roofline", table)
+    )
 
 
 @gives("patterns", {"patterns": "analyses.kernel_patterns.TABLE"})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from htagraph.core.tables import Col, Table
-from htagraph.output.report import Report, gives, report_beside, report_on
+from htagraph.output.report import Report, drawn, gives, report_beside, report_on
 from htagraph.queries.arguments import LINKS, link_execution_trace
 from htagraph.queries.inputs import inputs_of, issues_of, window_us
 
@@ -67,8 +67,9 @@ _NODES = Table(
 )
 _LINKS = Table(LINKS.title, Col("activity", "int64"), *LINKS.cols)
 _NAMES = Table(
-    "Nodes by name, the most frequent first", Col("name", "str"), Col("nodes", "int64"), Col("op_schema", "str")
-)
+    "Nodes by name, the most frequent first", Col("name", "str"), Col("nodes", "int64"), Col("op_schema", "str"),
+    rank_by="nodes",
+)  # fmt: skip
 
 
 def _read(files: Sequence[tuple[int, str]]) -> pd.DataFrame:
@@ -94,7 +95,7 @@ def memory_report(graph: DependencyGraph, *, top: int = 15) -> Report:
     return report_on(
         graph, "memory", tables, findings.peak_sentences(peaks),
         brief={"memory_peaks": peaks.drop(columns=["activity"]), "memory_at_peak": held},
-        drawn=lambda: analyses.timeline(graph),
+        plot=lambda: drawn("memory_timeline", analyses.timeline(graph)),
     )  # fmt: skip
 
 
@@ -121,7 +122,7 @@ def timeline_report(timeline: pd.DataFrame, path: Path) -> Report:
     window = float(timeline["time_us"].max()) if at >= 0 else 0.0
     return report_beside(
         "memory", _read([(-1, str(path))]), {"memory_categories": table}, sentences, window_us=window,
-        drawn=lambda: timeline,
+        plot=lambda: drawn("memory_timeline", timeline),
     )  # fmt: skip
 
 
@@ -141,7 +142,7 @@ def snapshot_report(snapshot: MemorySnapshot, *, top: int = 15) -> Report:
         sentences or ["The snapshot holds no memory."],
         brief={"memory_devices": devices} | {name: table.drop(columns="stack") for name, table in known.items()},
         window_us=float(snapshot.events["time_us"].max()) if len(snapshot.events) else 0.0,
-        drawn=lambda: snapshot,
+        plot=lambda: drawn("memory_timeline", snapshot),
     )  # fmt: skip
 
 
@@ -155,7 +156,7 @@ def execution_trace_report(
     names = nodes.reset_index().groupby("name", as_index=False, sort=False).agg(
         nodes=("et_node", "size"), op_schema=("op_schema", "first")
     )  # fmt: skip
-    names = names.sort_values("nodes", ascending=False, kind="stable", ignore_index=True)
+    names = _NAMES.ranked(names)
     tables = {"names": names, "nodes": nodes.reset_index()}
     inputs, brief = _read([(-1 if rank is None else rank, str(file))]), {"names": names.head(top)}
     if graph is None:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from htagraph.core.naming import collective_op, short_name, step_number
 from htagraph.core.tables import Col, Table
-from htagraph.output.report import Report, gives, report_on
+from htagraph.output.report import Report, drawn, gives, report_on
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -23,13 +23,18 @@ __all__ = ["collectives_report", "critical_path_report", "opportunities_report",
 BY_OPERATION = Table(
     "Collectives, times summed over all ranks",
     Col("op group", "str"),
-    Col("matched", "bool", "between ranks"),
-    Col("collectives", "int64", "parts where they were not matched"),
-    Col("ranks", "int64", "that took part"),
+    Col("matched", "bool", "whether the collectives are matched between ranks"),
+    Col("collectives", "int64", "number of collectives; of their parts, where not matched"),
+    Col("ranks", "int64", "number of ranks that took part"),
     Col("total_us beside_us wait_us transfer_us excess_us wait_or_transfer_us", doc="summed over all parts"),
     Col("mean_bytes algbw_gb_s busbw_gb_s", doc="medians of the parts"),
+    rank_by="total_us",
 )
-_LAST = Table("Last arrivals by rank", Col("last_rank collectives", "int64"), Col("waited_us"))
+_LAST = Table("Last arrivals by rank", Col("last_rank collectives", "int64"), Col("waited_us"), rank_by="waited_us")
+_CAUSES = Table(
+    "Wait time by cause", Col("charged_rank", "int64"), Col("cause", "str"), Col("wait_us"), Col("waits", "int64"),
+    rank_by="wait_us",
+)  # fmt: skip
 
 
 @gives(
@@ -58,7 +63,7 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
             "transfer_us", "excess_us", "wait_or_transfer_us", "busbw_gb_s", "last_rank",
         ]].drop(columns=empty)  # fmt: skip
     conclusions = [*findings.collectives_sentences(parts, late, inputs), *interruption_note(graph, inputs)]
-    return report_on(graph, "collectives", tables, conclusions, brief=brief, drawn=lambda: parts)
+    return report_on(graph, "collectives", tables, conclusions, brief=brief, plot=lambda: drawn("collectives", parts))
 
 
 def _readable(table: pd.DataFrame) -> pd.DataFrame:
@@ -81,7 +86,7 @@ def by_operation(parts: pd.DataFrame) -> pd.DataFrame:
         excess_us=("excess_us", "sum"), wait_or_transfer_us=("wait_or_transfer_us", "sum"),
         mean_bytes=("bytes", "mean"), algbw_gb_s=("algbw_gb_s", "median"), busbw_gb_s=("busbw_gb_s", "median"),
     )  # fmt: skip
-    return table.sort_values("total_us", ascending=False, kind="stable").reset_index(drop=True)
+    return BY_OPERATION.ranked(table)
 
 
 def _last(parts: pd.DataFrame) -> pd.DataFrame:
@@ -90,23 +95,20 @@ def _last(parts: pd.DataFrame) -> pd.DataFrame:
     late = met.groupby("last_rank", as_index=False).agg(
         collectives=("collective", "nunique"), waited_us=("wait_us", "sum")
     )
-    return late.sort_values("waited_us", ascending=False, kind="stable").reset_index(drop=True)
+    return _LAST.ranked(late)
 
 
 @gives(
     "stragglers",
     {
         "stragglers": "analyses.stragglers.TABLE",
-        "causes": Table(
-            "Wait time by cause", Col("charged_rank", "int64"), Col("cause", "str"), Col("wait_us"),
-            Col("waits", "int64"),
-        ),
+        "causes": _CAUSES,
     },
     figures=(Col("straggler", "int64?"), Col("total_wait_us")),
 )  # fmt: skip
 def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on a job's stragglers; `inputs` are the words that choose what is read."""
-    from htagraph.analyses.stragglers import stragglers
+    from htagraph.analyses.stragglers import TABLE, stragglers
     from htagraph.findings.interrupted import interruption_note
     from htagraph.findings.ranks_missing import RANKS_MISSING
     from htagraph.findings.results import Results
@@ -115,12 +117,12 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
     from htagraph.findings.verdict import claims_of, sentences
 
     result = stragglers(graph)
-    table = result.to_frame().sort_values("blamed_us", ascending=False, kind="stable").head(top)
+    table = TABLE.ranked(result.to_frame()).head(top)
     causes = result.blame.groupby(["charged_rank", "cause"], as_index=False).agg(
         wait_us=("wait_us", "sum"), waits=("wait_us", "size")
     )
-    causes = causes.sort_values("wait_us", ascending=False, kind="stable").head(top).reset_index(drop=True)
-    tables = {"stragglers": table.reset_index(drop=True), "causes": causes}
+    causes = _CAUSES.ranked(causes).head(top)
+    tables = {"stragglers": table, "causes": causes}
     columns = ["rank", "blamed_us", "share_percent", "waits_us", "lateness_us", "late_count", "cause", "cause_name"]
     brief = {"stragglers": tables["stragglers"][columns].rename(columns={"cause_name": "name"}), "causes": causes}
     results = Results(graph, slow=result)
@@ -134,7 +136,7 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
         *interruption_note(graph, inputs),
     ]
     figures = {"straggler": result.straggler, "total_wait_us": result.total_wait_us}
-    return report_on(graph, "stragglers", tables, conclusions, figures=figures, brief=brief, drawn=lambda: result)
+    return report_on(graph, "stragglers", tables, conclusions, figures=figures, brief=brief, plot=result.plot)
 
 
 @gives(
@@ -167,7 +169,7 @@ def critical_path_report(path: CriticalPath, inputs: Sequence[str], *, top: int 
     figures = {"makespan_us": path.makespan_ns / 1000, "segments_count": len(path.segments)}
     return report_on(
         path.graph, "critical-path", tables, findings.path_sentences(path, claims, tables["hops"], inputs),
-        figures=figures, brief=_brief_path(path, tables, top), drawn=lambda: path,
+        figures=figures, brief=_brief_path(path, tables, top), plot=path.plot,
     )  # fmt: skip
 
 
@@ -228,6 +230,7 @@ def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: 
     return report_on(
         graph, "opportunities", {"opportunities": table}, sentences,
         brief={"opportunities": per_step(table, steps)}, titles={"opportunities": title},
+        plot=lambda: drawn("opportunities", table),
     )  # fmt: skip
 
 

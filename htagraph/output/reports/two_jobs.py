@@ -111,7 +111,7 @@ def diff_report(  # noqa: PLR0913 - what the options say
     ]
     return Report(
         "diff", of_both(inputs_of, graphs), of_both(issues_of, graphs), result.after.makespan_ns / 1000, tables,
-        sentences, figures, _brief(tables), drawn=lambda: result,
+        sentences, figures, _brief(tables), plot=result.plot,
     )  # fmt: skip
 
 

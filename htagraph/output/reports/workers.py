@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import pandas as pd
 
 from htagraph.analyses.kernel_breakdown import kernel_breakdown
 from htagraph.analyses.step_times import step_times
+from htagraph.analyses.stragglers import TABLE as STRAGGLERS
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.cluster.job import DistributedJob
 from htagraph.core.tables import Col, Table
 from htagraph.findings.verbs import workers as findings
 from htagraph.output.columns import with_shares
-from htagraph.output.report import Report, gives, wording_of
-from htagraph.queries.inputs import inputs_of, window_us
-from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
+from htagraph.output.report import Report, drawn, gives, wording_of
+from htagraph.queries.inputs import inputs_of, issues_of, window_us
+from htagraph.queries.straggler import RankStragglers
 
 __all__ = ["job_report", "job_stragglers_report"]
 
 _MISSING: Final = Table("Ranks that this answer lacks", Col("rank file why", "any"))
 _STEPS: Final = Table("Step times over all ranks", Col("step ranks", "int64"), Col("min_us median_us max_us"))
 _PATH: Final = Table("Critical path by what it is spent on", Col("spent_on", "str"), Col("total_us share_percent"))
-_RANKS: Final = Table(
-    "Ranks that others wait for",
-    Col("rank", "int64"),
-    Col("blamed_us share_percent waits_us"),
-    Col("late_count", "int64"),
-    Col("own_step_us step_excess_us step_error_us"),
-    Col("slow", "bool"),
-    Col("slow_steps", "int64"),
-    Col("slow_excess_us"),
-    Col("cause", "str"),
+_RANKS: Final = STRAGGLERS.only(
+    "rank blamed_us share_percent waits_us late_count own_step_us step_excess_us step_error_us slow slow_steps "
+    "slow_excess_us cause"
 )
+"""The columns that a job of digests has."""
 
 
 @gives(
@@ -71,7 +67,8 @@ def job_report(job: DistributedJob, *, top: int = 5) -> Report:
     makespan_us = moments.makespan_ns() / 1000
     sentences = [*findings.missing(job), *findings.spent(makespan_us, path), *findings.late(slow)]
     figures = {"makespan_us": makespan_us, "straggler": slow.straggler}
-    return _report(job, "summary", tables, brief, sentences, figures)
+    report = _report(job, "summary", tables, brief, sentences, figures)
+    return replace(report, plot=lambda: drawn("temporal_breakdown", tables["time_by_rank"]))
 
 
 @gives(
@@ -98,20 +95,16 @@ def _report(
     """Return a report of a command on a job; columns on slow ranks are shown only if some rank is slow."""
     if not brief["stragglers"]["slow"].any():
         brief["stragglers"] = brief["stragglers"].drop(columns=["slow", "slow_steps", "slow_excess_us", "cause"])
-    issues = pd.DataFrame(
-        [(issue.rank, issue.file, issue.what, issue.detail, issue.count) for issue in job.issues],
-        columns=["rank", "file", "what", "detail", "count"],
-    )
     graph, shown = job.moments.graph, {name: table for name, table in brief.items() if len(table)}
     return Report(
-        command, inputs_of(graph), issues, window_us(graph), tables, sentences, figures, shown,
+        command, inputs_of(graph), issues_of(job), window_us(graph), tables, sentences, figures, shown,
         wording_of(f"{command} --scheduler").titles,
     )  # fmt: skip
 
 
 def _ranks(slow: RankStragglers) -> pd.DataFrame:
     """Return a row per rank, the one that the others wait for longest first."""
-    return slow.to_frame().sort_values("blamed_us", ascending=False, kind="stable", ignore_index=True)
+    return _RANKS.ranked(slow.to_frame())
 
 
 def _steps(table: pd.DataFrame) -> pd.DataFrame:

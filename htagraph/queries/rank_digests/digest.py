@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import HtagraphError, NothingMeetsError, SelectionError, check_type
+from htagraph.core.errors import HtagraphError, SelectionError, check_type
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, is_collective_call, names_that
 from htagraph.core.parents import nearest
@@ -31,11 +31,11 @@ from htagraph.graph.measures.own_time import work_times
 from htagraph.graph.storage.saved import are_within, pack, unpack
 from htagraph.queries.peers import program_of
 from htagraph.queries.rank_speed import ALL_NAMES, MIN_SHARE_OF_NAME
-from htagraph.queries.skeleton import Skeleton, terminal_skeleton
+from htagraph.queries.skeleton import skeleton_of
 from htagraph.queries.skeleton_bytes import Numbers, differences, packed, unpacked
-from htagraph.queries.time_classes import END, LAST, START, TimeClasses
-from htagraph.queries.weights import NEVER, initial, own_time, weighed
-from htagraph.trace.columns import TEXTS, Facts, Flows, SparseColumn, Table, Trace
+from htagraph.queries.time_classes import END, LAST, START, TimeClasses, paths_of
+from htagraph.queries.weights import NEVER, initial, weighed
+from htagraph.trace.columns import TEXTS, Events, Facts, Flows, SparseColumn, Trace
 from htagraph.trace.profiler_files.files import inflated
 
 __all__ = [
@@ -188,7 +188,8 @@ def digest(
         raise SelectionError(msg)
     criteria = DIGEST_CLASSES if classes is None else classes
     moments, matching, bodies = kept_rows(graph, naming)
-    skeleton, present = _own_skeleton(graph, criteria, (moments, bodies), most)
+    own = paths_of(weighed(initial(graph), bodies, NEVER), criteria, most, may_lack=True)  # other ranks may have some
+    skeleton = skeleton_of(own, graph, np.concatenate([2 * moments, 2 * moments + 1]))
     every = np.union1d(moments, matching)
     acts, vertex = _numbered(graph, kept_activities(graph, every), every, skeleton.vertex)
     linked = np.ones(len(acts), np.bool_)
@@ -198,34 +199,8 @@ def digest(
     return RankDigest(
         _part(graph, acts), linked, vertex[skeleton.source], vertex[skeleton.target], skeleton.weight,
         np.stack([*ends, edges.lag[bodies]]).astype(np.int64),
-        np.searchsorted(every, edges.activity[bodies]).astype(np.int64),
-        replace(skeleton.classes, **_all_classes(skeleton.classes, criteria, present)), criteria, work_sums(graph),
+        np.searchsorted(every, edges.activity[bodies]).astype(np.int64), skeleton.classes, criteria, work_sums(graph),
     )  # fmt: skip
-
-
-def _own_skeleton(
-    graph: DependencyGraph, criteria: Criteria, rows: tuple[Array, Array], most: int | None
-) -> tuple[Skeleton, list[str]]:
-    """Return (the skeleton of a rank without the time of its communication, the classes that the rank has)."""
-    state = initial(graph)
-    present = []
-    for name, of_class in criteria.items():
-        try:
-            own_time(state, dict(of_class))
-        except NothingMeetsError:
-            continue  # on other ranks there may be some
-        present.append(name)
-    inside = weighed(state, rows[1], NEVER)
-    both = np.concatenate([2 * rows[0], 2 * rows[0] + 1])
-    return terminal_skeleton(inside, {name: criteria[name] for name in present}, most=most, keep=both), present
-
-
-def _all_classes(classes: TimeClasses, criteria: Criteria, present: list[str]) -> dict[str, Any]:
-    """Return the classes of a rank as those of all ranks: some have no time on this rank."""
-    names = tuple(criteria)
-    limit = classes.limits[:1] or (-1,)
-    parts = tuple(tuple(names.index(present[number]) for number in part) for part in classes.parts)
-    return {"names": names, "limits": limit * len(names), "switches": (False,) * len(names), "parts": parts}
 
 
 def _numbered(graph: DependencyGraph, acts: Activities, rows: Array, vertex: Array) -> tuple[Activities, Array]:
@@ -252,21 +227,13 @@ def _with_spans(graph: DependencyGraph, acts: Activities, moments: Array) -> Act
     begin, count = graph.origin_ns, len(graph.lanes)
     awake = time[1::2][graph.awake]
     ends = np.array([awake.max(initial=begin), time.max(initial=begin)], np.int64)
-    none, at = np.full(len(moments) + 2, -1, np.int32), moments >> 1
-    kinds = np.array([ActivityKind.OP, ActivityKind.ANNOTATION], np.int8)
-    unnamed = np.full(2, len(graph.names), np.int32)
-    more: dict[str, Any] = {
-        "rank": np.full(len(none), graph.ranks[0], np.int32), "kind": np.append(whole.kind[at], kinds),
-        "name": np.append(whole.name[at], unnamed), "category": np.append(whole.category[at], unnamed),
-        "lane": np.append(whole.lane[at], np.array([count, count + 1], np.int32)),
-        "start": np.append(time[moments], [begin, begin]), "duration": np.append(0 * moments, ends - begin),
-        "step": np.append(whole.step[at], [np.int32(-1)] * 2), "parent": none, "cause": none, "event": none,
-    }  # fmt: skip
-    longer: dict[str, Any] = {
-        name: np.concatenate([getattr(acts, name), column.astype(getattr(acts, name).dtype)])
-        for name, column in more.items()
-    }
-    return replace(acts, **longer)
+    at, unnamed = moments >> 1, [len(graph.names)] * 2
+    return acts.followed_by(
+        rank=graph.ranks[0], kind=np.append(whole.kind[at], [ActivityKind.OP, ActivityKind.ANNOTATION]),
+        name=np.append(whole.name[at], unnamed), category=np.append(whole.category[at], unnamed),
+        lane=np.append(whole.lane[at], [count, count + 1]), start=np.append(time[moments], [begin, begin]),
+        duration=np.append(0 * moments, ends - begin), step=np.append(whole.step[at], [-1, -1]),
+    )  # fmt: skip
 
 
 def _part(graph: DependencyGraph, acts: Activities) -> RankPart:
@@ -466,7 +433,7 @@ def header_of(graph: DependencyGraph) -> Trace:
     read = graph.traces.get(rank)
     none = np.zeros(0, np.int32)
     times = none.astype(np.int64)
-    events = Table(none, none, none, none, times, times, {})
+    events = Events(none, none, none, none, times, times, {})
     flows = Flows(times, none.astype(np.bool_), none, times)
     path = Path() if read is None else read.path
     facts = Facts() if read is None else _about_the_job(read.facts, whole=_communicates_on_hosts(graph))

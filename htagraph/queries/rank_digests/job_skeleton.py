@@ -24,7 +24,7 @@ from htagraph.queries.time_classes import END, START, Factors
 if TYPE_CHECKING:
     import pandas as pd
 
-    from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
+    from htagraph.queries.straggler import RankStragglers
 
 __all__ = ["JobSkeleton", "joined_job", "with_classes_of_ranks"]
 

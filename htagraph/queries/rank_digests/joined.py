@@ -13,26 +13,21 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import Issue, NothingMeetsError, RankError, SelectionError
+from htagraph.core.errors import Issue, RankError, SelectionError
 from htagraph.core.kinds import UNCERTAIN, EdgeKind, Provenance
 from htagraph.core.naming import DEFAULT_NAMING, Naming
-from htagraph.graph.activities import Activities, Edges
-from htagraph.graph.clocks import estimate_clocks
-from htagraph.graph.construction.build import join
-from htagraph.graph.construction.fit import acyclic, fit
-from htagraph.graph.construction.matching.match import match
-from htagraph.graph.construction.settle import settle
+from htagraph.graph.activities import Edges
+from htagraph.graph.construction.build import join, linked, matched
+from htagraph.graph.construction.fit import fit
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.recordings import uneven_recordings
-from htagraph.graph.matches import with_joins
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.rules.collective import collective
 from htagraph.graph.rules.p2p import p2p
 from htagraph.queries.rank_digests.digest import Criteria, RankDigest
 from htagraph.queries.skeleton import Skeleton, members_of
-from htagraph.queries.time_classes import END, LAST, START, Parts, TimeClasses
-from htagraph.queries.weights import initial, own_time
-from htagraph.trace.columns import SparseColumn, parse_ranks
+from htagraph.queries.time_classes import END, LAST, START, TimeClasses, class_parts
+from htagraph.queries.weights import initial
+from htagraph.trace.columns import parse_ranks
 
 __all__ = ["JoinedGraph", "joined_graph", "missing_ranks", "skeleton_of"]
 
@@ -71,7 +66,8 @@ def joined_graph(digests: Sequence[RankDigest], naming: Naming = DEFAULT_NAMING)
     _refuse_unlike(digests)
     job = join([each.part for each in digests], naming)
     job = replace(job, issues=_of_files(job.issues))
-    number, job = _matched(job, np.concatenate([each.linked for each in digests]))
+    kept = np.concatenate([each.linked for each in digests])
+    number, job = np.cumsum(kept) - 1, matched(job, kept)
     first = np.cumsum([0, *(len(each.part.activities) for each in digests)])[:-1]
     shifts = [2 * int(each) for each in first]
 
@@ -116,31 +112,6 @@ def _refuse_unlike(digests: Sequence[RankDigest]) -> None:
             raise SelectionError(msg)
 
 
-def _matched(job: Job, linked: Array) -> tuple[npt.NDArray[np.int64], Job]:
-    """Return (the new row of each activity, the job with its collectives matched, without what only that needs)."""
-    matching = match(job.activities, job.names, job.traces, job.naming)
-    clocks = estimate_clocks(list(job.traces), matching)
-    number = np.cumsum(linked) - 1
-    members = replace(matching.members, activity=number[matching.members.activity])
-    activities, matches = with_joins(_taken(job.activities, linked), replace(matching, members=members), clocks)
-    job = replace(job, activities=activities, clocks=clocks, matches=matches, issues=job.issues + matching.issues)
-    files = {rank: str(trace.path) for rank, trace in job.traces.items()}
-    return number, replace(job, issues=job.issues + uneven_recordings(job.activities, job.time, files))
-
-
-def _taken(acts: Activities, linked: Array) -> Activities:
-    """Return some activities; the parents and causes of those that are left out are unknown."""
-    number = np.where(linked, np.cumsum(linked) - 1, -1).astype(np.int32)
-    columns = {name: getattr(acts, name)[linked] for name in Activities.__dataclass_fields__ if name != "args"}
-    for name in ("parent", "cause"):
-        columns[name] = np.where(columns[name] >= 0, number[columns[name]], -1).astype(np.int32)
-    args = {}
-    for name, column in acts.args.items():
-        stays = linked[column.rows]
-        args[name] = SparseColumn(number[column.rows[stays]], column.values[stays], column.missing)
-    return Activities(**columns, args=args)
-
-
 def _common_parts(digests: Sequence[RankDigest]) -> tuple[tuple[tuple[int, ...], ...], npt.NDArray[np.int64]]:
     """Return (the components of all digests, the weights of all edges with a column for each)."""
     every = sorted({part for each in digests for part in each.classes.parts})
@@ -158,18 +129,13 @@ def _fitted(weight: Array, observed: Array) -> npt.NDArray[np.int64]:
     return weight - np.pad(np.maximum(weight.sum(axis=1) - observed, 0)[:, None], ((0, 0), (0, weight.shape[1] - 1)))
 
 
-def _linked(job: Job, inside: Edges, paths: Edges) -> DependencyGraph:
+def _linked(job: RecordedJob, inside: Edges, paths: Edges) -> DependencyGraph:
     """Return the graph of a job with the edges of its collectives."""
     own, refused = fit(job, Edges.concatenate([inside, collective(job), p2p(job)]))
-    edges, dropped = acyclic(job, Edges.concatenate([own, _through_points(job, paths, own), paths]))
-    refused += tuple(issue for issues in job.refused.values() for issue in issues)
-    return DependencyGraph.build(
-        job.activities, settle(job, edges), names=job.names, lanes=job.lanes, traces=job.traces,
-        issues=job.issues + refused + dropped, clocks=job.clocks, matches=job.matches,
-    )  # fmt: skip
+    return linked(job, Edges.concatenate([own, _through_points(job, paths, own), paths]), refused, are_paths=True)
 
 
-def _through_points(job: Job, *parts: Edges) -> Edges:
+def _through_points(job: RecordedJob, *parts: Edges) -> Edges:
     """Return an edge from start to end of each activity whose end nothing else leads to: a point in time."""
     reached = np.zeros(2 * len(job.activities), np.bool_)
     for edges in parts:
@@ -204,7 +170,8 @@ def _edges(joined: JoinedGraph, criteria: Criteria) -> tuple[Array, Array, Array
     graph, spans, count = joined.graph, joined.spans, joined.graph.vertex_count
     edges = graph.edges
     own = np.flatnonzero(edges.kind != EdgeKind.USER)
-    masks, amounts, rest = _of_communication(graph, criteria, own)
+    lag = class_parts(initial(graph), criteria, may_lack=True).lag
+    masks, amounts = np.where(lag.amount[own] == 0, 0, lag.mask[own]), lag.amount[own]
     bits = np.array([sum(1 << number for number in part) for part in joined.parts], np.int64)
     every = np.union1d(bits, masks[masks > 0])
     there = np.flatnonzero(
@@ -214,7 +181,7 @@ def _edges(joined: JoinedGraph, criteria: Criteria) -> tuple[Array, Array, Array
     of_paths[:, np.append(0, 1 + np.searchsorted(every, bits))] = joined.weight[there]
     of_paths[:, 0] += graph.gap[joined.target[there]]
     of_own = np.zeros((len(own), 1 + len(every)), np.int64)
-    of_own[:, 0] = rest + graph.gap[edges.target[own]]
+    of_own[:, 0] = lag.rest[own] + graph.gap[edges.target[own]]
     some = np.flatnonzero(masks)
     of_own[some, 1 + np.searchsorted(every, masks[some])] = amounts[some]
     heads = np.flatnonzero(np.diff(graph.in_offsets) == 0)
@@ -230,20 +197,6 @@ def _edges(joined: JoinedGraph, criteria: Criteria) -> tuple[Array, Array, Array
 
 def _keys(source: Array, target: Array, count: int) -> npt.NDArray[np.int64]:
     return np.asarray(source.astype(np.int64) * count + target)
-
-
-def _of_communication(graph: DependencyGraph, criteria: Criteria, own: Array) -> tuple[Array, Array, Array]:
-    """Return (the classes that multiply a part of the lag of each edge, a bit for each; that part; the rest, ns)."""
-    state = initial(graph)
-    lag = Parts.of(graph.edges.lag)
-    for number, of_class in enumerate(criteria.values()):
-        try:
-            time = own_time(state, dict(of_class))
-        except NothingMeetsError:
-            continue  # no communication is of this class
-        lag.multiply(time.edges, np.maximum(graph.edges.lag[time.edges] - time.fixed, 0), number)
-    lag.mask[lag.amount == 0] = 0
-    return lag.mask[own], lag.amount[own], lag.rest[own]
 
 
 def missing_ranks(graph: DependencyGraph) -> tuple[int, ...]:

@@ -18,14 +18,14 @@ from htagraph.core.errors import IssueLog, shown
 from htagraph.core.naming import FRAME
 from htagraph.trace.columns import (
     TYPECODES,
-    Column,
+    ArgumentColumn,
+    Events,
     Flows,
     GrowingTable,
     Interner,
     Lane,
     LaneInterner,
     SparseColumn,
-    Table,
     as_array,
     label,
 )
@@ -88,7 +88,7 @@ class Columns:
         name = label(value)
         return name if isinstance(name, int) and 0 <= name < _ID_LIMIT else -1 - self._odd_flow_ids[name]
 
-    def store(self, part: GrowingTable, column: Column, rows: Array, values: Array) -> None:
+    def store(self, part: GrowingTable, column: ArgumentColumn, rows: Array, values: Array) -> None:
         """Add an argument's values for some rows, but for the value that stands for none."""
         if len(rows):
             has = values != (self.names[""] if column.dtype == "str" else column.missing)
@@ -125,11 +125,11 @@ class Columns:
         if what:
             self.log.add(f"{what}_missing", f"complete events (ph X) without {what!r}; read as 0", count)
 
-    def table(self) -> Table:
+    def table(self) -> Events:
         """Return the complete events."""
         return self._finish(self.complete)
 
-    def instants(self) -> Table:
+    def instants(self) -> Events:
         """Return the instant events that have a category."""
         return self._finish(self.instant)
 
@@ -143,7 +143,7 @@ class Columns:
         time = joined[4] if self.style.unpadded else joined[3]
         return Flows(id=joined[0], is_start=joined[1], lane=joined[2], time=time)
 
-    def _finish(self, part: GrowingTable) -> Table:
+    def _finish(self, part: GrowingTable) -> Events:
         duration = part.column("duration", unpadded=self.style.unpadded)
         self.note_negative(duration)
         duration[duration < 0] = 0
@@ -152,14 +152,14 @@ class Columns:
         for name, (rows, values) in part.args.items():
             absent = missing[name]
             args[name] = SparseColumn(as_array(rows), as_array(values), absent if isinstance(absent, int) else -1)
-        return Table(
+        return Events(
             index=part.column("index"), name=part.column("name"), category=part.column("category"),
             lane=part.column("lane"), start=part.column("start", unpadded=self.style.unpadded), duration=duration,
             args=args,
         )  # fmt: skip
 
 
-Events = Any  # a list of raw events, or a dict from position to raw event
+RawEvents = Any  # a list of raw events, or a dict from position to raw event
 
 
 def add_events(into: Columns, position: int, events: list[RawEvent]) -> None:
@@ -201,7 +201,7 @@ def _add_instants(into: Columns, position: int, events: list[RawEvent], phases: 
     )
 
 
-def _add_table(into: Columns, part: GrowingTable, position: int, events: Events, where: list[int] | None) -> None:
+def _add_table(into: Columns, part: GrowingTable, position: int, events: RawEvents, where: list[int] | None) -> None:
     chosen: list[RawEvent] = events if where is None else [events[i] for i in where]
     if not chosen:
         return

@@ -15,8 +15,19 @@ if TYPE_CHECKING:
     from htagraph.trace.kept import Frames
     from htagraph.trace.kineto.scan.scanner import Block, Scanner
 
-__all__ = ["ENVELOPE", "BlockDecoder", "RawEvent", "attribute", "event_decoder", "event_text_decoder", "plain_events"]
+__all__ = [
+    "ENVELOPE",
+    "UNDECODABLE",
+    "BlockDecoder",
+    "RawEvent",
+    "attribute",
+    "event_decoder",
+    "event_text_decoder",
+    "plain_events",
+]
 
+UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""The exceptions that a decoder raises for text that it cannot read."""
 RawEvent = Any  # the generated struct: attributes ph, name, cat, pid, tid, ts, dur, id, args
 T = TypeVar("T")
 _Label = int | float | str | None  # no list or object: those cannot be dictionary keys

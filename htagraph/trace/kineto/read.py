@@ -11,12 +11,11 @@ import numpy as np
 from pydantic import ValidationError
 
 from htagraph.core.errors import DamagedTraceError, IssueLog, NotATraceError, TraceError, shown
-from htagraph.trace.columns import Device, Facts, Group, Table, Trace
+from htagraph.trace.columns import Device, Events, Facts, Group, Trace
 from htagraph.trace.kept import HOUR_NS, Extent, Extents, Frames, Sieve
 from htagraph.trace.kineto.collecting import Columns, add_durations, add_events
 from htagraph.trace.kineto.decode import BlockDecoder, event_decoder
 from htagraph.trace.kineto.events import DistributedInfo, Event, Header, parse_event
-from htagraph.trace.kineto.salvage import salvage_header
 from htagraph.trace.kineto.source import SMALL_BYTES, ahead, iter_bytes
 from htagraph.trace.kineto.split import find_events, split
 from htagraph.trace.remote import TracePath, fingerprint, path_of
@@ -174,6 +173,8 @@ def survey(path: TracePath, *, and_tail: bool) -> Facts:
     raw: dict[str, Any] = {}
     find_events(iter_bytes(path, log, piece_bytes=SMALL_BYTES), raw, log)
     if and_tail and "distributedInfo" not in raw:
+        from htagraph.trace.kineto.salvage import salvage_header  # few files have a header behind the events
+
         tail = b""
         for piece in iter_bytes(path, log):
             tail = (tail + piece)[-_TAIL_BYTES:]
@@ -241,13 +242,13 @@ def _facts(header: Header, raw: Mapping[str, Any]) -> Facts:
     )  # fmt: skip
 
 
-def _extent(table: Table) -> Extent:
+def _extent(table: Events) -> Extent:
     extents = Extents()
     extents.see(table.start, table.duration)
     return extents.result()
 
 
-def _without_outliers(table: Table, extent: Extent, log: IssueLog) -> Table:
+def _without_outliers(table: Events, extent: Extent, log: IssueLog) -> Events:
     """Return the events without those that start at 0 or hours before all others: known errors of CUPTI and XPU."""
     early = table.start < extent.valid_from
     detail = "events that start hours before all others (a clock error of the profiler); dropped"
@@ -263,7 +264,7 @@ def _refuse_out_of_range(extent: Extent, base: int, path: TracePath) -> None:
         raise TraceError(msg)
 
 
-def _shifted(table: Table, base: int) -> Table:
+def _shifted(table: Events, base: int) -> Events:
     if base:
         np.add(table.start, base, out=table.start)
     for column in (

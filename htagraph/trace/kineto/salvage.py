@@ -12,20 +12,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
-import msgspec
-
 from htagraph.core.errors import DamagedTraceError, IssueLog
+from htagraph.trace.kineto.decode import UNDECODABLE
 
 __all__ = [
-    "MEANING", "UNDECODABLE", "Salvaged", "candidates", "ends_early", "refuse_second_document", "salvage",
-    "salvage_header",
+    "MEANING", "Salvaged", "candidates", "ends_early", "refuse_second_document", "salvage", "salvage_header",
 ]  # fmt: skip
 
 T = TypeVar("T")
 Decode = Callable[[bytes], list[T]]
 
-UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""The exceptions that a decoder raises for text that it cannot read."""
 
 _BETWEEN = re.compile(r"[ \t\r\n,]*")
 _BLANKS = " \t\r\n"

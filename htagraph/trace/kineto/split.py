@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from htagraph.core.errors import DamagedTraceError, IssueLog, NotATraceError, OtherJsonError
-from htagraph.trace.kineto.salvage import UNDECODABLE, ends_early, refuse_second_document, salvage, salvage_header
+from htagraph.trace.kineto.decode import UNDECODABLE
 from htagraph.trace.kineto.source import PIECE_BYTES
 
 __all__ = ["BLOCK_BYTES", "find_events", "split"]
@@ -154,6 +154,8 @@ def _decode_header(text: bytes, log: IssueLog) -> dict[str, Any] | None:
         plain = closed.decode("utf-8")
         return _encodable(dict(json.loads(plain)), plain)
     except (ValueError, RecursionError) as error:
+        from htagraph.trace.kineto.salvage import ends_early, refuse_second_document, salvage_header  # few are damaged
+
         if ends_early(error, cut_word=1):
             return None
     refuse_second_document(text, log)
@@ -207,6 +209,8 @@ def _take(
             return read(buffer, end, offset), buffer[rest:], final
         except UNDECODABLE:
             continue
+    from htagraph.trace.kineto.salvage import salvage  # few files are damaged
+
     salvaged = salvage(buffer, read.decode, log, final=final)
     if final and not salvaged.closed:
         log.add("truncated", "the file ends early; events up to its end were read")
@@ -268,6 +272,8 @@ def _read_tail(tail: bytes, header: dict[str, Any], log: IssueLog, *, is_list: b
         try:
             keys, end = json.JSONDecoder(strict=False).raw_decode('{"":0' + text)
         except (ValueError, RecursionError) as error:
+            from htagraph.trace.kineto.salvage import ends_early, salvage_header  # few files are damaged
+
             if ends_early(error) and not log.has("tail_too_long"):
                 log.add("truncated", "the file ends after its events, before the closing brace; all events were read")
             elif not ends_early(error):

@@ -7,12 +7,12 @@ from typing import TypeAlias
 
 import numpy as np
 
+from htagraph.core.arrays import marked
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import DEVICE_WAITS, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import IntSelector
 from htagraph.queries.weights import NEVER, ChangeError, State, checked, of_kind, released
-from htagraph.whatif.rewire import marked
 
 __all__ = ["cuda_graph"]
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import marked
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance, edges_with, of_kinds
 from htagraph.graph.activities import Activities, Edges
 from htagraph.queries.weights import NEVER, State
-from htagraph.whatif.rewire import marked, rewired
+from htagraph.whatif.rewire import rewired
 
 __all__ = ["fuse"]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import marked
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance, edges_with, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.change_scope import asked_at
 from htagraph.queries.weights import State
-from htagraph.whatif.rewire import collective_members, first_gradient, marked, waits_for, with_other_edges
+from htagraph.whatif.rewire import collective_members, first_gradient, waits_for, with_other_edges
 
 __all__ = ["perfect_overlap"]
 

@@ -79,8 +79,7 @@ def _longer(state: State, job_transfers: Transfers, before: np.ndarray, after: n
         rows = np.flatnonzero(ops == op)
         old = link_share(op, was[rows])
         wider = np.divide(link_share(op, now[rows]), old, out=np.ones(len(rows)), where=old > 0)
-        latency = np.array([0.0 if line is None else line.latency for line in lines])[job_transfers.label[rows]]
-        per_byte = np.array([1.0 if line is None else line.per_byte for line in lines])[job_transfers.label[rows]]
+        latency, per_byte = np.array([line or (0.0, 1.0) for line in lines])[job_transfers.label[rows]].T
         bytes_part = np.maximum(job_transfers.moved[rows], 0) * per_byte
         whole = latency + bytes_part
         of_latency = np.divide(latency, whole, out=np.zeros(len(rows)), where=whole > 0)

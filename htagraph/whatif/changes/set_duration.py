@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from htagraph.core.arrays import marked
 from htagraph.core.kinds import TRANSFERS, ActivityKind
 from htagraph.queries.change_scope import no_match
 from htagraph.queries.weights import State, checked, of_kind, own_time, weighed
-from htagraph.whatif.rewire import marked
 from htagraph.whatif.scope_note import with_scope_note
 
 __all__ = ["set_duration"]

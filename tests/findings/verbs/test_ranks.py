@@ -70,7 +70,7 @@ RANKS = pd.DataFrame({
 
 
 def found(straggler: int | None, total_us: float = 10.0) -> Stragglers:
-    return Stragglers(RANKS, pd.DataFrame(), straggler, total_us)
+    return Stragglers(RANKS, straggler, total_us)
 
 
 def test_the_straggler_has_its_share_its_evidence_and_a_command() -> None:

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from htagraph.findings.verbs.workers import late
-from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
+from htagraph.queries.straggler import RankStragglers
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.construction.activities import RankPart, prepare
-from htagraph.graph.construction.parts import Read, Wanted, part_of, survey, thin_part_of
+from htagraph.graph.construction.parts import ReadTrace, Wanted, part_of, survey, thin_part_of
 from htagraph.trace import kept as sieves
 from htagraph.trace.columns import SparseColumn, Trace
 from htagraph.trace.kineto import source, split
@@ -29,7 +29,7 @@ from tests.strategies import BASE_NS, Json, annotation, complete, kernel, op, st
 Texts = Sequence[str]
 
 
-def both(read: Read, wanted: Wanted) -> tuple[RankPart, RankPart]:
+def both(read: ReadTrace, wanted: Wanted) -> tuple[RankPart, RankPart]:
     """Return the part cut out of the whole file, and the one thinned while reading."""
     return part_of(read, wanted, DEFAULT_NAMING), thin_part_of(read, wanted, DEFAULT_NAMING, survey(read, wanted))
 

@@ -11,7 +11,7 @@ import pytest
 from htagraph import EdgeKind
 from htagraph.core.kinds import ActivityKind, Provenance
 from htagraph.graph.evidence.calls import Calls
-from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.stream_waits import SharedByRank, StreamWaits, as_site, idle_ends, stream_waits
 from htagraph.graph.rules.event_wait import event_wait, event_waits
 from tests.oracles import edges_by_name
@@ -188,7 +188,7 @@ def test_what_is_known_to_be_waited_for_is_not_explained_twice() -> None:
     assert len(idle_ends(job.calls, *known)[0]) == 0
 
 
-def without_calls(job: Job) -> Job:
+def without_calls(job: RecordedJob) -> RecordedJob:
     """Return the job as if the profiler had not recorded calls that record or await events."""
     acts = job.activities
     events = np.isin(acts.kind, [ActivityKind.RECORD, ActivityKind.WAIT])

@@ -145,7 +145,7 @@ def test_another_program_or_schema_makes_its_own(
     hg.load(job, cache=place)
     monkeypatch.setattr(cache, "_program", lambda: ["changed"])
     hg.load(job, cache=place)
-    monkeypatch.setitem(saved.SCHEMA, "Table", [*saved.SCHEMA["Table"]][::-1])
+    monkeypatch.setitem(saved.SCHEMA, "Events", [*saved.SCHEMA["Events"]][::-1])
     hg.load(job, cache=place)
     assert len(made) == 3
 

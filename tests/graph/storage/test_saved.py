@@ -190,7 +190,7 @@ def test_other_files_are_refused(content: bytes, tmp_path: Path) -> None:
 
 def test_a_graph_of_a_release_with_other_fields_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hg.save(graph_of(DATASETS[0]), tmp_path)
-    monkeypatch.setitem(SCHEMA, "Table", [*SCHEMA["Table"], "offset"])
+    monkeypatch.setitem(SCHEMA, "Events", [*SCHEMA["Events"], "offset"])
     with pytest.raises(hg.StoredGraphError, match="another release"):
         hg.open(tmp_path)
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph.core.errors import IssueLog
 from htagraph.output.export.originals import ArrowEnds, MetSlices, survey
-from htagraph.output.lanes import nesting_tracks
+from htagraph.output.scene import nesting_tracks
 from htagraph.trace.kineto.collecting import Columns
 from htagraph.trace.readers import READERS
 

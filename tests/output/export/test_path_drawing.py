@@ -87,7 +87,7 @@ def test_with_room_for_all_a_box_is_of_one_row_and_category_and_long_segments_st
     for box in boxes:
         some = slice(box.first, box.end)
         assert len(np.unique(rows[some])) == len(np.unique(parts.category[some])) == 1
-        assert box.count == 1 or not long[some].any()
+        assert box.segments == 1 or not long[some].any()
         assert CATEGORIES[parts.category[box.first]] == box.category
     for one, other in pairwise(boxes):  # nothing that belongs together is apart
         alike = (one.row, one.category) == (other.row, other.category)

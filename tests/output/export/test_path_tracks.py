@@ -68,8 +68,8 @@ def test_what_is_next_has_its_slack_and_lies_on_its_own_track() -> None:
 
 def test_a_wait_points_to_what_its_rank_waited_for() -> None:
     path = hg.critical_path(graph_of(DATA / "gloo_ddp"))
-    tids = {lane: 100 + lane for lane in range(-1, len(path.graph.lanes))}
-    events = list(waits(path, tids, (50, 7), path.window[0]))
+    tid = 100 + path.graph.activities.lane[path.segments.place]
+    events = list(waits(path, tid, (50, 7), path.window[0]))
     waited = slices(events, "wait")
     assert any(each["dur"] == pytest.approx(51_050, rel=0.01) for each in map(as_float, waited))
     heads = [event for event in events if event["ph"] == "f"]
@@ -90,8 +90,8 @@ def as_float(event: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("ranks", [None, [1]])
 def test_each_segment_is_a_slice_that_says_what_the_table_says(ranks: list[int] | None) -> None:
     path = hg.critical_path(hg.load("data/demo", ranks=ranks))
-    tids = {lane: 10 + lane for lane in range(-1, len(path.graph.lanes))}
-    text = b",".join(slice_rows(some).joined for some in path_slices(path, tids, path.graph.origin_ns))
+    tid = 10 + path.graph.activities.lane[path.segments.place]
+    text = b",".join(slice_rows(some).joined for some in path_slices(path, tid, path.graph.origin_ns))
     slices = json.loads(b"[" + text + b"]", parse_float=Decimal)
     rows = path.to_frame().to_dict("records")
     assert len(slices) == len(rows)

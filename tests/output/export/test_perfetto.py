@@ -19,13 +19,11 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph import DependencyGraph
 from htagraph.core.errors import TraceError
-from htagraph.graph.activities import Lane
+from htagraph.graph.activities import BETWEEN, Lane
 from htagraph.output.export.originals import MetSlices
-from htagraph.output.export.path_tracks import lane_order
-from htagraph.output.export.perfetto import Job, bandwidths, counters_to_perfetto, memory, queues, to_perfetto
+from htagraph.output.export.perfetto import MergedJob, bandwidths, counters_to_perfetto, memory, queues, to_perfetto
 from htagraph.output.export.trace_writer import slice_rows
-from htagraph.output.lanes import nesting_tracks
-from htagraph.output.scene import Slices
+from htagraph.output.scene import Slices, nesting_tracks, threads_first
 from tests.damage import healthy, kineto_text
 from tests.reach import DATA, DATASETS, JOBS, LARGE_BYTES, SHARED, graph_of, label
 from tests.strategies import COMPUTE, kernel, launch, load, op
@@ -397,7 +395,7 @@ def test_perfetto_reads_names_that_end_in_a_backslash(tmp_path: Path) -> None:
 def test_activities_are_slices_with_their_numbers_and_their_time_on_the_path() -> None:
     acts = pd.DataFrame({"name": ["a", "b", "a"], "duration_ns": [5, 7, 1], "lane": ["x", "y", "x"]})
     graph = hg.DependencyGraph.from_frames(acts, pd.DataFrame({"source": [0, 1], "target": [1, 2]}))
-    job = Job.of(graph, "o.json")
+    job = MergedJob.of(graph, "o.json")
     slices, *names = job.activities(0, np.array([0, 7_000, 0]), " there")
     assert isinstance(slices, Slices)
     read = json.loads(b"[" + bytes(slice_rows(slices).joined) + b"]")
@@ -409,11 +407,11 @@ def test_activities_are_slices_with_their_numbers_and_their_time_on_the_path() -
 
 def test_main_threads_come_first_and_streams_last() -> None:
     lanes = (Lane(1, 5, 5), Lane(0, 0, 7, device=0, stream=7), Lane(0, 4, 9), Lane(0, 4, 4))
-    assert sorted(range(-1, 4), key=lambda at: lane_order(lanes, at)) == [-1, 3, 2, 1, 0]
+    assert sorted((BETWEEN, *lanes), key=lambda lane: threads_first(lane, 1)) == [BETWEEN, *lanes[::-1]]
 
 
-def job_of(path: Path) -> Job:
-    return Job.of(graph_of(path), "o.json")
+def job_of(path: Path) -> MergedJob:
+    return MergedJob.of(graph_of(path), "o.json")
 
 
 def test_every_row_of_the_tables_is_a_value() -> None:

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from htagraph.findings.finding import NO_CHART, Bar, Chart, Part, Place
+from htagraph.findings.finding import NO_CHART, Bar, BarPart, Chart, Place
 from htagraph.output.html.charts import curve, drawn, stacked, waterfall
 
 ODD = "<script>alert(1)</script>\"' " + "n" * 10_000
@@ -23,7 +23,7 @@ def pictures(chart: str) -> list[ElementTree.Element]:
 
 @pytest.mark.parametrize("count", [0, 1, 8, 512])
 def test_bars_of_few_and_many_ranks_fit_a_screen(count: int) -> None:
-    parts = [Part("work", "computation", 5.0), Part("idle", "idle", 1.0)]
+    parts = [BarPart("work", "computation", 5.0), BarPart("idle", "idle", 1.0)]
     chart = stacked("t", [(f"rank {i}", parts) for i in range(count)])
     assert sum(float(svg.attrib["height"]) for svg in pictures(chart)) <= 700
     assert len(rects(chart)) == 2 * count
@@ -39,9 +39,11 @@ def test_names_are_cut_and_escaped_and_whole_on_hover() -> None:
 
 
 def test_what_a_chart_shows_is_said_to_those_who_cannot_see_it() -> None:
-    chart = stacked("t", [("rank 3", [Part("work", "computation", 5000.0), Part("idle", "idle", 1000.0)])])
+    chart = stacked("t", [("rank 3", [BarPart("work", "computation", 5000.0), BarPart("idle", "idle", 1000.0)])])
     assert pictures(chart)[0].attrib["aria-label"] == "rank 3: work 5.00 ms (83.3 %), idle 1.00 ms (16.7 %)"
-    assert "5 calls" in stacked("t", [("rank 3", [Part("short", "launch", 5.0)])], lambda count: f"{count:.0f} calls")
+    assert "5 calls" in stacked(
+        "t", [("rank 3", [BarPart("short", "launch", 5.0)])], lambda count: f"{count:.0f} calls"
+    )
 
 
 def test_lengths_are_in_proportion() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from htagraph.output.html.timeline import Timeline
+from htagraph.output.html.timeline import PageTimeline
 
 
 def unpacked(columns: list[dict[str, Any]], data: bytes) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def unpacked(columns: list[dict[str, Any]], data: bytes) -> dict[str, Any]:
     return found
 
 
-def slices_of(timeline: Timeline) -> list[dict[str, Any]]:
+def slices_of(timeline: PageTimeline) -> list[dict[str, Any]]:
     """Return every slice of a timeline: its row, start, duration, name, activity and step."""
     columns = unpacked(timeline.header["columns"], timeline.data)
     names = json.loads(columns["names"])

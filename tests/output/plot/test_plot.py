@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 
 import pytest
 
 import htagraph as hg
-from htagraph.output.plot.choose import FIGURES, figure_function
+from htagraph import DependencyGraph
+from htagraph.output.report import Report
+from htagraph.output.reports import device_time, files, ranks
 from tests.output.plot.jobs import JOBS, job, result_of
 
 _TAGS = re.compile(r"</?(?!br>|span|/span)[a-zA-Z]")
@@ -22,10 +25,10 @@ def _never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("plotly.graph_objects.Figure.show", show)
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", hg.plot.__all__)
 @pytest.mark.parametrize("kind", JOBS)
 def test_every_figure_of_every_job_can_be_drawn(name: str, kind: str) -> None:
-    figure = figure_function(name)(result_of(name, job(kind)))
+    figure = getattr(hg.plot, name)(result_of(name, job(kind)))
     text = json.dumps(json.loads(figure.to_json())["layout"]["title"])
     assert figure.layout.title.text
     assert not _TAGS.search(text), text
@@ -44,3 +47,33 @@ def test_a_summary_draws_where_the_time_of_its_ranks_goes() -> None:
     expected = hg.plot.temporal_breakdown(hg.temporal_breakdown(job("demo")))
     assert summary.plot().layout.title.text == expected.layout.title.text
     assert "<li>" in summary._repr_html_()
+
+
+REPORTS: list[tuple[str, Callable[[DependencyGraph], Report]]] = [
+    ("idle_breakdown", lambda graph: device_time.idle_report(graph, [])),
+    ("kernel_breakdown", lambda graph: device_time.kernels_report(graph, [])),
+    ("kernel_distribution", lambda graph: device_time.kernels_report(graph, [], by="rank")),
+    ("module_breakdown", lambda graph: device_time.kernels_report(graph, [], by="module")),
+    ("launch_stats", lambda graph: device_time.launches_report(graph, [])),
+    ("queue_length", lambda graph: device_time.counters_report(graph, [])),
+    ("roofline", lambda graph: device_time.roofline_report(graph, [])),
+    ("collectives", lambda graph: ranks.collectives_report(graph, [])),
+    ("opportunities", lambda graph: ranks.opportunities_report(graph, [])),
+    ("memory_timeline", lambda graph: files.memory_report(graph)),
+]
+
+
+@pytest.mark.parametrize(("name", "report"), REPORTS, ids=[name for name, _ in REPORTS])
+def test_a_report_has_the_figure_of_its_analysis(name: str, report: Callable[[DependencyGraph], Report]) -> None:
+    plot = report(job("demo")).plot
+    assert plot is not None
+    figure = getattr(hg.plot, name)(result_of(name, job("demo")))
+    assert plot().layout.title.text == figure.layout.title.text
+
+
+def test_operators_are_drawn_as_modules_and_annotations_are_not_drawn() -> None:
+    """The table of operators has the columns of modules, and so has its figure."""
+    figure = device_time.kernels_report(job("demo"), [], by="operator").plot
+    assert figure is not None
+    assert figure().layout.title.text == hg.plot.module_breakdown(hg.operator_breakdown(job("demo"))).layout.title.text
+    assert device_time.kernels_report(job("demo"), [], by="annotation").plot is None

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from htagraph.trace.columns import Table
+from htagraph.trace.columns import Events
 from htagraph.trace.kineto.collecting import Columns, add_events
 from htagraph.trace.kineto.decode import BlockDecoder
 from htagraph.trace.kineto.events import call_columns, columns
@@ -58,7 +58,7 @@ def described(into: Columns) -> Json:
     }
 
 
-def _rows(into: Columns, table: Table) -> list[dict[str, Any]]:
+def _rows(into: Columns, table: Events) -> list[dict[str, Any]]:
     names, categories, lanes = list(into.names), list(into.categories), list(into.lanes.lanes)
     args = {name: column.dense(len(table)).tolist() for name, column in table.args.items()}
     return [

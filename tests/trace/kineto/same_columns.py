@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.trace.columns import Table, Trace
+from htagraph.trace.columns import Events, Trace
 from htagraph.trace.kineto.read import UNPADDED, metadata
 
 
@@ -22,7 +22,7 @@ def assert_same_columns(one: Trace, other: Trace) -> None:
     assert np.array_equal(one.flows.id, other.flows.id)
 
 
-def assert_same_tables(one: Table, other: Table, of: Trace, of_other: Trace) -> None:
+def assert_same_tables(one: Events, other: Events, of: Trace, of_other: Trace) -> None:
     for column in ("index", "start", "duration"):
         assert np.array_equal(getattr(one, column), getattr(other, column)), column
     for column, texts in (("name", "names"), ("category", "categories"), ("lane", "lanes")):

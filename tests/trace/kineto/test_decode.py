@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from htagraph.core.errors import TraceError
-from htagraph.trace.columns import Table, Trace
+from htagraph.trace.columns import Events, Trace
 from htagraph.trace.kineto.events import BulkField, Event, canonical_category, columns, stored_fields
 from htagraph.trace.kineto.read import read_events
 from tests.damage import BASE_NS, END, Json, call, document, healthy, issues, kernel, loaded, op, read, written
@@ -58,7 +58,7 @@ def assert_columns_agree(trace: Trace, models: list[Event], *, base: int, every:
         assert_arguments_agree(trace, table, chosen, every)
 
 
-def assert_arguments_agree(trace: Trace, table: Table, models: list[Event], every: int) -> None:
+def assert_arguments_agree(trace: Trace, table: Events, models: list[Event], every: int) -> None:
     rows = range(0, len(table), every)
     for bulk in columns():
         text = bulk.column.dtype == "str"

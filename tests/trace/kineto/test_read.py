@@ -10,7 +10,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import TraceError
-from htagraph.trace.columns import Table
+from htagraph.trace.columns import Events
 from htagraph.trace.kineto.again import event, read_event
 from htagraph.trace.kineto.events import CpuOp, Kernel, Metadata, RecordWindowEnd
 from htagraph.trace.kineto.read import UNPADDED, metadata, read_events, survey
@@ -46,7 +46,7 @@ def test_times_are_placed_on_the_epoch(tmp_path: Path) -> None:
 
 def test_columns_are_read_only(tmp_path: Path) -> None:
     events = loaded(tmp_path, document(healthy())).events
-    arrays = [getattr(events, each.name) for each in dataclasses.fields(Table) if each.name != "args"]
+    arrays = [getattr(events, each.name) for each in dataclasses.fields(Events) if each.name != "args"]
     assert not any(array.flags.writeable for array in arrays)
 
 

@@ -365,13 +365,14 @@ def test_an_event_too_long_is_dropped_and_the_rest_read(inside: str, tmp_path: P
 
 def test_no_more_text_than_the_longest_event_is_kept(tmp_path: Path) -> None:
     kept: list[int] = []
+    original = salvage.salvage
 
     def salvaged(text: bytes, *given: Any, **options: Any) -> Any:
         kept.append(len(text))
-        return salvage.salvage(text, *given, **options)
+        return original(text, *given, **options)
 
     text = kineto_text([op(1), '{"ph": "X", "name": "' + "x" * 100_000 + '"}', op(2), END])
-    with patch.object(salvage, "_MAX_EVENT_BYTES", 2048), patch.object(split, "salvage", salvaged):
+    with patch.object(salvage, "_MAX_EVENT_BYTES", 2048), patch.object(salvage, "salvage", salvaged):
         trace = read_in_pieces(written(tmp_path / "a.json", text), 256, 512)
     assert names(trace) == ["aten::mm", "aten::mm"]
     assert max(kept) <= 2 * (2048 + 512)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,13 @@ from htagraph.core.arrays import Array, Ints, coded
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import Naming, transfer_direction
 from htagraph.graph.activities import Activities
-from htagraph.graph.evidence.host_communication import CallArguments, call_arguments, host_calls
 from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
 
-__all__ = ["Calls", "HostParts", "groups_of_calls", "host_parts", "hosts_of"]
+if TYPE_CHECKING:
+    from htagraph.graph.evidence.host_communication import CallArguments
+
+__all__ = ["HostCollectives", "HostParts", "groups_of_calls", "host_parts", "hosts_of"]
 
 _Class: TypeAlias = tuple[int, int, int, int]
 """A rank's sends to a peer of one tag, or its receives: (rank, 1 or -1, rank of the peer within the group, tag)."""
@@ -65,6 +67,8 @@ def host_parts(
     none = np.full(len(rows), -1, np.int64)
     if not on_host.any():
         return HostParts(none, np.zeros_like(none), *(none,) * 7, ())
+    from htagraph.graph.evidence.host_communication import call_arguments, host_calls  # few jobs have any
+
     call = np.where(on_host, host_calls(acts, names, naming).call_of(rows), -1)
     of_call, of_work = call_arguments(acts, names, call), call_arguments(acts, names, np.where(on_host, rows, -1))
     way = _ways(acts, names, rows) * on_host
@@ -98,7 +102,7 @@ def _divided(
     own, operator = rows[collective], asked[collective]
     kind = coded(acts.name[own], elements[collective])
     moments = acts.step[operator], acts.start[operator], acts.start[own], acts.end[own]
-    found, labelled = groups_of_calls(Calls(acts.rank[own], kind, acts.lane[own], *moments), traces)
+    found, labelled = groups_of_calls(HostCollectives(acts.rank[own], kind, acts.lane[own], *moments), traces)
     if (found < 0).all():
         return None
     group = np.full(len(rows), -1, np.int64)
@@ -192,7 +196,7 @@ _Moments: TypeAlias = dict[tuple[int, int], tuple[int, int]]
 
 
 @dataclass(frozen=True, eq=False)
-class Calls:
+class HostCollectives:
     """Collectives on hosts; columns of one length."""
 
     rank: npt.NDArray[np.integer]
@@ -206,7 +210,7 @@ class Calls:
     end: npt.NDArray[np.integer]
 
 
-def groups_of_calls(calls: Calls, traces: Mapping[int, Trace]) -> tuple[Ints, tuple[_Group, ...]]:
+def groups_of_calls(calls: HostCollectives, traces: Mapping[int, Trace]) -> tuple[Ints, tuple[_Group, ...]]:
     """Return (group of each call or -1, the groups): where exactly one division of the ranks is the best.
 
     The ranks of the calls share a clock.
@@ -251,7 +255,7 @@ def _on_other_lanes(division: _Division, lanes: Mapping[_Group, set[int]], own: 
     )
 
 
-def _divisions_of(calls: Calls, rows: Array, listed: Mapping[int, list[_Group]]) -> list[_Division]:
+def _divisions_of(calls: HostCollectives, rows: Array, listed: Mapping[int, list[_Group]]) -> list[_Division]:
     """Return the ways to divide the ranks that make some calls into groups that time and counts do not contradict."""
     of_rank = {rank: _moments(calls, rows[calls.rank[rows] == rank]) for rank in np.unique(calls.rank[rows]).tolist()}
     able = {
@@ -275,7 +279,7 @@ def _divisions_of(calls: Calls, rows: Array, listed: Mapping[int, list[_Group]])
     return [] if todo else found
 
 
-def _moments(calls: Calls, rows: Array) -> _Moments:
+def _moments(calls: HostCollectives, rows: Array) -> _Moments:
     """Return begin and end of each call of one rank by (step, place among those of the step)."""
     rows = rows[np.lexsort((calls.asked[rows], calls.step[rows]))]
     step = calls.step[rows]
@@ -297,7 +301,7 @@ def _agrees(members: list[_Moments]) -> bool:
     return broken <= max(1, LIMITS.damaged * len(places[0]))
 
 
-def _unexplained(division: _Division, calls: Calls, rows: Array) -> float:
+def _unexplained(division: _Division, calls: HostCollectives, rows: Array) -> float:
     """Return how long calls last after the last arrival in their group: the sum of the ranks' medians, ns."""
     total = 0.0
     for _, ranks in division:

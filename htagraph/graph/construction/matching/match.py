@@ -19,7 +19,6 @@ from htagraph.graph.activities import Activities
 from htagraph.graph.clock_fits import medians
 from htagraph.graph.clocks import Clock, corrected, estimate_clocks
 from htagraph.graph.construction.matching.alignment import Cluster, Track, with_broken
-from htagraph.graph.construction.matching.clusters import cluster, partners
 from htagraph.graph.construction.matching.host_parts import hosts_of
 from htagraph.graph.construction.matching.members import Members, members_of
 from htagraph.graph.construction.matching.teams import Team, aligned, host_collectives, host_transfers, tested, times
@@ -171,6 +170,8 @@ def _by_order(members: Members, rows: Array, hosts: Mapping[int, int], clocks: S
     """Return the groups of members without ids, known from arguments or inferred from time; members match by order."""
     if not len(rows) or members.rank[rows[0]] == members.rank[rows[-1]]:
         return []
+    from htagraph.graph.construction.matching.clusters import cluster  # few jobs lack ids
+
     tracks = _tracks(members, rows, members.sequence[rows], hosts, clocks)
     lone = len(rows) == len(members)
     return _teams(members, *with_broken(tracks, cluster(tracks, _compared(clocks) if clocks else None, lone=lone)))
@@ -194,6 +195,8 @@ def _by_partner(members: Members, rows: Array, known: list[Team], hosts: Mapping
     ranks = np.unique(members.rank[rows])
     if len(ranks) < 2:
         return []
+    from htagraph.graph.construction.matching.clusters import partners  # few jobs lack ids
+
     clocks = _clocks(members, known, hosts)
     way = members.way[rows]
     tracks = _tracks(members, rows, 3 * members.sequence[rows] + way, hosts, clocks)

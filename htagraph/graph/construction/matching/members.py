@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, Mask, coded, looked_up
+from htagraph.core.arrays import Array, Ints, Mask, coded, looked_up, marked
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, short_name, transfer_direction
 from htagraph.core.parents import ancestors, nearest
@@ -204,29 +204,21 @@ def _around(acts: Activities, names: tuple[str, ...], naming: Naming, calls: Arr
     asked[calls[calls >= 0]] = True
     words = {name: collective_op(names[name], naming, host=True) for name in np.unique(acts.name[asked]).tolist()}
     ways = {name: transfer_direction(names[name]) if word == "send_recv" else 0 for name, word in words.items()}
-    is_word = np.zeros(len(names), np.bool_)
-    is_word[[name for name, word in words.items() if word]] = True
+    is_word = marked([name for name, word in words.items() if word], len(names))
     at = nearest(acts.parent, is_word[acts.name], calls)
     return [
         (words[name], ways[name]) if name >= 0 else ("", 0) for name in np.where(at >= 0, acts.name[at], -1).tolist()
     ]
 
 
-class _Pairs(NamedTuple):
-    """Whom sends and receives are with: columns of one length, -1 where unknown."""
-
-    source: Ints
-    target: Ints
-    tag: Ints
-    """Tag of a send or receive on the host, if it is not the usual 0."""
-    in_batch: Mask
-    """Which are of a batch with one peer, so that source and target may be exchanged."""
-
-
 def _pairs_of(
     acts: Activities, rows: Array, described_by: Array, is_pairwise: Array, peer: Array, host: HostParts
-) -> _Pairs:
-    """Return the source and target of sends and receives: of the arguments, of a batch, or of a call on the host."""
+) -> tuple[Ints, Ints, Ints, Mask]:
+    """Return the source, target and tag of sends and receives, and whether they are of a batch with one peer.
+
+    Source and target are of the arguments, of a batch (whose source and target may be exchanged), or of a call on the
+    host. The tag is that of a send or receive on the host, if it is not the usual 0. -1 where unknown.
+    """
     rank, in_batch, on_host = acts.rank[rows], peer >= 0, host.partner >= 0
     source = np.where(is_pairwise, values(acts, "src_rank", described_by), -1)
     target = np.where(is_pairwise, values(acts, "dst_rank", described_by), -1)
@@ -234,25 +226,27 @@ def _pairs_of(
     target = np.where(in_batch, np.maximum(rank, peer), target)
     source = np.where(on_host, np.where(host.way > 0, rank, host.partner), source)
     target = np.where(on_host, np.where(host.way > 0, host.partner, rank), target)
-    return _Pairs(source, target, np.where(on_host & (host.tag > 0), host.tag, -1), in_batch)
+    return source, target, np.where(on_host & (host.tag > 0), host.tag, -1), in_batch
 
 
 def _groups(
-    acts: Activities, names: tuple[str, ...], rows: Array, described_by: Array, pairs: _Pairs, host: HostParts
-) -> tuple[tuple[str, ...], Ints, Ints]:
+    acts: Activities, names: tuple[str, ...], rows: Array, described_by: Array,
+    pairs: tuple[Ints, Ints, Ints, Mask], host: HostParts,
+) -> tuple[tuple[str, ...], Ints, Ints]:  # fmt: skip
     """Return (label of each group, group of each row or -1, members of each group).
 
     Groups differ in name or ranks. Of sends and receives every directed pair of ranks is a group: a send from rank 0 to
     rank 1 is never paired with a receive of rank 0. Of a batch with one peer the pair is not directed. On the host,
     pairs also differ in their tags, and other communication is of the job's group if there is but one.
     """
+    source, target, tag, in_batch = pairs
     pg_name, pg_ranks = values(acts, "pg_name", described_by), values(acts, "pg_ranks", described_by)
-    pg_name = np.where(pairs.in_batch, _BATCH_NAME, pg_name)
+    pg_name = np.where(in_batch, _BATCH_NAME, pg_name)
     only = np.where((pg_name < 0) & (pg_ranks < 0), host.group, -1)
     on_host = host.partner >= 0
-    known = np.flatnonzero((pg_name >= 0) | (pg_ranks >= 0) | pairs.in_batch | on_host | (only >= 0))
+    known = np.flatnonzero((pg_name >= 0) | (pg_ranks >= 0) | in_batch | on_host | (only >= 0))
     group = np.full(len(rows), -1, np.int64)
-    of_group = (pg_name, pg_ranks, pairs.source, pairs.target, pairs.tag, only)
+    of_group = (pg_name, pg_ranks, source, target, tag, only)
     group[known] = coded(*(column[known] for column in of_group))
     first = known[np.unique(group[known], return_index=True)[1]]
     described = (values(acts, "group_size", described_by), values(acts, "pg_desc", described_by))
@@ -266,9 +260,9 @@ def _groups(
         listed = names[pg_ranks[row]] if pg_ranks[row] >= 0 else ""
         where = listed
         members = len(parse_ranks(listed, size=group_size) or ()) if pg_ranks[row] >= 0 else 0
-        if pairs.source[row] >= 0 and pairs.target[row] >= 0:
-            where = f"{pairs.source[row]}{'↔' if pairs.in_batch[row] else '→'}{pairs.target[row]}"
-            where += f" tag {pairs.tag[row]}" if pairs.tag[row] > 0 else ""
+        if source[row] >= 0 and target[row] >= 0:
+            where = f"{source[row]}{'↔' if in_batch[row] else '→'}{target[row]}"
+            where += f" tag {tag[row]}" if tag[row] > 0 else ""
             members = 2
         sizes[number] = members or max(0, group_size)
         words = [names[code] for code in (int(pg_name[row]), pg_desc) if code >= 0 and names[code]]

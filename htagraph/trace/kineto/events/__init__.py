@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from htagraph.core.naming import FRAME
-from htagraph.trace.columns import Column
+from htagraph.trace.columns import ArgumentColumn
 from htagraph.trace.kineto.events import activities, base
 from htagraph.trace.kineto.events.activities import *  # noqa: F403
 from htagraph.trace.kineto.events.base import *  # noqa: F403 - what its __all__ names
@@ -95,7 +95,7 @@ class BulkField(NamedTuple):
     """
 
     keys: tuple[str, ...]
-    column: Column
+    column: ArgumentColumn
     categories: frozenset[str]
 
 
@@ -148,7 +148,11 @@ def stored_fields(model: type[Event]) -> tuple[tuple[str, BulkField, bool], ...]
     """Return (attribute, column and keys, True if it is kept for calls alone) of each stored argument of a model."""
     fields: dict[str, FieldInfo] = getattr(model.model_fields["args"].annotation, "model_fields", {})
     return tuple(
-        (name, BulkField(keys, Column(store.name or name, store.dtype, store.missing), frozenset()), store.of_calls)
+        (
+            name,
+            BulkField(keys, ArgumentColumn(store.name or name, store.dtype, store.missing), frozenset()),
+            store.of_calls,
+        )
         for name, field in fields.items()
         for store in field.metadata
         if isinstance(store, Stored) and (keys := tuple(map(str, getattr(field.validation_alias, "choices", ()))))

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.trace.kept import Frames
+from htagraph.trace.kineto.decode import UNDECODABLE
 from htagraph.trace.kineto.events import BulkField, call_columns, columns, is_frame
-from htagraph.trace.kineto.salvage import UNDECODABLE
 from htagraph.trace.kineto.scan import events as scan
 from htagraph.trace.kineto.scan.grammar import PADDING
 from htagraph.trace.kineto.scan.tokens import NO_TOKEN, TokenTable
