@@ -20,7 +20,7 @@ __all__ = ["outside_waits"]
 
 
 def outside_waits(job: RecordedJob) -> npt.NDArray[np.int32]:
-    """Return for each stretch of `RecordedJob.slices` the annotation or Python frame in which it waits for outside, else -1.
+    """Return for each stretch of `RecordedJob.slices` the region in which it waits for outside, else -1.
 
     A site is all stretches in regions of one name on a thread that end with the same activity: each gets one item. It
     is one of waits if some waits make up for the work before them: those that follow the wait before by as many items.
