@@ -12,9 +12,20 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import COMMUNICATION, EdgeKind, Provenance, of_kinds
 from htagraph.core.naming import is_data_loader, short_name, step_number
 from htagraph.core.statistics import MOST
-from htagraph.findings.finding import BarPart, Chart, Claim, Evidence, Finding, Place, RestsOn, Rows, stretches
+from htagraph.findings.finding import (
+    BarPart,
+    Chart,
+    Claim,
+    Evidence,
+    Finding,
+    Place,
+    RestsOn,
+    Rows,
+    per_step,
+    stretches,
+)
 from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE, MOST_ROWS, ROUNDING, SHORT_LIST
-from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words
+from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words, time_text
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.measures.waits import lacks_members, ranks_not_read
@@ -49,7 +60,11 @@ def _when(results: Results) -> list[Claim]:
         "unexplained_percent": bound.unexplained_percent, "several": len(graph.ranks) > 1,
         "absent": _absent(graph), "source": _source(graph), "without_rank_percent": _without_rank(graph, bound),
     }  # fmt: skip
-    share = bound.causes[bound.cause]
+    if bound.cause in results.free:
+        gain = results.free[bound.cause]
+        facts |= {"free_us": gain / 1000, "free_percent": 100 * gain / max(results.makespan_ns, 1)}
+        facts["steps"] = results.steps
+    share = bound.causes.get(bound.cause, 0.0)
     return [Claim("bound", bound.cause, share, "percent", rests_on=doubts_of(results) & rests, facts=facts)]
 
 
@@ -98,7 +113,7 @@ def _long(claim: Claim) -> str:
     own, others = _shares(claim)
     text = f"Bound by {cause_words(claim.about, claim.facts['shares'])}: {claim.figure:.0f} % of the critical path"
     text += f" ({_listed(own).replace(*_IN_HOST)})" if len(own) > 1 else ""
-    text += _rank_in_full(claim)
+    text += _rank_in_full(claim) + _free(claim, "; without it, ")
     also = f" Also on it: {_listed(others)}." if others else ""
     if claim.facts.get("absent"):
         words = CATEGORY_WORDS["communication"]
@@ -118,7 +133,8 @@ def _short(claim: Claim) -> str:
     others = [f"{_SHORT_WORDS.get(each, CATEGORY_WORDS[each])} {share:.0f} %" for each, share in _shares(claim)[1]]
     word = _SHORT_WORDS["host"] if claim.about == "host" else cause_words(claim.about, claim.facts["shares"])
     text = f"Bound by {word}: {claim.figure:.0f} % of the critical path{_rank_in_short(claim)}"
-    text += f"; then {', '.join(others[:SHORT_LIST])}" if others else ""
+    text += _free(claim, "; without it, ")
+    text += f". Also on it: {', '.join(others[:SHORT_LIST])}" if others else ""
     if claim.facts.get("absent"):
         words = CATEGORY_WORDS["communication"]
         text = text.replace(words, f"{words}, or waiting for ranks not {claim.facts['absent']}")
@@ -126,6 +142,15 @@ def _short(claim: Claim) -> str:
         waited, batches = claim.facts["batches"]
         text += f". It waits for {waited:,} of {batches:,} batches: only a faster loader helps"
     return _with_source(f"{text}.", claim)
+
+
+def _free(claim: Claim, start: str) -> str:
+    """Return how much less time the job would take without its cause, behind a start; empty where that is unknown."""
+    if "free_us" not in claim.facts or claim.facts["by_workers"]:
+        return ""
+    steps = claim.facts["steps"]
+    who, less = "a step" if steps > 1 else "the job", time_text(per_step(claim.facts["free_us"], steps))
+    return f"{start}{who} would take {less} less ({claim.facts['free_percent']:.0f} %)"
 
 
 def _shares(claim: Claim) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:

@@ -61,12 +61,10 @@ _WHAT = {
 def _when(results: Results) -> list[Claim]:
     table, bound = results.opportunities, results.bound
     claims: list[Claim] = []
-    host = table[(table["name"] == CLASSES[0]) & (bound.cause == "host")]
-    ceiling = (float(host["gain_us"].iloc[0]), float(host["gain_percent"].iloc[0])) if len(host) else None
     for row in _worth_naming(table):
         if bound.by_workers and not _is_loader(row):
             continue
-        claims += _replayed(results, row, ceiling)
+        claims += _replayed(results, row)
         if len(claims) == MAX_LISTED:
             break
     return claims
@@ -91,11 +89,8 @@ def _worth_naming(table: pd.DataFrame) -> list[dict[Any, Any]]:
     return [row for row in rows if inner.get(row["name"], 0.0) < _INNER_SHARE * row["gain_us"]]
 
 
-def _replayed(results: Results, row: Mapping[Any, Any], ceiling: tuple[float, float] | None) -> list[Claim]:
-    """Return the claim of a row if a what-if of its target gains the same; without a target, as the row says it.
-
-    The ceiling is what all host code together would gain, µs and percent; None where the host does not bound the job.
-    """
+def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
+    """Return the claim of a row if a what-if of its target gains the same; without a target, as the row says it."""
     graph, name, gain, interval = results.graph, str(row["name"]), float(row["gain_us"]), None
     if row["target"] or row["what"] == "straggler":
         scenario = what_if(graph)
@@ -109,7 +104,7 @@ def _replayed(results: Results, row: Mapping[Any, Any], ceiling: tuple[float, fl
         "what": row["what"], "target": row["target"], "note": row["note"], "percent": float(row["gain_percent"]),
         "half_us": float(row.get("gain_at_50_us", 0.0)), "makespan_us": 100 * gain / float(row["gain_percent"]),
         "loader": _is_loader(row), "steps": results.steps, "shared": shares_links(graph),
-        "ceiling": None if name in CLASSES else ceiling, "interrupted": bool(results.claims(INTERRUPTED.when)),
+        "interrupted": bool(results.claims(INTERRUPTED.when)),
         **_start_up(results, row),
     }  # fmt: skip
     return [Claim("gain", name, gain, "us", interval=interval, rests_on=doubts_of(results) & rests, facts=facts)]
@@ -146,27 +141,21 @@ def _long(*claims: Claim) -> str:
         any_wide |= bool(spread)
     each = f" per step (of {steps:,})" if steps > 1 else ""
     bounds = "" if any_wide else " No speedup of one of them alone saves more."
-    if claims[0].facts.get("ceiling"):
-        us, percent = claims[0].facts["ceiling"]
-        bounds += f" All host code together: {time_text(per_step(us, steps))} at most ({percent:.0f} %)."
     if any(claim.facts["shared"] for claim in claims):
         bounds = " Transfers that overlap share links here, so half of a change may gain more than all of it."
     return (
-        f"Largest gains{each}, each replayed as if it took no time{_inside(claims)}: {'; '.join(parts)}.{bounds} See "
+        f"Most you could win{each}{_inside(claims)}: {'; '.join(parts)}.{bounds} See "
         "htagraph opportunities."
     )
 
 
 def _short(*claims: Claim) -> str:
     steps, parts = claims[0].facts["steps"], []
-    ceiling = claims[0].facts.get("ceiling")
-    for claim in claims[: SHORT_LIST - bool(ceiling)]:
+    for claim in claims[:SHORT_LIST]:
         saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)})"
         parts.append(f"{shortened(gain_name(claim), LETTERS_IN_SHORT)}, {saved}")
-    if ceiling:
-        parts.append(f"all host code, at most {time_text(per_step(ceiling[0], steps))} ({ceiling[1]:.0f} %)")
     each = " per step" if steps > 1 else ""
-    return f"Largest gains{each}, were it to take no time{_inside(claims)}: {'; '.join(parts)}."
+    return f"Most you could win{each}{_inside(claims)}: {'; '.join(parts)}."
 
 
 def _inside(claims: Sequence[Claim]) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
@@ -15,10 +16,19 @@ from htagraph.analyses.interruptions import interruptions
 from htagraph.analyses.launch_stats import launch_stats
 from htagraph.analyses.stragglers import Stragglers, stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import ActivityKind
 from htagraph.core.tables import Col, Table
-from htagraph.graph.measures.steps import whole_steps
+from htagraph.findings.limits import MIN_SHARE
+from htagraph.graph.measures.steps import last_end, whole_steps
 from htagraph.queries.inputs import inputs_of
 from htagraph.queries.path_segments import Bound, bound_of
+from htagraph.queries.replay import predict
+from htagraph.queries.weights import State, initial
+from htagraph.whatif.changes.free_dataloader import free_dataloader
+from htagraph.whatif.changes.infinite_host import infinite_host
+from htagraph.whatif.changes.scale import scale
+from htagraph.whatif.changes.scale_network import scale_network
 from htagraph.whatif.opportunities import opportunities
 
 if TYPE_CHECKING:
@@ -44,6 +54,16 @@ CLOCKS = Table(
     Col("offset_us drift_ppm uncertainty_us residual_us"),
     Col("collectives", "int64"),
 )
+
+
+_FREE: Final[dict[str, Callable[[State], State]]] = {
+    "host": infinite_host,
+    "computation": partial(scale, factor=0.0, kind=ActivityKind.COMPUTATION.label),
+    "communication": partial(scale_network, factor=0.0),
+    "memory": partial(scale, factor=0.0, kind=ActivityKind.MEMORY.label),
+    "data_loading": free_dataloader,
+}
+"""Cause of a bound → the change without which it takes no time."""
 
 
 class Results:
@@ -78,8 +98,34 @@ class Results:
 
     @cached_property
     def bound(self) -> Bound:
-        """What bounds the window of the path."""
-        return bound_of(self.path)
+        """What bounds the window of the path: of the whole job, the cause without which the job would be shortest.
+
+        Shares of a path decide for a part of the job, and where no cause can be taken away: a path that is nearly as
+        long may be spent on something else.
+        """
+        bound, free = bound_of(self.path), self.free
+        best = next(iter(free), "")
+        return bound if bound.by_workers or not best or not bound.cause else bound._replace(cause=best)
+
+    @cached_property
+    def free(self) -> dict[str, int]:
+        """By cause of `bound`: how much shorter the job is if that takes no time, ns, the most first.
+
+        Each is a replay. Empty for the path of a part of the job.
+        """
+        first, last = self.path.window
+        if last - first < (1 - MIN_SHARE) * self.makespan_ns:
+            return {}
+        gains = {}
+        for cause, change in _FREE.items():
+            with suppress(SelectionError):  # nothing of that kind
+                state = change(initial(self.graph))
+                time = predict(state.graph, state.lag, state.gap, state.head)
+                gains[cause] = self._last(self.graph.time) - self._last(time)
+        return {cause: gains[cause] for cause in sorted(gains, key=lambda each: -gains[each]) if gains[cause] > 0}
+
+    def _last(self, time: Array) -> int:
+        return last_end(self.graph, time) or 0
 
     @cached_property
     def makespan_ns(self) -> int:
