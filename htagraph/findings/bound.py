@@ -113,7 +113,7 @@ def _long(claim: Claim) -> str:
     own, others = _shares(claim)
     text = f"Bound by {cause_words(claim.about, claim.facts['shares'])}: {claim.figure:.0f} % of the critical path"
     text += f" ({_listed(own).replace(*_IN_HOST)})" if len(own) > 1 else ""
-    text += _rank_in_full(claim) + _free(claim, "; without it, ")
+    text += _rank_in_full(claim) + _free(claim, "; without it ")
     also = f" Also on it: {_listed(others)}." if others else ""
     if claim.facts.get("absent"):
         words = CATEGORY_WORDS["communication"]
@@ -133,8 +133,8 @@ def _short(claim: Claim) -> str:
     others = [f"{_SHORT_WORDS.get(each, CATEGORY_WORDS[each])} {share:.0f} %" for each, share in _shares(claim)[1]]
     word = _SHORT_WORDS["host"] if claim.about == "host" else cause_words(claim.about, claim.facts["shares"])
     text = f"Bound by {word}: {claim.figure:.0f} % of the critical path{_rank_in_short(claim)}"
-    text += _free(claim, "; without it, ")
-    text += f". Also on it: {', '.join(others[:SHORT_LIST])}" if others else ""
+    free = _free(claim, "; without it ")
+    text += f"{free}; then {', '.join(others[: 1 if free else SHORT_LIST])}" if others else free
     if claim.facts.get("absent"):
         words = CATEGORY_WORDS["communication"]
         text = text.replace(words, f"{words}, or waiting for ranks not {claim.facts['absent']}")
@@ -150,7 +150,7 @@ def _free(claim: Claim, start: str) -> str:
         return ""
     steps = claim.facts["steps"]
     who, less = "a step" if steps > 1 else "the job", time_text(per_step(claim.facts["free_us"], steps))
-    return f"{start}{who} would take {less} less ({claim.facts['free_percent']:.0f} %)"
+    return f"{start}{who} takes {less} less ({claim.facts['free_percent']:.0f} %)"
 
 
 def _shares(claim: Claim) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:

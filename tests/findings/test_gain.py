@@ -40,8 +40,8 @@ def test_gains_share_a_sentence_with_their_figures() -> None:
     [
         (
             gain("aten::mm", 100.0, 20.0, "operator", steps=2),
-            "Largest gains per step, were it to take no time: operator aten::mm, 50.0 µs (20 %).",
-            "Largest gains per step (of 2), each replayed",
+            "Most you could win per step: operator aten::mm, 50.0 µs (20 %).",
+            "Most you could win per step (of 2): ",
         ),
         (
             gain("x", 4200.0, 17.0, steps=10, interval=(0.0, 9000.0)),
@@ -56,12 +56,8 @@ def test_gains_share_a_sentence_with_their_figures() -> None:
             "here, so half of a change may gain more than all of it.",
         ),
         (
-            gain("aten::mm", 100.0, 20.0, steps=2, ceiling=(160.0, 56.0), interrupted=True),
-            "; all host code, at most 80.0 µs (56 %).", "All host code together: 80.0 µs at most (56 %).",
-        ),
-        (
-            gain("aten::mm", 100.0, 20.0, interrupted=True), "to take no time (interruptions inside it counted): ",
-            "as if it took no time (interruptions inside it counted)",
+            gain("aten::mm", 100.0, 20.0, interrupted=True), "Most you could win (interruptions inside it counted): ",
+            "Most you could win (interruptions inside it counted): ",
         ),
     ],
 )  # fmt: skip
