@@ -224,7 +224,7 @@ def timeline_section(timelines: dict[str, tuple[str, PageTimeline]], *, events: 
     payload: dict[str, bytes] = {}
     for key, (_, each) in timelines.items():
         payload |= {f"{key}-header": json_bytes(each.header | {"events": events}), f"{key}-data": each.data}
-    return Section("timeline", "PageTimeline", body, SCRIPTS, STYLES, payload)
+    return Section("timeline", "Timeline", body, SCRIPTS, STYLES, payload)
 
 
 def timeline_figure(key: str, title: str, timeline: PageTimeline) -> Html:
