@@ -26,7 +26,7 @@ from htagraph.findings.finding import (
 )
 from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE, MOST_ROWS, ROUNDING, SHORT_LIST
 from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words, time_text
-from htagraph.findings.results import Results
+from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.measures.waits import lacks_members, ranks_not_read
 from htagraph.queries.path_segments import CATEGORIES, HOST_CATEGORIES
@@ -63,7 +63,7 @@ def _when(results: Results) -> list[Claim]:
     if bound.cause in results.free:
         gain = results.free[bound.cause]
         facts |= {"free_us": gain / 1000, "free_percent": 100 * gain / max(results.makespan_ns, 1)}
-        facts["steps"] = results.steps
+        facts |= {"steps": results.steps, "change": FREE[bound.cause][1]}
     share = bound.causes.get(bound.cause, 0.0)
     return [Claim("bound", bound.cause, share, "percent", rests_on=doubts_of(results) & rests, facts=facts)]
 
@@ -180,7 +180,7 @@ def _rank_in_full(claim: Claim) -> str:
     percent = claim.facts.get("without_rank_percent", 100.0)
     if several and percent < 100 * MIN_SHARE:
         less = f"{percent:.0f} %" if percent >= 1 else "less than 1 %"
-        return f"{text}, but others are nearly as late: without all its work, the job would be {less} shorter"
+        return f"{text}, but without its work the job is only {less} shorter"
     return text if several or rank or not alone else ""
 
 
@@ -191,7 +191,7 @@ def _rank_in_short(claim: Claim) -> str:
     if claim.facts.get("without_rank_percent", 100.0) < 100 * MIN_SHARE:
         return " (other ranks' paths are nearly as long)"
     rank, share = next(iter(ranks.items()))
-    return f", on rank {rank}" if share >= 100 - MIN_PERCENT else f", {share:.0f} % of which is on rank {rank}"
+    return f", on rank {rank}" if share >= 100 - MIN_PERCENT else f" ({share:.0f} % on rank {rank})"
 
 
 def _evidence(results: Results, claim: Claim) -> Evidence:

@@ -143,10 +143,7 @@ def _long(*claims: Claim) -> str:
     bounds = "" if any_wide else " No speedup of one of them alone saves more."
     if any(claim.facts["shared"] for claim in claims):
         bounds = " Transfers that overlap share links here, so half of a change may gain more than all of it."
-    return (
-        f"Most you could win{each}{_inside(claims)}: {'; '.join(parts)}.{bounds} See "
-        "htagraph opportunities."
-    )
+    return f"Most you could win{each}{_inside(claims)}: {'; '.join(parts)}.{bounds} See htagraph opportunities."
 
 
 def _short(*claims: Claim) -> str:

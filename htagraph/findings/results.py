@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.paths import CriticalPath
 
-__all__ = ["CLOCKS", "LAUNCHES", "Results"]
+__all__ = ["CLOCKS", "FREE", "LAUNCHES", "Results"]
 
 LAUNCHES = Table(
     "Launches",
@@ -56,14 +56,14 @@ CLOCKS = Table(
 )
 
 
-_FREE: Final[dict[str, Callable[[State], State]]] = {
-    "host": infinite_host,
-    "computation": partial(scale, factor=0.0, kind=ActivityKind.COMPUTATION.label),
-    "communication": partial(scale_network, factor=0.0),
-    "memory": partial(scale, factor=0.0, kind=ActivityKind.MEMORY.label),
-    "data_loading": free_dataloader,
+FREE: Final[dict[str, tuple[Callable[[State], State], str]]] = {
+    "host": (infinite_host, "--infinite-host"),
+    "computation": (partial(scale, factor=0.0, kind=ActivityKind.COMPUTATION.label), "--scale kind=computation:0"),
+    "communication": (partial(scale_network, factor=0.0), "--network 0"),
+    "memory": (partial(scale, factor=0.0, kind=ActivityKind.MEMORY.label), "--scale kind=memory:0"),
+    "data_loading": (free_dataloader, "--free-dataloader"),
 }
-"""Cause of a bound → the change without which it takes no time."""
+"""Cause of a bound → the change by which it takes no time, and the change as an option of ``htagraph what-if``."""
 
 
 class Results:
@@ -117,7 +117,7 @@ class Results:
         if last - first < (1 - MIN_SHARE) * self.makespan_ns:
             return {}
         gains = {}
-        for cause, change in _FREE.items():
+        for cause, (change, _) in FREE.items():
             with suppress(SelectionError):  # nothing of that kind
                 state = change(initial(self.graph))
                 time = predict(state.graph, state.lag, state.gap, state.head)

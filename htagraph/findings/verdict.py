@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
+from typing import Any, Final
 
+from htagraph.core.tables import Col, Table
 from htagraph.findings.blocking import BLOCKING
 from htagraph.findings.bound import BOUND
 from htagraph.findings.cut_short import CUT_SHORT
@@ -30,7 +32,9 @@ from htagraph.findings.unknown_clocks import UNKNOWN_CLOCKS
 from htagraph.findings.unmatched import UNMATCHED
 from htagraph.findings.waiting import WAITING
 
-__all__ = ["FINDINGS", "OF_PATH", "claims_of", "consistent", "in_brief", "sentences", "stated", "trial_of"]
+__all__ = [
+    "FINDINGS", "OF_PATH", "ROWS", "claims_of", "consistent", "in_brief", "rows_of", "sentences", "stated", "trial_of",
+]  # fmt: skip
 
 OF_PATH: tuple[Finding, ...] = (BOUND, INTERRUPTED, HOST_PAUSE, UNEXPLAINED, START_UP, GAIN)
 """Findings about a critical path, of the job or of a window of it, in the order of reading."""
@@ -54,6 +58,20 @@ FINDINGS: tuple[Finding, ...] = (
 )
 """All findings, in the order of reading."""
 _BY_NAME = {finding.name: finding for finding in FINDINGS}
+ROWS: Final = Table(
+    "Findings",
+    Col("kind", "str", "name of the finding"),
+    Col("about", "str", "the category, name, rank or cause that the finding is about"),
+    Col("figure", doc="the measured figure of the finding"),
+    Col("unit", "str", "of the figure: ``percent``, ``us`` or ``count``"),
+    Col("ranks", "list", "the ranks that the finding names, the most important first"),
+    Col("change", "str", "options of ``htagraph what-if`` that make the change; empty where no change is known"),
+    Col("gain_us", "any", "what the change saves: ``value``, and ``low`` and ``high`` where an interval is known"),
+    Col("share_percent", "any", "share of the path, of the makespan or of a time that the text names; may be null"),
+    Col("rests_on", "list", "what else has to be right for the finding to hold"),
+    Col("evidence", "list", "numbers of activities that prove the finding, some of them"),
+    Col("text advice", "str", "the finding in words, and what to try"),
+)
 _LEAST = (SHORT_LAUNCHES, BLOCKING, DEVICE_IDLE, HOST_PAUSE)
 """What is left to the whole verdict first, where there are more findings than a summary has room for."""
 
@@ -92,6 +110,32 @@ def stated(claims: Iterable[Claim]) -> list[tuple[Finding, list[Claim]]]:
 def sentences(claims: Iterable[Claim]) -> list[str]:
     """Return claims in words, at length, in their order."""
     return [finding.long(*every) for finding, every in stated(claims)]
+
+
+def rows_of(claims: Iterable[Claim]) -> list[dict[str, Any]]:
+    """Return claims as rows of `ROWS`, in their order, for programs.
+
+    Example:
+        >>> (row,) = rows_of([Claim("ranks_missing", "3", 8, "count")])
+        >>> row["kind"], row["change"], row["gain_us"]
+        ('ranks_missing', '', None)
+    """
+    rows = []
+    for claim in claims:
+        finding, facts = _BY_NAME[claim.says], claim.facts
+        tried = finding.trial(claim) if finding.trial else None
+        saved_us = tried.saved_us if tried else facts.get("free_us")
+        low, high = claim.interval if tried and claim.interval and tried.saved_us == claim.figure else (None, None)
+        rows.append({
+            "kind": claim.says, "about": claim.about, "figure": claim.figure, "unit": claim.unit,
+            "ranks": [int(rank) for rank in facts.get("ranks", ())],
+            "change": " ".join(tried.options) if tried else facts.get("change", ""),
+            "gain_us": None if saved_us is None else {"low": low, "value": saved_us, "high": high},
+            "share_percent": claim.figure if claim.unit == "percent" else facts.get("percent"),
+            "rests_on": sorted(each.value for each in claim.rests_on), "evidence": list(claim.rows),
+            "text": finding.long(claim), "advice": tried.sentence if tried else "",
+        })  # fmt: skip
+    return rows
 
 
 def in_brief(claims: Iterable[Claim]) -> tuple[list[str], int]:

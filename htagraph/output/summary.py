@@ -16,7 +16,7 @@ from htagraph.core.tables import Col, Table
 from htagraph.findings.finding import Claim
 from htagraph.findings.phrases import plural, time_text, untraced_before
 from htagraph.findings.results import CLOCKS, LAUNCHES, Results
-from htagraph.findings.verdict import claims_of, sentences
+from htagraph.findings.verdict import ROWS, claims_of, rows_of, sentences
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import mean_step_ns
 from htagraph.output.columns import with_shares
@@ -179,7 +179,7 @@ class Summary:
             >>> hg.summarize(hg.load("data/demo")).to_dict()["schema_version"]
             1
         """
-        results = {**self.tables, "verdict": self.verdict}
+        results = {**self.tables, "findings": rows_of(self.claims), "verdict": self.verdict}
         return envelope("summary", self.inputs, self.issues, self.window_us, results)
 
 
@@ -191,7 +191,7 @@ class Summary:
         "idle_breakdown": "analyses.idle_breakdown.TABLE", "kernels": _KERNELS, "launches": LAUNCHES,
         "critical_path": "queries.paths.SHARES", "opportunities": "whatif.opportunities.TABLE",
         "stragglers": "analyses.stragglers.TABLE", "interruptions": "analyses.interruptions.TABLE",
-        "gaps": "queries.replay.GAPS", "clocks": CLOCKS,
+        "gaps": "queries.replay.GAPS", "clocks": CLOCKS, "findings": ROWS,
     },
     titles={
         "inputs": INPUTS.title, "issues": ISSUES.title,

@@ -63,13 +63,13 @@ def test_host_code_and_launch_calls_are_one_cause() -> None:
 @pytest.mark.parametrize(
     ("ranks", "without", "short", "long"),
     [
-        ({3: 84.0, 0: 16.0}, 100.0, ", 84 % of which is on rank 3", "84 % of the path is on rank 3."),
+        ({3: 84.0, 0: 16.0}, 100.0, " (84 % on rank 3)", "84 % of the path is on rank 3."),
         ({2: 100.0}, 100.0, ", on rank 2", "the path is on rank 2."),
         (
             {0: 97.0, 1: 3.0}, 1.1, "(other ranks' paths are nearly as long)",
-            "97 % of the path is on rank 0, but others are nearly as late",
+            "97 % of the path is on rank 0, but without its work the job is only 1 % shorter",
         ),
-        ({0: 97.0, 1: 3.0}, 22.6, ", 97 % of which is on rank 0", "; 97 % of the path is on rank 0."),
+        ({0: 97.0, 1: 3.0}, 22.6, " (97 % on rank 0)", "; 97 % of the path is on rank 0."),
     ],
 )  # fmt: skip
 def test_a_rank_is_named_unless_the_job_would_be_as_long_without_it(
