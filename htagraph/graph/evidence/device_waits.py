@@ -70,8 +70,8 @@ def implicit_syncs(calls: Calls) -> tuple[Array, Array, Array, Array]:
 def _waits_for_own_work(calls: Calls) -> tuple[Array, Array, Array, Array]:
     """Return what `implicit_syncs` does of launches that return when their own work is over.
 
-    Synchronous back ends do so, and CUDA with CUDA_LAUNCH_BLOCKING. Nearly all launches of a name on a rank return after
-    their work then; one that does not wait returns before its work begins.
+    Synchronous back ends do so, and CUDA with CUDA_LAUNCH_BLOCKING: nearly all launches of a name on a rank return
+    after their work. Other launches return before their work begins.
     """
     acts = calls.job.activities
     work = np.flatnonzero(acts.on_device & (acts.cause >= 0))
