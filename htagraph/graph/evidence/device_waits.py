@@ -76,7 +76,7 @@ def _waits_for_own_work(calls: Calls) -> tuple[Array, Array, Array, Array]:
     acts = calls.job.activities
     work = np.flatnonzero(
         (acts.kind == ActivityKind.COMPUTATION) & (acts.cause >= 0)
-    )  # copies have a rule of their own
+    )  # of copies: `memcpy_sync`
     work = work[acts.kind[acts.cause[work]] == ActivityKind.LAUNCH]
     call = acts.cause[work]
     tolerance, _, _ = returns_by_rank(calls, acts.rank[call])
