@@ -74,9 +74,7 @@ def _waits_for_own_work(calls: Calls) -> tuple[Array, Array, Array, Array]:
     after their work. Other launches return before their work begins.
     """
     acts = calls.job.activities
-    work = np.flatnonzero(
-        (acts.kind == ActivityKind.COMPUTATION) & (acts.cause >= 0)
-    )  # of copies: `memcpy_sync`
+    work = np.flatnonzero((acts.kind == ActivityKind.COMPUTATION) & (acts.cause >= 0))  # of copies: `memcpy_sync`
     work = work[acts.kind[acts.cause[work]] == ActivityKind.LAUNCH]
     call = acts.cause[work]
     tolerance, _, _ = returns_by_rank(calls, acts.rank[call])
