@@ -83,7 +83,7 @@ def test_nothing_recorded_is_said_so() -> None:
             "(htagraph launches).", "the kernels are too small for the device.",
         ),
         (
-            Claim("unexplained", "path", 12.0, "percent", facts={"mostly": "launch_excess"}), "(mostly work that was queued",
+            Claim("unexplained", "path", 12.0, "percent", facts={"mostly": "launch_excess"}), "(mostly work that was",
             "Caution: 12 % of the critical path is unexplained, and predictions are less certain by that much.",
         ),
         (
