@@ -139,7 +139,7 @@ def _terms(matching: Matching, meeting: _Meeting) -> tuple[Array, Array, Array]:
     slack = np.zeros(len(meeting.rows), np.int64)
     op, barrier = np.array(matching.op), matching.barrier | (np.array(matching.op) == _PAIR)
     loose = ~barrier[meeting.collective]
-    loose &= ~_by_known_root(matching, meeting, op, counts, waits)
+    loose &= ~_by_known_root(matching, meeting, op, (counts, waits, slack))
     for team in np.unique(matching.team[meeting.collective[loose]]).tolist():
         of_team = loose & (matching.team[meeting.collective] == team)
         for word in np.unique(op[meeting.collective[of_team]]).tolist():
@@ -156,11 +156,12 @@ def _terms(matching: Matching, meeting: _Meeting) -> tuple[Array, Array, Array]:
     return counts, waits, slack
 
 
-def _by_known_root(matching: Matching, meeting: _Meeting, op: Array, counts: Array, waits: Array) -> Array:
-    """Return the members of collectives whose calls name the root; enter into `counts` and `waits` who waits for whom.
+def _by_known_root(matching: Matching, meeting: _Meeting, op: Array, terms: tuple[Array, Array, Array]) -> Array:
+    """Return the members of collectives whose calls name the root; enter into the terms of `_terms` who waits for whom.
 
     Where ends come before the arrivals that they would have to wait for, the name is not taken at its word.
     """
+    counts, waits, slack = terms
     root = matching.members.root[meeting.rows]
     word = op[meeting.collective] if len(op) else np.empty(0, "<U1")
     known = (root >= 0) & np.isin(word, _FROM_ROOT + _TO_ROOT)
@@ -172,9 +173,32 @@ def _by_known_root(matching: Matching, meeting: _Meeting, op: Array, counts: Arr
     from_root = known & np.isin(word, _FROM_ROOT)
     early = from_root & (meeting.end < arrival[meeting.collective] - LIMITS.tick_ns)
     known &= ~np.isin(meeting.collective, meeting.collective[early])
-    counts[known & np.isin(word, _FROM_ROOT)] = (meeting.rank == root)[known & np.isin(word, _FROM_ROOT)]
+    team = matching.team[meeting.collective]
+    for each in np.unique(team[known & from_root]).tolist():
+        which = np.flatnonzero(known & from_root & (team == each))
+        if _root_waits(meeting, which, root):
+            slack[which] = _least_transfer(matching, meeting, which)
+            from_root[which] = False
+    counts[known & from_root] = (meeting.rank == root)[known & from_root]
     waits[known & np.isin(word, _TO_ROOT)] = (meeting.rank == root)[known & np.isin(word, _TO_ROOT)]
     return known
+
+
+def _root_waits(meeting: _Meeting, which: Array, root: Array) -> bool:
+    """Return whether a root that sends goes on only when its receivers are there: its ends lie at their last arrivals.
+
+    A backend on hosts may hand a message over when the receiver asks for it. Ends that lie there by chance lie anywhere
+    in the time that the root takes.
+    """
+    ranks, start, end = _times_by_rank(meeting, which)
+    at_root = ranks == root[which[0]]
+    if not len(start) or not at_root.any() or at_root.all():
+        return False
+    lasts = (end - start)[:, at_root].ravel()
+    near = np.abs(end[:, at_root].ravel() - start[:, ~at_root].max(axis=1)) <= LIMITS.turn_ns
+    long = lasts >= LIMITS.several * LIMITS.turn_ns
+    chance = float(np.prod(2 * LIMITS.turn_ns / lasts[near & long]))
+    return bool(long.sum() >= LIMITS.often and LIMITS.agrees(float(near[long].mean()), chance))
 
 
 def _waits_for_all(matching: Matching, meeting: _Meeting, which: Array) -> bool:

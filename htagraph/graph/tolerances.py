@@ -201,6 +201,13 @@ class Tolerances:
     readings: int = 3
     """How often a file is read with longer windows before all of it is taken; the second time nearly always does."""
 
+    def agrees(self, share: float, chance: float) -> bool:
+        """Return whether a share of occurrences that agree is evidence, given how likely they do so by chance.
+
+        Nearly all must agree, or most where chance is out of the question: busy cores wake some threads late.
+        """
+        return chance <= self.chance ** (1 if share >= self.nearly_all else 2) and share > self.most
+
 
 LIMITS: Final = Tolerances()
 

@@ -198,8 +198,7 @@ def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Array) -> _Link | 
         agrees = (at >= 0) & (delay <= limit)
         share = float(agrees.mean())
         chance = _by_chance(ends[of_name], start[agrees], takes.idle[rows[waited[agrees]]], delay[agrees])
-        most_chance = LIMITS.chance ** (1 if share >= LIMITS.nearly_all else 2)  # a busy core wakes some threads late
-        if agrees.sum() < LIMITS.often or share <= LIMITS.most or chance > most_chance:
+        if agrees.sum() < LIMITS.often or not LIMITS.agrees(share, chance):
             continue
         candidate = (share, -float(np.median(delay[agrees])), made[of_name], waited[agrees], at[agrees])
         best = max(best, candidate, key=lambda of: of[:2]) if best else candidate
