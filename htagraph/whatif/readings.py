@@ -29,9 +29,9 @@ from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
 from htagraph.whatif.rewire import with_waits
 
 __all__ = [
-    "DOUBTS", "SHARE", "UnrecordedWaits", "after_communication", "hidden_in_pauses", "slow_loaders", "slow_messages",
-    "with_possible_waits", "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks",
-    "without_doubtful_waits",
+    "DOUBTS", "SHARE", "UnrecordedWaits", "after_communication", "hidden_in_pauses", "outside_pauses", "slow_loaders",
+    "slow_messages", "with_possible_waits", "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks",
+    "with_waits_for_outside", "without_doubtful_waits",
 ]  # fmt: skip
 
 _MAX_WAKE_NS = 300_000
@@ -192,6 +192,49 @@ def _moments_of_caller(graph: DependencyGraph, rank: int) -> npt.NDArray[np.int6
     return vertices[np.argsort(graph.time[vertices], kind="stable")]
 
 
+def with_waits_for_outside(state: State) -> State | None:
+    """Return the state in which recurring pauses of host threads wait for something outside the recording; or None.
+
+    A process or thread that was not recorded then keeps its pace, whatever else becomes faster. If a change scales such
+    a pause, it scales the pace.
+    """
+    graph, (source, target) = state.graph, outside_pauses(state.graph)
+    if not len(target) or np.array_equal(state.lag, graph.edges.lag):
+        return None
+    recorded = graph.time[target] - graph.time[source]
+    factor = np.divide(state.gap[target], graph.gap[target], out=np.ones(len(target)), where=graph.gap[target] > 0)
+    new = Edges.of(source, target, recorded, EdgeKind.THREAD, Provenance.INFERRED, confidence=1)
+    gap = state.gap.copy()
+    gap[target] = 0
+    return with_waits(replace(state, gap=gap), new, np.rint(recorded * factor).astype(np.int64), "waits for outside")
+
+
+@once
+def outside_pauses(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return (the vertex behind the pause before, the vertex behind a pause) of pauses that recur at one place.
+
+    These are long pauses of host threads between the same two activities, which nothing explains: in each step, or as
+    often, and together a visible part of the job.
+    """
+    acts = graph.activities
+    paused = np.flatnonzero((graph.gap >= 2 * LIMITS.turn_ns) & (graph.gap_kind == GapKind.HOST_UNTRACED))
+    before = np.full(graph.vertex_count, -1, np.int64)
+    order = np.flatnonzero(of_kind(graph, EdgeKind.HOST_ORDER))
+    before[graph.edges.target[order]] = graph.edges.source[order]
+    paused = paused[before[paused] >= 0]
+    paused = paused[np.argsort(graph.time[paused], kind="stable")]
+    last = before[paused]
+    name = np.where(acts.kind == ActivityKind.STEP, -1, acts.name)  # which has a number in it
+    site = coded(acts.lane[paused >> 1], name[paused >> 1], name[last >> 1], paused & 1, last & 1)
+    whole = LIMITS.small * (graph.time.max(initial=0) - graph.origin_ns)
+    recurs = (np.bincount(site) >= max(LIMITS.often, len(graph.steps) - 1)) & (
+        np.bincount(site, graph.gap[paused]) >= whole
+    )
+    parts = [paused[site == each] for each in np.flatnonzero(recurs).tolist()]
+    source, target = joined(((part[:-1], part[1:]) for part in parts), 2)
+    return source, target
+
+
 class UnrecordedWaits(NamedTuple):
     """Waits that the recording does not show."""
 
@@ -285,6 +328,7 @@ changes for messages that were waited for."""
 DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
     "waits in the recording are not certain": without_doubtful_waits,
     "the recording may not show all waits": with_possible_waits,
+    "pauses may be waits for something that was not recorded": with_waits_for_outside,
     "the data loader may not keep up, which the recording cannot show": with_slow_loaders,
     "messages that nobody waited for may take long": with_slow_messages,
     "what looks like transfer may be waiting for ranks that were not recorded": with_waits_for_absent_ranks,
