@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from htagraph.core.kinds import COMMUNICATION, LAUNCHES, ActivityKind, EdgeKind, Provenance
-
-if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["coverage"]
 

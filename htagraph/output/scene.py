@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,8 @@ import pandas as pd
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 from htagraph.graph.activities import BETWEEN, Lane
-
-if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.queries.paths import CriticalPath
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.paths import CriticalPath
 
 __all__ = [
     "BYTES", "COLORS", "COUNT", "GB_S", "KIND_COLORS", "NO_NUMBER", "Scene", "Slices", "Values", "nesting_tracks",

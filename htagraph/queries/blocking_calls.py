@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import distinct
 from htagraph.core.kinds import DEVICE_WAITS, FRAMES, OPERATORS, EdgeKind, of_kinds
 from htagraph.core.naming import exact_glob, is_poll, names_that
-
-if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Blocking", "device_waits", "longest_blocking"]
 

@@ -7,7 +7,7 @@ how those of different ranks lie in time: in turn, at the same moments, or indep
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +18,10 @@ from htagraph.core.intervals import union
 from htagraph.core.kinds import BLOCKING, LAUNCHES, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.core.naming import is_compiling, is_data_loader, is_wait, names_that
 from htagraph.core.statistics import MOST, STANDS_OUT, middles
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.queries.peers import alike
 from htagraph.queries.weights import OwnTime
-
-if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
     "LONG_NS", "InterruptedRanks", "Interruptions", "interrupted", "interrupted_ranks", "interruption_time",

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, GapKind, of_kinds
@@ -24,9 +25,6 @@ from htagraph.queries.peers import peers as peers_of
 from htagraph.queries.rank_speed import SlowRanks, slow_ranks
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import initial, own_time, with_factor
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = [
     "COMPARED", "NOBODY", "Difference", "RankStragglers", "SavedBy", "SlowWork", "Straggler", "alone_work",

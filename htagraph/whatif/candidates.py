@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from htagraph.core.kinds import (
     of_kinds,
 )
 from htagraph.core.naming import BETWEEN_OPERATORS, exact_glob, is_data_loader
+from htagraph.core.runs import Runs
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import last_end
 from htagraph.queries.change_scope import UNTRACED, asked_at
@@ -35,9 +36,6 @@ from htagraph.queries.interruptions import interruption_time
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, end_spread, of_kind, own_time, with_factor
 from htagraph.whatif.links import assumed, time_from_sharing
-
-if TYPE_CHECKING:
-    from htagraph.core.runs import Runs
 
 __all__ = ["CLASSES", "INTERRUPTIONS", "Baseline", "Candidate", "candidates", "target_of", "time_of"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +10,9 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import TRANSFERS
-from htagraph.queries.weights import of_kind
-
-if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.graph.matches import Matches
-    from htagraph.queries.weights import State
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.matches import Matches
+from htagraph.queries.weights import State, of_kind
 
 __all__ = ["Transfers", "fitted", "link_share", "transfer_edges", "transfers"]
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.analyses.differences.compared_parts import parts_of, step_times_ns
+from htagraph.analyses.differences.diff import Diff
 from htagraph.core.errors import HtagraphError
 from htagraph.core.statistics import CHANCE, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import IntSelector
-
-if TYPE_CHECKING:
-    from htagraph.analyses.differences.diff import Diff
 
 __all__ = ["StepChange", "change_of_runs", "change_of_times", "step_change", "typical"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,13 +11,11 @@ import pandas as pd
 from htagraph.core.arrays import Array
 from htagraph.hta.configs.default_values import AttributeSpec, ValueType
 from htagraph.hta.configs.parser_config import AVAILABLE_ARGS, ParserConfig
+from htagraph.hta.shapes.job import HtaJob
 from htagraph.hta.shapes.names import device_side, is_step, step_of
 from htagraph.queries.arguments import arguments
 from htagraph.trace.columns import Trace
 from htagraph.trace.readers import reader_of
-
-if TYPE_CHECKING:
-    from htagraph.hta.shapes.job import HtaJob
 
 __all__ = [
     "frame_of", "ids_of_lanes", "in_whole", "parsed_frame", "partners", "rows_of", "smallest_type", "step_of_events",

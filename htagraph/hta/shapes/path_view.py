@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,9 +15,7 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, edges_with
 from htagraph.core.naming import RUNTIME_CATEGORIES, names_that
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.graph.dependency_graph import DependencyGraph
-
-if TYPE_CHECKING:
-    from htagraph.hta.shapes.job import HtaJob
+from htagraph.hta.shapes.job import HtaJob
 
 __all__ = [
     "EDGE_COLUMNS", "NOBODY", "NODE_COLUMNS", "TYPES", "BoundType", "CPEdge", "CPEdgeType", "CPNode", "View",
