@@ -8,7 +8,7 @@ import math
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pandas as pd
 from rich.console import Console
@@ -21,7 +21,9 @@ from htagraph.findings.verdict import in_brief, trial_of
 from htagraph.output.columns import Column, columns_of, cut_all, fitted
 from htagraph.output.report import Report, Wording, wording_of
 from htagraph.output.summary import Summary
-from htagraph.output.validation import Validation
+
+if TYPE_CHECKING:
+    from htagraph.output.validation import Validation
 
 __all__ = [
     "FORMATS", "frames_of", "own_tables", "plain", "render_report", "render_summary", "render_validation", "to_json",

@@ -56,11 +56,8 @@ def longest_blocking(graph: DependencyGraph) -> Blocking | None:
 def device_waits(graph: DependencyGraph, calls: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Return which edges are waits of some calls for the device.
 
-    Those of a call that asks in a loop are also those of the Python in the loop.
-
-    Args:
-        graph: the job.
-        calls: which activities are the calls; one entry more than there are.
+    Those of a call that asks in a loop are also those of the Python in the loop. The mask of calls has one entry more
+    than there are activities.
     """
     edges, asks = graph.edges, _asks(graph)
     out = of_kinds(edges.kind, DEVICE_WAITS) & calls[edges.target >> 1]

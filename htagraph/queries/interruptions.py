@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, coded, marked
+from htagraph.core.arrays import Array, coded, inverse_of, marked
 from htagraph.core.computing import once
 from htagraph.core.intervals import union
 from htagraph.core.kinds import BLOCKING, LAUNCHES, ActivityKind, EdgeKind, GapKind, of_kinds
@@ -296,8 +296,7 @@ def _middles(values: Array, group: Array) -> tuple[Array, Array, Array]:
 def _of_streams(graph: DependencyGraph, found: Interruptions) -> tuple[Array, Array, Array]:
     """Return (LAUNCH and GRAPH edges whose lag has an interruption; the rest of it, ns; gaps that are in one)."""
     edges = graph.edges
-    row_of = np.full(len(graph.activities) + 1, -1)
-    row_of[found.activity] = np.arange(len(found))
+    row_of = inverse_of(found.activity, len(graph.activities) + 1)
     row_of[-1] = -1  # code between activities launches nothing
     launches = np.flatnonzero(of_kinds(edges.kind, LAUNCHES))
     launches = launches[row_of[edges.source[launches] >> 1] >= 0]

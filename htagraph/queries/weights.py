@@ -122,14 +122,7 @@ class OwnTime:
 
 
 def checked(value: float, what: str, *, least: float = 0.0, above: bool = False, most: float = 1e6) -> float:
-    """Return a number that a change was given, as a float, or raise an error.
-
-    Args:
-        value: the number.
-        what: its name, for the message.
-        least: the least value allowed.
-        above: True if `least` itself is refused too.
-        most: the largest value allowed.
+    """Return a number that a change was given, as a float; with `above`, the least value itself is refused too.
 
     Raises:
         ChangeError: it is no finite number, too small, or too large (times must fit into 64 bits of ns).
@@ -192,13 +185,10 @@ def _between(graph: DependencyGraph, chosen: npt.NDArray[np.bool_]) -> npt.NDArr
 
 
 def time_of(state: State, chosen: npt.NDArray[np.bool_], *, loader: bool, outside: npt.NDArray[np.bool_]) -> OwnTime:
-    """Return the lags and gaps that are the time of some activities; see `own_time`.
+    """Return the lags and gaps that are the time of the chosen activities; see `own_time`.
 
-    Args:
-        state: the weights so far.
-        chosen: which activities; one entry more than there are, always False.
-        loader: whether waits for the data loader count.
-        outside: which activities the gaps before count for if no region is around them.
+    Both masks have one entry more than there are activities. The gaps before an activity that is `outside` count if no
+    region is around them.
     """
     graph = state.graph
     edges, (free, region, code, annotation) = graph.edges, _apart(graph)
@@ -216,12 +206,7 @@ def time_of(state: State, chosen: npt.NDArray[np.bool_], *, loader: bool, outsid
 
 
 def edges_of(graph: DependencyGraph, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return the edges that chosen activities own, ascending.
-
-    Args:
-        graph: the job.
-        chosen: a mask of activities, with one entry more: whether edges without an owner count.
-    """
+    """Return the edges that chosen activities own, ascending; the mask's last entry is for edges without an owner."""
     rows = np.flatnonzero(chosen)
     if len(rows) * _FEW > len(chosen):
         return np.flatnonzero(chosen[graph.edges.activity])
@@ -299,14 +284,7 @@ def _times(value: Array, factor: Array) -> Array:
 
 
 def weighed(state: State, edges: Array, lag: Array | int, vertices: Array | None = None) -> State:
-    """Return the state with another lag on some edges, and no gap at some vertices.
-
-    Args:
-        state: the weights so far.
-        edges: a mask of edges or their numbers.
-        lag: the new lag of each, ns.
-        vertices: a mask of vertices or their numbers, whose gaps become 0.
-    """
+    """Return the state with another lag, ns, on some edges, and no gap at some vertices; both are masks or numbers."""
     lags = state.lag.copy()
     lags[edges] = lag
     if vertices is None:

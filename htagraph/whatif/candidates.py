@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,6 @@ from htagraph.core.kinds import (
     of_kinds,
 )
 from htagraph.core.naming import BETWEEN_OPERATORS, exact_glob, is_data_loader
-from htagraph.core.runs import Runs
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import last_end
 from htagraph.queries.change_scope import UNTRACED, asked_at
@@ -36,6 +35,9 @@ from htagraph.queries.interruptions import interruption_time
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, end_spread, of_kind, own_time, with_factor
 from htagraph.whatif.links import assumed, time_from_sharing
+
+if TYPE_CHECKING:
+    from htagraph.core.runs import Runs
 
 __all__ = ["CLASSES", "INTERRUPTIONS", "Baseline", "Candidate", "candidates", "target_of", "time_of"]
 
@@ -229,10 +231,6 @@ def _untraced_time(state: State) -> OwnTime:
         return _lags(np.zeros(0, np.int64))
 
 
-def _interrupted_time(state: State) -> OwnTime:
-    return interruption_time(state.graph)
-
-
 def _launch_time(state: State) -> OwnTime:
     graph, edges = state.graph, state.graph.edges
     calls = np.append(graph.activities.kind == ActivityKind.LAUNCH, [False])
@@ -243,7 +241,7 @@ def _launch_time(state: State) -> OwnTime:
 _SPECIAL: tuple[tuple[str, dict[str, str] | None, Callable[[State], OwnTime]], ...] = (
     ("launching", None, _launch_time),
     (BETWEEN_OPERATORS, {"kind": UNTRACED}, _untraced_time),
-    (INTERRUPTIONS, None, _interrupted_time),
+    (INTERRUPTIONS, None, lambda state: interruption_time(state.graph)),
 )
 """Phases that are no selection of activities: name, what nearly selects them, and their time."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, inverse_of
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import TRANSFERS
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -57,8 +57,7 @@ def transfer_edges(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.N
     nothing = np.zeros(0, np.int64)
     if graph.matches is None or not graph.matches.count:
         return nothing, nothing
-    member = np.full(len(graph.activities) + 1, -1, np.int64)  # the last is of edges without an activity
-    member[graph.matches.activity] = np.arange(len(graph.matches.activity))
+    member = inverse_of(graph.matches.activity, len(graph.activities) + 1)  # the last is of edges without an activity
     member_of = member[graph.edges.activity]
     edges = np.flatnonzero(of_kind(graph, *TRANSFERS) & (member_of >= 0))
     return edges, member_of[edges]

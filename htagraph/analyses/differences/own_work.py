@@ -115,14 +115,8 @@ def awaited(graph: DependencyGraph, whose: Array, begin: Array, end: Array, path
 
     ``work.wait()`` leaves no event of its own: it is own time of whatever calls it, an operator, a step or a Python
     function, that ends when communication on another thread of the rank does. A thread that works all the time ends at
-    other moments. So a call path waits if most of its own time ends just after communication that ran meanwhile.
-
-    Args:
-        graph: the job.
-        whose: the activity of each piece.
-        begin: when each begins, ns on the common clock.
-        end: when it ends.
-        path: the call path of each.
+    other moments. So a call path waits if most of its own time ends just after communication that ran meanwhile. Each
+    piece has an activity (`whose`), a begin and an end, ns on the common clock, and a call path.
     """
     acts = graph.activities
     waits = np.full(len(whose), -1, np.int64)

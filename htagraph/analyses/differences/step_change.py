@@ -78,14 +78,8 @@ def step_change(
 ) -> StepChange:
     """Return by how much the mean step takes longer, and its 99 % interval over steps and runs.
 
-    The time of a step is that from its end to the end of the next one, as `Diff.before_us` has it in the mean.
-
-    Args:
-        before: recordings of the job before, one or several.
-        after: likewise after.
-        steps: as in `htagraph.diff`.
-        steps_after: likewise.
-        ranks: likewise.
+    The time of a step is that from its end to the end of the next one, as `Diff.before_us` has it in the mean. Steps
+    and ranks are chosen as in `htagraph.diff`.
 
     Raises:
         HtagraphError: there is no recording, or a step or rank that one does not have.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask, joined
+from htagraph.core.arrays import Array, Ints, Mask, joined, run_starts
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_graph_launch, names_that
 from htagraph.graph.evidence.calls import grouped, mixed
@@ -53,7 +53,7 @@ def _launched_alike(job: RecordedJob) -> Iterator[_Alike]:
     if not len(work):
         return
     call, lane = acts.cause[work], acts.lane[work].astype(np.int64)
-    first = np.flatnonzero(np.append(True, call[1:] != call[:-1]))
+    first = run_starts(call)
     count = np.diff(np.append(first, len(work)))
     place = np.arange(len(work)) - np.repeat(first, count)
     shape = np.add.reduceat(mixed(acts.name[work], lane, place), first)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,10 @@ def frame_of(job: HtaJob, rank: int, *, from_file: bool = True, only: Array | No
     """
     trace = job.of_rank(rank)
     events, rows = trace.events, rows_of(job, trace, only)
-    names, categories = (_numbers(job, words) for words in (trace.names, trace.categories))
+    numbers = job.symbols.sym_index
+    names, categories = (
+        np.array([numbers[word] for word in words], np.int64) for words in (trace.names, trace.categories)
+    )
     lane, (pids, tids) = events.lane[rows], ids_of_lanes(trace)
     partner = partners(trace, device_side(trace))
     front = {
@@ -75,11 +78,6 @@ def rows_of(job: HtaJob, trace: Trace, only: Array | None = None) -> Array:
     """Return the event of each row of `frame_of`, as its position in the rank's table of events."""
     order = np.argsort(~device_side(trace), kind="stable") if job.windowed else np.arange(len(trace.events))
     return order if only is None else order[only[order]]
-
-
-def _numbers(job: HtaJob, words: Sequence[str]) -> Array:
-    """Return HTA's number of each of a rank's words."""
-    return np.array([job.symbols.sym_index[word] for word in words], np.int64)
 
 
 def whole(us: Array) -> Array:
