@@ -306,15 +306,17 @@ def window(text: str | None) -> tuple[float | None, float | None] | None:
         return None
     ends = [each.strip() for each in text.split("..")]
     try:
-        begin, end = (
-            None if not each else float(each) if _PLAIN.fullmatch(each) else duration_ns(each) / 1000 for each in ends
-        )
+        begin, end = (None if not each else _microseconds(each) for each in ends)
     except ValueError:
         begin = end = math.inf
     if (begin is not None and end is not None and not begin < end) or not any(ends):
         msg = f"{text!r} is not a window FROM..TO such as 1.5s..2s, 800ms.. or ..250000 (µs)"
         raise typer.BadParameter(msg, param_hint="--time")
     return begin, end
+
+
+def _microseconds(text: str) -> float:
+    return float(text) if _PLAIN.fullmatch(text) else duration_ns(text) / 1000
 
 
 def read(paths: list[str], ranks: str | None, steps: str | None) -> DependencyGraph:

@@ -140,13 +140,10 @@ def own_time(state: State, criteria: dict[str, Any], *, loader: bool | None = No
 
     The time of an activity is the lag of each edge it owns (slices of self time, device work, transfers) and, for
     annotations and steps, the untraced gaps between the operators inside, on any thread. The whole host, or that of
-    some ranks, also has the gaps outside all regions. Waiting for the data loader is no host work: where a kind is
-    asked for, it counts only if it is named. The kind ``"untraced"`` has no activities: it is the gaps between them.
-
-    Args:
-        state: the weights so far.
-        criteria: those of `DependencyGraph.select`; for the kind ``"untraced"`` those of `untraced_gaps`.
-        loader: whether waits for the data loader count; by default where the criteria have a name, an op or no kind.
+    some ranks, also has the gaps outside all regions. Waiting for the data loader is no host work: unless `loader` says
+    whether it counts, where a kind is asked for, it counts only if it is named. The kind ``"untraced"`` has no
+    activities: it is the gaps between them, by the criteria of `untraced_gaps`; other kinds take those of
+    `DependencyGraph.select`.
 
     Raises:
         SelectionError: nothing meets the criteria; names what would.
@@ -187,8 +184,8 @@ def _between(graph: DependencyGraph, chosen: npt.NDArray[np.bool_]) -> npt.NDArr
 def time_of(state: State, chosen: npt.NDArray[np.bool_], *, loader: bool, outside: npt.NDArray[np.bool_]) -> OwnTime:
     """Return the lags and gaps that are the time of the chosen activities; see `own_time`.
 
-    Both masks have one entry more than there are activities. The gaps before an activity that is `outside` count if no
-    region is around them.
+    The mask `chosen` has one entry more than there are activities, always False. The gaps before an activity that is
+    `outside` count if no region is around them.
     """
     graph = state.graph
     edges, (free, region, code, annotation) = graph.edges, _apart(graph)

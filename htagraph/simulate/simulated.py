@@ -31,7 +31,7 @@ from htagraph.simulate.layout import Ints
 from htagraph.simulate.program import epilogue, step
 from htagraph.simulate.rank import STREAMS
 from htagraph.simulate.style import Writer, style
-from htagraph.simulate.template import Template
+from htagraph.simulate.template import Instruction, Template
 from htagraph.simulate.truth import MOMENTS, FileClock, Step, Truth, collectives, dependencies, mean_step_ns, step_of
 
 FORMAT = "htagraph simulated truth 1"
@@ -268,12 +268,7 @@ def slowdowns(contention: float, executed: Mapping[int, Iterable[Executed]]) -> 
     factors: dict[tuple[int, int], Float] = {}
     for rank, steps in executed.items():
         runs = list(steps)
-        busy = [
-            (run.start[i.work], run.end[i.work])
-            for run in runs
-            for i in run.template.instructions
-            if i.device is DeviceWork.COLLECTIVE
-        ]
+        busy = [(run.start[i.work], run.end[i.work]) for run in runs for i in _works(run, DeviceWork.COLLECTIVE)]
         edges, covered = _coverage(np.array(sorted(busy), np.int64).reshape(-1, 2))
         for run in runs:
             factor = np.ones(len(run.template.instructions))
@@ -286,6 +281,10 @@ def slowdowns(contention: float, executed: Mapping[int, Iterable[Executed]]) -> 
                 factor[rows] = 1 + contention * beside / np.maximum(1, end - start)
             factors[rank, run.step] = factor
     return factors
+
+
+def _works(run: Executed, device: DeviceWork) -> list[Instruction]:
+    return [i for i in run.template.instructions if i.device is device]
 
 
 def _coverage(busy: Ints) -> tuple[Float, Float]:

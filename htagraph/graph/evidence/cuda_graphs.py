@@ -127,11 +127,9 @@ def _grows(which: Array, part: Array) -> Mask:
 def _awaited(alike: _Alike, others: Array, free: Array, until: tuple[Array, Array]) -> tuple[Array, Array]:
     """Return (which kernel of another stream each kernel waits for, -1 for none; confidence), a row per column.
 
-    Args:
-        alike: the launches.
-        others: the columns of the other stream.
-        free: when each could have started for its own stream, ns; its start where that explains when it started.
-        until: how many ends of the other stream come up to each place of `_in_time`, and the places.
+    The other stream has the columns `others`. A kernel could have started at `free`, ns, for its own stream; it is its
+    start where that explains when it started. `until` says how many ends of the other stream come up to each place of
+    `_in_time`, and gives the places.
     """
     count, columns = alike.start.shape
     over, possible = (
