@@ -12,7 +12,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.profiler import ProfilerActivity, profile, schedule
+from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
 SPIN_S = 0.0001
 """Seconds at the end of each pause that are spun, not slept, so that a late wake-up does not lengthen it. Chosen:
@@ -50,6 +50,24 @@ def timed(name: str) -> Callable[[torch.Tensor, float], torch.Tensor]:
         _LIBRARY.impl(name, _paused, "CPU")
         _DEFINED.add(name)
     return getattr(torch.ops.timed, name)
+
+
+PASSES_PER_MS = 8
+"""Products of two 128 x 128 matrices that stand for 1 ms. Chosen: about what one core of a server does; another number
+makes all computing operators longer, or all shorter."""
+
+
+def computed(name: str) -> Callable[[torch.Tensor, float], torch.Tensor]:
+    """Return a region ``timed::<name>`` that multiplies matrices for about as many ms as its second argument says."""
+
+    def compute(x: torch.Tensor, ms: float) -> torch.Tensor:
+        with record_function(f"timed::{name}"):
+            made = matrix = torch.full((128, 128), 1 / 128)
+            for _ in range(round(ms * PASSES_PER_MS)):
+                made = torch.mm(made, matrix)
+            return x.clone()
+
+    return compute
 
 
 class _Timed(torch.autograd.Function):
@@ -100,6 +118,10 @@ class Job:
         """Return this rank's figure of a setting that gives some ranks one: {"2": 1.5}."""
         return float(self.get(name, {}).get(str(self.rank), default))
 
+    def operator(self, name: str) -> Callable[[torch.Tensor, float], torch.Tensor]:
+        """Return what takes time under the name ``timed::<name>``: it sleeps, or computes where settings say so."""
+        return computed(name) if self.get("computes") else timed(name)
+
     def factor(self, step: int) -> float:
         """Return by what this rank's operators are multiplied in a step: `slow` ranks, `spread` from step to step."""
         every = self.get("slow_every", 1)
@@ -137,6 +159,8 @@ class Job:
             dist.barrier()
         with self.profiler() as profiler:
             for step in range(WARM_UP + RECORDED):
+                if self.get("align") and step == WARM_UP:  # profilers do not start at one time
+                    dist.barrier()
                 yield step
                 if profiler:
                     profiler.step()

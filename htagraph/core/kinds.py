@@ -198,6 +198,7 @@ TRAITS: Final = {
     "work": "waits for device work: of its stream, of another one, of all, or as the user says",
     "waits": "waits for device work by an event, in a call that blocks, or at a full queue",
     "threads": "joins moments of different host threads",
+    "early": "may end before the record of what is waited for; a rule then gives a negative lag",
 }
 """What can be true of a kind of edges, by the word that says so."""
 EDGES: Final = {
@@ -209,12 +210,14 @@ EDGES: Final = {
     EdgeKind.STEP: EdgeMeaning(GapKind.OTHER, "waiting", "", "two_clocks"),
     EdgeKind.USER: EdgeMeaning(GapKind.OTHER, "waiting", "", "work threads"),
     EdgeKind.EVENT_WAIT: EdgeMeaning(GapKind.STREAM_IDLE, "waiting", "", "starts work waits"),
-    EdgeKind.HOST_SYNC: EdgeMeaning(GapKind.SYNC_RETURN, "sync", "sync", "blocking device_wait two_clocks work waits"),
-    EdgeKind.MEMCPY_SYNC: EdgeMeaning(
-        GapKind.SYNC_RETURN, "sync", "sync", "blocking device_wait two_clocks call waits"
+    EdgeKind.HOST_SYNC: EdgeMeaning(
+        GapKind.SYNC_RETURN, "sync", "sync", "blocking early device_wait two_clocks work waits"
     ),
-    EdgeKind.QUEUE_FULL: EdgeMeaning(GapKind.SYNC_RETURN, "waiting", "sync", "blocking two_clocks call waits"),
-    EdgeKind.THREAD: EdgeMeaning(GapKind.HOST_UNTRACED, "waiting", "host", "between threads"),
+    EdgeKind.MEMCPY_SYNC: EdgeMeaning(
+        GapKind.SYNC_RETURN, "sync", "sync", "blocking early device_wait two_clocks call waits"
+    ),
+    EdgeKind.QUEUE_FULL: EdgeMeaning(GapKind.SYNC_RETURN, "waiting", "sync", "blocking early two_clocks call waits"),
+    EdgeKind.THREAD: EdgeMeaning(GapKind.HOST_UNTRACED, "waiting", "host", "between early threads"),
     EdgeKind.COLLECTIVE: EdgeMeaning(GapKind.COLLECTIVE_EXCESS, "communication", "", "transfer"),
     EdgeKind.P2P: EdgeMeaning(GapKind.COLLECTIVE_EXCESS, "communication", "", "transfer"),
     EdgeKind.GRAPH: EdgeMeaning(GapKind.LAUNCH_EXCESS, "launch", "launch", "launch enqueued starts no_wait"),

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BOUND"]
 
-_SHORT_WORDS = {"host": "host code", "head": "time before its first activity"}
+_SHORT_WORDS = {"host": "host code"}
 """Categories that have a shorter name in the short words."""
 _IN_HOST = CATEGORY_WORDS["host"], "operators, Python, other calls"
 """What a category is called, and what it is called as a part of the host's time."""

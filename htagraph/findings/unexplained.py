@@ -14,6 +14,13 @@ from htagraph.queries.paths import CriticalPath
 
 __all__ = ["UNEXPLAINED"]
 
+_WORDS = {
+    "launch_excess": "work that was queued long before it ran: the device was probably busy with earlier work",
+    "stream_idle": "streams that wait for something that no dependency explains",
+    "sync_return": "blocking calls that return late", "thread_idle": "threads that wait for something unknown",
+    "collective_excess": "collectives that last longer than transfers and late ranks explain",
+}  # fmt: skip
+"""What a kind of unexplained gap is, by the word of `GapKind`."""
 _COLORS = ("gap", "other", "waiting", "host", "launch")
 
 
@@ -26,7 +33,7 @@ def _when(results: Results) -> list[Claim]:
 
 
 def _long(claim: Claim) -> str:
-    kind = claim.facts["mostly"].replace("_", " ")
+    kind = _WORDS.get(claim.facts["mostly"], claim.facts["mostly"].replace("_", " "))
     return (
         f"Unexplained pauses make up {claim.figure:.0f} % of the critical path (mostly {kind}): predictions are less "
         "certain by that much (htagraph critical-path --segments)."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,33 @@ from tests.reach import DATASETS, graph_of
 
 
 @pytest.mark.parametrize("path", DATASETS, ids=lambda path: path.name)
-def test_the_figure_is_the_share_of_the_path(path: Path) -> None:
-    results = Results(graph_of(path))
+def test_the_figure_is_the_share_of_the_path_and_nothing_else_gains_more(path: Path) -> None:
+    graph = graph_of(path)
+    results = Results(graph)
     table = results.path.summary()
     shares = table[table["group"] == "category"].set_index("key")["share_percent"]
-    of_host = shares[shares.index.isin(HOST_CATEGORIES)].sum()
-    others = shares.drop(["head", *HOST_CATEGORIES], errors="ignore")
     (claim,) = BOUND.when(results)
+    of_host = shares[shares.index.isin(HOST_CATEGORIES)].sum()
     assert claim.figure == pytest.approx(of_host if claim.about == "host" else shares[claim.about])
-    assert claim.figure == pytest.approx(max(of_host, others.max())) or claim.facts["by_workers"]
+    scenario = hg.what_if(graph).shared_link(on=False)
+    gains = {}
+    for cause, change in {
+        "host": scenario.infinite_host,
+        "computation": lambda: scenario.scale(factor=0, kind="computation"),
+        "communication": lambda: scenario.scale_network(factor=0),
+        "data_loading": scenario.free_dataloader,
+    }.items():
+        with suppress(hg.SelectionError):
+            gains[cause] = change().run().saved_ns
+    assert claim.about == max(gains, key=lambda each: gains[each]) or claim.facts["by_workers"]
+    assert claim.facts["free_us"] * 1000 == pytest.approx(gains[claim.about], abs=1)
+
+
+def test_a_path_of_a_part_of_the_job_has_no_gain() -> None:
+    graph = graph_of(DATASETS[0])
+    part = Results(graph, path=hg.critical_path(graph, graph.steps[0]))
+    assert part.free == {}
+    assert "free_us" not in BOUND.when(part)[0].facts
 
 
 @pytest.mark.parametrize(
@@ -44,8 +63,8 @@ def test_the_first_words_say_what_bounds_the_job(part: str, words: str) -> None:
 def test_in_short_other_categories_stand_behind_it() -> None:
     shares = {"computation": 70.0, "communication": 20.0, "head": 8.0}
     assert BOUND.short(bound("computation", 70.0, ranks={2: 99.0}, shares=shares)) == (
-        "Bound by computation: 70 % of the critical path, on rank 2; then transfers between ranks 20 %, time before "
-        "its first activity 8 %."
+        "Bound by computation: 70 % of the critical path, on rank 2; then transfers between ranks 20 %, a recording "
+        "that begins late 8 %."
     )
 
 

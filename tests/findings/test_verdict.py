@@ -13,7 +13,18 @@ import pytest
 import htagraph as hg
 from htagraph.findings.finding import Claim, contradictions
 from htagraph.findings.results import Results
-from htagraph.findings.verdict import FINDINGS, OF_PATH, claims_of, consistent, in_brief, sentences, stated, trial_of
+from htagraph.findings.verdict import (
+    FINDINGS,
+    OF_PATH,
+    ROWS,
+    claims_of,
+    consistent,
+    in_brief,
+    rows_of,
+    sentences,
+    stated,
+    trial_of,
+)
 from htagraph.whatif.options import criteria
 from tests.findings.claims_by_hand import blocking, bound, gain
 from tests.reach import DATASETS, REAL, REPOSITORY, graph_of
@@ -72,7 +83,7 @@ def test_nothing_recorded_is_said_so() -> None:
             "(htagraph launches).", "the kernels are too small for the device.",
         ),
         (
-            Claim("unexplained", "path", 12.0, "percent", facts={"mostly": "launch_excess"}), "(mostly launch excess)",
+            Claim("unexplained", "path", 12.0, "percent", facts={"mostly": "launch_excess"}), "(mostly work that was",
             "Caution: 12 % of the critical path is unexplained, and predictions are less certain by that much.",
         ),
         (
@@ -133,3 +144,18 @@ def test_on_real_jobs_they_are_few_and_short_and_the_command_runs(job: str, run:
     best = trial_of(summary.claims)
     assert best is not None
     assert run(*shlex.split(best.command([path]))[1:]).code == 0
+
+
+def test_rows_for_programs_have_the_change_its_gain_and_the_sentence() -> None:
+    graph = hg.load(REPOSITORY / "data" / "demo")
+    claims = hg.summarize(graph).claims
+    rows = rows_of(claims)
+    assert [row["kind"] for row in rows] == [claim.says for claim in claims]
+    assert all(set(row) == set(ROWS.types) for row in rows)
+    bound = rows[0]
+    assert (bound["kind"], bound["ranks"], bound["change"]) == ("bound", [2], "--scale kind=computation:0")
+    saved = hg.what_if(graph).scale(factor=0, kind="computation").run().saved_ns
+    assert bound["gain_us"]["value"] == pytest.approx(saved / 1000)
+    straggler = next(row for row in rows if row["change"] == "--fix-straggler auto")
+    assert straggler["gain_us"]["low"] <= straggler["gain_us"]["value"] <= straggler["gain_us"]["high"]
+    assert straggler["advice"].startswith("The straggler as fast as its peers saves")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, TypeAlias
@@ -461,7 +461,7 @@ AUTOGRAD = 2
 """Thread of the autograd engine."""
 
 
-def trained() -> DependencyGraph:
+def trained(more: Sequence[Json] = ()) -> DependencyGraph:
     """Return a job of two layers, each with an operator forward and one, with a kernel, backward."""
     forward = [op("first", 1, 8), op("second", 11, 8)]
     backward = [op("SecondBackward0", 31, 8, AUTOGRAD), op("FirstBackward0", 51, 8, AUTOGRAD)]
@@ -469,7 +469,7 @@ def trained() -> DependencyGraph:
         annotation("head", 0, 10), annotation("tail", 10, 10), *forward,
         op(ENGINE + "SecondBackward0", 30, 10, AUTOGRAD), *backward[:1], launch(32, 4, 1, AUTOGRAD),
         kernel("second_grad", 40, 100, 1), op(ENGINE + "FirstBackward0", 50, 10, AUTOGRAD), *backward[1:],
-        *arrow(1, forward[0], backward[1]), *arrow(2, forward[1], backward[0]),
+        *arrow(1, forward[0], backward[1]), *arrow(2, forward[1], backward[0]), *more,
     ]  # fmt: skip
     return load(events)
 
@@ -483,6 +483,15 @@ def test_the_engine_and_all_inside_belong_to_it() -> None:
     forward = np.isin(graph.activities.name, [graph.names.index("tail"), graph.names.index("second")])
     rows = np.flatnonzero(backward_of(graph, forward))
     assert names_of(graph, rows) == {ENGINE + "SecondBackward0", "SecondBackward0", "cudaLaunchKernel", "second_grad"}
+
+
+def test_the_sums_of_its_gradients_belong_to_it() -> None:
+    """The engine runs a sum as soon as the operator before it has made the gradient."""
+    sums = [op(f"{ENGINE}torch::autograd::AccumulateGrad", at, 4, AUTOGRAD) for at in (41, 46, 61)]
+    graph = trained(sums)
+    of_tail, of_head = (graph.select(backward_of=name, name="*AccumulateGrad").activities for name in ("tail", "head"))
+    assert (len(of_tail), len(of_head)) == (2, 1)
+    assert graph.activities.start[of_tail].max() < graph.activities.start[of_head].min()
 
 
 def test_a_selection_asks_for_it_by_the_name_of_a_region() -> None:

@@ -14,7 +14,10 @@ import pytest
 
 from benchmarks import record_pairs
 from benchmarks.recorded.catalogue import PAIRS
+from benchmarks.recorded.cuda_pairs import CUDA_PAIRS
+from benchmarks.recorded.host_pairs import HOST_PAIRS
 from benchmarks.recorded.pair import Pair
+from benchmarks.recorded.waiting_pairs import WAITING_PAIRS
 from htagraph.whatif.scenario import Scenario
 
 JOBS = Path(record_pairs.__file__).parent / "recorded"
@@ -31,6 +34,12 @@ def test_names_of_pairs_are_folders_and_changes_are_told() -> None:
         assert pair.blame
         assert set(pair.more) <= {"straggler", "bound", "why"}
         assert (pair.ask is None) == ("why" in pair.more)
+
+
+def test_no_two_pairs_have_one_name_or_the_same_jobs() -> None:
+    assert len(PAIRS) == len(HOST_PAIRS) + len(CUDA_PAIRS) + len(WAITING_PAIRS)
+    jobs = [json.dumps([pair.job, pair.a, {**pair.a, **pair.b}], sort_keys=True) for pair in PAIRS.values()]
+    assert len(set(jobs)) == len(jobs)
 
 
 @pytest.mark.parametrize("name", PAIRS)

@@ -19,7 +19,7 @@ __all__ = ["collectives_sentences", "group_text", "shares_command", "stragglers_
 _PARTS = {
     "wait": "waiting for the last rank to arrive", "transfer": "transferring",
     "excess": "beyond the fastest transfer of the same kind",
-    "wait_or_transfer": "waiting or transferring, which cannot be told apart",
+    "wait_or_transfer": "waiting or transferring (all ranks together would tell which)",
 }  # fmt: skip
 """What the time in collectives is spent on, by the part of the table, in words. All but the last are always named,
 unless no collective was recorded on all ranks of its group."""

@@ -13,16 +13,13 @@ import numpy as np
 
 from htagraph.core.arrays import Ints, Mask, looked_up
 from htagraph.core.errors import Issue
-from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind, edges_with, of_kinds
+from htagraph.core.kinds import LAUNCHES, EdgeKind, edges_with, of_kinds
 from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["acyclic", "fit", "latency"]
-
-_MAY_BE_EARLY = (*BLOCKING, EdgeKind.THREAD)
-"""Waits that may end before the record of what they wait for: the rule then gives a negative lag."""
 
 
 def fit(job: RecordedJob, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
@@ -39,7 +36,7 @@ def fit(job: RecordedJob, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
     tolerance[list(LAUNCHES)] = LIMITS.proven_by_id_ns
     back = np.flatnonzero(observed < 0)  # few
     kind = edges.kind[back]
-    early = np.where(of_kinds(kind, _MAY_BE_EARLY), np.minimum(edges.lag[back], 0), 0)
+    early = np.where(of_kinds(kind, edges_with("early")), np.minimum(edges.lag[back], 0), 0)
     possible = np.ones(len(edges), np.bool_)
     possible[back] = observed[back] >= early - tolerance[kind]
     detail = "dependencies that the recorded times contradict; left out"

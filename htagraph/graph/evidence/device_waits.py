@@ -1,7 +1,8 @@
 """Calls and loops that wait for the device without saying so.
 
 Some calls are known by name: the documentation says that they synchronize (`cudaFree`, loading a module). Any other
-call is known by its times: it was long, and it returned right after the end of all that had been enqueued before it.
+call is known by its times: it was long, and it returned right after the end of all that had been enqueued before it,
+or, for launches of nearly all works of a name, of its own work.
 
 A loop asks again and again whether work is over. The evidence is when it ends: the last question but one was asked
 while the work ran, the last one when it was over. An allocator that asks, and goes on whatever the answer, does not
@@ -16,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, inverse_of, joined, marked
+from htagraph.core.arrays import Array, coded, inverse_of, joined, marked
 from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
 from htagraph.core.naming import is_graph_launch, is_memory_call, is_poll, names_like, names_that
 from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owners, spread, work_before
@@ -61,7 +62,29 @@ def implicit_syncs(calls: Calls) -> tuple[Array, Array, Array, Array]:
     keep = confidence[pairs] > 0
     source, pairs = source[keep], pairs[keep]
     own = end - np.maximum(begin, over)
-    return source, call[pairs], np.maximum(0, own[pairs]), confidence[pairs]
+    of_others = source, call[pairs], np.maximum(0, own[pairs]), confidence[pairs]
+    source, waiting, own, sure = joined((of_others, _waits_for_own_work(calls)), 4)
+    return source, waiting, own, sure
+
+
+def _waits_for_own_work(calls: Calls) -> tuple[Array, Array, Array, Array]:
+    """Return what `implicit_syncs` does of launches that return when their own work is over.
+
+    Synchronous back ends do so, and CUDA with CUDA_LAUNCH_BLOCKING: nearly all launches of a name on a rank return
+    after their work. Other launches return before their work begins.
+    """
+    acts = calls.job.activities
+    work = np.flatnonzero((acts.kind == ActivityKind.COMPUTATION) & (acts.cause >= 0))  # of copies: `memcpy_sync`
+    work = work[acts.kind[acts.cause[work]] == ActivityKind.LAUNCH]
+    call = acts.cause[work]
+    tolerance, _, _ = returns_by_rank(calls, acts.rank[call])
+    over = acts.end[work] <= acts.end[call] + tolerance
+    group = coded(acts.rank[call], acts.name[call])
+    share = np.bincount(group, over)[group] / np.maximum(1, np.bincount(group))[group]
+    shown = np.bincount(group, over & (acts.duration[work] >= LIMITS.two_clocks_ns))[group] >= LIMITS.often
+    waits = over & shown & (share >= LIMITS.nearly_all)
+    work, call = work[waits], call[waits]
+    return work, call, np.maximum(0, acts.end[call] - acts.end[work]), np.full(len(work), int(Confidence.SEEN))
 
 
 def _known_by_name(calls: Calls, call: Array, over: Array) -> Array:

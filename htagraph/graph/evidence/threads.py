@@ -19,7 +19,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, Ints, joined, looked_up
 from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
 from htagraph.core.naming import has_loader_workers, is_data_loader, names_that
-from htagraph.core.parents import outermost
+from htagraph.core.parents import nearest, outermost
 from htagraph.graph.activities import lane_moments
 from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import RecordedJob
@@ -137,7 +137,7 @@ class _Takes(NamedTuple):
     item: Array
     lane: Array
     key: npt.NDArray[np.uint64]
-    """Equal for operators of one name behind operators of one name, on any thread."""
+    """Equal for operators of one name and annotation behind operators of one name and annotation, on any thread."""
     start: Array
     """When each starts, ns."""
     idle: Array
@@ -146,7 +146,7 @@ class _Takes(NamedTuple):
     @staticmethod
     def of(job: RecordedJob, threads: Sequence[HostThread], items: Array) -> _Takes:
         """Return the operators of some threads, given by thread and start."""
-        name, lane = job.activities.name[items], job.activities.lane[items].astype(np.int64)
+        name, lane = _what(job, items), job.activities.lane[items].astype(np.int64)
         start, end = job.moment(2 * items), job.moment(2 * items + 1)
         first = np.concatenate(([True], lane[1:] != lane[:-1]))[: len(items)]
         before = np.where(first, name, np.roll(name, 1))
@@ -188,7 +188,7 @@ def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Array) -> _Link | 
         return None
     made = made[elsewhere]
     start, limit = takes.start[rows[waited]], np.minimum(LIMITS.turn_ns, LIMITS.most * takes.idle[rows[waited]])
-    name, ends = job.activities.name[made], job.moment(2 * made + 1)
+    name, ends = _what(job, made), job.moment(2 * made + 1)
     last = np.searchsorted(ends, start, side="right")[:, None] - 1 - np.arange(LIMITS.nearest_ends)
     best: tuple[float, float, Array, Array, Array] | None = None
     for each in np.unique(name[np.maximum(last, 0)]).tolist():
@@ -197,9 +197,9 @@ def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Array) -> _Link | 
         delay = start - ends[of_name[at]]
         agrees = (at >= 0) & (delay <= limit)
         share = float(agrees.mean())
-        too_few = agrees.sum() < LIMITS.often or share < LIMITS.nearly_all
         chance = _by_chance(ends[of_name], start[agrees], takes.idle[rows[waited[agrees]]], delay[agrees])
-        if too_few or chance > LIMITS.chance:
+        most_chance = LIMITS.chance ** (1 if share >= LIMITS.nearly_all else 2)  # a busy core wakes some threads late
+        if agrees.sum() < LIMITS.often or share <= LIMITS.most or chance > most_chance:
             continue
         candidate = (share, -float(np.median(delay[agrees])), made[of_name], waited[agrees], at[agrees])
         best = max(best, candidate, key=lambda of: of[:2]) if best else candidate
@@ -256,15 +256,15 @@ def _stocked(job: RecordedJob, items: Array, links: Sequence[_Link]) -> list[Han
     way round. Which item it takes is not known, because the length of the queue is not. The edges assume the shortest
     one with which neither side slows the other one down below its own speed.
     """
-    name, lane = job.activities.name, job.activities.lane
-    known = {_names(name, link) for link in links}
+    lane, what = job.activities.lane, _what(job, items)
+    known = {_names(job, link) for link in links}
     parts, done = [], set()
     for link in links:
-        waits, frees = names = _names(name, link)
+        waits, frees = names = _names(job, link)
         if (frees, waits) in known or names in done:
             continue
         done.add(names)
-        takers, makers = (items[name[items] == each] for each in (frees, waits))
+        takers, makers = (items[what == each] for each in (frees, waits))
         takers = takers[np.argsort(job.moment(2 * takers), kind="stable")]
         makers = makers[np.argsort(job.moment(2 * makers + 1), kind="stable")]
         count = np.unique(lane[makers])
@@ -281,9 +281,17 @@ def _stocked(job: RecordedJob, items: Array, links: Sequence[_Link]) -> list[Han
     return parts
 
 
-def _names(name: npt.NDArray[np.int32], link: _Link) -> tuple[int, int]:
-    """Return (the name of the operators that wait, the name of those that they wait for)."""
-    return int(name[link.takes.item[link.rows[0]]]), int(name[link.made[0]])
+def _names(job: RecordedJob, link: _Link) -> tuple[int, int]:
+    """Return what the operators that wait are, and what the operators are that they wait for, as `_what` has it."""
+    waits, made = _what(job, np.array([link.takes.item[link.rows[0]], link.made[0]])).tolist()
+    return waits, made
+
+
+def _what(job: RecordedJob, rows: Array) -> npt.NDArray[np.uint64]:
+    """Return a number per operator, equal for operators of one name in annotations of one name."""
+    acts = job.activities
+    region = nearest(acts.parent, acts.kind == ActivityKind.ANNOTATION, rows)
+    return mixed(acts.name[rows], np.where(region >= 0, acts.name[region], -1))
 
 
 def places_of(among: Array, wanted: Array) -> Array:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import htagraph as hg
-from htagraph import EdgeKind
+from htagraph import ActivityKind, DependencyGraph, EdgeKind
 from htagraph.core.naming import DEFAULT_NAMING, names_like
 from htagraph.graph.evidence import device_waits
 from htagraph.graph.evidence.device_waits import implicit_syncs
@@ -168,3 +169,28 @@ def test_a_loop_asks_for_one_of_so_many_streams(monkeypatch: pytest.MonkeyPatch)
     assert len(device_waits.polled(job.calls).source)
     monkeypatch.setattr(device_waits, "LIMITS", replace(LIMITS, tried=0))
     assert not len(device_waits.polled(job.calls).source)
+
+
+def synchronous(delays_us: Sequence[int]) -> DependencyGraph:
+    """Return launches that return so long after the end of their own kernels, one after the other."""
+    events: list[Json] = []
+    at = 0
+    for number, delay in enumerate(delays_us):
+        takes = 100 + 17 * (number % 5)
+        events += [op("aten::mm", at, takes + delay + 25), launch(at + 5, takes + delay + 10, number + 1)]
+        events.append(kernel(COMPUTE, at + 12, takes, number + 1))
+        at += takes + max(delay, 0) + 40
+    return load(events)
+
+
+def test_launches_that_return_after_their_own_work_wait_for_the_work() -> None:
+    graph = synchronous([3] * 12)
+    kernels = graph.activities.duration[graph.activities.kind == ActivityKind.COMPUTATION].sum()
+    halved = hg.what_if(graph).scale(factor=0.5, kind="computation").run()
+    assert halved.saved_ns == pytest.approx(kernels / 2, rel=0.01)
+    assert not hg.replay(graph).max_error_ns
+
+
+def test_launches_that_return_before_their_work_do_not() -> None:
+    graph = synchronous([-80] * 12)
+    assert not (graph.edges.kind == EdgeKind.HOST_SYNC).any()

@@ -48,6 +48,29 @@ def test_a_wait_that_never_blocked_is_at_the_first_place_possible_in_every_step(
     assert {sure for _, _, sure in waits(steps)} == {55}
 
 
+def early(number: int, begin: int, shortfall: int) -> list[Json]:
+    """Return a step that waits for a collective and goes on some µs before the record of the collective ends."""
+    resumes = begin + 50_015 - shortfall
+    return [
+        step(number, begin, 60_000), op(CALL, begin + 5, 10), op("use", resumes, 20),
+        annotation(GLOO, begin + 15, 50_000, OTHER),
+    ]  # fmt: skip
+
+
+def test_a_thread_may_go_on_before_the_record_of_the_collective_ends() -> None:
+    """gloo wakes the caller first; where cores are few, gloo's thread writes its record a slice later."""
+    graph = load([*early(1, 0, 3000), *early(2, 100_000, -20), *early(3, 200_000, 2500)])
+    lags = graph.edges.lag[(graph.edges.kind == EdgeKind.THREAD) & (graph.edges.source % 2 == 1)]
+    assert sorted(lags[lags != 0].tolist()) == [-3_000_000, -2_500_000]
+    assert not hg.replay(graph).max_error_ns
+    assert hg.what_if(graph).scale(factor=0.5, name=GLOO).run().saved_ns == pytest.approx(75e6, rel=0.02)
+
+
+def test_a_thread_that_goes_on_a_slice_too_soon_did_not_wait() -> None:
+    steps = [*early(1, 0, 9000), *early(2, 100_000, 8000), *early(3, 200_000, 9500)]
+    assert "use.start" not in [name for name, _, _ in waits(steps)]
+
+
 def test_a_slower_network_is_waited_for_where_it_was_over_in_time() -> None:
     graph = load([*overlapped(1, 0, 400, 200), *overlapped(2, 1000, 100, 200)])
     slower = hg.what_if(graph).scale(factor=10, name=GLOO, step=2).run()

@@ -23,6 +23,7 @@ from htagraph.simulate import Job, ScaleKernels, ScaleLoader, SlowRank, simulate
 from htagraph.whatif.changes.fix_straggler import fix_straggler
 from tests.analyses.test_stragglers import run
 from tests.reach import DATA, graph_of
+from tests.strategies import complete, load, op, step
 from tests.whatif.changes.made import Piece, made, places
 from tests.whatif.changes.simulated import recorded
 
@@ -243,3 +244,27 @@ def test_a_rank_that_is_slow_in_some_steps_is_as_fast_as_its_peers_there_too() -
     true = simulate(job).mean_step_ns
     assert slow_ns > 1.05 * true
     assert hg.what_if(graph).fix_straggler().run().mean_step_ns == pytest.approx(true, rel=0.01)
+
+
+def test_a_rank_that_now_and_then_loses_its_core_becomes_as_fast_as_its_peer() -> None:
+    """Every operator takes as long as on the other rank, typically: only the sums of the steps differ."""
+    each, lost, count, steps = 2000, 9000, 10, 8
+    job = {}
+    for rank in (0, 1):
+        events, at = [], 0
+        for number in range(steps):
+            begin = at
+            for i in range(count):
+                takes = each + 17 * ((7 * i + 5 * number + rank) % 5) + lost * (rank and (i + 3 * number) % count < 2)
+                events.append(op(f"work{i}", at, takes))
+                at += takes + 10
+            meets = max(at, begin + count * (each + 80) + 2 * lost + 100)
+            events += [op("c10d::allreduce_", at, 20), op("optimize", meets + 1010, 200)]
+            events.append(complete("user_annotation", "gloo:all_reduce", at + 10, meets + 1000 - at - 10, tid=77))
+            events.append(step(number, begin, meets + 1300 - begin))
+            at = meets + 1310
+        job[rank] = events
+    graph = load(job)
+    outcome = hg.what_if(graph).fix_straggler(rank=1).run()
+    assert outcome.saved_ns > 0.8 * steps * 2 * 1000 * lost
+    assert hg.what_if(graph).fix_straggler(rank=0).run().saved_ns < 0.05 * outcome.saved_ns

@@ -5,6 +5,7 @@ import pytest
 
 import htagraph as hg
 from tests.strategies import COMPUTE, COPY, kernel, launch, load, op, runtime, step
+from tests.whatif.changes.gloo import job as gloo_job
 from tests.whatif.changes.made import CALL_NS, LATENCY_NS, Piece, made, places
 from tests.whatif.changes.simulated import recorded, small
 
@@ -75,3 +76,11 @@ def test_an_operator_around_nothing_but_a_removed_one_goes_with_it() -> None:
 def test_of_the_pauses_around_a_removed_operator_the_longest_stays() -> None:
     graph = load([step(1, 0, 100), op("a", 0, 10), op("b", 13, 7), op("b", 24, 6), op("c", 32, 68)])
     assert hg.what_if(graph).remove(name="b").run().saved_ns == 1000 * (3 + 7 + 6 + 2)
+
+
+def test_communication_goes_with_the_operator_that_asked_for_it() -> None:
+    graph = gloo_job()
+    scenario = hg.what_if(graph)
+    for outcome in (scenario.remove(name="c10d::*").run(), scenario.remove(op="c10d::*").run()):
+        assert outcome.saved_ns >= 3 * 1_900_000, "three times 2 ms under way, with nothing beside"
+    assert scenario.scale(factor=0.5, op="c10d::*").run().saved_ns == pytest.approx(3_000_000, rel=0.05)

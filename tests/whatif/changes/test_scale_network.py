@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 import htagraph as hg
@@ -33,3 +35,17 @@ def test_some_of_the_network() -> None:
     graph = made(pieces)
     assert hg.what_if(graph).scale_network(factor=0, name="nccl_a").run().saved_ns == 0
     assert hg.what_if(graph).scale_network(factor=2, name="nccl_a").state.lag.sum() == graph.edges.lag.sum() + 30
+
+
+def test_what_takes_longer_than_is_usual_for_its_class_is_no_time_of_the_network() -> None:
+    durations = [30, 30, 90, 30, 30]
+    pieces = [Piece("nccl", 7, ns, rank=rank, collective=at) for rank in (0, 1) for at, ns in enumerate(durations)]
+    graph = made(pieces)
+    assert graph.matches is not None
+    alike = graph.replace(matches=replace(graph.matches, bytes=np.full(len(graph.matches.activity), 1 << 20)))
+    transfers = [
+        lag[alike.edges.activity == work].max()
+        for lag in [hg.what_if(alike).scale_network(factor=2).state.lag]
+        for work in places(pieces)[1][:5]
+    ]
+    assert transfers == [60, 60, 120, 60, 60]
