@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from htagraph.core.arrays import inverse_of
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import is_graph_launch, names_that
@@ -56,8 +57,7 @@ def graph_launches(graph: DependencyGraph) -> pd.DataFrame:
     call, work = edges.source[pairs] >> 1, edges.target[pairs] >> 1
     calls = np.union1d(call, np.flatnonzero((acts.kind == ActivityKind.LAUNCH) & by_name[acts.name]))
     calls = calls[np.lexsort((acts.start[calls], acts.rank[calls]))]
-    place = np.zeros(len(acts), np.int64)
-    place[calls] = np.arange(len(calls))
+    place = inverse_of(calls, len(acts))
     group, count = place[call], len(calls)
     works = np.bincount(group, minlength=count)
     low, high = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array, distinct, occurring
+from htagraph.core.arrays import Array, distinct, inverse_of, occurring
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import FRAMES, ActivityKind, of_kinds
 from htagraph.core.naming import ANY_STEP, collective_op, inference_phase, names_that
@@ -65,8 +65,7 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
     """
     acts = graph.activities
     region = _regions(graph, annotation)
-    place = np.full(len(acts), -1, np.int64)
-    place[region] = np.arange(len(region))
+    place = inverse_of(region, len(acts))
     call, work = launched(graph)
     owner = graph.tree.nearest(place >= 0, call)
     call, work, group = call[owner >= 0], work[owner >= 0], place[owner[owner >= 0]]

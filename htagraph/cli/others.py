@@ -6,18 +6,14 @@ import json
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from htagraph.cli.options import as_command, read
 from htagraph.cli.verbs import Verb
 from htagraph.cli.waiting import progress
-from htagraph.cli.writing import emit, show, target, write
+from htagraph.cli.writing import Format, emit, show, target, write
 from htagraph.core.errors import HtagraphError
-
-if TYPE_CHECKING:
-    from htagraph.cli.writing import Format
 
 __all__ = ["cache", "demo", "execution_trace", "mcp", "schema", "simulate", "validate"]
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from htagraph.cli.options import read
 from htagraph.cli.verbs import Verb
-from htagraph.cli.writing import need_perfetto, refuse_input, show
+from htagraph.cli.writing import Format, need_perfetto, refuse_input, show
 from htagraph.whatif.options import CHANGES, read_sweep
-
-if TYPE_CHECKING:
-    from htagraph.cli.writing import Format
 
 __all__ = ["COMMAND", "MORE", "WhatIfCommand", "what_if"]
 

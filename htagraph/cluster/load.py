@@ -29,21 +29,9 @@ def load_on(
 ) -> DistributedJob:
     """Return a job whose ranks are read by workers, one file per call; only digests of ranks travel.
 
-    Files that cannot be read, and ranks whose workers were lost time and again, are left out: ``job.missing`` lists
-    them.
-
-    Args:
-        engine: the workers, as `htagraph.load` takes them; they must have the same release, and see the same files.
-        paths: as `htagraph.load` takes them.
-        ranks: read these only; all if not given.
-        reading: how to read: fields of `ReadOptions`.
-        progress: called with the share done, 0 to 1.
-        patience: how long and how often to try.
-
-    Raises:
-        TraceError: a path does not exist, or no file could be read.
-        RankError: the files do not form one job.
-        TypeError: the engine is none.
+    The engine, paths, ranks, progress and errors are those of `htagraph.load`; `reading` has fields of `ReadOptions`.
+    All workers must have the same release, and see the same files. Files that cannot be read, and ranks whose workers
+    were lost time and again, are left out: ``job.missing`` lists them.
     """
     workers, waits = engine_of(engine), patience or Patience()
     read_as = ReadOptions(**reading, release=release())

@@ -53,12 +53,7 @@ def run_each(
 ) -> Iterator[tuple[S, T | Failed]]:
     """Yield each item with the function's result for it, or why there is none, in any order; every item once.
 
-    Args:
-        engine: calls the function.
-        function: takes an item and what is `given`; returns `Failed` for what it expects to go wrong.
-        items: what it is called for.
-        given: further arguments.
-        patience: how long and how often to try.
+    The function takes an item and what is `given`, and returns `Failed` for what it expects to go wrong.
     """
     run: _Run[T] = _Run(engine, lambda number: engine.submit(function, items[number], *given), patience or Patience())
     try:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
 
 __all__ = [
-    "Array", "Ints", "Mask", "coded", "distinct", "is_any_of", "joined", "looked_up", "marked", "occurring",
-    "run_starts", "stable_order", "sums_by", "texts_of",
+    "Array", "Ints", "Mask", "coded", "distinct", "inverse_of", "is_any_of", "joined", "looked_up", "marked",
+    "occurring", "run_starts", "stable_order", "sums_by", "texts_of",
 ]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -34,6 +34,18 @@ def marked(rows: Array | Sequence[int], count: int) -> Mask:
     mask = np.zeros(count, np.bool_)
     mask[rows] = True
     return mask
+
+
+def inverse_of(numbers: Array | Sequence[int], count: int) -> Ints:
+    """Return, for 0 up to `count`, the place of each number in a list of different ones; -1 for those not in it.
+
+    Example:
+        >>> inverse_of([2, 0], 3).tolist()
+        [1, -1, 0]
+    """
+    places = np.full(count, -1, np.int64)
+    places[numbers] = np.arange(len(numbers))
+    return places
 
 
 def stable_order(keys: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -114,7 +126,7 @@ def distinct(numbers: Array, count: int) -> npt.NDArray[np.int64]:
     return np.flatnonzero(marked(numbers, count))
 
 
-def is_any_of(column: Array, numbers: Array, count: int) -> npt.NDArray[np.bool_]:
+def is_any_of(column: Array, numbers: Array | Sequence[int], count: int) -> npt.NDArray[np.bool_]:
     """Return which entries of a column are among some numbers, by a table of all that may occur.
 
     All numbers are from -1 up to `count` - 1.
@@ -193,7 +205,6 @@ def texts_of(texts: Sequence[str], numbers: npt.ArrayLike) -> ExtensionArray:
     wanted = np.asarray(numbers, np.int64)
     wanted = np.where(wanted >= 0, wanted, len(texts))
     used = distinct(wanted, len(texts) + 1)
-    place = np.zeros(len(texts) + 1, np.int64)
-    place[used] = np.arange(len(used))
+    place = inverse_of(used, len(texts) + 1)
     few = pd.array([texts[number] if number < len(texts) else "" for number in used.tolist()], dtype="str")
     return few.take(place[wanted])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, inverse_of
 from htagraph.core.compiled import for_reading, njit
 
 __all__ = ["FIRST_SLOTS", "GOLDEN", "numbered", "occurrences", "offsets_by_key", "sum_in_common"]
@@ -59,9 +59,7 @@ def numbered(keys: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
     number = np.empty(len(keys), np.int64)
     found = _number_keys(for_reading(keys, np.int64), number, FIRST_SLOTS)
     order = np.argsort(found, kind="stable")
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    return found[order], place[number]
+    return found[order], inverse_of(order, len(order))[number]
 
 
 @njit(cache=True, nogil=True)

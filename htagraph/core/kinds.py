@@ -12,6 +12,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import is_any_of
+
 __all__ = [
     "ADDED", "ANNOTATIONS", "BETWEEN", "BLOCKING", "CATEGORIES", "COMMUNICATION", "DEVICE", "DEVICE_WAITS",
     "DEVICE_WORK", "EDGES", "FRAMES", "FULL_QUEUE", "HOST", "HOST_GAPS", "KERNELS", "LAUNCHES", "OPERATORS", "TRAITS",
@@ -290,6 +292,4 @@ def of_kinds(column: npt.NDArray[Any], kinds: Iterable[IntEnum]) -> npt.NDArray[
         for code in codes[1:]:
             chosen |= column == code
         return np.asarray(chosen)
-    table = np.zeros(np.iinfo(np.int8).max + 1, np.bool_)  # codes are int8, and none is negative
-    table[codes] = True
-    return np.asarray(table[column])
+    return is_any_of(column, codes, np.iinfo(np.int8).max + 1)  # codes are int8, and none is negative

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints
+from htagraph.core.arrays import Array, Ints, run_starts
 
 __all__ = [
     "CHANCE", "DISTRIBUTION", "MAD_TO_DEVIATION", "MOST", "SEVERAL", "STANDS_OUT", "described", "least_of", "middles",
@@ -142,8 +142,7 @@ def others_median(values: Array, group: Array) -> npt.NDArray[np.float64]:
     rows = np.flatnonzero(group >= 0)
     order = rows[np.lexsort((values[rows], group[rows]))]
     number, ordered = group[order], values[order]
-    new = np.concatenate(([True], number[1:] != number[:-1])) if len(order) else np.zeros(0, np.bool_)
-    first = np.flatnonzero(new)
+    first = run_starts(number)
     size = np.diff(np.append(first, len(order)))
     first, size = np.repeat(first, size), np.repeat(size, size)
     place = np.arange(len(order)) - first

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
@@ -12,12 +10,10 @@ from htagraph.core.statistics import MOST
 from htagraph.findings.finding import NO_CHART, BarPart, Chart, Claim, Evidence, Finding, Place, Rows
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.results import Results
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.measures.waits import waiting_devices
 from htagraph.queries.host_time import late_reason
-
-if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["DEVICE_IDLE", "device_window_us", "idle_chart"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,11 +22,9 @@ from htagraph.findings.finding import (
 )
 from htagraph.findings.limits import MAX_NAMED, MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import command_line, plural, time_text
+from htagraph.findings.results import Results
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.interruptions import interrupted, places_of
-
-if TYPE_CHECKING:
-    from htagraph.findings.results import Results
-    from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["INTERRUPTED", "interruption_note"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints
+from htagraph.core.arrays import Array, Ints, inverse_of
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities
 from htagraph.graph.clocks import Clock, corrected
@@ -300,9 +300,7 @@ def _last_awaited(meeting: _Meeting, awaited: Array, slack: Array) -> Ints:
     last = np.searchsorted(keys, meeting.collective * span + np.maximum(end, -1), side="right") - 1
     begin = np.searchsorted(meeting.collective[awaited], meeting.collective)
     last = np.where(last >= begin, last, -1)
-    own = np.full(len(meeting.rows), -1, np.int64)
-    own[awaited] = np.arange(len(awaited))
-    return np.asarray(np.maximum(last, own))
+    return np.asarray(np.maximum(last, inverse_of(awaited, len(meeting.rows))))
 
 
 def _appended(acts: Activities, arriver: Array, moment: Array) -> Activities:

@@ -415,12 +415,8 @@ def backward_of(graph: DependencyGraph, forward: Mask) -> Mask:
 def placed(graph: DependencyGraph, among: Array, occurrence: tuple[str, int], place: Position, *, device: bool) -> Mask:
     """Return which activities run at a place relative to an occurrence of an operator; see `Selection.under`.
 
-    Args:
-        graph: the job.
-        among: the activities whose occurrences are counted.
-        occurrence: name or glob, and the position of the occurrence on each rank, by start.
-        place: during, before or after it.
-        device: whether device work counts as its launch does; if not, it counts only if the operator is device work.
+    The occurrence is a name or glob, and a position on each rank, by start, in those of `among`. With `device`, device
+    work counts as its launch does; else it counts only if the operator is device work.
 
     Raises:
         SelectionError: no rank has an occurrence at that position.

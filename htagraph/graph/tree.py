@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, Mask, looked_up
+from htagraph.core.arrays import Array, Ints, Mask, inverse_of, looked_up, run_starts
 from htagraph.core.kinds import ADDED, FRAMES, OPERATORS, ActivityKind, of_kinds
 from htagraph.core.naming import is_autograd_node, is_backward
 from htagraph.core.parents import ancestors, depths, nearest, outermost
@@ -106,15 +106,12 @@ def _ordered(acts: Activities, parent: Array) -> Tree:
         np.add.at(size, parent[rows], size[rows])
     siblings = np.lexsort((np.arange(count), acts.start, acts.rank, parent))
     before = np.concatenate(([0], np.cumsum(size[siblings])))[:-1]  # sizes of all siblings before, of all families
-    opens = np.ones(count, np.bool_)
-    opens[1:] = parent[siblings][1:] != parent[siblings][:-1]
+    opens = run_starts(parent[siblings])
     first = np.zeros(count, np.int64)
-    first[siblings] = before - np.repeat(before[opens], np.diff(np.append(np.flatnonzero(opens), count)))
+    first[siblings] = before - np.repeat(before[opens], np.diff(np.append(opens, count)))
     for rows in levels[1:]:
         first[rows] += first[parent[rows]] + 1
-    order = np.empty(count, np.int64)
-    order[first] = np.arange(count)
-    columns = parent, depth, order, first, first + size
+    columns = parent, depth, inverse_of(first, count), first, first + size
     for column in columns:
         column.setflags(write=False)
     return Tree(*columns)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import warnings
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from htagraph.hta.shapes.figures import memory_categories, show
 from htagraph.trace.profiler_files.memory_timeline import read_memory_timeline, times_and_sizes
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["MemoryAnalysis"]
 

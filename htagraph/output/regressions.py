@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from htagraph.analyses.differences.diff import Diff
 from htagraph.analyses.differences.step_change import StepChange, step_change
 from htagraph.core.errors import printable
 from htagraph.findings.phrases import time_text
 from htagraph.graph.load import load
 from htagraph.trace.discover import runs_of
-
-if TYPE_CHECKING:
-    from htagraph.analyses.differences.diff import Diff
 
 __all__ = ["assert_no_slower", "comment", "plain"]
 

@@ -116,7 +116,10 @@ def frames_of(result: Report | Summary | Validation) -> dict[str, pd.DataFrame]:
         verdict = pd.DataFrame({"sentence": result.verdict})
         return {"inputs": result.inputs, **result.tables, "issues": result.issues, "verdict": verdict}
     if isinstance(result, Report):
-        figures = {name: [_joined(value)] for name, value in result.figures.items()}
+        figures = {
+            name: ["; ".join(map(str, value)) if isinstance(value, list) else value]
+            for name, value in result.figures.items()
+        }
         first = {"figures": pd.DataFrame(figures)} if figures else {}
         sentences = {"conclusions": pd.DataFrame({"sentence": result.sentences})}
         return {"inputs": result.inputs, **first, **result.tables, "issues": result.issues, **sentences}
@@ -134,10 +137,6 @@ def to_json(envelope: dict[str, Any]) -> str:
     text = json.dumps(envelope, indent=2, ensure_ascii=False, default=lambda value: value.item())
     commands = {ord(letter): json.dumps(letter)[1:-1] for letter in set(text) if not letter.isprintable()}
     return text.translate(commands | {ord("\n"): "\n"}) + "\n"
-
-
-def _joined(value: object) -> object:
-    return "; ".join(map(str, value)) if isinstance(value, list) else value
 
 
 def _csv(frames: dict[str, pd.DataFrame]) -> str:

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, inverse_of
 from htagraph.core.compiled import njit
 from htagraph.graph.activities import BETWEEN, Lane
-
-if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.queries.paths import CriticalPath
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.paths import CriticalPath
 
 __all__ = [
     "BYTES", "COLORS", "COUNT", "GB_S", "KIND_COLORS", "NO_NUMBER", "Scene", "Slices", "Values", "nesting_tracks",
@@ -103,8 +101,7 @@ def _placed(lanes: Sequence[Lane], number: Array, order: Order, columns: tuple[A
     used = np.flatnonzero(count).tolist()
     lane_of = {at: lanes[at - 1] if at else BETWEEN for at in used}
     used.sort(key=lambda at: order(lane_of[at], int(count[at])))
-    place = np.zeros(len(count), np.int64)
-    place[used] = np.arange(len(used))
+    place = inverse_of(used, len(count))
     return Scene([lane_of[at] for at in used], place[number + 1], np.zeros(len(number), np.int32), *columns)
 
 

@@ -227,11 +227,6 @@ def _sync_checks(traces: list[Trace]) -> tuple[Check, ...]:
     cuda = [trace for trace in traces if trace.facts.on_cuda and "kernel" in trace.categories]
     if not cuda:
         return ()
-    has = ["cuda_sync" in trace.categories or _asked_for_sync(trace) for trace in cuda]
+    has = ["cuda_sync" in trace.categories or trace.facts.settings.get("sync_events") is True for trace in cuda]
     limit = "streams that waited for each other are known from calls and times alone"
     return (Check("waits between streams", bool(cuda), "", all(has), limit, _SYNC),)
-
-
-def _asked_for_sync(trace: Trace) -> bool:
-    """Return whether `htagraph.profile` recorded synchronization, so that there was none if there is none."""
-    return trace.facts.settings.get("sync_events") is True

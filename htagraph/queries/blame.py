@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, inverse_of
 from htagraph.core.computing import once
 from htagraph.core.kinds import COMMUNICATION, EDGES, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.core.statistics import others_median
@@ -305,8 +305,7 @@ def _walk(graph: DependencyGraph, waits: Waits, sums: Array, root: Array) -> tup
     The stretches are: row of `waits`, rank, cause, excess, depth, arrival. Of each wait there is one beginning at most.
     """
     acts = graph.activities
-    part = np.full(len(acts), -1, np.int64)
-    part[waits.activity] = np.arange(len(waits))
+    part = inverse_of(waits.activity, len(acts))
     slower = _slower(waits)
     row = np.flatnonzero((waits.wait > 0) & (waits.late >= 0))
     at = waits.late[row]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import distinct
 from htagraph.core.kinds import DEVICE_WAITS, FRAMES, OPERATORS, EdgeKind, of_kinds
 from htagraph.core.naming import exact_glob, is_poll, names_that
-
-if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Blocking", "device_waits", "longest_blocking"]
 
@@ -58,11 +56,8 @@ def longest_blocking(graph: DependencyGraph) -> Blocking | None:
 def device_waits(graph: DependencyGraph, calls: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Return which edges are waits of some calls for the device.
 
-    Those of a call that asks in a loop are also those of the Python in the loop.
-
-    Args:
-        graph: the job.
-        calls: which activities are the calls; one entry more than there are.
+    Those of a call that asks in a loop are also those of the Python in the loop. The mask of calls has one entry more
+    than there are activities.
     """
     edges, asks = graph.edges, _asks(graph)
     out = of_kinds(edges.kind, DEVICE_WAITS) & calls[edges.target >> 1]

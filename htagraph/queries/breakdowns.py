@@ -33,13 +33,9 @@ STATISTICS = {
 def statistics(durations: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Return one row per group, in the order of first appearance, with the statistics of its durations.
 
-    Args:
-        durations: one row per duration: the keys, and ``ns`` (int64).
-        keys: columns that identify a group.
-
-    Returns:
-        The keys, ``count`` (int64), ``total_us``, ``mean_us``, ``min_us``, ``max_us``, ``std_us`` (float64; sample
-        standard deviation, 0 for a single one).
+    A group has equal `keys`; durations are in ``ns`` (int64). The columns are the keys, ``count`` (int64),
+    ``total_us``, ``mean_us``, ``min_us``, ``max_us`` and ``std_us`` (float64; sample standard deviation, 0 for a single
+    one).
     """
     table = durations.groupby(list(keys), sort=False)["ns"].agg(["count", "sum", "mean", "min", "max", "std"])
     table = table.set_axis(list(STATISTICS), axis=1).reset_index()

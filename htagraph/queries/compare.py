@@ -181,10 +181,8 @@ def _is_work(beyond: Array, beyond_in_work: Array, at: int, steps: Array) -> boo
 def _compared(times: Array, floor: float, *, means: bool = False) -> tuple[Array, Array, int, bool]:
     """Return (each rank's typical difference to the others, its error, the slowest rank, whether by more than chance).
 
-    Args:
-        times: by rank and step.
-        floor: the least error.
-        means: whether times are means of many, without outliers: then the mean difference is typical, else the median.
+    Times are by rank and step, `floor` is the least error. The mean difference is typical of `means` of many times,
+    which have no outliers; else the median is.
     """
     differences = _beyond(times)
     typical = differences.mean(axis=1) if means else np.median(differences, axis=1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
@@ -15,10 +13,7 @@ from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.queries.interruptions import LONG_NS
-from htagraph.queries.paths import CATEGORIES, path_to
-
-if TYPE_CHECKING:
-    from htagraph.queries.paths import CriticalPath
+from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to
 
 __all__ = ["LATE_REASONS", "first_calls", "host_pauses", "late_reason"]
 

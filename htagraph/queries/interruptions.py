@@ -7,23 +7,21 @@ how those of different ranks lie in time: in turn, at the same moments, or indep
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, coded, marked
+from htagraph.core.arrays import Array, coded, inverse_of, marked
 from htagraph.core.computing import once
 from htagraph.core.intervals import union
 from htagraph.core.kinds import BLOCKING, LAUNCHES, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.core.naming import is_compiling, is_data_loader, is_wait, names_that
 from htagraph.core.statistics import MOST, STANDS_OUT, middles
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.queries.peers import alike
 from htagraph.queries.weights import OwnTime
-
-if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
     "LONG_NS", "InterruptedRanks", "Interruptions", "interrupted", "interrupted_ranks", "interruption_time",
@@ -298,8 +296,7 @@ def _middles(values: Array, group: Array) -> tuple[Array, Array, Array]:
 def _of_streams(graph: DependencyGraph, found: Interruptions) -> tuple[Array, Array, Array]:
     """Return (LAUNCH and GRAPH edges whose lag has an interruption; the rest of it, ns; gaps that are in one)."""
     edges = graph.edges
-    row_of = np.full(len(graph.activities) + 1, -1)
-    row_of[found.activity] = np.arange(len(found))
+    row_of = inverse_of(found.activity, len(graph.activities) + 1)
     row_of[-1] = -1  # code between activities launches nothing
     launches = np.flatnonzero(of_kinds(edges.kind, LAUNCHES))
     launches = launches[row_of[edges.source[launches] >> 1] >= 0]

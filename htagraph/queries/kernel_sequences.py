@@ -122,11 +122,7 @@ def work_below(graph: DependencyGraph, above: Array, roots: Array) -> tuple[Arra
 def numbered(graph: DependencyGraph, root: Array, work: Array, occurrence: Array) -> Array:
     """Return a number for each occurrence: equal for equal rank, operator name and sequence of kernel names.
 
-    Args:
-        graph: the job.
-        root: the activity of each occurrence.
-        work: the kernels and copies of all occurrences, one occurrence after the other.
-        occurrence: the occurrence of each kernel or copy, ascending.
+    The kernels and copies of an occurrence, which its activity `root` launched, stand one after the other in `work`.
     """
     acts, known = graph.activities, dict[tuple[int, int, bytes], int]()
     names, ends = acts.name[work], np.searchsorted(occurrence, np.arange(len(root) + 1)).tolist()

@@ -64,7 +64,9 @@ def own_steps(graph: DependencyGraph) -> OwnSteps:
     shape = (len(graph.ranks), len(steps))
     cell = place * shape[1] + at.ravel()
     begin = _begin_of_step(graph, int(steps[0]))
-    return OwnSteps(steps, *(_progress(begin, _latest(time[2 * activity], cell, shape)) for time in times))
+    latest = (_latest(time[2 * activity], cell, shape) for time in times)
+    # the time from one column to the next; the first one counts from `begin`
+    return OwnSteps(steps, *(np.diff(np.concatenate([begin[:, None], each], axis=1), axis=1) for each in latest))
 
 
 def times_alone(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -142,11 +144,6 @@ def _latest(time: Array, cell: Array, shape: tuple[int, int]) -> npt.NDArray[np.
     np.maximum.at(latest, cell, time.astype(np.float64))
     latest[np.isinf(latest)] = np.nan
     return latest.reshape(shape)
-
-
-def _progress(begin: Array, latest: Array) -> npt.NDArray[np.float64]:
-    """Return the time from one column to the next; the first one counts from `begin`."""
-    return np.diff(np.concatenate([begin[:, None], latest], axis=1), axis=1)
 
 
 def _between(time: Array, activity: Array, place: Array, ranks: int) -> npt.NDArray[np.float64]:

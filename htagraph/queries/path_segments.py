@@ -71,16 +71,10 @@ class Segments:
 
 
 def segments_of(graph: DependencyGraph, vertices: Array, into: Array, start: int) -> Segments:
-    """Return the segments of a path from the moment `start` on.
+    """Return the segments of a path, given its vertices and the edges into all but the first, from a moment (ns) on.
 
     A negative lag (by the device's clock, a call returned before the work that it waited for had ended) shortens the
-    segment before it.
-
-    Args:
-        graph: the job.
-        vertices: the vertices of the path.
-        into: the edge to each vertex but the first.
-        start: begin of the window, ns; earlier time is cut off, and the time until the first vertex is the head.
+    segment before it. Time from the moment until the first vertex is the head.
     """
     edges, time = graph.edges, graph.time[vertices]
     bounds = np.full(2 * len(vertices), start, np.int64)

@@ -140,12 +140,8 @@ def speed_of(work: Array, ranks: int, steps: Array) -> npt.NDArray[np.float64]:
     """Return how long ranks take for the same work, by rank and step, ns: the time as if all names were as fast.
 
     Each name's mean time is divided by the median of the ranks; the smallest of these ratios, times the time that ranks
-    usually spend in these names in a step, is the rank's value. NaN where too few names are common.
-
-    Args:
-        work: what a `WorkOf` returned.
-        ranks: how many ranks it is the work of.
-        steps: the numbers of the steps, ascending.
+    usually spend in these names in a step, is the rank's value. NaN where too few names are common. Steps are numbers,
+    ascending.
     """
     place, name, step, calls, time = work[:, np.isin(work[2], steps[steps >= 0])]
     present, step = np.unique(step, return_inverse=True)

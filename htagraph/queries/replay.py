@@ -38,11 +38,8 @@ def predict(
 ) -> Times:
     """Return the moment of each vertex, ns on the common clock: the latest that a predecessor allows, plus its gap.
 
-    Args:
-        graph: the dependencies.
-        lag: of each edge, ns; as recorded if not given.
-        gap: of each vertex, ns; as recorded if not given.
-        head: the moment of each vertex that has no predecessor, ns; as recorded if not given.
+    Lags of edges, gaps of vertices and heads (moments of vertices without a predecessor), ns, are as recorded if not
+    given.
     """
     from htagraph.core import traverse
 

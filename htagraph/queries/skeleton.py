@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, inverse_of
 from htagraph.core.contraction import contract as contraction
 from htagraph.core.kinds import TRANSFERS
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -311,14 +311,12 @@ def _last_arrivals(members: MatchedMembers, arrival: Array) -> npt.NDArray[np.in
     rows = np.concatenate([np.flatnonzero(members.feeds >= 0), np.flatnonzero(members.join >= 0)])
     asks = np.arange(len(rows)) >= (members.feeds >= 0).sum()
     join = np.where(asks, members.join[rows], members.feeds[rows])
-    last, best, of = np.full(len(arrival), -1, np.int64), (0, 0), -1
     # by collective and JOIN, arrivals before those who ask
-    for at in np.lexsort((asks, join, members.collective[rows])).tolist():
-        row = rows[at]
-        if members.collective[row] != of:
-            of, best = members.collective[row], (np.iinfo(np.int64).min, 0)
-        if asks[at]:
-            last[row] = -best[1]
-        else:
-            best = max(best, (int(arrival[row]), -int(members.activity[row])))  # on ties the first activity
+    order = np.lexsort((asks, join, members.collective[rows]))
+    rows, asks = rows[order], asks[order]
+    by_arrival, count = np.lexsort((-members.activity, arrival)), len(arrival) + 1  # on ties the first activity
+    place = np.where(asks, 0, 1 + inverse_of(by_arrival, len(arrival))[rows])
+    latest = np.maximum.accumulate(members.collective[rows] * count + place) % count
+    last = np.full(len(arrival), -1, np.int64)
+    last[rows[asks]] = members.activity[by_arrival[latest[asks] - 1]]
     return last

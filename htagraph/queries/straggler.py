@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, inverse_of
 from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, GapKind, of_kinds
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
 from htagraph.core.statistics import MOST, STANDS_OUT, others_median
@@ -24,9 +25,6 @@ from htagraph.queries.peers import peers as peers_of
 from htagraph.queries.rank_speed import SlowRanks, slow_ranks
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import initial, own_time, with_factor
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = [
     "COMPARED", "NOBODY", "Difference", "RankStragglers", "SavedBy", "SlowWork", "Straggler", "alone_work",
@@ -142,16 +140,10 @@ def straggler_among(
 ) -> Straggler:  # fmt: skip
     """Return which rank is slower than its peers by more than chance, if no other is charged more beyond its own.
 
-    Somebody must wait for it, unless nobody can be charged for any wait.
-
-    Args:
-        graph: the job, of which ranks, waits and collectives are read.
-        slow: how much longer its ranks take for their steps.
-        blame: what they are charged.
-        saved_ns: by how much the job is shorter if a rank, a stage of a pipeline, is as fast as the others; by a replay
-            of the graph if not given.
-        alone_ns: how long a rank, given by position, works in a step on what no other rank does, ns; by the activities
-            of the graph if not given.
+    Somebody must wait for it, unless nobody can be charged for any wait. By how much the job is shorter if a rank, a
+    stage of a pipeline, is as fast as the others, `saved_ns` says, else a replay of the graph; how long a rank, given
+    by position, works in a step on what no other rank does, `alone_ns` says, else the activities of the graph; both are
+    ns.
     """
     saved_ns = saved_ns or partial(_saved_ns, graph)
     alone_ns = alone_ns or (lambda at: _alone_ns(graph, at, slow))
@@ -248,8 +240,7 @@ def rank_differences(graph: DependencyGraph, own: Array, rank: int, peers: Array
     """Return what takes more time on a rank than on each of its peers, the largest difference first."""
     acts, names = graph.activities, len(graph.names)
     everyone = np.array([rank, *peers])
-    place = np.full(int(max(graph.ranks)) + 2, -1)
-    place[everyone] = np.arange(len(everyone))
+    place = inverse_of(everyone, int(max(graph.ranks)) + 2)
     work = ~of_kinds(acts.kind, (*COMMUNICATION, *ADDED, ActivityKind.STEP))
     rows = np.flatnonzero(work & (place[acts.rank] >= 0))
     shape = (len(everyone), names + 1)

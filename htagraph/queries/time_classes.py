@@ -287,11 +287,8 @@ def paths_of(
 def paths_of_parts(state: State, parts: ClassParts, names: tuple[str, ...], most: int | None = None) -> WeightedPaths:
     """Return the dependencies of a job as one DAG, with weights that are already divided into classes.
 
-    Args:
-        state: the weights of the job.
-        parts: which part of them belongs to which classes; edges behind those of the state's graph are added ones.
-        names: those of the classes.
-        most: the largest factor of each class; any if None.
+    Edges of `parts` behind those of the state's graph are added ones. Each class has a name and a largest factor: any
+    if `most` is None.
     """
     _refuse_many(names)
     limits = tuple(1 if switch else UNBOUNDED if most is None else int(most) for switch in parts.switches)

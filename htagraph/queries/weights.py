@@ -122,14 +122,7 @@ class OwnTime:
 
 
 def checked(value: float, what: str, *, least: float = 0.0, above: bool = False, most: float = 1e6) -> float:
-    """Return a number that a change was given, as a float, or raise an error.
-
-    Args:
-        value: the number.
-        what: its name, for the message.
-        least: the least value allowed.
-        above: True if `least` itself is refused too.
-        most: the largest value allowed.
+    """Return a number that a change was given, as a float; with `above`, the least value itself is refused too.
 
     Raises:
         ChangeError: it is no finite number, too small, or too large (times must fit into 64 bits of ns).
@@ -147,13 +140,10 @@ def own_time(state: State, criteria: dict[str, Any], *, loader: bool | None = No
 
     The time of an activity is the lag of each edge it owns (slices of self time, device work, transfers) and, for
     annotations and steps, the untraced gaps between the operators inside, on any thread. The whole host, or that of
-    some ranks, also has the gaps outside all regions. Waiting for the data loader is no host work: where a kind is
-    asked for, it counts only if it is named. The kind ``"untraced"`` has no activities: it is the gaps between them.
-
-    Args:
-        state: the weights so far.
-        criteria: those of `DependencyGraph.select`; for the kind ``"untraced"`` those of `untraced_gaps`.
-        loader: whether waits for the data loader count; by default where the criteria have a name, an op or no kind.
+    some ranks, also has the gaps outside all regions. Waiting for the data loader is no host work: unless `loader` says
+    whether it counts, where a kind is asked for, it counts only if it is named. The kind ``"untraced"`` has no
+    activities: it is the gaps between them, by the criteria of `untraced_gaps`; other kinds take those of
+    `DependencyGraph.select`.
 
     Raises:
         SelectionError: nothing meets the criteria; names what would.
@@ -192,13 +182,10 @@ def _between(graph: DependencyGraph, chosen: npt.NDArray[np.bool_]) -> npt.NDArr
 
 
 def time_of(state: State, chosen: npt.NDArray[np.bool_], *, loader: bool, outside: npt.NDArray[np.bool_]) -> OwnTime:
-    """Return the lags and gaps that are the time of some activities; see `own_time`.
+    """Return the lags and gaps that are the time of the chosen activities; see `own_time`.
 
-    Args:
-        state: the weights so far.
-        chosen: which activities; one entry more than there are, always False.
-        loader: whether waits for the data loader count.
-        outside: which activities the gaps before count for if no region is around them.
+    The mask `chosen` has one entry more than there are activities, always False. The gaps before an activity that is
+    `outside` count if no region is around them.
     """
     graph = state.graph
     edges, (free, region, code, annotation) = graph.edges, _apart(graph)
@@ -216,12 +203,7 @@ def time_of(state: State, chosen: npt.NDArray[np.bool_], *, loader: bool, outsid
 
 
 def edges_of(graph: DependencyGraph, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return the edges that chosen activities own, ascending.
-
-    Args:
-        graph: the job.
-        chosen: a mask of activities, with one entry more: whether edges without an owner count.
-    """
+    """Return the edges that chosen activities own, ascending; the mask's last entry is for edges without an owner."""
     rows = np.flatnonzero(chosen)
     if len(rows) * _FEW > len(chosen):
         return np.flatnonzero(chosen[graph.edges.activity])
@@ -299,14 +281,7 @@ def _times(value: Array, factor: Array) -> Array:
 
 
 def weighed(state: State, edges: Array, lag: Array | int, vertices: Array | None = None) -> State:
-    """Return the state with another lag on some edges, and no gap at some vertices.
-
-    Args:
-        state: the weights so far.
-        edges: a mask of edges or their numbers.
-        lag: the new lag of each, ns.
-        vertices: a mask of vertices or their numbers, whose gaps become 0.
-    """
+    """Return the state with another lag, ns, on some edges, and no gap at some vertices; both are masks or numbers."""
     lags = state.lag.copy()
     lags[edges] = lag
     if vertices is None:

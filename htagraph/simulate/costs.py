@@ -121,7 +121,7 @@ def draw(job: Job, rank: int, step: int, columns: InstructionColumns, slower: Fl
     factors = _factors(job, rank, step, columns)
     together = columns.device == DeviceWork.COLLECTIVE
     transfer = (factors.latency_us * 1e3 + columns.size / factors.gb_s) * factors.transfer
-    base = _bases(job, rank, step)
+    base = {purpose: mix(job.seed, rank + 1, step, purpose) for purpose in Purpose}
     noise = _noise(job, base[Purpose.DEVICE], columns.keys)
     shared = np.uint64(mix(job.seed, 0, step, Purpose.TRAFFIC)) + columns.collective_base * np.uint64(GOLDEN)
     noise = np.where(together, _noise(job, shared, columns.collective_keys), noise)
@@ -136,10 +136,6 @@ def draw(job: Job, rank: int, step: int, columns: InstructionColumns, slower: Fl
         _ns(np.where(together, spread, gap)),
         frozenset(np.flatnonzero(factors.released).tolist()),
     )
-
-
-def _bases(job: Job, rank: int, step: int) -> dict[Purpose, int]:
-    return {purpose: mix(job.seed, rank + 1, step, purpose) for purpose in Purpose}
 
 
 def _noise(job: Job, base: Uint | int, keys: Uint) -> Float:

@@ -394,13 +394,8 @@ def parse_ranks(
     cut = items.index("...")
     head, tail = ([int(item) for item in part if item != "..."] for part in (items[:cut], items[cut:]))
     if start is None or start < 0 or not stride or stride < 0:
-        start, stride = _inferred(head)
+        start, stride = (head[0], head[1] - head[0]) if len(head) > 1 else (None, None)  # as the first ranks suggest
     return _progression(head, tail, start=start, stride=stride, size=size)
-
-
-def _inferred(head: list[int]) -> tuple[int | None, int | None]:
-    """Return the start and stride that the first ranks suggest."""
-    return (head[0], head[1] - head[0]) if len(head) > 1 else (None, None)
 
 
 def _progression(

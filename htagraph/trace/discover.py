@@ -127,18 +127,14 @@ def rank_files(
                 given.append(RankedFile(_existing(file), checked_rank(rank, file), "given", ""))
         return sorted(given, key=lambda file: file.rank)
     looked = (look or look_all)(find_files(paths, skip))
-    ranked = _number_by_name(_recorded(_ranked(looked, _named_files(paths), skip, left_out), left_out))
+    named = {path for path in map(path_of, _several(paths)) if path.is_file()}  # one by one, not by a folder or glob
+    ranked = _number_by_name(_recorded(_ranked(looked, named, skip, left_out), left_out))
     _refuse_mixed(ranked)
     return sorted(ranked, key=lambda file: file.rank)
 
 
 def _several(paths: PathText | Sequence[PathText]) -> Sequence[PathText]:
     return [paths] if isinstance(paths, str | os.PathLike) else paths
-
-
-def _named_files(paths: PathText | Sequence[PathText]) -> set[TracePath]:
-    """Return the files that the caller named one by one, not by a folder or glob."""
-    return {path for path in map(path_of, _several(paths)) if path.is_file()}
 
 
 def look_all(files: Sequence[TracePath]) -> list[Looked]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
+from htagraph.core.errors import IssueLog
 from htagraph.core.naming import DEVICE_CATEGORIES, FRAME, HOST_CATEGORIES, RUNTIME_CATEGORIES, step_number
 from htagraph.trace.columns import GrowingTable, Interner, as_array
-
-if TYPE_CHECKING:
-    from htagraph.core.errors import IssueLog
 
 __all__ = [
     "HOUR_NS", "MOST_FRAMES", "REAL_ID_SHARE", "Extent", "Extents", "FirstOf", "Frames", "Launches", "Sieve", "Survey",

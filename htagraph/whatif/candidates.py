@@ -231,10 +231,6 @@ def _untraced_time(state: State) -> OwnTime:
         return _lags(np.zeros(0, np.int64))
 
 
-def _interrupted_time(state: State) -> OwnTime:
-    return interruption_time(state.graph)
-
-
 def _launch_time(state: State) -> OwnTime:
     graph, edges = state.graph, state.graph.edges
     calls = np.append(graph.activities.kind == ActivityKind.LAUNCH, [False])
@@ -245,7 +241,7 @@ def _launch_time(state: State) -> OwnTime:
 _SPECIAL: tuple[tuple[str, dict[str, str] | None, Callable[[State], OwnTime]], ...] = (
     ("launching", None, _launch_time),
     (BETWEEN_OPERATORS, {"kind": UNTRACED}, _untraced_time),
-    (INTERRUPTIONS, None, _interrupted_time),
+    (INTERRUPTIONS, None, lambda state: interruption_time(state.graph)),
 )
 """Phases that are no selection of activities: name, what nearly selects them, and their time."""
 

@@ -104,7 +104,8 @@ class Outcome:
     @property
     def speedup(self) -> float:
         """How many times as fast the job is: `baseline_ns` / `makespan_ns`; infinite if nothing is left of it."""
-        return _ratio(self.baseline_ns, self.makespan_ns)
+        before, after = self.baseline_ns, self.makespan_ns
+        return before / after if after else (float("inf") if before else 1.0)
 
     @property
     def saved_ns(self) -> int:
@@ -279,10 +280,6 @@ class Outcome:
 def _span(graph: DependencyGraph, time: Array) -> int:
     last = last_end(graph, time)  # no moment is later
     return 0 if last is None else last - graph.origin_ns
-
-
-def _ratio(before: float, after: float) -> float:
-    return before / after if after else (float("inf") if before else 1.0)
 
 
 def _step_lengths(graph: DependencyGraph, time: Array) -> npt.NDArray[np.float64]:

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, distinct, marked
+from htagraph.core.arrays import Array, distinct, inverse_of, marked
 from htagraph.core.errors import GraphError, SelectionError
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_gradient_ready, names_that
@@ -188,8 +188,7 @@ def _begins(graph: DependencyGraph) -> Array:
         against = (acts.lane[first] == acts.lane[then]) & (acts.start[first] > acts.start[then])
         begins = acts.start
         if against.any():
-            place = np.empty(graph.vertex_count, np.int64)
-            place[graph.replay_order] = np.arange(graph.vertex_count)
+            place = inverse_of(graph.replay_order, graph.vertex_count)
             begins = np.where(np.isin(acts.lane, acts.lane[first[against]]), place[::2], begins)
         _BEGINS[graph] = begins
     return _BEGINS[graph]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.links import assumed
 from htagraph.whatif.options import Changes
 from htagraph.whatif.outcome import Outcome
-
-if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Scenario", "what_if"]
 

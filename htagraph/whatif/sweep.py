@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from numbers import Real
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from htagraph.core.computing import processors
 from htagraph.core.errors import SelectionError, check_type, shown
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.whatif.scenario import Scenario, what_if
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["sweep"]
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, inverse_of
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import TRANSFERS
-from htagraph.queries.weights import of_kind
-
-if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.graph.matches import Matches
-    from htagraph.queries.weights import State
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.matches import Matches
+from htagraph.queries.weights import State, of_kind
 
 __all__ = ["Transfers", "fitted", "link_share", "transfer_edges", "transfers"]
 
@@ -61,8 +57,7 @@ def transfer_edges(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.N
     nothing = np.zeros(0, np.int64)
     if graph.matches is None or not graph.matches.count:
         return nothing, nothing
-    member = np.full(len(graph.activities) + 1, -1, np.int64)  # the last is of edges without an activity
-    member[graph.matches.activity] = np.arange(len(graph.matches.activity))
+    member = inverse_of(graph.matches.activity, len(graph.activities) + 1)  # the last is of edges without an activity
     member_of = member[graph.edges.activity]
     edges = np.flatnonzero(of_kind(graph, *TRANSFERS) & (member_of >= 0))
     return edges, member_of[edges]

@@ -143,12 +143,8 @@ def effects(
 ) -> Effects:
     """Return the effects of changes of own time; see `Diff.causes`.
 
-    Args:
-        tree: both jobs.
-        parts: the part of each that is compared.
-        count: how many names are replayed one by one, those that changed most; all together are replayed in any case.
-        change_us: by how much the mean step time changed, µs; 0 for no change.
-        chance_us: how large a change may be by chance, µs.
+    The `count` names that changed most are replayed one by one; all names together are replayed in any case. The mean
+    step time changed by `change_us`, 0 for no change; it may change by `chance_us` by chance.
     """
     if not all(len(part.activities) for part in parts):
         return Effects([], 0.0)

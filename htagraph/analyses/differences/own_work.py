@@ -115,14 +115,8 @@ def awaited(graph: DependencyGraph, whose: Array, begin: Array, end: Array, path
 
     ``work.wait()`` leaves no event of its own: it is own time of whatever calls it, an operator, a step or a Python
     function, that ends when communication on another thread of the rank does. A thread that works all the time ends at
-    other moments. So a call path waits if most of its own time ends just after communication that ran meanwhile.
-
-    Args:
-        graph: the job.
-        whose: the activity of each piece.
-        begin: when each begins, ns on the common clock.
-        end: when it ends.
-        path: the call path of each.
+    other moments. So a call path waits if most of its own time ends just after communication that ran meanwhile. Each
+    piece has an activity (`whose`), a begin and an end, ns on the common clock, and a call path.
     """
     acts = graph.activities
     waits = np.full(len(whose), -1, np.int64)
@@ -176,13 +170,9 @@ def _loops(graph: DependencyGraph) -> list[tuple[int, int, int]]:
     asks = names_that(is_poll, graph.names)[acts.name]
     if not asks.any():
         return []
-    rows = np.flatnonzero((acts.lane >= 0) & ~acts.on_device & ~_encloses(acts.kind))
+    encloses = (ActivityKind.STEP, ActivityKind.ANNOTATION, ActivityKind.PYTHON, ActivityKind.BOUNDARY)
+    rows = np.flatnonzero((acts.lane >= 0) & ~acts.on_device & ~of_kinds(acts.kind, encloses))
     rows = rows[np.lexsort((graph.time[2 * rows], acts.lane[rows]))]
     bounds = np.flatnonzero(np.diff(asks[rows].astype(np.int8)) | np.diff(acts.lane[rows])) + 1
     runs = [run for run in np.split(rows, bounds) if len(run) >= SEVERAL and asks[run[0]]]
     return [(int(run[0]), int(run[-2]), int(run[-1])) for run in runs]
-
-
-def _encloses(kind: Array) -> npt.NDArray[np.bool_]:
-    """Return which kinds only name what runs inside them."""
-    return of_kinds(kind, (ActivityKind.STEP, ActivityKind.ANNOTATION, ActivityKind.PYTHON, ActivityKind.BOUNDARY))

@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.analyses.differences.compared_parts import parts_of, step_times_ns
+from htagraph.analyses.differences.diff import Diff
 from htagraph.core.errors import HtagraphError
 from htagraph.core.statistics import CHANCE, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import IntSelector
-
-if TYPE_CHECKING:
-    from htagraph.analyses.differences.diff import Diff
 
 __all__ = ["StepChange", "change_of_runs", "change_of_times", "step_change", "typical"]
 
@@ -81,14 +78,8 @@ def step_change(
 ) -> StepChange:
     """Return by how much the mean step takes longer, and its 99 % interval over steps and runs.
 
-    The time of a step is that from its end to the end of the next one, as `Diff.before_us` has it in the mean.
-
-    Args:
-        before: recordings of the job before, one or several.
-        after: likewise after.
-        steps: as in `htagraph.diff`.
-        steps_after: likewise.
-        ranks: likewise.
+    The time of a step is that from its end to the end of the next one, as `Diff.before_us` has it in the mean. Steps
+    and ranks are chosen as in `htagraph.diff`.
 
     Raises:
         HtagraphError: there is no recording, or a step or rank that one does not have.

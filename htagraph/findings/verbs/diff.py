@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from htagraph.analyses.differences.effects import PYTHON_BETWEEN
+import pandas as pd
+
+from htagraph.analyses.differences.compared_parts import ComparedPart
+from htagraph.analyses.differences.diff import Diff
+from htagraph.analyses.differences.effects import PYTHON_BETWEEN, Effects, Key
+from htagraph.analyses.differences.step_change import StepChange
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import is_data_loader, short_name
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MAX_NAMED, MIN_SHARE, ROUNDING
 from htagraph.findings.phrases import CATEGORY_WORDS, and_list, command_line, plural, spoken, time_text
 from htagraph.queries.inputs import inputs_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from htagraph.analyses.differences.compared_parts import ComparedPart
-    from htagraph.analyses.differences.diff import Diff
-    from htagraph.analyses.differences.effects import Effects, Key
-    from htagraph.analyses.differences.step_change import StepChange
 
 __all__ = ["compare_sentences", "cut", "diff_sentences", "gate", "next_command", "structure", "too_long", "unlike"]
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from htagraph.findings.limits import LARGE_SHARE, VISIBLE_PERCENT
 from htagraph.findings.phrases import plural, size_text, spoken, time_text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = [
     "cache_cleared", "cache_contents", "device_sentences", "execution_trace_sentences", "no_cache", "peak_sentences",

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from htagraph.findings import verdict
 from htagraph.findings.bound import BOUND
+from htagraph.findings.finding import Claim
 from htagraph.findings.gain import GAIN, half_sentence
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.phrases import command_line, plural, time_text
 from htagraph.findings.start_up import START_UP
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from htagraph.findings.finding import Claim
-    from htagraph.queries.paths import CriticalPath
+from htagraph.queries.paths import CriticalPath
 
 __all__ = ["CONCLUSIONS", "opportunities_sentences", "path_sentences"]
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+import pandas as pd
+
+from htagraph.analyses.stragglers import Stragglers
 from htagraph.core.naming import short_name
 from htagraph.core.statistics import MOST
+from htagraph.findings.finding import Claim
 from htagraph.findings.limits import MIN_SHARE
 from htagraph.findings.phrases import and_list, command_line, group_words, plural, share_text, spoken, time_text
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from htagraph.analyses.stragglers import Stragglers
-    from htagraph.findings.finding import Claim
-    from htagraph.queries.straggler import Difference
+from htagraph.queries.straggler import Difference
 
 __all__ = ["collectives_sentences", "group_text", "shares_command", "stragglers_sentences"]
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from htagraph.core.statistics import MOST
 from htagraph.findings.limits import ROUNDING
 from htagraph.findings.phrases import cause_words, plural, spoken, time_text
 from htagraph.graph.measures.steps import whole_steps
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from htagraph.queries.path_segments import Bound
-    from htagraph.whatif.outcome import Outcome
+from htagraph.queries.path_segments import Bound
+from htagraph.whatif.outcome import Outcome
 
 __all__ = ["sentences", "sweep_sentences"]
 

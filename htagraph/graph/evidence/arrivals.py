@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.core.arrays import Array, coded, looked_up
+from htagraph.core.arrays import Array, coded, inverse_of, looked_up
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges, blocked_since, worked_until
@@ -83,8 +83,7 @@ def _released(job: RecordedJob, member: Array, awaited: Array) -> tuple[Array, A
     released, blocked = 2 * member + 1, np.full(len(member), -1)
     if not (acts.kind[member] == ActivityKind.HOST_COMMUNICATION).any():
         return released, blocked
-    row = np.full(len(acts) + 1, -1, np.int64)
-    row[member] = np.arange(len(member))
+    row = inverse_of(member, len(acts) + 1)
     inside = np.flatnonzero((row[acts.parent] >= 0) & ~acts.on_device)
     inside = inside[acts.lane[inside] == acts.lane[acts.parent[inside]]]
     at = np.concatenate([row[acts.parent[inside]], np.arange(len(member))])

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, Mask, joined
+from htagraph.core.arrays import Array, Ints, Mask, inverse_of, joined, marked
 from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.graph.activities import Activities
 from htagraph.graph.evidence.job import RecordedJob
@@ -97,9 +97,7 @@ class Calls:
     @cached_property
     def position(self) -> Ints:
         """For each activity: its position if it is a call, else -1."""
-        out = np.full(len(self.job.activities), -1, np.int64)
-        out[self.row] = np.arange(len(self.row))
-        return out
+        return inverse_of(self.row, len(self.job.activities))
 
     @cached_property
     def thread(self) -> Ints:
@@ -214,9 +212,7 @@ class Calls:
         acts = self.job.activities
         work = np.flatnonzero((acts.kind == ActivityKind.COMMUNICATION) & (acts.cause >= 0))
         at = self.position[acts.cause[work]]
-        out = np.zeros(len(self.row), bool)
-        out[at[at >= 0]] = True
-        return out
+        return marked(at[at >= 0], len(self.row))
 
     @cached_property
     def internal(self) -> Mask:

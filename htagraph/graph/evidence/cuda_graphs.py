@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask, joined
+from htagraph.core.arrays import Array, Ints, Mask, joined, run_starts
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_graph_launch, names_that
 from htagraph.graph.evidence.calls import grouped, mixed
@@ -53,7 +53,7 @@ def _launched_alike(job: RecordedJob) -> Iterator[_Alike]:
     if not len(work):
         return
     call, lane = acts.cause[work], acts.lane[work].astype(np.int64)
-    first = np.flatnonzero(np.append(True, call[1:] != call[:-1]))
+    first = run_starts(call)
     count = np.diff(np.append(first, len(work)))
     place = np.arange(len(work)) - np.repeat(first, count)
     shape = np.add.reduceat(mixed(acts.name[work], lane, place), first)
@@ -127,11 +127,9 @@ def _grows(which: Array, part: Array) -> Mask:
 def _awaited(alike: _Alike, others: Array, free: Array, until: tuple[Array, Array]) -> tuple[Array, Array]:
     """Return (which kernel of another stream each kernel waits for, -1 for none; confidence), a row per column.
 
-    Args:
-        alike: the launches.
-        others: the columns of the other stream.
-        free: when each could have started for its own stream, ns; its start where that explains when it started.
-        until: how many ends of the other stream come up to each place of `_in_time`, and the places.
+    The other stream has the columns `others`. A kernel could have started at `free`, ns, for its own stream; it is its
+    start where that explains when it started. `until` says how many ends of the other stream come up to each place of
+    `_in_time`, and gives the places.
     """
     count, columns = alike.start.shape
     over, possible = (

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, coded, joined, marked
+from htagraph.core.arrays import Array, coded, inverse_of, joined, marked
 from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
 from htagraph.core.naming import is_graph_launch, is_memory_call, is_poll, names_like, names_that
 from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owners, spread, work_before
@@ -224,7 +224,6 @@ def _guesses(calls: Calls, loops: _Loops, position: Array, rank: int) -> Iterato
 def _moments(calls: Calls, first: Array, last: Array) -> tuple[Array, Array]:
     """Return (index of the loop, vertex) of each moment from the end of a first question to the begin of the last."""
     boundaries = calls.job.boundaries.astype(np.int64)
-    place = np.empty(2 * len(calls.job.activities), np.int64)
-    place[boundaries] = np.arange(len(boundaries))
+    place = inverse_of(boundaries, 2 * len(calls.job.activities))
     owner, at = spread(place[2 * first + 1] + 1, place[2 * last] + 1)
     return owner, boundaries[at]

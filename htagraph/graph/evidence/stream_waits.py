@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, joined
+from htagraph.core.arrays import Array, Ints, joined, marked
 from htagraph.core.kinds import ActivityKind, Provenance
 from htagraph.graph.evidence.calls import Calls, grouped, mixed
 from htagraph.graph.evidence.waits import (
@@ -327,9 +327,7 @@ def _as_it_is(shared: SharedByRank, lane: Array, position: Array) -> Hypothesis:
 def _last_of(launch: Array, owner: Array) -> Array:
     """Return which records are the last one after a launch in an operator; a collective's operator makes several."""
     key = mixed(launch, owner)[::-1]
-    out = np.zeros(len(key), bool)
-    out[len(key) - 1 - np.unique(key, return_index=True)[1]] = True
-    return out
+    return marked(len(key) - 1 - np.unique(key, return_index=True)[1], len(key))
 
 
 def _hypotheses(shared: SharedByRank, position: Array, lane: Array) -> Iterator[Hypothesis]:

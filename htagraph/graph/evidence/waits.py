@@ -138,15 +138,9 @@ def _tested(calls: Calls, site: Site, over: Array, free: Array, source: Array) -
 def support(end: Array, over: Array, free: Array, window: Array | int, tolerance: Array | int) -> tuple[Array, Array]:
     """Return (which waits can have been for some work, which waits that work explains).
 
-    Times are in ns. This is the one test of all inferred waits: a wait that ended before the work refutes it. A wait
-    that ended right behind the work, and would have ended sooner without it, supports it.
-
-    Args:
-        end: when the work ended that each wait may have been for.
-        over: when each wait ended.
-        free: when each wait would have ended if it had waited for nothing.
-        window: a wait ends at most this long after the work.
-        tolerance: by the errors of clocks, a wait may seem to end this long before the work.
+    This is the one test of all inferred waits: a wait that was over before the end of the work refutes it, where the
+    errors of clocks are less than `tolerance`. A wait that was over right behind the work, at most `window` later, and
+    would have ended sooner without it (at `free`, if it had waited for nothing), supports it. Times are in ns.
     """
     possible = end <= over + tolerance
     return possible, possible & (end > free + LIMITS.tick_ns) & (over - end <= window)

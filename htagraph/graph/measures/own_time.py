@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, occurring
+from htagraph.core.arrays import Array, inverse_of, occurring
 from htagraph.core.intervals import Intervals, union
 from htagraph.core.kinds import BETWEEN, DEVICE, OPERATORS, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.graph.activities import blocked_since
@@ -52,8 +52,7 @@ def work_times(
     own times.
     """
     acts = graph.activities
-    place = np.full(int(max(graph.ranks)) + 2, -1)
-    place[np.array(graph.ranks)[ranks]] = np.arange(len(ranks))
+    place = inverse_of(np.array(graph.ranks)[ranks], int(max(graph.ranks)) + 2)
     kind = ActivityKind.COMPUTATION if device else ActivityKind.OP
     rows = np.flatnonzero((acts.kind == kind) & (place[acts.rank] >= 0))
     time = (acts.duration if device else graph.own_time)[rows].astype(np.float64)

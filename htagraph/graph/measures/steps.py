@@ -222,7 +222,8 @@ def _windows(graph: DependencyGraph, chosen: Array) -> list[StepWindow]:
 def _last_work(graph: DependencyGraph, steps: Steps) -> npt.NDArray[np.int64]:
     """Return the host activity of each step that ends last, -1 for none; the profiler's own functions are no work."""
     acts = graph.activities
-    profilers = names_that(_is_profiler, graph.names)[acts.name] & (acts.kind == ActivityKind.PYTHON)
+    is_profiler = names_that(lambda name: "torch/profiler/" in name or "torch/autograd/profiler" in name, graph.names)
+    profilers = is_profiler[acts.name] & (acts.kind == ActivityKind.PYTHON)
     rows = np.flatnonzero((acts.step >= 0) & ~acts.on_device & ~of_kinds(acts.kind, (ActivityKind.STEP, *ADDED)))
     rows = rows[~profilers[rows]]
     of_step = np.searchsorted(_keys(graph, steps.end >> 1), _keys(graph, rows))
@@ -235,10 +236,6 @@ def _last_work(graph: DependencyGraph, steps: Steps) -> npt.NDArray[np.int64]:
 def _keys(graph: DependencyGraph, rows: Array) -> npt.NDArray[np.int64]:
     """Return a number for the rank and step of each activity."""
     return graph.activities.rank[rows].astype(np.int64) << 32 | graph.activities.step[rows].astype(np.int64)
-
-
-def _is_profiler(name: str) -> bool:
-    return "torch/profiler/" in name or "torch/autograd/profiler" in name
 
 
 def _end_of_work(graph: DependencyGraph, marks: Array, work: Array, boundary: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.core.arrays import joined, looked_up
+from htagraph.core.arrays import joined, looked_up, run_starts
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Activities, Edges
 from htagraph.graph.evidence.job import RecordedJob
@@ -83,5 +83,5 @@ def _one_per_number(rows: np.ndarray, number: np.ndarray, preference: np.ndarray
     """Return (row, number) with the smallest preference for each number."""
     order = np.lexsort((preference, number))
     rows, number = rows[order], number[order]
-    first = np.concatenate(([True], number[1:] != number[:-1])) if len(number) else np.zeros(0, np.bool_)
+    first = run_starts(number)
     return rows[first], number[first]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from htagraph.core.arrays import run_starts
 from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.cuda_graphs import graph_work
@@ -21,8 +22,7 @@ def cuda_graph(job: RecordedJob) -> Edges:
     """
     acts, order = job.activities, graph_work(job)
     call, lane = acts.cause[order], acts.lane[order]
-    first = np.ones(len(order), np.bool_)
-    first[1:] = (call[1:] != call[:-1]) | (lane[1:] != lane[:-1])
+    first = run_starts(call, lane)
     lag = np.zeros(len(order), np.int64)
     lag[first] = job.moment(2 * order[first]) - job.moment(2 * call[first])
     return Edges.of(2 * call, 2 * order, lag, EdgeKind.GRAPH, Provenance.OBSERVED)

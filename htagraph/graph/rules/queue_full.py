@@ -67,14 +67,9 @@ def _depth(end: np.ndarray, began: np.ndarray, returned: np.ndarray, at: np.ndar
     """Return how many kernels and copies a stream's queue holds, or 0 if the launches do not show it.
 
     Each blocked launch returned shortly after one of the kernels that ended just before, which gives a range of
-    lengths; the queue's length is in the ranges of most of the blocked time, the largest such number.
-
-    Args:
-        end: for each kernel or copy of the stream, the latest end up to and including it, ns.
-        began: start of each launch, ns.
-        returned: end of each launch, ns.
-        at: position on the stream of what each launch enqueued.
-        extra: by how much each launch took visibly longer than usual, ns; 0 for the others.
+    lengths; the queue's length is in the ranges of most of the blocked time, the largest such number. Times are in ns:
+    `end` is the latest end up to and including each kernel or copy of the stream, `extra` by how much each launch took
+    visibly longer than usual, 0 for the others. `at` is the position on the stream of what each launch enqueued.
     """
     last = np.searchsorted(end, returned + LIMITS.tick_ns, side="right") - 1  # the last that had ended when it returned
     first = np.searchsorted(end, np.maximum(began, returned - LIMITS.slow_return_ns), side="right")

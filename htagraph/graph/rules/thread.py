@@ -111,8 +111,10 @@ def _around_collectives(job: RecordedJob, rank: int, threads: list[HostThread]) 
     if not len(works):
         return []
     ops = own.start + np.flatnonzero(acts.kind[own] == ActivityKind.OP)
-    calls = ops[names_that(_runs_elsewhere, job.names)[acts.name[ops]]]
-    works = works[~np.isin(acts.lane[works], acts.lane[calls])]  # sends and receives run on the thread that calls
+    # sends and receives run on the thread that calls
+    enqueues = names_that(lambda name: is_collective_call(name) and not transfer_direction(name), job.names)
+    calls = ops[enqueues[acts.name[ops]]]
+    works = works[~np.isin(acts.lane[works], acts.lane[calls])]
     if not len(works) or not len(calls):
         return []
     from htagraph.graph.evidence.host_waits import enqueued_works, host_waits  # few jobs have gloo's threads
@@ -168,8 +170,3 @@ def _awakened(job: RecordedJob, thread: HostThread, clock: tuple[np.ndarray, np.
     for row in np.flatnonzero(~keep & (loader >= 0)).tolist():  # one per batch at most
         keep[row] = not (job.moment(known.source[known.target == target[row]]) >= job.moment(source[row])).any()
     return _edges([source[keep]], [target[keep]], Confidence.GUESS, [loader[keep]])
-
-
-def _runs_elsewhere(name: str) -> bool:
-    """Return whether an operator of this name enqueues a collective on another thread."""
-    return is_collective_call(name) and not transfer_direction(name)

@@ -46,14 +46,10 @@ _PLAIN_KINDS = "biuf"
 
 
 def write_file(path: Path, content: Any, arrays: Sequence[Array], *, durable: bool) -> None:  # noqa: ANN401 - JSON
-    """Write arrays and a value of JSON to a file, which is there either whole or as it was.
+    """Write arrays of plain numbers and a value of JSON to a file, which is there either whole or as it was.
 
-    Args:
-        path: the file; its folder must be there.
-        content: what json.dumps takes.
-        arrays: arrays of plain numbers, of any shape.
-        durable: wait until the disk has it. Otherwise a crash of the machine may leave a damaged file, which
-            `read_file` refuses.
+    The file's folder must be there. Unless the call waits until the disk has the file (`durable`), a crash of the
+    machine may leave a damaged file, which `read_file` refuses.
 
     Raises:
         OSError: the file cannot be written; nothing is left behind.

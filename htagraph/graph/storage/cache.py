@@ -61,11 +61,8 @@ def cached(
 ) -> DependencyGraph:
     """Return the graph of some traces from the cache, or make it and put it there.
 
-    Args:
-        make: loads the traces.
-        paths: what it loads.
-        options: how, as JSON: what decides what the graph is besides the files.
-        where: the folder of the cache; None for the user's own.
+    The options are JSON: what decides, besides the files, what the graph is. Without `where`, the cache is the user's
+    own.
     """
     folder, files = cache_folder(where), _files(paths)
     if folder is None or not _is_worth(files):

@@ -75,16 +75,10 @@ def save(graph: DependencyGraph, folder: str | os.PathLike[str]) -> Path:
 
 
 def write_graph(graph: DependencyGraph, path: Path, *, durable: bool, most_bytes: int | None = None) -> None:
-    """Write a graph to a file.
-
-    Args:
-        graph: any graph.
-        path: the file; its folder must be there.
-        durable: wait until the disk has it.
-        most_bytes: the most that the file's arrays may take.
+    """Write a graph to a file in a folder that is there; with `durable`, wait until the disk has it.
 
     Raises:
-        GraphError: the graph holds something that cannot be stored, or takes more.
+        GraphError: the graph holds something that cannot be stored, or its arrays take more than `most_bytes`.
         OSError: the file cannot be written.
     """
     try:
@@ -336,7 +330,7 @@ class _Unpacker:
         self._arrays = arrays
         self._texts = texts
         self._by_key: dict[str, Callable[[Any], Any]] = {
-            "array": self._array, "int": lambda text: int(text, 16), "map": self._map,
+            "array": self._arrays.__getitem__, "int": lambda text: int(text, 16), "map": self._map,
             "object": self._object, "objects": self._objects, "path": _path, "texts": self._tuple_of_texts,
             "tuple": self._tuple,
         }  # fmt: skip
@@ -348,9 +342,6 @@ class _Unpacker:
             ((key, inner),) = value.items()
             return self._by_key[key](inner)
         return value
-
-    def _array(self, number: int) -> Array:
-        return self._arrays[number]
 
     def _map(self, pairs: Iterable[tuple[Json, Json]]) -> dict[Any, Any]:
         return {self.unpack(key): self.unpack(each) for key, each in pairs}

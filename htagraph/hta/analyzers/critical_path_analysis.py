@@ -14,7 +14,7 @@ from collections import UserDict
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import networkx as nx
 import numpy as np
@@ -22,7 +22,7 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
-from htagraph.hta.common.trace_symbol_table import decode_symbol_id_to_symbol_name
+from htagraph.hta.common.trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
 from htagraph.hta.shapes.frame import frame_of, whole
 from htagraph.hta.shapes.job import HasJob, HtaJob
 from htagraph.hta.shapes.names import device_side, is_analysed
@@ -39,9 +39,6 @@ from htagraph.hta.shapes.path_view import (
     heaviest_path,
     view_of,
 )
-
-if TYPE_CHECKING:
-    from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
 __all__ = [
     "BoundType", "CPEdge", "CPEdgeType", "CPGraph", "CPNode", "CriticalPathAnalysis", "critical_path_analysis",

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
 from htagraph.core.naming import COUNTER_RANGE
+from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks
 from htagraph.queries.recorded_events import counter_ranges, operators_around
-
-if TYPE_CHECKING:
-    from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks
 
 __all__ = ["CUDA_SASS_INSTRUCTION_COUNTER_FLOPS", "CuptiCounterAnalysis", "get_cupti_counter_data_with_operators"]
 

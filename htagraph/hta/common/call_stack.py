@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
+from htagraph.hta.common.trace import Trace
 from htagraph.hta.common.trace_call_graph import parents_in_frame
 from htagraph.hta.common.trace_call_stack import (
     NON_EXISTENT_NODE_INDEX,
@@ -17,9 +18,6 @@ from htagraph.hta.common.trace_call_stack import (
     StackWalks,
 )
 from htagraph.hta.common.types import DeviceType, infer_device_type
-
-if TYPE_CHECKING:
-    from htagraph.hta.common.trace import Trace
 
 __all__ = [
     "NON_EXISTENT_NODE_INDEX", "NULL_NODE_INDEX", "CallGraph", "CallStackGraph", "CallStackIdentity", "CallStackNode",

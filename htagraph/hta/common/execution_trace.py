@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import SelectionError
+from htagraph.hta.common.trace import Trace
 from htagraph.queries.arguments import link_execution_trace
 from htagraph.trace.profiler_files.execution_trace import LISTS, read_execution_trace
-
-if TYPE_CHECKING:
-    from htagraph.hta.common.trace import Trace
 
 __all__ = [
     "EXECUTION_TRACE_SUPPORTED_EVENTS", "ExecutionTrace", "Node", "add_et_column", "correlate_execution_trace",

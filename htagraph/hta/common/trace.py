@@ -6,16 +6,14 @@ import gzip
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+import pandas as pd
 
 from htagraph.hta.common.trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
 from htagraph.hta.configs.parser_config import ParserConfig
 from htagraph.hta.shapes.job import HtaJob, TraceFiles, files_of, open_job
 from htagraph.hta.shapes.names import is_mtia
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 from htagraph.trace.readers import reader_of
 
 __all__ = ["MetaData", "Trace", "TraceSymbolTable", "parse_trace_file"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,15 +12,13 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.parents import depths, nearest
 from htagraph.graph.construction.nesting import nest, nesting_order
+from htagraph.hta.common.trace import Trace
 from htagraph.hta.common.trace_call_stack import CallStackGraph, CallStackIdentity, CallStackNode
 from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 from htagraph.hta.common.types import DeviceType, is_device_lane
 from htagraph.hta.shapes.frame import smallest_type
+from htagraph.hta.shapes.job import HtaJob
 from htagraph.hta.shapes.names import is_step
-
-if TYPE_CHECKING:
-    from htagraph.hta.common.trace import Trace
-    from htagraph.hta.shapes.job import HtaJob
 
 __all__ = ["STACK_COLUMNS", "CallGraph", "parents_in_frame", "parents_in_job", "root_of", "stack_columns"]
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+import pandas as pd
 
 from htagraph.hta.common.types import DeviceType
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = [
     "NON_EXISTENT_NODE_INDEX", "NULL_NODE_INDEX", "CallStackGraph", "CallStackIdentity", "CallStackNode", "DFSCallback",

@@ -11,15 +11,13 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import pandas as pd
 
 from htagraph.core.errors import SelectionError
+from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 from htagraph.hta.shapes.names import DEVICE_SYNCS, memory_type
-
-if TYPE_CHECKING:
-    from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
 __all__ = [
     "CPUOperatorFilter", "CompositeFilter", "Filter", "FirstIterationFilter", "GPUKernelFilter", "IterationFilter",

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from htagraph.core.arrays import Array
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["DeviceType", "infer_device_type", "is_device_lane"]
 

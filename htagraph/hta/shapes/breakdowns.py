@@ -14,7 +14,7 @@ import pandas as pd
 from htagraph.analyses.kernel_types import kernel_types
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, inverse_of
 from htagraph.core.kinds import DEVICE_WORK, KERNELS, ActivityKind
 from htagraph.core.statistics import described, summed
 from htagraph.hta.common.trace_symbol_table import decode_symbol_id_to_symbol_name
@@ -266,8 +266,7 @@ def _aggregated(
     totals = np.bincount(group, us, len(used))
     order = sorted(range(len(used)), key=lambda i: (-totals[i], words[i]))
     words = [words[i] for i in order]
-    place = np.empty(len(used), np.int64)
-    place[order] = np.arange(len(used))
+    place = inverse_of(order, len(used))
     if len(words) > num_kernels:
         running = np.cumsum(totals[order])
         cut = (running > np.quantile(running, duration_ratio)) | (np.arange(len(words)) >= num_kernels)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,13 +11,11 @@ import pandas as pd
 from htagraph.core.arrays import Array
 from htagraph.hta.configs.default_values import AttributeSpec, ValueType
 from htagraph.hta.configs.parser_config import AVAILABLE_ARGS, ParserConfig
+from htagraph.hta.shapes.job import HtaJob
 from htagraph.hta.shapes.names import device_side, is_step, step_of
 from htagraph.queries.arguments import arguments
 from htagraph.trace.columns import Trace
 from htagraph.trace.readers import reader_of
-
-if TYPE_CHECKING:
-    from htagraph.hta.shapes.job import HtaJob
 
 __all__ = [
     "frame_of", "ids_of_lanes", "in_whole", "parsed_frame", "partners", "rows_of", "smallest_type", "step_of_events",
@@ -55,7 +53,10 @@ def frame_of(job: HtaJob, rank: int, *, from_file: bool = True, only: Array | No
     """
     trace = job.of_rank(rank)
     events, rows = trace.events, rows_of(job, trace, only)
-    names, categories = (_numbers(job, words) for words in (trace.names, trace.categories))
+    numbers = job.symbols.sym_index
+    names, categories = (
+        np.array([numbers[word] for word in words], np.int64) for words in (trace.names, trace.categories)
+    )
     lane, (pids, tids) = events.lane[rows], ids_of_lanes(trace)
     partner = partners(trace, device_side(trace))
     front = {
@@ -77,11 +78,6 @@ def rows_of(job: HtaJob, trace: Trace, only: Array | None = None) -> Array:
     """Return the event of each row of `frame_of`, as its position in the rank's table of events."""
     order = np.argsort(~device_side(trace), kind="stable") if job.windowed else np.arange(len(trace.events))
     return order if only is None else order[only[order]]
-
-
-def _numbers(job: HtaJob, words: Sequence[str]) -> Array:
-    """Return HTA's number of each of a rank's words."""
-    return np.array([job.symbols.sym_index[word] for word in words], np.int64)
 
 
 def whole(us: Array) -> Array:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
+
+import pandas as pd
 
 from htagraph.core.arrays import Ints
 from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, TraceError
@@ -15,16 +17,12 @@ from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.construction.activities import prepare
 from htagraph.graph.construction.build import build
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 from htagraph.hta.shapes.names import in_window, is_analysed, step_names
 from htagraph.trace.columns import Trace
 from htagraph.trace.discover import RankedFile, rank_files
 from htagraph.trace.readers import in_parallel, read_trace
 from htagraph.trace.remote import TracePath
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
 __all__ = ["HasJob", "HtaJob", "Ranks", "TraceFiles", "files_of", "open_job"]
 

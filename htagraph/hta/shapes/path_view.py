@@ -6,18 +6,16 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from htagraph.core.arrays import Array, marked
+from htagraph.core.arrays import Array, inverse_of, marked, run_starts
 from htagraph.core.kinds import ActivityKind, EdgeKind, edges_with
 from htagraph.core.naming import RUNTIME_CATEGORIES, names_that
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.graph.dependency_graph import DependencyGraph
-
-if TYPE_CHECKING:
-    from htagraph.hta.shapes.job import HtaJob
+from htagraph.hta.shapes.job import HtaJob
 
 __all__ = [
     "EDGE_COLUMNS", "NOBODY", "NODE_COLUMNS", "TYPES", "BoundType", "CPEdge", "CPEdgeType", "CPNode", "View",
@@ -320,8 +318,7 @@ def _device_edges(drawn: _WithNodes, *, zero_launches: bool) -> Table:
     onto = np.flatnonzero(np.isin(kind, _ONTO_DEVICE))
     launch = kind[onto] != EdgeKind.STREAM
     last = _latest(target[onto], moment[onto], launch)
-    before = np.zeros(len(nodes), np.bool_)
-    before[target[onto[last & (source[onto] < 0)]]] = True  # held up by work of before the window
+    before = marked(target[onto[last & (source[onto] < 0)]], len(nodes))  # held up by work of before the window
     seen = onto[(source[onto] >= 0) & (last | (launch & before[target[onto]]))]
     seen = seen[moment[seen] > latest[target[seen]]]
     on_stream = kind[seen] == EdgeKind.STREAM
@@ -341,9 +338,7 @@ def _device_edges(drawn: _WithNodes, *, zero_launches: bool) -> Table:
 def _latest(target: Array, moment: Array, launch: Array) -> Array:
     """Return which edge into each target comes last; on ties, one that is no launch."""
     order = np.lexsort((launch, -moment, target))
-    first = np.ones(len(order), np.bool_)
-    first[1:] = np.diff(target[order]) != 0
-    return marked(order[first], len(order))
+    return marked(order[run_starts(target[order])], len(order))
 
 
 def _in_order(parts: Sequence[Table]) -> Table:
@@ -363,8 +358,7 @@ def heaviest_path(edges: Table, weight: Array) -> Array | None:
     ends = np.stack((edges.source, edges.target), axis=1).ravel()
     nodes, first = np.unique(ends, return_index=True)
     nodes = nodes[np.argsort(first)]  # as they come into networkx's tables
-    number = np.full(nodes.max(initial=-1) + 1, -1, np.int64)
-    number[nodes] = np.arange(len(nodes))
+    number = inverse_of(nodes, nodes.max(initial=-1) + 1)
     source, target = number[edges.source], number[edges.target]
     order = np.argsort(source, kind="stable")
     offsets = np.searchsorted(source[order], np.arange(len(nodes) + 1)).tolist()

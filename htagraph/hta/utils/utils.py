@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,9 +12,6 @@ import pandas as pd
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import activity_kind
 from htagraph.hta.shapes.names import memory_type, shorten
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = [
     "IdleTimeType", "KernelType", "flatten_column_names", "get_kernel_type", "get_memory_kernel_type",

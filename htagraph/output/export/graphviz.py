@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import occurring
+from htagraph.core.arrays import marked, occurring
 from htagraph.core.errors import HtagraphError, SelectionError, time_text
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
@@ -141,8 +141,7 @@ def _of_selection(selection: Selection) -> nx.DiGraph:
             each, rank=int(acts.rank[each]), lane=int(acts.lane[each]), kind=ActivityKind(acts.kind[each]).label,
             name=names[int(acts.name[each])], length_ns=int(acts.duration[each]), critical=each in on_path, count=1,
         )  # fmt: skip
-    inside = np.zeros(len(acts), np.bool_)
-    inside[selection.activities] = True
+    inside = marked(selection.activities, len(acts))
     source, target = edges.source >> 1, edges.target >> 1
     back = acts.parent[source] == target  # the end of what is inside allows the end of what is around it
     for edge in np.flatnonzero(inside[source] & inside[target] & (source != target) & ~back).tolist():

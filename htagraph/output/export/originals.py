@@ -231,14 +231,14 @@ class ArrowEnds:
         others = ~is_flow & ~np.isin(phase, [ord("X"), ord("M")]) & has_time
         where = np.flatnonzero(is_flow & has_time)
         which, pairs = pd.factorize(block.categories[where].astype(np.int64) << 32 | block.names[where])
-        labels = [self._label(block, pair >> 32, pair & (2**32 - 1)) for pair in pairs.tolist()]
+        labels = [
+            self._labels[str(block.values[pair >> 32] or ""), str(block.values[pair & (2**32 - 1)])]
+            for pair in pairs.tolist()
+        ]
         label, lane = np.array(labels, np.int64)[which], columns.lane_numbers(block, where)
         self._ends.append((phase[where], label, self._ids(block, where), lane))
         for into, rows in ((self._moments, where), (self._others, np.flatnonzero(others))):
             into.append((start_ns(block, rows, unpadded=False), start_ns(block, rows, unpadded=True)))
-
-    def _label(self, block: Block, category: int, name: int) -> int:
-        return self._labels[str(block.values[category] or ""), str(block.values[name])]
 
     def _ids(self, block: Block, where: Array) -> Array:
         ids, flags = block.rows[where, ID], block.rows[where, FLAGS]

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, marked
 from htagraph.core.errors import HtagraphError, check_type
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind, Provenance
 from htagraph.graph.activities import BETWEEN
@@ -129,8 +129,6 @@ def _edges(graph: DependencyGraph) -> pyarrow.Table:
     import pyarrow as pa
 
     edges = graph.edges
-    binding = np.zeros(len(edges), np.bool_)
-    binding[graph.binding[graph.binding >= 0]] = True
     return pa.table(
         {
             "source": pa.array(edges.source >> 1),
@@ -142,7 +140,7 @@ def _edges(graph: DependencyGraph) -> pyarrow.Table:
             "provenance": _texts(edges.provenance, [each.label for each in Provenance]),
             "confidence_percent": pa.array(edges.confidence),
             "owner": _known(edges.activity),
-            "binding": pa.array(binding),
+            "binding": pa.array(marked(graph.binding[graph.binding >= 0], len(edges))),
         }
     )
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, distinct
 from htagraph.core.compiled import njit
 from htagraph.core.errors import IssueLog
 from htagraph.graph.activities import Lane as GraphLane
@@ -374,9 +374,7 @@ class _Texts:
         numbers = np.zeros(len(block.values) + 1, np.int64)
         is_slice = block.rows[event, PHASE] == ord("X")
         tokens = np.stack((block.names[event], block.categories[event]))[:, is_slice]
-        used = np.zeros(len(numbers), np.bool_)
-        used[tokens] = True
-        for token in np.flatnonzero(used).tolist():
+        for token in distinct(tokens, len(numbers)).tolist():
             text = "" if block.values[token] is None else str(block.values[token])
             numbers[token] = self._texts[text]
         self.name[is_slice], self.category[is_slice] = numbers[tokens]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, inverse_of, marked, run_starts
 from htagraph.graph.activities import Lane as GraphLane
 from htagraph.output.export.originals import Lane, Original
 from htagraph.output.export.packet_writer import PacketWriter
@@ -36,8 +36,7 @@ class RecordedPackets(RecordedEvents):
         first = np.concatenate(([0], np.cumsum(np.bincount(ends, minlength=count))))
         self._flows = ids[np.argsort(ends, kind="stable")], first.astype(np.int64)
         self._back = held_back(original.track, original.start, original.duration, (arrows.tail, arrows.head))
-        self._is_back = np.zeros(count, np.bool_)
-        self._is_back[self._back] = True
+        self._is_back = marked(self._back, count)
         self._kept: dict[int, Array] = {}
 
     def write(self, writer: PacketWriter) -> None:
@@ -123,11 +122,8 @@ def held_back(track: Array, start: Array, duration: Array, arrows: tuple[Array, 
         [0]
     """
     order = np.lexsort((np.arange(len(track)), -duration, start, track))
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    new = np.ones(len(order), np.bool_)
-    new[1:] = (np.diff(track[order]) != 0) | (np.diff(start[order]) != 0)
-    group = np.cumsum(new) - 1
+    place = inverse_of(order, len(order))
+    group = np.cumsum(marked(run_starts(track[order], start[order]), len(order))) - 1
     at_once = start[arrows[0]] == start[arrows[1]]
     tail, head = place[arrows[0][at_once]], place[arrows[1][at_once]]
     late = _late(order, group, tail, head)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, run_starts
+from htagraph.core.arrays import Array, inverse_of, run_starts
 from htagraph.core.errors import printable
 from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import short_name
@@ -66,8 +66,7 @@ def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> PageTimeline:
     scene = scene.chosen(np.lexsort((scene.start, scene.row, scene.lane)))
     lanes, row = _lanes(scene)
     names, number = _names(graph, scene.activity)
-    slice_of = np.full(len(graph.activities) + 1, -1, np.int64)
-    slice_of[scene.activity] = np.arange(len(row))
+    slice_of = inverse_of(scene.activity, len(graph.activities) + 1)
     arguments, values, texts = _arguments(graph, slice_of)
     collectives, members = _collectives(graph, slice_of)
     columns = {**_slices(graph, scene, row, number), **_path(path, slice_of), **members, **values}
@@ -116,9 +115,7 @@ def _names(graph: DependencyGraph, rows: Array) -> tuple[list[str], Array]:
     name = graph.activities.name[rows]
     count = np.bincount(name, minlength=len(graph.names))
     used = np.argsort(-count, kind="stable")[: int((count > 0).sum())]
-    number = np.zeros(len(graph.names), np.int64)
-    number[used] = np.arange(len(used))
-    return [printable(graph.names[each]) for each in used.tolist()], number[name]
+    return [printable(graph.names[each]) for each in used.tolist()], inverse_of(used, len(graph.names))[name]
 
 
 def _short_names(names: Sequence[str]) -> dict[int, str]:

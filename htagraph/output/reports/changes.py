@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from htagraph.core.tables import Col, Table
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, drawn, gives, report_on
-
-if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.whatif.options import Change, Sweep
-    from htagraph.whatif.outcome import Outcome
-    from htagraph.whatif.scenario import Scenario
+from htagraph.whatif.options import Change, Sweep
+from htagraph.whatif.outcome import Outcome
+from htagraph.whatif.scenario import Scenario
 
 __all__ = ["sweep_report", "what_if_report"]
 

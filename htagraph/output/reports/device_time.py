@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -15,10 +14,8 @@ import pandas as pd
 from htagraph.core.kinds import FULL_QUEUE
 from htagraph.core.naming import LINEAR, short_name
 from htagraph.core.tables import Col, Table
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, drawn, gives, report_on
-
-if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
     "counters_report",

@@ -6,17 +6,14 @@ Each report imports what it needs when it is made, so that a command loads the a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from htagraph.core.naming import collective_op, short_name, step_number
 from htagraph.core.tables import Col, Table
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, drawn, gives, report_on
-
-if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.queries.paths import CriticalPath
+from htagraph.queries.paths import CriticalPath
 
 __all__ = ["collectives_report", "critical_path_report", "opportunities_report", "per_step", "stragglers_report"]
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from htagraph.analyses.differences import Diff
+from htagraph.analyses.differences.step_change import StepChange
 from htagraph.core.naming import short_name
 from htagraph.core.tables import Col, Table
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, gives
 from htagraph.queries.inputs import inputs_of, issues_of, window_us
-
-if TYPE_CHECKING:
-    from htagraph.analyses.differences import Diff
-    from htagraph.analyses.differences.step_change import StepChange
-    from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["STEP_TIME", "Limit", "compare_report", "diff_report", "marked", "of_both"]
 

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, inverse_of, marked
 from htagraph.core.errors import HtagraphError, SelectionError, check_type
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, is_collective_call, names_that
@@ -239,14 +239,11 @@ def _with_spans(graph: DependencyGraph, acts: Activities, moments: Array) -> Act
 def _part(graph: DependencyGraph, acts: Activities) -> RankPart:
     """Return activities that have names and lanes of a graph with only those names and lanes that they use."""
     rank = graph.ranks[0]
-    names, lanes, acts = own_tables(acts, (*graph.names, "recording"), (*graph.lanes, *_spans_of(rank)))
+    spans = (Lane(rank, "", name, thread="recording") for name in ("recording", "last"))
+    names, lanes, acts = own_tables(acts, (*graph.names, "recording"), (*graph.lanes, *spans))
     none = np.zeros(0, np.int32)
     steps = tuple(np.unique(acts.step[acts.kind == ActivityKind.STEP]).tolist())
     return RankPart(acts, names, lanes, none, none, header_of(graph), steps, graph.issues)
-
-
-def _spans_of(rank: int) -> tuple[Lane, Lane]:
-    return Lane(rank, "", "recording", thread="recording"), Lane(rank, "", "last", thread="recording")
 
 
 def _read(raw: bytes) -> RankDigest:
@@ -320,8 +317,7 @@ def kept_rows(graph: DependencyGraph, naming: Naming) -> tuple[Array, Array, Arr
     on_host = np.flatnonzero(acts.kind == ActivityKind.HOST_COMMUNICATION)
     if len(on_host):
         linked[_around_host_communication(graph, on_host)] = True
-    matching = np.zeros(len(acts), np.bool_)
-    matching[_calls_of_nameless(graph, np.flatnonzero(talks), naming)] = True
+    matching = marked(_calls_of_nameless(graph, np.flatnonzero(talks), naming), len(acts))
     return np.flatnonzero(linked), np.flatnonzero(matching & ~linked), bodies
 
 
@@ -353,9 +349,8 @@ def _calls_of_nameless(graph: DependencyGraph, talks: Array, naming: Naming) -> 
     """
     acts, names = graph.activities, graph.names
     partner = acts.args.get("src_rank")
-    nameless = np.zeros(len(names), np.bool_)
-    nameless[[code for code in np.unique(acts.name[talks]) if collective_op(names[code], naming) in _NAMELESS]] = True
-    launches = acts.cause[talks[nameless[acts.name[talks]]]].astype(np.int64)
+    nameless = [code for code in np.unique(acts.name[talks]) if collective_op(names[code], naming) in _NAMELESS]
+    launches = acts.cause[talks[np.isin(acts.name[talks], nameless)]].astype(np.int64)
     launches = launches[launches >= 0]
     if not len(launches):
         return launches
@@ -372,8 +367,7 @@ def kept_activities(graph: DependencyGraph, rows: Array) -> Activities:
     What an operator says about the communication that it launches becomes an argument of that.
     """
     acts = graph.activities
-    kept = np.zeros(len(acts), np.bool_)
-    kept[rows] = True
+    kept = marked(rows, len(acts))
     number = np.cumsum(kept) - 1
     parent, cause = nearest(acts.parent, kept, acts.parent[rows]), acts.cause[rows].astype(np.int64)
     cause = np.where((cause >= 0) & kept[cause], cause, -1)
@@ -397,8 +391,7 @@ def _argument(acts: Activities, name: str, rows: Array) -> SparseColumn | None:
     column = acts.args.get(name)
     if column is None:
         return None
-    place = np.full(len(acts) + 1, -1, np.int64)  # the last is that of no activity
-    place[column.rows] = np.arange(len(column.rows))
+    place = inverse_of(column.rows, len(acts) + 1)  # the last is that of no activity
     at = place[rows]
     has = np.flatnonzero(at >= 0)
     return SparseColumn(has.astype(np.int32), column.values[at[has]], column.missing) if len(has) else None
@@ -436,16 +429,13 @@ def header_of(graph: DependencyGraph) -> Trace:
     events = Events(none, none, none, none, times, times, {})
     flows = Flows(times, none.astype(np.bool_), none, times)
     path = Path() if read is None else read.path
-    facts = Facts() if read is None else _about_the_job(read.facts, whole=_communicates_on_hosts(graph))
+    on_hosts = bool((graph.activities.kind == ActivityKind.HOST_COMMUNICATION).any())
+    facts = Facts() if read is None else _about_the_job(read.facts, whole=on_hosts)
     pids = sorted({pid for pid, _ in read.lanes if isinstance(pid, int)}) if read is not None else []
     return Trace(
         rank, path, facts, (), (), tuple((pid, 0) for pid in pids), {}, events, events, flows,
         {}, (), (0, 0), {},
     )  # fmt: skip
-
-
-def _communicates_on_hosts(graph: DependencyGraph) -> bool:
-    return bool((graph.activities.kind == ActivityKind.HOST_COMMUNICATION).any())
 
 
 def _about_the_job(facts: Facts, *, whole: bool) -> Facts:

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, marked
 from htagraph.core.errors import Issue, RankError, SelectionError
 from htagraph.core.kinds import UNCERTAIN, EdgeKind, Provenance
 from htagraph.core.naming import DEFAULT_NAMING, Naming
@@ -53,10 +53,6 @@ class JoinedGraph:
 
 def joined_graph(digests: Sequence[RankDigest], naming: Naming = DEFAULT_NAMING) -> JoinedGraph:
     """Return the graph of a job from the digests of its ranks, in any order.
-
-    Args:
-        digests: one of each rank.
-        naming: what names mean.
 
     Raises:
         RankError: two digests are of one rank.
@@ -137,9 +133,7 @@ def _linked(job: RecordedJob, inside: Edges, paths: Edges) -> DependencyGraph:
 
 def _through_points(job: RecordedJob, *parts: Edges) -> Edges:
     """Return an edge from start to end of each activity whose end nothing else leads to: a point in time."""
-    reached = np.zeros(2 * len(job.activities), np.bool_)
-    for edges in parts:
-        reached[edges.target] = True
+    reached = marked(np.concatenate([edges.target for edges in parts]), 2 * len(job.activities))
     ends = 2 * np.flatnonzero(job.activities.duration == 0) + 1
     ends = ends[~reached[ends]]
     return Edges.of(ends - 1, ends, 0, EdgeKind.BODY, Provenance.ORDER)

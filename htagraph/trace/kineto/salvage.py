@@ -368,18 +368,6 @@ def _escape_name(body: bytes) -> bytes:
     return body[: start.end()] + _QUOTE.sub(rb'\\"', body[start.end() : end.start()]) + body[end.start() :]
 
 
-def _quote_bare(body: bytes) -> bytes:
-    return _BARE.sub(lambda match: b'"' + match[1] + b'"' if match[1] else match[0], body)
-
-
-def _drop_stray_commas(body: bytes) -> bytes:
-    return _STRAY_COMMA.sub(lambda match: b"" if match[1] or match[2] else match[0], body)
-
-
-def _replace_lone_surrogates(body: bytes) -> bytes:
-    return _SURROGATES.sub(lambda match: b"\\ufffd" if match[1] else match[0], body)
-
-
 def _drop_args(body: bytes) -> bytes:
     """Return the text without the arguments of its first event: up to the last two braces that end an event."""
     start = _ARGS.search(body)
@@ -395,11 +383,11 @@ def _drop_args(body: bytes) -> bytes:
 _MENDS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
     ("bad_utf8", lambda body: body.decode("utf-8", "replace").encode()),
     ("control_characters", lambda body: _CONTROL.sub(b" ", body)),
-    ("non_finite", _quote_bare),
-    ("stray_comma", _drop_stray_commas),
+    ("non_finite", lambda body: _BARE.sub(lambda match: b'"' + match[1] + b'"' if match[1] else match[0], body)),
+    ("stray_comma", lambda body: _STRAY_COMMA.sub(lambda match: b"" if match[1] or match[2] else match[0], body)),
     ("unescaped_quotes", _escape_name),
     ("slashed_quotes", lambda body: body.replace(b'/"', b'\\"')),
-    ("lone_surrogate", _replace_lone_surrogates),
+    ("lone_surrogate", lambda body: _SURROGATES.sub(lambda match: b"\\ufffd" if match[1] else match[0], body)),
     ("args_dropped", _drop_args),
 )
 MEANING = {

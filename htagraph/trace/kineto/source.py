@@ -52,7 +52,7 @@ def iter_bytes(
     number of bytes of the file consumed so far; `start` is the position of the first byte to yield.
     """
     try:
-        with _opened(path, piece_bytes) as file:
+        with path.open(piece_bytes) if isinstance(path, RemotePath) else path.open("rb") as file:
             head = file.read(max(len(magic) for magic, _ in _FOREIGN))
             file.seek(0)
             if not head:
@@ -67,10 +67,6 @@ def iter_bytes(
     except OSError as error:
         msg = f"{path}: cannot be read ({error.strerror or error})"
         raise TraceError(msg) from error
-
-
-def _opened(path: TracePath, piece_bytes: int | None) -> BinaryIO:
-    return path.open(piece_bytes) if isinstance(path, RemotePath) else path.open("rb")
 
 
 def ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:

@@ -54,7 +54,9 @@ def read_memory_timeline(path: str | Path) -> pd.DataFrame:
     Source: HTA's memory analysis.
     """
     times, sizes = times_and_sizes(path)
-    frame = pd.DataFrame({"time_ns": times, "time_us": (times - times.min(initial=_last(times))) / 1000})
+    frame = pd.DataFrame(
+        {"time_ns": times, "time_us": (times - times.min(initial=int(times[-1]) if len(times) else 0)) / 1000}
+    )
     for number, category in enumerate(CATEGORIES):
         frame[f"{category}_bytes"] = sizes[:, number]
     return frame.assign(total_bytes=sizes.sum(axis=1))
@@ -90,7 +92,3 @@ def _summed(events: Array) -> tuple[Array, Array]:
     change = np.zeros((len(events), len(CATEGORIES)), np.int64)
     change[np.arange(len(events)), events[:, 3]] = events[:, 2]
     return events[last, 0], np.cumsum(change, axis=0)[last]
-
-
-def _last(times: Array) -> int:
-    return int(times[-1]) if len(times) else 0

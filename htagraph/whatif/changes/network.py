@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from htagraph.core.errors import SelectionError
 from htagraph.queries.weights import ChangeError, State, checked, end_spread, weighed
-from htagraph.whatif.transfers import fitted, transfers
-
-if TYPE_CHECKING:
-    from htagraph.whatif.transfers import Transfers
+from htagraph.whatif.transfers import Transfers, fitted, transfers
 
 __all__ = ["network"]
 

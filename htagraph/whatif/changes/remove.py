@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,14 +11,12 @@ import numpy.typing as npt
 from htagraph.core.arrays import marked
 from htagraph.core.kinds import ADDED, COMMUNICATION, TRANSFERS, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.core.naming import is_collective_call, names_that
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import backward_of
 from htagraph.queries.blocking_calls import device_waits
 from htagraph.queries.change_scope import activities_of, asked_by
 from htagraph.queries.weights import State, of_kind, own_time, released, time_of, weighed, with_factor, without_waits
 from htagraph.whatif.scope_note import with_scope_note
-
-if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["remove"]
 

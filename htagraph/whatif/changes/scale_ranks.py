@@ -5,17 +5,13 @@ from __future__ import annotations
 import fnmatch
 from dataclasses import replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from htagraph.core.errors import SelectionError
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import ChangeError, State, checked, weighed
-from htagraph.whatif.transfers import fitted, link_share, transfers
-
-if TYPE_CHECKING:
-    from htagraph.whatif.transfers import Transfers
+from htagraph.whatif.transfers import Transfers, fitted, link_share, transfers
 
 __all__ = ["scale_ranks"]
 

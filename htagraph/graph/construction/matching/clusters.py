@@ -38,11 +38,10 @@ _CLEAR: Final = 2
 def cluster(tracks: Sequence[Track], island: Mapping[int, int] | None = None, *, lone: bool = True) -> list[Cluster]:
     """Return which tracks belong together, and how they are aligned; tracks that match no other are left out.
 
-    Args:
-        tracks: the sequences, corrected for what is known of clocks.
-        island: by rank: equal for ranks whose clocks are known against each other. Without it, ranks of one host are.
-        lone: whether the job has no other communication. Only then, and if each rank has but one track, may a few
-            collectives unite ranks whose clocks are not known: in a pipeline, stages are as alike as replicas.
+    Tracks are corrected for what is known of clocks. Ranks of one `island` have clocks that are known against each
+    other; without it, ranks of one host have. The job has no other communication if it is `lone`: only then, and if
+    each rank has but one track, may a few collectives unite ranks whose clocks are not known. In a pipeline, stages are
+    as alike as replicas.
     """
     fitted = cache(fit_pair)  # some pairs are compared again when more is known
     lone = lone and len({track.rank for track in tracks}) == len(tracks)

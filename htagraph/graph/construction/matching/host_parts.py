@@ -334,10 +334,5 @@ def _share_devices(traces: list[Trace]) -> bool:
     if len(tables) < 2 or any(table != tables[0] for table in tables):
         return False
     size = max(len(traces), *(trace.facts.world_size for trace in traces))
-    used = [_pids(trace) for trace in traces]
+    used = [{pid for pid, _ in trace.lanes if isinstance(pid, int) and pid >= 0} for trace in traces]
     return size <= len(tables[0]) and all(used) and len(set().union(*used)) == sum(map(len, used))
-
-
-def _pids(trace: Trace) -> set[int]:
-    """Return the numbers of the devices and of the processes that a file has events of."""
-    return {pid for pid, _ in trace.lanes if isinstance(pid, int) and pid >= 0}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask, coded
+from htagraph.core.arrays import Array, Ints, Mask, coded, marked
 from htagraph.core.errors import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities
@@ -56,10 +56,7 @@ class Matching:
     @property
     def barrier(self) -> Mask:
         """Which collectives no member can leave before all have arrived."""
-        out = np.zeros(len(self), np.bool_)
-        rows = np.flatnonzero((self.collective >= 0) & self.members.barrier)
-        out[self.collective[rows]] = True
-        return out
+        return marked(self.collective[(self.collective >= 0) & self.members.barrier], len(self))
 
 
 def match(

@@ -125,7 +125,9 @@ def members_of(
     if (peer >= 0).any():
         ops = (*ops, "send_recv")
         op[peer >= 0] = ops.index("send_recv")
-    pairs = _pairs_of(acts, rows, described_by, op == _code(ops, "send_recv"), peer, host)
+    pairs = _pairs_of(
+        acts, rows, described_by, op == (ops.index("send_recv") if "send_recv" in ops else -1), peer, host
+    )
     groups, group, group_size = _groups(acts, names, rows, described_by, pairs, host)
     elements = np.maximum(values(acts, "in_msg_nelems", described_by), values(acts, "out_msg_nelems", described_by))
     elements = np.where(elements < 0, host.own_elements, elements)  # the same on every rank, unless splits are uneven
@@ -149,10 +151,6 @@ def members_of(
         bytes=np.where(on_host, _size(host.elements, host.width), _bytes(names, elements, dtype)), on_host=on_host,
         way=way, ops=ops, groups=groups, group_size=group_size, root=host.root, step=acts.step[asked],
     )  # fmt: skip
-
-
-def _code(words: tuple[str, ...], word: str) -> int:
-    return words.index(word) if word in words else -1
 
 
 def describing(acts: Activities, rows: Array) -> Ints:
