@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import marked
 from htagraph.core.kinds import COMMUNICATION, LAUNCHES, ActivityKind, EdgeKind, Provenance
-from htagraph.graph.dependency_graph import DependencyGraph
+
+if TYPE_CHECKING:
+    from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["coverage"]
 
@@ -31,8 +33,10 @@ def _device_work(graph: DependencyGraph) -> list[_Row]:
     total = int(work.sum())
 
     def started_by(*kinds: EdgeKind) -> int:
+        has_edge = np.zeros(len(acts), np.bool_)
         into = edges.target[np.isin(edges.kind, kinds) if kinds else slice(None)]
-        return int((marked(into[into % 2 == 0] // 2, len(acts)) & work).sum())
+        has_edge[into[into % 2 == 0] // 2] = True
+        return int((has_edge & work).sum())
 
     return [
         ("device work", "any predecessor", started_by(), total, "what kernels, copies and memsets wait for"),

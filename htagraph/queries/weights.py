@@ -30,7 +30,7 @@ from htagraph.core.kinds import (
     of_kinds,
 )
 from htagraph.core.naming import has_loader_workers
-from htagraph.core.statistics import least_of
+from htagraph.core.statistics import least_of, middles
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.change_scope import UNTRACED, activities_of, kinds_of, untraced_gaps
 
@@ -390,15 +390,39 @@ def waiting(state: State, rows: Array) -> npt.NDArray[np.int64]:
     """Return how much of each lag is waiting and not transfer, ns.
 
     Where the partners of a communication are not in the graph, the shortest one of a name and size is taken as pure
-    transfer, and the rest of longer ones as waiting.
+    transfer, and the rest of longer ones as waiting. On host threads, what a transfer takes longer than usual is no
+    time of the network: a thread was busy, or came late.
     """
-    fixed = end_spread(state, rows)
+    fixed = np.maximum(end_spread(state, rows), np.clip(_late(state.graph)[rows], 0, np.maximum(state.lag[rows], 0)))
     alone, most = _waits_alone(state.graph)
     if len(alone) and len(rows):
         at = np.minimum(np.searchsorted(rows, alone), len(rows) - 1)
         known = rows[at] == alone
         fixed[at[known]] = np.clip(most[known], 0, np.maximum(state.lag[alone[known]], 0))
     return fixed
+
+
+@once
+def _late(graph: DependencyGraph) -> Array:
+    """Return by how much the transfer of each edge took longer than the median of its size, operation and rank, ns.
+
+    0 for all that is no transfer between host threads, or of unknown size.
+    """
+    edges, matches = graph.edges, graph.matches
+    late = np.zeros(len(edges), np.int64)
+    if matches is None:
+        return late
+    member = np.full(len(graph.activities) + 1, -1, np.int64)
+    known = (matches.bytes >= 0) & (graph.activities.kind[matches.activity] == ActivityKind.HOST_COMMUNICATION)
+    member[matches.activity[known]] = np.flatnonzero(known)
+    rows = np.flatnonzero(of_kinds(edges.kind, TRANSFERS))
+    rows = rows[member[edges.activity[rows]] >= 0]
+    at = member[edges.activity[rows]]
+    number = {key: n for n, key in enumerate(dict.fromkeys(zip(matches.group, matches.op, strict=True)))}
+    what = np.array([number[key] for key in zip(matches.group, matches.op, strict=True)], np.int64)
+    alike = coded(what[matches.collective[at]], matches.bytes[at], graph.activities.rank[edges.activity[rows]])
+    late[rows] = edges.lag[rows] - np.add(*middles(edges.lag[rows], alike)) // 2
+    return np.maximum(late, 0)
 
 
 @once

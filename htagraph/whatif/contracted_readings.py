@@ -31,12 +31,14 @@ from htagraph.whatif.readings import (
     UnrecordedWaits,
     after_communication,
     hidden_in_pauses,
+    outside_pauses,
     slow_loaders,
     slow_messages,
     with_possible_waits,
     with_slow_loaders,
     with_slow_messages,
     with_waits_for_absent_ranks,
+    with_waits_for_outside,
     without_doubtful_waits,
 )
 
@@ -171,6 +173,20 @@ def _hidden(waits_of: Callable[[DependencyGraph], UnrecordedWaits], state: State
     return parts, ()
 
 
+def _outside(state: State, parts: ClassParts) -> _Read | None:
+    """See `with_waits_for_outside`: the pace follows the change of the pause."""
+    source, target = outside_pauses(state.graph)
+    if not len(target):
+        return None
+    took, pause, count = state.graph.time[target] - state.graph.time[source], parts.gap, len(parts.source)
+    share = took / state.graph.gap[target]
+    rest, amount, mask = pause.rest[target], pause.amount[target], pause.mask[target]
+    parts = _with_edges(parts, source, target, np.rint(share * rest).astype(np.int64))
+    parts.lag.amount[count:], parts.lag.mask[count:] = np.rint(share * amount).astype(np.int64), mask
+    _set(pause, target, 0)
+    return parts, ()
+
+
 def _set(parts: Parts, rows: Array, value: Array | int) -> None:
     """Let some numbers be others that no class multiplies."""
     parts.rest[rows], parts.amount[rows], parts.mask[rows] = value, 0, 0
@@ -195,5 +211,6 @@ BUILDERS: Final[dict[Callable[[State], State | None], Callable[[State, ClassPart
     with_slow_loaders: partial(_hidden, slow_loaders),
     with_slow_messages: partial(_hidden, slow_messages),
     with_waits_for_absent_ranks: _absent,
+    with_waits_for_outside: _outside,
 }
 """By the function that reads a recording in another way: what does the same to classes of time."""

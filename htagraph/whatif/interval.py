@@ -68,7 +68,7 @@ UNEXPLAINED_PAUSES: Final = "pauses in the recording are not explained"
 UNKNOWN_SPREAD: Final = "a recording of so few steps does not show how much they differ"
 """The causes of an interval's width that are no `DOUBTS`, because they change more than one prediction."""
 CONSTANTS: Final = {
-    "quantile": _QUANTILE, "run_spread": _RUN_SPREAD, "effect_spread": _EFFECT_SPREAD,
+    "quantile": _QUANTILE, "run_spread": _RUN_SPREAD, "shared": _SHARED, "effect_spread": _EFFECT_SPREAD,
     "unknown_step_spread": _UNKNOWN_STEP_SPREAD, "unknown_spread": UNKNOWN_SPREAD, "max_period": _MAX_PERIOD,
     "min_groups": _MIN_GROUPS, "wide": _WIDE, "very_wide": _VERY_WIDE,
 }  # fmt: skip
@@ -164,7 +164,7 @@ def interval(
     by_chance = "steps differ" if int((steps > 0).sum()) > 1 else UNKNOWN_SPREAD
     cause = widest[1] if abs(widest[0]) > chance else by_chance
     next_run, same_run = (
-        (speedup * math.exp(-math.hypot(low, each)), speedup * math.exp(math.hypot(high, each)))
+        (speedup * math.exp(low - each), speedup * math.exp(high + each))
         for each in (chance, _QUANTILE * _EFFECT_SPREAD * abs(math.log(speedup)))
     )
     return Interval(*next_run, cause, same_run)

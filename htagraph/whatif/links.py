@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, coded, looked_up
+from htagraph.core.arrays import Array, coded
 from htagraph.core.kinds import TRANSFERS, ActivityKind
-from htagraph.core.statistics import least_of, middles, ordered_by
+from htagraph.core.statistics import least_of, middles
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.replay import predict
@@ -154,25 +154,6 @@ def time_from_sharing(graph: DependencyGraph, sharing: Sharing) -> npt.NDArray[n
     for transfers in _by_kind(graph).values() if sharing is not Sharing.NONE else ():
         longer[transfers.edges] = np.maximum(transfers.lag - transfers.alone(sharing), 0)
     return longer
-
-
-def late_parts(state: State) -> npt.NDArray[np.int64]:
-    """Return for each edge by how much its transfer took longer than is usual for its class on its rank, ns.
-
-    That is no time of the network: a thread or a device was busy, or came late.
-    """
-    graph = state.graph
-    sharing = assumed(state).sharing
-    out = np.zeros(len(graph.edges), np.int64)
-    for transfers in _by_kind(graph).values():
-        alone = transfers.alone(sharing)
-        rank = graph.activities.rank[graph.edges.activity[transfers.edges]]
-        alike = coded(transfers.key[transfers.transfer], rank)
-        known, usual = ordered_by(alike, alone.astype(np.int64), lambda count: count // 2)
-        usual = looked_up(known, usual, alike)
-        late = 1 - np.minimum(usual / np.maximum(alone, 1), 1)
-        out[transfers.edges] = np.rint(late * np.maximum(state.lag[transfers.edges], 0))
-    return out
 
 
 def likely_sharing(graph: DependencyGraph) -> tuple[Sharing, bool]:

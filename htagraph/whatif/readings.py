@@ -199,7 +199,7 @@ def with_waits_for_outside(state: State) -> State | None:
     a pause, it scales the pace.
     """
     graph, (source, target) = state.graph, outside_pauses(state.graph)
-    if not len(target) or np.array_equal(state.lag, graph.edges.lag):
+    if not len(target):
         return None
     recorded = graph.time[target] - graph.time[source]
     factor = np.divide(state.gap[target], graph.gap[target], out=np.ones(len(target)), where=graph.gap[target] > 0)
@@ -214,7 +214,8 @@ def outside_pauses(graph: DependencyGraph) -> tuple[Array, Array]:
     """Return (the vertex behind the pause before, the vertex behind a pause) of pauses that recur at one place.
 
     These are long pauses of host threads between the same two activities, which nothing explains: in each step, or as
-    often, and together a visible part of the job.
+    often, and together a fifth of the job: shorter ones are
+    mostly Python.
     """
     acts = graph.activities
     paused = np.flatnonzero((graph.gap >= 2 * LIMITS.turn_ns) & (graph.gap_kind == GapKind.HOST_UNTRACED))
@@ -226,7 +227,7 @@ def outside_pauses(graph: DependencyGraph) -> tuple[Array, Array]:
     last = before[paused]
     name = np.where(acts.kind == ActivityKind.STEP, -1, acts.name)  # which has a number in it
     site = coded(acts.lane[paused >> 1], name[paused >> 1], name[last >> 1], paused & 1, last & 1)
-    whole = LIMITS.small * (graph.time.max(initial=0) - graph.origin_ns)
+    whole = (1 - LIMITS.typical) * (graph.time.max(initial=0) - graph.origin_ns)
     recurs = (np.bincount(site) >= max(LIMITS.often, len(graph.steps) - 1)) & (
         np.bincount(site, graph.gap[paused]) >= whole
     )

@@ -38,7 +38,7 @@ def _ends(job: Job, in_turn: int) -> list[int]:
     offsets, links = np.arange(count + 1), np.array([link for link, _, _ in job])
     lags = shared_lags(
         _offsets(count, 1), _offsets(count, 0), 2 * np.arange(count) + 1, nothing, no_gap, head, np.arange(count), work,
-        nothing, offsets, links, in_turn,
+        offsets, links, in_turn,
     )  # fmt: skip
     return [start + int(lag) for (_, start, _), lag in zip(job, lags, strict=True)]
 

@@ -21,7 +21,7 @@ from htagraph.core.tables import Col, Table
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind, with_factor, without_waits
 
-__all__ = ["PYTHON_BETWEEN", "Effects", "Key", "effects"]
+__all__ = ["MIN_EXPLAINED_SHARE", "PYTHON_BETWEEN", "Effects", "Key", "effects"]
 
 PYTHON_BETWEEN = (BETWEEN_OPERATORS, "host")
 """Name and kind of the own time of steps, and of host code outside them."""
@@ -39,8 +39,9 @@ _MAY_WAIT = frozenset(
     (PYTHON_BETWEEN[1], *(each.label for each in ActivityKind if each.is_annotation or each.is_communication))
 )
 """Kinds whose own time may hide waiting: code that no operator covers, and communication without its partners."""
-_MIN_EXPLAINED_SHARE = 0.7
-"""Share of the change of the step time that replays must explain to be all that decides the order of causes.
+MIN_EXPLAINED_SHARE = 0.7
+"""Share of the change of the step time that replays must explain to be all that decides the order of causes, or that
+durations must explain, below which a sentence says where the rest is.
 
 Chosen: dependencies that were not recorded are common on hosts. Doubled, replays never decide alone."""
 
@@ -81,7 +82,7 @@ class Effects:
             return False
         together = self.explained_us / self.recorded_us
         alone = self._alone_us(self.recorded_us, _LEAST_CHANGE) / abs(self.recorded_us)
-        right = [_MIN_EXPLAINED_SHARE <= each <= 1 / _MIN_EXPLAINED_SHARE for each in (together, alone)]
+        right = [MIN_EXPLAINED_SHARE <= each <= 1 / MIN_EXPLAINED_SHARE for each in (together, alone)]
         effect = [*TABLE.types].index("effect_us")
         large = abs(self.recorded_us) >= MOST * self.chance_us
         large &= any(abs(row[effect]) > self.chance_us for row in self.rows)
@@ -96,7 +97,7 @@ class Effects:
     def is_explained(self) -> bool:
         """Whether replays explain most of the change, so that a row without effect is no cause."""
         change = self.change_us
-        return not change or self._alone_us(change) / abs(change) >= _MIN_EXPLAINED_SHARE
+        return not change or self._alone_us(change) / abs(change) >= MIN_EXPLAINED_SHARE
 
     def _alone_us(self, change: float, least: float = 0.0) -> float:
         """Return how much of a change the rows explain one by one, µs; together they may explain more, as waits do."""
@@ -189,7 +190,7 @@ def effects(
     every = np.argsort(-most, kind="stable")[:count].tolist()
     alone = {(*labels[which], False): effect(group == which) for which in every if most[which]}
     together = effect(np.ones(size, np.bool_))
-    if change_us and together / change_us >= _MIN_EXPLAINED_SHARE > sum(alone.values()) / change_us:
+    if change_us and together / change_us >= MIN_EXPLAINED_SHARE > sum(alone.values()) / change_us:
         outermost = dict.fromkeys(labels[of_path[outer]] for outer in _longest(root, lasted[0] + lasted[1], count))
         whole = {(*label, True): effect(of((*label, True))) for label in outermost}
         alone = _or_whole(alone, whole, _LEAST_EFFECT * abs(change_us))

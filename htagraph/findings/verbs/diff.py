@@ -10,7 +10,7 @@ import pandas as pd
 
 from htagraph.analyses.differences.compared_parts import ComparedPart
 from htagraph.analyses.differences.diff import Diff
-from htagraph.analyses.differences.effects import PYTHON_BETWEEN, Effects, Key
+from htagraph.analyses.differences.effects import MIN_EXPLAINED_SHARE, PYTHON_BETWEEN, Effects, Key
 from htagraph.analyses.differences.step_change import StepChange
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import is_data_loader, short_name
@@ -25,8 +25,6 @@ _HOST_CODE = frozenset((PYTHON_BETWEEN[1], *(kind.label for kind in ActivityKind
 _TRANSFERS = frozenset(kind.label for kind in COMMUNICATION)
 _MIN_PATH_SHARE = 0.001
 """Share of the step time; chosen: less of a category is no change. Doubled, changes of 0.1 to 0.2 % are not listed."""
-_MIN_EXPLAINED_SHARE = 0.7
-"""Share of the change that durations explain; below it, a sentence says where the rest is. Chosen; doubled, always."""
 _MAX_FACTOR_DIFFERENCE = 0.1
 """How much relative changes of own time that have one cause differ, as a share of the larger. Chosen: operators that
 one change halves are recorded as 49.5 to 50.5 % shorter. Doubled, -20 % and -24 % are called one cause."""
@@ -165,7 +163,7 @@ def _rest(named: Sequence[_NamedCause], effects: Effects, diff: Diff) -> list[st
         parts = _largest_parts(diff, effects, against=True)
         return [f"{'Together' if len(named) > 1 else 'Alone'}, that would be {_effect(together, diff)}; {back}{parts}."]
     share = max(effects.explained_us / diff.change_us, together / diff.change_us)  # those of one side may counteract
-    if share >= _MIN_EXPLAINED_SHARE:
+    if share >= MIN_EXPLAINED_SHARE:
         return _others(together, effects, diff) if named and together / diff.change_us <= 1 - MIN_SHARE else []
     return [
         f"Longer or shorter work explains only {max(0.0, 100 * share):.0f} % of the change; the rest is in what "

@@ -2,7 +2,7 @@
 
 Some calls are known by name: the documentation says that they synchronize (`cudaFree`, loading a module). Any other
 call is known by its times: it was long, and it returned right after the end of all that had been enqueued before it,
-or, for launches of nearly all works of a name, of its own work.
+or, for launches, of the work that it launched.
 
 A loop asks again and again whether work is over. The evidence is when it ends: the last question but one was asked
 while the work ran, the last one when it was over. An allocator that asks, and goes on whatever the answer, does not

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.queries.weights import State, checked, own_time, with_factor
-from htagraph.whatif.links import late_parts
 
 __all__ = ["scale_network"]
 
@@ -32,5 +28,4 @@ def scale_network(state: State, /, *, factor: float, **criteria: Any) -> State: 
         SelectionError: there is no such communication, or the factor is negative or not finite.
     """
     factor = checked(factor, "factor")
-    time = own_time(state, {"kind": _COMMUNICATION} | criteria)
-    return with_factor(state, replace(time, fixed=np.maximum(time.fixed, late_parts(state)[time.edges])), factor)
+    return with_factor(state, own_time(state, {"kind": _COMMUNICATION} | criteria), factor)

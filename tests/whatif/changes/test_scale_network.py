@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 import htagraph as hg
-from tests.strategies import COMMUNICATE, kernel, launch, load
+from tests.strategies import COMMUNICATE, Json, complete, kernel, launch, load, op
 from tests.whatif.changes.made import Piece, made, places
 
 
@@ -37,15 +37,19 @@ def test_some_of_the_network() -> None:
     assert hg.what_if(graph).scale_network(factor=2, name="nccl_a").state.lag.sum() == graph.edges.lag.sum() + 30
 
 
-def test_what_takes_longer_than_is_usual_for_its_class_is_no_time_of_the_network() -> None:
-    durations = [30, 30, 90, 30, 30]
-    pieces = [Piece("nccl", 7, ns, rank=rank, collective=at) for rank in (0, 1) for at, ns in enumerate(durations)]
-    graph = made(pieces)
-    assert graph.matches is not None
-    alike = graph.replace(matches=replace(graph.matches, bytes=np.full(len(graph.matches.activity), 1 << 20)))
-    transfers = [
-        lag[alike.edges.activity == work].max()
-        for lag in [hg.what_if(alike).scale_network(factor=2).state.lag]
-        for work in places(pieces)[1][:5]
-    ]
-    assert transfers == [60, 60, 120, 60, 60]
+def test_what_takes_longer_than_is_usual_for_its_size_is_no_time_of_the_network() -> None:
+    events = [event for at, takes in enumerate([900, 900, 2900, 900, 900]) for event in summed(at, takes)]
+    recorded = load({0: events, 1: events})
+    assert recorded.matches is not None
+    sizes = np.full(len(recorded.matches.activity), 4000)
+    graph = recorded.replace(matches=replace(recorded.matches, bytes=sizes))
+    longer = hg.what_if(graph).scale_network(factor=2).state.lag - graph.edges.lag
+    assert longer[longer != 0].tolist() == [900_000] * 10, "the third took as long as the others, and came late"
+    assert hg.what_if(recorded).scale_network(factor=2).state.lag.max() == 2 * 2_900_000, "of sizes nothing is known"
+
+
+def summed(number: int, takes: int) -> list[Json]:
+    """Return a sum by gloo that takes so many µs, and the operator that asks for it."""
+    at = 5000 * number
+    gloo = complete("user_annotation", "gloo:all_reduce", at + 50, takes, tid=77)
+    return [op("c10d::allreduce_", at, 20), gloo, op("use", at + takes + 60, 100)]

@@ -50,8 +50,8 @@ export function intervalOf(job, recorded, now, factors, constants) {
   const byChance = steps.length > 1 ? "steps differ" : constants.unknown_spread;
   const widest = ratios.reduce((one, other) => (Math.abs(other.log) > Math.abs(one.log) ? other : one));
   return {
-    low: speedup * Math.exp(-Math.hypot(Math.min(...logs), chance)),
-    high: speedup * Math.exp(Math.hypot(Math.max(...logs), chance)),
+    low: speedup * Math.exp(Math.min(...logs) - chance),
+    high: speedup * Math.exp(Math.max(...logs) + chance),
     cause: Math.abs(widest.log) > chance ? widest.cause : byChance,
   };
 }
@@ -69,7 +69,7 @@ function spreadOf(speedup, steps, constants) {
   return Math.hypot(mean, quantile * Math.hypot(run_spread, effect));
 }
 
-function ofMean(steps, { quantile, unknown_step_spread, max_period, min_groups }) {
+function ofMean(steps, { quantile, shared, unknown_step_spread, max_period, min_groups }) {
   const widths = [];
   for (let size = 1; size <= max_period; size++) {
     const groups = Math.floor(steps.length / size);
@@ -77,7 +77,7 @@ function ofMean(steps, { quantile, unknown_step_spread, max_period, min_groups }
     const means = Array.from({ length: groups }, (_, i) => meanOf(steps.slice(i * size, (i + 1) * size)));
     const mean = meanOf(means);
     const variance = means.reduce((sum, each) => sum + (each - mean) ** 2, 0) / (groups - 1);
-    widths.push(studentOf(groups - 1, quantile) * Math.sqrt(2 / groups) * (Math.sqrt(variance) / mean));
+    widths.push(studentOf(groups - 1, quantile) * Math.SQRT2 * Math.hypot(1 / Math.sqrt(groups), shared) * (Math.sqrt(variance) / mean));
   }
   if (!widths.length) return quantile * Math.SQRT2 * unknown_step_spread;
   const best = Math.min(...widths);
