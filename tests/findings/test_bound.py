@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,13 +26,14 @@ def test_the_figure_is_the_share_of_the_path_and_nothing_else_gains_more(path: P
     of_host = shares[shares.index.isin(HOST_CATEGORIES)].sum()
     assert claim.figure == pytest.approx(of_host if claim.about == "host" else shares[claim.about])
     scenario = hg.what_if(graph).shared_link(on=False)
-    gains = {}
-    for cause, change in {
+    changes: dict[str, Callable[[], hg.Scenario]] = {
         "host": scenario.infinite_host,
         "computation": lambda: scenario.scale(factor=0, kind="computation"),
         "communication": lambda: scenario.scale_network(factor=0),
         "data_loading": scenario.free_dataloader,
-    }.items():
+    }
+    gains = {}
+    for cause, change in changes.items():
         with suppress(hg.SelectionError):
             gains[cause] = change().run().saved_ns
     assert claim.about == max(gains, key=lambda each: gains[each]) or claim.facts["by_workers"]
