@@ -136,7 +136,7 @@ def test_a_faster_network_is_promised_no_gain_where_transfers_may_be_waits() -> 
     outcomes = [hg.what_if(job([0, 1], group)).scale_network(factor=0.1).run() for group in ([0, 1], [0, 1, 2])]
     assert outcomes[0].speedup == outcomes[1].speedup > 1.3
     assert outcomes[0].low > 1.2
-    assert outcomes[1].low == pytest.approx(1, abs=0.01)
+    assert 0.9 < outcomes[1].low <= 1  # no gain, less chance
     assert "waiting for ranks that were not recorded" in outcomes[1].interval_cause
 
 
