@@ -27,6 +27,7 @@ from htagraph.whatif.interval import UNEXPLAINED_PAUSES, UNKNOWN_SHARING
 from htagraph.whatif.links import Sharing, assumed, may_overlap
 from htagraph.whatif.readings import (
     DOUBTS,
+    QUICK,
     SHARE,
     UnrecordedWaits,
     after_communication,
@@ -34,7 +35,9 @@ from htagraph.whatif.readings import (
     outside_pauses,
     slow_loaders,
     slow_messages,
+    untimed_messages,
     with_possible_waits,
+    with_quick_messages,
     with_slow_loaders,
     with_slow_messages,
     with_waits_for_absent_ranks,
@@ -187,6 +190,17 @@ def _outside(state: State, parts: ClassParts) -> _Read | None:
     return parts, ()
 
 
+def _quick(state: State, parts: ClassParts) -> _Read | None:
+    """See `with_quick_messages`: each follows the change of its class."""
+    rows = untimed_messages(state.graph)
+    rows = rows[state.lag[rows] > 0]
+    if not len(rows):
+        return None
+    for numbers in (parts.lag.rest, parts.lag.amount):
+        numbers[rows] = np.rint(QUICK * numbers[rows])
+    return parts, ()
+
+
 def _set(parts: Parts, rows: Array, value: Array | int) -> None:
     """Let some numbers be others that no class multiplies."""
     parts.rest[rows], parts.amount[rows], parts.mask[rows] = value, 0, 0
@@ -210,6 +224,7 @@ BUILDERS: Final[dict[Callable[[State], State | None], Callable[[State, ClassPart
     with_possible_waits: _possible,
     with_slow_loaders: partial(_hidden, slow_loaders),
     with_slow_messages: partial(_hidden, slow_messages),
+    with_quick_messages: _quick,
     with_waits_for_absent_ranks: _absent,
     with_waits_for_outside: _outside,
 }

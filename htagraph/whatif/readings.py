@@ -29,9 +29,10 @@ from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
 from htagraph.whatif.rewire import with_waits
 
 __all__ = [
-    "DOUBTS", "SHARE", "UnrecordedWaits", "after_communication", "hidden_in_pauses", "outside_pauses", "slow_loaders",
-    "slow_messages", "with_possible_waits", "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks",
-    "with_waits_for_outside", "without_doubtful_waits",
+    "DOUBTS", "QUICK", "SHARE", "UnrecordedWaits", "after_communication", "hidden_in_pauses", "outside_pauses",
+    "slow_loaders", "slow_messages", "untimed_messages", "with_possible_waits", "with_quick_messages",
+    "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks", "with_waits_for_outside",
+    "without_doubtful_waits",
 ]  # fmt: skip
 
 _MAX_WAKE_NS = 300_000
@@ -43,6 +44,9 @@ SHARE = 0.9
 """What took an unknown part of a time is taken to have taken this share of it. Source: nine of ten values that are
 evenly spread from 0 to 1 are less. It cannot be doubled; at 1, each change of a job whose loader has workers might
 gain nothing."""
+
+QUICK: Final = 2 * (1 - SHARE)
+"""The other end, as a share of half of the time: a message that nobody waited for is taken to have taken that half."""
 
 
 def without_doubtful_waits(state: State) -> State | None:
@@ -300,6 +304,32 @@ def slow_messages(graph: DependencyGraph) -> UnrecordedWaits:
     return UnrecordedWaits(start[took > 0], edges.target[rows][took > 0], took[took > 0], rows[took > 0])
 
 
+@once
+def untimed_messages(graph: DependencyGraph) -> Array:
+    """Return the edges of messages between hosts of which none of their size and rank was ever waited for."""
+    acts, edges, matches, time = graph.activities, graph.edges, graph.matches, graph.time
+    if matches is None:
+        return np.zeros(0, np.int64)
+    size = np.full(len(acts) + 1, -1, np.int64)
+    size[matches.activity] = matches.bytes[matches.collective]
+    rows = np.flatnonzero(of_kind(graph, EdgeKind.P2P) & (edges.activity >= 0) & (edges.lag > 0))
+    rows = rows[acts.kind[edges.activity[rows]] == ActivityKind.HOST_COMMUNICATION]
+    alike = coded(acts.rank[edges.activity[rows]], size[edges.activity[rows]])
+    over = time[edges.target[rows]] - time[edges.source[rows]] - edges.lag[rows]
+    return rows[least_of(over, alike) > 0]
+
+
+def with_quick_messages(state: State) -> State | None:
+    """Return the state in which messages that were over when somebody asked for them took next to no time, or None."""
+    rows = untimed_messages(state.graph)
+    rows = rows[state.lag[rows] > 0]
+    if not len(rows):
+        return None
+    lag = state.lag.copy()
+    lag[rows] = np.rint(QUICK * lag[rows])
+    return replace(state, lag=lag)
+
+
 def _with(waits_of: Callable[[DependencyGraph], UnrecordedWaits], state: State) -> State | None:
     """Return the state with more waits; None if there are none, or if they exclude what was recorded."""
     source, target, took, like = waits_of(state.graph)
@@ -332,6 +362,7 @@ DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
     "pauses may be waits for something that was not recorded": with_waits_for_outside,
     "the data loader may not keep up, which the recording cannot show": with_slow_loaders,
     "messages that nobody waited for may take long": with_slow_messages,
+    "messages that nobody waited for may take hardly any time": with_quick_messages,
     "what looks like transfer may be waiting for ranks that were not recorded": with_waits_for_absent_ranks,
 }
 """Cause of an interval's width → the other reading of the recording."""

@@ -11,7 +11,14 @@ import htagraph as hg
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, initial
-from htagraph.whatif.readings import with_possible_waits, with_slow_loaders, with_slow_messages, without_doubtful_waits
+from htagraph.whatif.readings import (
+    DOUBTS,
+    with_possible_waits,
+    with_quick_messages,
+    with_slow_loaders,
+    with_slow_messages,
+    without_doubtful_waits,
+)
 from tests.host_jobs import host_job, transfer
 from tests.strategies import OTHER, annotation, complete, jobs, load, op, step
 from tests.whatif.changes.made import Piece, made
@@ -32,7 +39,7 @@ def _with_doubt(graph: DependencyGraph) -> DependencyGraph:
 @settings(max_examples=15)
 def test_every_reading_gives_back_the_recording(graph: DependencyGraph) -> None:
     for doubtful in (graph, _with_doubt(graph)):
-        for reading in (without_doubtful_waits, with_possible_waits, with_slow_loaders, with_slow_messages):
+        for reading in DOUBTS.values():
             other = reading(initial(doubtful))
             assert other is None or np.array_equal(moments(other), doubtful.time)
 
@@ -139,3 +146,18 @@ def test_a_message_that_was_waited_for_is_as_slow_as_recorded() -> None:
     other = with_slow_messages(slow.state)
     assert other is not None
     assert makespan_ms(other) == makespan_ms(slow.state)
+
+
+def test_messages_that_were_all_over_when_they_were_asked_for_may_have_been_quick() -> None:
+    def exchange(inner_ms: float) -> DependencyGraph:
+        """Return two ranks that do `inner_ms` of other work; their send and receive last until that is over."""
+        sends = [*transfer("send", 1, 100, 1000 * inner_ms + 200), op("inner", 150, 1000 * inner_ms)]
+        receives = [*transfer("recv", 0, 100, 1000 * inner_ms + 200), op("inner", 150, 1000 * inner_ms)]
+        return host_job({0: [*sends, op("c", 20_000, 5)], 1: [*receives, op("c", 20_000, 5)]})
+
+    slow = hg.what_if(exchange(16)).scale_network(factor=8)
+    quick = with_quick_messages(slow.state)
+    assert quick is not None
+    assert makespan_ms(quick) < 30 < 60 < makespan_ms(slow.state) < 75  # half of 16 ms, times 8
+    assert np.array_equal(moments(with_quick_messages(initial(slow.graph)) or slow.state), slow.graph.time)
+    assert with_quick_messages(hg.what_if(message(asks_ms=1, comes_ms=80.2)).scale_network(factor=4).state) is None

@@ -135,7 +135,8 @@ def _without_other_work(job: RecordedJob, rows: Array, lag: Array) -> Array:
     in it does its end show when the transfer was over; if its partner did not wait, that holds for both sides, however
     early the partner ended (a small message is sent once it is buffered). Of the others it is known that they were over
     by the first end of the two; they take as long as is usual where transfers of their size were waited for: of the
-    same two ranks, else of any. Where none was, they take as long as the shortest of their size.
+    same two ranks, else of any. Where none was, any time up to the shortest of their size may be true: they take half
+    of it, and `htagraph.whatif.readings` reads them as shorter and as longer.
     """
     matches, acts = job.matches, job.activities
     if matches is None or not len(rows):
@@ -161,7 +162,7 @@ def _without_other_work(job: RecordedJob, rows: Array, lag: Array) -> Array:
     usual = np.where(usual < _NEVER, usual, _medians(of_size, lasts, on_host & measured))
     least = np.full(int(of_size.max()) + 1, _NEVER)
     np.minimum.at(least, of_size[on_host], lasts[on_host])
-    usual = np.where(usual < _NEVER, usual, least[of_size])
+    usual = np.where(usual < _NEVER, usual, least[of_size] // 2)
     lasts = np.where(measured, lasts, np.minimum(lasts, usual))
     return np.where(busy & ~shown, np.minimum(lag, lasts), lag)
 
