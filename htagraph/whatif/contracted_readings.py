@@ -178,15 +178,22 @@ def _hidden(waits_of: Callable[[DependencyGraph], UnrecordedWaits], state: State
 
 def _outside(state: State, parts: ClassParts) -> _Read | None:
     """See `with_waits_for_outside`: the pace follows the change of the pause."""
-    source, target = outside_pauses(state.graph)
+    graph, (source, target, own) = state.graph, outside_pauses(state.graph)
     if not len(target):
         return None
-    took, pause, count = state.graph.time[target] - state.graph.time[source], parts.gap, len(parts.source)
-    share = took / state.graph.gap[target]
-    rest, amount, mask = pause.rest[target], pause.amount[target], pause.mask[target]
+    inside, count = own >= 0, len(parts.source)
+    share = (graph.time[target] - graph.time[source]) / np.where(inside, graph.edges.lag[own], graph.gap[target])
+    pauses, bodies = target[~inside], own[inside]
+
+    def now(of_gap: Array, of_lag: Array) -> Array:
+        return np.where(inside, np.maximum(of_lag[own], 0), of_gap[target])
+
+    rest, amount = now(parts.gap.rest, parts.lag.rest), now(parts.gap.amount, parts.lag.amount)
+    mask = now(parts.gap.mask, parts.lag.mask)
     parts = _with_edges(parts, source, target, np.rint(share * rest).astype(np.int64))
     parts.lag.amount[count:], parts.lag.mask[count:] = np.rint(share * amount).astype(np.int64), mask
-    _set(pause, target, 0)
+    _set(parts.gap, pauses, 0)
+    _set(parts.lag, bodies, np.minimum(parts.lag.rest[bodies], 0))
     return parts, ()
 
 

@@ -202,42 +202,51 @@ def with_waits_for_outside(state: State) -> State | None:
     A process or thread that was not recorded then keeps its pace, whatever else becomes faster. If a change scales such
     a pause, it scales the pace.
     """
-    graph, (source, target) = state.graph, outside_pauses(state.graph)
+    graph, (source, target, own) = state.graph, outside_pauses(state.graph)
     if not len(target):
         return None
+    inside = own >= 0
     recorded = graph.time[target] - graph.time[source]
-    factor = np.divide(state.gap[target], graph.gap[target], out=np.ones(len(target)), where=graph.gap[target] > 0)
+    was = np.where(inside, graph.edges.lag[own], graph.gap[target])
+    factor = np.divide(np.maximum(np.where(inside, state.lag[own], state.gap[target]), 0), was)
     new = Edges.of(source, target, recorded, EdgeKind.THREAD, Provenance.INFERRED, confidence=1)
-    gap = state.gap.copy()
-    gap[target] = 0
-    return with_waits(replace(state, gap=gap), new, np.rint(recorded * factor).astype(np.int64), "waits for outside")
+    lag, gap = state.lag.copy(), state.gap.copy()
+    lag[own[inside]], gap[target[~inside]] = np.minimum(lag[own[inside]], 0), 0
+    state = replace(state, lag=lag, gap=gap)
+    return with_waits(state, new, np.rint(recorded * factor).astype(np.int64), "waits for outside")
 
 
 @once
-def outside_pauses(graph: DependencyGraph) -> tuple[Array, Array]:
-    """Return (the vertex behind the pause before, the vertex behind a pause) of pauses that recur at one place.
+def outside_pauses(graph: DependencyGraph) -> tuple[Array, Array, Array]:
+    """Return (the vertex behind the pause before, the vertex behind a pause, its edge or -1) of recurring pauses.
 
-    These are long pauses of host threads between the same two activities, which nothing explains: in each step, or as
-    often, and together a fifth of the job: shorter ones are
-    mostly Python.
+    These are long stretches of host threads between the same two activities in which nothing was recorded: unexplained
+    gaps, or own time of a region or a frame, which is an edge. They recur in each step, or as often, and take together
+    a fifth of the job: shorter ones are mostly Python.
     """
-    acts = graph.activities
-    paused = np.flatnonzero((graph.gap >= 2 * LIMITS.turn_ns) & (graph.gap_kind == GapKind.HOST_UNTRACED))
+    acts, edges = graph.activities, graph.edges
+    gaps = np.flatnonzero((graph.gap >= 2 * LIMITS.turn_ns) & (graph.gap_kind == GapKind.HOST_UNTRACED))
     before = np.full(graph.vertex_count, -1, np.int64)
     order = np.flatnonzero(of_kind(graph, EdgeKind.HOST_ORDER))
-    before[graph.edges.target[order]] = graph.edges.source[order]
-    paused = paused[before[paused] >= 0]
-    paused = paused[np.argsort(graph.time[paused], kind="stable")]
-    last = before[paused]
+    before[edges.target[order]] = edges.source[order]
+    gaps = gaps[before[gaps] >= 0]
+    own = np.flatnonzero(of_kind(graph, EdgeKind.BODY) & (edges.lag >= 2 * LIMITS.turn_ns))
+    own = own[of_kinds(acts.kind[edges.activity[own]], (ActivityKind.ANNOTATION, ActivityKind.PYTHON))]
+    around = edges.activity[own]
+    while (of_python := (around >= 0) & (acts.kind[around] == ActivityKind.PYTHON)).any():
+        around = np.where(of_python, acts.parent[around], around)
+    own = own[(around < 0) | (acts.kind[around] != ActivityKind.OP)]  # what an operator does is work
+    paused, last = np.concatenate((gaps, edges.target[own])), np.concatenate((before[gaps], edges.source[own]))
+    took, row = np.concatenate((graph.gap[gaps], edges.lag[own])), np.concatenate((np.full(len(gaps), -1), own))
+    in_time = np.argsort(graph.time[paused], kind="stable")
+    paused, last, took, row = (each[in_time] for each in (paused, last, took, row))
     name = np.where(acts.kind == ActivityKind.STEP, -1, acts.name)  # which has a number in it
     site = coded(acts.lane[paused >> 1], name[paused >> 1], name[last >> 1], paused & 1, last & 1)
     whole = (1 - LIMITS.typical) * (graph.time.max(initial=0) - graph.origin_ns)
-    recurs = (np.bincount(site) >= max(LIMITS.often, len(graph.steps) - 1)) & (
-        np.bincount(site, graph.gap[paused]) >= whole
-    )
-    parts = [paused[site == each] for each in np.flatnonzero(recurs).tolist()]
-    source, target = joined(((part[:-1], part[1:]) for part in parts), 2)
-    return source, target
+    recurs = (np.bincount(site) >= max(LIMITS.often, len(graph.steps) - 1)) & (np.bincount(site, took) >= whole)
+    parts = [np.flatnonzero(site == each) for each in np.flatnonzero(recurs).tolist()]
+    first, then = joined(((part[:-1], part[1:]) for part in parts), 2)
+    return paused[first], paused[then], row[then]
 
 
 class UnrecordedWaits(NamedTuple):

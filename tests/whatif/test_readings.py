@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
@@ -17,10 +19,11 @@ from htagraph.whatif.readings import (
     with_quick_messages,
     with_slow_loaders,
     with_slow_messages,
+    with_waits_for_outside,
     without_doubtful_waits,
 )
 from tests.host_jobs import host_job, transfer
-from tests.strategies import OTHER, annotation, complete, jobs, load, op, step
+from tests.strategies import OTHER, Json, annotation, complete, jobs, load, op, step
 from tests.whatif.changes.made import Piece, made
 
 
@@ -161,3 +164,19 @@ def test_messages_that_were_all_over_when_they_were_asked_for_may_have_been_quic
     assert makespan_ms(quick) < 30 < 60 < makespan_ms(slow.state) < 75  # half of 16 ms, times 8
     assert np.array_equal(moments(with_quick_messages(initial(slow.graph)) or slow.state), slow.graph.time)
     assert with_quick_messages(hg.what_if(message(asks_ms=1, comes_ms=80.2)).scale_network(factor=4).state) is None
+
+
+@pytest.mark.parametrize(("around", "doubts"), [(annotation, 1), (op, 0)])
+def test_a_region_without_records_inside_may_wait_for_outside(around: Callable[..., Json], doubts: int) -> None:
+    events = []
+    for i in range(6):
+        at = 20_000 * i
+        events += [step(i, at, 20_000), around("receive", at + 10, 12_000), op("work", at + 12_100, 7_800)]
+    fast = hg.what_if(load(events)).scale(name="work", factor=0.1)
+    other = with_waits_for_outside(fast.state)
+    assert (other is not None) == doubts
+    if other is not None:
+        assert makespan_ms(fast.state) < 90 < 112 < makespan_ms(other) < 115
+        gone = with_waits_for_outside(fast.remove(name="receive").state)
+        assert gone is not None
+        assert makespan_ms(gone) < 10
