@@ -65,12 +65,13 @@ say so."""
 
 UNKNOWN_SHARING: Final = "how transfers share links is not known"
 UNEXPLAINED_PAUSES: Final = "pauses in the recording are not explained"
+STEPS_AHEAD: Final = "steps would run ahead of work of other threads, which may hold them up"
 UNKNOWN_SPREAD: Final = "a recording of so few steps does not show how much they differ"
 """The causes of an interval's width that are no `DOUBTS`, because they change more than one prediction."""
 CONSTANTS: Final = {
     "quantile": _QUANTILE, "run_spread": _RUN_SPREAD, "shared": _SHARED, "effect_spread": _EFFECT_SPREAD,
-    "unknown_step_spread": _UNKNOWN_STEP_SPREAD, "unknown_spread": UNKNOWN_SPREAD, "max_period": _MAX_PERIOD,
-    "min_groups": _MIN_GROUPS, "wide": _WIDE, "very_wide": _VERY_WIDE,
+    "unknown_step_spread": _UNKNOWN_STEP_SPREAD, "unknown_spread": UNKNOWN_SPREAD, "steps_ahead": STEPS_AHEAD,
+    "max_period": _MAX_PERIOD, "min_groups": _MIN_GROUPS, "wide": _WIDE, "very_wide": _VERY_WIDE,
 }  # fmt: skip
 """The constants above by name, for those who compute the same interval elsewhere."""
 
@@ -129,6 +130,7 @@ def interval(
     - Loaders and messages that were never waited for took nearly as long as they could.
     - Transfers of groups that were not recorded on all ranks are waits for those.
     - Transfers share links in another way.
+    - Steps that become faster than the whole job have to wait for its other threads after all.
     """
 
     def moments(state: State, sharing: Sharing, *, explained: bool = False) -> Prediction:
@@ -148,7 +150,7 @@ def interval(
     if all(np.array_equal(time, baseline.time) for _, time in (prediction, *(other for _, other in others))):
         return _exact(speedup)
     predicted, steps = length(*prediction)
-    recorded = length(baseline, baseline.time)[0]
+    recorded, steps_before = length(baseline, baseline.time)
     lengths = [(cause, length(*other)[0]) for cause, other in others]
     before = _explained(baseline, sharing, length)
     after = length(*moments(state, sharing, explained=True))[0]
@@ -158,7 +160,7 @@ def interval(
         return _exact(speedup)
     ratios = [(math.log(predicted / other), cause) for cause, other in lengths if other > 0]
     chance = spread(recorded / predicted, steps)
-    ratios.append((0.0, ""))
+    ratios += [(0.0, ""), (_ahead((recorded, steps_before), (predicted, steps)), STEPS_AHEAD)]
     low, high = min(ratios)[0], max(ratios)[0]
     widest = max(ratios, key=lambda each: abs(each[0]))
     by_chance = "steps differ" if int((steps > 0).sum()) > 1 else UNKNOWN_SPREAD
@@ -168,6 +170,17 @@ def interval(
         for each in (chance, _QUANTILE * _EFFECT_SPREAD * abs(math.log(speedup)))
     )
     return Interval(*next_run, cause, same_run)
+
+
+def _ahead(recorded: tuple[float, Array], predicted: tuple[float, Array]) -> float:
+    """Return the logarithm by which steps shorten more than the job, where other work ends later behind them; else 0.
+
+    What is given are (the makespan, the time of each step), ns.
+    """
+    (before, steps_before), (after, steps) = recorded, predicted
+    extra = (after - float(steps.sum())) - (before - float(steps_before.sum()))
+    ratio = -math.log1p(max(extra, 0) / max(float(steps.sum()), 1.0))
+    return ratio if len(steps) > 1 and ratio < -math.log1p(_WIDE) else 0.0
 
 
 def _explained(baseline: DependencyGraph, sharing: Sharing, length: Length) -> float:

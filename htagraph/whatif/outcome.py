@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from htagraph.whatif.interval import Interval
     from htagraph.whatif.links import Assumed
 
-__all__ = ["Outcome"]
+__all__ = ["Outcome", "step_lengths"]
 
 STEP_TIMES = Table(
     "Step times, from the first rank's start to the last rank's end",
@@ -155,7 +155,7 @@ class Outcome:
 
     def _length(self, graph: DependencyGraph, time: Array) -> tuple[float, Array]:
         """Return (makespan, the time of each step), ns."""
-        return float(_span(self.baseline, time)), _step_lengths(graph, time)
+        return float(_span(self.baseline, time)), step_lengths(graph, time)
 
     @property
     def baseline_mean_step_ns(self) -> float:
@@ -282,7 +282,7 @@ def _span(graph: DependencyGraph, time: Array) -> int:
     return 0 if last is None else last - graph.origin_ns
 
 
-def _step_lengths(graph: DependencyGraph, time: Array) -> npt.NDArray[np.float64]:
+def step_lengths(graph: DependencyGraph, time: Array) -> npt.NDArray[np.float64]:
     """Return the time from the end of each step's work to the end of the next one's, mean over ranks, ns.
 
     Not from start to start: hosts that run ahead of their devices begin the steps of a short recording faster.

@@ -12,7 +12,7 @@ from htagraph.queries.weights import initial
 from htagraph.simulate import Job, ScaleKernels, simulate
 from htagraph.whatif.interval import Interval, changes_nothing, spread
 from tests.reach import DATA, graph_of
-from tests.strategies import load, op, step
+from tests.strategies import OTHER, load, op, step
 
 
 def test_nothing_changed_is_certain() -> None:
@@ -88,3 +88,15 @@ def test_an_interval_of_one_step_says_that_it_does_not_show_how_much_steps_diffe
     assert outcome.interval_cause == "a recording of so few steps does not show how much they differ"
     assert outcome.high / outcome.low > 1.11
     assert not any("uncertain" in note for note in outcome.notes)
+
+
+def test_steps_that_leave_other_work_behind_may_have_to_wait_for_it() -> None:
+    events = []
+    for i in range(10):  # a thread writes for 40 of 60 ms what the main thread hands over in each second step
+        at = 30_000 * i
+        events += [step(i, at, 30_000), op("train", at + 10, 29_900)]
+        events += [op("write", at + 30_100, 40_000, tid=OTHER)] if i % 2 == 0 else []
+    outcome = hg.what_if(load(events)).scale(name="train", factor=0.1).run()
+    at_most_ms = outcome.mean_step_ns * outcome.speedup / outcome.low / 1e6
+    assert outcome.mean_step_ns / 1e6 < 5 < 18 < at_most_ms  # the writes alone take 20 ms a step
+    assert "ahead of work of other threads" in outcome.interval_cause

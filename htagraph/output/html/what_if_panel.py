@@ -26,7 +26,7 @@ from htagraph.whatif.candidates import Baseline, candidates, target_of, time_of
 from htagraph.whatif.contracted_readings import Reading, contracted_readings, shares_links_differently
 from htagraph.whatif.interval import CONSTANTS
 from htagraph.whatif.options import CHANGES, criteria, criteria_text
-from htagraph.whatif.outcome import Outcome
+from htagraph.whatif.outcome import Outcome, step_lengths
 from htagraph.whatif.scenario import what_if
 
 __all__ = ["Slider", "Start", "sliders", "starts", "what_if_section"]
@@ -218,7 +218,10 @@ def _header(
     ]  # fmt: skip
     return {
         "inputs": list(inputs), "constants": CONSTANTS, "jobs": jobs, "words": _WORDS,
-        "recorded": {"makespan": outcome.baseline_ns, "step": outcome.baseline_mean_step_ns},
+        "recorded": {
+            "makespan": outcome.baseline_ns, "step": outcome.baseline_mean_step_ns,
+            "steps": float(step_lengths(outcome.baseline, outcome.baseline.time).sum()),
+        },
         "stepped": bool(len(outcome.step_times())),
         "classes": [{"name": lever.name, "option": lever.option} for lever in levers],
         "categories": [*categories, _OTHER],

@@ -27,7 +27,7 @@ export function panelOf(header, bytes) {
 /** Return what a job takes for some factors: the prediction, and its interval. */
 export function answerOf(panel, job, factors) {
   const now = predicted(job.readings[0], factors);
-  return { ...now, ...intervalOf(job, panel.recorded.makespan, now, factors, panel.constants) };
+  return { ...now, ...intervalOf(job, panel.recorded, now, factors, panel.constants) };
 }
 
 /** Return where the time of the critical path goes: by class, by category, by rank, and the moments. */

@@ -36,16 +36,18 @@ function lengthsOf({ steps }, time) {
 
 /** Return {low, high, cause}: the 90 % interval of a speedup. */
 export function intervalOf(job, recorded, now, factors, constants) {
-  const speedup = recorded / now.makespan;
-  if (!(now.makespan > 0) || !(recorded > 0)) return { low: speedup, high: speedup, cause: "" };
+  const speedup = recorded.makespan / now.makespan;
+  if (!(now.makespan > 0) || !(recorded.makespan > 0)) return { low: speedup, high: speedup, cause: "" };
   if (job.asRecorded && factors.every((factor) => factor === 1)) return { low: 1, high: 1, cause: "" };
   const ratios = [{ log: 0, cause: "" }];
   for (const reading of job.readings.slice(1)) {
     const other = predicted(reading, factors).makespan;
     if (other > 0) ratios.push({ log: Math.log(now.makespan / other), cause: reading.cause });
   }
+  const all = lengthsOf(job.readings[0].skeleton, now.time);
+  ratios.push({ log: aheadOf(recorded, now.makespan, all, constants), cause: constants.steps_ahead });
   const logs = ratios.map(({ log }) => log);
-  const steps = lengthsOf(job.readings[0].skeleton, now.time).filter((step) => step > 0);
+  const steps = all.filter((step) => step > 0);
   const chance = spreadOf(speedup, steps, constants);
   const byChance = steps.length > 1 ? "steps differ" : constants.unknown_spread;
   const widest = ratios.reduce((one, other) => (Math.abs(other.log) > Math.abs(one.log) ? other : one));
@@ -54,6 +56,14 @@ export function intervalOf(job, recorded, now, factors, constants) {
     high: speedup * Math.exp(Math.max(...logs) + chance),
     cause: Math.abs(widest.log) > chance ? widest.cause : byChance,
   };
+}
+
+/** Return the logarithm by which steps shorten more than the job, where other work ends later behind them; else 0. */
+function aheadOf(recorded, makespan, steps, { wide }) {
+  const sum = steps.reduce((one, other) => one + other, 0);
+  const extra = makespan - sum - (recorded.makespan - recorded.steps);
+  const log = -Math.log1p(Math.max(extra, 0) / Math.max(sum, 1));
+  return steps.length > 1 && log < -Math.log1p(wide) ? log : 0;
 }
 
 /** Return whether an interval is too wide to act on. */
