@@ -11,13 +11,15 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import SelectionError
 from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 from htagraph.hta.shapes.names import DEVICE_SYNCS, memory_type
+from htagraph.hta.utils.utils import names_of, require
 
 __all__ = [
     "CPUOperatorFilter", "CompositeFilter", "Filter", "FirstIterationFilter", "GPUKernelFilter", "IterationFilter",
@@ -25,7 +27,9 @@ __all__ = [
     "QueryFilter", "RankFilter", "TimeRangeFilter", "ZeroDurationFilter",
 ]  # fmt: skip
 
-Some: TypeAlias = int | Sequence[int]
+Some: TypeAlias = Any
+"""A number or a list of numbers; a filter holds the list."""
+_NUMBERS = (int, float, np.integer)
 Symbols: TypeAlias = "TraceSymbolTable | None"
 Choice: TypeAlias = Callable[[pd.DataFrame, Symbols], pd.DataFrame]
 
@@ -77,8 +81,11 @@ class IterationFilter(_ColumnFilter):
 
     iterations: Some
 
+    def __post_init__(self) -> None:
+        _take_numbers(self, "iterations", "Iterations")
+
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
-        return _column(df, "iteration").isin(_several(self.iterations))
+        return _column(df, "iteration").isin(self.iterations)
 
 
 @dataclass(frozen=True)
@@ -87,10 +94,13 @@ class IterationIndexFilter(_ColumnFilter):
 
     iteration_index: Some
 
+    def __post_init__(self) -> None:
+        _take_numbers(self, "iteration_index")
+
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
         numbers = _column(df, "iteration")
         steps = sorted(step for step in numbers.unique() if step >= 0)
-        chosen = [steps[i] for i in _several(self.iteration_index) if 0 <= i < len(steps)]
+        chosen = [steps[i] for i in self.iteration_index if 0 <= i < len(steps)]
         return numbers.isin(chosen if steps else numbers)
 
 
@@ -107,8 +117,11 @@ class RankFilter(_ColumnFilter):
 
     ranks: Some
 
+    def __post_init__(self) -> None:
+        _take_numbers(self, "ranks")
+
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
-        return _column(df, "rank").isin(_several(self.ranks))
+        return _column(df, "rank").isin(self.ranks)
 
 
 @dataclass(frozen=True)
@@ -118,9 +131,14 @@ class TimeRangeFilter(_ColumnFilter):
     time_range: tuple[float, float]
 
     def __post_init__(self) -> None:
-        start, end = self.time_range
-        if start > end:
-            msg = f"the time range begins at {start}, after its end {end}"
+        given: object = self.time_range
+        if not (isinstance(given, tuple) and len(given) == 2 and all(isinstance(each, _NUMBERS) for each in given)):
+            msg = f"time_range must be a tuple of two numbers (start, end), not {given!r}"
+            raise ValueError(msg)
+        if given[0] > given[1]:
+            msg = (
+                f"a time range begins at or before its end (less than or equal): {given[0]} is after its end {given[1]}"
+            )
             raise ValueError(msg)
 
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
@@ -138,7 +156,7 @@ class NameFilter(_ColumnFilter):
 
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
         pattern = re.compile(self.name_pattern)
-        names = _names(df, self.symbol_table or symbols, self.name_column)
+        names = names_of(df, self.symbol_table or symbols, self.name_column)
         return names.isin({name for name in names.unique() if pattern.match(name)})
 
 
@@ -182,8 +200,9 @@ class GPUKernelFilter(_ColumnFilter):
 
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
         on_stream = (_column(df, "stream") >= 0) & (_column(df, "correlation") >= 0)
-        waits = [symbols.sym_index[name] for name in DEVICE_SYNCS if name in symbols.sym_index] if symbols else []
-        return on_stream | df["name"].isin(waits)
+        if symbols is None:
+            return on_stream
+        return on_stream | _column(df, "name").isin([symbols.sym_index.get(name) for name in DEVICE_SYNCS])
 
 
 @dataclass(frozen=True)
@@ -202,7 +221,7 @@ class MemCopyEventFilter(_ColumnFilter):
     symbol_table: TraceSymbolTable | None = None
 
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
-        names = _names(df, self.symbol_table or symbols, None)
+        names = names_of(df, self.symbol_table or symbols)
         return names.isin({name for name in names.unique() if memory_type(name) == self.memory_copy_type})
 
 
@@ -212,6 +231,11 @@ class CompositeFilter(Filter):
 
     filters: Sequence[Choice]
 
+    def __post_init__(self) -> None:
+        if any(not callable(choice) or choice is self for choice in self.filters):
+            msg = f"filters must be instances of Filter, not {self.filters!r}"
+            raise TypeError(msg)
+
     def __call__(self, df: pd.DataFrame, symbol_table: Symbols = None) -> pd.DataFrame:
         """Return the rows that all filters leave."""
         for choice in self.filters:
@@ -220,22 +244,15 @@ class CompositeFilter(Filter):
 
 
 def _column(df: pd.DataFrame, name: str) -> pd.Series:
-    if name not in df:
-        msg = f"the frame has no column {name!r}; it has {', '.join(map(str, df.columns))}"
-        raise SelectionError(msg)
+    require(df, [name], f"; it has {', '.join(map(str, df.columns))}")
     return df[name]
 
 
-def _several(value: Some) -> list[int]:
-    return [value] if isinstance(value, int) else list(value)
-
-
-def _names(df: pd.DataFrame, symbols: Symbols, column: str | None) -> pd.Series:
-    """Return the names as texts: of the column that is named, of the numbers in ``name``, or of ``s_name``."""
-    names = _column(df, column or ("name" if symbols or "s_name" not in df else "s_name"))
-    if names.dtype.kind != "i":
-        return names
-    if symbols is None:
-        msg = "names are numbers in this frame: pass its symbol table, or decode it"
-        raise SelectionError(msg)
-    return names.map(dict(enumerate(symbols.sym_table)))
+def _take_numbers(choice: Filter, field: str, shown: str = "") -> None:
+    """Make a filter's field a list of numbers; a single number is a list of one."""
+    value = getattr(choice, field)
+    several = [value] if isinstance(value, int | np.integer) else value
+    if not isinstance(several, list | tuple | range) or not all(isinstance(each, int | np.integer) for each in several):
+        msg = f"{shown or field} must be an integer or a list of integers, not {value!r}"
+        raise TypeError(msg)
+    object.__setattr__(choice, field, list(several))

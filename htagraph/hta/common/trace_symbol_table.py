@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,23 @@ _LAUNCHES = (
     "hipExtModuleLaunchKernel", "hipMemsetAsync", "hipMemcpyAsync", "hipMemcpyWithStream",
 )  # fmt: skip
 _ENCODED = ("name", "cat")
+_TODAY = {
+    "Kernel": "kernel", "Memcpy": "gpu_memcpy", "Memset": "gpu_memset", "Operator": "cpu_op", "Runtime": "cuda_runtime",
+}  # fmt: skip
+"""Today's name of the categories of 2021 and before, which frames have instead."""
+
+
+class _Numbers(dict[str, int]):
+    """The number of each symbol; the category of 2021 and before is found as today's, though it is no key."""
+
+    def __missing__(self, symbol: str) -> int:
+        if symbol not in _TODAY:
+            raise KeyError(symbol)
+        return self[_TODAY[symbol]]
+
+    def get(self, symbol: str, default: Any = None) -> Any:  # noqa: ANN401 - as that of every dictionary
+        """Return the number of a symbol; the default where it has none."""
+        return self[symbol] if symbol in self or _TODAY.get(symbol) in self else default
 
 
 class TraceSymbolTable:
@@ -36,7 +54,7 @@ class TraceSymbolTable:
 
     def __init__(self) -> None:
         self.sym_table: list[str] = []
-        self.sym_index: dict[str, int] = {}
+        self.sym_index: dict[str, int] = _Numbers()
 
     def add_symbols(self, symbols: Iterable[str]) -> None:
         """Number the symbols that have no number yet."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import Array
@@ -26,7 +27,7 @@ def infer_device_type(df: pd.DataFrame) -> DeviceType:
     Args:
         df: its rows, with ``stream``, and ``pid`` and ``tid`` where known.
     """
-    streams = df["stream"].to_numpy()
+    streams = df["stream"].to_numpy() if "stream" in df else np.zeros(0)
     pid, tid = (df[column].iloc[0] if column in df and df[column].nunique() == 1 else None for column in ("pid", "tid"))
     if len(streams) and is_device_lane(pid, tid, streams):
         return DeviceType.GPU

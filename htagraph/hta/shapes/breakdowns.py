@@ -21,6 +21,7 @@ from htagraph.hta.common.trace_symbol_table import decode_symbol_id_to_symbol_na
 from htagraph.hta.shapes import figures
 from htagraph.hta.shapes.frame import frame_of, in_whole, rows_of, smallest_type, whole
 from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks
+from htagraph.hta.shapes.names import stream_of_events
 from htagraph.queries.recorded_events import narrowest
 
 __all__ = [
@@ -129,7 +130,7 @@ def get_idle_time_breakdown(
     place, which = np.divmod(codes, len(_CATEGORIES))
     keys = dict(zip(("rank", "stream"), np.array(places, np.int64).reshape(-1, 2)[place].T, strict=True))
     if not streams:  # as HTA keeps them
-        smallest = [smallest_type(self.job.of_rank(rank).events.arg("stream")) for rank in chosen]
+        smallest = [smallest_type(stream_of_events(self.job.of_rank(rank))) for rank in chosen]
         # a device event without the argument is on the stream of its thread id, which may need a larger type
         keys["stream"] = keys["stream"].astype(np.result_type(smallest_type(keys["stream"]), *smallest))
     words = pd.array(np.array(_CATEGORIES, object)[which], dtype="str")

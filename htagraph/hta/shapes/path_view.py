@@ -16,6 +16,7 @@ from htagraph.core.naming import RUNTIME_CATEGORIES, names_that
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.hta.shapes.job import HtaJob
+from htagraph.hta.shapes.names import stream_of_events
 
 __all__ = [
     "EDGE_COLUMNS", "NOBODY", "NODE_COLUMNS", "TYPES", "BoundType", "CPEdge", "CPEdgeType", "CPNode", "View",
@@ -191,7 +192,7 @@ def _sync_rows(job: HtaJob, rank: int, begun: Array) -> tuple[Array, Array, Arra
         correlation = events.arg("correlation")[rows]
         within = np.isin(correlation, job.graph.activities.arg("correlation")[begun]) & (correlation > 0)
         within |= names_that(lambda name: name == "Stream Wait Event", trace.names)[events.name[rows]]
-        rows = rows[within & (events.arg("stream")[rows] >= 0) & (correlation >= 0)]
+        rows = rows[within & (stream_of_events(trace)[rows] >= 0) & (correlation >= 0)]
     return events.index[rows], events.start[rows], events.start[rows] + events.duration[rows]
 
 
