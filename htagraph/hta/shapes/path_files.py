@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -172,6 +173,7 @@ _ALWAYS_KEPT = ("user_annotation", "python_function")
 _NAME = b"critical_path"
 _LAST_TID = 2**31
 """Thread numbers from here on are misread: Perfetto keeps them in 32 bits with a sign."""
+_TIME = re.compile(rb'"ts"\s*:\s*(-?[\d.]+)(?=[\s,}])')
 _texts = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _event = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
 _head = msgspec.json.Decoder(msgspec.defstruct("_Head", [("ph", Any, ""), ("cat", Any, "")])).decode
@@ -254,6 +256,17 @@ def _is_misread(tid: object) -> bool:
     return isinstance(tid, int) and not 0 <= tid < _LAST_TID
 
 
+def _at(text: msgspec.Raw, moment: int) -> bytes | None:
+    """Return an event's text with another time, ns; None where it is not certain which number is the time."""
+    whole, rest = divmod(moment, 1000)
+    written = b"%d.%03d" % (whole, rest) if rest else b"%d" % whole
+    event = bytes(text)
+    found = _TIME.search(event)
+    if found is None or event.count(b'"ts"') != 1:
+        return None
+    return event[: found.start(1)] + written + event[found.end(1) :]
+
+
 class _Overlay:
     """Edits the events of a file one after the other, and then adds the arrows."""
 
@@ -267,13 +280,14 @@ class _Overlay:
         """How much earlier the written times are than the file's times, ns."""
         self.tids = [self._tid(*track) for track in recorded.tracks]
         """The number of the thread of each track, as it is written."""
-        moved = np.array(
-            [tid != recorded.lanes[lane][1] for tid, (lane, _) in zip(self.tids, recorded.tracks)], np.bool_
-        )
-        changed = moved[recorded.track] | bool(self.shift) | recorded.unpadded
-        rows = zip(recorded.index.tolist(), enumerate(changed.tolist()), strict=True)
-        self.row_of: dict[int, tuple[int, bool]] = dict(rows)
-        """The row of the slice at each position in the file, and whether its thread or time is written otherwise."""
+        self.times = (recorded.start - recorded.base_ns - self.shift).tolist()
+        self.retimed = bool(self.shift) or recorded.unpadded
+        """Whether times are written otherwise than they stand in the file."""
+        self.row_of = dict(zip(recorded.index.tolist(), range(len(recorded.index)), strict=True))
+        """The row of the slice at each position in the file."""
+        own = [recorded.lanes[lane][1] for lane, _ in recorded.tracks]
+        self.moved = np.array([tid != was for tid, was in zip(self.tids, own, strict=True)], np.bool_)[recorded.track]
+        """Which slices go to another thread than they stand on in the file."""
 
     @property
     def header(self) -> dict[str, Any]:
@@ -284,7 +298,7 @@ class _Overlay:
         tid = self.recorded.lanes[lane][1]
         return self.recorded.tid(self.recorded.lanes[lane], level) if level or _is_misread(tid) else tid
 
-    def edited(self, position: int, texts: list[msgspec.Raw]) -> Iterator[RawEvent | msgspec.Raw]:
+    def edited(self, position: int, texts: list[msgspec.Raw]) -> Iterator[RawEvent | msgspec.Raw | bytes]:
         """Yield the events of a block as they will be written: texts where nothing is changed."""
         for at, text in enumerate(texts, position):
             head = _head(text)
@@ -293,7 +307,7 @@ class _Overlay:
             if head.ph == "X":
                 critical = at in self.critical
                 if critical or not self.only_critical or head.cat in _ALWAYS_KEPT:
-                    yield self._slice(text, *self.row_of.get(at, (None, False)), critical=critical)
+                    yield self._slice(text, self.row_of.get(at), critical=critical)
             elif self.shift or head.ph == "M":
                 other = self._other(_event(text))
                 if other is not None:
@@ -301,18 +315,20 @@ class _Overlay:
             else:
                 yield text
 
-    def _slice(self, text: msgspec.Raw, row: int | None, changed: bool, *, critical: bool) -> RawEvent | msgspec.Raw:
+    def _slice(self, text: msgspec.Raw, row: int | None, *, critical: bool) -> RawEvent | msgspec.Raw | bytes:
         if row is not None:
             self.kept[row] = True
-        if not critical and not changed:
-            return text
+        if not critical and (row is None or not self.moved[row]):
+            retimed = _at(text, self.times[row]) if self.retimed and row is not None else text
+            if retimed is not None:
+                return retimed
         event = _event(text)
         if critical:
             args = event.get("args")
             event["args"] = {**(args if isinstance(args, dict) else {}), "critical": 1}
-        if changed and row is not None:
-            event["tid"] = self.tids[self.recorded.track[row]]
-            event["ts"] = us(int(self.recorded.start[row]) - self.recorded.base_ns - self.shift)
+        if row is not None:
+            event["tid"] = self.tids[self.recorded.track[row]] if self.moved[row] else event["tid"]
+            event["ts"] = us(self.times[row])
         return event
 
     def _other(self, event: RawEvent) -> RawEvent | None:
@@ -332,10 +348,8 @@ class _Overlay:
         arrows = recorded.arrows
         both = np.flatnonzero(kept[arrows.tail] & kept[arrows.head])
         rows = np.column_stack((arrows.tail, arrows.head))[both]
-        labels = [
-            b'"cat":%b,"name":%b' % tuple(readable(msgspec.json.encode(word)) for word in pair)
-            for pair in arrows.labels
-        ]
+        words = ([readable(msgspec.json.encode(word)) for word in pair] for pair in arrows.labels)
+        labels = [b'"cat":%b,"name":%b' % tuple(pair) for pair in words]
         yield self._arrows(rows, recorded.start[rows], 1 + both, (labels, np.repeat(arrows.label[both], 2)))
         end = np.column_stack((edges.source, edges.target))
         place = np.minimum(np.searchsorted(recorded.index, nodes.event[end]), max(0, len(kept) - 1))
@@ -356,7 +370,7 @@ class _Overlay:
         yield from self._track_names(np.unique(recorded.track[kept]).tolist())
 
     def _arrows(self, rows: Array, moment: Array, number: Array, *columns: Column) -> TextRows:
-        """Return arrows, each from a slice to a slice at two moments; texts stand behind their numbers, or at the end."""
+        """Return arrows, each from a slice to a slice at two moments, with the columns around that."""
         recorded, count = self.recorded, 2 * len(rows)
         encoded = [tuple(map(msgspec.json.encode, (recorded.lanes[lane][0], tid)))
                    for tid, (lane, _) in zip(self.tids, recorded.tracks, strict=True)]  # fmt: skip
