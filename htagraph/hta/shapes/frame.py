@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from typing import Any
 
@@ -134,7 +135,13 @@ def _in_file(job: HtaJob, trace: Trace, rows: Array, *, from_file: bool) -> dict
         return {spec.name: np.full(len(rows), spec.default_value, kinds[spec.name]) for spec in specs}
     events, acts = trace.events, job.graph.activities
     rank_rows = np.arange(len(acts))[acts.of_rank(trace.rank)]
-    given = arguments(job.graph, [spec.raw_name for spec in specs], rank_rows[acts.event[rank_rows] >= 0])
+    collects = gc.isenabled()
+    gc.disable()  # it would go through the lists of shapes again and again: two thirds of the time, and nothing to find
+    try:
+        given = arguments(job.graph, [spec.raw_name for spec in specs], rank_rows[acts.event[rank_rows] >= 0])
+    finally:
+        if collects:
+            gc.enable()
     order = np.argsort(events.index, kind="stable")
     place = order[np.searchsorted(events.index[order], acts.event[given.index])]
     out: dict[str, Array] = {}
