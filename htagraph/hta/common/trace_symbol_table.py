@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from htagraph.hta.common.types import GroupingPattern
 from htagraph.hta.shapes.names import DEVICE_CATEGORIES, HOST_CATEGORIES, is_step, shorten
 
 __all__ = ["TraceSymbolTable", "decode_symbol_id_to_symbol_name"]
@@ -102,6 +103,10 @@ class TraceSymbolTable:
     def get_symbol_names(self, symbol_ids: Iterable[int]) -> dict[int, str]:
         """Return the symbols of some numbers; numbers without a symbol are left out."""
         return {number: self.sym_table[number] for number in symbol_ids if 0 <= number < len(self.sym_table)}
+
+    def get_symbol_ids(self, pattern: GroupingPattern) -> list[int]:
+        """Return the numbers of the symbols of a group."""
+        return [number for number, symbol in enumerate(self.sym_table) if pattern.match(symbol)]
 
     def get_profiler_step_ids(self) -> list[int]:
         """Return the numbers of the names of profiler steps."""

@@ -20,7 +20,7 @@ from htagraph.core.statistics import described, summed
 from htagraph.hta.common.trace_symbol_table import decode_symbol_id_to_symbol_name
 from htagraph.hta.shapes import figures
 from htagraph.hta.shapes.frame import frame_of, in_whole, rows_of, smallest_type, whole
-from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks
+from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks, analyzer
 from htagraph.hta.shapes.names import stream_of_events
 from htagraph.queries.recorded_events import narrowest
 
@@ -331,3 +331,10 @@ def get_gpu_kernels_with_user_annotations(
 def _with_device(job: HtaJob) -> list[int]:
     acts = job.graph.activities
     return np.unique(acts.rank[acts.on_device]).tolist()
+
+
+BreakdownAnalysis = analyzer(
+    "BreakdownAnalysis", get_gpu_kernel_breakdown, get_gpu_kernels_with_user_annotations,
+    get_gpu_user_annotation_breakdown, get_idle_time_breakdown, get_temporal_breakdown,
+)  # fmt: skip
+CommunicationAnalysis = analyzer("CommunicationAnalysis", get_comm_comp_overlap)

@@ -5,7 +5,6 @@ Each function whose name begins with ``get_`` is a method of `TraceAnalysis`.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,8 +22,9 @@ from htagraph.core.naming import is_memory_call, names_that
 from htagraph.core.parents import nearest
 from htagraph.hta.shapes import figures
 from htagraph.hta.shapes.frame import in_whole, smallest_type
-from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks
+from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks, analyzer
 from htagraph.hta.shapes.names import step_of, under_main
+from htagraph.hta.utils.utils import is_comm_kernel, is_valid_directory
 from htagraph.queries.kernel_sequences import sequences_below
 
 if TYPE_CHECKING:
@@ -153,8 +153,9 @@ def get_frequent_cuda_kernel_sequences(
     graph = self.job.graph
     if not operator_name:
         return _nothing("operator_name must be part of an operator's name")
-    if not (Path(output_dir).is_dir() and os.access(output_dir, os.W_OK)):
-        return _nothing(f"output_dir {output_dir!r} is no folder that can be written to")
+    folder = is_valid_directory(output_dir, must_be_writable=True)
+    if not folder.success:
+        return _nothing(f"output_dir: {folder.reason}")
     above = _hta_parents(graph, rank)
     sequences = sequences_below(graph, _roots(graph, rank, above, operator_name), above, min_pattern_len)
     if not len(sequences.root):
@@ -249,6 +250,41 @@ def get_potential_stragglers(
     return found
 
 
+def extract_iteration_info(trace: HasJob) -> pd.DataFrame:
+    """Return ``rank``, ``iter`` (N of ``ProfilerStep#N``), ``ts``, ``dur`` and ``end`` (µs) of each profiler step."""
+    parts = []
+    for rank in sorted(trace.job.traces):
+        frame, names = trace.job.frame(rank), trace.job.symbols.sym_table
+        steps = frame[frame["name"].isin(trace.job.symbols.get_profiler_step_ids())]
+        number = [step_of(names[name]) for name in steps["name"]]
+        parts.append(steps[["ts", "dur"]].assign(rank=rank, iter=number, end=steps["ts"] + steps["dur"]))
+    return pd.concat(parts, ignore_index=True)[["rank", "iter", "ts", "dur", "end"]]
+
+
+def find_stragglers_with_late_start_comm_kernels(
+    df: pd.DataFrame, symbol_table: TraceSymbolTable, n_stragglers: int = 2, visualize: bool = False
+) -> pd.Series[int]:
+    """Return in how many steps each rank is among those that start the kernel last in which ranks differ most.
+
+    Args:
+        df: the frames of some ranks and steps, with the column ``rank``.
+        symbol_table: what the numbers in ``name`` stand for.
+        n_stragglers: how many ranks of a step are late.
+        visualize: HTA's; `get_potential_stragglers` draws.
+    """
+    del visualize
+    place, steps = ["stream", "name"], df.loc[df["iteration"] >= 0, "iteration"].unique()
+    names = [number for name, number in symbol_table.sym_index.items() if is_comm_kernel(name)]
+    inside = df[df["iteration"].isin(steps)]
+    mean_us = ((inside["ts"] + inside["dur"]).max() - inside["ts"].min()) / max(1, len(steps))
+    long = inside[inside["stream"].ge(0) & inside["dur"].ge(mean_us / 100) & inside["name"].isin(names)]
+    last = long.sort_values("ts").drop_duplicates(["rank", "iteration", *place], keep="last")
+    spread = last.groupby([*place, "iteration"])["dur"].std().groupby(place).mean().dropna()
+    chosen = last[last.set_index(place).index.isin([spread.idxmax()])] if len(spread) else last.head(0)
+    late = chosen.groupby("iteration")["ts"].rank(method="min", ascending=False) <= max(1, n_stragglers)
+    return late.astype(np.int64).groupby(chosen["rank"]).sum()
+
+
 def _straggler_figures(job: HtaJob, steps: Sequence[int], starts: pd.DataFrame, found: Sequence[int]) -> list[Figure]:
     """Return HTA's three figures: long communication kernels, the candidates of them, and how late ranks start."""
     from htagraph.hta.analyzers.timeline import gpu_kernels_figure
@@ -276,3 +312,10 @@ def _frame(job: HtaJob, steps: Sequence[int]) -> tuple[pd.DataFrame, TraceSymbol
     ranks = sorted(job.traces)
     every = pd.concat([job.frame(rank) for rank in ranks], keys=ranks, names=["rank", "idx"]).reset_index()
     return every[every["iteration"].isin(steps)], job.symbols
+
+
+CudaKernelAnalysis = analyzer(
+    "CudaKernelAnalysis", get_aten_op_kernels_and_delay, get_frequent_cuda_kernel_sequences,
+    cuda_kernel_launch_stats=get_cuda_kernel_launch_stats,
+)  # fmt: skip
+StragglerAnalysis = analyzer("StragglerAnalysis", get_potential_stragglers, get_profiler_steps)

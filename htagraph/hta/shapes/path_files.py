@@ -22,6 +22,7 @@ import numpy as np
 from htagraph.core.arrays import Array
 from htagraph.core.errors import IssueLog, TraceError
 from htagraph.core.kinds import ActivityKind
+from htagraph.hta.configs.config import flag
 from htagraph.hta.shapes.job import HasJob
 from htagraph.hta.shapes.path_view import (
     EDGE_COLUMNS,
@@ -33,7 +34,6 @@ from htagraph.hta.shapes.path_view import (
     Table,
     View,
     edge_table,
-    flag,
     table_of,
 )
 from htagraph.output.export.originals import FLOWS, Original, survey

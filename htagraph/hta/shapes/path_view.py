@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -20,7 +19,7 @@ from htagraph.hta.shapes.names import stream_of_events
 
 __all__ = [
     "EDGE_COLUMNS", "NOBODY", "NODE_COLUMNS", "TYPES", "BoundType", "CPEdge", "CPEdgeType", "CPNode", "View",
-    "edge_table", "flag", "heaviest_path", "table_of", "view_of",
+    "edge_table", "heaviest_path", "table_of", "view_of",
 ]  # fmt: skip
 
 Number: TypeAlias = int | float
@@ -47,11 +46,6 @@ as much, longer stretches in which a stream was idle count as the overhead betwe
 _ONTO_DEVICE = edges_with("enqueued")
 _WAITS = edges_with("waits")
 _ORDERS = edges_with("threads")
-
-
-def flag(name: str) -> bool:
-    """Return whether an environment variable of HTA's is set to 1; asked at every call."""
-    return os.environ.get(name, "0") == "1"
 
 
 class CPEdgeType(Enum):

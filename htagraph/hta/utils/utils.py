@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
     from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
 __all__ = [
-    "IdleTimeType", "KernelType", "flatten_column_names", "get_kernel_type", "get_memory_kernel_type",
+    "IdleTimeType", "KernelType", "OperationOutcome", "flatten_column_names", "get_kernel_type",
+    "get_memory_kernel_type",
     "get_symbol_column_names", "get_value_from_dict", "is_comm_kernel", "is_compute_kernel", "is_computer_kernel",
-    "is_memory_kernel", "merge_kernel_intervals", "names_of", "normalize_gpu_stream_numbers", "normalize_path",
-    "require", "shorten_name",
+    "is_memory_kernel", "is_valid_directory", "merge_kernel_intervals", "names_of", "normalize_gpu_stream_numbers",
+    "normalize_path",     "require", "shorten_name",
 ]  # fmt: skip
 
 
@@ -119,6 +121,27 @@ def merge_kernel_intervals(kernel_df: pd.DataFrame) -> pd.DataFrame:
     reached = events["end"].cummax().shift()
     merged = events.groupby((events["ts"] > reached).cumsum().to_numpy()).agg({"ts": "min", "end": "max"})
     return merged.reset_index(drop=True)
+
+
+class OperationOutcome(NamedTuple):
+    """Whether something is so, and if not, why."""
+
+    success: bool
+    reason: str
+
+
+def is_valid_directory(path_to_directory: str, must_be_writable: bool = False) -> OperationOutcome:  # noqa: FBT001, FBT002
+    """Return whether a path is a folder that can be read, and written to if that is asked for."""
+    path = Path(path_to_directory)
+    tests = (
+        (bool(path_to_directory), "`path_to_directory` must be a non-empty string"),
+        (path.exists(), f"{path_to_directory} does not exist"),
+        (path.is_dir(), f"{path_to_directory} is not a directory"),
+        (os.access(path, os.R_OK), f"{path_to_directory} is not readable"),
+        (not must_be_writable or os.access(path, os.W_OK), f"{path_to_directory} is not writable"),
+    )  # fmt: skip
+    why = next((reason for holds, reason in tests if not holds), "")
+    return OperationOutcome(not why, why)
 
 
 def normalize_path(path: str) -> str:
