@@ -23,8 +23,9 @@ import pandas as pd
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.hta.common.trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
+from htagraph.hta.configs.config import flag
 from htagraph.hta.shapes.frame import frame_of, whole
-from htagraph.hta.shapes.job import HasJob, HtaJob
+from htagraph.hta.shapes.job import HasJob, HtaJob, analyzer
 from htagraph.hta.shapes.names import device_side, is_analysed
 from htagraph.hta.shapes.path_files import overlay_critical_path_analysis, restore_cpgraph, save
 from htagraph.hta.shapes.path_view import (
@@ -35,7 +36,6 @@ from htagraph.hta.shapes.path_view import (
     CPEdgeType,
     CPNode,
     View,
-    flag,
     heaviest_path,
     view_of,
 )
@@ -135,11 +135,7 @@ def _window(job: HtaJob, rank: int, annotation: str, instances: tuple[int, int])
     return int(events.start[rows].min()), int(events.end[rows].max())
 
 
-class CriticalPathAnalysis:
-    """HTA's class behind `TraceAnalysis.critical_path_analysis` and `overlay_critical_path_analysis`."""
-
-    critical_path_analysis = staticmethod(critical_path_analysis)
-    overlay_critical_path_analysis = staticmethod(overlay_critical_path_analysis)
+CriticalPathAnalysis = analyzer("CriticalPathAnalysis", critical_path_analysis, overlay_critical_path_analysis)
 
 
 class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
@@ -152,8 +148,20 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
     moment to the moment it waited for, and its segments sum to the window.
     """
 
-    def __init__(self, incoming_graph_data: Any = None, **attr: Any) -> None:  # noqa: ANN401 - networkx's signature
-        """Make a graph as networkx does; that of a window comes from `critical_path_analysis`."""
+    def __init__(
+        self, t: Any = None, t_full: Any = None, rank: int = 0, G: Any = None,  # noqa: ANN401 - HTA's names
+        data_load_events: Sequence[str] | None = None, **attr: Any,  # noqa: ANN401 - as networkx's
+    ) -> None:  # fmt: skip
+        """Make a graph as HTA does, and as networkx does where only its data are given; most come from `of`.
+
+        Args:
+            t: a trace of the events of interest; None where `G` is given. Without `t_full`, the data of networkx.
+            t_full: the whole trace.
+            rank: whose events.
+            G: a graph that was made before.
+            data_load_events: as of `critical_path_analysis`.
+            attr: attributes of the graph.
+        """
         self.data_load_events: list[str] | None = None
         self.critical_path_nodes: list[int] = []
         self.saved_frame: pd.DataFrame | None = None
@@ -164,7 +172,14 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         self._weight: Array | None = None
         # networkx makes its tables of nodes and edges with these: they are filled when somebody looks at them
         self.node_dict_factory = self.adjlist_outer_dict_factory = partial(_LazyTable, self._fill)
-        super().__init__(incoming_graph_data, **attr)
+        super().__init__(t if t_full is None else G, **attr)
+        if t is not None and t_full is not None:
+            frame, job = t.get_trace(rank), t_full.job
+            bounds = (frame["ts"].min(), (frame["ts"] + frame["dur"]).max())
+            window = tuple(round(moment * 1000) + t.job.zero_ns(rank) for moment in bounds)
+            self._view = view_of(job, rank, window, list(data_load_events or ()), zero_launches=flag(_ZERO_LAUNCHES))
+            self.data_load_events = list(data_load_events) if data_load_events is not None else None
+            self._job, self.is_filled = job, False
 
     @classmethod
     def of(

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.naming import COUNTER_RANGE
-from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks
+from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks, analyzer
 from htagraph.queries.recorded_events import counter_ranges, operators_around
 
 __all__ = ["CUDA_SASS_INSTRUCTION_COUNTER_FLOPS", "CuptiCounterAnalysis", "get_cupti_counter_data_with_operators"]
@@ -50,10 +50,9 @@ def get_cupti_counter_data_with_operators(t: HasJob, ranks: Ranks = None) -> lis
     return tables
 
 
-class CuptiCounterAnalysis:
-    """HTA's class behind `TraceAnalysis.get_cupti_counter_data_with_operators`."""
-
-    get_counter_data_with_operators = staticmethod(get_cupti_counter_data_with_operators)
+CuptiCounterAnalysis = analyzer(
+    "CuptiCounterAnalysis", get_counter_data_with_operators=get_cupti_counter_data_with_operators
+)
 
 
 def _of_rank(job: HtaJob, rank: int) -> pd.DataFrame | None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from htagraph.core.naming import short_name
-from htagraph.hta.common.timeline import TimelinePlotSetting, bars, require
+from htagraph.hta.common.timeline import TimelinePlotSetting, bars
 from htagraph.hta.shapes.figures import show
+from htagraph.hta.utils.utils import require
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -51,9 +52,9 @@ def prepare_timeline_gpu_events(
         ``task`` (the line), ``calibrated_start_global`` and ``calibrated_end_global`` (datetime64, from ``ts``).
 
     Raises:
-        SelectionError: a column is absent.
+        ValueError: a column is absent.
     """
-    require(df, _REQUIRED, f"; it has {', '.join(map(str, df.columns))}")
+    require(df, _REQUIRED, f"; it has {', '.join(map(str, df.columns))}", ValueError)
     keep = pd.Series(True, index=df.index)
     for column, wanted in (("rank", ranks), ("iteration", iterations), ("stream", streams)):
         keep &= df[column].ne(-1) if wanted is None else df[column].isin(wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -14,6 +15,7 @@ import pandas as pd
 from htagraph.core.errors import SelectionError
 from htagraph.core.naming import short_name
 from htagraph.hta.shapes import figures
+from htagraph.hta.utils.utils import names_of, require
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AnnotationStreamID", "CPUStreamID", "DefaultHoverColumns", "DefaultTimelinePlotSetting", "EventType", "PlotFormat",
     "Timeline", "TimelinePlotSetting", "align_module_with_kernels", "auto_detect_setting", "bars",
-    "plot_events_timeline", "prepare_timeline_events", "require",
+    "plot_events_timeline", "prepare_timeline_events",
 ]  # fmt: skip
 
 Choice: TypeAlias = Callable[[pd.DataFrame, "TraceSymbolTable | None"], pd.DataFrame]
@@ -78,9 +80,9 @@ class TimelinePlotSetting:
     task_height: int = 30
     """Pixels per line; HTA's value."""
     amplify_short_events: bool = True
-    """Draw events shorter than the next field as long as that."""
+    """Let events end no earlier than the next field after their start, and outline their bars, so that each is seen."""
     short_events_display_duration: int = 1000
-    """µs; HTA's value. With twice as much, neighbours of 1 ms are drawn over one another."""
+    """µs; HTA's value. Bars are drawn at the events' own length, else they would cover their neighbours, as in HTA."""
     use_global_time: bool = False
     """Show dates instead of µs since the first event."""
     plot_format: PlotFormat = PlotFormat.Inline
@@ -172,18 +174,22 @@ def prepare_timeline_events(
     symbol_table: TraceSymbolTable | None = None,
     hover_columns: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Return the bars of a timeline, as `Timeline.timeline_events` has them; without events an empty frame.
+    """Return the bars of a timeline, as `Timeline.timeline_events` has them.
+
+    Without events, or with a warning where a column is absent, they are an empty frame.
 
     Args:
         df: events, with ``name``, ``ts`` and ``dur`` (µs).
         setting: how the bars are drawn; with `auto_detect`, four fields of the setting are set by the events.
         symbol_table: what the numbers in ``name`` and ``cat`` stand for.
         hover_columns: which other columns to keep.
-
-    Raises:
-        SelectionError: a column is absent.
     """
-    require(df, _REQUIRED, f"; it has {', '.join(map(str, df.columns))}")
+    try:
+        require(df, _REQUIRED, f"; it has {', '.join(map(str, df.columns))}")
+    except SelectionError as error:
+        if len(df):
+            warnings.warn(f"{error}; nothing is drawn", stacklevel=2)
+        df = pd.DataFrame(columns=list(_REQUIRED))
     wanted = {*_REQUIRED, *_LABELS, *(hover_columns or DefaultHoverColumns)}
     events = df[[column for column in df.columns if column in wanted]].copy()
     if events.empty:
@@ -223,18 +229,6 @@ def _readable(name: str) -> str:
     """Return a name for the legend, of up to 45 letters as in HTA."""
     short = short_name(name)
     return short if len(short) < 45 else short[:42] + "..."
-
-
-def require(events: pd.DataFrame, columns: Sequence[str], hint: str, error: type[Exception] = SelectionError) -> None:
-    """Refuse a frame that lacks some columns.
-
-    Raises:
-        Exception: of the given class; the message ends with the hint.
-    """
-    absent = [column for column in columns if column not in events]
-    if absent:
-        msg = f"the frame has no column {', '.join(absent)}{hint}"
-        raise error(msg)
 
 
 def _lines(events: pd.DataFrame, setting: TimelinePlotSetting) -> pd.Series:
@@ -323,11 +317,12 @@ def bars(title: str, events: pd.DataFrame, setting: TimelinePlotSetting, hover: 
     lines = sorted(events[setting.task_column].unique())
     traces = []
     for name, of_name in events.groupby(setting.color_column, sort=False):
-        lasts = of_name[end] - of_name[start]
-        if lasts.dtype.kind == "m":
-            lasts = lasts.dt.total_seconds() * 1000  # the length of a bar on an axis of dates is in ms
+        lasts = of_name["dur"] if "dur" in of_name else of_name[end] - of_name[start]
+        if setting.use_global_time:  # on an axis of dates the length of a bar is in ms
+            lasts = lasts.dt.total_seconds() * 1000 if lasts.dtype.kind == "m" else lasts / 1000
         traces.append({
             "type": "bar", "name": str(name), "base": of_name[start], "x": lasts, "y": of_name[setting.task_column],
+            "marker": {"line": {"width": int(setting.amplify_short_events)}},
             "orientation": "h", "customdata": np.stack([of_name[column].astype(str) for column in shown], axis=-1),
             "hovertemplate": f"<b>{name}</b><br>{text}<extra></extra>",
         })  # fmt: skip
@@ -362,7 +357,7 @@ def align_module_with_kernels(
         ValueError: a column is absent, or names are numbers and no table was given.
     """
     require(events_df, sorted(_ALIGNED), ": make a CallGraph of its trace first", ValueError)
-    names = _texts(events_df, sym_table)
+    names = names_of(events_df, sym_table, error=ValueError)
     patterns = [re.compile(pattern) for pattern in module_list]
     matching = {name for name in names.unique() if any(pattern.match(name) for pattern in patterns)}
     host = events_df["stream"].eq(CPUStreamID)
@@ -372,15 +367,3 @@ def align_module_with_kernels(
     modules["stream"] = AnnotationStreamID
     kept = events_df["stream"].ne(AnnotationStreamID) if include_original_cpu_events else events_df["stream"].gt(0)
     return pd.concat([events_df[kept], modules], ignore_index=True)
-
-
-def _texts(events: pd.DataFrame, symbols: TraceSymbolTable | None) -> pd.Series:
-    """Return the names of events as texts."""
-    if events["name"].dtype.kind not in "iu":
-        return events["name"]
-    if symbols is not None:
-        return events["name"].map(dict(enumerate(symbols.sym_table)))
-    if "s_name" in events:
-        return events["s_name"]
-    msg = "names are numbers in this frame: pass sym_table, or call decode_symbol_ids first"
-    raise ValueError(msg)

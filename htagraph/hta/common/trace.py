@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping, Sequence
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pandas as pd
 
+from htagraph.core.errors import HtagraphError
 from htagraph.hta.common.trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
-from htagraph.hta.configs.parser_config import ParserConfig
+from htagraph.hta.configs.parser_config import ParserBackend, ParserConfig, ValueType
 from htagraph.hta.shapes.job import HtaJob, TraceFiles, files_of, open_job
 from htagraph.hta.shapes.names import is_mtia
+from htagraph.hta.utils.utils import get_value_from_dict
 from htagraph.trace.readers import reader_of
 
-__all__ = ["MetaData", "Trace", "TraceSymbolTable", "parse_trace_file"]
+__all__ = [
+    "MetaData", "Trace", "TraceSymbolTable", "create_rank_to_trace_dict", "create_rank_to_trace_dict_from_dir",
+    "get_default_trace_parsing_backend", "get_trace_files", "infer_gpu_type", "parse_trace_dataframe",
+    "parse_trace_dict", "parse_trace_file", "read_trace", "set_default_trace_parsing_backend", "update_trace_rank",
+    "validate_trace_format", "write_trace",
+]  # fmt: skip
 
 MetaData: TypeAlias = dict[str, Any]
 _BY_LAUNCH = {"cudaLaunchKernel": "NVIDIA GPU", "hipLaunchKernel": "AMD GPU", "runFunction": "MTIA"}
@@ -137,11 +146,8 @@ class Trace:
     def get_device_type(self) -> str:
         """Return ``"NVIDIA GPU"``, ``"AMD GPU"``, ``"MTIA"`` or ``"UNKNOWN GPU"``."""
         traces = self.job.traces.values()
-        if any(is_mtia(trace) for trace in traces):
-            return "MTIA"
         names = {name for trace in traces for name in trace.names}
-        kinds = (kind for prefix, kind in _BY_LAUNCH.items() if any(name.startswith(prefix) for name in names))
-        return next(kinds, "UNKNOWN GPU")
+        return "MTIA" if any(is_mtia(trace) for trace in traces) else infer_gpu_type(None, names)
 
     def get_raw_trace_for_one_rank(self, rank: int = 0) -> dict[str, Any]:
         """Return a rank's file as JSON.
@@ -150,10 +156,7 @@ class Trace:
             ValueError: the rank was not read.
         """
         self._require(rank)
-        data = Path(self.trace_files[rank]).read_bytes()
-        text = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-        root = json.loads(text)
-        return root if isinstance(root, dict) else {"traceEvents": root}
+        return _json_of(self.trace_files[rank])
 
     def write_raw_trace(self, output_file: str, trace_contents: Mapping[str, Any]) -> None:
         """Write JSON to a file, gzipped if its name ends in ``.gz``; HTA compresses under any name.
@@ -162,8 +165,7 @@ class Trace:
             output_file: where to.
             trace_contents: such as `get_raw_trace_for_one_rank` returns.
         """
-        text = json.dumps(trace_contents, indent=2).encode()
-        Path(output_file).write_bytes(gzip.compress(text) if output_file.endswith(".gz") else text)
+        write_trace(trace_contents, output_file)
 
     def get_trace_start_unixtime_ns(self, rank: int) -> int:
         """Return when the earliest event of any rank began, ns since 1970.
@@ -326,3 +328,117 @@ def parse_trace_file(
     trace = Trace({0: trace_file_path}, parser_config=cfg)
     trace.parse_traces()
     return trace.meta_data[0], trace.get_trace(0), trace.symbol_table
+
+
+parse_trace_dataframe = parse_trace_file
+
+
+def infer_gpu_type(metadata: MetaData | None = None, name_set: Iterable[str] | None = None) -> str:
+    """Return the device's type as `Trace.get_device_type` does, from what a file says and the names of its events."""
+    if "mtia:hccl" in str(get_value_from_dict(metadata, "distributedInfo.backend", "")):
+        return "MTIA"
+    names = list(name_set or ())
+    kinds = (kind for prefix, kind in _BY_LAUNCH.items() if any(name.startswith(prefix) for name in names))
+    return next(kinds, "UNKNOWN GPU")
+
+
+def set_default_trace_parsing_backend(parser_backend: ParserBackend) -> None:
+    """Keep HTA's choice of a reader in the default configuration; htagraph has one reader."""
+    ParserConfig._default.set_parser_backend(parser_backend)
+
+
+def get_default_trace_parsing_backend() -> ParserBackend:
+    """Return the reader that was kept, JSON if none was."""
+    return ParserConfig._default.parser_backend or ParserBackend.JSON
+
+
+def create_rank_to_trace_dict(file_list: Sequence[str]) -> tuple[bool, dict[int, str]]:
+    """Return True and the file of each rank, which the files' headers name.
+
+    Raises:
+        HtagraphError: a file is absent or no trace, or two files claim one rank (HTA keeps the last).
+    """
+    return True, files_of(file_list)
+
+
+def create_rank_to_trace_dict_from_dir(trace_dir: str) -> tuple[bool, dict[int, str]]:
+    """Return True and the file of each rank in a folder; False and nothing, with a warning, where there is none."""
+    try:
+        return True, files_of(None, trace_dir)
+    except HtagraphError as error:
+        warnings.warn(str(error), stacklevel=2)
+        return False, {}
+
+
+def get_trace_files(trace_path: str) -> dict[int, str]:
+    """Return the file of each rank in a folder; nothing, with a warning, where there is none."""
+    return create_rank_to_trace_dict_from_dir(trace_path)[1]
+
+
+def read_trace(file_path: str) -> MetaData:
+    """Return a trace file as JSON.
+
+    Raises:
+        ValueError: its name ends neither in ``.gz`` nor in ``.json``.
+    """
+    if not file_path.endswith((".gz", ".json")):
+        msg = f"{file_path}: the name of a trace file ends in .gz or .json"
+        raise ValueError(msg)
+    return _json_of(file_path)
+
+
+parse_trace_dict = read_trace
+
+
+def _json_of(path: str) -> MetaData:
+    data = Path(path).read_bytes()
+    root = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
+    return root if isinstance(root, dict) else {"traceEvents": root}
+
+
+def write_trace(trace_data: Mapping[str, Any], file_path: str) -> None:
+    """Write JSON to a file, whose folder is made, gzipped if its name ends in ``.gz``."""
+    text = json.dumps(trace_data, indent=2).encode()
+    Path(file_path).parent.mkdir(parents=True, exist_ok=True)
+    Path(file_path).write_bytes(gzip.compress(text) if file_path.endswith(".gz") else text)
+
+
+def update_trace_rank(file_path: str, rank: int) -> None:
+    """Write a rank into the header of a trace file."""
+    trace = read_trace(file_path)
+    trace["distributedInfo"] = {**trace.get("distributedInfo", {}), "rank": rank}
+    write_trace(trace, file_path)
+
+
+def validate_trace_format(
+    trace_file_path: str, level: str = "standard", ignore_missing_arguments: bool = True
+) -> tuple[bool, MetaData]:
+    """Return whether a file's arguments have the types that HTA expects, and what is wrong by kind of error.
+
+    Args:
+        trace_file_path: the file.
+        level: which arguments are known: ``"minimal"``, ``"standard"`` or ``"complete"``.
+        ignore_missing_arguments: do not count the arguments that are not known.
+    """
+    groups = {"minimal": "ARGS_MINIMUM", "standard": "ARGS_DEFAULT", "complete": "ARGS_COMPLETE"}
+    known = {spec.raw_name: spec for spec in getattr(ParserConfig, groups[level])}
+    try:
+        events = read_trace(trace_file_path).get("traceEvents")
+    except (OSError, ValueError) as error:
+        return False, {"trace_read_error": error}
+    if events is None:
+        return False, {"trace_data_error": "'traceEvents' section not found"}
+    unknown, wrong, errors = Counter[str](), dict[str, str](), MetaData()
+    for args in (event["args"] for event in events if "args" in event):
+        if not isinstance(args, dict):
+            errors["args_data_type"] = f"args is not a dict: {args}"
+            continue
+        unknown.update(key for key in args if key not in known)
+        for key in args.keys() & known.keys():
+            spec, value = known[key], args[key]
+            kinds = (int, float) if spec.value_type is ValueType.Float else type(spec.default_value)
+            if spec.value_type is not ValueType.Object and not isinstance(value, kinds):
+                wrong[key] = f"key={key}: value={value} type={type(value)}; expect_type='{spec.value_type.name}'"
+    errors |= {"skipped_arguments": dict(unknown)} if unknown and not ignore_missing_arguments else {}
+    errors |= {"type_violations": wrong} if wrong else {}
+    return not errors, errors

@@ -18,7 +18,8 @@ from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 from htagraph.hta.common.types import DeviceType, is_device_lane
 from htagraph.hta.shapes.frame import smallest_type
 from htagraph.hta.shapes.job import HtaJob
-from htagraph.hta.shapes.names import is_step
+from htagraph.hta.shapes.names import is_step, under_main
+from htagraph.hta.utils.utils import names_of, require
 
 __all__ = ["STACK_COLUMNS", "CallGraph", "parents_in_frame", "parents_in_job", "root_of", "stack_columns"]
 
@@ -69,20 +70,31 @@ class CallGraph:
 
     @staticmethod
     def from_dataframe(df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None, rank: int = -1) -> CallGraph:
-        """Return the call graph of a frame: by its times and correlations alone, each thread by itself.
+        """Return the call graph of a frame, by its times and correlations alone, and the names of its annotations.
+
+        Backward operators lie in the annotation or step of the main thread that encloses them, see `under_main`.
 
         Args:
             df: rows of one rank; they are copied.
             symbol_table: what the numbers in ``name`` stand for; not needed where the names are texts.
             rank: the number to give the rank.
         """
+        require(
+            df, ("pid", "tid", "ts", "dur", "stream", "index_correlation", "name"), ": pass rows of Trace.get_trace"
+        )
         frame = df.copy()
         symbols = symbol_table or TraceSymbolTable.create_from_df(frame)
         graph = CallGraph.__new__(CallGraph)
         graph.trace_data, graph.ranks = None, [rank]
         graph._start(symbols)
-        syncs = [name if frame["name"].dtype.kind not in "iu" else symbols.sym_index.get(name) for name in _SYNCS]
-        graph._add(rank, frame, *parents_in_frame(frame, np.array([name for name in syncs if name is not None])))
+        texts = names_of(frame, symbols)
+        parent, work = parents_in_frame(frame.assign(name=texts))
+        start, lane = frame["ts"].to_numpy(), frame.groupby(["pid", "tid"], sort=False).ngroup().to_numpy()
+        linked = under_main(
+            parent, frame["stream"].to_numpy() < 0, lane, start, start + frame["dur"].to_numpy(),
+            lambda test: texts.isin([name for name in texts.unique() if test(name)]).to_numpy(),
+        )  # fmt: skip
+        graph._add(rank, frame, linked, work)
         return graph
 
     def _start(self, symbols: TraceSymbolTable) -> None:
@@ -110,7 +122,7 @@ class CallGraph:
             rows.append([rank, pid, tid, self._label(of_lane), len(self.call_stacks), stack.root_index, 1])
             self.call_stacks.append(stack)
         table = pd.DataFrame(rows, columns=_MAPPING)
-        table["count"] = table.groupby("stack_root")["count"].cumsum()
+        table["count"] = table.groupby("stack_root").cumcount() + 1
         self.mapping = table if self.mapping.empty else pd.concat([self.mapping, table], ignore_index=True)
 
     def _root(self, of_lane: pd.DataFrame, frame: pd.DataFrame) -> int:
@@ -276,14 +288,14 @@ def parents_in_job(job: HtaJob, rank: int, frame: pd.DataFrame) -> tuple[Array, 
     return parent, work
 
 
-def parents_in_frame(frame: pd.DataFrame, sync_names: Array | None = None) -> tuple[Array, Array]:
+def parents_in_frame(frame: pd.DataFrame) -> tuple[Array, Array]:
     """Return what `parents_in_job` returns, for a frame without a job: from times and correlations alone.
 
     Host events lie in what encloses them on their thread, device work in its launch.
 
     Args:
-        frame: with ``index``, ``pid``, ``tid``, ``ts``, ``dur``, ``stream``, ``index_correlation`` and ``name``.
-        sync_names: the values of ``name`` of rows that record a synchronization, which are no work.
+        frame: with ``index``, ``pid``, ``tid``, ``ts``, ``dur``, ``stream`` and ``index_correlation``; records of a
+            synchronization are no work where ``name`` holds texts.
     """
     parent = np.full(len(frame), -1, np.int64)
     stream = frame["stream"].to_numpy()
@@ -298,7 +310,7 @@ def parents_in_frame(frame: pd.DataFrame, sync_names: Array | None = None) -> tu
     launch = _launch_rows(frame)
     device = launch >= 0
     parent[device] = launch[device]
-    syncs = frame["name"].isin(sync_names if sync_names is not None else _SYNCS).to_numpy()
+    syncs = frame["name"].isin(_SYNCS).to_numpy() if "name" in frame else np.zeros(len(frame), np.bool_)
     return parent, device & ~syncs
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from htagraph.hta.common.types import GroupingPattern
 from htagraph.hta.shapes.names import DEVICE_CATEGORIES, HOST_CATEGORIES, is_step, shorten
 
 __all__ = ["TraceSymbolTable", "decode_symbol_id_to_symbol_name"]
@@ -19,6 +21,23 @@ _LAUNCHES = (
     "hipExtModuleLaunchKernel", "hipMemsetAsync", "hipMemcpyAsync", "hipMemcpyWithStream",
 )  # fmt: skip
 _ENCODED = ("name", "cat")
+_TODAY = {
+    "Kernel": "kernel", "Memcpy": "gpu_memcpy", "Memset": "gpu_memset", "Operator": "cpu_op", "Runtime": "cuda_runtime",
+}  # fmt: skip
+"""Today's name of the categories of 2021 and before, which frames have instead."""
+
+
+class _Numbers(dict[str, int]):
+    """The number of each symbol; the category of 2021 and before is found as today's, though it is no key."""
+
+    def __missing__(self, symbol: str) -> int:
+        if symbol not in _TODAY:
+            raise KeyError(symbol)
+        return self[_TODAY[symbol]]
+
+    def get(self, symbol: str, default: Any = None) -> Any:  # noqa: ANN401 - as that of every dictionary
+        """Return the number of a symbol; the default where it has none."""
+        return self[symbol] if symbol in self or _TODAY.get(symbol) in self else default
 
 
 class TraceSymbolTable:
@@ -36,7 +55,7 @@ class TraceSymbolTable:
 
     def __init__(self) -> None:
         self.sym_table: list[str] = []
-        self.sym_index: dict[str, int] = {}
+        self.sym_index: dict[str, int] = _Numbers()
 
     def add_symbols(self, symbols: Iterable[str]) -> None:
         """Number the symbols that have no number yet."""
@@ -84,6 +103,10 @@ class TraceSymbolTable:
     def get_symbol_names(self, symbol_ids: Iterable[int]) -> dict[int, str]:
         """Return the symbols of some numbers; numbers without a symbol are left out."""
         return {number: self.sym_table[number] for number in symbol_ids if 0 <= number < len(self.sym_table)}
+
+    def get_symbol_ids(self, pattern: GroupingPattern) -> list[int]:
+        """Return the numbers of the symbols of a group."""
+        return [number for number, symbol in enumerate(self.sym_table) if pattern.match(symbol)]
 
     def get_profiler_step_ids(self) -> list[int]:
         """Return the numbers of the names of profiler steps."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import os
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from htagraph.hta.configs.default_values import DEFAULT_CONFIG_FILENAME
 
-__all__ = ["HtaConfig", "logger", "package_path", "setup_logger"]
+__all__ = ["HTAEnvOptions", "HtaConfig", "flag", "get_options", "logger", "package_path", "setup_logger"]
 
 package_path = Path(__file__).resolve().parents[1]
 """The folder of `htagraph.hta`."""
@@ -24,6 +25,58 @@ def setup_logger(config_file: str = "") -> None:
         import logging.config
 
         logging.config.fileConfig(config_file, disable_existing_loggers=False)
+
+
+def flag(name: str) -> bool:
+    """Return whether an environment variable of HTA's is set to 1; asked at every call."""
+    return os.environ.get(name, "0") == "1"
+
+
+_OPTIONS = {
+    "disable_ns_rounding": "HTA_DISABLE_NS_ROUNDING",
+    "disable_call_graph_depth": "HTA_DISABLE_CG_DEPTH",
+    "critical_path_add_zero_weight_launch_edges": "CRITICAL_PATH_ADD_ZERO_WEIGHT_LAUNCH_EDGE",
+    "critical_path_show_zero_weight_launch_edges": "CRITICAL_PATH_SHOW_ZERO_WEIGHT_LAUNCH_EDGE",
+    "critical_path_strict_negative_weight_check": "CRITICAL_PATH_STRICT_NEGATIVE_WEIGHT_CHECKS",
+}
+"""HTA's options, and the environment variable of each. Times are never rounded, whatever the first says."""
+(
+    HTA_DISABLE_NS_ROUNDING_ENV, HTA_DISABLE_CG_DEPTH_ENV, CP_LAUNCH_EDGE_ENV, CP_LAUNCH_EDGE_SHOW_ENV,
+    CP_STRICT_NEG_WEIGHT_CHECK_ENV,
+) = _OPTIONS.values()  # fmt: skip
+(
+    disable_ns_rounding, disable_call_graph_depth, critical_path_add_zero_weight_launch_edges,
+    critical_path_show_zero_weight_launch_edges, critical_path_strict_negative_weight_check,
+) = (partial(flag, name) for name in _OPTIONS.values())  # fmt: skip
+
+
+def get_options() -> str:
+    """Return the options and their environment variables as text."""
+    return "\n".join(
+        f"{option}={flag(name)}, {name}={os.environ.get(name, 'unset')}" for option, name in _OPTIONS.items()
+    )
+
+
+class HTAEnvOptions:
+    """HTA's options: ``options.disable_ns_rounding()`` asks, ``options.set_disable_ns_rounding(True)`` sets.
+
+    What is set is set in the environment, where every analysis looks it up (HTA looks once).
+    """
+
+    get_options_str = staticmethod(get_options)
+
+    @staticmethod
+    @cache
+    def instance() -> HTAEnvOptions:
+        """Return the one that everybody shares."""
+        return HTAEnvOptions()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a function
+        option = _OPTIONS.get(name.removeprefix("set_"))
+        if option is None:
+            msg = f"HTA has no option {name!r}; it has {', '.join(_OPTIONS)}"
+            raise AttributeError(msg)
+        return partial(flag, option) if name in _OPTIONS else lambda value: os.environ.update({option: str(int(value))})
 
 
 class HtaConfig:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 
 from htagraph.hta.configs.default_values import AttributeSpec, EventArgs, ValueType, YamlVersion
@@ -67,6 +68,12 @@ _ARGUMENTS: tuple[tuple[str, str, str, ValueType, object], ...] = (
     ("inference::batch_id", "batch_id", "batchId", _STRING, ""),
 )
 """HTA's key, the column, the key in the file, the type, the value of events without the argument."""
+
+DEFAULT_EVENT_ARGS_YAML = "version: 1.0.0\n\nAVAILABLE_ARGS:\n" + "".join(
+    f"  {key}:\n    name: {name}\n    raw_name: {raw_name}\n    value_type: {kind.name}\n"
+    f"    default_value: {json.dumps(default)}\n" for key, name, raw_name, kind, default in _ARGUMENTS
+)  # fmt: skip
+"""The table as HTA has it."""
 
 _GROUPS: dict[str, tuple[str, ...]] = {
     "ARGS_MINIMUM": ("cuda::stream", "correlation::cpu_gpu"),

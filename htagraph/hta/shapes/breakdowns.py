@@ -20,7 +20,8 @@ from htagraph.core.statistics import described, summed
 from htagraph.hta.common.trace_symbol_table import decode_symbol_id_to_symbol_name
 from htagraph.hta.shapes import figures
 from htagraph.hta.shapes.frame import frame_of, in_whole, rows_of, smallest_type, whole
-from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks
+from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks, analyzer
+from htagraph.hta.shapes.names import stream_of_events
 from htagraph.queries.recorded_events import narrowest
 
 __all__ = [
@@ -129,7 +130,7 @@ def get_idle_time_breakdown(
     place, which = np.divmod(codes, len(_CATEGORIES))
     keys = dict(zip(("rank", "stream"), np.array(places, np.int64).reshape(-1, 2)[place].T, strict=True))
     if not streams:  # as HTA keeps them
-        smallest = [smallest_type(self.job.of_rank(rank).events.arg("stream")) for rank in chosen]
+        smallest = [smallest_type(stream_of_events(self.job.of_rank(rank))) for rank in chosen]
         # a device event without the argument is on the stream of its thread id, which may need a larger type
         keys["stream"] = keys["stream"].astype(np.result_type(smallest_type(keys["stream"]), *smallest))
     words = pd.array(np.array(_CATEGORIES, object)[which], dtype="str")
@@ -330,3 +331,10 @@ def get_gpu_kernels_with_user_annotations(
 def _with_device(job: HtaJob) -> list[int]:
     acts = job.graph.activities
     return np.unique(acts.rank[acts.on_device]).tolist()
+
+
+BreakdownAnalysis = analyzer(
+    "BreakdownAnalysis", get_gpu_kernel_breakdown, get_gpu_kernels_with_user_annotations,
+    get_gpu_user_annotation_breakdown, get_idle_time_breakdown, get_temporal_breakdown,
+)  # fmt: skip
+CommunicationAnalysis = analyzer("CommunicationAnalysis", get_comm_comp_overlap)

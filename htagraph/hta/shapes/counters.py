@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from enum import Flag, auto
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,8 +16,8 @@ from htagraph.core.arrays import Array
 from htagraph.core.errors import TraceError
 from htagraph.core.statistics import described
 from htagraph.hta.shapes.frame import ids_of_lanes, smallest_type, whole
-from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks
-from htagraph.hta.shapes.names import is_analysed
+from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks, analyzer
+from htagraph.hta.shapes.names import is_analysed, stream_of_events
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
 
 __all__ = [
@@ -209,7 +210,7 @@ def _queue_lengths(job: HtaJob, ranks: Ranks) -> Series:
         event = acts.event[activity]
         work = changes.assign(event=np.where(acts.on_device[activity], event, np.nan)).groupby(["device", "stream"])
         pid, tid = _lanes(job, rank, work["event"].transform("first").to_numpy(np.int64))  # each stream has device work
-        kept_as = np.result_type(smallest_type(stream), smallest_type(job.of_rank(rank).events.arg("stream")))
+        kept_as = np.result_type(smallest_type(stream), smallest_type(stream_of_events(job.of_rank(rank))))
         # on the rank's own clock; work that was recorded before its launch is queued when it starts, not later
         since_ns = np.rint(changes["time_us"].to_numpy() * 1000).astype(np.int64) + _moved(job, activity)
         out[rank] = pd.DataFrame({
@@ -266,3 +267,10 @@ def _lanes(job: HtaJob, rank: int, event: Array) -> tuple[Array, Array]:
     at = trace.events.lane[order[np.searchsorted(trace.events.index[order], event)]]
     pids, tids = ids_of_lanes(trace)
     return pids[at], tids[at]
+
+
+TraceCounters = analyzer(
+    "TraceCounters", get_memory_bw_summary, get_memory_bw_time_series, get_queue_length_summary,
+    get_queue_length_time_series, get_time_spent_blocked_on_full_queue,
+    get_queue_length_summary_from_time_series=partial(get_queue_length_summary_from_time_series, None),
+)  # fmt: skip

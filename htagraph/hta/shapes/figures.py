@@ -178,17 +178,19 @@ def operator_kernels(table: pd.DataFrame, where: str) -> Figure:
     )  # fmt: skip
 
 
-def late_starts(table: pd.DataFrame) -> Figure:
-    """Return bars of when each rank started, one group per step."""
+def late_starts(table: pd.DataFrame, found: Sequence[int] = ()) -> Figure:
+    """Return bars of when each rank started, one group per step; red for the ranks that were found."""
     bars = [
         {
             "type": "bar", "name": f"step {step}", "x": rows["rank"], "y": rows["late_us"],
             "customdata": rows["normalized_start"],
+            "marker": {"color": ["red" if rank in found else "blue" for rank in rows["rank"]]},
         }
         for step, rows in table.groupby("step")
     ]  # fmt: skip
     axes = {"xaxis_title": "rank", "yaxis_title": "start after the first rank (us)"}
-    return figure(bars, "Potential Stragglers", barmode="group", **axes)
+    named = f": {', '.join(map(str, found))} (red)" if len(found) else ""
+    return figure(bars, f"Potential Stragglers{named}", barmode="group", **axes)
 
 
 def patterns(table: pd.DataFrame, where: str, top: int = 5) -> Figure:

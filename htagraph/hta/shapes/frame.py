@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,10 +10,11 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import Array
+from htagraph.core.naming import COUNTER_RANGE
 from htagraph.hta.configs.default_values import AttributeSpec, ValueType
 from htagraph.hta.configs.parser_config import AVAILABLE_ARGS, ParserConfig
 from htagraph.hta.shapes.job import HtaJob
-from htagraph.hta.shapes.names import device_side, is_step, step_of
+from htagraph.hta.shapes.names import device_side, is_step, step_of, stream_of_events
 from htagraph.queries.arguments import arguments
 from htagraph.trace.columns import Trace
 from htagraph.trace.readers import reader_of
@@ -118,7 +120,7 @@ def _in_trace(trace: Trace, spec: AttributeSpec, rows: Array) -> Any:  # noqa: A
         sparse, words = trace.events.args.get(ours), np.array([*trace.names, ""], dtype=object)
         codes = np.full(len(rows), len(trace.names)) if sparse is None else sparse.dense(len(trace.events))[rows]
         return pd.array(words[codes], dtype="str")
-    values = trace.events.arg(ours)
+    values = stream_of_events(trace) if ours == "stream" else trace.events.arg(ours)
     if spec.value_type is ValueType.Float:
         values = values[rows].astype(np.float64)
         return np.where(values < 0, 0.0, values)
@@ -133,7 +135,13 @@ def _in_file(job: HtaJob, trace: Trace, rows: Array, *, from_file: bool) -> dict
         return {spec.name: np.full(len(rows), spec.default_value, kinds[spec.name]) for spec in specs}
     events, acts = trace.events, job.graph.activities
     rank_rows = np.arange(len(acts))[acts.of_rank(trace.rank)]
-    given = arguments(job.graph, [spec.raw_name for spec in specs], rank_rows[acts.event[rank_rows] >= 0])
+    collects = gc.isenabled()
+    gc.disable()  # it would go through the lists of shapes again and again: two thirds of the time, and nothing to find
+    try:
+        given = arguments(job.graph, [spec.raw_name for spec in specs], rank_rows[acts.event[rank_rows] >= 0])
+    finally:
+        if collects:
+            gc.enable()
     order = np.argsort(events.index, kind="stable")
     place = order[np.searchsorted(events.index[order], acts.event[given.index])]
     out: dict[str, Array] = {}
@@ -193,7 +201,7 @@ def step_of_events(trace: Trace, partner: Array) -> Array:
         inside = (events.start >= events.start[row]) & (events.start < events.end[row])
         step[inside] = step_of(trace.names[events.name[row]])
     operators = [code for code, category in enumerate(trace.categories) if category == "cpu_op"]
-    on_stream = (events.arg("stream") >= 0) & ~np.isin(events.category, operators)
+    on_stream = (stream_of_events(trace) >= 0) & ~np.isin(events.category, operators)
     order = np.argsort(events.index, kind="stable")
     at = order[np.minimum(np.searchsorted(events.index[order], partner), len(order) - 1)]
     step[on_stream] = np.where(partner[on_stream] > 0, step[at[on_stream]], -1)
@@ -203,19 +211,25 @@ def step_of_events(trace: Trace, partner: Array) -> Array:
 def parsed_frame(job: HtaJob, rank: int, config: ParserConfig) -> pd.DataFrame:
     """Return a copy of a rank's frame with the columns of arguments that a configuration asks for.
 
-    The file is read again where it asks for arguments that are not among HTA's default ones. The columns of the frame
-    that hold no arguments (``index``, ``cat``, ``ts``, ...) stay.
+    The file is read again where it asks for arguments that are not among HTA's default ones, and for CUPTI's counters,
+    each of which is a column too. The columns of the frame that hold no arguments (``index``, ``cat``, ...) stay.
     """
-    frame = job.frame(rank).copy()
-    specs = config.get_args()
-    if not config.parse_all_args and specs == list(_DEFAULT.values()):
+    frame, trace = job.frame(rank).copy(), job.of_rank(rank)
+    specs, counts = config.get_args(), COUNTER_RANGE in trace.categories
+    others = config.parse_all_args or any(spec.name not in _DEFAULT for spec in specs)
+    if not others and not counts and specs == list(_DEFAULT.values()):
         return frame
     from_file = None
-    if config.parse_all_args or any(spec.name not in _DEFAULT for spec in specs):
-        trace = job.of_rank(rank)
-        from_file = reader_of(trace).category_arguments(trace.unchanged_path()).reindex(frame["index"])
-    if config.parse_all_args and from_file is not None:
-        specs = _all_specs(from_file)
+    if others or counts:
+        category = None if others else COUNTER_RANGE
+        from_file = reader_of(trace).category_arguments(trace.unchanged_path(), category).reindex(frame["index"])
+        specs = _all_specs(from_file) if config.parse_all_args else specs
+        if counts and not config.parse_all_args:
+            counters = from_file[frame["cat"].eq(job.symbols.sym_index[COUNTER_RANGE]).to_numpy()].dropna(
+                axis=1, how="all"
+            )
+            known = {spec.name for spec in specs}
+            specs = [*specs, *(AttributeSpec(key, key, ValueType.Int, -1) for key in counters if key not in known)]
     columns = {spec.name: _column(frame, from_file, spec) for spec in specs}
     fixed = [name for name in frame.columns if name not in _DEFAULT]
     columns = {name: values for name, values in columns.items() if name not in fixed}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import pandas as pd
 
@@ -24,7 +24,7 @@ from htagraph.trace.discover import RankedFile, rank_files
 from htagraph.trace.readers import in_parallel, read_trace
 from htagraph.trace.remote import TracePath
 
-__all__ = ["HasJob", "HtaJob", "Ranks", "TraceFiles", "files_of", "open_job"]
+__all__ = ["HasJob", "HtaJob", "Ranks", "TraceFiles", "analyzer", "files_of", "open_job"]
 
 TraceFiles: TypeAlias = Mapping[int, str] | Sequence[str] | None
 Ranks: TypeAlias = Sequence[int] | None
@@ -115,6 +115,12 @@ class HtaJob:
             msg = f"rank {rank} was not read; there are ranks {', '.join(map(str, sorted(self.traces))) or 'none'}"
             raise RankError(msg)
         return self.traces[rank]
+
+
+def analyzer(name: str, *functions: Callable[..., Any], **renamed: Callable[..., Any]) -> type:
+    """Return one of HTA's analyzers: a class of functions that take the trace first."""
+    methods = {function.__name__: function for function in functions} | renamed
+    return type(name, (), {method: staticmethod(function) for method, function in methods.items()})
 
 
 def open_job(

@@ -5,7 +5,6 @@ Each function whose name begins with ``get_`` is a method of `TraceAnalysis`.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,11 +19,12 @@ from htagraph.analyses.operator_kernels import operator_kernels
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.naming import is_memory_call, names_that
-from htagraph.core.parents import depths
+from htagraph.core.parents import nearest
 from htagraph.hta.shapes import figures
 from htagraph.hta.shapes.frame import in_whole, smallest_type
-from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks
-from htagraph.hta.shapes.names import is_step, step_of
+from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks, analyzer
+from htagraph.hta.shapes.names import step_of, under_main
+from htagraph.hta.utils.utils import is_comm_kernel, is_valid_directory
 from htagraph.queries.kernel_sequences import sequences_below
 
 if TYPE_CHECKING:
@@ -131,7 +131,8 @@ def get_frequent_cuda_kernel_sequences(
 ) -> pd.DataFrame:
     """Return the kernel sequences that operators launch most often, and mark them in a copy of the trace.
 
-    Only operators at one depth count: the least depth of all events with this text in their name.
+    Of operators within one another that have this text in their names, only the outermost counts. (HTA counts only the
+    operators at the least depth of all, and so loses the forward calls where the backward calls lie less deep.)
 
     Args:
         operator_name: a part of the operator's or annotation's name.
@@ -152,8 +153,9 @@ def get_frequent_cuda_kernel_sequences(
     graph = self.job.graph
     if not operator_name:
         return _nothing("operator_name must be part of an operator's name")
-    if not (Path(output_dir).is_dir() and os.access(output_dir, os.W_OK)):
-        return _nothing(f"output_dir {output_dir!r} is no folder that can be written to")
+    folder = is_valid_directory(output_dir, must_be_writable=True)
+    if not folder.success:
+        return _nothing(f"output_dir: {folder.reason}")
     above = _hta_parents(graph, rank)
     sequences = sequences_below(graph, _roots(graph, rank, above, operator_name), above, min_pattern_len)
     if not len(sequences.root):
@@ -174,39 +176,22 @@ def _nothing(why: str) -> pd.DataFrame:
 
 
 def _roots(graph: DependencyGraph, rank: int, above: Array, text: str) -> Array:
-    """Return, of a rank's host activities with a text in their name, the ones at the least depth."""
+    """Return the outermost of a rank's host activities with a text in their name."""
     acts = graph.activities
     out = acts.on_device | np.isin(acts.kind, ADDED)
     wanted = names_that(lambda name: text in name, graph.names)[acts.name] & ~out & (acts.rank == rank)
-    depth = depths(above)
-    return np.flatnonzero(wanted & (depth == depth[wanted].min(initial=len(acts))))
+    found = np.flatnonzero(wanted)
+    return found[nearest(above, wanted, above[found]) < 0]
 
 
 def _hta_parents(graph: DependencyGraph, rank: int) -> Array:
-    """Return the parent of each activity as HTA links it: a backward thread lies in the main thread's annotations.
-
-    It does so where a rank has exactly one thread with steps and one other with names of autograd.
-    """
+    """Return the parent of each activity as HTA links it, see `under_main`."""
     acts = graph.activities
-    above = np.where(acts.on_device, acts.cause, acts.parent).astype(np.int64)
     host = (acts.rank == rank) & ~acts.on_device & (acts.kind != ActivityKind.BOUNDARY)
-    steps = host & names_that(is_step, graph.names)[acts.name]
-    main = np.unique(acts.lane[steps])
-    autograd = names_that(lambda name: "autograd::" in name, graph.names)[acts.name]
-    engine = np.setdiff1d(acts.lane[host & autograd], main)
-    if len(main) != 1 or len(engine) != 1:
-        return above
-    backward = names_that(lambda name: name.startswith("## backward ##"), graph.names)[acts.name]
-    on_main = acts.lane == main[0]
-    regions = np.flatnonzero(on_main & host & backward)
-    if not len(regions):
-        regions = np.flatnonzero(on_main & steps)
-    tops = np.flatnonzero(host & (acts.lane == engine[0]) & (above < 0))
-    for region in regions.tolist():
-        inside = (acts.start[tops] >= acts.start[region]) & (acts.end[tops] <= acts.end[region])
-        above[tops[inside]] = region
-        tops = tops[~inside]
-    return above
+    above = np.where(acts.on_device, acts.cause, acts.parent).astype(np.int64)
+    return under_main(
+        above, host, acts.lane, acts.start, acts.end, lambda test: names_that(test, graph.names)[acts.name]
+    )
 
 
 def get_profiler_steps(self: HasJob) -> list[int]:
@@ -259,13 +244,49 @@ def get_potential_stragglers(
         late = (place <= max(1, count)).astype(np.int64).groupby(starts["rank"]).sum()
     if not len(late):
         job.warn("no two ranks have a long communication kernel in a step, so none can be late")
-    elif visualize:
-        figures.show(*_straggler_figures(job, steps, starts))
-    return [int(rank) for rank in late.sort_values(ascending=False)[: max(1, count)].index]
+    found = [int(rank) for rank in late.sort_values(ascending=False)[: max(1, count)].index]
+    if visualize and found:
+        figures.show(*_straggler_figures(job, steps, starts, found))
+    return found
 
 
-def _straggler_figures(job: HtaJob, steps: Sequence[int], starts: pd.DataFrame) -> list[Figure]:
-    """Return HTA's three figures: long communication kernels, kernels that differ most, and how late ranks start."""
+def extract_iteration_info(trace: HasJob) -> pd.DataFrame:
+    """Return ``rank``, ``iter`` (N of ``ProfilerStep#N``), ``ts``, ``dur`` and ``end`` (µs) of each profiler step."""
+    parts = []
+    for rank in sorted(trace.job.traces):
+        frame, names = trace.job.frame(rank), trace.job.symbols.sym_table
+        steps = frame[frame["name"].isin(trace.job.symbols.get_profiler_step_ids())]
+        number = [step_of(names[name]) for name in steps["name"]]
+        parts.append(steps[["ts", "dur"]].assign(rank=rank, iter=number, end=steps["ts"] + steps["dur"]))
+    return pd.concat(parts, ignore_index=True)[["rank", "iter", "ts", "dur", "end"]]
+
+
+def find_stragglers_with_late_start_comm_kernels(
+    df: pd.DataFrame, symbol_table: TraceSymbolTable, n_stragglers: int = 2, visualize: bool = False
+) -> pd.Series[int]:
+    """Return in how many steps each rank is among those that start the kernel last in which ranks differ most.
+
+    Args:
+        df: the frames of some ranks and steps, with the column ``rank``.
+        symbol_table: what the numbers in ``name`` stand for.
+        n_stragglers: how many ranks of a step are late.
+        visualize: HTA's; `get_potential_stragglers` draws.
+    """
+    del visualize
+    place, steps = ["stream", "name"], df.loc[df["iteration"] >= 0, "iteration"].unique()
+    names = [number for name, number in symbol_table.sym_index.items() if is_comm_kernel(name)]
+    inside = df[df["iteration"].isin(steps)]
+    mean_us = ((inside["ts"] + inside["dur"]).max() - inside["ts"].min()) / max(1, len(steps))
+    long = inside[inside["stream"].ge(0) & inside["dur"].ge(mean_us / 100) & inside["name"].isin(names)]
+    last = long.sort_values("ts").drop_duplicates(["rank", "iteration", *place], keep="last")
+    spread = last.groupby([*place, "iteration"])["dur"].std().groupby(place).mean().dropna()
+    chosen = last[last.set_index(place).index.isin([spread.idxmax()])] if len(spread) else last.head(0)
+    late = chosen.groupby("iteration")["ts"].rank(method="min", ascending=False) <= max(1, n_stragglers)
+    return late.astype(np.int64).groupby(chosen["rank"]).sum()
+
+
+def _straggler_figures(job: HtaJob, steps: Sequence[int], starts: pd.DataFrame, found: Sequence[int]) -> list[Figure]:
+    """Return HTA's three figures: long communication kernels, the candidates of them, and how late ranks start."""
     from htagraph.hta.analyzers.timeline import gpu_kernels_figure
 
     acts, time = job.graph.activities, job.graph.time
@@ -277,11 +298,12 @@ def _straggler_figures(job: HtaJob, steps: Sequence[int], starts: pd.DataFrame) 
     mean_us = (time[2 * inside + 1].max() - time[2 * inside].min()) / len(steps) / 1000 if len(inside) else 0.0
     long = frame[frame["dur"] >= mean_us / 100]  # HTA's share
     texts = long["name"].map(dict(enumerate(symbols.sym_table)))
-    differing = long[long["stream"].isin(starts["stream"]) & texts.isin(starts["kernel"])]
+    differing = long[long["stream"].isin(starts["stream"]) & texts.isin(starts["kernel"])].sort_values("ts")
+    candidates = differing.drop_duplicates(["rank", "iteration"], keep="last")  # the last of each step is compared
     return [
         gpu_kernels_figure("Communication kernels longer than 1% of a step", long, symbols),
-        gpu_kernels_figure("Communication kernels in which the ranks differ most", differing, symbols),
-        figures.late_starts(starts),
+        gpu_kernels_figure("Candidates: the kernels in which the ranks differ most", candidates, symbols),
+        figures.late_starts(starts, found),
     ]
 
 
@@ -290,3 +312,10 @@ def _frame(job: HtaJob, steps: Sequence[int]) -> tuple[pd.DataFrame, TraceSymbol
     ranks = sorted(job.traces)
     every = pd.concat([job.frame(rank) for rank in ranks], keys=ranks, names=["rank", "idx"]).reset_index()
     return every[every["iteration"].isin(steps)], job.symbols
+
+
+CudaKernelAnalysis = analyzer(
+    "CudaKernelAnalysis", get_aten_op_kernels_and_delay, get_frequent_cuda_kernel_sequences,
+    cuda_kernel_launch_stats=get_cuda_kernel_launch_stats,
+)  # fmt: skip
+StragglerAnalysis = analyzer("StragglerAnalysis", get_potential_stragglers, get_profiler_steps)

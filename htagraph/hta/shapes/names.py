@@ -6,15 +6,18 @@ HTA keeps the events that the host began before the last step, and the device wo
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 
-from htagraph.core.arrays import Mask
+from htagraph.core.arrays import Array, Mask
+from htagraph.core.naming import RUNTIME_CATEGORIES
 from htagraph.trace.columns import Trace
 
 __all__ = [
     "DEVICE_CATEGORIES", "DEVICE_SYNCS", "HOST_CATEGORIES", "device_side", "in_window", "is_analysed", "is_mtia",
-    "is_step", "memory_type", "shorten", "step_names", "step_of",
+    "is_step", "memory_type", "shorten", "step_names", "step_of", "stream_of_events",
+    "under_main",
 ]  # fmt: skip
 
 HOST_CATEGORIES = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver", "python_function", "mtia_runtime")
@@ -82,6 +85,36 @@ def step_names(trace: Trace) -> set[str]:
     return {trace.names[name] for name in np.unique(trace.events.name) if is_step(trace.names[name])}
 
 
+def under_main(
+    above: Array, host: Mask, lane: Array, start: Array, end: Array, named: Callable[[Callable[[str], bool]], Mask]
+) -> Array:
+    """Return the parents of rows with the outermost of the backward thread under the main thread's annotation.
+
+    So HTA links them, if exactly one thread has steps and one other has names of autograd: they lie in the annotation
+    ``## backward ##`` that encloses them, or in the step where nothing is annotated so.
+
+    Args:
+        above: the parent of each row, -1 for none.
+        host: which rows lie on threads.
+        lane: the number of each row's thread or stream.
+        start: of each row.
+        end: of each row.
+        named: returns which rows have a name that passes a test.
+    """
+    steps = host & named(is_step)
+    main = np.unique(lane[steps])
+    engine = np.setdiff1d(lane[host & named(lambda name: "autograd::" in name)], main)
+    if len(main) != 1 or len(engine) != 1:
+        return above
+    regions = np.flatnonzero(host & (lane == main[0]) & named(lambda name: name.startswith("## backward ##")))
+    tops, above = np.flatnonzero(host & (lane == engine[0]) & (above < 0)), above.copy()
+    for region in (regions if len(regions) else np.flatnonzero(steps)).tolist():
+        inside = (start[tops] >= start[region]) & (end[tops] <= end[region])
+        above[tops[inside]] = region
+        tops = tops[~inside]
+    return above
+
+
 def is_analysed(trace: Trace) -> Mask:
     """Return which events HTA reads at all: events with a category, without the profiler's own spans."""
     return ~trace.in_categories("", "Trace")
@@ -92,11 +125,16 @@ def is_mtia(trace: Trace) -> bool:
     return "mtia:hccl" in trace.facts.backend
 
 
+def stream_of_events(trace: Trace) -> Array:
+    """Return the stream that each event ran on, -1 for none: a call of a runtime only names the stream it is about."""
+    return np.where(trace.in_categories(*RUNTIME_CATEGORIES), -1, trace.events.arg("stream"))
+
+
 def device_side(trace: Trace) -> Mask:
     """Return which events HTA counts as the device's: events on a stream with a correlation, and device waits."""
     events = trace.events
     syncs = [code for code, name in enumerate(trace.names) if name in DEVICE_SYNCS]
-    return ((events.arg("stream") >= 0) & (events.arg("correlation") >= 0)) | np.isin(events.name, syncs)
+    return ((stream_of_events(trace) >= 0) & (events.arg("correlation") >= 0)) | np.isin(events.name, syncs)
 
 
 def in_window(trace: Trace, *, include_last: bool) -> Mask:

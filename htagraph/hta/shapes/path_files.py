@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.errors import TraceError
+from htagraph.core.errors import IssueLog, TraceError
 from htagraph.core.kinds import ActivityKind
+from htagraph.hta.configs.config import flag
 from htagraph.hta.shapes.job import HasJob
 from htagraph.hta.shapes.path_view import (
     EDGE_COLUMNS,
@@ -28,13 +31,28 @@ from htagraph.hta.shapes.path_view import (
     TYPES,
     CPEdge,
     CPEdgeType,
+    Table,
     View,
     edge_table,
-    flag,
     table_of,
 )
 from htagraph.output.export.originals import FLOWS, Original, survey
-from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, edit_trace, metadata, us
+from htagraph.output.export.trace_writer import (
+    FOR_VIEWING,
+    INTEGER,
+    MICROSECONDS,
+    Column,
+    RawEvent,
+    TextRows,
+    TraceWriter,
+    metadata,
+    readable,
+    row_texts,
+    us,
+)
+from htagraph.trace.kineto.decode import event_text_decoder
+from htagraph.trace.kineto.source import iter_bytes
+from htagraph.trace.kineto.split import split
 
 if TYPE_CHECKING:
     from htagraph.hta.analyzers.critical_path_analysis import CPGraph
@@ -152,9 +170,14 @@ def _now(graph: CPGraph) -> tuple[View, Array]:
 _SHOW_ZERO_LAUNCHES = "CRITICAL_PATH_SHOW_ZERO_WEIGHT_LAUNCH_EDGE"
 _SHOWN = (CPEdgeType.DEPENDENCY, CPEdgeType.KERNEL_LAUNCH_DELAY, CPEdgeType.SYNC_DEPENDENCY)
 _ALWAYS_KEPT = ("user_annotation", "python_function")
-_NAME = "critical_path"
+_NAME = b"critical_path"
 _LAST_TID = 2**31
 """Thread numbers from here on are misread: Perfetto keeps them in 32 bits with a sign."""
+_TIME = re.compile(rb'"ts"\s*:\s*(-?[\d.]+)(?=[\s,}])')
+_texts = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_event = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
+_head = msgspec.json.Decoder(msgspec.defstruct("_Head", [("ph", Any, ""), ("cat", Any, "")])).decode
+"""What decides whether an event is written as it is."""
 _EXACT_NS = 2**53
 """Perfetto reads times as floating-point ns, which are exact up to here (104 days); later ones lose digits."""
 
@@ -196,11 +219,18 @@ def overlay_critical_path_analysis(
         warnings.warn(f"{output_dir} is not a directory: nothing is written", stacklevel=2)
         return ""
     source = job.of_rank(rank).unchanged_path()
-    own_clock = replace(job.graph, clocks=())
-    overlay = _Overlay(graph, survey(own_clock, rank), only_critical=only_show_critical_events)
+    recorded = survey(replace(job.graph, clocks=()), rank)
+    overlay = _Overlay(graph, recorded, only_critical=only_show_critical_events)
     target = folder / f"overlaid_critical_path_{source.name}"
     shown = _shown(graph, all_edges=show_all_edges and not only_show_critical_events)
-    edit_trace(source, target, overlay.edit, overlay.added(shown), overlay.header | FOR_VIEWING)
+    root_keys, log = dict[str, Any](), IssueLog(str(source))
+    decode = event_text_decoder() if recorded.issues else _texts  # which number the events of a sound file alike
+    with TraceWriter(target, sources=[source]) as writer:
+        for position, texts in split(iter_bytes(source, log), decode, root_keys, log):
+            writer.begin(root_keys | overlay.header | FOR_VIEWING)
+            writer.add_texts(overlay.edited(position, texts))
+        writer.add(overlay.added(*shown))
+        writer.end(root_keys | overlay.header | FOR_VIEWING)
     return str(target)
 
 
@@ -209,13 +239,16 @@ def is_zero_weight_launch_edge(edge: CPEdge) -> bool:
     return edge.type == CPEdgeType.KERNEL_LAUNCH_DELAY and edge.weight == 0
 
 
-def _shown(graph: CPGraph, *, all_edges: bool) -> list[CPEdge]:
-    if not all_edges:
-        return [edge for edge in graph.critical_path_edges if edge.type in _SHOWN]
-    edges = [data["object"] for _, _, data in graph.edges(data=True)]
-    if flag(_SHOW_ZERO_LAUNCHES):
-        return edges
-    return [edge for edge in edges if not is_zero_weight_launch_edge(edge)]
+def _shown(graph: CPGraph, *, all_edges: bool) -> tuple[Table, Array, Array]:
+    """Return the edges to show, the weight of each, ns, and which of them are on the path."""
+    view, weight = _now(graph)
+    edges, many, path = view.edges, np.int64(len(view.nodes)), np.array(graph.critical_path_nodes, np.int64)
+    on_path = np.isin(edges.source * many + edges.target, path[:-1] * many + path[1:])
+    shown = on_path & np.isin(edges.kind, [TYPES.index(each) for each in _SHOWN])
+    if all_edges:
+        launches = edges.kind == TYPES.index(CPEdgeType.KERNEL_LAUNCH_DELAY)
+        shown = ~launches | (edges.weight != 0) | flag(_SHOW_ZERO_LAUNCHES)
+    return edges[shown].view(np.recarray), weight[shown], on_path[shown]
 
 
 def _is_misread(tid: object) -> bool:
@@ -223,107 +256,138 @@ def _is_misread(tid: object) -> bool:
     return isinstance(tid, int) and not 0 <= tid < _LAST_TID
 
 
+def _at(text: msgspec.Raw, moment: int) -> bytes | None:
+    """Return an event's text with another time, ns; None where it is not certain which number is the time."""
+    whole, rest = divmod(moment, 1000)
+    written = b"%d.%03d" % (whole, rest) if rest else b"%d" % whole
+    event = bytes(text)
+    found = _TIME.search(event)
+    if found is None or event.count(b'"ts"') != 1:
+        return None
+    return event[: found.start(1)] + written + event[found.end(1) :]
+
+
 class _Overlay:
     """Edits the events of a file one after the other, and then adds the arrows."""
 
     def __init__(self, graph: CPGraph, recorded: Original, *, only_critical: bool) -> None:
-        self.graph, self.recorded, self.only_critical = graph, recorded, only_critical
+        self.nodes, self.recorded, self.only_critical = graph.parts.nodes, recorded, only_critical
         self.critical = graph.critical_path_events_set
-        self.kept = np.zeros(len(recorded.index), np.bool_)  # of the slices
-        self.position = self.row = 0
+        self.kept = bytearray(len(recorded.index))  # of the slices
         self.names: dict[tuple[Any, Any], str] = {}
         first = (recorded.first_ns or 0) - recorded.base_ns
         self.shift = first // 1000 * 1000 if first > _EXACT_NS else 0
         """How much earlier the written times are than the file's times, ns."""
+        self.tids = [self._tid(*track) for track in recorded.tracks]
+        """The number of the thread of each track, as it is written."""
+        self.times = (recorded.start - recorded.base_ns - self.shift).tolist()
+        self.retimed = bool(self.shift) or recorded.unpadded
+        """Whether times are written otherwise than they stand in the file."""
+        self.row_of = dict(zip(recorded.index.tolist(), range(len(recorded.index)), strict=True))
+        """The row of the slice at each position in the file."""
+        own = [recorded.lanes[lane][1] for lane, _ in recorded.tracks]
+        self.moved = np.array([tid != was for tid, was in zip(self.tids, own, strict=True)], np.bool_)[recorded.track]
+        """Which slices go to another thread than they stand on in the file."""
 
     @property
     def header(self) -> dict[str, Any]:
         """The root keys that differ from the file's."""
         return {"baseTimeNanoseconds": self.recorded.base_ns + self.shift} if self.shift else {}
 
-    def edit(self, event: RawEvent) -> RawEvent | None:
-        """Return the next event as it will be written; None to leave it out."""
-        position, row = self.position, self.row
-        self.position += 1
-        is_slice = row < len(self.kept) and self.recorded.index[row] == position
-        self.row += is_slice
-        phase = event.get("ph")
-        if phase in FLOWS:
-            return None  # arrows that can be drawn are written anew
-        if phase == "M" and event.get("name") == "thread_name" and isinstance(event.get("args"), dict):
-            self.names[event.get("pid"), event.get("tid")] = str(event["args"].get("name", ""))
-        if phase != "X":
-            return self._moved(event)
-        critical = position in self.critical
-        if self.only_critical and not critical and event.get("cat") not in _ALWAYS_KEPT:
-            return None
+    def _tid(self, lane: int, level: int) -> Any:  # noqa: ANN401 - as in the file
+        tid = self.recorded.lanes[lane][1]
+        return self.recorded.tid(self.recorded.lanes[lane], level) if level or _is_misread(tid) else tid
+
+    def edited(self, position: int, texts: list[msgspec.Raw]) -> Iterator[RawEvent | msgspec.Raw | bytes]:
+        """Yield the events of a block as they will be written: texts where nothing is changed."""
+        for at, text in enumerate(texts, position):
+            head = _head(text)
+            if head.ph in FLOWS:
+                continue  # arrows that can be drawn are written anew
+            if head.ph == "X":
+                critical = at in self.critical
+                if critical or not self.only_critical or head.cat in _ALWAYS_KEPT:
+                    yield self._slice(text, self.row_of.get(at), critical=critical)
+            elif self.shift or head.ph == "M":
+                other = self._other(_event(text))
+                if other is not None:
+                    yield other
+            else:
+                yield text
+
+    def _slice(self, text: msgspec.Raw, row: int | None, *, critical: bool) -> RawEvent | msgspec.Raw | bytes:
+        if row is not None:
+            self.kept[row] = True
+        if not critical and (row is None or not self.moved[row]):
+            retimed = _at(text, self.times[row]) if self.retimed and row is not None else text
+            if retimed is not None:
+                return retimed
+        event = _event(text)
         if critical:
             args = event.get("args")
             event["args"] = {**(args if isinstance(args, dict) else {}), "critical": 1}
-        if is_slice:
-            self.kept[row] = True
-            event["tid"] = self._tid(row, event["tid"])
-            event["ts"] = self._ts(int(self.recorded.start[row]))
+        if row is not None:
+            event["tid"] = self.tids[self.recorded.track[row]] if self.moved[row] else event["tid"]
+            event["ts"] = us(self.times[row])
         return event
 
-    def _moved(self, event: RawEvent) -> RawEvent | None:
+    def _other(self, event: RawEvent) -> RawEvent | None:
         """Return an event that is no slice, at its time; None if that is before all other events."""
-        if not self.shift or not isinstance(event.get("ts"), int | float | Decimal) or event.get("ph") == "M":
+        if event.get("ph") == "M":
+            if event.get("name") == "thread_name" and isinstance(event.get("args"), dict):
+                self.names[event.get("pid"), event.get("tid")] = str(event["args"].get("name", ""))
+            return event
+        if not isinstance(event.get("ts"), int | float | Decimal):
             return event
         event["ts"] = Decimal(str(event["ts"])) - self.shift // 1000
         return event if event["ts"] >= 0 else None
 
-    def _ts(self, moment: int) -> Any:  # noqa: ANN401 - int or Decimal
-        """Return a moment on the rank's clock as the µs of the file."""
-        return us(moment - self.recorded.base_ns - self.shift)
-
-    def _tid(self, row: int, tid: Any) -> Any:  # noqa: ANN401 - as in the file
-        level = int(self.recorded.level[row])
-        moved = level or _is_misread(tid)
-        return self.recorded.tid(self.recorded.lanes[self.recorded.lane[row]], level) if moved else tid
-
-    def added(self, edges: list[CPEdge]) -> Iterator[RawEvent]:
+    def added(self, edges: Table, weight: Array, on_path: Array) -> Iterator[TextRows | RawEvent]:
         """Yield the recorded arrows, the graph's arrows and the names of added tracks, once all events were edited."""
-        number = 0
-        for number, (category, name, tail, head) in enumerate(self.recorded.arrows, 1):
-            if self.kept[tail] and self.kept[head]:
-                common = {"cat": category, "name": name, "id": number}
-                yield {"ph": "s", **common, **self._start(tail)}
-                yield {"ph": "f", "bp": "e", **common, **self._start(head)}
-        on_path = self.graph.critical_path_edges_set
-        for own, edge in enumerate(edges, number + 1):
-            weight = self.graph.adj[edge.begin][edge.end]["weight"] if self.graph.is_filled else edge.weight
-            args = {"weight": weight, "critical": edge in on_path, "type": edge.type.value}
-            common = {"id": own, "cat": _NAME, "name": _NAME}
-            ends = self._end(edge.begin), self._end(edge.end)
-            if None not in ends:
-                yield {"ph": "s", **common, **(ends[0] or {}), "args": args}
-                yield {"ph": "f", "bp": "e", **common, **(ends[1] or {}), "args": args}
-        yield from self._track_names()
+        recorded, nodes, kept = self.recorded, self.nodes, np.array(self.kept, np.bool_)
+        arrows = recorded.arrows
+        both = np.flatnonzero(kept[arrows.tail] & kept[arrows.head])
+        rows = np.column_stack((arrows.tail, arrows.head))[both]
+        words = ([readable(msgspec.json.encode(word)) for word in pair] for pair in arrows.labels)
+        labels = [b'"cat":%b,"name":%b' % tuple(pair) for pair in words]
+        yield self._arrows(rows, recorded.start[rows], 1 + both, (labels, np.repeat(arrows.label[both], 2)))
+        end = np.column_stack((edges.source, edges.target))
+        place = np.minimum(np.searchsorted(recorded.index, nodes.event[end]), max(0, len(kept) - 1))
+        shown = (
+            (recorded.index[place] == nodes.event[end]) & kept[place] if len(kept) else np.zeros(end.shape, np.bool_)
+        )
+        both = np.flatnonzero(shown.all(axis=1))
+        end, rows = end[both], place[both]
+        on_device = ~nodes.is_start[end] & (nodes.kind[end] >= ActivityKind.COMPUTATION)
+        moment = nodes.time[end] - np.where(on_device, np.minimum(1000, recorded.duration[rows]), 0)
+        types = [msgspec.json.encode(each.value) for each in TYPES]
+        on_path = np.repeat(on_path[both], 2)
+        yield self._arrows(
+            rows, moment, 1 + len(arrows) + both, b'"cat":"%b","name":"%b"' % (_NAME, _NAME),
+            b',"args":{"weight":', (MICROSECONDS, np.repeat(weight[both], 2)), (b',"critical":true', on_path),
+            (b',"critical":false', ~on_path), b',"type":', (types, np.repeat(edges.kind[both], 2)), b"}",
+        )  # fmt: skip
+        yield from self._track_names(np.unique(recorded.track[kept]).tolist())
 
-    def _start(self, row: int) -> RawEvent:
-        return {**self._where(row), "ts": self._ts(int(self.recorded.start[row]))}
+    def _arrows(self, rows: Array, moment: Array, number: Array, *columns: Column) -> TextRows:
+        """Return arrows, each from a slice to a slice at two moments, with the columns around that."""
+        recorded, count = self.recorded, 2 * len(rows)
+        encoded = [tuple(map(msgspec.json.encode, (recorded.lanes[lane][0], tid)))
+                   for tid, (lane, _) in zip(self.tids, recorded.tracks, strict=True)]  # fmt: skip
+        places = [b'"pid":%b,"tid":%b' % each for each in encoded]
+        ends = np.arange(count) % 2 == 1
+        return row_texts(
+            (
+                (b'{"ph":"s",', ~ends), (b'{"ph":"f","bp":"e",', ends), columns[0], b',"id":',
+                (INTEGER, np.repeat(number, 2)), b",", (places, recorded.track[rows].ravel()), b',"ts":',
+                (MICROSECONDS, moment.ravel() - recorded.base_ns - self.shift), *columns[1:], b"}",
+            ), count,
+        )  # fmt: skip
 
-    def _where(self, row: int) -> RawEvent:
-        pid, tid = self.recorded.lanes[self.recorded.lane[row]]
-        return {"pid": pid, "tid": self._tid(row, tid)}
-
-    def _end(self, node: int) -> RawEvent | None:
-        """Return where an arrow begins or ends; None if its event is not shown."""
-        nodes = self.graph.parts.nodes
-        row = int(np.searchsorted(self.recorded.index, nodes.event[node]))
-        if row == len(self.kept) or self.recorded.index[row] != nodes.event[node] or not self.kept[row]:
-            return None
-        moment = int(nodes.time[node])
-        if not nodes.is_start[node] and nodes.kind[node] >= ActivityKind.COMPUTATION:
-            moment -= min(1000, int(self.recorded.duration[row]))  # else the arrow would meet the next slice
-        return {**self._where(row), "ts": self._ts(moment)}
-
-    def _track_names(self) -> Iterator[RawEvent]:
-        used = np.unique(np.stack((self.recorded.lane, self.recorded.level))[:, self.kept], axis=1).T.tolist()
-        for lane, level in used:
+    def _track_names(self, used: Sequence[int]) -> Iterator[RawEvent]:
+        for track in used:
+            lane, level = self.recorded.tracks[track]
             pid, tid = self.recorded.lanes[lane]
             if level or _is_misread(tid):
                 name = self.names.get((pid, tid)) or f"thread {tid}"
-                track = self.recorded.tid((pid, tid), level)
-                yield metadata("thread_name", pid, track, name=f"{name} ({level + 1})" if level else name)
+                yield metadata("thread_name", pid, self.tids[track], name=f"{name} ({level + 1})" if level else name)

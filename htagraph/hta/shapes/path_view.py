@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -16,10 +15,11 @@ from htagraph.core.naming import RUNTIME_CATEGORIES, names_that
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.hta.shapes.job import HtaJob
+from htagraph.hta.shapes.names import stream_of_events
 
 __all__ = [
     "EDGE_COLUMNS", "NOBODY", "NODE_COLUMNS", "TYPES", "BoundType", "CPEdge", "CPEdgeType", "CPNode", "View",
-    "edge_table", "flag", "heaviest_path", "table_of", "view_of",
+    "edge_table", "heaviest_path", "table_of", "view_of",
 ]  # fmt: skip
 
 Number: TypeAlias = int | float
@@ -46,11 +46,6 @@ as much, longer stretches in which a stream was idle count as the overhead betwe
 _ONTO_DEVICE = edges_with("enqueued")
 _WAITS = edges_with("waits")
 _ORDERS = edges_with("threads")
-
-
-def flag(name: str) -> bool:
-    """Return whether an environment variable of HTA's is set to 1; asked at every call."""
-    return os.environ.get(name, "0") == "1"
 
 
 class CPEdgeType(Enum):
@@ -191,7 +186,7 @@ def _sync_rows(job: HtaJob, rank: int, begun: Array) -> tuple[Array, Array, Arra
         correlation = events.arg("correlation")[rows]
         within = np.isin(correlation, job.graph.activities.arg("correlation")[begun]) & (correlation > 0)
         within |= names_that(lambda name: name == "Stream Wait Event", trace.names)[events.name[rows]]
-        rows = rows[within & (events.arg("stream")[rows] >= 0) & (correlation >= 0)]
+        rows = rows[within & (stream_of_events(trace)[rows] >= 0) & (correlation >= 0)]
     return events.index[rows], events.start[rows], events.start[rows] + events.duration[rows]
 
 

@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+import warnings
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import activity_kind
 from htagraph.hta.shapes.names import memory_type, shorten
 
+if TYPE_CHECKING:
+    from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
+
 __all__ = [
-    "IdleTimeType", "KernelType", "flatten_column_names", "get_kernel_type", "get_memory_kernel_type",
-    "get_symbol_column_names", "get_value_from_dict", "is_comm_kernel", "is_compute_kernel", "is_memory_kernel",
-    "merge_kernel_intervals", "normalize_gpu_stream_numbers", "normalize_path", "shorten_name",
+    "IdleTimeType", "KernelType", "OperationOutcome", "flatten_column_names", "get_kernel_type",
+    "get_memory_kernel_type",
+    "get_symbol_column_names", "get_value_from_dict", "is_comm_kernel", "is_compute_kernel", "is_computer_kernel",
+    "is_memory_kernel", "is_valid_directory", "merge_kernel_intervals", "names_of", "normalize_gpu_stream_numbers",
+    "normalize_path",     "require", "shorten_name",
 ]  # fmt: skip
 
 
-class KernelType(Enum):
-    """What a kernel does."""
+KernelType = Enum("KernelType", ["COMMUNICATION", "MEMORY", "COMPUTATION", "OTHER"], start=0)
+"""What a kernel does."""
+IdleTimeType = Enum("IdleTimeType", ["HOST_WAIT", "KERNEL_WAIT", "OTHER"], start=0)
+"""Why a stream was idle."""
 
-    COMMUNICATION = 0
-    MEMORY = 1
-    COMPUTATION = 2
-    OTHER = 3
-
-
-class IdleTimeType(Enum):
-    """Why a stream was idle."""
-
-    HOST_WAIT = 0
-    KERNEL_WAIT = 1
-    OTHER = 2
-
-
+_NO_KERNEL = re.compile(
+    r"(cuda|cu|hip(?!Mem(cpy|set))|ze|ur)[A-Z]|runFunction|(Event|Context|Stream) Sync|Stream Wait E"
+)
 _TYPES = {
     ActivityKind.COMMUNICATION: KernelType.COMMUNICATION, ActivityKind.MEMORY: KernelType.MEMORY,
     ActivityKind.COMPUTATION: KernelType.COMPUTATION,
@@ -69,11 +70,15 @@ def flatten_column_names(df: pd.DataFrame) -> None:
 def get_kernel_type(name: str) -> str:
     """Return ``"COMMUNICATION"``, ``"MEMORY"``, ``"COMPUTATION"`` or ``"OTHER"``, by a kernel's name alone.
 
+    A call of a runtime or a driver is no kernel: such names have the prefix of their interface and go on with a capital
+    letter.
+
     Example:
-        >>> get_kernel_type("ncclDevKernel_AllReduce"), get_kernel_type("Memset (Device)")
-        ('COMMUNICATION', 'MEMORY')
+        >>> [get_kernel_type(name) for name in ("ncclDevKernel_AllReduce", "Memset (Device)", "cudaDeviceSynchronize")]
+        ['COMMUNICATION', 'MEMORY', 'OTHER']
     """
-    return _TYPES.get(activity_kind("kernel", name), KernelType.OTHER).name
+    kind = KernelType.OTHER if _NO_KERNEL.match(name) else _TYPES.get(activity_kind("kernel", name), KernelType.OTHER)
+    return kind.name
 
 
 def is_comm_kernel(name: str) -> bool:
@@ -89,6 +94,9 @@ def is_memory_kernel(name: str) -> bool:
 def is_compute_kernel(name: str) -> bool:
     """Return True if a kernel of this name computes."""
     return get_kernel_type(name) == KernelType.COMPUTATION.name
+
+
+is_computer_kernel = is_compute_kernel
 
 
 def get_memory_kernel_type(name: str) -> str:
@@ -115,6 +123,27 @@ def merge_kernel_intervals(kernel_df: pd.DataFrame) -> pd.DataFrame:
     return merged.reset_index(drop=True)
 
 
+class OperationOutcome(NamedTuple):
+    """Whether something is so, and if not, why."""
+
+    success: bool
+    reason: str
+
+
+def is_valid_directory(path_to_directory: str, must_be_writable: bool = False) -> OperationOutcome:  # noqa: FBT001, FBT002
+    """Return whether a path is a folder that can be read, and written to if that is asked for."""
+    path = Path(path_to_directory)
+    tests = (
+        (bool(path_to_directory), "`path_to_directory` must be a non-empty string"),
+        (path.exists(), f"{path_to_directory} does not exist"),
+        (path.is_dir(), f"{path_to_directory} is not a directory"),
+        (os.access(path, os.R_OK), f"{path_to_directory} is not readable"),
+        (not must_be_writable or os.access(path, os.W_OK), f"{path_to_directory} is not writable"),
+    )  # fmt: skip
+    why = next((reason for holds, reason in tests if not holds), "")
+    return OperationOutcome(not why, why)
+
+
 def normalize_path(path: str) -> str:
     """Return a path with the current folder for ``./`` and the home folder for ``~/``."""
     if path.startswith("./"):
@@ -131,8 +160,42 @@ def get_symbol_column_names(df: pd.DataFrame) -> tuple[str, str]:
     return name, category
 
 
+def require(events: pd.DataFrame, columns: Sequence[str], hint: str, error: type[Exception] = SelectionError) -> None:
+    """Refuse a frame that lacks some columns.
+
+    Raises:
+        Exception: of the given class; the message ends with the hint.
+    """
+    absent = [column for column in columns if column not in events]
+    if absent:
+        msg = f"the frame has no column {', '.join(absent)}{hint}"
+        raise error(msg)
+
+
+def names_of(
+    df: pd.DataFrame, symbols: TraceSymbolTable | None, column: str | None = None,
+    error: type[Exception] = SelectionError,
+) -> pd.Series:  # fmt: skip
+    """Return the names as texts: of the column that is named, of the numbers in ``name``, or of ``s_name``.
+
+    Raises:
+        Exception: of the given class: there is no such column, or it holds numbers and no table was given.
+    """
+    wanted = column or ("name" if symbols or "s_name" not in df else "s_name")
+    require(df, [wanted], f"; it has {', '.join(map(str, df.columns))}", error)
+    if df[wanted].dtype.kind not in "iu":
+        return df[wanted]
+    if symbols is None:
+        msg = "names are numbers in this frame: pass its symbol table, or decode it"
+        raise error(msg)
+    return df[wanted].map(dict(enumerate(symbols.sym_table)))
+
+
 def normalize_gpu_stream_numbers(df: pd.DataFrame) -> None:
     """Make the column ``stream`` of the caller's frame integers; what is no number becomes -1."""
+    if "stream" not in df:
+        warnings.warn("the frame has no column stream: it stays as it is", stacklevel=2)
+        return
     df["stream"] = pd.to_numeric(df["stream"], errors="coerce").fillna(-1).astype(np.int64)
 
 

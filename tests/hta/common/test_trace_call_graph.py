@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from htagraph.core.errors import SelectionError
 from htagraph.hta.common.trace import Trace
 from htagraph.hta.common.trace_call_graph import CallGraph, parents_in_frame, parents_in_job, root_of, stack_columns
 from htagraph.hta.common.types import DeviceType
@@ -187,6 +188,17 @@ def test_job_and_frame_agree_but_for_the_engines_thread(tmp_path: Path) -> None:
     assert of_job.tolist() == [-1, 0, 1, 2, 3, 4, 0, 6]
     assert of_frame.tolist() == [-1, 0, -1, 2, 3, 4, 0, 6]
     assert work.tolist() == same_work.tolist() == [False] * 5 + [True] + [False] * 2
+
+
+def test_in_a_frame_backward_operators_lie_in_the_main_threads_annotation(tmp_path: Path) -> None:
+    job = job_of(tmp_path, BACKWARD)
+    graph = CallGraph.from_dataframe(job.frame(0), job.symbols)
+    nodes = graph.rank_to_nodes[-1]
+    assert [nodes[number].parent for number in sorted(nodes) if number >= 0] == [-1, 0, 1, 2, 3, 4, 0, 6]
+    assert graph.mapping["stack_root"].nunique() == 1
+    assert CallGraph.from_dataframe(job.frame(0).iloc[:0], job.symbols).call_stacks == []
+    with pytest.raises(SelectionError, match="no column stream"):
+        CallGraph.from_dataframe(job.frame(0).drop(columns="stream"), job.symbols)
 
 
 def test_records_of_synchronization_lie_in_their_call_and_are_no_work() -> None:

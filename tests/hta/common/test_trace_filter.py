@@ -75,6 +75,21 @@ def test_a_frame_without_the_column_is_returned_whole_with_a_warning(choose: fil
         assert choose(bare) is bare
 
 
-def test_a_time_range_that_ends_before_it_begins_is_refused() -> None:
+def test_wrong_types_are_refused_when_a_filter_is_made() -> None:
+    for choose, field in ((filters.IterationFilter, "Iterations"), (filters.IterationIndexFilter, "iteration_index"),
+                          (filters.RankFilter, "ranks")):  # fmt: skip
+        assert vars(choose(3)).popitem()[1] == [3]
+        for wrong in ("a", 1.5, None, ["a"]):
+            with pytest.raises(TypeError, match=f"{field} must be an integer or a list of integers"):
+                choose(wrong)
+    for times in ([1, 2], (1, 2, 3), ("a", "b"), 1.5):
+        with pytest.raises(ValueError, match="tuple of two"):
+            filters.TimeRangeFilter(times)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="after its end"):
         filters.TimeRangeFilter((5, 1))
+    with pytest.raises(TypeError, match="instances of Filter"):
+        filters.CompositeFilter([object()])  # type: ignore[list-item]
+
+
+def test_names_are_asked_for_only_where_they_count() -> None:
+    assert filters.GPUKernelFilter()(frame().drop(columns="name")).index.tolist() == [2, 3]

@@ -12,6 +12,16 @@ from hypothesis import strategies as st
 from htagraph.hta.common.trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
 
 
+def test_categories_of_2021_are_found_as_todays() -> None:
+    table = TraceSymbolTable()
+    table.add_symbols(["kernel", "aten::mm"])
+    numbers = table.get_sym_id_map()
+    assert (numbers["Kernel"], numbers.get("Kernel"), numbers.get("Memset", -1)) == (0, 0, -1)
+    assert list(numbers) == ["kernel", "aten::mm"]
+    with pytest.raises(KeyError, match="memset"):
+        numbers["Memset"]
+
+
 def table(*symbols: str) -> TraceSymbolTable:
     made = TraceSymbolTable()
     made.add_symbols(symbols)

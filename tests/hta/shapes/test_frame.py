@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from htagraph.core.errors import TraceError
+from htagraph.hta.common.trace_filter import GPUKernelFilter
 from htagraph.hta.configs.default_values import AttributeSpec, ValueType
 from htagraph.hta.configs.parser_config import ParserConfig
 from htagraph.hta.shapes.frame import frame_of, ids_of_lanes, parsed_frame, smallest_type, whole
@@ -46,6 +47,24 @@ def test_lanes_have_the_ids_of_the_file(tmp_path: Path) -> None:
     trace = job_of(tmp_path, [launch(0, 1), kernel(3, 1)]).traces[0]
     pids, tids = ids_of_lanes(trace)
     assert (pids.tolist(), sorted(tids.tolist())) == ([1, 1], [1, 7])
+
+
+def test_a_call_runs_on_no_stream_even_if_it_names_one_and_has_its_partner(tmp_path: Path) -> None:
+    call = event("runFunction", "mtia_runtime", 0, 4, correlation=5, stream_id="7")
+    work = event("gemm", "mtia_ccp_events", 9, 4, tid=7, correlation=5, stream=7)
+    other = event("gemm", "mtia_ccp_events", 20, 4, tid=7, correlation=6, stream=7)
+    frame = job_of(tmp_path, [event("aten::mm", "cpu_op", 0, 9), call, work, other]).frame(0)
+    assert frame["stream"].tolist() == [-1, -1, 7, 7]
+    assert frame["index_correlation"].tolist() == [-1, 2, 1, 0]
+    assert GPUKernelFilter()(frame)["index"].tolist() == [2, 3]
+
+
+def test_counters_are_columns(tmp_path: Path) -> None:
+    ranges = [event("gemm", "cuda_profiler_range", time, 1, **{"fma.sum": time}) for time in (4, 9)]
+    job = job_of(tmp_path, [launch(0, 1), *ranges])
+    for config in (ParserConfig(), ParserConfig(ParserConfig.get_minimum_args())):
+        frame = parsed_frame(job, 0, config)
+        assert (frame["fma.sum"].tolist(), frame["fma.sum"].dtype.kind) == ([-1, 4, 9], "i")
 
 
 def test_arguments_of_the_file_are_read_only_if_asked_for(tmp_path: Path) -> None:

@@ -178,12 +178,13 @@ def traced(tmp_path: Path, *events: object) -> TraceAnalysis:
     return TraceAnalysis({0: str(write(list(events), tmp_path / "trace.json"))})  # type: ignore[arg-type]
 
 
-def test_only_operators_at_the_least_depth_count(tmp_path: Path) -> None:
-    deep = [op("outer", 0, 40), *linear(2, 1, "a", "b", "c")]
+def test_the_outermost_operators_count_at_any_depth(tmp_path: Path) -> None:
+    """HTA takes those at the least depth of all: it loses the calls of one phase where another's lie less deep."""
+    deep = [op("outer", 0, 45), op("aten::linear_", 1, 42), *linear(2, 1, "a", "b", "c")]
     found = traced(tmp_path, *deep, *linear(100, 9, "x", "y", "z")).get_frequent_cuda_kernel_sequences(
         "aten::linear", str(tmp_path)
     )
-    assert found["pattern"].tolist() == ["aten::linear|x|y|z"]
+    assert found["pattern"].tolist() == ["aten::linear_|a|b|c", "aten::linear|x|y|z"]
 
 
 def test_backward_operators_lie_in_the_main_threads_annotation(tmp_path: Path) -> None:
@@ -249,7 +250,9 @@ def test_the_candidates_are_those_of_hta() -> None:
 
 def test_three_figures_show_what_is_late(three: TraceAnalysis) -> None:
     starts = late_starts(three.job.graph, steps=[3])
-    long, differing, late = _straggler_figures(three.job, [3], starts)
+    long, differing, late = _straggler_figures(three.job, [3], starts, [1])
+    assert [list(bar.marker.color) for bar in late.data] == [["blue", "red", "blue"]]
+    assert "1 (red)" in late.layout.title.text
     bars = [len(trace.y) for trace in differing.data]
     assert sum(bars) == 3  # the last collective of each rank's only analysed step
     assert {label for trace in differing.data for label in trace.y} == {f"rank {rank} stream 20" for rank in range(3)}

@@ -27,7 +27,8 @@ def test_merged_intervals_cover_the_same_moments(events: list[tuple[int, int]]) 
 @pytest.mark.parametrize(
     ("name", "kind"),
     [("ncclDevKernel_AllReduce_Sum", "COMMUNICATION"), ("ampere_sgemm_128x64", "COMPUTATION"),
-     ("Memcpy HtoD (Pageable -> Device)", "MEMORY")],
+     ("Memcpy HtoD (Pageable -> Device)", "MEMORY"), ("cudaDeviceSynchronize", "OTHER"), ("hipLaunchKernel", "OTHER"),
+     ("Event Sync", "OTHER"), ("cudnn::winograd", "COMPUTATION"), ("SyncBatchNorm_kernel", "COMPUTATION")],
 )  # fmt: skip
 def test_kernels_are_told_apart_by_name(name: str, kind: str) -> None:
     assert utils.get_kernel_type(name) == kind
