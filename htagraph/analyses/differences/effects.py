@@ -288,8 +288,8 @@ def _saved(own: OwnWork, factor: Array, part: ComparedPart) -> float:
     if part.window is not None:
         was, now = (part.window.mean(each) for each in (graph.time, time))
         return (was - now) / 1000
-    begins, ends = 2 * part.activities, 2 * part.activities + 1
-    was, now = (int(each[ends].max()) - int(each[begins].min()) for each in (graph.time, time))
+    rows = part.activities[graph.awake[part.activities]]
+    was, now = (int(each[2 * rows + 1].max()) - int(each[2 * rows].min()) for each in (graph.time, time))
     return (was - now) / 1000
 
 
