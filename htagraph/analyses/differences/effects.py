@@ -191,7 +191,9 @@ def effects(
     alone = {(*labels[which], False): effect(group == which) for which in every if most[which]}
     together = effect(np.ones(size, np.bool_))
     if change_us and together / change_us >= MIN_EXPLAINED_SHARE > sum(alone.values()) / change_us:
-        outermost = dict.fromkeys(labels[of_path[outer]] for outer in _longest(root, lasted[0] + lasted[1], count))
+        outer = np.flatnonzero(root == np.arange(len(root)))  # only one job has them
+        longest = outer[np.argsort(-(lasted[0] + lasted[1])[outer], kind="stable")][:count].tolist()
+        outermost = dict.fromkeys(labels[of_path[each]] for each in longest)
         whole = {(*label, True): effect(of((*label, True))) for label in outermost}
         alone = _or_whole(alone, whole, _LEAST_EFFECT * abs(change_us))
     work = [np.bincount(group[~waits], each[~waits], len(labels)) for each in shown]
@@ -217,12 +219,6 @@ def _asking(own: OwnWork, part: ComparedPart) -> float:
     waits = np.flatnonzero(own.awaited >= 0)
     waits = waits[part.graph.activities.on_device[own.awaited[waits]]]
     return float(own.time[waits].sum()) / part.repeats / 1000
-
-
-def _longest(root: Array, lasted: Array, count: int) -> list[int]:
-    """Return the outermost calls that only one job has, those that last longest first."""
-    outermost = np.flatnonzero(root == np.arange(len(root)))
-    return outermost[np.argsort(-lasted[outermost], kind="stable")][:count].tolist()
 
 
 def _by_rank(rank: Array, change: Array, parts: tuple[ComparedPart, ComparedPart]) -> tuple[int, float]:
