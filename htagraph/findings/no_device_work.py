@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import COUNTER_RANGE
 from htagraph.findings.finding import Claim, Finding, in_whole
 from htagraph.findings.phrases import plural
 from htagraph.findings.results import Results
@@ -19,18 +20,20 @@ def _when(results: Results) -> list[Claim]:
         return []
     launched = int(np.count_nonzero(acts.kind == ActivityKind.LAUNCH))
     known = any(trace.facts.devices for trace in graph.traces.values())
-    return [Claim("no_device_work", "", launched, "count")] if launched or known else []
+    counted = sum(int(trace.in_categories(COUNTER_RANGE).sum()) for trace in graph.traces.values())
+    return [Claim("no_device_work", "", launched, "count", facts={"counted": counted})] if launched or known else []
 
 
 def _short(claim: Claim) -> str:
+    if counted := claim.facts.get("counted"):
+        return f"{plural(counted, 'kernel')} ran one by one for a profiler of counters, whose times are not the job's"
     launched = f"the host launched work in {plural(int(claim.figure), 'call')}, but " if claim.figure else ""
     return f"{launched}nothing that a device did was recorded, so when the host waits for it is not known"
 
 
-NO_DEVICE_WORK = Finding(
-    "no_device_work",
-    when=_when,
-    long=in_whole(_short, "(record with activities=[CPU, CUDA])"),
-    short=_short,
-    is_caution=True,
-)
+def _long(claim: Claim) -> str:
+    how = "times without counters" if claim.facts.get("counted") else "with activities=[CPU, CUDA]"
+    return in_whole(_short, f"(record {how})")(claim)
+
+
+NO_DEVICE_WORK = Finding("no_device_work", when=_when, long=_long, short=_short, is_caution=True)

@@ -75,7 +75,9 @@ def _waiting(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray
     """Return (the calls that wait for the device, how long each blocks in ns); of a loop of questions, the last one."""
     acts, edges = graph.activities, graph.edges
     asks = _asks(graph)
-    calls = distinct(edges.target[of_kinds(edges.kind, DEVICE_WAITS) & ~asks] >> 1, len(acts))
+    call = edges.target >> 1
+    late = graph.time[edges.source] > graph.time[2 * call]  # else the work was over when the call began
+    calls = distinct(call[of_kinds(edges.kind, DEVICE_WAITS) & ~asks & late], len(acts))
     asked = np.flatnonzero(asks)
     asked = asked[np.lexsort((graph.time[edges.target[asked]], edges.source[asked]))]
     first = np.flatnonzero(np.diff(edges.source[asked], prepend=-1))

@@ -36,6 +36,13 @@ def test_a_job_that_never_waits_has_none() -> None:
     assert longest_blocking(load([])) is None
 
 
+def test_calls_for_work_that_is_over_do_not_wait() -> None:
+    again = [runtime("cudaStreamSynchronize", 270 * number + 120, 3, 900 + number) for number in range(5)]
+    place = longest_blocking(load([*waiting(operator=False, python_us=110), *again]))
+    assert place is not None
+    assert (place.count, place.blocked_ns) == (5, 5 * 90_000)
+
+
 def test_a_summary_says_it_only_where_it_gains() -> None:
     graph = load(waiting(operator=True, python_us=80))
     (claim,) = [claim for claim in hg.summarize(graph).claims if claim.says == "blocking"]

@@ -14,7 +14,7 @@ from htagraph.analyses.differences.alignment import Alignment
 from htagraph.analyses.differences.compared_parts import ComparedPart
 from htagraph.analyses.differences.own_work import BEFORE, WAIT, OwnWork
 from htagraph.core.arrays import Array
-from htagraph.core.kinds import BLOCKING, ActivityKind
+from htagraph.core.kinds import BLOCKING, COMMUNICATION, ActivityKind
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
 from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table
@@ -150,7 +150,8 @@ def effects(
     if not all(len(part.activities) for part in parts):
         return Effects([], 0.0)
     both = [OwnWork.of(part, path) for part, path in zip(parts, tree.path, strict=True)]
-    keys, group, labels, rank, path = _keys(tree, both)
+    calls, lasted = zip(*(part.sums(path, len(tree)) for path, part in zip(tree.path, parts, strict=True)), strict=True)
+    keys, group, labels, rank, path = _keys(tree, both, _cut_anew(tree, calls, parts))
     size = len(group)
     (old, new), shown = (
         [
@@ -181,7 +182,6 @@ def effects(
         by_rank = _by_rank(rank[mine], (shown[1] - shown[0])[mine], parts)
         return (*key[:2], *times, times[1] - times[0], us, *by_rank, key[2])
 
-    calls, lasted = zip(*(part.sums(path, len(tree)) for path, part in zip(tree.path, parts, strict=True)), strict=True)
     root = tree.outermost((calls[0] == 0) | (calls[1] == 0))
     of_path, _ = _groups(tree)
     whole_of = np.where(root >= 0, of_path[root], -1)
@@ -191,7 +191,9 @@ def effects(
     alone = {(*labels[which], False): effect(group == which) for which in every if most[which]}
     together = effect(np.ones(size, np.bool_))
     if change_us and together / change_us >= MIN_EXPLAINED_SHARE > sum(alone.values()) / change_us:
-        outermost = dict.fromkeys(labels[of_path[outer]] for outer in _longest(root, lasted[0] + lasted[1], count))
+        outer = np.flatnonzero(root == np.arange(len(root)))  # only one job has them
+        longest = outer[np.argsort(-(lasted[0] + lasted[1])[outer], kind="stable")][:count].tolist()
+        outermost = dict.fromkeys(labels[of_path[each]] for each in longest)
         whole = {(*label, True): effect(of((*label, True))) for label in outermost}
         alone = _or_whole(alone, whole, _LEAST_EFFECT * abs(change_us))
     work = [np.bincount(group[~waits], each[~waits], len(labels)) for each in shown]
@@ -219,12 +221,6 @@ def _asking(own: OwnWork, part: ComparedPart) -> float:
     return float(own.time[waits].sum()) / part.repeats / 1000
 
 
-def _longest(root: Array, lasted: Array, count: int) -> list[int]:
-    """Return the outermost calls that only one job has, those that last longest first."""
-    outermost = np.flatnonzero(root == np.arange(len(root)))
-    return outermost[np.argsort(-lasted[outermost], kind="stable")][:count].tolist()
-
-
 def _by_rank(rank: Array, change: Array, parts: tuple[ComparedPart, ComparedPart]) -> tuple[int, float]:
     """Return (the rank whose own time per step changed most, by how much, µs); (-1, 0) if unknown."""
     if parts[0].graph.ranks != parts[1].graph.ranks:
@@ -234,20 +230,33 @@ def _by_rank(rank: Array, change: Array, parts: tuple[ComparedPart, ComparedPart
     return most - 1, float(by_rank[most]) * len(parts[0].chosen_ranks)
 
 
-def _keys(tree: Alignment, both: list[OwnWork]) -> tuple[list[Array], Array, list[tuple[str, str]], Array, Array]:
+def _cut_anew(tree: Alignment, calls: Sequence[Array], parts: tuple[ComparedPart, ComparedPart]) -> Array:
+    """Return which paths are communication that both jobs have, cut into more or fewer calls per rank and step.
+
+    What one of these calls transfers is not what the call of the same number did: only their sums can be compared.
+    """
+    often = [each / part.repeats for each, part in zip(calls, parts, strict=True)]
+    labels = [each.label for each in COMMUNICATION]
+    return np.isin(tree.kinds, labels) & (often[0] != often[1]) & (np.minimum(*often) > 0)
+
+
+def _keys(
+    tree: Alignment, both: list[OwnWork], summed: Array
+) -> tuple[list[Array], Array, list[tuple[str, str]], Array, Array]:
     """Return (for both jobs, a key of each own time; group of each key; names and kinds; rank + 1, path of each key).
 
-    A key is a place, and the rank if both jobs have the same ranks, so that one slow rank is kept separate. Waits
-    belong to the group of the communication that they wait for.
+    A key is a place, of `summed` paths the path, and the rank if both jobs have the same ranks, so that one slow rank
+    is kept separate. Waits belong to the group of the communication that they wait for.
     """
+    places = max(int(each.max(initial=0)) for each in tree.place) + 1
     graphs = [own.state.graph for own in both]
     ranks = [each.activities.rank[own.whose].astype(np.int64) + 1 for each, own in zip(graphs, both, strict=True)]
     if graphs[0].ranks != graphs[1].ranks:
         ranks = [np.zeros_like(each) for each in ranks]
     width = max(int(each.max(initial=0)) for each in ranks) + 1
     codes = [
-        (3 * place[own.whose] + own.part) * width + rank
-        for place, own, rank in zip(tree.place, both, ranks, strict=True)
+        (3 * np.where(summed[path], places + path, place)[own.whose] + own.part) * width + rank
+        for path, place, own, rank in zip(tree.path, tree.place, both, ranks, strict=True)
     ]
     unique, first, number = np.unique(np.concatenate(codes), return_index=True, return_inverse=True)
     path = np.concatenate([
@@ -288,8 +297,8 @@ def _saved(own: OwnWork, factor: Array, part: ComparedPart) -> float:
     if part.window is not None:
         was, now = (part.window.mean(each) for each in (graph.time, time))
         return (was - now) / 1000
-    begins, ends = 2 * part.activities, 2 * part.activities + 1
-    was, now = (int(each[ends].max()) - int(each[begins].min()) for each in (graph.time, time))
+    rows = part.activities[graph.awake[part.activities]]
+    was, now = (int(each[2 * rows + 1].max()) - int(each[2 * rows].min()) for each in (graph.time, time))
     return (was - now) / 1000
 
 

@@ -49,7 +49,7 @@ class OwnWork:
     def of(part: ComparedPart, path: Array) -> OwnWork:
         """Return that of the compared part of a job."""
         graph, edges = part.graph, part.graph.edges
-        inside = marked(part.activities, len(graph.activities))
+        inside = marked(part.activities, len(graph.activities)) & graph.awake  # nothing waits for a monitor
         state = initial(graph)
         every = own_time(state, {}, loader=True)
         owner = edges.activity[graph.binding[every.gaps]].astype(np.int64)

@@ -11,7 +11,7 @@ import pandas as pd
 from htagraph.core.errors import nearest_words
 from htagraph.core.naming import short_name
 from htagraph.core.statistics import MOST
-from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT, VISIBLE_PERCENT
+from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT, SHORT_LIST, VISIBLE_PERCENT
 from htagraph.findings.phrases import and_list, command_line, glob_of, plural, share_text, size_text, spoken, time_text
 
 __all__ = [
@@ -114,10 +114,21 @@ def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> str:
     return f"To see which operators take it: {operators}" if by == "module" else ""
 
 
-def launches_sentences(stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
-    """Return what launching costs, which calls take too long, and what to run next."""
+def launches_sentences(
+    stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequence[str], waits: pd.Series | None = None
+) -> list[str]:
+    """Return what launching costs, which calls take too long, and what to run next.
+
+    `waits` says of each row whether the call returned only when its work was over, which is no cost of launching.
+    """
     if not len(stats):
         return ["No launch with its device work is in the traces: record with CUDA activities to see any."]
+    if waits is not None and waits.any():
+        blocked = stats[waits].drop_duplicates("launch")
+        how = f"{plural(len(blocked), 'call')} of {' and '.join(blocked['launch_name'].unique()[:SHORT_LIST])}"
+        lasted = time_text(blocked["launch_us"].sum())
+        said = f"{how} returned only when the work was over, and waited for the device rather than launch: {lasted}."
+        return [*(launches_sentences(stats[~waits], graphs, inputs) if not waits.all() else []), said]
     calls = stats.drop_duplicates("launch")
     launched = "kernel or copy" if len(stats) == 1 else "kernels and copies"
     short, excessive, span = float(calls["short"].mean()), calls[calls["excessive_runtime"]], graphs["span_us"].sum()

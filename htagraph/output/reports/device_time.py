@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from htagraph.core.kinds import FULL_QUEUE
+from htagraph.core.kinds import BLOCKING, FULL_QUEUE, of_kinds
 from htagraph.core.naming import LINEAR, short_name
 from htagraph.core.tables import Col, Table
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -210,8 +210,9 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
         for name, table in tables.items()
         if len(table)
     }
+    waits = stats["launch"].isin(graph.edges.target[of_kinds(graph.edges.kind, BLOCKING)] >> 1)
     conclusions = [
-        *findings.launches_sentences(stats, tables["graph_launches"], inputs),
+        *findings.launches_sentences(stats, tables["graph_launches"], inputs, waits),
         *interruption_note(graph, inputs),
     ]
     return report_on(graph, "launches", tables, conclusions, brief=brief, plot=lambda: drawn("launch_stats", stats))

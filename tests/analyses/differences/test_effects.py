@@ -14,7 +14,20 @@ from htagraph.analyses.differences.alignment import align
 from htagraph.analyses.differences.compared_parts import parts_of
 from htagraph.analyses.differences.effects import Effects, effects
 from htagraph.simulate import Job, simulate
-from tests.strategies import Json, annotation, kernel, launch, load, op, runtime, step, traces
+from tests.strategies import (
+    COMMUNICATE,
+    COMPUTE,
+    Json,
+    annotation,
+    complete,
+    kernel,
+    launch,
+    load,
+    op,
+    runtime,
+    step,
+    traces,
+)
 
 COLUMNS = ["name", "kind", "before_us", "after_us", "change_us", "effect_us"]
 
@@ -46,6 +59,27 @@ def test_an_operator_beside_a_longer_one_has_no_effect() -> None:
 
     (row,) = between(job(10), job(40)).to_frame().to_dict("records")
     assert (row["name"], row["change_us"], row["effect_us"]) == ("aside", 30.0, 0.0)
+
+
+def test_a_thread_that_takes_no_part_neither_causes_a_change_nor_hides_one() -> None:
+    def job(wait: int) -> DependencyGraph:
+        idle = complete("python_function", "_recv", 0, 110 + wait, 77)
+        return load([launch(0, 5, 1), kernel(COMPUTE, 5, wait, 1), runtime("cudaDeviceSynchronize", 6, wait, 2), idle])
+
+    rows = between(job(100), job(400)).to_frame().set_index("name")
+    assert "_recv" not in rows.index
+    assert rows["effect_us"].sum() == pytest.approx(300)
+
+
+def test_transfers_that_are_cut_anew_are_compared_by_their_sum() -> None:
+    def job(*pieces: tuple[int, int]) -> DependencyGraph:
+        calls = [launch(5 * i, 2, i) for i in range(len(pieces) + 1)]
+        sent = [kernel(COMMUNICATE, start, us, i, stream=20) for i, (start, us) in enumerate(pieces, 1)]
+        wait = runtime("cudaDeviceSynchronize", 90, sum(pieces[-1]) - 88, 9)
+        return load([*calls, kernel(COMPUTE, 5, 95, 0), *sent, wait])
+
+    overlapped = between(job((100, 90)), job((20, 30), (50, 30), (100, 31)))
+    assert overlapped.explained_us == pytest.approx(0, abs=1)  # it is shorter by what waits for what alone
 
 
 def test_only_the_operators_that_changed_most_are_replayed_one_by_one_but_all_together() -> None:

@@ -66,6 +66,18 @@ def test_a_long_call_whose_work_began_meanwhile_was_held_by_no_full_queue() -> N
     assert said.endswith("To see whether a queue was full for the rest: htagraph counters x")
 
 
+def test_calls_that_wait_for_their_work_are_no_cost_of_launching() -> None:
+    stats = hg.launch_stats(
+        load([launch(0, 8, 1), kernel(COMPUTE, 10, 50, 1), launch(70, 80, 2), kernel(COMPUTE, 75, 70, 2)])
+    )
+    first, last = launches_sentences(stats, hg.graph_launches(load([])), ["x"], stats["launch_us"] > 50)
+    assert first == "1 call launched 1 kernel or copy in 8.0 µs of host time."
+    assert last == (
+        "1 call of cudaLaunchKernel returned only when the work was over, and waited for the device rather than "
+        "launch: 80.0 µs."
+    )
+
+
 DEVICES = pd.DataFrame({"rank": [0], "cause": ["host_wait"], "idle_us": [60.0]})
 
 
