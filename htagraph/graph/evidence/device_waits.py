@@ -17,10 +17,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, coded, inverse_of, joined, marked
-from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
+from htagraph.core.arrays import Array, Mask, coded, inverse_of, joined, marked
+from htagraph.core.kinds import ADDED, ANNOTATIONS, FRAMES, ActivityKind, of_kinds
 from htagraph.core.naming import is_graph_launch, is_memory_call, is_poll, names_like, names_that
 from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owners, spread, work_before
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.waits import (
     Answer,
     Hypothesis,
@@ -121,9 +122,123 @@ class Polled(NamedTuple):
     vertex: Array
     """The moment: of the thread, after the loop's first question and up to the beginning of its last one."""
     over: Array
-    """The work that a single question would have waited for, had it not been over."""
-    call: Array
-    """That question."""
+    """The work that another moment would have waited for, had it not been over."""
+    asked: Array
+    """That moment: the end of a single question, or of a pause."""
+
+
+def _of_pauses(calls: Calls) -> Iterator[tuple[Array, Array, Array, Array]]:
+    """Yield the columns of `Polled` for pauses that end with device work: no call that the thread waits in is recorded.
+
+    A site is all long stretches with the same moments around them, on any rank, in which no call runs. A pause that is
+    the thread's own work ends where its own length says, whatever the device does.
+    """
+    job, acts = calls.job, calls.job.activities
+    source, target, owner = job.slices()
+    rows = np.flatnonzero(acts.moment(target) - acts.moment(source) >= LIMITS.long_call_ns)
+    own = owner[rows]
+    rows = rows[(job.loaders[rows] < 0) & ((own < 0) | of_kinds(acts.kind[own], FRAMES))]
+    rows = rows[np.isin(acts.rank[target[rows] >> 1], list(calls.lanes))]
+    rank, begin = acts.rank[target[rows] >> 1].astype(np.int64), acts.moment(source[rows])
+    position = calls.from_moment(rank, begin)
+    pending = last_ends(calls, rank, position) > begin + LIMITS.two_clocks_ns
+    words = np.where(of_kinds(acts.kind, ANNOTATIONS), -1 - acts.kind, acts.name)  # annotations number steps
+    around = (source[np.maximum(rows - 2, 0)], source[np.maximum(rows - 1, 0)], source[rows], target[rows])
+    key = mixed(*(words[vertex >> 1] * 2 + (vertex & 1) for vertex in around))
+    for site in grouped(key):
+        if np.count_nonzero(pending[site]) >= LIMITS.often:
+            at = target[rows[site]]
+            waits = Site(position[site], acts.moment(at), begin[site], LIMITS.longest_return_ns, LIMITS.two_clocks_ns)
+            work, explained = _ends_with(calls, waits, rank[site])
+            over = (work >= 0) & (acts.end[work] <= waits.free)
+            yield work[explained], at[explained], work[over], at[over]
+
+
+def _ends_with(calls: Calls, site: Site, rank: Array) -> tuple[Array, Mask]:
+    """Return (the work that pauses of a site may wait for, which pauses it explains); all -1 where chance may do it."""
+    acts = calls.job.activities
+    best, score = (np.full(len(rank), -1, np.int64), np.zeros(len(rank), np.bool_)), 0
+    for work, alternatives in _works(calls, site, rank):
+        end = acts.end[work]
+        possible, explained = support(end, site.over, site.free, site.window, site.tolerance)
+        visible = (work >= 0) & (end > site.free + LIMITS.tick_ns)
+        explained &= visible
+        count = np.count_nonzero(explained)
+        if count <= score * LIMITS.clearer or np.count_nonzero(visible & ~possible) > LIMITS.damaged * len(rank):
+            continue
+        if _beyond_chance(site, end, visible, explained, alternatives):
+            explained &= ~_others_end(calls.job, rank, end, site.over)
+            if _beyond_chance(site, end, visible, explained, alternatives):
+                best, score = (np.where(possible, work, -1), explained), count
+    return best
+
+
+def _works(calls: Calls, site: Site, rank: Array) -> Iterator[tuple[Array, float]]:
+    """Yield (the work that each pause of a site may wait for, in how many ways else it might have agreed).
+
+    That is the last work on all streams, that of one stream, and the one so many before that agrees most often: an
+    event may have been recorded behind it. A stream is the n-th busiest of each rank.
+    """
+    acts, enqueued = calls.job.activities, calls.enqueued
+    ranks, number = np.unique(rank, return_inverse=True)
+    count = min(LIMITS.tried, max(len(calls.lanes[each]) for each in ranks.tolist()))
+    table = np.array([np.resize(np.append(calls.lanes[each], np.full(count, -1)), count) for each in ranks.tolist()])
+    lanes = table[number.ravel()].T
+    last = np.array([enqueued.last_before(lane, site.position) for lane in lanes])
+    ends = np.where(last >= 0, acts.end[last], np.iinfo(np.int64).min)
+    yield last[ends.argmax(axis=0), np.arange(len(rank))], count + 1
+    for lane, work in zip(lanes, last, strict=True):
+        yield work, count + 1
+        nearest, most = (
+            enqueued.back_to(lane, site.position, moment)
+            for moment in (site.over + site.tolerance, site.over - site.window)
+        )
+        nearest = np.maximum(0, nearest)
+        possible = most > nearest
+        if np.count_nonzero(possible) >= LIMITS.often:
+            back = _most_often(nearest[possible], most[possible])
+            between = enqueued.back_to(lane, site.position, site.free) - nearest
+            yield enqueued.last_before(lane, site.position, back), count * float(np.maximum(1, between).mean())
+
+
+def _most_often(first: Array, behind: Array) -> int:
+    """Return the least number that lies in most of some ranges, given by their first number and the one behind."""
+    edges = np.concatenate((first, behind))
+    order = np.lexsort((np.repeat((1, 0), len(first)), edges))
+    depth = np.cumsum(np.repeat((1, -1), len(first))[order])
+    return int(edges[order[depth.argmax()]])
+
+
+def _beyond_chance(site: Site, end: Array, visible: Mask, explained: Mask, alternatives: float) -> bool:
+    """Return whether pauses of a site end with work, which ended at `end` (ns), more often than chance allows.
+
+    A pause agrees by chance as often as its length holds the longest delay seen, and as often as the pauses of other
+    times, all of which are the thread's own work then, would have ended as soon behind this work: where each pause is as
+    long as the others and the work, too, one agreement means all.
+    """
+    count = np.count_nonzero(explained)
+    if count < LIMITS.often:
+        return False
+    lasts, works = site.over - site.free, (end - site.free)[explained]
+    delay = int((lasts[explained] - works).max()) + LIMITS.tick_ns
+    alone, others = delay / lasts[explained], np.sort(lasts[visible])
+    as_near = np.searchsorted(others, works + delay, side="right") - np.searchsorted(others, works - site.tolerance)
+    likely = np.sort(np.minimum(1, np.maximum(alone, (as_near - 1) / (len(others) - 1))))
+    chance = alternatives * min(1.0, float(alone.min())) * float(likely[1:].prod())
+    return chance <= LIMITS.chance**2 and LIMITS.agrees(count / len(others), chance)
+
+
+def _others_end(job: RecordedJob, rank: Array, since: Array, until: Array) -> Mask:
+    """Return which times, ns, hold the end of something that a thread of the rank did: it may have released a pause."""
+    out, acts = np.zeros(len(rank), np.bool_), job.activities
+    for each in np.unique(rank).tolist():
+        own, rows = acts.of_rank(each), rank == each
+        ends = acts.end[own][
+            ~acts.on_device[own] & ~of_kinds(acts.kind[own], (*ANNOTATIONS, *ADDED, ActivityKind.PYTHON))
+        ]
+        ends = np.sort(ends)
+        out[rows] = np.searchsorted(ends, until[rows]) > np.searchsorted(ends, since[rows], side="right")
+    return out
 
 
 class _Loops(NamedTuple):
@@ -149,7 +264,7 @@ def polled(calls: Calls) -> Polled:
             parts.append(_resolved(calls, of_place, rank, returns(calls, rank)))
     source, first, last, over, call = joined(parts, 5)
     owner, vertex = _moments(calls, first, last)
-    return Polled(source[owner], vertex, over, call)
+    return Polled(*joined([(source[owner], vertex, over, 2 * call + 1), *_of_pauses(calls)], 4))
 
 
 def _loops(calls: Calls) -> _Loops:

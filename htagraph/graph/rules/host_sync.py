@@ -159,7 +159,7 @@ def _polled(job: RecordedJob, counts: Counter[str]) -> list[Edges]:
     counts["polled"] += len(np.unique(waits.source)) + len(waits.over)
     source = 2 * waits.source + 1
     lag = job.moment(waits.vertex) - job.moment(source)
-    single = 2 * waits.over + 1, 2 * waits.call + 1, np.zeros(len(waits.over), np.int64)
+    single = 2 * waits.over + 1, waits.asked, np.zeros(len(waits.over), np.int64)
     return [
         Edges.of(start, end, time, EdgeKind.HOST_SYNC, Provenance.INFERRED, confidence=Confidence.SEEN)
         for start, end, time in ((source, waits.vertex, lag), single)
