@@ -148,7 +148,8 @@ def _of_pauses(calls: Calls) -> Iterator[tuple[Array, Array, Array, Array]]:
     for site in grouped(key):
         if np.count_nonzero(pending[site]) >= LIMITS.often:
             at = target[rows[site]]
-            waits = Site(position[site], acts.moment(at), begin[site], LIMITS.longest_return_ns, LIMITS.two_clocks_ns)
+            tolerance = int(returns_by_rank(calls, rank[site])[0].max())
+            waits = Site(position[site], acts.moment(at), begin[site], LIMITS.longest_return_ns, tolerance)
             work, explained = _ends_with(calls, waits, rank[site])
             over = (work >= 0) & (acts.end[work] <= waits.free)
             yield work[explained], at[explained], work[over], at[over]
@@ -212,17 +213,17 @@ def _most_often(first: Array, behind: Array) -> int:
 def _beyond_chance(site: Site, end: Array, visible: Mask, explained: Mask, alternatives: float) -> bool:
     """Return whether pauses of a site end with work, which ended at `end` (ns), more often than chance allows.
 
-    A pause agrees by chance as often as its length holds the longest delay seen, and as often as the pauses of other
-    times, all of which are the thread's own work then, would have ended as soon behind this work: where each pause is as
-    long as the others and the work, too, one agreement means all.
+    A pause agrees by chance as often as its length holds the longest delay seen, and as often as the other pauses, if
+    they are the thread's own work, would have ended as soon behind this work: where all are equally long, and the work,
+    too, one agreement means all.
     """
     count = np.count_nonzero(explained)
     if count < LIMITS.often:
         return False
     lasts, works = site.over - site.free, (end - site.free)[explained]
-    delay = int((lasts[explained] - works).max()) + LIMITS.tick_ns
-    alone, others = delay / lasts[explained], np.sort(lasts[visible])
-    as_near = np.searchsorted(others, works + delay, side="right") - np.searchsorted(others, works - site.tolerance)
+    latest = max(0, int((lasts[explained] - works).max())) + LIMITS.tick_ns
+    alone, others = (latest + site.tolerance) / lasts[explained], np.sort(lasts[visible])
+    as_near = np.searchsorted(others, works + latest, side="right") - np.searchsorted(others, works - site.tolerance)
     likely = np.sort(np.minimum(1, np.maximum(alone, (as_near - 1) / (len(others) - 1))))
     chance = alternatives * min(1.0, float(alone.min())) * float(likely[1:].prod())
     return chance <= LIMITS.chance**2 and LIMITS.agrees(count / len(others), chance)
