@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import distinct
-from htagraph.core.kinds import DEVICE_WAITS, FRAMES, OPERATORS, EdgeKind, of_kinds
+from htagraph.core.kinds import DEVICE_WAITS, FRAMES, OPERATORS, EdgeKind, edges_with, of_kinds
 from htagraph.core.naming import exact_glob, is_poll, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 
@@ -65,14 +65,17 @@ def device_waits(graph: DependencyGraph, calls: npt.NDArray[np.bool_]) -> npt.ND
 
 
 def _asks(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
-    """Return which edges lead to moments at which the host asks, or is about to ask, whether work is over."""
+    """Return which edges lead to no call that blocks: the host asks whether work is over, or a pause ends with it."""
     acts, edges = graph.activities, graph.edges
     asked = names_that(is_poll, graph.names)[acts.name] | of_kinds(acts.kind, FRAMES)
-    return (edges.kind == EdgeKind.HOST_SYNC) & asked[edges.target >> 1]
+    return (edges.kind == EdgeKind.HOST_SYNC) & (asked[edges.target >> 1] | (edges.target & 1 == 0))
 
 
 def _waiting(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return (the calls that wait for the device, how long each blocks in ns); of a loop of questions, the last one."""
+    """Return (the calls that wait for the device, how long each blocks in ns).
+
+    Of a loop of questions that is the last one, of a pause what ends it.
+    """
     acts, edges = graph.activities, graph.edges
     asks = _asks(graph)
     calls = distinct(edges.target[of_kinds(edges.kind, DEVICE_WAITS) & ~asks] >> 1, len(acts))
@@ -81,7 +84,9 @@ def _waiting(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray
     first = np.flatnonzero(np.diff(edges.source[asked], prepend=-1))
     last = np.append(first[1:], len(asked))[: len(first)] - 1
     begin, end = (edges.target[asked[at]] for at in (first, last))
-    lasts = graph.time[end] - graph.time[begin]
+    lane, before = of_kinds(edges.kind, edges_with("lane")), np.zeros(graph.vertex_count, np.int64)
+    before[edges.target[lane]] = edges.source[lane]
+    lasts = graph.time[end] - graph.time[before[begin]]
     return np.concatenate((calls, end >> 1)), np.concatenate((acts.duration[calls], lasts))
 
 
