@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import distinct
 from htagraph.core.kinds import DEVICE_WAITS, FRAMES, OPERATORS, EdgeKind, edges_with, of_kinds
-from htagraph.core.naming import exact_glob, is_poll, names_that
+from htagraph.core.naming import DEFAULT_NAMING, exact_glob, is_poll, names_like, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Blocking", "device_waits", "longest_blocking"]
+__all__ = ["Blocking", "blocked_by_copies", "device_waits", "longest_blocking"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,15 @@ def device_waits(graph: DependencyGraph, calls: npt.NDArray[np.bool_]) -> npt.ND
     return out | (asks & np.isin(edges.source, edges.source[out & asks])) if asks.any() else out
 
 
+def blocked_by_copies(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
+    """Return which edges lead to the end of a call that copies to the device, which blocks without being asked to."""
+    edges, out = graph.edges, graph.edges.kind == EdgeKind.MEMCPY_SYNC
+    rows = np.flatnonzero(out)
+    names = graph.activities.name[edges.source[rows] >> 1]
+    out[rows] = names_like(DEFAULT_NAMING.to_device, graph.names, names)
+    return out
+
+
 def _asks(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     """Return which edges lead to no call that blocks: the host asks whether work is over, or a pause ends with it."""
     acts, edges = graph.activities, graph.edges
@@ -78,7 +87,8 @@ def _waiting(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray
     """
     acts, edges = graph.activities, graph.edges
     asks = _asks(graph)
-    calls = distinct(edges.target[of_kinds(edges.kind, DEVICE_WAITS) & ~asks] >> 1, len(acts))
+    blocks = of_kinds(edges.kind, DEVICE_WAITS) & ~asks & ~blocked_by_copies(graph)
+    calls = distinct(edges.target[blocks] >> 1, len(acts))
     asked = np.flatnonzero(asks)
     asked = asked[np.lexsort((graph.time[edges.target[asked]], edges.source[asked]))]
     first = np.flatnonzero(np.diff(edges.source[asked], prepend=-1))
