@@ -158,16 +158,18 @@ def _behind_earlier_work(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     was probably busy with work begun before the recording. Its end stays where it is, whatever becomes of the host.
     """
     acts = job.activities
-    rows = np.flatnonzero(of_kinds(edges.kind, LAUNCHES))
+    launched = np.flatnonzero(of_kinds(edges.kind, LAUNCHES))
     behind = marked(edges.target[edges.kind == EdgeKind.STREAM], 2 * len(acts))
-    call, work = edges.source[rows] >> 1, edges.target[rows] >> 1
+    call, work = edges.source[launched] >> 1, edges.target[launched] >> 1
     first = np.full(max(job.traces, default=0) + 1, np.iinfo(np.int64).max)
     np.minimum.at(first, acts.rank[work], acts.start[work])
     early = acts.start[call] <= first[acts.rank[work]]
     free = np.maximum(held[work], job.moment(2 * call + 1))
     queued = early & ~behind[2 * work] & (job.moment(2 * work) - free > LIMITS.idle_start_ns)
-    begins = [acts.of_rank(rank).start + int(acts.start[acts.of_rank(rank)].argmin()) for rank in job.traces]
-    source = looked_up(np.array(list(job.traces)), np.array(begins), acts.rank[work])
+    ranks = np.unique(acts.rank[work[queued]])
+    own = [acts.of_rank(rank) for rank in ranks.tolist()]
+    begins = np.array([rows.start + acts.start[rows].argmin() for rows in own], np.int64)
+    source = looked_up(ranks, begins, acts.rank[work])
     queued &= source != call  # nothing moves the first call of a recording
     source, target = 2 * source[queued], 2 * work[queued]
     job.refused["latency"] = _queued_for_long(job, work[queued], job.moment(target) - free[queued])
