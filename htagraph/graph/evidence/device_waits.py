@@ -115,20 +115,19 @@ def _known_by_times(calls: Calls, call: Array, over: Array) -> Array:
 
 
 class Polled(NamedTuple):
-    """What loops of questions wait for."""
+    """What loops of questions, and pauses, wait for."""
 
     source: Array
-    """The work that a moment in a loop waits for."""
+    """The work that a moment waits for."""
     vertex: Array
-    """The moment: of the thread, after the loop's first question and up to the beginning of its last one."""
-    over: Array
-    """The work that another moment would have waited for, had it not been over."""
-    asked: Array
-    """That moment: the end of a single question, or of a pause."""
+    """The moment: in a loop each one after the first question and up to the beginning of the last one; the end of a
+    single question; the end of a pause."""
+    over: Mask
+    """Which of this work was over before the question or the pause began: it would have been waited for."""
 
 
-def _of_pauses(calls: Calls) -> Iterator[tuple[Array, Array, Array, Array]]:
-    """Yield the columns of `Polled` for pauses that end with device work: no call that the thread waits in is recorded.
+def _of_pauses(calls: Calls) -> Iterator[Polled]:
+    """Yield what pauses wait for that end with device work: no call that the thread waits in is recorded.
 
     A site is all long stretches with the same moments around them, on any rank, in which no call runs. A pause that is
     the thread's own work ends where its own length says, whatever the device does.
@@ -142,9 +141,9 @@ def _of_pauses(calls: Calls) -> Iterator[tuple[Array, Array, Array, Array]]:
     rank, begin = acts.rank[target[rows] >> 1].astype(np.int64), acts.moment(source[rows])
     position = calls.from_moment(rank, begin)
     pending = last_ends(calls, rank, position) > begin + LIMITS.two_clocks_ns
-    words = np.where(of_kinds(acts.kind, ANNOTATIONS), -1 - acts.kind, acts.name)  # annotations number steps
-    around = (source[np.maximum(rows - 2, 0)], source[np.maximum(rows - 1, 0)], source[rows], target[rows])
-    key = mixed(*(words[vertex >> 1] * 2 + (vertex & 1) for vertex in around))
+    around = np.stack((source[np.maximum(rows - 2, 0)], source[np.maximum(rows - 1, 0)], source[rows], target[rows]))
+    words = np.where(of_kinds(acts.kind[around >> 1], ANNOTATIONS), -1, acts.name[around >> 1])  # some number steps
+    key = mixed(*(2 * words + (around & 1)))
     for site in grouped(key):
         if np.count_nonzero(pending[site]) >= LIMITS.often:
             at = target[rows[site]]
@@ -152,7 +151,7 @@ def _of_pauses(calls: Calls) -> Iterator[tuple[Array, Array, Array, Array]]:
             waits = Site(position[site], acts.moment(at), begin[site], LIMITS.longest_return_ns, tolerance)
             work, explained = _ends_with(calls, waits, rank[site])
             over = (work >= 0) & (acts.end[work] <= waits.free)
-            yield work[explained], at[explained], work[over], at[over]
+            yield Polled(*(column[explained | over] for column in (work, at, over)))
 
 
 def _ends_with(calls: Calls, site: Site, rank: Array) -> tuple[Array, Mask]:
@@ -256,16 +255,16 @@ class _Loops(NamedTuple):
 
 def polled(calls: Calls) -> Polled:
     """Return which moments of host threads wait for which device work by asking again and again."""
-    parts = []
+    parts = list(_of_pauses(calls))
     acts, loops = calls.job.activities, _loops(calls)
+    place = inverse_of(calls.job.boundaries, 2 * len(acts)) if len(loops.key) else loops.first
     for rows in grouped(loops.key):
         of_place = _Loops(loops.first[rows], loops.before_last[rows], loops.last[rows], loops.key[rows])
         rank = int(acts.rank[of_place.first[0]])
         if rank in calls.lanes and (of_place.first != of_place.last).any():
-            parts.append(_resolved(calls, of_place, rank, returns(calls, rank)))
-    source, first, last, over, call = joined(parts, 5)
-    owner, vertex = _moments(calls, first, last)
-    return Polled(*joined([(source[owner], vertex, over, 2 * call + 1), *_of_pauses(calls)], 4))
+            parts += _of_loops(calls, of_place, returns(calls, rank), place)
+    source, vertex, over = joined(parts, 3)
+    return Polled(source, vertex, over.astype(np.bool_))
 
 
 def _loops(calls: Calls) -> _Loops:
@@ -289,26 +288,28 @@ def _loops(calls: Calls) -> _Loops:
     return _Loops(item[first], item[np.maximum(first, last - 1)], item[last], key[first])
 
 
-def _resolved(calls: Calls, loops: _Loops, rank: int, clock: Returns) -> tuple[Array, Array, Array, Array, Array]:
-    """Return (work that loops of one place wait for, the first and the last question of each loop, `over`, `call`).
+def _of_loops(calls: Calls, loops: _Loops, clock: Returns, place: Array) -> Iterator[Polled]:
+    """Yield what loops of one place wait for, and what single questions there would have, if the times show it.
 
-    The last two are those of `Polled`. All are empty if the times do not show what the loops wait for.
+    `place` is where each vertex is among the moments of all threads.
     """
-    acts, none = calls.job.activities, np.zeros(0, np.int64)
+    acts, moments = calls.job.activities, calls.job.boundaries
     since = acts.start[loops.before_last] - clock.window  # that work is over shows as late as a blocked call returns
     again = loops.first != loops.last
     over = acts.end[loops.last]
     position = calls.from_moment(acts.rank[loops.first], acts.start[loops.first])
     site = Site(position, over, np.where(again, since, over), np.iinfo(np.int64).max, clock.tolerance)
-    answer = best(calls, site, _guesses(calls, loops, position, rank))
+    answer = best(calls, site, _guesses(calls, loops, position))
     if answer is None or not _sure(answer, loops, acts.start[loops.first], over - since, over):
-        return none, none, none, none, none
+        return
     source = answer.source
     end = acts.end[np.maximum(source, 0)]
     in_time = (source >= 0) & (end <= over + clock.tolerance)
     waits = in_time & again & (end > since + LIMITS.tick_ns)
     single = in_time & ~again
-    return source[waits], loops.first[waits], loops.last[waits], source[single], loops.last[single]
+    owner, at = spread(place[2 * loops.first[waits] + 1] + 1, place[2 * loops.last[waits]] + 1)
+    yield Polled(source[waits][owner], moments[at].astype(np.int64), np.zeros(len(at), np.bool_))
+    yield Polled(source[single], 2 * loops.last[single] + 1, np.ones(np.count_nonzero(single), np.bool_))
 
 
 def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array) -> bool:
@@ -322,7 +323,7 @@ def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array
     return bool(agree and long.any() and chance * (answer.number + 1) <= LIMITS.chance)
 
 
-def _guesses(calls: Calls, loops: _Loops, position: Array, rank: int) -> Iterator[Hypothesis]:
+def _guesses(calls: Calls, loops: _Loops, position: Array) -> Iterator[Hypothesis]:
     """Yield what the loops of a place may wait for: one of the latest events of the thread, or a stream's last work.
 
     `position` is where a call of each loop would be.
@@ -333,13 +334,5 @@ def _guesses(calls: Calls, loops: _Loops, position: Array, rank: int) -> Iterato
         thread = acts.lane[loops.first].astype(np.int64)
         for record, lane in records_back(calls, position, thread):
             yield lane, record, Plausible.YES
-    for lane in calls.lanes[rank][: LIMITS.tried]:
+    for lane in calls.lanes[int(acts.rank[loops.first[0]])][: LIMITS.tried]:
         yield np.full(len(position), lane), position, Plausible.YES
-
-
-def _moments(calls: Calls, first: Array, last: Array) -> tuple[Array, Array]:
-    """Return (index of the loop, vertex) of each moment from the end of a first question to the begin of the last."""
-    boundaries = calls.job.boundaries.astype(np.int64)
-    place = inverse_of(boundaries, 2 * len(calls.job.activities))
-    owner, at = spread(place[2 * first + 1] + 1, place[2 * last] + 1)
-    return owner, boundaries[at]

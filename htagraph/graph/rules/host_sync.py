@@ -56,7 +56,7 @@ def host_sync(job: RecordedJob) -> Edges:
     of_event = names_like(job.naming.event_sync, job.names, name)[left]
     parts += _inferred(calls, syncs[left], of_event, refused)
     unknown = np.concatenate(refused)
-    parts += [_implicit(calls), *_polled(job)]
+    parts += [_implicit(calls), _polled(job)]
     had_work = last_ends(calls, calls.rank[unknown], unknown) > np.iinfo(np.int64).min  # others wait for nothing
     by_rank = Counter(calls.rank[unknown[had_work]].tolist())
     job.refused["host_sync"] = unresolved_waits(job, by_rank, _UNRESOLVED)
@@ -130,20 +130,15 @@ def _implicit(calls: Calls) -> Edges:
     )  # fmt: skip
 
 
-def _polled(job: RecordedJob) -> list[Edges]:
-    """Return the edges into loops that ask for work again and again, and into single questions for work that was over.
+def _polled(job: RecordedJob) -> Edges:
+    """Return the edges into loops that ask for work again and again, and into pauses that end with it.
 
     All questions of a loop but the first move with the end of the work: they have the recorded lag, which is negative
-    for all but the last.
+    for all but the last. Where the work was over, the lag is 0.
     """
-    waits = job.polled
-    source = 2 * waits.source + 1
-    lag = job.moment(waits.vertex) - job.moment(source)
-    single = 2 * waits.over + 1, waits.asked, np.zeros(len(waits.over), np.int64)
-    return [
-        Edges.of(start, end, time, EdgeKind.HOST_SYNC, Provenance.INFERRED, confidence=Confidence.SEEN)
-        for start, end, time in ((source, waits.vertex, lag), single)
-    ]
+    waits, source = job.polled, 2 * job.polled.source + 1
+    lag = np.where(waits.over, 0, job.moment(waits.vertex) - job.moment(source))
+    return Edges.of(source, waits.vertex, lag, EdgeKind.HOST_SYNC, Provenance.INFERRED, confidence=Confidence.SEEN)
 
 
 def _inferred(calls: Calls, syncs: Array, of_event: Array, refused: list[Array]) -> Iterator[Edges]:
