@@ -39,7 +39,7 @@ CATEGORY_WORDS = {
     "host": "host code (operators, Python, other calls)", "launch": "launch calls", "computation": "computation",
     "communication": "transfers between ranks", "waiting": "pauses between kernels",
     "sync": "returns from blocking calls", "memory": "memory copies", "data_loading": "the data loader",
-    "gap": "unexplained pauses", "head": "a recording that begins late",
+    "gap": "unexplained pauses", "head": "what came before the recording",
 }  # fmt: skip
 """What the time of a segment of a critical path was spent on, by its category."""
 

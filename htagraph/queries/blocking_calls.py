@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import distinct
-from htagraph.core.kinds import DEVICE_WAITS, FRAMES, OPERATORS, EdgeKind, of_kinds
-from htagraph.core.naming import exact_glob, is_poll, names_that
+from htagraph.core.kinds import DEVICE_WAITS, FRAMES, OPERATORS, EdgeKind, edges_with, of_kinds
+from htagraph.core.naming import DEFAULT_NAMING, exact_glob, is_poll, names_like, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Blocking", "device_waits", "longest_blocking"]
+__all__ = ["Blocking", "blocked_by_copies", "device_waits", "longest_blocking"]
 
 
 @dataclass(frozen=True)
@@ -64,26 +64,40 @@ def device_waits(graph: DependencyGraph, calls: npt.NDArray[np.bool_]) -> npt.ND
     return out | (asks & np.isin(edges.source, edges.source[out & asks])) if asks.any() else out
 
 
+def blocked_by_copies(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
+    """Return which edges lead to the end of a call that copies to the device, which blocks without being asked to."""
+    edges, out = graph.edges, graph.edges.kind == EdgeKind.MEMCPY_SYNC
+    rows = np.flatnonzero(out)
+    names = graph.activities.name[edges.source[rows] >> 1]
+    out[rows] = names_like(DEFAULT_NAMING.to_device, graph.names, names)
+    return out
+
+
 def _asks(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
-    """Return which edges lead to moments at which the host asks, or is about to ask, whether work is over."""
+    """Return which edges lead to no call that blocks: the host asks whether work is over, or a pause ends with it."""
     acts, edges = graph.activities, graph.edges
     asked = names_that(is_poll, graph.names)[acts.name] | of_kinds(acts.kind, FRAMES)
-    return (edges.kind == EdgeKind.HOST_SYNC) & asked[edges.target >> 1]
+    return (edges.kind == EdgeKind.HOST_SYNC) & (asked[edges.target >> 1] | (edges.target & 1 == 0))
 
 
 def _waiting(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return (the calls that wait for the device, how long each blocks in ns); of a loop of questions, the last one."""
+    """Return (the calls that wait for the device, how long each blocks in ns).
+
+    Of a loop of questions that is the last one, of a pause what ends it.
+    """
     acts, edges = graph.activities, graph.edges
     asks = _asks(graph)
-    call = edges.target >> 1
-    late = graph.time[edges.source] > graph.time[2 * call]  # else the work was over when the call began
-    calls = distinct(call[of_kinds(edges.kind, DEVICE_WAITS) & ~asks & late], len(acts))
+    late = graph.time[edges.source] > graph.time[edges.target & ~1]  # else the work was over when the call began
+    blocks = of_kinds(edges.kind, DEVICE_WAITS) & ~asks & ~blocked_by_copies(graph) & late
+    calls = distinct(edges.target[blocks] >> 1, len(acts))
     asked = np.flatnonzero(asks)
     asked = asked[np.lexsort((graph.time[edges.target[asked]], edges.source[asked]))]
     first = np.flatnonzero(np.diff(edges.source[asked], prepend=-1))
     last = np.append(first[1:], len(asked))[: len(first)] - 1
     begin, end = (edges.target[asked[at]] for at in (first, last))
-    lasts = graph.time[end] - graph.time[begin]
+    lane, before = of_kinds(edges.kind, edges_with("lane")), np.zeros(graph.vertex_count, np.int64)
+    before[edges.target[lane]] = edges.source[lane]
+    lasts = graph.time[end] - graph.time[before[begin]]
     return np.concatenate((calls, end >> 1)), np.concatenate((acts.duration[calls], lasts))
 
 

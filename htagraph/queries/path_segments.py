@@ -86,6 +86,9 @@ def segments_of(graph: DependencyGraph, vertices: Array, into: Array, start: int
     target, owner, kind = into_vertex >> 1, np.full(len(keep), -1, np.int64), np.full(len(keep), -1, np.int8)
     owner[known], kind[known] = edges.activity[edge[known]], edges.kind[edge[known]]
     gap = np.where(keep % 2, GapKind.NONE, graph.gap_kind[into_vertex]).astype(np.int8)
+    earlier = kind == EdgeKind.EVENT_WAIT  # without a source on a device, it waits for work begun before the recording
+    earlier[earlier] = ~graph.activities.on_device[edges.source[edge[earlier]] >> 1]
+    gap[earlier] = GapKind.TRACE_HEAD
     activity = np.where(owner >= 0, owner, target)
     region = np.where(kind == EdgeKind.HOST_ORDER, owner, activity)
     return Segments(

@@ -196,7 +196,7 @@ def _apply(change: Change, columns: InstructionColumns, factors: _Factors) -> No
         factors.device[columns.optimizer] *= change.factor
     elif isinstance(change, RemoveSync):
         chosen = _matching(columns.calls, change.name) & _matching(columns.names, change.op)
-        factors.released |= columns.blocking & chosen
+        factors.released |= columns.blocking & chosen & ~_matching(columns.works, "*HtoD*")
     else:
         _apply_place(change, columns, factors)
 

@@ -65,8 +65,8 @@ def test_the_first_words_say_what_bounds_the_job(part: str, words: str) -> None:
 def test_in_short_other_categories_stand_behind_it() -> None:
     shares = {"computation": 70.0, "communication": 20.0, "head": 8.0}
     assert BOUND.short(bound("computation", 70.0, ranks={2: 99.0}, shares=shares)) == (
-        "Bound by computation: 70 % of the critical path, on rank 2; then transfers between ranks 20 %, a recording "
-        "that begins late 8 %."
+        "Bound by computation: 70 % of the critical path, on rank 2; then transfers between ranks 20 %, what came "
+        "before the recording 8 %."
     )
 
 

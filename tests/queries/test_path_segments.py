@@ -86,7 +86,7 @@ def test_workers_that_deliver_at_once_set_the_pace_with_few_waits() -> None:
 def test_launches_and_host_code_bound_a_job_together() -> None:
     events = [op("aten::mm", 0, 900)]
     events += [launch(10 + 100 * i, 40, i + 1) for i in range(8)]
-    events += [kernel(COMPUTE, 1000, 700, 8)]
+    events += [kernel(COMPUTE, 760, 700, 8)]
     bound = bound_of(hg.critical_path(load(events)))
     assert bound.cause == "host"
     assert max(bound.shares, key=lambda each: bound.shares[each]) == "computation"

@@ -68,8 +68,6 @@ class Effects:
     """Returns the effect of several rows together, µs; what two of them contain counts once."""
     own_us: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     """Own time per rank and step before and after, by name and kind, µs; also of those that are no rows."""
-    asking_us: float = 0.0
-    """Change of the time per rank and step that hosts wait in a loop which asks a device whether it is done, µs."""
 
     @property
     def is_chance(self) -> bool:
@@ -149,7 +147,7 @@ def effects(
     """
     if not all(len(part.activities) for part in parts):
         return Effects([], 0.0)
-    both = [OwnWork.of(part, path) for part, path in zip(parts, tree.path, strict=True)]
+    both = [OwnWork.of(part) for part in parts]
     calls, lasted = zip(*(part.sums(path, len(tree)) for path, part in zip(tree.path, parts, strict=True)), strict=True)
     keys, group, labels, rank, path = _keys(tree, both, _cut_anew(tree, calls, parts))
     size = len(group)
@@ -201,7 +199,6 @@ def effects(
         [row(*each) for each in alone.items()],
         together, change_us, chance_us, lambda chosen: effect(np.any([of(key) for key in chosen], axis=0)),
         dict(zip(labels, zip(work[0].tolist(), work[1].tolist(), strict=True), strict=True)),
-        _asking(both[1], parts[1]) - _asking(both[0], parts[0]),
     )  # fmt: skip
 
 
@@ -212,13 +209,6 @@ def _or_whole(alone: dict[Key, float], whole: dict[Key, float], least: float) ->
     """
     larger = {key: us for key, us in whole.items() if abs(us) > abs(alone.get((*key[:2], False), 0.0)) + least}
     return {key: us for key, us in alone.items() if (*key[:2], True) not in larger} | larger
-
-
-def _asking(own: OwnWork, part: ComparedPart) -> float:
-    """Return how long hosts wait for device work in loops that ask for it, µs per rank and step."""
-    waits = np.flatnonzero(own.awaited >= 0)
-    waits = waits[part.graph.activities.on_device[own.awaited[waits]]]
-    return float(own.time[waits].sum()) / part.repeats / 1000
 
 
 def _by_rank(rank: Array, change: Array, parts: tuple[ComparedPart, ComparedPart]) -> tuple[int, float]:

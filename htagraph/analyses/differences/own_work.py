@@ -5,26 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from htagraph.analyses.differences.compared_parts import ComparedPart
 from htagraph.core.arrays import Array, marked
-from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, GapKind, of_kinds
-from htagraph.core.naming import is_poll, names_that
-from htagraph.core.statistics import MOST, SEVERAL
+from htagraph.core.kinds import COMMUNICATION, EdgeKind, GapKind, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import OwnTime, State, initial, own_time
 
-__all__ = ["BEFORE", "SELF", "WAIT", "OwnWork", "awaited", "polled"]
+__all__ = ["BEFORE", "SELF", "WAIT", "OwnWork"]
 
 SELF, BEFORE, WAIT = range(3)
-"""Time in the activity; of host code before it, outside every region; waiting in it for communication or a device."""
-_MAX_LEFT_SHARE = 0.1
-"""How much of own time may come after the end of the communication that it waited for, as a share of it.
-
-Chosen: a thread goes on at once when what it waits for ends. An end falls in there by chance one time in ten. Doubled,
-one in five."""
+"""Time in the activity; of host code before it, outside every region; waiting in it for communication."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +35,10 @@ class OwnWork:
     part: Array
     """What each is: `SELF`, `BEFORE` or `WAIT`."""
     awaited: Array
-    """The communication or device work that each waits for; -1 for none."""
+    """The communication that each waits for; -1 for none."""
 
     @staticmethod
-    def of(part: ComparedPart, path: Array) -> OwnWork:
+    def of(part: ComparedPart) -> OwnWork:
         """Return that of the compared part of a job."""
         graph, edges = part.graph, part.graph.edges
         inside = marked(part.activities, len(graph.activities)) & graph.awake  # nothing waits for a monitor
@@ -61,11 +53,10 @@ class OwnWork:
         until = np.concatenate([
             graph.time[edges.source[where.edges]] + edges.lag[where.edges], graph.time[where.gaps]
         ])  # fmt: skip
-        waits = awaited(graph, whose, until - times, until, path[whose])
+        waits = np.full(len(whose), -1, np.int64)
         ending = where.gaps >> 1  # a pause up to the end of communication is part of it, whatever it was called in
         transfers = (where.gaps % 2 == 1) & of_kinds(graph.activities.kind[ending], COMMUNICATION)
         waits[len(where.edges) :][transfers] = ending[transfers]
-        waits = np.where(waits >= 0, waits, polled(graph, whose, until - times, until))
         between = np.concatenate([np.zeros(len(where.edges), np.bool_), owner[at_gap] < 0])
         kind = np.where(waits >= 0, WAIT, np.where(between, BEFORE, SELF))
         once = _once(graph, where, whose, until - times, until.copy())
@@ -108,71 +99,3 @@ def _shown(graph: DependencyGraph, where: OwnTime, time: Array, once: Array, who
     beside = (graph.gap_kind[gaps] == GapKind.DATA_WAIT) & (lane[gaps >> 1] != lane[whose[len(where.edges) :]])
     shown[len(where.edges) :][beside] = 0
     return shown
-
-
-def awaited(graph: DependencyGraph, whose: Array, begin: Array, end: Array, path: Array) -> npt.NDArray[np.int64]:
-    """Return the communication on host threads that each piece of own time waits for; -1 where it does not wait.
-
-    ``work.wait()`` leaves no event of its own: it is own time of whatever calls it, an operator, a step or a Python
-    function, that ends when communication on another thread of the rank does. A thread that works all the time ends at
-    other moments. So a call path waits if most of its own time ends just after communication that ran meanwhile. Each
-    piece has an activity (`whose`), a begin and an end, ns on the common clock, and a call path.
-    """
-    acts = graph.activities
-    waits = np.full(len(whose), -1, np.int64)
-    talks = np.flatnonzero(acts.kind == ActivityKind.HOST_COMMUNICATION)
-    if not len(talks) or not len(whose):
-        return waits
-    ends = graph.time[2 * talks + 1]
-    host = ~acts.on_device[whose] & ~of_kinds(acts.kind[whose], COMMUNICATION)
-    for rank in np.unique(acts.rank[talks]).tolist():
-        here = acts.rank[talks] == rank
-        order = np.argsort(ends[here], kind="stable")
-        those, until = talks[here][order], ends[here][order]
-        rows = np.flatnonzero(host & (acts.rank[whose] == rank))
-        at = np.searchsorted(until, end[rows], side="right") - 1
-        last = those[np.maximum(at, 0)]
-        late = end[rows] - until[np.maximum(at, 0)]
-        meets = (at >= 0) & (late < _MAX_LEFT_SHARE * (end[rows] - begin[rows]))
-        waits[rows[meets]] = last[meets]
-    count = int(path.max(initial=-1)) + 1
-    length = (end - begin).astype(np.float64)
-    whole = np.bincount(path[host], length[host], count)
-    waiting = np.bincount(path[waits >= 0], length[waits >= 0], count)
-    waits[(waiting < MOST * whole)[path]] = -1
-    return waits
-
-
-def polled(graph: DependencyGraph, whose: Array, begin: Array, end: Array) -> npt.NDArray[np.int64]:
-    """Return the device work that each piece of own time waits for in a loop of queries; -1 where there is none.
-
-    A loop that asks a device again and again whether it is done, by ``cudaEventQuery`` or ``cudaStreamQuery``, waits
-    for it: the number of its rounds is how long the device takes. It ends when device work of the rank does, between
-    the last two queries.
-    """
-    acts, time = graph.activities, graph.time
-    waits = np.full(len(whose), -1, np.int64)
-    device = np.flatnonzero(acts.on_device)
-    for first, before_last, last in _loops(graph):
-        work = device[acts.rank[device] == acts.rank[first]]
-        done = time[2 * work + 1]
-        work = work[(done > time[2 * before_last]) & (done <= time[2 * last + 1])]
-        if len(work):
-            inside = (begin >= time[2 * first]) & (end <= time[2 * last + 1]) & ~acts.on_device[whose]
-            inside &= acts.lane[whose] == acts.lane[first]
-            waits[inside] = work[np.argmax(time[2 * work + 1])]
-    return waits
-
-
-def _loops(graph: DependencyGraph) -> list[tuple[int, int, int]]:
-    """Return the (first, second last, last) query of each loop of queries with nothing else called in between."""
-    acts = graph.activities
-    asks = names_that(is_poll, graph.names)[acts.name]
-    if not asks.any():
-        return []
-    encloses = (ActivityKind.STEP, ActivityKind.ANNOTATION, ActivityKind.PYTHON, ActivityKind.BOUNDARY)
-    rows = np.flatnonzero((acts.lane >= 0) & ~acts.on_device & ~of_kinds(acts.kind, encloses))
-    rows = rows[np.lexsort((graph.time[2 * rows], acts.lane[rows]))]
-    bounds = np.flatnonzero(np.diff(asks[rows].astype(np.int8)) | np.diff(acts.lane[rows])) + 1
-    runs = [run for run in np.split(rows, bounds) if len(run) >= SEVERAL and asks[run[0]]]
-    return [(int(run[0]), int(run[-2]), int(run[-1])) for run in runs]

@@ -38,7 +38,6 @@ _KINDS = {
 }  # fmt: skip
 """Kinds of change in words."""
 _CHANGE = {"rank": "rank_change_us"}
-_ASKING = " (waiting for a device in a loop of queries)"
 _MAX_LETTERS = 100
 """Letters of a call path in a sentence; chosen: about one line. Doubled, two lines."""
 
@@ -343,13 +342,10 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
     ranks = len(diff.parts[0].chosen_ranks)
     before, after = (_computation_us(part) for part in diff.parts)
     work = {"computation": (after - before) * ranks, _HOST: _host_change_us(effects) * ranks}
-    asking = effects.asking_us * ranks
     parts = [
-        f"{CATEGORY_WORDS[key]} {_signed(us)}"
-        + (_ASKING if key == _HOST and asking * us > 0 and abs(asking) > abs(us) / 2 else
-           _exposed(work[key], us) if key in work else "")
+        f"{CATEGORY_WORDS[key]} {_signed(us)}{_exposed(work[key], us) if key in work else ''}"
         for key, us in zip(by_category["key"], by_category["change_us"], strict=True)
-    ]  # fmt: skip
+    ]
     return [f"On the critical path, per {diff.unit}: {', '.join(parts)}."]
 
 

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from htagraph.core.arrays import Ints, Mask, looked_up
+from htagraph.core.arrays import Ints, Mask, looked_up, marked
 from htagraph.core.errors import Issue
-from htagraph.core.kinds import LAUNCHES, EdgeKind, edges_with, of_kinds
+from htagraph.core.kinds import LAUNCHES, EdgeKind, Provenance, edges_with, of_kinds
 from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import RecordedJob
-from htagraph.graph.tolerances import LIMITS
+from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["acyclic", "fit", "latency"]
 
@@ -143,10 +143,50 @@ _UNKNOWN = np.iinfo(np.int64).min
 def latency(job: RecordedJob, edges: Edges) -> Edges:
     """Return the edges, with the lags of LAUNCH and GRAPH edges limited to the launch latency.
 
-    What comes on top is waiting: for the stream, for an event, or for something that no edge describes.
+    What comes on top is waiting: for the stream, for an event, for work begun before the recording, or for something
+    that no edge describes.
     """
     held = _held_until(job, edges)
-    return _of_graphs(job, _of_calls(job, edges, held), held)
+    limited = _of_graphs(job, _of_calls(job, edges, held), held)
+    return Edges.concatenate([limited, _behind_earlier_work(job, edges, held)])
+
+
+def _behind_earlier_work(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
+    """Return an edge from the start of a rank's recording to the first work of each stream that was queued for long.
+
+    It was launched before any launched work of the rank ran, and nothing else that is recorded held it up: the device
+    was probably busy with work begun before the recording. Its end stays where it is, whatever becomes of the host.
+    """
+    acts = job.activities
+    launched = np.flatnonzero(of_kinds(edges.kind, LAUNCHES))
+    behind = marked(edges.target[edges.kind == EdgeKind.STREAM], 2 * len(acts))
+    call, work = edges.source[launched] >> 1, edges.target[launched] >> 1
+    first = np.full(max(job.traces, default=0) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first, acts.rank[work], acts.start[work])
+    early = acts.start[call] <= first[acts.rank[work]]
+    free = np.maximum(held[work], job.moment(2 * call + 1))
+    queued = early & ~behind[2 * work] & (job.moment(2 * work) - free > LIMITS.idle_start_ns)
+    ranks = np.unique(acts.rank[work[queued]])
+    own = [acts.of_rank(rank) for rank in ranks.tolist()]
+    begins = np.array([rows.start + acts.start[rows].argmin() for rows in own], np.int64)
+    source = looked_up(ranks, begins, acts.rank[work])
+    queued &= source != call  # nothing moves the first call of a recording
+    source, target = 2 * source[queued], 2 * work[queued]
+    job.refused["latency"] = _queued_for_long(job, work[queued], job.moment(target) - free[queued])
+    lasts = job.moment(target) - job.moment(source)
+    return Edges.of(source, target, lasts, EdgeKind.EVENT_WAIT, Provenance.INFERRED, confidence=Confidence.LIKELY)
+
+
+def _queued_for_long(job: RecordedJob, work: Ints, queued: Ints) -> tuple[Issue, ...]:
+    """Return an issue for each rank whose first kernels were queued for a time that matters, ns."""
+    acts, issues = job.activities, []
+    for rank in np.unique(acts.rank[work]).tolist():
+        own, longest = acts.of_rank(rank), int(queued[acts.rank[work] == rank].max())
+        if longest > LIMITS.small * (acts.end[own].max() - acts.start[own].min()):
+            queue = f"kernels were queued {longest / 1e6:.3g} ms before they ran"
+            detail = f"{queue}; the device was probably busy with earlier work"
+            issues.append(Issue(str(job.traces[rank].path), "queued_behind_earlier_work", detail, 1, rank))
+    return tuple(issues)
 
 
 def _of_graphs(job: RecordedJob, edges: Edges, held: Ints) -> Edges:

@@ -83,7 +83,7 @@ def _waits(job: RecordedJob, edges: Edges) -> _Waits:
     acts, by_kind = job.activities, _by_kind(edges)
     meets = _of(by_kind, TRANSFERS)
     meets = meets[edges.activity[meets] >= 0]
-    in_loop = marked(job.polled.vertex, 2 * len(acts))
+    in_loop = marked(job.polled.vertex[~job.polled.over], 2 * len(acts))
     calls = _of(by_kind, BLOCKING)
     calls = calls[(edges.target[calls] & 1 == 1) & ~in_loop[edges.target[calls]]]
     may_wait = np.union1d(calls, meets) if len(meets) else calls

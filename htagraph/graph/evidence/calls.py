@@ -34,6 +34,8 @@ class Enqueued:
     latest: Ints
     """For each entry: the work of the lane up to it that ends last. Branches of a CUDA graph run in parallel, so that
     need not be the entry itself."""
+    ends: Ints
+    """For each entry: when `latest` ended, ns."""
     key: Ints
     """For each entry: `stride` times its lane, plus one more than the position of its call; ascending."""
     stride: int
@@ -42,14 +44,29 @@ class Enqueued:
     def _at(self, lane: Array, position: Array) -> Array:
         return np.searchsorted(self.key, lane * self.stride + position + 1)
 
-    def last_before(self, lane: Array, position: Array) -> Array:
-        """For each (lane, call), return the work enqueued there by earlier calls that ends last, or -1."""
+    def last_before(self, lane: Array, position: Array, back: int = 0) -> Array:
+        """For each (lane, call), return the work enqueued there by earlier calls that ends last, or -1.
+
+        The last `back` pieces of work do not count.
+        """
         if not len(self.work):
             return np.full(len(lane), -1, np.int64)
-        before = self._at(lane, position) - 1
+        before = self._at(lane, position) - 1 - back
         at = np.maximum(before, 0)
         exists = (before >= 0) & (self.lane[at] == lane) & (lane >= 0)
         return np.where(exists, self.latest[at], -1)
+
+    def back_to(self, lane: Array, position: Array, moment: Array) -> Array:
+        """For each (lane, call, moment in ns), return the least `back` whose `last_before` had ended at the moment.
+
+        It is negative where work that was enqueued later had ended, too.
+        """
+        out = np.full(len(lane), -1, np.int64)
+        for rows in grouped(lane):
+            own = slice(*np.searchsorted(self.lane, (lane[rows[0]], lane[rows[0]] + 1)))
+            ended = own.start + np.searchsorted(self.ends[own], moment[rows], side="right")
+            out[rows] = self._at(lane[rows], position[rows]) - ended
+        return out
 
     def first_from(self, lane: Array, position: Array) -> Array:
         """For each (lane, call), return the first work enqueued there by this call or a later one, or -1."""
@@ -301,7 +318,8 @@ class Calls:
             records = end == np.maximum.accumulate(end)
             latest[part] = work[part][np.maximum.accumulate(np.where(records, np.arange(len(part)), 0))]
         stride = len(self.row) + 2
-        return Enqueued(work.astype(np.int64), lane, latest.astype(np.int64), lane * stride + position + 1, stride)
+        key = lane * stride + position + 1
+        return Enqueued(work.astype(np.int64), lane, latest.astype(np.int64), acts.end[latest], key, stride)
 
     @cached_property
     def lanes(self) -> dict[int, Ints]:

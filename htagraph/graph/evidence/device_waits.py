@@ -17,10 +17,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, coded, inverse_of, joined, marked
-from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
+from htagraph.core.arrays import Array, Mask, coded, inverse_of, joined, marked
+from htagraph.core.kinds import ADDED, ANNOTATIONS, FRAMES, ActivityKind, of_kinds
 from htagraph.core.naming import is_graph_launch, is_memory_call, is_poll, names_like, names_that
 from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owners, spread, work_before
+from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.waits import (
     Answer,
     Hypothesis,
@@ -114,16 +115,130 @@ def _known_by_times(calls: Calls, call: Array, over: Array) -> Array:
 
 
 class Polled(NamedTuple):
-    """What loops of questions wait for."""
+    """What loops of questions, and pauses, wait for."""
 
     source: Array
-    """The work that a moment in a loop waits for."""
+    """The work that a moment waits for."""
     vertex: Array
-    """The moment: of the thread, after the loop's first question and up to the beginning of its last one."""
-    over: Array
-    """The work that a single question would have waited for, had it not been over."""
-    call: Array
-    """That question."""
+    """The moment: in a loop each one after the first question and up to the beginning of the last one; the end of a
+    single question; the end of a pause."""
+    over: Mask
+    """Which of this work was over before the question or the pause began: it would have been waited for."""
+
+
+def _of_pauses(calls: Calls) -> Iterator[Polled]:
+    """Yield what pauses wait for that end with device work: no call that the thread waits in is recorded.
+
+    A site is all long stretches with the same moments around them, on any rank, in which no call runs. A pause that is
+    the thread's own work ends where its own length says, whatever the device does.
+    """
+    job, acts = calls.job, calls.job.activities
+    source, target, owner = job.slices()
+    rows = np.flatnonzero(acts.moment(target) - acts.moment(source) >= LIMITS.long_call_ns)
+    own = owner[rows]
+    rows = rows[(job.loaders[rows] < 0) & ((own < 0) | of_kinds(acts.kind[own], FRAMES))]
+    rows = rows[np.isin(acts.rank[target[rows] >> 1], list(calls.lanes))]
+    rank, begin = acts.rank[target[rows] >> 1].astype(np.int64), acts.moment(source[rows])
+    position = calls.from_moment(rank, begin)
+    pending = last_ends(calls, rank, position) > begin + LIMITS.two_clocks_ns
+    around = np.stack((source[np.maximum(rows - 2, 0)], source[np.maximum(rows - 1, 0)], source[rows], target[rows]))
+    words = np.where(of_kinds(acts.kind[around >> 1], ANNOTATIONS), -1, acts.name[around >> 1])  # some number steps
+    key = mixed(*(2 * words + (around & 1)))
+    for site in grouped(key):
+        if np.count_nonzero(pending[site]) >= LIMITS.often:
+            at = target[rows[site]]
+            tolerance = int(returns_by_rank(calls, rank[site])[0].max())
+            waits = Site(position[site], acts.moment(at), begin[site], LIMITS.longest_return_ns, tolerance)
+            work, explained = _ends_with(calls, waits, rank[site])
+            over = (work >= 0) & (acts.end[work] <= waits.free)
+            yield Polled(*(column[explained | over] for column in (work, at, over)))
+
+
+def _ends_with(calls: Calls, site: Site, rank: Array) -> tuple[Array, Mask]:
+    """Return (the work that pauses of a site may wait for, which pauses it explains); all -1 where chance may do it."""
+    acts = calls.job.activities
+    best, score = (np.full(len(rank), -1, np.int64), np.zeros(len(rank), np.bool_)), 0
+    for work, alternatives in _works(calls, site, rank):
+        end = acts.end[work]
+        possible, explained = support(end, site.over, site.free, site.window, site.tolerance)
+        visible = (work >= 0) & (end > site.free + LIMITS.tick_ns)
+        explained &= visible
+        count = np.count_nonzero(explained)
+        if count <= score * LIMITS.clearer or np.count_nonzero(visible & ~possible) > LIMITS.damaged * len(rank):
+            continue
+        if _beyond_chance(site, end, visible, explained, alternatives):
+            explained &= ~_others_end(calls.job, rank, end, site.over)
+            if _beyond_chance(site, end, visible, explained, alternatives):
+                best, score = (np.where(possible, work, -1), explained), count
+    return best
+
+
+def _works(calls: Calls, site: Site, rank: Array) -> Iterator[tuple[Array, float]]:
+    """Yield (the work that each pause of a site may wait for, in how many ways else it might have agreed).
+
+    That is the last work on all streams, that of one stream, and the one so many before that agrees most often: an
+    event may have been recorded behind it. A stream is the n-th busiest of each rank.
+    """
+    acts, enqueued = calls.job.activities, calls.enqueued
+    ranks, number = np.unique(rank, return_inverse=True)
+    count = min(LIMITS.tried, max(len(calls.lanes[each]) for each in ranks.tolist()))
+    table = np.array([np.resize(np.append(calls.lanes[each], np.full(count, -1)), count) for each in ranks.tolist()])
+    lanes = table[number.ravel()].T
+    last = np.array([enqueued.last_before(lane, site.position) for lane in lanes])
+    ends = np.where(last >= 0, acts.end[last], np.iinfo(np.int64).min)
+    yield last[ends.argmax(axis=0), np.arange(len(rank))], count + 1
+    for lane, work in zip(lanes, last, strict=True):
+        yield work, count + 1
+        nearest, most = (
+            enqueued.back_to(lane, site.position, moment)
+            for moment in (site.over + site.tolerance, site.over - site.window)
+        )
+        nearest = np.maximum(0, nearest)
+        possible = most > nearest
+        if np.count_nonzero(possible) >= LIMITS.often:
+            back = _most_often(nearest[possible], most[possible])
+            between = enqueued.back_to(lane, site.position, site.free) - nearest
+            yield enqueued.last_before(lane, site.position, back), count * float(np.maximum(1, between).mean())
+
+
+def _most_often(first: Array, behind: Array) -> int:
+    """Return the least number that lies in most of some ranges, given by their first number and the one behind."""
+    edges = np.concatenate((first, behind))
+    order = np.lexsort((np.repeat((1, 0), len(first)), edges))
+    depth = np.cumsum(np.repeat((1, -1), len(first))[order])
+    return int(edges[order[depth.argmax()]])
+
+
+def _beyond_chance(site: Site, end: Array, visible: Mask, explained: Mask, alternatives: float) -> bool:
+    """Return whether pauses of a site end with work, which ended at `end` (ns), more often than chance allows.
+
+    A pause agrees by chance as often as its length holds the longest delay seen, and as often as the other pauses, if
+    they are the thread's own work, would have ended as soon behind this work: where all are equally long, and the work,
+    too, one agreement means all.
+    """
+    count = np.count_nonzero(explained)
+    if count < LIMITS.often:
+        return False
+    lasts, works = site.over - site.free, (end - site.free)[explained]
+    latest = max(0, int((lasts[explained] - works).max())) + LIMITS.tick_ns
+    alone, others = (latest + site.tolerance) / lasts[explained], np.sort(lasts[visible])
+    as_near = np.searchsorted(others, works + latest, side="right") - np.searchsorted(others, works - site.tolerance)
+    likely = np.sort(np.minimum(1, np.maximum(alone, (as_near - 1) / (len(others) - 1))))
+    chance = alternatives * min(1.0, float(alone.min())) * float(likely[1:].prod())
+    return chance <= LIMITS.chance**2 and LIMITS.agrees(count / len(others), chance)
+
+
+def _others_end(job: RecordedJob, rank: Array, since: Array, until: Array) -> Mask:
+    """Return which times, ns, hold the end of something that a thread of the rank did: it may have released a pause."""
+    out, acts = np.zeros(len(rank), np.bool_), job.activities
+    for each in np.unique(rank).tolist():
+        own, rows = acts.of_rank(each), rank == each
+        ends = acts.end[own][
+            ~acts.on_device[own] & ~of_kinds(acts.kind[own], (*ANNOTATIONS, *ADDED, ActivityKind.PYTHON))
+        ]
+        ends = np.sort(ends)
+        out[rows] = np.searchsorted(ends, until[rows]) > np.searchsorted(ends, since[rows], side="right")
+    return out
 
 
 class _Loops(NamedTuple):
@@ -140,16 +255,16 @@ class _Loops(NamedTuple):
 
 def polled(calls: Calls) -> Polled:
     """Return which moments of host threads wait for which device work by asking again and again."""
-    parts = []
+    parts = list(_of_pauses(calls))
     acts, loops = calls.job.activities, _loops(calls)
+    place = inverse_of(calls.job.boundaries, 2 * len(acts)) if len(loops.key) else loops.first
     for rows in grouped(loops.key):
         of_place = _Loops(loops.first[rows], loops.before_last[rows], loops.last[rows], loops.key[rows])
         rank = int(acts.rank[of_place.first[0]])
         if rank in calls.lanes and (of_place.first != of_place.last).any():
-            parts.append(_resolved(calls, of_place, rank, returns(calls, rank)))
-    source, first, last, over, call = joined(parts, 5)
-    owner, vertex = _moments(calls, first, last)
-    return Polled(source[owner], vertex, over, call)
+            parts += _of_loops(calls, of_place, returns(calls, rank), place)
+    source, vertex, over = joined(parts, 3)
+    return Polled(source, vertex, over.astype(np.bool_))
 
 
 def _loops(calls: Calls) -> _Loops:
@@ -173,26 +288,28 @@ def _loops(calls: Calls) -> _Loops:
     return _Loops(item[first], item[np.maximum(first, last - 1)], item[last], key[first])
 
 
-def _resolved(calls: Calls, loops: _Loops, rank: int, clock: Returns) -> tuple[Array, Array, Array, Array, Array]:
-    """Return (work that loops of one place wait for, the first and the last question of each loop, `over`, `call`).
+def _of_loops(calls: Calls, loops: _Loops, clock: Returns, place: Array) -> Iterator[Polled]:
+    """Yield what loops of one place wait for, and what single questions there would have, if the times show it.
 
-    The last two are those of `Polled`. All are empty if the times do not show what the loops wait for.
+    `place` is where each vertex is among the moments of all threads.
     """
-    acts, none = calls.job.activities, np.zeros(0, np.int64)
+    acts, moments = calls.job.activities, calls.job.boundaries
     since = acts.start[loops.before_last] - clock.window  # that work is over shows as late as a blocked call returns
     again = loops.first != loops.last
     over = acts.end[loops.last]
     position = calls.from_moment(acts.rank[loops.first], acts.start[loops.first])
     site = Site(position, over, np.where(again, since, over), np.iinfo(np.int64).max, clock.tolerance)
-    answer = best(calls, site, _guesses(calls, loops, position, rank))
+    answer = best(calls, site, _guesses(calls, loops, position))
     if answer is None or not _sure(answer, loops, acts.start[loops.first], over - since, over):
-        return none, none, none, none, none
+        return
     source = answer.source
     end = acts.end[np.maximum(source, 0)]
     in_time = (source >= 0) & (end <= over + clock.tolerance)
     waits = in_time & again & (end > since + LIMITS.tick_ns)
     single = in_time & ~again
-    return source[waits], loops.first[waits], loops.last[waits], source[single], loops.last[single]
+    owner, at = spread(place[2 * loops.first[waits] + 1] + 1, place[2 * loops.last[waits]] + 1)
+    yield Polled(source[waits][owner], moments[at].astype(np.int64), np.zeros(len(at), np.bool_))
+    yield Polled(source[single], 2 * loops.last[single] + 1, np.ones(np.count_nonzero(single), np.bool_))
 
 
 def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array) -> bool:
@@ -206,7 +323,7 @@ def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array
     return bool(agree and long.any() and chance * (answer.number + 1) <= LIMITS.chance)
 
 
-def _guesses(calls: Calls, loops: _Loops, position: Array, rank: int) -> Iterator[Hypothesis]:
+def _guesses(calls: Calls, loops: _Loops, position: Array) -> Iterator[Hypothesis]:
     """Yield what the loops of a place may wait for: one of the latest events of the thread, or a stream's last work.
 
     `position` is where a call of each loop would be.
@@ -217,13 +334,5 @@ def _guesses(calls: Calls, loops: _Loops, position: Array, rank: int) -> Iterato
         thread = acts.lane[loops.first].astype(np.int64)
         for record, lane in records_back(calls, position, thread):
             yield lane, record, Plausible.YES
-    for lane in calls.lanes[rank][: LIMITS.tried]:
+    for lane in calls.lanes[int(acts.rank[loops.first[0]])][: LIMITS.tried]:
         yield np.full(len(position), lane), position, Plausible.YES
-
-
-def _moments(calls: Calls, first: Array, last: Array) -> tuple[Array, Array]:
-    """Return (index of the loop, vertex) of each moment from the end of a first question to the begin of the last."""
-    boundaries = calls.job.boundaries.astype(np.int64)
-    place = inverse_of(boundaries, 2 * len(calls.job.activities))
-    owner, at = spread(place[2 * first + 1] + 1, place[2 * last] + 1)
-    return owner, boundaries[at]

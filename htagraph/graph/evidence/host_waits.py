@@ -259,17 +259,20 @@ def _batches(timeline: _Timeline, issued: _Issued, place: Array, confidence: Arr
 def _resumes(timeline: _Timeline, issued: _Issued, place: Array) -> Array:
     """Return the vertex of the thread's first moment after each wait, which may be one of a Python frame.
 
-    Where the thread blocked, that is the first moment after the collective's end. Elsewhere it is the end of the first
-    frame that waits, by its name, or else the moment at the position.
+    Where the thread blocked, that is the moment behind the longest of the stretches in which the collective may have
+    been over, up to the end of its record. Elsewhere it is the end of the first frame that waits, by its name, or else
+    the moment at the position.
     """
     thread = timeline.thread
     at = timeline.shown[place]
     begins = timeline.shown[place - 1]
     for i in np.flatnonzero((place >= 0) & (at > begins + 1)).tolist():
-        inside = np.arange(begins[i] + 1, at[i])
+        inside = np.arange(begins[i] + 1, at[i] + 1)
         if place[i] == issued.blocked[i]:
-            inside = inside[thread.times[inside] >= min(issued.end[i], timeline.times[place[i]])]
+            until = begins[i] + 1 + np.searchsorted(thread.times[inside], issued.end[i])
+            inside = inside[(inside <= until) & (thread.times[inside] >= min(issued.soonest[i], thread.times[at[i]]))]
+            at[i] = inside[(thread.times[inside] - thread.times[inside - 1]).argmax()]
         else:
             inside = inside[np.isin(inside, timeline.frames)]
-        at[i] = inside[0] if len(inside) else at[i]
+            at[i] = inside[0] if len(inside) else at[i]
     return thread.vertices[at]

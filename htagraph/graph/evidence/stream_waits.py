@@ -113,13 +113,12 @@ class SharedByRank:
         np.maximum.at(self.awaited, target[known] - self.first, self.calls.job.activities.end[source[known]])
 
 
-def stream_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[StreamWaits]:
-    """Yield the waits of a rank whose trace has no cuda_sync rows, and count those resolved and refused.
+def stream_waits(calls: Calls, rank: int, unresolved: Counter[int]) -> Iterator[StreamWaits]:
+    """Yield the waits of a rank whose trace has no cuda_sync rows, and count by rank those that nothing resolves.
 
     The most certain call sites come first, because a start that they explain is no evidence for other sites.
     """
     waits = calls.of_kind_on(rank, ActivityKind.WAIT)
-    counts["internal"] += int(calls.internal[waits].sum())
     waits = waits[~calls.internal[waits]]
     if not len(waits):
         return
@@ -134,7 +133,6 @@ def stream_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[Stre
         if resolved is None:
             refused.append(waits[rows])
             continue
-        counts["inferred"] += len(rows)
         shared.learn(resolved)
         yield resolved
     if not refused:
@@ -146,12 +144,10 @@ def stream_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[Stre
         some = again.any() and not again.all()
         resolved = _resolved(shared, waits[rows], candidates, at_once=False) if some else None
         if resolved is not None:
-            counts["inferred"] += int(again.sum())
             yield resolved.take(np.isin(resolved.position, left))
             left = left[~np.isin(left, waits[rows])]
     behind = (calls.after[left] >= 0) | (calls.enqueued.first_from(np.full(len(left), shared.main), left) >= 0)
-    counts["refused"] += int(behind.sum())
-    counts["nothing behind"] += int((~behind).sum())
+    unresolved[rank] += int(behind.sum())
 
 
 def _resolved(shared: SharedByRank, position: Array, candidates: list[Array], *, at_once: bool) -> StreamWaits | None:
@@ -361,7 +357,7 @@ def _hypotheses(shared: SharedByRank, position: Array, lane: Array) -> Iterator[
         yield np.where(match >= 0, stream, -1), match, Plausible.NO
 
 
-def boundary_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[StreamWaits]:
+def boundary_waits(calls: Calls, rank: int) -> Iterator[StreamWaits]:
     """Yield the stream waits of a rank whose trace has no calls that record events or wait for them.
 
     A collective waits for what the compute stream had enqueued by its launch. The compute stream waits for a collective
@@ -375,15 +371,15 @@ def boundary_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[St
     for position in sides:
         source = calls.elsewhere(position, calls.launched[position])
         source = np.where(np.isin(source, shared.quiet) | (source < 0), shared.main, source)
-        yield from _tested(shared, position, calls.launched[position], source, Plausible.YES, counts)
+        yield from _tested(shared, position, calls.launched[position], source, Plausible.YES)
     for position in sides:
         main = np.full(len(position), shared.main)
-        yield from _tested(shared, position + 1, main, calls.launched[position], Plausible.NO, counts)
-    yield _right_behind(shared, launches, counts)
+        yield from _tested(shared, position + 1, main, calls.launched[position], Plausible.NO)
+    yield _right_behind(shared, launches)
 
 
 def _tested(
-    shared: SharedByRank, position: Array, lane: Array, source: Array, plausible: Plausible, counts: Counter[str]
+    shared: SharedByRank, position: Array, lane: Array, source: Array, plausible: Plausible
 ) -> Iterator[StreamWaits]:
     """Yield the waits of a call site if the times allow them and, unless they are plausible, they explain something."""
     target = shared.calls.enqueued.first_from(lane, position)
@@ -399,11 +395,10 @@ def _tested(
     confidence = Confidence.NOT_RECORDED if answer.explained > answer.unexplained else Confidence.EVEN
     waits = StreamWaits.inferred(lane, position, source, position, confidence)
     shared.learn(waits)
-    counts["inferred without calls"] += len(position)
     yield waits
 
 
-def _right_behind(shared: SharedByRank, launches: Array, counts: Counter[str]) -> StreamWaits:
+def _right_behind(shared: SharedByRank, launches: Array) -> StreamWaits:
     """Return the waits of compute kernels that start right after an earlier collective ends, for no other reason."""
     calls, acts = shared.calls, shared.calls.job.activities
     of_rank, own = (each.of_rank(int(calls.job.lanes[shared.main].rank)) for each in (acts, calls))
@@ -420,7 +415,6 @@ def _right_behind(shared: SharedByRank, launches: Array, counts: Counter[str]) -
     source = collective[np.maximum(at, 0)] if len(collective) else np.zeros(len(at), np.int64)
     end, record = acts.end[source], calls.position[np.maximum(acts.cause[source], 0)] + 1
     waits = (at >= 0) & (record <= position) & support(end, site.over, site.free, site.window, site.tolerance)[1]
-    counts["inferred without calls"] += int(waits.sum())
     return StreamWaits.inferred(
         lane[waits], position[waits], acts.lane[source[waits]].astype(np.int64), record[waits], Confidence.EVEN
     )

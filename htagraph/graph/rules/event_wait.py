@@ -19,7 +19,7 @@ from htagraph.graph.evidence.stream_waits import StreamWaits, boundary_waits, id
 from htagraph.graph.evidence.waits import unresolved_waits
 from htagraph.graph.tolerances import LIMITS, Confidence
 
-__all__ = ["event_wait", "event_waits"]
+__all__ = ["event_wait"]
 
 _UNRESOLVED = "waits of streams for events: the trace does not say which, and the recorded times refute every guess"
 
@@ -31,33 +31,18 @@ def event_wait(job: RecordedJob) -> Edges:
     hypothesis explains are noted in the job, except those on a communication library's own streams and those that no
     recorded work follows.
     """
-    edges, counts = _resolved(job)
-    refused = {rank: count["refused"] for rank, count in counts.items()}
-    job.refused["event_wait"] = unresolved_waits(job, refused, _UNRESOLVED)
-    return edges
-
-
-def event_waits(job: RecordedJob) -> tuple[Edges, Counter[str]]:
-    """Return the edges, and how many stream waits were resolved and how many not, by reason."""
-    edges, counts = _resolved(job)
-    return edges, sum(counts.values(), Counter())
-
-
-def _resolved(job: RecordedJob) -> tuple[Edges, dict[int, Counter[str]]]:
-    """Return the edges, and for each rank (-1: all that have cuda_sync rows) what became of its waits."""
-    calls = job.calls
-    counts: dict[int, Counter[str]] = {-1: Counter()}
-    known, ranks = _by_ids(calls, counts[-1])
+    calls, refused = job.calls, Counter[int]()
+    known, ranks = _by_ids(calls)
     parts = [known]
     for rank in sorted(calls.lanes):
         if rank not in ranks and len(calls.lanes[rank]) > 1:
-            counts[rank] = Counter()
             waits = calls.of_kind_on(rank, ActivityKind.WAIT)
-            own = (stream_waits if len(waits) else boundary_waits)(calls, rank, counts[rank])
+            own = stream_waits(calls, rank, refused) if len(waits) else boundary_waits(calls, rank)
             parts.append(turned_joins(calls, rank, StreamWaits.concatenate(list(own))))
+    job.refused["event_wait"] = unresolved_waits(job, refused, _UNRESOLVED)
     edges = _edges(calls, StreamWaits.concatenate(parts))
     edges = Edges.concatenate([edges, _inferred(*graph_branches(job))])
-    return Edges.concatenate([edges, _inferred(*idle_ends(calls, edges.source >> 1, edges.target >> 1))]), counts
+    return Edges.concatenate([edges, _inferred(*idle_ends(calls, edges.source >> 1, edges.target >> 1))])
 
 
 def _inferred(source: Array, target: Array, confidence: Array) -> Edges:
@@ -66,13 +51,11 @@ def _inferred(source: Array, target: Array, confidence: Array) -> Edges:
     )  # fmt: skip
 
 
-def _by_ids(calls: Calls, counts: Counter[str]) -> tuple[StreamWaits, set[int]]:
+def _by_ids(calls: Calls) -> tuple[StreamWaits, set[int]]:
     """Return the waits that cuda_sync rows name, and the ranks that have such rows."""
     rows = calls.job.await_rows
     waits = np.flatnonzero(rows.awaits_event & (rows.lane >= 0))
     ok = (rows.record_lane[waits] >= 0) & (rows.record_lane[waits] != rows.lane[waits])
-    counts["observed"] += int(ok.sum())
-    counts["nothing to wait for"] += int((~ok).sum())
     waits = waits[ok]
     # rows from before 2023-09 name the stream of the record but not the record: take the wait as its latest moment
     named = rows.record[waits] >= 0

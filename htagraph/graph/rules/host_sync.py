@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
-from typing import TypeAlias
 
 import numpy as np
 
@@ -33,9 +32,8 @@ from htagraph.graph.evidence.waits import (
 )
 from htagraph.graph.tolerances import LIMITS, Confidence
 
-__all__ = ["host_sync", "host_syncs"]
+__all__ = ["host_sync"]
 
-_Resolved: TypeAlias = tuple[Edges, Counter[str], dict[int, int]]
 _UNRESOLVED = (
     "calls that wait for a stream or an event: the trace does not say which, and the recorded times refute all"
 )
@@ -47,36 +45,22 @@ def host_sync(job: RecordedJob) -> Edges:
     Ids give it where the trace has cuda_sync rows; else it is inferred, call site by call site. A call gets its edge
     even if the work had ended before it began: if the work took longer, the call would wait.
     """
-    edges, _, refused = _resolved(job)
-    job.refused["host_sync"] = unresolved_waits(job, refused, _UNRESOLVED)
-    return edges
-
-
-def host_syncs(job: RecordedJob) -> tuple[Edges, Counter[str]]:
-    """Return the edges, and how many blocking calls were resolved and how many not, by reason."""
-    return _resolved(job)[:2]
-
-
-def _resolved(job: RecordedJob) -> _Resolved:
-    """Return (edges, number of calls by outcome, number of unresolved calls by rank)."""
     calls = job.calls
-    counts: Counter[str] = Counter()
     syncs = calls.of_kind(ActivityKind.SYNC)
     name = job.activities.name[calls.row[syncs]]
-    parts, known = _by_ids(calls, syncs, counts)
+    parts, known = _by_ids(calls, syncs)
     device = names_like(job.naming.device_sync, job.names, name) & ~known
-    parts.append(_of_devices(calls, syncs[device], counts))
+    parts.append(_of_devices(calls, syncs[device]))
     left = ~device & ~known
     refused: list[Array] = [np.zeros(0, np.int64)]
     of_event = names_like(job.naming.event_sync, job.names, name)[left]
     parts += _inferred(calls, syncs[left], of_event, refused)
     unknown = np.concatenate(refused)
-    parts += [_implicit(calls, counts), *_polled(job, counts)]
-    counts["refused"] += len(unknown)
-    counts["inferred"] += int(left.sum()) - len(unknown)
+    parts += [_implicit(calls), _polled(job)]
     had_work = last_ends(calls, calls.rank[unknown], unknown) > np.iinfo(np.int64).min  # others wait for nothing
-    ranks = Counter(calls.rank[unknown[had_work]].tolist())
-    return Edges.concatenate(parts), counts, dict(ranks)
+    by_rank = Counter(calls.rank[unknown[had_work]].tolist())
+    job.refused["host_sync"] = unresolved_waits(job, by_rank, _UNRESOLVED)
+    return Edges.concatenate(parts)
 
 
 def _linked(
@@ -98,7 +82,7 @@ def _linked(
     return Edges.of(2 * source[good] + 1, 2 * row[good] + 1, 0, EdgeKind.HOST_SYNC, provenance, confidence=percent)
 
 
-def _by_ids(calls: Calls, syncs: Array, counts: Counter[str]) -> tuple[list[Edges], Array]:
+def _by_ids(calls: Calls, syncs: Array) -> tuple[list[Edges], Array]:
     """Return (edges of the calls whose stream or event a cuda_sync row or an argument names, which calls these are)."""
     rows = calls.job.await_rows
     at = np.minimum(rows.position, max(0, len(calls.row) - 1))
@@ -114,7 +98,6 @@ def _by_ids(calls: Calls, syncs: Array, counts: Counter[str]) -> tuple[list[Edge
     of_event = calls.enqueued.last_before(rows.record_lane[event], record[event])
     of_stream = calls.enqueued.last_before(rows.lane[stream], at[stream])
     by_argument = calls.enqueued.last_before(lane[has_argument], syncs[has_argument])
-    counts["observed"] += int(event.sum() + stream.sum() + has_argument.sum())
     edges = [
         _linked(calls, source, call, Provenance.OBSERVED, 100, LIMITS.two_clocks_ns)
         for source, call in ((of_event, at[event]), (of_stream, at[stream]), (by_argument, syncs[has_argument]))
@@ -129,41 +112,33 @@ def _stream_argument(calls: Calls, syncs: Array) -> Array:
     return calls.job.stream_lanes(acts.rank[row], acts.arg("device")[row], acts.arg("stream")[row])
 
 
-def _of_devices(calls: Calls, syncs: Array, counts: Counter[str]) -> Edges:
+def _of_devices(calls: Calls, syncs: Array) -> Edges:
     """Return the edges from the last work on every stream of the rank to each call that waits for a device."""
-    counts["device"] += len(syncs)
     source, number = work_before(calls, calls.rank[syncs], syncs, calls.thread[syncs])
     return _linked(calls, source, syncs[number], Provenance.ORDER, 100, LIMITS.two_clocks_ns)
 
 
-def _implicit(calls: Calls, counts: Counter[str]) -> Edges:
+def _implicit(calls: Calls) -> Edges:
     """Return the edges from the last work on every stream to each call that waits for the device without saying so.
 
     The lag is what the call does after the wait, and its own time.
     """
     source, call, own, confidence = implicit_syncs(calls)
-    counts["implicit"] += len(np.unique(call))
     return Edges.of(
         2 * source + 1, 2 * call + 1, own, EdgeKind.HOST_SYNC, Provenance.INFERRED,
         confidence=confidence, activity=call,
     )  # fmt: skip
 
 
-def _polled(job: RecordedJob, counts: Counter[str]) -> list[Edges]:
-    """Return the edges into loops that ask for work again and again, and into single questions for work that was over.
+def _polled(job: RecordedJob) -> Edges:
+    """Return the edges into loops that ask for work again and again, and into pauses that end with it.
 
     All questions of a loop but the first move with the end of the work: they have the recorded lag, which is negative
-    for all but the last.
+    for all but the last. Where the work was over, the lag is 0.
     """
-    waits = job.polled
-    counts["polled"] += len(np.unique(waits.source)) + len(waits.over)
-    source = 2 * waits.source + 1
-    lag = job.moment(waits.vertex) - job.moment(source)
-    single = 2 * waits.over + 1, 2 * waits.call + 1, np.zeros(len(waits.over), np.int64)
-    return [
-        Edges.of(start, end, time, EdgeKind.HOST_SYNC, Provenance.INFERRED, confidence=Confidence.SEEN)
-        for start, end, time in ((source, waits.vertex, lag), single)
-    ]
+    waits, source = job.polled, 2 * job.polled.source + 1
+    lag = np.where(waits.over, 0, job.moment(waits.vertex) - job.moment(source))
+    return Edges.of(source, waits.vertex, lag, EdgeKind.HOST_SYNC, Provenance.INFERRED, confidence=Confidence.SEEN)
 
 
 def _inferred(calls: Calls, syncs: Array, of_event: Array, refused: list[Array]) -> Iterator[Edges]:

@@ -53,7 +53,7 @@ def remove(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those o
     before = marked(np.concatenate((2 * work, 2 * np.flatnonzero(calls) + 1)), graph.vertex_count)
     into = before[edges.target]
     own = of_kind(graph, EdgeKind.BODY) & calls[edges.activity]
-    pauses = into & of_kind(graph, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)
+    pauses = into & of_kind(graph, EdgeKind.STREAM, EdgeKind.EVENT_WAIT) & graph.activities.on_device[edges.source >> 1]
     state = weighed(state, own | pauses, np.minimum(state.lag[own | pauses], 0), before)
     waits = of_kind(graph, EdgeKind.LAUNCH, EdgeKind.GRAPH, EdgeKind.QUEUE_FULL, EdgeKind.MEMCPY_SYNC)
     blocking = device_waits(graph, chosen)

@@ -9,7 +9,7 @@ import numpy as np
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import DEVICE_WAITS, ActivityKind
-from htagraph.queries.blocking_calls import device_waits
+from htagraph.queries.blocking_calls import blocked_by_copies, device_waits
 from htagraph.queries.change_scope import activities_of
 from htagraph.queries.weights import NEVER, State, of_kind, without_waits
 
@@ -18,6 +18,9 @@ __all__ = ["remove_sync"]
 
 def remove_sync(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
     """Return the state in which the selected calls do not wait for the device; their own cost stays.
+
+    A copy of pageable memory to the device blocks by itself: nobody asks it to wait, and only pinned memory frees it. A
+    copy to the host need not be waited for where its result is read later.
 
     Args:
         state: the weights so far.
@@ -29,11 +32,12 @@ def remove_sync(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - th
     graph = state.graph
     edges = graph.edges
     calls = activities_of(state, {"kind": "host"} | criteria)
-    waits = of_kind(graph, *DEVICE_WAITS) & (state.lag > NEVER)
+    waits = of_kind(graph, *DEVICE_WAITS) & (state.lag > NEVER) & ~blocked_by_copies(graph)
     dropped = waits & device_waits(graph, calls)
     if not dropped.any() and not (calls[:-1] & (graph.activities.kind == ActivityKind.SYNC)).any():
         names = np.unique(graph.activities.name[edges.target[waits] >> 1])
         known = ", ".join(graph.names[name] for name in names[:8]) or "none in this graph"
-        msg = f"none of the selected activities waits for the device; calls that do: {known}"
+        alone = "; copies of pageable memory block by themselves" if blocked_by_copies(graph).any() else ""
+        msg = f"none of the selected activities waits for the device; calls that do: {known}{alone}"
         raise SelectionError(msg)
     return replace(without_waits(state, dropped), unblocked=(*state.unblocked, np.flatnonzero(calls)))

@@ -104,15 +104,6 @@ def test_the_other_way_round_effects_have_the_other_sign(first: Any, second: Any
     assert there.explained_us == pytest.approx(-back.explained_us, abs=0.01)
 
 
-def test_waiting_in_a_call_counts_for_the_communication_it_waits_for() -> None:
-    def job(transfer: int) -> DependencyGraph:
-        return load([op("caller", 0, transfer + 3), op("gloo:all_reduce", 1, transfer, tid=77)])
-
-    rows = {row["name"]: row for row in between(job(100), job(200)).to_frame().to_dict("records")}
-    assert abs(rows["gloo:all_reduce"]["effect_us"]) == pytest.approx(100, abs=3)
-    assert "caller" not in rows or abs(rows["caller"]["change_us"]) < 5
-
-
 def named(change_us: float, chance_us: float, *rows: tuple[str, str, float, float, float]) -> Effects:
     """Return effects of rows (name, kind, change, effect, change of the rank that changed most)."""
     full = [(name, kind, 100.0, 100.0 + own, own, effect, 0, most, False) for name, kind, own, effect, most in rows]

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 
 import htagraph as hg
 from htagraph import EdgeKind, GapKind
+from htagraph.queries.path_segments import bound_of
 from tests.oracles import edges_by_name
 from tests.strategies import COMPUTE, MAIN, OTHER, Json, arrow, jobs, kernel, launch, load, op, runtime
 
@@ -104,11 +105,25 @@ def test_a_graph_that_began_long_after_its_call_returned_waited_for_something_th
 
 
 def test_work_that_waited_for_what_was_not_recorded_tells_nothing_of_latencies() -> None:
-    events = [launch(10 * i, 2, i + 1) for i in range(3)]
+    events = [op("first", 0, 40), *(launch(10 * i + 1, 2, i + 1) for i in range(3))]
     works = [kernel(COMPUTE, 7000, 9, 1), kernel(COMPUTE, 7010, 9, 2), kernel(COMPUTE, 7020, 9, 3)]
     graph = load([*events, *works])
     assert lags(*events, *works) == [10, 10, 10]
-    assert graph.gap[graph.gap_kind == GapKind.LAUNCH_EXCESS].tolist() == [6_990_000]
+    assert not graph.gap[2 * 4], "it waited for work begun before the recording"
+    assert [issue.detail for issue in graph.issues if issue.what == "queued_behind_earlier_work"] == [
+        "kernels were queued 7 ms before they ran; the device was probably busy with earlier work"
+    ]
+    assert bound_of(hg.critical_path(graph)).shares["head"] > 99
+    for change in ({"kind": "host"}, {"kind": "launch"}, {"kind": "computation"}):
+        outcome = hg.what_if(graph).scale(factor=0.0, **change).run()
+        assert outcome.makespan_ns >= 7_000_000, "whatever changes in the recording, earlier work ends when it ends"
+    assert hg.what_if(graph).remove(name=COMPUTE).run().makespan_ns >= 7_000_000
+
+
+def test_only_the_first_work_of_a_recording_may_have_waited_for_earlier_work() -> None:
+    first = [launch(0, 2, 1), kernel(COMPUTE, 8, 100, 1), launch(10, 2, 2)]
+    graph = load([*first, kernel("side", 7000, 9, 2, stream=20)])
+    assert graph.gap[graph.gap_kind == GapKind.LAUNCH_EXCESS].tolist() == [6_982_000]
 
 
 def test_work_that_a_slow_call_handed_over_late_takes_that_calls_time_with_it() -> None:

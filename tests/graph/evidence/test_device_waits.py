@@ -135,20 +135,20 @@ def test_questions_that_end_before_or_long_after_the_work_are_no_wait() -> None:
 
 def test_a_single_question_where_others_had_to_ask_again_would_have_waited() -> None:
     done = [event for event in steps() if event["name"] != "cudaEventQuery" or not 6000 < event["ts"] < 6610]
-    assert len(by_hand(done).polled.over) == 1
+    assert by_hand(done).polled.over.sum() == 1
 
 
 @pytest.mark.parametrize("places", [1, 3])
 def test_what_is_as_long_as_the_job_is_looked_up_once_for_all_places(
     places: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls, moments = [], device_waits._moments
+    calls, inverse = [], device_waits.inverse_of
 
     def counted(*arguments: Any) -> Any:
         calls.append(arguments)
-        return moments(*arguments)
+        return inverse(*arguments)
 
-    monkeypatch.setattr(device_waits, "_moments", counted)
+    monkeypatch.setattr(device_waits, "inverse_of", counted)
     events = []
     for number in range(places):
         for event in steps():
@@ -194,3 +194,61 @@ def test_launches_that_return_after_their_own_work_wait_for_the_work() -> None:
 def test_launches_that_return_before_their_work_do_not() -> None:
     graph = synchronous([-80] * 12)
     assert not (graph.edges.kind == EdgeKind.HOST_SYNC).any()
+
+
+def paused(
+    *,
+    wait: bool = True,
+    spread: int = 900,
+    lasts: int = 0,
+    short: int = 40,
+    inside: bool = False,
+    behind: bool = False,
+    count: int = 8,
+) -> list[Json]:
+    """Return steps in which a thread pauses after a launch, for 5 ms or so: another stream's kernels run on.
+
+    Args:
+        wait: whether the pause ends 30 µs after the first kernel; else it lasts as long as `lasts` says.
+        spread: by how much the first kernel's duration differs between steps, µs.
+        lasts: how long a pause of own work lasts, µs; 0 for times that have nothing to do with the kernel.
+        short: the duration of each of the kernels that keep the device busy, µs.
+        inside: whether the pause is in an operator.
+        behind: whether these kernels are on the same stream, behind the first one.
+        count: steps.
+    """
+    calls, events = itertools.count(1), []
+    for number in range(count):
+        at, work = 20_000 * number, 4000 + number * 37 % 11 * spread // 10
+        pause = lasts or 4300 + number * 53 % 7 * spread // 7
+        pause = work + 35 + number % 3 * 4 if wait else pause
+        events += [launch(at, 2, call := next(calls)), kernel("awaited", at + 5, work, call)]
+        for beside in range(8000 // short):
+            events += [launch(at + 3, 0, call := next(calls))]
+            start = at + 10 + (short + 1) * beside + behind * work
+            events += [kernel("beside", start, short, call, stream=7 if behind else 8)]
+        events += [op("holds", at + 4, pause + 200)] if inside else []
+        events += [op("goes on", at + pause, 100), op("works", at + pause + 300, 9000)]
+    return events
+
+
+@pytest.mark.parametrize(("inside", "behind"), [(False, False), (True, False), (False, True)])
+def test_a_pause_that_ends_with_the_same_work_each_time_waits_for_it(*, inside: bool, behind: bool) -> None:
+    graph = load(paused(inside=inside, behind=behind))
+    assert not hg.replay(graph).max_error_ns
+    shorter = hg.what_if(graph).scale(name="awaited", factor=0.5).run()
+    assert shorter.saved_ns == pytest.approx(8 * 2_200_000, rel=0.1)
+    assert not hg.what_if(graph).scale(name="beside", factor=0.5).run().saved_ns, "its ends are near, too, by chance"
+    place = longest_blocking(graph)
+    assert place is not None
+    assert (place.name, place.count) == ("holds" if inside else "goes on", 8)
+    assert place.blocked_ns == pytest.approx(8 * 4_400_000, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "own", [{}, {"spread": 1, "lasts": 4035}, {"short": 20, "lasts": 4500}, {"count": 2, "wait": True}, {"short": 2000}]
+)
+def test_work_of_the_host_stays_work_of_the_host_whatever_ends_beside_it(own: dict[str, Any]) -> None:
+    graph = load(paused(**{"wait": False} | own))
+    assert not len(by_hand(paused(**{"wait": False} | own)).polled.vertex)
+    assert not hg.what_if(graph).scale(factor=0.5, kind="computation").run().saved_ns

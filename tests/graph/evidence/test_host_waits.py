@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 import htagraph as hg
@@ -48,20 +50,26 @@ def test_a_wait_that_never_blocked_is_at_the_first_place_possible_in_every_step(
     assert {sure for _, _, sure in waits(steps)} == {55}
 
 
-def early(number: int, begin: int, shortfall: int) -> list[Json]:
-    """Return a step that waits for a collective and goes on some µs before the record of the collective ends."""
+def early(number: int, begin: int, shortfall: int, *, frame: bool = False) -> list[Json]:
+    """Return a step that waits for a collective and goes on some µs before the record of the collective ends.
+
+    With a frame, the wait is inside a function of Python.
+    """
     resumes = begin + 50_015 - shortfall
+    inside = [complete("python_function", "run_backward", begin + 16, 49_990 - shortfall)] if frame else []
     return [
-        step(number, begin, 60_000), op(CALL, begin + 5, 10), op("use", resumes, 20),
+        *inside, step(number, begin, 60_000), op(CALL, begin + 5, 10), op("use", resumes, 20),
         annotation(GLOO, begin + 15, 50_000, OTHER),
     ]  # fmt: skip
 
 
-def test_a_thread_may_go_on_before_the_record_of_the_collective_ends() -> None:
+@pytest.mark.parametrize("frame", [False, True])
+def test_a_thread_may_go_on_before_the_record_of_the_collective_ends(*, frame: bool) -> None:
     """gloo wakes the caller first; where cores are few, gloo's thread writes its record a slice later."""
-    graph = load([*early(1, 0, 3000), *early(2, 100_000, -20), *early(3, 200_000, 2500)])
+    steps = (early(i + 1, 100_000 * i, by, frame=frame) for i, by in enumerate((3000, -20, 2500)))
+    graph = load(list(itertools.chain(*steps)))
     lags = graph.edges.lag[(graph.edges.kind == EdgeKind.THREAD) & (graph.edges.source % 2 == 1)]
-    assert sorted(lags[lags != 0].tolist()) == [-3_000_000, -2_500_000]
+    assert sorted(lags[lags < 0].tolist()) == [-3_000_000 - 9_000 * frame, -2_500_000 - 9_000 * frame]
     assert not hg.replay(graph).max_error_ns
     assert hg.what_if(graph).scale(factor=0.5, name=GLOO).run().saved_ns == pytest.approx(75e6, rel=0.02)
 
