@@ -7,7 +7,8 @@ spread of the differences from draw to draw, and the differences between the oth
 the median draw, one may be in some (`slow_steps`): single steps stand out by more than the largest of all differences
 would by chance, and they are of one rank, as delays that strike any rank alike do not strike the same one again and
 again, and not at equal distances. What exceeds must be work: of a rank whose transfers take longer, the network is
-slow. Where the steps are too few or too different to tell, the ratios of single activities (paces) may.
+slow. Where the steps are too few or too different to tell, what they consist of may (`Parts`): work that only one unit
+does is no chance where it recurs, work of one name varies less than a whole step, and so do ratios of many activities.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from math import exp, lgamma, log, log1p
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +23,8 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.statistics import CHANCE, MAD_TO_DEVIATION, MOST, SEVERAL, others_median, upper_quantile
 
-__all__ = ["ENOUGH_STEPS", "Excess", "Paces", "compare", "slow_steps"]
+__all__ = ["ENOUGH_STEPS", "Excess", "Parts", "compare", "slow_steps"]
 
-Paces: TypeAlias = Callable[[Array], Sequence[Array]]
-"""The paces of some units, given by position: time by unit and batch, for one kind of work each."""
 _CHANCE_OF_LITTLE = 1e-3
 """The probability `CHANCE` where there is half the evidence: two units, where no other shows how much units differ, or
 a single draw, where the other units are all the evidence.
@@ -94,9 +92,22 @@ class Excess:
     that are not slow."""
 
 
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What the times of some units, the rows, consist of."""
+
+    alone: npt.NDArray[np.float64]
+    """By unit and draw: time of work that no other unit does then, ns."""
+    names: npt.NDArray[np.float64]
+    """By name of work, unit and draw: its time, ns."""
+    paces: Callable[[], Sequence[Array]]
+    """Returns ratios by unit and batch of draws, for one kind of work each."""
+
+
 def compare(
-    times: Array, roles: Array | None = None, *, work: Array | None = None, paces: Paces | None = None
-) -> Excess:
+    times: Array, roles: Array | None = None, *, work: Array | None = None,
+    parts: Callable[[Array], Parts] | None = None,
+) -> Excess:  # fmt: skip
     """Return how much longer each unit takes than its peers, the other units of its role, and whether by chance.
 
     Args:
@@ -104,7 +115,7 @@ def compare(
             is a draw that one of the others lacks.
         roles: by unit, a number shared by the units that do the same work by design; None if all do.
         work: the same times as if transfers took no time, ns; None where none are part of them.
-        paces: compares single activities of some units; asked where none of a role is slow by its draws.
+        parts: returns what the draws of some units consist of; asked where none of a role is slow by its draws.
 
     Example:
         >>> compare(np.array([[50.0, 52, 51], [51, 50, 52], [1010, 1012, 1009]])).slow.tolist()
@@ -116,8 +127,8 @@ def compare(
         rows = np.flatnonzero(roles == number)
         if len(rows) > 1:
             of_role = _of_role(times[rows], None if work is None else work[rows])
-            if paces is not None and not of_role.slow.any():
-                of_role = _by_pace(of_role, paces(rows))
+            if parts is not None and not of_role.slow.any() and np.isfinite(of_role.excess).all():
+                _by_parts(of_role, times[rows], parts(rows))
             for field in fields(Excess):
                 getattr(whole, field.name)[rows] = getattr(of_role, field.name)
     return whole
@@ -155,16 +166,56 @@ def _of_role(own: Array, work: Array | None) -> Excess:
     return result
 
 
-def _by_pace(of_role: Excess, paces: Sequence[Array]) -> Excess:
-    """Return the excess, with the rank as slow whose pace is slower than its peers', if its steps agree."""
+def _by_parts(found: Excess, times: Array, parts: Parts) -> None:
+    """Mark the unit that is slow by what its draws consist of, if there is one."""
+    known = np.flatnonzero(np.isfinite(times).all(axis=0))
+    beyond, some = _beyond(times[:, known]), np.ones(len(known), np.bool_)
+    at, alone = _by_extra_work(beyond, parts.alone[:, known])
+    if at >= 0:
+        some = alone
+    else:
+        at = _by_name(found, parts.names[:, :, known], _LEAST_ERROR * float(np.median(times[:, known])))
+    if at < 0:
+        at = _by_pace(found, parts.paces())
+    if at >= 0:
+        found.slow[at], found.in_slow[at] = True, np.median(beyond[at, some])
+        found.when[at, known[some]] = True
+
+
+def _by_extra_work(beyond: Array, alone: Array) -> tuple[int, npt.NDArray[np.bool_]]:
+    """Return (the unit that is slow by work that no other does, or -1; in which draws): more than once, and only it."""
+    own = beyond > 0
+    own &= _beyond(alone) >= MOST * beyond
+    own &= beyond > MOST * np.where(own, beyond, 0).max(initial=0)
+    units = np.flatnonzero(own.any(axis=1))
+    return (int(units[0]), own[units[0]]) if len(units) == 1 and own.sum() > 1 else (-1, own[0])
+
+
+def _by_name(found: Excess, names: Array, floor: float) -> int:
+    """Return the unit that takes longer for work of some name, if nothing makes up for it and its draws agree; or -1.
+
+    What is more than chance is added up over all names, as what a unit does in one kernel others may do in another.
+    """
+    compared = [_compared(each, floor, tests=len(names)) for each in names]
+    sure = [np.where(np.abs(typical) >= _MIN_ERRORS_TO_NEXT * errors, typical, 0) for typical, errors, _, _ in compared]
+    total = np.sum(sure, axis=0)
+    slow = [(typical[at], at) for typical, _, at, is_slow in compared if is_slow and total[at] >= MOST * typical[at]]
+    if not slow:
+        return -1
+    most, at = max(slow)
+    agrees = found.excess[at] == found.excess.max() and found.excess[at] >= MOST * most
+    return int(at) if agrees and total[at] == total.max() else -1
+
+
+def _by_pace(found: Excess, paces: Sequence[Array]) -> int:
+    """Return the unit whose pace is slower than its peers', if its draws agree, or -1."""
     for pace in paces:
-        if pace.shape[1] < 2 or np.isnan(of_role.excess).any():
+        if pace.shape[1] < 2:
             continue
         _, _, at, is_slow = _compared(pace, _LEAST_ERROR, means=True)
-        if is_slow and of_role.excess[at] == of_role.excess.max() and of_role.excess[at] >= of_role.error[at]:
-            of_role.slow[at], of_role.when[at], of_role.in_slow[at] = True, True, of_role.excess[at]
-            break
-    return of_role
+        if is_slow and found.excess[at] == found.excess.max() and found.excess[at] >= found.error[at]:
+            return at
+    return -1
 
 
 def _beyond(times: Array) -> npt.NDArray[np.float64]:
@@ -178,18 +229,18 @@ def _is_work(beyond: Array, beyond_in_work: Array, at: int, steps: Array) -> boo
     return bool(np.median(beyond_in_work[at, steps]) >= MOST * np.median(beyond[at, steps]))
 
 
-def _compared(times: Array, floor: float, *, means: bool = False) -> tuple[Array, Array, int, bool]:
+def _compared(times: Array, floor: float, *, means: bool = False, tests: int = 1) -> tuple[Array, Array, int, bool]:
     """Return (each rank's typical difference to the others, its error, the slowest rank, whether by more than chance).
 
     Times are by rank and step, `floor` is the least error. The mean difference is typical of `means` of many times,
-    which have no outliers; else the median is.
+    which have no outliers; else the median is. Of several `tests`, each is as much stricter.
     """
     differences = _beyond(times)
     typical = differences.mean(axis=1) if means else np.median(differences, axis=1)
     errors = _errors(differences, typical, means=means)
     errors = np.maximum(np.where(np.isnan(errors), _between(typical), errors), floor)
     at = int(typical.argmax())
-    return typical, errors, at, bool(typical[at] > 0) and _more_than_chance(times, typical, errors, at, floor)
+    return typical, errors, at, bool(typical[at] > 0) and _more_than_chance(times, typical, (errors, floor), at, tests)
 
 
 def _errors(differences: Array, typical: Array, *, means: bool) -> npt.NDArray[np.float64]:
@@ -228,14 +279,18 @@ def _between(typical: Array) -> float:
     return float(rest.std(ddof=1)) if len(rest) > 1 else 0.0
 
 
-def _more_than_chance(times: Array, typical: Array, errors: Array, at: int, floor: float) -> bool:
-    """Return whether the rank at a position takes longer than all others by more than chance."""
+def _more_than_chance(times: Array, typical: Array, least: tuple[Array, float], at: int, tests: int) -> bool:
+    """Return whether the rank at a position takes longer than all others by more than chance.
+
+    `least` are the errors and the least one.
+    """
     size, count = times.shape
+    errors, floor = least
     freedom = (count - 1) * max(1.0, (size - 1) / 2)
     if count > 1:
         next_one = float(np.median(times[at] - np.delete(times, at, 0), axis=1).min())
         chance = CHANCE if size > 2 else _CHANCE_OF_LITTLE
-        if typical[at] < upper_quantile(chance / size, freedom) * errors[at]:
+        if typical[at] < upper_quantile(chance / size / tests, freedom) * errors[at]:
             return False
         if next_one < _MIN_ERRORS_TO_NEXT * errors[at]:
             return False

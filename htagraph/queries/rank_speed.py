@@ -2,40 +2,46 @@
 
 Ranks of one role are compared by the time that they need by themselves for each step (`own_steps`). The stages of a
 pipeline have different layers: a slow device or host takes longer for whatever it does, a stage with more to do takes
-longer for some of it, so the name of work counts whose ratio to the other ranks is smallest (`speed_of`). The time of
-a step is the sum of few long activities, and a recording has few steps: the ratios of all activities tell a rank that
-is 2 % slower from chance sooner (`rank_pace`).
+longer for some of it, so the name of work counts whose ratio to the other ranks is smallest (`speed_of`). A recording
+has few steps, and all that varies in a step adds up: equal pauses in three steps show in the time of their name
+(`times_by_name`), and the ratios of all activities tell a rank that is 2 % slower from chance sooner (`rank_pace`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import partial
+from functools import cache, partial
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, inverse_of
 from htagraph.core.computing import once
+from htagraph.core.kinds import ActivityKind, GapKind, of_kinds
 from htagraph.core.statistics import MAD_TO_DEVIATION, SEVERAL
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import work_times
-from htagraph.queries.compare import Excess, Paces, compare
+from htagraph.queries.compare import Excess, Parts, compare
 from htagraph.queries.own_steps import OwnSteps, own_steps
 from htagraph.queries.peers import peers, rank_roles
 
 __all__ = [
-    "ALL_NAMES", "MIN_SHARE_OF_NAME", "SlowRanks", "SlowStage", "WorkOf", "rank_pace", "slow_among",
+    "ALL_NAMES", "MIN_SHARE_OF_NAME", "SIDES", "SlowRanks", "SlowStage", "WorkOf", "rank_pace", "slow_among",
     "slow_ranks", "slow_stage", "speed_of", "work_of",
 ]  # fmt: skip
 
-WorkOf: TypeAlias = Callable[[Array, bool], Array]
-"""Returns the kernels, or (False) the operators, of the ranks at some positions: a column per name and step, or per
-activity, with the place of its rank, its name or `ALL_NAMES`, its step, how many calls it is, and their time, ns."""
+WorkOf: TypeAlias = Callable[[Array, int], Array]
+"""Returns the work of one of the `SIDES` of the ranks at some positions: a column per name and step, or per activity,
+with the place of its rank, its name or `ALL_NAMES`, its step, how many calls it is, and their time, ns."""
+SIDES: Final = (1, 0, 2)
+"""The sides of a rank: its kernels, its operators, and the untraced time of its host, by the region it is in."""
+_KERNELS, _OPERATORS, _UNTRACED = SIDES
 ALL_NAMES: Final = -1
 """Stands for all names together, where others are numbers from 0 on."""
+_NO_REGION: Final = 1 << 32
+"""Stands for the name of a region where untraced time is in none: beyond all numbers of names."""
 MIN_SHARE_OF_NAME = 0.03
 """Share of the compared time that a name takes on every rank, at least. Chosen: rare names vary too much by chance.
 Doubled, fewer names are compared, and a rank that is slow in all of them by design is more likely."""
@@ -76,6 +82,8 @@ class SlowRanks(Excess):
     the other stages, and the kinds of activity that are slower (those of the device, or those of the host)."""
     by_step: npt.NDArray[np.float64]
     """By rank and step: what the rank takes by itself, ns; NaN where unknown."""
+    alone: Callable[[], npt.NDArray[np.float64]]
+    """Returns, by rank and step, the time of work that no other rank does, on its device or its host, ns."""
 
 
 @once
@@ -89,10 +97,24 @@ def slow_ranks(graph: DependencyGraph) -> SlowRanks:
     return slow_among(own_steps(graph), rank_roles(graph), paces, partial(work_of, graph))
 
 
-def slow_among(times: OwnSteps, of_ranks: tuple[Array, Array], paces: Paces | None, work_of: WorkOf) -> SlowRanks:
+def slow_among(
+    times: OwnSteps, of_ranks: tuple[Array, Array], paces: Callable[[Array], list[Array]], work_of: WorkOf
+) -> SlowRanks:
     """Return what `slow_ranks` does, of a job whose work is compared elsewhere."""
     roles, pipeline = of_ranks
-    whole = compare(times.own, roles, work=times.work, paces=paces)
+
+    @cache
+    def sums() -> list[_Sums]:
+        return [_sums(work_of, len(roles), times.steps, side) for side in SIDES]
+
+    @cache
+    def alone() -> npt.NDArray[np.float64]:
+        return _alone(sums())
+
+    def parts(rows: Array) -> Parts:
+        return Parts(alone()[rows], _times_by_name(sums(), rows), partial(paces, rows))
+
+    whole = compare(times.own, roles, work=times.work, parts=parts)
     stages: dict[int, tuple[float, tuple[str, ...]]] = {}
     for number in np.unique(pipeline).tolist():
         rows = np.flatnonzero(pipeline == number)
@@ -107,8 +129,59 @@ def slow_among(times: OwnSteps, of_ranks: tuple[Array, Array], paces: Paces | No
     return SlowRanks(
         whole.excess, whole.error, whole.slow, whole.when, np.where(whole.slow, whole.in_slow, np.nan),
         _row_medians(times.own), _median(times.lasted), times.steps, roles,
-        stages.get(int(whole.slow.argmax())) if whole.slow.any() else None, times.own,
+        stages.get(int(whole.slow.argmax())) if whole.slow.any() else None, times.own, alone,
     )  # fmt: skip
+
+
+class _Sums(NamedTuple):
+    """The work of one side of all ranks."""
+
+    calls: npt.NDArray[np.float64]
+    """By name, rank and step."""
+    time: npt.NDArray[np.float64]
+    """By name, rank and step, ns."""
+    whole: npt.NDArray[np.float64]
+    """By rank, ns: of all names and steps."""
+
+
+def _sums(work_of: WorkOf, ranks: int, steps: Array, side: int) -> _Sums:
+    """Return the work of one side of all ranks in some steps."""
+    place, name, step, calls, time = work_of(np.arange(ranks), side)
+    some = np.isin(step, steps)
+    place, name, step, calls, time = (each[some] for each in (place, name, np.searchsorted(steps, step), calls, time))
+    single = name != ALL_NAMES
+    names, code = np.unique(name[single], return_inverse=True)
+    shape = (len(names), ranks, len(steps))
+    cell = (code.ravel() * ranks + place[single]) * len(steps) + step[single]
+    count, total = (np.bincount(cell, each[single], int(np.prod(shape))).reshape(shape) for each in (calls, time))
+    return _Sums(count, total, np.bincount(place[~single], time[~single], ranks))
+
+
+def _alone(sums: Sequence[_Sums]) -> npt.NDArray[np.float64]:
+    """Return what `SlowRanks.alone` is: of each name, as many calls as a rank has more than every other rank."""
+    by_side = []
+    for calls, time, _ in sums:
+        ordered = np.sort(calls, axis=1)
+        most, second = ordered[:, -1:], ordered[:, -2:-1]
+        share = np.where(calls == most, most - second, 0) / np.maximum(most, 1)
+        by_side.append((share * time).sum(axis=0))
+    kernels, operators, untraced = by_side
+    return np.maximum(kernels, operators + untraced)
+
+
+def _times_by_name(sums: Sequence[_Sums], rows: Array) -> npt.NDArray[np.float64]:
+    """Return the time of each name by rank and step, ns, of the names that take a good part of some rank's work.
+
+    Of a rank in whose work a name is no good part, the largest time that is none counts in each step: digests hold no
+    other times.
+    """
+    tables = []
+    for _, time, whole in sums:
+        least = MIN_SHARE_OF_NAME * whole[rows]
+        large = time[:, rows].sum(axis=2) >= np.maximum(least, 1)
+        usual = (least / max(time.shape[2], 1))[:, None]
+        tables.append(np.where(large[:, :, None], time[:, rows], usual)[large.any(axis=1)])
+    return np.concatenate(tables)
 
 
 def _of_stages(work_of: WorkOf, rows: Array, steps: Array) -> tuple[Excess, tuple[float, tuple[str, ...]]]:
@@ -117,8 +190,8 @@ def _of_stages(work_of: WorkOf, rows: Array, steps: Array) -> tuple[Excess, tupl
     Also how fast the slow stage is, as `SlowRanks.stage`, which says nothing if none is slow.
     """
     both = []
-    for kinds, device in ((("computation", "memory"), True), (("host",), False)):
-        speed = speed_of(work_of(rows, device), len(rows), steps)
+    for kinds, side in ((("computation", "memory"), _KERNELS), (("host",), _OPERATORS)):
+        speed = speed_of(work_of(rows, side), len(rows), steps)
         excess = compare(speed)
         own = _row_medians(speed)
         at = int(excess.slow.argmax())
@@ -126,14 +199,32 @@ def _of_stages(work_of: WorkOf, rows: Array, steps: Array) -> tuple[Excess, tupl
     return max(both, key=lambda each: (each[0].slow.any(), np.isfinite(each[0].excess).any()))
 
 
-def work_of(graph: DependencyGraph, ranks: Array, device: bool) -> npt.NDArray[np.int64]:  # noqa: FBT001 - a `WorkOf`
-    """Return the kernels, or the operators with their self times, of the ranks at some positions; see `WorkOf`."""
-    rows, place, time = work_times(graph, ranks, device=device)
+def work_of(graph: DependencyGraph, ranks: Array, side: int) -> npt.NDArray[np.int64]:
+    """Return the work of one side of the ranks at some positions; see `WorkOf`."""
     acts = graph.activities
-    each = np.stack([place, acts.name[rows], acts.step[rows], np.ones_like(place), time.astype(np.int64)])
+    if side == _UNTRACED:
+        each = _untraced(graph, ranks)
+    else:
+        rows, place, time = work_times(graph, ranks, device=side == _KERNELS)
+        each = np.stack([place, acts.name[rows], acts.step[rows], np.ones_like(place), time.astype(np.int64)])
     whole = each.copy()
     whole[1] = ALL_NAMES
     return np.concatenate([each, whole], axis=1)
+
+
+def _untraced(graph: DependencyGraph, ranks: Array) -> npt.NDArray[np.int64]:
+    """Return the untraced time of some ranks by the annotation or operator around it, one call for each in a step."""
+    acts = graph.activities
+    place = inverse_of(np.array(graph.ranks)[ranks], int(max(graph.ranks)) + 2)
+    vertex = np.flatnonzero(graph.gap_kind == GapKind.HOST_UNTRACED)
+    vertex = vertex[place[acts.rank[vertex >> 1]] >= 0]
+    around = np.where(vertex & 1, vertex >> 1, acts.parent[vertex >> 1])
+    named = (around >= 0) & of_kinds(acts.kind[around], (ActivityKind.ANNOTATION, ActivityKind.OP))
+    name = np.where(named, acts.name[around], _NO_REGION)
+    cells = np.stack([place[acts.rank[vertex >> 1]], name, acts.step[vertex >> 1]]).astype(np.int64)
+    cells, at = np.unique(cells, axis=1, return_inverse=True)
+    time = np.bincount(at.ravel(), graph.gap[vertex], cells.shape[1]).astype(np.int64)
+    return np.concatenate([cells, np.ones((1, len(time)), np.int64), time[None]])
 
 
 def speed_of(work: Array, ranks: int, steps: Array) -> npt.NDArray[np.float64]:

@@ -135,18 +135,14 @@ def waits_by_rank(graph: DependencyGraph, by_cause: Array, slow: SlowRanks) -> d
 
 
 def straggler_among(
-    graph: DependencyGraph, slow: SlowRanks, blame: Blame, saved_ns: SavedBy | None = None,
-    alone_ns: Callable[[int], float] | None = None,
-) -> Straggler:  # fmt: skip
+    graph: DependencyGraph, slow: SlowRanks, blame: Blame, saved_ns: SavedBy | None = None
+) -> Straggler:
     """Return which rank is slower than its peers by more than chance, if no other is charged more beyond its own.
 
-    Somebody must wait for it, unless nobody can be charged for any wait. By how much the job is shorter if a rank, a
-    stage of a pipeline, is as fast as the others, `saved_ns` says, else a replay of the graph; how long a rank, given
-    by position, works in a step on what no other rank does, `alone_ns` says, else the activities of the graph; both are
-    ns.
+    Others must wait for it long enough to matter, unless nobody can be charged for any wait. By how much the job is
+    shorter if a rank, a stage of a pipeline, is as fast as the others, `saved_ns` says, else a replay of the graph, ns.
     """
     saved_ns = saved_ns or partial(_saved_ns, graph)
-    alone_ns = alone_ns or (lambda at: _alone_ns(graph, at, slow))
     by_cause = charges_of(graph, blame)
     charged = by_cause.sum(axis=1)
     most = int(graph.ranks[int(charged.argmax())]) if charged.any() else None
@@ -154,12 +150,13 @@ def straggler_among(
         return Straggler(None, charged_most=most)
     at = int(slow.slow.argmax())
     others = others_median(charged, slow.roles)
-    by_design = np.nan_to_num(others)  # a stage that takes longer is charged in all replicas
+    usual = np.nan_to_num(others)  # a stage that takes longer is charged in all replicas
     nobody = bool(len(blame.cause)) and bool((blame.cause == CAUSES.index("clocks")).all())
-    beyond = charged - by_design
-    holds_up = slow.in_slow[at] * slow.when[at].mean() >= _MIN_STEP_SHARE * slow.lasted_ns
+    beyond = charged - usual
+    matters = _MIN_STEP_SHARE * slow.lasted_ns
+    holds_up = slow.in_slow[at] * slow.when[at].mean() >= matters
     if slow.stage is None:
-        holds_up &= beyond[at] >= max(beyond.max(), 0 if nobody else 1)
+        holds_up &= beyond[at] >= max(beyond.max(), 0 if nobody else matters * len(slow.steps))
     else:
         whole = int(graph.time.max()) - graph.origin_ns  # charges of stages are mostly by design
         ratio, kinds = slow.stage
@@ -167,7 +164,8 @@ def straggler_among(
         holds_up &= charged[at] > 0 and saved >= _MIN_STEP_SHARE * whole
     if not holds_up or by_cause[at, CAUSES.index("network")] > MOST * charged[at]:
         return Straggler(None, charged_most=most)
-    if _is_waited_for(graph, graph.ranks[at]) and alone_ns(at) > MOST * slow.in_slow[at]:
+    by_design = slow.when[at].all() and _is_waited_for(graph, graph.ranks[at])
+    if by_design and float(np.median(slow.alone()[at])) > MOST * slow.in_slow[at]:
         return Straggler(None, graph.ranks[at], most)
     return Straggler(graph.ranks[at], charged_most=most)
 
@@ -295,17 +293,6 @@ def _is_waited_for(graph: DependencyGraph, rank: int) -> bool:
     gives = np.isin(np.array(matches.op)[waits.collective[rows]], _FROM_ONE)
     wait = waits.wait[rows]
     return bool(wait[gives].sum() > MOST * wait.sum())
-
-
-def _alone_ns(graph: DependencyGraph, at: int, slow: SlowRanks) -> float:
-    """Return how long a rank works in a step on what no other rank does, ns: median over the steps where it is slow."""
-    acts = graph.activities
-    rows = _without_peers(graph, graph.ranks[at])
-    device = acts.kind[rows] == ActivityKind.COMPUTATION
-    own = np.where(device, acts.duration[rows], graph.own_time[rows])
-    steps = slow.steps[slow.when[at]]
-    sums = [[own[(acts.step[rows] == step) & (device == side)].sum() for step in steps] for side in (True, False)]
-    return float(np.median(sums, axis=1).max())
 
 
 def _path_vertices(graph: DependencyGraph, chains: Chains, blame: Blame) -> dict[int, Array]:
