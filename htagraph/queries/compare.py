@@ -128,7 +128,7 @@ def compare(
         if len(rows) > 1:
             of_role = _of_role(times[rows], None if work is None else work[rows])
             if parts is not None and not of_role.slow.any() and np.isfinite(of_role.excess).all():
-                _by_parts(of_role, times[rows], parts(rows))
+                _by_parts(of_role, times[rows], (times if work is None else work)[rows], parts(rows))
             for field in fields(Excess):
                 getattr(whole, field.name)[rows] = getattr(of_role, field.name)
     return whole
@@ -166,18 +166,17 @@ def _of_role(own: Array, work: Array | None) -> Excess:
     return result
 
 
-def _by_parts(found: Excess, times: Array, parts: Parts) -> None:
-    """Mark the unit that is slow by what its draws consist of, if there is one."""
+def _by_parts(found: Excess, times: Array, work: Array, parts: Parts) -> None:
+    """Mark the unit that is slow by what its draws consist of, if there is one and its work agrees."""
     known = np.flatnonzero(np.isfinite(times).all(axis=0))
-    beyond, some = _beyond(times[:, known]), np.ones(len(known), np.bool_)
-    at, alone = _by_extra_work(beyond, parts.alone[:, known])
-    if at >= 0:
-        some = alone
-    else:
-        at = _by_name(found, parts.names[:, :, known], _LEAST_ERROR * float(np.median(times[:, known])))
+    beyond, in_work = _beyond(times[:, known]), _beyond(work[:, known])
+    at, some = _by_extra_work(in_work, parts.alone[:, known])
+    if at < 0:
+        floor = _LEAST_ERROR * float(np.median(times[:, known]))
+        at, some = _by_name(np.median(in_work, axis=1), parts.names[:, :, known], floor), known >= 0
     if at < 0:
         at = _by_pace(found, parts.paces())
-    if at >= 0:
+    if at >= 0 and _is_work(beyond, in_work, at, some):
         found.slow[at], found.in_slow[at] = True, np.median(beyond[at, some])
         found.when[at, known[some]] = True
 
@@ -191,8 +190,8 @@ def _by_extra_work(beyond: Array, alone: Array) -> tuple[int, npt.NDArray[np.boo
     return (int(units[0]), own[units[0]]) if len(units) == 1 and own.sum() > 1 else (-1, own[0])
 
 
-def _by_name(found: Excess, names: Array, floor: float) -> int:
-    """Return the unit that takes longer for work of some name, if nothing makes up for it and its draws agree; or -1.
+def _by_name(excess: Array, names: Array, floor: float) -> int:
+    """Return the unit that takes longer for work of some name, if nothing makes up for it and `excess` agrees; or -1.
 
     What is more than chance is added up over all names, as what a unit does in one kernel others may do in another.
     """
@@ -203,7 +202,7 @@ def _by_name(found: Excess, names: Array, floor: float) -> int:
     if not slow:
         return -1
     most, at = max(slow)
-    agrees = found.excess[at] == found.excess.max() and found.excess[at] >= MOST * most
+    agrees = excess[at] == excess.max() and excess[at] >= MOST * most
     return int(at) if agrees and total[at] == total.max() else -1
 
 
