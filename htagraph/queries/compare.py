@@ -23,7 +23,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.statistics import CHANCE, MAD_TO_DEVIATION, MOST, SEVERAL, others_median, upper_quantile
 
-__all__ = ["ENOUGH_STEPS", "Excess", "Parts", "compare", "slow_steps"]
+__all__ = ["ENOUGH_STEPS", "SURE_ERRORS", "Excess", "Parts", "compare", "slow_steps"]
 
 _CHANCE_OF_LITTLE = 1e-3
 """The probability `CHANCE` where there is half the evidence: two units, where no other shows how much units differ, or
@@ -43,7 +43,7 @@ _CHANCE_BETWEEN_FEW = 0.03
 Chosen: measured on generated noise, 0 to 1.3 % of jobs of 4 ranks have a false straggler (without this rule 0 to
 0.5 %), and slow ranks are found at about four fifths of the difference. Doubled, ranks of a real job that differ by 1 %
 for good have one."""
-_MIN_ERRORS_TO_NEXT = 2.0
+SURE_ERRORS = 2.0
 """Standard errors by which a slow rank's steps exceed those of every other rank, at least: the next may be as slow.
 
 Chosen: few pairs of equally slow ranks differ by more. Doubled, one of two ranks 10 and 13 % slower is missed."""
@@ -172,10 +172,9 @@ def _by_parts(found: Excess, times: Array, work: Array, parts: Parts) -> None:
     beyond, in_work = _beyond(times[:, known]), _beyond(work[:, known])
     at, some = _by_extra_work(in_work, parts.alone[:, known])
     if at < 0:
-        floor = _LEAST_ERROR * float(np.median(times[:, known]))
-        at, some = _by_name(np.median(in_work, axis=1), parts.names[:, :, known], floor), known >= 0
-    if at < 0:
-        at = _by_pace(found, parts.paces())
+        some, agrees = known >= 0, (found.excess == found.excess.max()) & (found.excess >= found.error)
+        at = _by_name(parts.names[:, :, known], _LEAST_ERROR * float(np.median(times[:, known])), agrees)
+        at = _by_pace(parts.paces(), agrees) if at < 0 else at
     if at >= 0 and _is_work(beyond, in_work, at, some):
         found.slow[at], found.in_slow[at] = True, np.median(beyond[at, some])
         found.when[at, known[some]] = True
@@ -190,29 +189,23 @@ def _by_extra_work(beyond: Array, alone: Array) -> tuple[int, npt.NDArray[np.boo
     return (int(units[0]), own[units[0]]) if len(units) == 1 and own.sum() > 1 else (-1, own[0])
 
 
-def _by_name(excess: Array, names: Array, floor: float) -> int:
-    """Return the unit that takes longer for work of some name, if nothing makes up for it and `excess` agrees; or -1.
+def _by_name(names: Array, floor: float, agrees: Array) -> int:
+    """Return the unit that takes longer for work of some name, if nothing makes up for it and its draws agree; or -1.
 
     What is more than chance is added up over all names, as what a unit does in one kernel others may do in another.
     """
     compared = [_compared(each, floor, tests=len(names)) for each in names]
-    sure = [np.where(np.abs(typical) >= _MIN_ERRORS_TO_NEXT * errors, typical, 0) for typical, errors, _, _ in compared]
+    sure = [np.where(np.abs(typical) >= SURE_ERRORS * errors, typical, 0) for typical, errors, _, _ in compared]
     total = np.sum(sure, axis=0)
-    slow = [(typical[at], at) for typical, _, at, is_slow in compared if is_slow and total[at] >= MOST * typical[at]]
-    if not slow:
-        return -1
-    most, at = max(slow)
-    agrees = excess[at] == excess.max() and excess[at] >= MOST * most
-    return int(at) if agrees and total[at] == total.max() else -1
+    slow = [at for typical, _, at, is_slow in compared if is_slow and agrees[at] and total[at] >= MOST * typical[at]]
+    return max(slow, key=lambda at: float(total[at]), default=-1)
 
 
-def _by_pace(found: Excess, paces: Sequence[Array]) -> int:
+def _by_pace(paces: Sequence[Array], agrees: Array) -> int:
     """Return the unit whose pace is slower than its peers', if its draws agree, or -1."""
     for pace in paces:
-        if pace.shape[1] < 2:
-            continue
-        _, _, at, is_slow = _compared(pace, _LEAST_ERROR, means=True)
-        if is_slow and found.excess[at] == found.excess.max() and found.excess[at] >= found.error[at]:
+        _, _, at, is_slow = _compared(pace, _LEAST_ERROR, means=True) if pace.shape[1] > 1 else (0, 0, 0, False)
+        if is_slow and agrees[at]:
             return at
     return -1
 
@@ -291,7 +284,7 @@ def _more_than_chance(times: Array, typical: Array, least: tuple[Array, float], 
         chance = CHANCE if size > 2 else _CHANCE_OF_LITTLE
         if typical[at] < upper_quantile(chance / size / tests, freedom) * errors[at]:
             return False
-        if next_one < _MIN_ERRORS_TO_NEXT * errors[at]:
+        if next_one < SURE_ERRORS * errors[at]:
             return False
     rest = np.delete(typical, at)
     if len(rest) < 2:

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
@@ -28,8 +28,8 @@ from htagraph.queries.weights import initial, own_time, with_factor
 
 __all__ = [
     "COMPARED", "NOBODY", "Difference", "RankStragglers", "SavedBy", "SlowWork", "Straggler", "alone_work",
-    "charges_of", "largest_upstream", "rank_differences", "slow_work", "straggler_among", "straggler_of",
-    "waits_by_rank",
+    "charged_to_nobody", "charges_of", "largest_upstream", "rank_differences", "slow_work", "straggler_among",
+    "straggler_of", "waits_by_rank",
 ]  # fmt: skip
 
 SavedBy: TypeAlias = Callable[[int, float, tuple[str, ...]], int]
@@ -68,6 +68,16 @@ class RankStragglers:
     the program has it so, and it is no straggler."""
     steps: int = 0
     """Steps whose times were compared."""
+    nobody_us: Mapping[str, float] = field(default_factory=dict)
+    """Waiting that no rank can be charged with, by cause (``recording``, ``clocks``), µs."""
+
+    @property
+    def mostly_charged(self) -> dict[int, float]:
+        """Return the ranks that most waiting is charged to and their shares in percent; empty if there are many."""
+        table = self.ranks.sort_values("share_percent", ascending=False, kind="stable")
+        few = table[table["share_percent"] > STANDS_OUT * 100 / max(len(table), 1)]
+        shares = dict(zip(few["rank"].tolist(), few["share_percent"].tolist(), strict=True))
+        return shares if sum(shares.values()) > 100 * MOST else {}
 
     @property
     def few_steps(self) -> bool:
@@ -116,6 +126,12 @@ def charges_of(graph: DependencyGraph, blame: Blame) -> npt.NDArray[np.int64]:
     np.add.at(by_cause, (np.searchsorted(graph.ranks, blame.rank), blame.cause), blame.charged)
     by_cause[:, [CAUSES.index(word) for word in NOBODY]] = 0
     return by_cause
+
+
+def charged_to_nobody(blame: Blame) -> dict[str, float]:
+    """Return the waiting that no rank can be charged with, by cause, µs."""
+    sums = {word: float(blame.charged[blame.cause == CAUSES.index(word)].sum()) / 1000 for word in NOBODY}
+    return {word: us for word, us in sums.items() if us}
 
 
 def waits_by_rank(graph: DependencyGraph, by_cause: Array, slow: SlowRanks) -> dict[str, Array]:

@@ -24,7 +24,14 @@ from htagraph.queries.own_steps import own_steps, times_alone
 from htagraph.queries.peers import rank_roles
 from htagraph.queries.rank_digests.digest import WorkSums
 from htagraph.queries.rank_speed import ALL_NAMES, SIDES, SlowRanks, slow_among
-from htagraph.queries.straggler import RankStragglers, SavedBy, charges_of, straggler_among, waits_by_rank
+from htagraph.queries.straggler import (
+    RankStragglers,
+    SavedBy,
+    charged_to_nobody,
+    charges_of,
+    straggler_among,
+    waits_by_rank,
+)
 
 __all__ = ["digest_stragglers", "excess_by_side", "work_among"]
 
@@ -43,7 +50,8 @@ def digest_stragglers(graph: DependencyGraph, sums: Sequence[WorkSums], saved_ns
     who = straggler_among(graph, slow, blame, saved_ns)
     columns = waits_by_rank(graph, charges_of(graph, blame), slow)
     table = pd.DataFrame({**columns, "cause": pd.array(_causes(slow, sums), dtype="str")})
-    return RankStragglers(table, who.rank, int(waits.wait.sum()) / 1000, who.serves, len(slow.steps))
+    total = int(waits.wait.sum()) / 1000
+    return RankStragglers(table, who.rank, total, who.serves, len(slow.steps), charged_to_nobody(blame))
 
 
 def _chains(graph: DependencyGraph, waits: Waits, roles: Array) -> Chains:
