@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from htagraph.core.errors import time_text
 from htagraph.core.naming import exact_glob, is_source_frame, short_name
-from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT
+from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT, MIN_SHARE
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.compare import SURE_ERRORS
 
@@ -34,6 +34,7 @@ __all__ = [
     "short_number",
     "shortened",
     "size_text",
+    "slower_rank",
     "spoken",
     "time_text",
     "unblamed",
@@ -272,14 +273,21 @@ def unblamed(slow: RankStragglers) -> dict[str, float]:
     return {_UNBLAMED[cause]: us for cause, us in slow.nobody_us.items()}
 
 
+def slower_rank(slow: RankStragglers) -> int | None:
+    """Return the rank that is slower than its peers, if waiting for it may be a good part of all waiting."""
+    ranks = slow.ranks[slow.ranks["slow"]]
+    cost = ranks["slow_excess_us"] * ranks["slow_steps"] * (len(slow.ranks) - 1)  # to the others, if all wait for it
+    return next(iter(ranks.loc[cost >= MIN_SHARE * slow.total_wait_us, "rank"].tolist()), None)
+
+
 def why_nobody(slow: RankStragglers) -> str:
     """Return why no rank is the straggler though ranks wait, as part of a sentence."""
     if slow.serves is not None:
         return f"rank {slow.serves} does work that no other rank does, and the others wait for its result"
     most = slow.ranks.iloc[int(slow.ranks["share_percent"].to_numpy().argmax())]
-    slower = slow.ranks[slow.ranks["slow"]]
-    if len(slower):
-        rank, excess = int(slower["rank"].iloc[0]), time_text(float(slower["slow_excess_us"].iloc[0]))
+    rank = slower_rank(slow)
+    if rank is not None:
+        excess = time_text(float(slow.ranks.loc[slow.ranks["rank"] == rank, "slow_excess_us"].iloc[0]))
         does = "costs too little, or is slow mostly in its transfers" if rank == most["rank"] else "explains too little"
         return f"rank {rank}, slower than its peers by {excess} a step, {does}"
     if slow.few_steps:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import Bar, Chart, Claim, Evidence, Finding, Place, RestsOn, Rows, in_full
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
-from htagraph.findings.phrases import and_list, time_text, unblamed, why_nobody
+from htagraph.findings.phrases import and_list, slower_rank, time_text, unblamed, why_nobody
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 
@@ -26,15 +26,13 @@ def _when(results: Results) -> list[Claim]:
     slow = results.slow
     if slow.straggler is not None or not are_waits_known(results):
         return []
-    ranks, total = slow.to_frame(), slow.total_wait_us
-    cost = ranks["slow_excess_us"] * ranks["slow_steps"] * (len(ranks) - 1)  # to the others, if all wait for it
-    slower = ranks.loc[ranks["slow"] & (cost >= MIN_SHARE * total), "rank"].tolist()
+    rank = slower_rank(slow)
     facts = {
         "charged": slow.mostly_charged, "serves": slow.serves, "why": why_nobody(slow), "nobody": unblamed(slow),
         "does": next((each.name for each in slow.differences if not each.peers_count), ""),
     }  # fmt: skip
-    about = str(slower[0]) if slower else ""
-    return [Claim("waiting", about, total, "us", rests_on=doubts_of(results), facts=facts)]
+    about = "" if rank is None else str(rank)
+    return [Claim("waiting", about, slow.total_wait_us, "us", rests_on=doubts_of(results), facts=facts)]
 
 
 def _long(claim: Claim) -> str:
@@ -67,11 +65,7 @@ def _why(claim: Claim) -> str:
     share = 100 * sum(nobody.values()) / claim.figure if claim.figure else 0.0
     if share > 100 * MOST:
         return f"{share:.0f} % cannot be blamed: {and_list(nobody)}"
-    return (
-        f"rank {claim.about}, which is slower than its peers, does not explain most of it"
-        if claim.about
-        else str(claim.facts["why"])
-    )
+    return str(claim.facts["why"])
 
 
 def _charged(claim: Claim) -> list[str]:

@@ -134,7 +134,7 @@ def slow_among(
 
 
 class _Sums(NamedTuple):
-    """The work of one side of all ranks."""
+    """The work of one side of all ranks; 0 for names that are no good part of a rank's, as digests have no others."""
 
     calls: npt.NDArray[np.float64]
     """By name, rank and step."""
@@ -154,7 +154,9 @@ def _sums(work_of: WorkOf, ranks: int, steps: Array, side: int) -> _Sums:
     shape = (len(names), ranks, len(steps))
     cell = (code.ravel() * ranks + place[single]) * len(steps) + step[single]
     count, total = (np.bincount(cell, each[single], int(np.prod(shape))).reshape(shape) for each in (calls, time))
-    return _Sums(count, total, np.bincount(place[~single], time[~single], ranks))
+    whole = np.bincount(place[~single], time[~single], ranks)
+    large = (total.sum(axis=2) >= MIN_SHARE_OF_NAME * np.maximum(whole, 1))[:, :, None]
+    return _Sums(count * large, total * large, whole)
 
 
 def _alone(sums: Sequence[_Sums]) -> npt.NDArray[np.float64]:
@@ -172,15 +174,13 @@ def _alone(sums: Sequence[_Sums]) -> npt.NDArray[np.float64]:
 def _times_by_name(sums: Sequence[_Sums], rows: Array) -> npt.NDArray[np.float64]:
     """Return the time of each name by rank and step, ns, of the names that take a good part of some rank's work.
 
-    Of a rank in whose work a name is no good part, the largest time that is none counts in each step: digests hold no
-    other times.
+    Of a rank in whose work a name is no good part, the largest time that is none counts in each step.
     """
     tables = []
     for _, time, whole in sums:
-        least = MIN_SHARE_OF_NAME * whole[rows]
-        large = time[:, rows].sum(axis=2) >= np.maximum(least, 1)
-        usual = (least / max(time.shape[2], 1))[:, None]
-        tables.append(np.where(large[:, :, None], time[:, rows], usual)[large.any(axis=1)])
+        large = time[:, rows].any(axis=2)
+        least = (MIN_SHARE_OF_NAME * whole[rows] / max(time.shape[2], 1))[:, None]
+        tables.append(np.where(large[:, :, None], time[:, rows], least)[large.any(axis=1)])
     return np.concatenate(tables)
 
 
