@@ -225,7 +225,7 @@ def parts_of(names: list[Times], alone: Times | None = None) -> Callable[[Times]
 
 
 def test_three_equal_pauses_are_no_chance_though_steps_vary() -> None:
-    """What varies in a step is elsewhere. Unequal pauses of ranks in turn are chance; others make up for some pauses."""
+    """What varies in a step is elsewhere. Unequal pauses of ranks in turn are chance, and some are made up for."""
     rng = np.random.default_rng(5)
     rest = 1e9 * rng.uniform(0.5, 1.5, (4, 3))
     pause = np.zeros((4, 3))

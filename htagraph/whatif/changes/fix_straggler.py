@@ -233,7 +233,7 @@ def _as_whole_steps(graph: DependencyGraph, work: _Work, aim: Array, slow: SlowR
     own = int(np.count_nonzero(peer[:position]))
     others = _of_others(times.T.ravel(), np.repeat(np.arange(len(steps)), int(peer.sum())), to)
     excess = times[own] - others.reshape(len(steps), -1)[:, own]
-    usual = np.where(work.group >= 0, _of_peers(work, to), np.inf)
+    usual = np.nan_to_num(_of_peers(work, to), nan=np.inf)
     activity = np.where(work.activity >= 0, work.activity, work.vertex >> 1)
     at = number[graph.activities.step[activity]]
     mine = (work.rank == graph.ranks[position]) & (at >= 0) & (aim >= 0)
