@@ -152,15 +152,18 @@ def is_paced_by_ends(graph: DependencyGraph) -> bool:
     return bool((acts.on_device & (acts.step >= 0)).any())
 
 
-def step_lengths(graph: DependencyGraph, time: Array, *, ends: bool) -> tuple[Array, npt.NDArray[np.float64]]:
+def step_lengths(
+    graph: DependencyGraph, time: Array, *, ends: bool, some: Array | None = None
+) -> tuple[Array, npt.NDArray[np.float64]]:
     """Return (numbers of steps, the time of each from step to step, mean over ranks, ns), by ends or by begins.
 
-    `time` is the moment of each vertex, as recorded or as predicted, ns.
+    `time` is the moment of each vertex, as recorded or as predicted, ns; `some` are the steps that count, by rank.
     """
-    steps = graph.step_spans
-    mark = time[steps.end if ends else steps.start]
-    follows = np.flatnonzero(steps.rank[1:] == steps.rank[:-1])
-    number, at = np.unique(steps.step[follows + ends], return_inverse=True)
+    spans = graph.step_spans
+    rows = np.arange(len(spans)) if some is None else np.flatnonzero(some)
+    step, mark = spans.step[rows], time[(spans.end if ends else spans.start)[rows]]
+    follows = np.flatnonzero((spans.rank[rows][1:] == spans.rank[rows][:-1]) & (np.diff(step) == 1))
+    number, at = np.unique(step[follows + ends], return_inverse=True)
     length = np.diff(mark)[follows].astype(np.float64)
     return number, np.bincount(at.ravel(), length) / np.bincount(at.ravel())
 
@@ -187,7 +190,7 @@ def cadence_of(graph: DependencyGraph) -> Cadence | None:
     if len(known) < SEVERAL:
         places = np.arange(len(numbers))
     elif not ends:
-        lengths[np.setdiff1d(np.arange(len(numbers)), places)] = np.nan
+        lengths[np.setdiff1d(np.arange(len(numbers)), places)] = np.nan  # behind it may be what the profiler does
     normal = np.flatnonzero(lengths <= LIMITS.uneven * np.quantile(lengths[places], 0.5, method="lower"))
     warm_up = int(normal[0]) if len(normal) else 0
     counted = np.zeros(len(numbers), np.bool_)

@@ -32,7 +32,7 @@ function lengthsOf({ steps, paced }, time) {
   const mark = ({ start, end }) => time[paced.ends ? end : start];
   const sums = new Map();
   for (let i = 1; i < steps.length; i++) {
-    if (steps[i].rank !== steps[i - 1].rank) continue;
+    if (steps[i].rank !== steps[i - 1].rank || steps[i].step !== steps[i - 1].step + 1) continue;
     const { step } = steps[paced.ends ? i : i - 1];
     const [sum, count] = sums.get(step) ?? [0, 0];
     sums.set(step, [sum + mark(steps[i]) - mark(steps[i - 1]), count + 1]);
