@@ -146,9 +146,8 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     are ranks that do the same work by design; stages of a pipeline are compared with the same stage of other pipelines.
     The stages of a single pipeline are compared by how fast they do like work: the slow stage is the straggler if the
     job is shorter with this stage as fast as the others. A rank that takes longer in all steps for work that no other
-    rank does, and for whose result the other ranks wait in broadcasts, is no straggler: the program is made so. In a
-    recording of a single step of fewer than four ranks, only the last way of (1) can be seen. Clocks
-    do not matter for (1) and (2); where clocks are unknown, the evidence says so. A job whose ranks are late by chance
+    rank does, and for whose result the other ranks wait in broadcasts, is no straggler: the program is made so. A
+    recording of a single step of fewer than four ranks shows no straggler. Clocks do not matter for (1) and (2); where clocks are unknown, the evidence says so. A job whose ranks are late by chance
     has no straggler.
 
     Args:
@@ -194,11 +193,11 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         evidence = [f"{each} (by clocks whose agreement is unknown)" if "wait " in each else each for each in evidence]
     table = table.assign(evidence=pd.array(evidence, dtype="str"))
     total = int(waits.wait.sum())
-    who = straggler_among(graph, slow, blame)
-    about = who.charged_most if who.serves is None else who.serves
-    differences = () if who.rank is not None or about is None else _differences(graph, chains, slow, about)
+    rank, serves, most = straggler_among(graph, slow, blame)
+    about = most if serves is None else serves
+    differences = () if rank is not None or about is None else _differences(graph, chains, slow, about)
     return Stragglers(
-        table, who.rank, total / 1000, who.serves, len(slow.steps), charged_to_nobody(blame),
+        table, rank, total / 1000, serves, len(slow.steps), charged_to_nobody(blame),
         _blame_table(graph, waits, chains, blame), differences,
         (0, 0.0) if about is None else alone_work(graph, chains.own, about), _by_step(graph, slow),
     )  # fmt: skip

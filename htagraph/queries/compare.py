@@ -7,15 +7,16 @@ spread of the differences from draw to draw, and the differences between the oth
 the median draw, one may be in some (`slow_steps`): single steps stand out by more than the largest of all differences
 would by chance, and they are of one rank, as delays that strike any rank alike do not strike the same one again and
 again, and not at equal distances. What exceeds must be work: of a rank whose transfers take longer, the network is
-slow. Where the steps are too few or too different to tell, what they consist of may (`Parts`): work that only one unit
-does is no chance where it recurs, work of one name varies less than a whole step, and so do ratios of many activities.
+slow. Where the steps are too few or too different to tell, what they consist of may: work that only one unit does is no
+chance where it recurs, and work of one name, or of one side, varies less than a whole step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from math import exp, lgamma, log, log1p
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,9 @@ from htagraph.core.statistics import CHANCE, MAD_TO_DEVIATION, MOST, SEVERAL, ot
 
 __all__ = ["ENOUGH_STEPS", "SURE_ERRORS", "Excess", "Parts", "compare", "slow_steps"]
 
+Parts: TypeAlias = Callable[[Array], tuple[Array, Array]]
+"""What the draws of some units, given by position, consist of, ns: time of work that no other unit does then, by unit
+and draw; time of each name of work, by name, unit and draw."""
 _CHANCE_OF_LITTLE = 1e-3
 """The probability `CHANCE` where there is half the evidence: two units, where no other shows how much units differ, or
 a single draw, where the other units are all the evidence.
@@ -92,21 +96,9 @@ class Excess:
     that are not slow."""
 
 
-@dataclass(frozen=True, eq=False)
-class Parts:
-    """What the times of some units, the rows, consist of."""
-
-    alone: npt.NDArray[np.float64]
-    """By unit and draw: time of work that no other unit does then, ns."""
-    names: npt.NDArray[np.float64]
-    """By name of work, unit and draw: its time, ns."""
-    paces: Callable[[], Sequence[Array]]
-    """Returns ratios by unit and batch of draws, for one kind of work each."""
-
-
 def compare(
     times: Array, roles: Array | None = None, *, work: Array | None = None,
-    parts: Callable[[Array], Parts] | None = None,
+    parts: Parts | None = None,
 ) -> Excess:  # fmt: skip
     """Return how much longer each unit takes than its peers, the other units of its role, and whether by chance.
 
@@ -115,7 +107,7 @@ def compare(
             is a draw that one of the others lacks.
         roles: by unit, a number shared by the units that do the same work by design; None if all do.
         work: the same times as if transfers took no time, ns; None where none are part of them.
-        parts: returns what the draws of some units consist of; asked where none of a role is slow by its draws.
+        parts: what the draws consist of; asked where none of a role is slow by its draws.
 
     Example:
         >>> compare(np.array([[50.0, 52, 51], [51, 50, 52], [1010, 1012, 1009]])).slow.tolist()
@@ -128,7 +120,7 @@ def compare(
         if len(rows) > 1:
             of_role = _of_role(times[rows], None if work is None else work[rows])
             if parts is not None and not of_role.slow.any() and np.isfinite(of_role.excess).all():
-                _by_parts(of_role, times[rows], (times if work is None else work)[rows], parts(rows))
+                _by_parts(of_role, times[rows], (times if work is None else work)[rows], *parts(rows))
             for field in fields(Excess):
                 getattr(whole, field.name)[rows] = getattr(of_role, field.name)
     return whole
@@ -166,15 +158,13 @@ def _of_role(own: Array, work: Array | None) -> Excess:
     return result
 
 
-def _by_parts(found: Excess, times: Array, work: Array, parts: Parts) -> None:
+def _by_parts(found: Excess, times: Array, work: Array, alone: Array, names: Array) -> None:
     """Mark the unit that is slow by what its draws consist of, if there is one and its work agrees."""
     known = np.flatnonzero(np.isfinite(times).all(axis=0))
     beyond, in_work = _beyond(times[:, known]), _beyond(work[:, known])
-    at, some = _by_extra_work(in_work, parts.alone[:, known])
+    at, some = _by_extra_work(in_work, alone[:, known])
     if at < 0:
-        some, agrees = known >= 0, (found.excess == found.excess.max()) & (found.excess >= found.error)
-        at = _by_name(parts.names[:, :, known], _LEAST_ERROR * float(np.median(times[:, known])), agrees)
-        at = _by_pace(parts.paces(), agrees) if at < 0 else at
+        at, some = _by_name(found, names[:, :, known], _LEAST_ERROR * float(np.median(times[:, known]))), known >= 0
     if at >= 0 and _is_work(beyond, in_work, at, some):
         found.slow[at], found.in_slow[at] = True, np.median(beyond[at, some])
         found.when[at, known[some]] = True
@@ -189,25 +179,16 @@ def _by_extra_work(beyond: Array, alone: Array) -> tuple[int, npt.NDArray[np.boo
     return (int(units[0]), own[units[0]]) if len(units) == 1 and own.sum() > 1 else (-1, own[0])
 
 
-def _by_name(names: Array, floor: float, agrees: Array) -> int:
+def _by_name(found: Excess, names: Array, floor: float) -> int:
     """Return the unit that takes longer for work of some name, if nothing makes up for it and its draws agree; or -1.
 
     What is more than chance is added up over all names, as what a unit does in one kernel others may do in another.
     """
     compared = [_compared(each, floor, tests=len(names)) for each in names]
     sure = [np.where(np.abs(typical) >= SURE_ERRORS * errors, typical, 0) for typical, errors, _, _ in compared]
-    total = np.sum(sure, axis=0)
+    total, agrees = np.sum(sure, axis=0), (found.excess == found.excess.max()) & (found.excess >= found.error)
     slow = [at for typical, _, at, is_slow in compared if is_slow and agrees[at] and total[at] >= MOST * typical[at]]
     return max(slow, key=lambda at: float(total[at]), default=-1)
-
-
-def _by_pace(paces: Sequence[Array], agrees: Array) -> int:
-    """Return the unit whose pace is slower than its peers', if its draws agree, or -1."""
-    for pace in paces:
-        _, _, at, is_slow = _compared(pace, _LEAST_ERROR, means=True) if pace.shape[1] > 1 else (0, 0, 0, False)
-        if is_slow and agrees[at]:
-            return at
-    return -1
 
 
 def _beyond(times: Array) -> npt.NDArray[np.float64]:
@@ -224,18 +205,17 @@ def _is_work(beyond: Array, beyond_in_work: Array, at: int, steps: Array) -> boo
 def _compared(times: Array, floor: float, *, means: bool = False, tests: int = 1) -> tuple[Array, Array, int, bool]:
     """Return (each rank's typical difference to the others, its error, the slowest rank, whether by more than chance).
 
-    Times are by rank and step, `floor` is the least error. The mean difference is typical of `means` of many times,
-    which have no outliers; else the median is. Of several `tests`, each is as much stricter.
+    Times are by rank and step, `floor` is the least error. Of several `tests`, each is as much stricter.
     """
     differences = _beyond(times)
-    typical = differences.mean(axis=1) if means else np.median(differences, axis=1)
-    errors = _errors(differences, typical, means=means)
+    typical = np.median(differences, axis=1)
+    errors = _errors(differences, typical)
     errors = np.maximum(np.where(np.isnan(errors), _between(typical), errors), floor)
     at = int(typical.argmax())
     return typical, errors, at, bool(typical[at] > 0) and _more_than_chance(times, typical, (errors, floor), at, tests)
 
 
-def _errors(differences: Array, typical: Array, *, means: bool) -> npt.NDArray[np.float64]:
+def _errors(differences: Array, typical: Array) -> npt.NDArray[np.float64]:
     """Return the standard error of each rank's typical difference, ns; NaN for a single step.
 
     The spread is the rank's own or the median of all ranks', whichever is larger.
@@ -243,14 +223,13 @@ def _errors(differences: Array, typical: Array, *, means: bool) -> npt.NDArray[n
     count = differences.shape[1]
     if count < 2:
         return np.full(len(differences), np.nan)
-    if means or count <= ENOUGH_STEPS:
+    if count <= ENOUGH_STEPS:
         spread = differences.std(axis=1, ddof=1)
     else:
         spread = MAD_TO_DEVIATION * np.median(np.abs(differences - typical[:, None]), axis=1)
         spread *= np.sqrt(count / (count - 1))
     usual = float(np.median(spread))
-    variance = (1.0 if means else _MEDIAN_VARIANCE) / count
-    return np.maximum(spread, usual) * np.sqrt(variance) * _lengthened(differences, typical, usual)
+    return np.maximum(spread, usual) * np.sqrt(_MEDIAN_VARIANCE / count) * _lengthened(differences, typical, usual)
 
 
 def _lengthened(differences: Array, typical: Array, spread: float) -> float:

@@ -32,6 +32,9 @@ __all__ = [
     "straggler_of", "waits_by_rank",
 ]  # fmt: skip
 
+Straggler: TypeAlias = tuple[int | None, int | None, int | None]
+"""The straggler; the rank that takes longer in all steps as it does work that no other rank does, for whose result all
+others wait: the program has it so, and it is no straggler; the rank that most waiting is charged to. None for none."""
 SavedBy: TypeAlias = Callable[[int, float, tuple[str, ...]], int]
 """By how much a job is shorter, ns, if a rank's work of some kinds takes a multiple of its time: given the rank, the
 multiple, the kinds."""
@@ -94,28 +97,16 @@ class RankStragglers:
         return f"{type(self).__name__}({who}, {waited})"
 
 
-class Straggler(NamedTuple):
-    """Which rank holds up the others, and what is known where none is named."""
-
-    rank: int | None
-    """The straggler; None for none."""
-    serves: int | None = None
-    """The rank that takes longer as it does work that no other rank does, for whose result all others wait: the
-    program has it so, and it is no straggler. None for none."""
-    charged_most: int | None = None
-    """The rank that most waiting is charged to; None where nobody is charged."""
-
-
 def straggler_of(graph: DependencyGraph, slow: SlowRanks | None = None) -> Straggler:
-    """Return which rank holds up the others.
+    """Return which rank holds up the others, and what is known where none is named.
 
     Example:
         >>> import htagraph as hg
-        >>> straggler_of(hg.load("data/demo")).rank
-        2
+        >>> straggler_of(hg.load("data/demo"))
+        (2, None, 2)
     """
     if len(graph.ranks) < 2:
-        return Straggler(None)
+        return None, None, None
     blame = blame_of(graph, chains_of(graph))
     return straggler_among(graph, slow or slow_ranks(graph), blame)
 
@@ -163,7 +154,7 @@ def straggler_among(
     charged = by_cause.sum(axis=1)
     most = int(graph.ranks[int(charged.argmax())]) if charged.any() else None
     if not slow.slow.any():
-        return Straggler(None, charged_most=most)
+        return None, None, most
     at = int(slow.slow.argmax())
     others = others_median(charged, slow.roles)
     usual = np.nan_to_num(others)  # a stage that takes longer is charged in all replicas
@@ -179,11 +170,11 @@ def straggler_among(
         saved = saved_ns(graph.ranks[at], 1 / ratio, kinds) if charged[at] > 0 else 0
         holds_up &= charged[at] > 0 and saved >= _MIN_STEP_SHARE * whole
     if not holds_up or by_cause[at, CAUSES.index("network")] > MOST * charged[at]:
-        return Straggler(None, charged_most=most)
+        return None, None, most
     by_design = slow.when[at].all() and _is_waited_for(graph, graph.ranks[at])
     if by_design and float(np.median(slow.alone()[at])) > MOST * slow.in_slow[at]:
-        return Straggler(None, graph.ranks[at], most)
-    return Straggler(graph.ranks[at], charged_most=most)
+        return None, graph.ranks[at], most
+    return graph.ranks[at], None, most
 
 
 class SlowWork(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -218,10 +217,10 @@ def test_thousands_of_steps_are_judged() -> None:
     assert slow_steps(beyond(noisy((4, 3000)) + 30 * struck), 0.01)[0] == -1
 
 
-def parts_of(names: list[Times], alone: Times | None = None) -> Callable[[Times], Parts]:
+def parts_of(names: list[Times], alone: Times | None = None) -> Parts:
     every = np.stack(names)
     nothing = np.zeros(every.shape[1:])
-    return lambda rows: Parts((nothing if alone is None else alone)[rows], every[:, rows], lambda: [])
+    return lambda rows: ((nothing if alone is None else alone)[rows], every[:, rows])
 
 
 def test_three_equal_pauses_are_no_chance_though_steps_vary() -> None:

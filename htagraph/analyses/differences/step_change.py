@@ -182,8 +182,10 @@ def _by_ranks(logs: Sequence[Sequence[Array]]) -> float:
     outside = int(pairs / 2 - normal * math.sqrt(pairs * (len(before) + len(after) + 1) / 12))
     if outside < 1:
         return math.inf
-    apart = np.sort((after[:, None] - before).ravel()) - (np.median(after) - np.median(before))
-    return math.hypot(float(max(-apart[outside - 1], apart[-outside], 0.0)), normal * math.sqrt(2) * _RUN_SPREAD)
+    change = float(np.median(after) - np.median(before))
+    apart = np.sort((after[:, None] - before).ravel())
+    width = change - apart[outside - 1] if change > 0 else apart[-outside] - change  # the side towards no change
+    return math.hypot(max(float(width), 0.0), normal * math.sqrt(2) * _RUN_SPREAD)
 
 
 def _by_spread(logs: Sequence[Sequence[Array]]) -> float:

@@ -45,13 +45,13 @@ def digest_stragglers(graph: DependencyGraph, sums: Sequence[WorkSums], saved_ns
 
     waits = graph.waits
     roles = rank_roles(graph, lambda place: sums[place][:3])
-    slow = slow_among(own_steps(graph), roles, lambda _: [], partial(work_among, sums))
+    slow = slow_among(own_steps(graph), roles, partial(work_among, sums))
     blame = blame_of(graph, _chains(graph, waits, roles[0]))
-    who = straggler_among(graph, slow, blame, saved_ns)
+    rank, serves, _ = straggler_among(graph, slow, blame, saved_ns)
     columns = waits_by_rank(graph, charges_of(graph, blame), slow)
     table = pd.DataFrame({**columns, "cause": pd.array(_causes(slow, sums), dtype="str")})
     total = int(waits.wait.sum()) / 1000
-    return RankStragglers(table, who.rank, total, who.serves, len(slow.steps), charged_to_nobody(blame))
+    return RankStragglers(table, rank, total, serves, len(slow.steps), charged_to_nobody(blame))
 
 
 def _chains(graph: DependencyGraph, waits: Waits, roles: Array) -> Chains:

@@ -117,11 +117,11 @@ def _first_choice(graph: DependencyGraph, slow: SlowRanks | None) -> tuple[int |
     """Return (the straggler, or else the rank that most waiting is charged to, or None; what to know about that)."""
     if slow is None:
         return None, ""
-    who = straggler_of(graph, slow)
-    if who.rank is not None:
-        return who.rank, ""
+    rank, _, charged_most = straggler_of(graph, slow)
+    if rank is not None:
+        return rank, ""
     chosen = "; no rank is slower than its peers beyond chance (htagraph stragglers)"
-    return who.charged_most, chosen + (", this one is charged most waiting" if who.charged_most is not None else "")
+    return charged_most, chosen + (", this one is charged most waiting" if charged_most is not None else "")
 
 
 @dataclass(frozen=True, eq=False)

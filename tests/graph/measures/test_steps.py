@@ -167,6 +167,6 @@ def test_a_job_without_steps_has_none() -> None:
 def test_a_diff_covers_the_window(events: dict[int, list[Json]]) -> None:
     graph = load(events)
     if graph.steps:
-        difference = hg.diff(graph, graph)
+        difference = hg.diff(graph, graph, steps=graph.steps)
         assert window_of(graph).mean(graph.time) == pytest.approx(1000 * difference.before_us)
         assert difference.before.makespan_ns == pytest.approx(difference.step_times()["before_us"].sum() * 1000)

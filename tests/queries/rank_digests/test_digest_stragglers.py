@@ -85,7 +85,7 @@ def test_calls_beyond_those_of_every_other_rank_are_its_own() -> None:
     usual = sums((1, 8, 3, 3, 300), (1, ALL_NAMES, 3, 3, 300))
     steps = OwnSteps(np.array([3]), *(np.full((3, 1), np.nan) for _ in range(3)))
     work = partial(work_among, [usual, busy, usual])
-    alone = slow_among(steps, (np.zeros(3, np.int64), np.arange(3)), lambda _: [], work).alone()
+    alone = slow_among(steps, (np.zeros(3, np.int64), np.arange(3)), work).alone()
     assert alone.tolist() == [[0], [100 + 70], [0]]
 
 
