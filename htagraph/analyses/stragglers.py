@@ -147,7 +147,8 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     The stages of a single pipeline are compared by how fast they do like work: the slow stage is the straggler if the
     job is shorter with this stage as fast as the others. A rank that takes longer in all steps for work that no other
     rank does, and for whose result the other ranks wait in broadcasts, is no straggler: the program is made so. A
-    recording of a single step of fewer than four ranks shows no straggler. Clocks do not matter for (1) and (2); where clocks are unknown, the evidence says so. A job whose ranks are late by chance
+    recording of a single step of fewer than four ranks shows no straggler. Clocks do not matter for (1) and (2); where
+    clocks are unknown, the evidence says so. A job whose ranks are late by chance
     has no straggler.
 
     Args:

@@ -68,6 +68,8 @@ class SlowRanks(Excess):
     """By rank and step: what the rank takes by itself, ns; NaN where unknown."""
     alone: Callable[[], npt.NDArray[np.float64]]
     """Returns, by rank and step, the time of work that no other rank does, on its device or its host, ns."""
+    by_side: Callable[[], npt.NDArray[np.float64]]
+    """Returns the time of all work by side (`SIDES`), rank and step, ns."""
 
 
 @once
@@ -107,6 +109,7 @@ def slow_among(times: OwnSteps, of_ranks: tuple[Array, Array], work_of: WorkOf) 
         whole.excess, whole.error, whole.slow, whole.when, np.where(whole.slow, whole.in_slow, np.nan),
         _row_medians(times.own), _median(times.lasted), times.steps, roles,
         stages.get(int(whole.slow.argmax())) if whole.slow.any() else None, times.own, alone,
+        lambda: np.stack([whole for _, _, whole in sums()]),
     )  # fmt: skip
 
 

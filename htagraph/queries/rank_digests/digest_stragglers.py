@@ -23,7 +23,7 @@ from htagraph.queries.blame import CAUSES, Chains, blame_of, stretches_of
 from htagraph.queries.own_steps import own_steps, times_alone
 from htagraph.queries.peers import rank_roles
 from htagraph.queries.rank_digests.digest import WorkSums
-from htagraph.queries.rank_speed import ALL_NAMES, SIDES, SlowRanks, slow_among
+from htagraph.queries.rank_speed import SlowRanks, slow_among
 from htagraph.queries.straggler import (
     RankStragglers,
     SavedBy,
@@ -33,7 +33,7 @@ from htagraph.queries.straggler import (
     waits_by_rank,
 )
 
-__all__ = ["digest_stragglers", "excess_by_side", "work_among"]
+__all__ = ["digest_stragglers", "work_among"]
 
 _SIDES: Final = ("kernels", "host")
 """What may take a slow rank longer: a cause of `htagraph.stragglers` each."""
@@ -49,7 +49,7 @@ def digest_stragglers(graph: DependencyGraph, sums: Sequence[WorkSums], saved_ns
     blame = blame_of(graph, _chains(graph, waits, roles[0]))
     rank, serves, _ = straggler_among(graph, slow, blame, saved_ns)
     columns = waits_by_rank(graph, charges_of(graph, blame), slow)
-    table = pd.DataFrame({**columns, "cause": pd.array(_causes(slow, sums), dtype="str")})
+    table = pd.DataFrame({**columns, "cause": pd.array(_causes(slow), dtype="str")})
     total = int(waits.wait.sum()) / 1000
     return RankStragglers(table, rank, total, serves, len(slow.steps), charged_to_nobody(blame))
 
@@ -80,15 +80,18 @@ def _chains(graph: DependencyGraph, waits: Waits, roles: Array) -> Chains:
     return Chains(before, nothing, cause, excess, nothing, nothing.astype(np.float64), nothing.astype(np.int8))
 
 
-def _causes(slow: SlowRanks, sums: Sequence[WorkSums]) -> list[str]:
+def _causes(slow: SlowRanks) -> list[str]:
     """Return the side whose time is most of what each slow rank exceeds the ranks of its role by."""
-    out = ["none"] * len(sums)
+    out = ["none"] * len(slow.slow)
     for at in np.flatnonzero(slow.slow).tolist():
-        peers = np.flatnonzero((slow.roles == slow.roles[at]) & (np.arange(len(sums)) != at))
-        excess = excess_by_side(sums, at, peers, slow.steps[slow.when[at]])
-        largest = int(np.argmax(excess))
-        if excess[largest] >= MOST * slow.in_slow[at]:
-            out[at] = _SIDES[largest]
+        peers = np.flatnonzero((slow.roles == slow.roles[at]) & (np.arange(len(out)) != at))
+        kernels, operators, untraced = slow.by_side()[:, :, slow.when[at]]
+        excess = [
+            float(np.median(each[at] - np.median(each[peers], axis=0))) if len(peers) else 0.0
+            for each in (kernels, operators + untraced)
+        ]
+        if max(excess) >= MOST * slow.in_slow[at]:
+            out[at] = _SIDES[int(np.argmax(excess))]
     return out
 
 
@@ -99,17 +102,3 @@ def work_among(sums: Sequence[WorkSums], places: Array, side: int) -> npt.NDArra
         some = sums[place].device == side
         parts.append(np.stack([np.full(int(some.sum()), row), *(column[some] for column in sums[place][4:8])]))
     return np.concatenate(parts, axis=1)
-
-
-def excess_by_side(sums: Sequence[WorkSums], at: int, peers: Array, steps: Array) -> tuple[float, float]:
-    """Return by how much a rank's (kernels, host code) take longer in a step than its peers', ns: median over steps."""
-    out = []
-    for sides in (SIDES[:1], SIDES[1:]):
-        work = np.concatenate([work_among(sums, np.array([at, *peers]), side) for side in sides], axis=1)
-        place, _, step, _, total = work[:, (work[1] == ALL_NAMES) & np.isin(work[2], steps)]
-        times = np.zeros((1 + len(peers), len(steps)))
-        np.add.at(times, (place, np.searchsorted(steps, step)), total)
-        known = times.all(axis=0)
-        beyond = times[0, known] - np.median(times[1:, known], axis=0) if len(peers) else np.zeros(0)
-        out.append(float(np.median(beyond)) if len(beyond) else 0.0)
-    return out[0], out[1]
