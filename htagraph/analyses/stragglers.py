@@ -12,7 +12,7 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import time_text
-from htagraph.core.statistics import MOST, STANDS_OUT, others_median
+from htagraph.core.statistics import others_median
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -26,6 +26,7 @@ from htagraph.queries.straggler import (
     RankStragglers,
     SlowWork,
     alone_work,
+    charged_to_nobody,
     charges_of,
     largest_upstream,
     rank_differences,
@@ -105,14 +106,6 @@ class Stragglers(RankStragglers):
     by_step: pd.DataFrame = field(default_factory=BY_STEP.frame)
     """One row per rank and step; the columns are documented at `stragglers`."""
 
-    @property
-    def mostly_charged(self) -> dict[int, float]:
-        """Return the ranks that most waiting is charged to and their shares in percent; empty if there are many."""
-        table = self.ranks.sort_values("share_percent", ascending=False, kind="stable")
-        few = table[table["share_percent"] > STANDS_OUT * 100 / max(len(table), 1)]
-        shares = dict(zip(few["rank"].tolist(), few["share_percent"].tolist(), strict=True))
-        return shares if sum(shares.values()) > 100 * MOST else {}
-
     def plot(self) -> Figure:
         """Return the figure of how much longer each rank takes for each step; see `htagraph.plot.stragglers`."""
         from htagraph.output.plot.breakdowns import stragglers as figure
@@ -146,23 +139,25 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
 
     A rank is called the straggler if (1) its steps take longer than its peers', step by step, beyond the spread of its
     steps and the differences between the other ranks, where the time of a step is what the rank does by itself, without
-    waiting for others; or single steps of the rank stand out, more often or more evenly than by chance; or the rank's
-    work is slower throughout, and its steps agree; (2) its steps take at least 0.4 % of a step longer on average; and
-    (3) no other rank is charged more waiting beyond its peers, and the waiting charged to this rank is not mostly
-    caused by transfers. Peers are ranks that do the same work by design; stages of a pipeline are compared with the
-    same stage of other pipelines. The stages of a single pipeline are compared by how fast they do like work: the slow
-    stage is the straggler if the job is shorter with this stage as fast as the others. A rank that takes longer for
-    work that no other rank does, and for whose result the other ranks wait in broadcasts, is no straggler: the program
-    is made so. In a recording of a single step of fewer than four ranks, only the last way of (1) can be seen. Clocks
-    do not matter for (1) and (2); where clocks are unknown, the evidence says so. A job whose ranks are late by chance
+    waiting for others; or single steps of the rank stand out, more often or more evenly than by chance, or by work that
+    no other rank does; or the rank's work of one name, or all of it, is slower throughout, and its steps agree; (2) its
+    steps take at least 0.4 % of a step longer on average, and others wait for it as long; and (3) no other rank is
+    charged more waiting beyond its peers, and the waiting charged to this rank is not mostly caused by transfers. Peers
+    are ranks that do the same work by design; stages of a pipeline are compared with the same stage of other pipelines.
+    The stages of a single pipeline are compared by how fast they do like work: the slow stage is the straggler if the
+    job is shorter with this stage as fast as the others. A rank that takes longer in all steps for work that no other
+    rank does, and for whose result the other ranks wait in broadcasts, is no straggler: the program is made so. A
+    recording of a single step of fewer than four ranks shows no straggler. Clocks do not matter for (1) and (2); where
+    clocks are unknown, the evidence says so. A job whose ranks are late by chance
     has no straggler.
 
     Args:
         graph: the job.
 
     Returns:
-        An object with ``straggler`` (the rank or None), ``total_wait_us``, ``to_frame()`` and ``blame``; ``serves``
-        (the rank whose result the others wait for, or None), ``mostly_charged`` (the ranks that most waiting is charged
+        An object with ``straggler`` (the rank or None), ``total_wait_us``, ``to_frame()`` and ``blame``; ``nobody_us``
+        (waiting that no rank can be charged with, by cause); ``serves`` (the rank whose result the others wait for, or
+        None), ``mostly_charged`` (the ranks that most waiting is charged
         to), ``steps`` and, without a straggler, ``differences`` (what takes more time on the rank that is charged most
         than on its peers), ``alone`` (what only that rank does) and ``by_step``.
 
@@ -199,12 +194,13 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         evidence = [f"{each} (by clocks whose agreement is unknown)" if "wait " in each else each for each in evidence]
     table = table.assign(evidence=pd.array(evidence, dtype="str"))
     total = int(waits.wait.sum())
-    who = straggler_among(graph, slow, blame)
-    about = who.charged_most if who.serves is None else who.serves
-    differences = () if who.rank is not None or about is None else _differences(graph, chains, slow, about)
+    rank, serves, most = straggler_among(graph, slow, blame)
+    about = most if serves is None else serves
+    differences = () if rank is not None or about is None else _differences(graph, chains, slow, about)
     return Stragglers(
-        table, who.rank, total / 1000, who.serves, len(slow.steps), _blame_table(graph, waits, chains, blame),
-        differences, (0, 0.0) if about is None else alone_work(graph, chains.own, about), _by_step(graph, slow),
+        table, rank, total / 1000, serves, len(slow.steps), charged_to_nobody(blame),
+        _blame_table(graph, waits, chains, blame), differences,
+        (0, 0.0) if about is None else alone_work(graph, chains.own, about), _by_step(graph, slow),
     )  # fmt: skip
 
 

@@ -34,7 +34,8 @@ def diff(  # noqa: PLR0913 - one argument per option
     """Why do the steps of one job take longer than those of another?
 
     A folder of folders with traces is several runs of one job. A limit of step_time counts as exceeded only if the
-    change is larger than what steps and runs differ by, which one or two steps cannot tell (see --strict).
+    change is larger than what steps and runs differ by. Exit code 3: a limit is exceeded, or with --strict the
+    recordings cannot tell.
 
     Example: htagraph diff before/ after/ --fail-on 'step_time>+5%'
     """
@@ -57,7 +58,13 @@ def diff(  # noqa: PLR0913 - one argument per option
     if comment is not None:
         from htagraph.output.regressions import comment as comment_on
 
-        emit(comment_on(result, change, shown.figures["exceeded"], limits=fail_on or []), comment, [before, after])
+        emit(
+            comment_on(
+                result, change, shown.figures["exceeded"], limits=fail_on or [], unknown=shown.figures["cannot_tell"]
+            ),
+            comment,
+            [before, after],
+        )
     show(shown, form, output, [before, after])
     if shown.figures["exceeded"]:
         raise typer.Exit(FAILED)

@@ -169,7 +169,7 @@ OPTIONS: Mapping[str, Any] = {
         f"({', '.join(CATEGORIES)}), such as 'step_time>+5%' or 'gap>+2ms'. May be repeated.",
     ),
     "strict": _option(
-        bool, "--strict", help=f"Exit with code {FAILED} also if there are too few steps to tell from noise."
+        bool, "--strict", help=f"Exit with code {FAILED} also if the recordings cannot tell whether steps got slower."
     ),
     "comment": _option(
         Path | None, "--comment", callback=in_folder, metavar="FILE.md", help="Write a comment for a pull request."

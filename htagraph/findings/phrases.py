@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING
 
 from htagraph.core.errors import time_text
 from htagraph.core.naming import exact_glob, is_source_frame, short_name
-from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT
+from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT, MIN_SHARE
+from htagraph.graph.tolerances import LIMITS
+from htagraph.queries.compare import SURE_ERRORS
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from htagraph.queries.straggler import RankStragglers
 
 __all__ = [
     "CATEGORY_WORDS",
@@ -30,9 +34,12 @@ __all__ = [
     "short_number",
     "shortened",
     "size_text",
+    "slower_rank",
     "spoken",
     "time_text",
+    "unblamed",
     "untraced_before",
+    "why_nobody",
 ]
 
 CATEGORY_WORDS = {
@@ -253,3 +260,43 @@ def command_line(command: str, inputs: Iterable[str], *options: str) -> str:
         "htagraph what-if 'my job' --scale 'name=*gemm*:0.5'"
     """
     return shlex.join(["htagraph", command, *inputs, *options])
+
+
+_UNBLAMED = {
+    "recording": "recordings begin at different times", "clocks": "the clocks of the ranks were not compared",
+}  # fmt: skip
+"""Why no rank can be charged with waiting, by cause."""
+
+
+def unblamed(slow: RankStragglers) -> dict[str, float]:
+    """Return the waiting that no rank can be blamed for, by the reason in words, µs."""
+    return {_UNBLAMED[cause]: us for cause, us in slow.nobody_us.items()}
+
+
+def slower_rank(slow: RankStragglers) -> int | None:
+    """Return the rank that is slower than its peers, if waiting for it may be a good part of all waiting."""
+    ranks = slow.ranks[slow.ranks["slow"]]
+    cost = ranks["slow_excess_us"] * ranks["slow_steps"] * (len(slow.ranks) - 1)  # to the others, if all wait for it
+    return next(iter(ranks.loc[cost >= MIN_SHARE * slow.total_wait_us, "rank"].tolist()), None)
+
+
+def why_nobody(slow: RankStragglers) -> str:
+    """Return why no rank is the straggler though ranks wait, as part of a sentence."""
+    if slow.serves is not None:
+        return f"rank {slow.serves} does work that no other rank does, and the others wait for its result"
+    most = slow.ranks.iloc[int(slow.ranks["share_percent"].to_numpy().argmax())]
+    rank = slower_rank(slow)
+    if rank is not None:
+        excess = time_text(float(slow.ranks.loc[slow.ranks["rank"] == rank, "slow_excess_us"].iloc[0]))
+        does = "costs too little, or is slow mostly in its transfers" if rank == most["rank"] else "explains too little"
+        return f"rank {rank}, slower than its peers by {excess} a step, {does}"
+    if slow.few_steps:
+        return f"from {plural(slow.steps, 'step')} nobody can tell whether a rank is slow or was late by chance"
+    if most["step_excess_us"] != most["step_excess_us"]:
+        return f"the steps of rank {most['rank']} cannot be compared with those of another rank"
+    last, every = int(most["late_count"]), int(slow.ranks["late_count"].sum())
+    if min(most["share_percent"] / 100, last / max(every, 1)) < LIMITS.nearly_all:
+        return "no single rank is slower than its peers beyond chance"
+    by_transfers = most["cause"] == "network" or most["step_excess_us"] > SURE_ERRORS * most["step_error_us"]
+    why = "its transfers end later" if by_transfers else "its own work takes no longer than that of its peers"
+    return f"rank {most['rank']} comes last in {last} of {every} collectives, and {why}"

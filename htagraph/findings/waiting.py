@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from htagraph.core.statistics import MOST
 from htagraph.findings.finding import Bar, Chart, Claim, Evidence, Finding, Place, RestsOn, Rows, in_full
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
-from htagraph.findings.phrases import and_list, plural, time_text
+from htagraph.findings.phrases import and_list, slower_rank, time_text, unblamed, why_nobody
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 
@@ -27,17 +26,13 @@ def _when(results: Results) -> list[Claim]:
     slow = results.slow
     if slow.straggler is not None or not are_waits_known(results):
         return []
-    ranks, total = slow.to_frame(), slow.total_wait_us
-    cost = ranks["slow_excess_us"] * ranks["slow_steps"] * (len(ranks) - 1)  # to the others, if all wait for it
-    slower = ranks.loc[ranks["slow"] & (cost >= MIN_SHARE * total), "rank"].tolist()
-    most = ranks.iloc[int(ranks["blamed_us"].to_numpy().argmax())]
+    rank = slower_rank(slow)
     facts = {
-        "charged": slow.mostly_charged, "few_steps": slow.few_steps, "steps": slow.steps,
-        "compared": bool(np.isfinite(most["step_excess_us"])), "serves": slow.serves,
+        "charged": slow.mostly_charged, "serves": slow.serves, "why": why_nobody(slow), "nobody": unblamed(slow),
         "does": next((each.name for each in slow.differences if not each.peers_count), ""),
     }  # fmt: skip
-    about = str(slower[0]) if slower else ""
-    return [Claim("waiting", about, total, "us", rests_on=doubts_of(results), facts=facts)]
+    about = "" if rank is None else str(rank)
+    return [Claim("waiting", about, slow.total_wait_us, "us", rests_on=doubts_of(results), facts=facts)]
 
 
 def _long(claim: Claim) -> str:
@@ -51,16 +46,7 @@ def _long(claim: Claim) -> str:
         )
     charged = _charged(claim)
     text += f", most of it for {and_list(charged)}" if charged else ""
-    if claim.about:
-        why = f"rank {claim.about}, which is slower than its peers, does not explain most of it"
-    elif charged and facts["few_steps"]:
-        they = "they are slow or were" if len(charged) > 1 else "it is slow or was"
-        why = f"from {plural(facts['steps'], 'step')} nobody can tell whether {they} late by chance"
-    elif not facts["compared"]:
-        why = "their steps cannot be compared, so nothing shows which rank is slow"
-    else:
-        why = "no single rank is slower than its peers beyond chance"
-    return f"{text}, but {why} (htagraph stragglers)."
+    return f"{text}, but {_why(claim)} (htagraph stragglers)."
 
 
 def _short(claim: Claim) -> str:
@@ -70,14 +56,16 @@ def _short(claim: Claim) -> str:
         return f"{text}: rank {facts['serves']} does work that no other does, and they wait for its result."
     charged = _charged(claim)
     text += f", mostly for {and_list(charged)}" if charged else ""
-    if claim.about:
-        return f"{text}; rank {claim.about}, slower than its peers, does not explain most of it."
-    if charged and facts["few_steps"]:
-        they = "they are" if len(charged) > 1 else "it is"
-        return f"{text}; {plural(facts['steps'], 'step')} cannot show if {they} slow or late by chance."
-    if not facts["compared"]:
-        return f"{text}; their steps cannot be compared, so nothing shows which rank is slow."
-    return f"{text}; no single rank is slower than its peers beyond chance."
+    return f"{text}; {_why(claim)}."
+
+
+def _why(claim: Claim) -> str:
+    """Return why no rank is named, or that for most of the waiting none can be."""
+    nobody = claim.facts["nobody"]
+    share = 100 * sum(nobody.values()) / claim.figure if claim.figure else 0.0
+    if share > 100 * MOST:
+        return f"{share:.0f} % cannot be blamed: {and_list(nobody)}"
+    return str(claim.facts["why"])
 
 
 def _charged(claim: Claim) -> list[str]:
@@ -91,6 +79,7 @@ def waits_evidence(results: Results, _claim: Claim) -> Evidence:
     ranks = results.slow.to_frame()
     bars = [Bar(f"rank {rank}", us) for rank, us in zip(ranks["rank"], ranks["blamed_us"], strict=True)]
     bars.sort(key=lambda bar: int(bar.word.split()[1]))
+    bars += [Bar(f"nobody: {why}", us) for why, us in unblamed(results.slow).items()]
     most = ranks.nlargest(MOST_ROWS, "blamed_us")
     headings = {"blamed_us": "others wait for it_us", "waits_us": "it waits_us", "share_percent": "of all waiting %"}
     places = [_longest_wait(results, int(rank)) for rank in most["rank"]]

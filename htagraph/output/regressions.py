@@ -27,13 +27,23 @@ _LIVE = re.compile(r"(?<=[@#])(?=\w)|(?<=:/)(?=/)|(?<=www)(?=\.)")
 """Where names would notify people, link to issues, or become addresses."""
 
 
-def comment(result: Diff, change: StepChange, exceeded: Sequence[str], *, limits: Sequence[str] = ()) -> str:
-    """Return a difference as Markdown, for a pull request. Names are data: they cannot link, notify or format."""
+def comment(
+    result: Diff,
+    change: StepChange,
+    exceeded: Sequence[str],
+    *,
+    limits: Sequence[str] = (),
+    unknown: Sequence[str] = (),
+) -> str:
+    """Return a difference as Markdown, for a pull request. Names are data: they cannot link, notify or format.
+
+    `unknown` are the limits of which the recordings cannot tell whether they are exceeded.
+    """
     unit = result.unit
     categories = result.summary().query("group == 'category'")
     largest = float(categories["change_us"].abs().max()) if len(categories) else 0.0
     rows = categories[categories["change_us"].abs() > _MIN_SHARE * largest]
-    lines = [f"### {_verdict(change, exceeded, limits)}", ""]
+    lines = [f"### {_verdict(change, exceeded, limits, unknown)}", ""]
     lines += [f"| per {unit} | before | after | change |", "|---|---:|---:|---:|"]
     lines += [_row(f"**{unit} time**", change.before_us, change.after_us, f"**{change.text()}**")]
     lines += [
@@ -61,7 +71,9 @@ def plain(text: str) -> str:
     return _LIVE.sub("\N{ZERO WIDTH SPACE}", _MARKUP.sub(r"\\\1", escaped))
 
 
-def _verdict(change: StepChange, exceeded: Sequence[str], limits: Sequence[str]) -> str:
+def _verdict(change: StepChange, exceeded: Sequence[str], limits: Sequence[str], unknown: Sequence[str]) -> str:
+    if unknown and set(exceeded) <= set(unknown):
+        return f"{'❌' if exceeded else '⚪'} Cannot tell: {change.text()} ({', '.join(map(plain, unknown))})"
     if exceeded:
         return f"❌ Slower than allowed: {change.text()} ({', '.join(map(plain, exceeded))})"
     if not change.is_known:
@@ -99,13 +111,13 @@ def assert_no_slower(
     Args:
         before: a folder with the traces of a job, or a folder of such folders: several runs of it.
         after: the same for the job as recorded now.
-        percent: how much longer the mean step may take, percent of the step before.
+        percent: how much longer the usual step may take, percent of the step before.
         steps: only from the first to the last of these steps, of both.
         ranks: only these ranks.
-        strict: also fail where there are too few steps to tell a change from noise.
+        strict: also fail where the recordings cannot tell: too few steps, or steps that differ by more than `percent`.
 
     Returns:
-        The change of the mean step and its 99 % interval.
+        The change of the usual step and its 99 % interval.
 
     Raises:
         AssertionError: the job is slower, or one of the jobs has no recording; the message says by how much the job is
@@ -119,7 +131,7 @@ def assert_no_slower(
     """
     sides = [[load(run) for run in runs_of(os.fspath(path))] for path in (before, after)]
     change = step_change(sides[0], sides[1], steps=steps, ranks=ranks)
-    if change.fails(longer=change.percent > percent, strict=strict):
+    if change.fails(percent, strict=strict):
         msg = f"step time: {change.text()} (limit +{percent:g} %); why: htagraph diff {before} {after}"
         raise AssertionError(msg)
     return change

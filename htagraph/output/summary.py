@@ -18,7 +18,7 @@ from htagraph.findings.phrases import plural, time_text, untraced_before
 from htagraph.findings.results import CLOCKS, LAUNCHES, Results
 from htagraph.findings.verdict import ROWS, claims_of, rows_of, sentences
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.steps import mean_step_ns
+from htagraph.graph.measures.steps import usual_step_ns
 from htagraph.output.columns import with_shares
 from htagraph.output.report import SCHEMA_VERSION, envelope, gives
 from htagraph.queries.inputs import INPUTS, ISSUES, issues_of, window_us
@@ -77,8 +77,8 @@ class Summary:
         window_us: From the first to the last moment of any rank, on the common clock, µs.
         claims: The conclusions of the verdict as values: subject, figure, interval, proof, and what makes each
             conclusion uncertain.
-        mean_step_us: The time from the first step's start on any rank to the last step's end, divided by the number of
-            steps, as for what-ifs, µs; NaN without steps.
+        step_us: How long a step takes, as for what-ifs, µs: the median from step to step, without first steps that warm
+            up and the one at the edge of the recording; NaN without steps.
     """
 
     inputs: pd.DataFrame
@@ -87,7 +87,7 @@ class Summary:
     verdict: list[str]
     window_us: float
     claims: tuple[Claim, ...] = ()
-    mean_step_us: float = float("nan")
+    step_us: float = float("nan")
 
     def __repr__(self) -> str:
         """Return what was read, the window and the first sentence of the verdict; the tables are in `tables`."""
@@ -120,7 +120,7 @@ class Summary:
         on = on.replace(" on none (host only)", ", no device work")
         steps = self.tables["steps"]
         count = int(steps["steps"].max()) if len(steps) else 0
-        each = f", {plural(count, 'step')}{' of' if count == 1 else ', mean step'} {time_text(self.mean_step_us)}"
+        each = f", {plural(count, 'step')} of {time_text(self.step_us)}"
         return f"{ranks}{on}{each if count else ''}: {time_text(self.window_us)} recorded."
 
     def brief(self) -> dict[str, pd.DataFrame]:
@@ -243,7 +243,7 @@ def summary_of(results: Results, *, top: int = 5) -> Summary:
         "clocks": results.clocks,
     }
     claims = claims_of(results)
-    step_us = mean_step_ns(graph, graph.time) / 1000 if len(tables["steps"]) else float("nan")
+    step_us = usual_step_ns(graph, graph.time) / 1000 if len(tables["steps"]) else float("nan")
     return Summary(
         results.inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims), step_us
     )

@@ -7,12 +7,13 @@ spread of the differences from draw to draw, and the differences between the oth
 the median draw, one may be in some (`slow_steps`): single steps stand out by more than the largest of all differences
 would by chance, and they are of one rank, as delays that strike any rank alike do not strike the same one again and
 again, and not at equal distances. What exceeds must be work: of a rank whose transfers take longer, the network is
-slow. Where the steps are too few or too different to tell, the ratios of single activities (paces) may.
+slow. Where the steps are too few or too different to tell, what they consist of may: work that only one unit does is no
+chance where it recurs, and work of one name, or of one side, varies less than a whole step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from math import exp, lgamma, log, log1p
 from typing import TypeAlias
@@ -23,10 +24,11 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.statistics import CHANCE, MAD_TO_DEVIATION, MOST, SEVERAL, others_median, upper_quantile
 
-__all__ = ["ENOUGH_STEPS", "Excess", "Paces", "compare", "slow_steps"]
+__all__ = ["ENOUGH_STEPS", "SURE_ERRORS", "Excess", "Parts", "compare", "slow_steps"]
 
-Paces: TypeAlias = Callable[[Array], Sequence[Array]]
-"""The paces of some units, given by position: time by unit and batch, for one kind of work each."""
+Parts: TypeAlias = Callable[[Array], tuple[Array, Array]]
+"""What the draws of some units, given by position, consist of, ns: time of work that no other unit does then, by unit
+and draw; time of each name of work, by name, unit and draw."""
 _CHANCE_OF_LITTLE = 1e-3
 """The probability `CHANCE` where there is half the evidence: two units, where no other shows how much units differ, or
 a single draw, where the other units are all the evidence.
@@ -45,7 +47,7 @@ _CHANCE_BETWEEN_FEW = 0.03
 Chosen: measured on generated noise, 0 to 1.3 % of jobs of 4 ranks have a false straggler (without this rule 0 to
 0.5 %), and slow ranks are found at about four fifths of the difference. Doubled, ranks of a real job that differ by 1 %
 for good have one."""
-_MIN_ERRORS_TO_NEXT = 2.0
+SURE_ERRORS = 2.0
 """Standard errors by which a slow rank's steps exceed those of every other rank, at least: the next may be as slow.
 
 Chosen: few pairs of equally slow ranks differ by more. Doubled, one of two ranks 10 and 13 % slower is missed."""
@@ -95,8 +97,9 @@ class Excess:
 
 
 def compare(
-    times: Array, roles: Array | None = None, *, work: Array | None = None, paces: Paces | None = None
-) -> Excess:
+    times: Array, roles: Array | None = None, *, work: Array | None = None,
+    parts: Parts | None = None,
+) -> Excess:  # fmt: skip
     """Return how much longer each unit takes than its peers, the other units of its role, and whether by chance.
 
     Args:
@@ -104,7 +107,7 @@ def compare(
             is a draw that one of the others lacks.
         roles: by unit, a number shared by the units that do the same work by design; None if all do.
         work: the same times as if transfers took no time, ns; None where none are part of them.
-        paces: compares single activities of some units; asked where none of a role is slow by its draws.
+        parts: what the draws consist of; asked where none of a role is slow by its draws.
 
     Example:
         >>> compare(np.array([[50.0, 52, 51], [51, 50, 52], [1010, 1012, 1009]])).slow.tolist()
@@ -116,8 +119,8 @@ def compare(
         rows = np.flatnonzero(roles == number)
         if len(rows) > 1:
             of_role = _of_role(times[rows], None if work is None else work[rows])
-            if paces is not None and not of_role.slow.any():
-                of_role = _by_pace(of_role, paces(rows))
+            if parts is not None and not of_role.slow.any() and np.isfinite(of_role.excess).all():
+                _by_parts(of_role, times[rows], (times if work is None else work)[rows], *parts(rows))
             for field in fields(Excess):
                 getattr(whole, field.name)[rows] = getattr(of_role, field.name)
     return whole
@@ -155,16 +158,37 @@ def _of_role(own: Array, work: Array | None) -> Excess:
     return result
 
 
-def _by_pace(of_role: Excess, paces: Sequence[Array]) -> Excess:
-    """Return the excess, with the rank as slow whose pace is slower than its peers', if its steps agree."""
-    for pace in paces:
-        if pace.shape[1] < 2 or np.isnan(of_role.excess).any():
-            continue
-        _, _, at, is_slow = _compared(pace, _LEAST_ERROR, means=True)
-        if is_slow and of_role.excess[at] == of_role.excess.max() and of_role.excess[at] >= of_role.error[at]:
-            of_role.slow[at], of_role.when[at], of_role.in_slow[at] = True, True, of_role.excess[at]
-            break
-    return of_role
+def _by_parts(found: Excess, times: Array, work: Array, alone: Array, names: Array) -> None:
+    """Mark the unit that is slow by what its draws consist of, if there is one and its work agrees."""
+    known = np.flatnonzero(np.isfinite(times).all(axis=0))
+    beyond, in_work = _beyond(times[:, known]), _beyond(work[:, known])
+    at, some = _by_extra_work(in_work, alone[:, known])
+    if at < 0:
+        at, some = _by_name(found, names[:, :, known], _LEAST_ERROR * float(np.median(times[:, known]))), known >= 0
+    if at >= 0 and _is_work(beyond, in_work, at, some):
+        found.slow[at], found.in_slow[at] = True, np.median(beyond[at, some])
+        found.when[at, known[some]] = True
+
+
+def _by_extra_work(beyond: Array, alone: Array) -> tuple[int, npt.NDArray[np.bool_]]:
+    """Return (the unit that is slow by work that no other does, or -1; in which draws): more than once, and only it."""
+    own = beyond > 0
+    own &= _beyond(alone) >= MOST * beyond
+    own &= beyond > MOST * np.where(own, beyond, 0).max(initial=0)
+    units = np.flatnonzero(own.any(axis=1))
+    return (int(units[0]), own[units[0]]) if len(units) == 1 and own.sum() > 1 else (-1, own[0])
+
+
+def _by_name(found: Excess, names: Array, floor: float) -> int:
+    """Return the unit that takes longer for work of some name, if nothing makes up for it and its draws agree; or -1.
+
+    What is more than chance is added up over all names, as what a unit does in one kernel others may do in another.
+    """
+    compared = [_compared(each, floor, tests=len(names)) for each in names]
+    sure = [np.where(np.abs(typical) >= SURE_ERRORS * errors, typical, 0) for typical, errors, _, _ in compared]
+    total, agrees = np.sum(sure, axis=0), (found.excess == found.excess.max()) & (found.excess >= found.error)
+    slow = [at for typical, _, at, is_slow in compared if is_slow and agrees[at] and total[at] >= MOST * typical[at]]
+    return max(slow, key=lambda at: float(total[at]), default=-1)
 
 
 def _beyond(times: Array) -> npt.NDArray[np.float64]:
@@ -178,21 +202,20 @@ def _is_work(beyond: Array, beyond_in_work: Array, at: int, steps: Array) -> boo
     return bool(np.median(beyond_in_work[at, steps]) >= MOST * np.median(beyond[at, steps]))
 
 
-def _compared(times: Array, floor: float, *, means: bool = False) -> tuple[Array, Array, int, bool]:
+def _compared(times: Array, floor: float, *, means: bool = False, tests: int = 1) -> tuple[Array, Array, int, bool]:
     """Return (each rank's typical difference to the others, its error, the slowest rank, whether by more than chance).
 
-    Times are by rank and step, `floor` is the least error. The mean difference is typical of `means` of many times,
-    which have no outliers; else the median is.
+    Times are by rank and step, `floor` is the least error. Of several `tests`, each is as much stricter.
     """
     differences = _beyond(times)
-    typical = differences.mean(axis=1) if means else np.median(differences, axis=1)
-    errors = _errors(differences, typical, means=means)
+    typical = np.median(differences, axis=1)
+    errors = _errors(differences, typical)
     errors = np.maximum(np.where(np.isnan(errors), _between(typical), errors), floor)
     at = int(typical.argmax())
-    return typical, errors, at, bool(typical[at] > 0) and _more_than_chance(times, typical, errors, at, floor)
+    return typical, errors, at, bool(typical[at] > 0) and _more_than_chance(times, typical, (errors, floor), at, tests)
 
 
-def _errors(differences: Array, typical: Array, *, means: bool) -> npt.NDArray[np.float64]:
+def _errors(differences: Array, typical: Array) -> npt.NDArray[np.float64]:
     """Return the standard error of each rank's typical difference, ns; NaN for a single step.
 
     The spread is the rank's own or the median of all ranks', whichever is larger.
@@ -200,14 +223,13 @@ def _errors(differences: Array, typical: Array, *, means: bool) -> npt.NDArray[n
     count = differences.shape[1]
     if count < 2:
         return np.full(len(differences), np.nan)
-    if means or count <= ENOUGH_STEPS:
+    if count <= ENOUGH_STEPS:
         spread = differences.std(axis=1, ddof=1)
     else:
         spread = MAD_TO_DEVIATION * np.median(np.abs(differences - typical[:, None]), axis=1)
         spread *= np.sqrt(count / (count - 1))
     usual = float(np.median(spread))
-    variance = (1.0 if means else _MEDIAN_VARIANCE) / count
-    return np.maximum(spread, usual) * np.sqrt(variance) * _lengthened(differences, typical, usual)
+    return np.maximum(spread, usual) * np.sqrt(_MEDIAN_VARIANCE / count) * _lengthened(differences, typical, usual)
 
 
 def _lengthened(differences: Array, typical: Array, spread: float) -> float:
@@ -228,16 +250,20 @@ def _between(typical: Array) -> float:
     return float(rest.std(ddof=1)) if len(rest) > 1 else 0.0
 
 
-def _more_than_chance(times: Array, typical: Array, errors: Array, at: int, floor: float) -> bool:
-    """Return whether the rank at a position takes longer than all others by more than chance."""
+def _more_than_chance(times: Array, typical: Array, least: tuple[Array, float], at: int, tests: int) -> bool:
+    """Return whether the rank at a position takes longer than all others by more than chance.
+
+    `least` are the errors and the least one.
+    """
     size, count = times.shape
+    errors, floor = least
     freedom = (count - 1) * max(1.0, (size - 1) / 2)
     if count > 1:
         next_one = float(np.median(times[at] - np.delete(times, at, 0), axis=1).min())
         chance = CHANCE if size > 2 else _CHANCE_OF_LITTLE
-        if typical[at] < upper_quantile(chance / size, freedom) * errors[at]:
+        if typical[at] < upper_quantile(chance / size / tests, freedom) * errors[at]:
             return False
-        if next_one < _MIN_ERRORS_TO_NEXT * errors[at]:
+        if next_one < SURE_ERRORS * errors[at]:
             return False
     rest = np.delete(typical, at)
     if len(rest) < 2:

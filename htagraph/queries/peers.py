@@ -12,7 +12,8 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, coded
 from htagraph.core.computing import once
 from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
-from htagraph.core.statistics import SEVERAL
+from htagraph.core.naming import transfer_direction
+from htagraph.core.statistics import MOST, SEVERAL
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["alike", "lane_roles", "peers", "program_of", "rank_roles"]
@@ -230,28 +231,48 @@ def _placed(group: Array, count: Array) -> npt.NDArray[np.int64]:
 def _pipelines(graph: DependencyGraph) -> npt.NDArray[np.int64]:
     """Return a number per rank, which ranks share that sends between pairs connect, unless they exchange in turn."""
     number = np.arange(len(graph.ranks))
-    pairs, step = _pairs(graph)
+    pairs, step, activity = _pairs(graph)
+    crosses = _crosses(graph, pairs, step, activity)
     for one, other in np.unique(pairs, axis=0).tolist():
         number[number == number[other]] = number[one]
     sends = _per_step(pairs, step, len(number))
     for each in np.unique(number).tolist():
         rows = np.flatnonzero(number == each)
-        if len(rows) >= SEVERAL and len(np.unique(sends[rows])) == 1:
+        in_turn = len(rows) >= SEVERAL and len(np.unique(sends[rows])) == 1
+        if in_turn or (len(rows) > 1 and crosses[np.isin(pairs[:, 0], rows)].mean() > MOST):
             number[rows] = rows
     return number
 
 
-def _pairs(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return (the positions of the two ranks of each send that was matched, the step that it is in)."""
+def _crosses(graph: DependencyGraph, pairs: Array, step: Array, activity: Array) -> npt.NDArray[np.bool_]:
+    """Return, for each send, whether its two ranks both send in its step before they have what the other sends.
+
+    A stage of a pipeline sends back in a step what it makes of what it got there.
+    """
+    acts, ranks = graph.activities, max(len(graph.ranks), 1)
+    way = np.array([transfer_direction(name) for name in graph.names], np.int8)[acts.name[activity]].ravel()
+    both = np.unique(np.stack([np.sort(pairs, axis=1) @ [ranks, 1], step]), axis=1, return_inverse=True)[1].ravel()
+    of_rank = 2 * np.repeat(both, 2) + (pairs == pairs.max(axis=1, keepdims=True)).ravel()
+    first = np.full((2, 2 * (int(both.max(initial=-1)) + 1)), np.iinfo(np.int64).max)
+    begin, end = acts.start[activity.ravel()], acts.end[activity.ravel()]
+    for row, time, sign in ((first[0], begin, 1), (first[1], end, -1)):
+        np.minimum.at(row, of_rank[way == sign], time[way == sign])
+    before = (first[0] < first[1]) & (first[1] < np.iinfo(np.int64).max)
+    return np.asarray(before.reshape(-1, 2).all(axis=1)[both])
+
+
+def _pairs(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return (the positions of the two ranks of each send that was matched, its step, the activities of both)."""
     matches, acts = graph.matches, graph.activities
     if matches is None:
-        return np.zeros((0, 2), np.int64), np.zeros(0, np.int64)
+        return np.zeros((0, 2), np.int64), np.zeros(0, np.int64), np.zeros((0, 2), np.int64)
     size = np.bincount(matches.collective, minlength=matches.count)
     pairs = np.array([op == _PAIR_OPERATION for op in matches.op], np.bool_) & (size == 2)
     rows = np.flatnonzero(pairs[matches.collective])
     rows = rows[np.argsort(matches.collective[rows], kind="stable")]
-    place = np.searchsorted(graph.ranks, acts.rank[matches.activity[rows]]).reshape(-1, 2)
-    return place, acts.step[matches.activity[rows]].reshape(-1, 2).max(axis=1).astype(np.int64)
+    activity = matches.activity[rows].astype(np.int64).reshape(-1, 2)
+    place = np.searchsorted(graph.ranks, acts.rank[activity.ravel()]).reshape(-1, 2)
+    return place, acts.step[activity].max(axis=1).astype(np.int64), activity
 
 
 def _per_step(pairs: Array, step: Array, ranks: int) -> npt.NDArray[np.float64]:

@@ -2,58 +2,48 @@
 
 Ranks of one role are compared by the time that they need by themselves for each step (`own_steps`). The stages of a
 pipeline have different layers: a slow device or host takes longer for whatever it does, a stage with more to do takes
-longer for some of it, so the name of work counts whose ratio to the other ranks is smallest (`speed_of`). The time of
-a step is the sum of few long activities, and a recording has few steps: the ratios of all activities tell a rank that
-is 2 % slower from chance sooner (`rank_pace`).
+longer for some of it, so the name of work counts whose ratio to the other ranks is smallest (`speed_of`). A recording
+has few steps, and all that varies in a step adds up: equal pauses in three steps show in the time of their name alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import partial
+from functools import cache, partial
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, inverse_of
 from htagraph.core.computing import once
-from htagraph.core.statistics import MAD_TO_DEVIATION, SEVERAL
+from htagraph.core.kinds import ActivityKind, GapKind, of_kinds
+from htagraph.core.statistics import SEVERAL
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import work_times
-from htagraph.queries.compare import Excess, Paces, compare
+from htagraph.queries.compare import Excess, compare
 from htagraph.queries.own_steps import OwnSteps, own_steps
-from htagraph.queries.peers import peers, rank_roles
+from htagraph.queries.peers import rank_roles
 
 __all__ = [
-    "ALL_NAMES", "MIN_SHARE_OF_NAME", "SlowRanks", "SlowStage", "WorkOf", "rank_pace", "slow_among",
+    "ALL_NAMES", "MIN_SHARE_OF_NAME", "SIDES", "SlowRanks", "SlowStage", "WorkOf", "slow_among",
     "slow_ranks", "slow_stage", "speed_of", "work_of",
 ]  # fmt: skip
 
-WorkOf: TypeAlias = Callable[[Array, bool], Array]
-"""Returns the kernels, or (False) the operators, of the ranks at some positions: a column per name and step, or per
-activity, with the place of its rank, its name or `ALL_NAMES`, its step, how many calls it is, and their time, ns."""
+WorkOf: TypeAlias = Callable[[Array, int], Array]
+"""Returns the work of one of the `SIDES` of the ranks at some positions: a column per name and step, or per activity,
+with the place of its rank, its name or `ALL_NAMES`, its step, how many calls it is, and their time, ns."""
+SIDES: Final = (1, 0, 2)
+"""The sides of a rank: its kernels, its operators, and the untraced time of its host, by the region it is in."""
+_KERNELS, _OPERATORS, _UNTRACED = SIDES
 ALL_NAMES: Final = -1
 """Stands for all names together, where others are numbers from 0 on."""
+_NO_REGION: Final = 1 << 32
+"""Stands for the name of a region where untraced time is in none: beyond all numbers of names."""
 MIN_SHARE_OF_NAME = 0.03
 """Share of the compared time that a name takes on every rank, at least. Chosen: rare names vary too much by chance.
 Doubled, fewer names are compared, and a rank that is slow in all of them by design is more likely."""
-_BATCHES = 20
-"""Batches that a recording is divided into, if it has fewer steps.
-
-Chosen: the usual number for means of batches, few enough for long ones. Doubled, more of what neighbours share lies
-between batches, where it has to be estimated."""
-_MIN_IN_BATCH = 10
-"""Activities in a batch, at least. Chosen: fewer are sums of single draws. Doubled, small jobs have fewer batches."""
-_MAX_DEVIATIONS = 4.0
-"""Deviations beyond which the ratio of one activity counts no more. Chosen: a stall is not the pace. Doubled, single
-stalls widen the spread of batches, and fewer slow ranks are found."""
-_FLOOR_NS = 100
-"""Added to all times before they are divided, ns: ratios of shorter times are mostly the resolution of clocks.
-
-Chosen: below the shortest kernels and operators (about 1 µs), above the resolution of the timestamps. Doubled, work of
-less than 1 µs counts a little less."""
 _MIN_SHARE_OF_STEPS = 0.8
 """Share of the steps in which the stage takes longest, at least. Chosen: of stages that take turns by chance none is
 named; a step that went another way hides nothing. It cannot be doubled."""
@@ -76,23 +66,34 @@ class SlowRanks(Excess):
     the other stages, and the kinds of activity that are slower (those of the device, or those of the host)."""
     by_step: npt.NDArray[np.float64]
     """By rank and step: what the rank takes by itself, ns; NaN where unknown."""
+    alone: Callable[[], npt.NDArray[np.float64]]
+    """Returns, by rank and step, the time of work that no other rank does, on its device or its host, ns."""
+    by_side: Callable[[], npt.NDArray[np.float64]]
+    """Returns the time of all work by side (`SIDES`), rank and step, ns."""
 
 
 @once
 def slow_ranks(graph: DependencyGraph) -> SlowRanks:
     """Return how much longer each rank takes for its steps than the ranks of its role do, and whether by chance."""
-    peer = peers(graph)
-
-    def paces(rows: Array) -> list[Array]:
-        return [rank_pace(graph, rows, peer, device=each) for each in (True, False)]
-
-    return slow_among(own_steps(graph), rank_roles(graph), paces, partial(work_of, graph))
+    return slow_among(own_steps(graph), rank_roles(graph), partial(work_of, graph))
 
 
-def slow_among(times: OwnSteps, of_ranks: tuple[Array, Array], paces: Paces | None, work_of: WorkOf) -> SlowRanks:
+def slow_among(times: OwnSteps, of_ranks: tuple[Array, Array], work_of: WorkOf) -> SlowRanks:
     """Return what `slow_ranks` does, of a job whose work is compared elsewhere."""
     roles, pipeline = of_ranks
-    whole = compare(times.own, roles, work=times.work, paces=paces)
+
+    @cache
+    def sums() -> list[tuple[Array, Array, Array]]:
+        return [_sums(work_of, len(roles), times.steps, side) for side in SIDES]
+
+    @cache
+    def alone() -> npt.NDArray[np.float64]:
+        return _alone(sums())
+
+    def parts(rows: Array) -> tuple[Array, Array]:
+        return alone()[rows], _times_by_name(sums(), rows)
+
+    whole = compare(times.own, roles, work=times.work, parts=parts)
     stages: dict[int, tuple[float, tuple[str, ...]]] = {}
     for number in np.unique(pipeline).tolist():
         rows = np.flatnonzero(pipeline == number)
@@ -107,8 +108,53 @@ def slow_among(times: OwnSteps, of_ranks: tuple[Array, Array], paces: Paces | No
     return SlowRanks(
         whole.excess, whole.error, whole.slow, whole.when, np.where(whole.slow, whole.in_slow, np.nan),
         _row_medians(times.own), _median(times.lasted), times.steps, roles,
-        stages.get(int(whole.slow.argmax())) if whole.slow.any() else None, times.own,
+        stages.get(int(whole.slow.argmax())) if whole.slow.any() else None, times.own, alone,
+        lambda: np.stack([whole for _, _, whole in sums()]),
     )  # fmt: skip
+
+
+def _sums(work_of: WorkOf, ranks: int, steps: Array, side: int) -> tuple[Array, Array, Array]:
+    """Return (calls, and time in ns, by name, rank and step; time in all by rank and step) of one side of all ranks.
+
+    What is no good part of a rank's work counts as nothing, as digests do not hold it.
+    """
+    place, name, step, calls, time = work_of(np.arange(ranks), side)
+    some = np.isin(step, steps)
+    place, name, step, calls, time = (each[some] for each in (place, name, np.searchsorted(steps, step), calls, time))
+    single = name != ALL_NAMES
+    names, code = np.unique(name[single], return_inverse=True)
+    shape, cell = (len(names), ranks, len(steps)), place * len(steps) + step
+    each = code.ravel() * ranks * len(steps) + cell[single]
+    count, total = (np.bincount(each, of[single], int(np.prod(shape))).reshape(shape) for of in (calls, time))
+    whole = np.bincount(cell[~single], time[~single], ranks * len(steps)).reshape(shape[1:])
+    large = (total.sum(axis=2) >= MIN_SHARE_OF_NAME * np.maximum(whole.sum(axis=1), 1))[:, :, None]
+    return count * large, total * large, whole
+
+
+def _alone(sums: Sequence[tuple[Array, Array, Array]]) -> npt.NDArray[np.float64]:
+    """Return what `SlowRanks.alone` is: of each name, as many calls as a rank has more than every other rank."""
+    by_side = []
+    for calls, time, _ in sums:
+        ordered = np.sort(calls, axis=1)
+        most, second = ordered[:, -1:], ordered[:, -2:-1]
+        share = np.where(calls == most, most - second, 0) / np.maximum(most, 1)
+        by_side.append((share * time).sum(axis=0))
+    kernels, operators, untraced = by_side
+    return np.maximum(kernels, operators + untraced)
+
+
+def _times_by_name(sums: Sequence[tuple[Array, Array, Array]], rows: Array) -> npt.NDArray[np.float64]:
+    """Return the time of each name by rank and step, ns, of the names that take a good part of some rank's work.
+
+    Of a rank in whose work a name is no good part, the largest time that is none counts in each step. The last ones are
+    those of all names together, of each side.
+    """
+    tables = []
+    for _, time, whole in sums:
+        large = time[:, rows].any(axis=2)
+        least = MIN_SHARE_OF_NAME * whole[rows].mean(axis=1)[:, None]
+        tables += [np.where(large[:, :, None], time[:, rows], least)[large.any(axis=1)], whole[None, rows]]
+    return np.concatenate(tables)
 
 
 def _of_stages(work_of: WorkOf, rows: Array, steps: Array) -> tuple[Excess, tuple[float, tuple[str, ...]]]:
@@ -117,8 +163,8 @@ def _of_stages(work_of: WorkOf, rows: Array, steps: Array) -> tuple[Excess, tupl
     Also how fast the slow stage is, as `SlowRanks.stage`, which says nothing if none is slow.
     """
     both = []
-    for kinds, device in ((("computation", "memory"), True), (("host",), False)):
-        speed = speed_of(work_of(rows, device), len(rows), steps)
+    for kinds, side in ((("computation", "memory"), _KERNELS), (("host",), _OPERATORS)):
+        speed = speed_of(work_of(rows, side), len(rows), steps)
         excess = compare(speed)
         own = _row_medians(speed)
         at = int(excess.slow.argmax())
@@ -126,14 +172,32 @@ def _of_stages(work_of: WorkOf, rows: Array, steps: Array) -> tuple[Excess, tupl
     return max(both, key=lambda each: (each[0].slow.any(), np.isfinite(each[0].excess).any()))
 
 
-def work_of(graph: DependencyGraph, ranks: Array, device: bool) -> npt.NDArray[np.int64]:  # noqa: FBT001 - a `WorkOf`
-    """Return the kernels, or the operators with their self times, of the ranks at some positions; see `WorkOf`."""
-    rows, place, time = work_times(graph, ranks, device=device)
+def work_of(graph: DependencyGraph, ranks: Array, side: int) -> npt.NDArray[np.int64]:
+    """Return the work of one side of the ranks at some positions; see `WorkOf`."""
     acts = graph.activities
-    each = np.stack([place, acts.name[rows], acts.step[rows], np.ones_like(place), time.astype(np.int64)])
+    if side == _UNTRACED:
+        each = _untraced(graph, ranks)
+    else:
+        rows, place, time = work_times(graph, ranks, device=side == _KERNELS)
+        each = np.stack([place, acts.name[rows], acts.step[rows], np.ones_like(place), time.astype(np.int64)])
     whole = each.copy()
     whole[1] = ALL_NAMES
     return np.concatenate([each, whole], axis=1)
+
+
+def _untraced(graph: DependencyGraph, ranks: Array) -> npt.NDArray[np.int64]:
+    """Return the untraced time of some ranks by the annotation or operator around it, one call for each in a step."""
+    acts = graph.activities
+    place = inverse_of(np.array(graph.ranks)[ranks], int(max(graph.ranks)) + 2)
+    vertex = np.flatnonzero(graph.gap_kind == GapKind.HOST_UNTRACED)
+    vertex = vertex[place[acts.rank[vertex >> 1]] >= 0]
+    around = np.where(vertex & 1, vertex >> 1, acts.parent[vertex >> 1])
+    named = (around >= 0) & of_kinds(acts.kind[around], (ActivityKind.ANNOTATION, ActivityKind.OP))
+    name = np.where(named, acts.name[around], _NO_REGION)
+    cells = np.stack([place[acts.rank[vertex >> 1]], name, acts.step[vertex >> 1]]).astype(np.int64)
+    cells, at = np.unique(cells, axis=1, return_inverse=True)
+    time = np.bincount(at.ravel(), graph.gap[vertex], cells.shape[1]).astype(np.int64)
+    return np.concatenate([cells, np.ones((1, len(time)), np.int64), time[None]])
 
 
 def speed_of(work: Array, ranks: int, steps: Array) -> npt.NDArray[np.float64]:
@@ -158,43 +222,6 @@ def speed_of(work: Array, ranks: int, steps: Array) -> npt.NDArray[np.float64]:
         usual = float(np.median(total[:, common].sum(axis=1)))
         speed[:, np.searchsorted(steps, present)] = (mean / np.median(mean, axis=0)).min(axis=1) * usual
     return speed
-
-
-def rank_pace(graph: DependencyGraph, ranks: Array, peer: Array, *, device: bool) -> npt.NDArray[np.float64]:
-    """Return how long some ranks take for their work, by rank and batch, relative to the mean of these ranks.
-
-    Of a batch it is the mean of its activities, weighted by the root of their times.
-
-    Returns:
-        Ratios in the order of time; a column per batch, none where the ranks share too little work.
-    """
-    acts = graph.activities
-    rows, place, time = work_times(graph, ranks, device=device)
-    some = (peer[rows] >= 0) & (time > 0)
-    rows, place, time = rows[some], place[some], time[some]
-    group = np.unique(peer[rows], return_inverse=True)[1]
-    shared = np.bincount(group)[group] == len(ranks)
-    rows, time = rows[shared], time[shared]
-    order = np.lexsort((place[shared], group[shared]))
-    rows, time = rows[order].reshape(-1, len(ranks)), time[order].reshape(-1, len(ranks))
-    log = np.log(time + _FLOOR_NS)
-    log -= log.mean(axis=1)[:, None]
-    weight = np.sqrt(time.mean(axis=1))  # neither few long activities nor many short ones alone
-    limit = _MAX_DEVIATIONS * MAD_TO_DEVIATION * float(np.median(np.abs(log))) if log.size else 0.0
-    batch = _batches(acts.step[rows[:, 0]], acts.start[rows[:, 0]])
-    total = np.bincount(batch, weight)
-    return np.array([1 + np.bincount(batch, weight * each) / total for each in np.clip(log, -limit, limit).T])
-
-
-def _batches(step: Array, start: Array) -> npt.NDArray[np.int64]:
-    """Return the batch of each activity: parts of a step, as many in each, in the order of time."""
-    steps, of_step, size = np.unique(step, return_inverse=True, return_counts=True)
-    parts = np.clip(size // _MIN_IN_BATCH, 1, -(-_BATCHES // max(len(steps), 1)))
-    order = np.lexsort((start, of_step))
-    place = np.empty(len(step), np.int64)
-    place[order] = np.arange(len(step)) - (np.cumsum(size) - size)[of_step[order]]
-    first = np.cumsum(parts) - parts
-    return np.asarray(first[of_step] + place * parts[of_step] // size[of_step], np.int64)
 
 
 class SlowStage(NamedTuple):

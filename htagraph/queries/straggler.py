@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
@@ -28,10 +28,13 @@ from htagraph.queries.weights import initial, own_time, with_factor
 
 __all__ = [
     "COMPARED", "NOBODY", "Difference", "RankStragglers", "SavedBy", "SlowWork", "Straggler", "alone_work",
-    "charges_of", "largest_upstream", "rank_differences", "slow_work", "straggler_among", "straggler_of",
-    "waits_by_rank",
+    "charged_to_nobody", "charges_of", "largest_upstream", "rank_differences", "slow_work", "straggler_among",
+    "straggler_of", "waits_by_rank",
 ]  # fmt: skip
 
+Straggler: TypeAlias = tuple[int | None, int | None, int | None]
+"""The straggler; the rank that takes longer in all steps as it does work that no other rank does, for whose result all
+others wait: the program has it so, and it is no straggler; the rank that most waiting is charged to. None for none."""
 SavedBy: TypeAlias = Callable[[int, float, tuple[str, ...]], int]
 """By how much a job is shorter, ns, if a rank's work of some kinds takes a multiple of its time: given the rank, the
 multiple, the kinds."""
@@ -68,6 +71,16 @@ class RankStragglers:
     the program has it so, and it is no straggler."""
     steps: int = 0
     """Steps whose times were compared."""
+    nobody_us: Mapping[str, float] = field(default_factory=dict)
+    """Waiting that no rank can be charged with, by cause (``recording``, ``clocks``), µs."""
+
+    @property
+    def mostly_charged(self) -> dict[int, float]:
+        """Return the ranks that most waiting is charged to and their shares in percent; empty if there are many."""
+        table = self.ranks.sort_values("share_percent", ascending=False, kind="stable")
+        few = table[table["share_percent"] > STANDS_OUT * 100 / max(len(table), 1)]
+        shares = dict(zip(few["rank"].tolist(), few["share_percent"].tolist(), strict=True))
+        return shares if sum(shares.values()) > 100 * MOST else {}
 
     @property
     def few_steps(self) -> bool:
@@ -84,28 +97,16 @@ class RankStragglers:
         return f"{type(self).__name__}({who}, {waited})"
 
 
-class Straggler(NamedTuple):
-    """Which rank holds up the others, and what is known where none is named."""
-
-    rank: int | None
-    """The straggler; None for none."""
-    serves: int | None = None
-    """The rank that takes longer as it does work that no other rank does, for whose result all others wait: the
-    program has it so, and it is no straggler. None for none."""
-    charged_most: int | None = None
-    """The rank that most waiting is charged to; None where nobody is charged."""
-
-
 def straggler_of(graph: DependencyGraph, slow: SlowRanks | None = None) -> Straggler:
-    """Return which rank holds up the others.
+    """Return which rank holds up the others, and what is known where none is named.
 
     Example:
         >>> import htagraph as hg
-        >>> straggler_of(hg.load("data/demo")).rank
-        2
+        >>> straggler_of(hg.load("data/demo"))
+        (2, None, 2)
     """
     if len(graph.ranks) < 2:
-        return Straggler(None)
+        return None, None, None
     blame = blame_of(graph, chains_of(graph))
     return straggler_among(graph, slow or slow_ranks(graph), blame)
 
@@ -116,6 +117,12 @@ def charges_of(graph: DependencyGraph, blame: Blame) -> npt.NDArray[np.int64]:
     np.add.at(by_cause, (np.searchsorted(graph.ranks, blame.rank), blame.cause), blame.charged)
     by_cause[:, [CAUSES.index(word) for word in NOBODY]] = 0
     return by_cause
+
+
+def charged_to_nobody(blame: Blame) -> dict[str, float]:
+    """Return the waiting that no rank can be charged with, by cause, µs."""
+    sums = {word: float(blame.charged[blame.cause == CAUSES.index(word)].sum()) / 1000 for word in NOBODY}
+    return {word: us for word, us in sums.items() if us}
 
 
 def waits_by_rank(graph: DependencyGraph, by_cause: Array, slow: SlowRanks) -> dict[str, Array]:
@@ -135,41 +142,39 @@ def waits_by_rank(graph: DependencyGraph, by_cause: Array, slow: SlowRanks) -> d
 
 
 def straggler_among(
-    graph: DependencyGraph, slow: SlowRanks, blame: Blame, saved_ns: SavedBy | None = None,
-    alone_ns: Callable[[int], float] | None = None,
-) -> Straggler:  # fmt: skip
+    graph: DependencyGraph, slow: SlowRanks, blame: Blame, saved_ns: SavedBy | None = None
+) -> Straggler:
     """Return which rank is slower than its peers by more than chance, if no other is charged more beyond its own.
 
-    Somebody must wait for it, unless nobody can be charged for any wait. By how much the job is shorter if a rank, a
-    stage of a pipeline, is as fast as the others, `saved_ns` says, else a replay of the graph; how long a rank, given
-    by position, works in a step on what no other rank does, `alone_ns` says, else the activities of the graph; both are
-    ns.
+    Others must wait for it long enough to matter, unless nobody can be charged for any wait. By how much the job is
+    shorter if a rank, a stage of a pipeline, is as fast as the others, `saved_ns` says, else a replay of the graph, ns.
     """
     saved_ns = saved_ns or partial(_saved_ns, graph)
-    alone_ns = alone_ns or (lambda at: _alone_ns(graph, at, slow))
     by_cause = charges_of(graph, blame)
     charged = by_cause.sum(axis=1)
     most = int(graph.ranks[int(charged.argmax())]) if charged.any() else None
     if not slow.slow.any():
-        return Straggler(None, charged_most=most)
+        return None, None, most
     at = int(slow.slow.argmax())
     others = others_median(charged, slow.roles)
-    by_design = np.nan_to_num(others)  # a stage that takes longer is charged in all replicas
+    usual = np.nan_to_num(others)  # a stage that takes longer is charged in all replicas
     nobody = bool(len(blame.cause)) and bool((blame.cause == CAUSES.index("clocks")).all())
-    beyond = charged - by_design
-    holds_up = slow.in_slow[at] * slow.when[at].mean() >= _MIN_STEP_SHARE * slow.lasted_ns
+    beyond = charged - usual
+    matters = _MIN_STEP_SHARE * slow.lasted_ns
+    holds_up = slow.in_slow[at] * slow.when[at].mean() >= matters
     if slow.stage is None:
-        holds_up &= beyond[at] >= max(beyond.max(), 0 if nobody else 1)
+        holds_up &= beyond[at] >= max(beyond.max(), 0 if nobody else matters * len(slow.steps))
     else:
         whole = int(graph.time.max()) - graph.origin_ns  # charges of stages are mostly by design
         ratio, kinds = slow.stage
         saved = saved_ns(graph.ranks[at], 1 / ratio, kinds) if charged[at] > 0 else 0
         holds_up &= charged[at] > 0 and saved >= _MIN_STEP_SHARE * whole
     if not holds_up or by_cause[at, CAUSES.index("network")] > MOST * charged[at]:
-        return Straggler(None, charged_most=most)
-    if _is_waited_for(graph, graph.ranks[at]) and alone_ns(at) > MOST * slow.in_slow[at]:
-        return Straggler(None, graph.ranks[at], most)
-    return Straggler(graph.ranks[at], charged_most=most)
+        return None, None, most
+    by_design = slow.when[at].all() and _is_waited_for(graph, graph.ranks[at])
+    if by_design and float(np.median(slow.alone()[at])) > MOST * slow.in_slow[at]:
+        return None, graph.ranks[at], most
+    return graph.ranks[at], None, most
 
 
 class SlowWork(NamedTuple):
@@ -295,17 +300,6 @@ def _is_waited_for(graph: DependencyGraph, rank: int) -> bool:
     gives = np.isin(np.array(matches.op)[waits.collective[rows]], _FROM_ONE)
     wait = waits.wait[rows]
     return bool(wait[gives].sum() > MOST * wait.sum())
-
-
-def _alone_ns(graph: DependencyGraph, at: int, slow: SlowRanks) -> float:
-    """Return how long a rank works in a step on what no other rank does, ns: median over the steps where it is slow."""
-    acts = graph.activities
-    rows = _without_peers(graph, graph.ranks[at])
-    device = acts.kind[rows] == ActivityKind.COMPUTATION
-    own = np.where(device, acts.duration[rows], graph.own_time[rows])
-    steps = slow.steps[slow.when[at]]
-    sums = [[own[(acts.step[rows] == step) & (device == side)].sum() for step in steps] for side in (True, False)]
-    return float(np.median(sums, axis=1).max())
 
 
 def _path_vertices(graph: DependencyGraph, chains: Chains, blame: Blame) -> dict[int, Array]:

@@ -207,7 +207,7 @@ def _within(some: _Tried, other: _Tried) -> bool:
 def straggler_gain(baseline: Baseline, factors: Mapping[str, float], steps: int) -> list[dict[str, Any]]:
     """Return the row of the straggler in `htagraph.opportunities`, if there is one whose fix gains."""
     state = baseline.state
-    rank = straggler_of(state.graph).rank
+    rank = straggler_of(state.graph)[0]
     if rank is None:
         return []
     fixed = fix_straggler(state, rank=rank)

@@ -14,7 +14,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.activities import frozen
-from htagraph.graph.measures.steps import last_end, mean_step_ns
+from htagraph.graph.measures.steps import is_paced_by_ends, last_end, mean_step_ns, step_lengths, usual_step_ns
 from htagraph.graph.selection import IntSelector
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, State
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from htagraph.whatif.interval import Interval
     from htagraph.whatif.links import Assumed
 
-__all__ = ["Outcome", "step_lengths"]
+__all__ = ["Outcome"]
 
 STEP_TIMES = Table(
     "Step times, from the first rank's start to the last rank's end",
@@ -60,10 +60,10 @@ class Outcome:
         return f"Outcome({what}: {self.baseline_ns / 1e6:.3f} → {self.makespan_ns / 1e6:.3f} ms, {self._speedup_text})"
 
     def _repr_html_(self) -> str:
-        """Return the makespan and the mean step, recorded and predicted, as a small HTML table for notebooks."""
+        """Return the makespan and the usual step, recorded and predicted, as a small HTML table for notebooks."""
         times = (
             ("makespan", self.baseline_ns, self.makespan_ns),
-            ("mean step", self.baseline_mean_step_ns, self.mean_step_ns),
+            ("usual step", self.baseline_step_ns, self.step_ns),
         )
         rows = "".join(
             f"<tr><th>{what}</th><td>{before / 1e6:,.3f}</td><td>{after / 1e6:,.3f}</td></tr>"
@@ -155,7 +155,22 @@ class Outcome:
 
     def _length(self, graph: DependencyGraph, time: Array) -> tuple[float, Array]:
         """Return (makespan, the time of each step), ns."""
-        return float(_span(self.baseline, time)), step_lengths(graph, time)
+        return float(_span(self.baseline, time)), step_lengths(graph, time, ends=is_paced_by_ends(self.baseline))[1]
+
+    @property
+    def baseline_steps_ns(self) -> float:
+        """How long the steps that follow another one take together as recorded, ns."""
+        return float(self._length(self.baseline, self.baseline.time)[1].sum())
+
+    @property
+    def baseline_step_ns(self) -> float:
+        """How long a step takes as recorded, ns: the median from step to step, without warm-up and the edge."""
+        return usual_step_ns(self.baseline, self.baseline.time)
+
+    @property
+    def step_ns(self) -> float:
+        """How long a step takes as predicted, ns: the median from step to step, without warm-up and the edge."""
+        return usual_step_ns(self.state.graph, self.time, self.baseline)
 
     @property
     def baseline_mean_step_ns(self) -> float:
@@ -280,15 +295,3 @@ class Outcome:
 def _span(graph: DependencyGraph, time: Array) -> int:
     last = last_end(graph, time)  # no moment is later
     return 0 if last is None else last - graph.origin_ns
-
-
-def step_lengths(graph: DependencyGraph, time: Array) -> npt.NDArray[np.float64]:
-    """Return the time from the end of each step's work to the end of the next one's, mean over ranks, ns.
-
-    Not from start to start: hosts that run ahead of their devices begin the steps of a short recording faster.
-    """
-    steps = graph.step_spans
-    follows = np.flatnonzero(steps.rank[1:] == steps.rank[:-1])
-    _, number = np.unique(steps.step[1:][follows], return_inverse=True)
-    length = np.diff(time[steps.end])[follows].astype(np.float64)
-    return np.bincount(number.ravel(), length) / np.bincount(number.ravel())

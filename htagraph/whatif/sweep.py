@@ -24,7 +24,7 @@ TABLE = Table(
     "Predictions by factor",
     Col("factor"),
     Col("makespan_us", doc="predicted makespan"),
-    Col("mean_step_us", doc="predicted mean step; the makespan where there are no steps", heading="step_us"),
+    Col("mean_step_us", doc="predicted usual step; the makespan where there are no steps", heading="step_us"),
     Col("saved_us", doc="how much shorter the makespan becomes; negative if the makespan becomes longer"),
     Col("speedup", doc="the recorded makespan over the predicted one"),
     Col("low high", doc="only with `intervals`: the 90 % interval of ``speedup``"),
@@ -87,7 +87,7 @@ def sweep(
         check_type(changed, Scenario, "htagraph.sweep takes a function that returns the changed scenario")
         outcome = changed.run()
         return (
-            float(factor), outcome.makespan_ns / 1000, outcome.mean_step_ns / 1000, outcome.saved_ns / 1000,
+            float(factor), outcome.makespan_ns / 1000, outcome.step_ns / 1000, outcome.saved_ns / 1000,
             outcome.speedup, *((outcome.low, outcome.high) if intervals else ()),
         )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,31 +24,35 @@ def test_a_rank_that_is_slower_by_next_to_nothing_is_not_named_beside_the_waitin
     table = pd.DataFrame({
         "rank": [0, 1], "slow": [False, True], "slow_excess_us": [np.nan, excess_us], "slow_steps": [0, 10],
         "blamed_us": [458e3, 0.0], "share_percent": [100.0, 0.0], "step_excess_us": [-excess_us, excess_us],
+        "late_count": [9, 1], "step_error_us": [1.0, 1.0], "cause": ["none", "none"],
     })  # fmt: skip
     slow = Stragglers(table, None, 458e3, steps=10)
     results = Results(load([]), slow=slow, busy=pd.DataFrame({"window_us": [2e6]}))
     (claim,) = WAITING.when(results)
-    assert (claim.says, claim.about, claim.facts["compared"]) == ("waiting", said, True)
+    assert (claim.says, claim.about) == ("waiting", said)
+    why = "rank 1, slower than its peers by 30.0 ms a step, explains" if said else "rank 0 comes last in 9 of 10 coll"
+    assert claim.facts["why"].startswith(why)
 
 
 @pytest.mark.parametrize(
     ("about", "facts", "words"),
     [
-        ("", {}, "(summed over ranks), but no single rank is slower than its peers beyond chance"),
-        ("3", {}, "but rank 3, which is slower than its peers, does not explain most"),
-        (
-            "", {"charged": {2: 78.4}, "few_steps": True},
-            ", most of it for rank 2 (78 %), but from 3 steps nobody can tell whether it is slow or was late by chance",
-        ),
-        ("", {"charged": {2: 78.4}}, ", most of it for rank 2 (78 %), but no single rank is slower"),
-        ("", {"charged": {0: 51.0, 6: 41.0}, "few_steps": True}, "nobody can tell whether they are slow or were late"),
-        ("", {"compared": False}, "but their steps cannot be compared, so nothing shows which rank is slow"),
+        ("", {}, "(summed over ranks), but nobody is slow (htagraph stragglers)"),
+        ("", {"charged": {2: 78.4}}, ", most of it for rank 2 (78 %), but nobody is slow"),
+        ("", {"nobody": {"recordings begin late": 315.0}}, ", but 63 % cannot be blamed: recordings begin late"),
         ("0", {"serves": 0, "does": "update"}, "Rank 0 does work that no other rank does (update), and the others"),
     ],
-)  # fmt: skip
+)
 def test_waiting_without_a_straggler_says_what_is_known(about: str, facts: dict[str, Any], words: str) -> None:
-    known = {"charged": {}, "few_steps": False, "steps": 3, "serves": None, "does": "", "compared": True} | facts
+    known = {"charged": {}, "serves": None, "does": "", "why": "nobody is slow", "nobody": {}} | facts
     assert words in WAITING.long(Claim("waiting", about, 500.0, "us", facts=known))
+
+
+def test_waiting_that_nobody_can_be_blamed_for_is_a_bar_of_its_own() -> None:
+    graph = graph_of(DATA / "demo")
+    slow = replace(hg.stragglers(graph), nobody_us={"recording": 5.0})
+    bars = waits_evidence(Results(graph, slow=slow), Claim("waiting", "", 0.0, "us")).chart.bars
+    assert (bars[-1].word, bars[-1].value) == ("nobody: recordings begin at different times", 5.0)
 
 
 def test_each_rank_that_others_wait_for_has_the_place_of_the_longest_such_wait() -> None:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 import htagraph.queries.compare as module
-from htagraph.queries.compare import compare, slow_steps
+from htagraph.queries.compare import Parts, compare, slow_steps
 from htagraph.queries.rank_speed import slow_ranks
 from htagraph.simulate import Job, SlowRank
 from tests.analyses.test_stragglers import run
@@ -112,7 +112,7 @@ def test_ranks_without_steps_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("constant", "factor", "slower_by"),
     [("CHANCE", 2.0, 0.0), ("_CHANCE_BETWEEN", 2.0, 0.0), ("_MEDIAN_VARIANCE", 2.0, 0.0), ("CHANCE", 2.0, 0.3),
-     ("_CHANCE_BETWEEN", 2.0, 0.3), ("_MEDIAN_VARIANCE", 2.0, 0.3), ("_MIN_ERRORS_TO_NEXT", 2.0, 0.3)],
+     ("_CHANCE_BETWEEN", 2.0, 0.3), ("_MEDIAN_VARIANCE", 2.0, 0.3), ("SURE_ERRORS", 2.0, 0.3)],
 )  # fmt: skip
 def test_a_clear_conclusion_does_not_depend_on_a_constant(
     constant: str, factor: float, slower_by: float, monkeypatch: pytest.MonkeyPatch
@@ -215,3 +215,38 @@ def test_thousands_of_steps_are_judged() -> None:
     assert (row, int(steps.sum())) == (2, 1000)
     struck = np.random.default_rng(3).random(times.shape) < 0.2
     assert slow_steps(beyond(noisy((4, 3000)) + 30 * struck), 0.01)[0] == -1
+
+
+def parts_of(names: list[Times], alone: Times | None = None) -> Parts:
+    every = np.stack(names)
+    nothing = np.zeros(every.shape[1:])
+    return lambda rows: ((nothing if alone is None else alone)[rows], every[:, rows])
+
+
+def test_three_equal_pauses_are_no_chance_though_steps_vary() -> None:
+    """What varies in a step is elsewhere. Unequal pauses of ranks in turn are chance, and some are made up for."""
+    rng = np.random.default_rng(5)
+    rest = 1e9 * rng.uniform(0.5, 1.5, (4, 3))
+    pause = np.zeros((4, 3))
+    pause[2] = [1.0e9, 1.001e9, 1.002e9]
+    named = compare(rest + pause, parts=parts_of([pause, rest]))
+    assert not compare(rest + pause).slow.any()
+    assert named.slow.tolist() == [False, False, True, False]
+    assert not compare(rest, parts=parts_of([pause, rest - pause])).slow.any()
+    turns = np.abs(rng.normal(0, 1e9, (4, 3)))
+    assert not compare(rest + turns, parts=parts_of([turns, rest])).slow.any()
+
+
+def test_work_that_only_one_rank_does_in_some_steps_is_no_chance() -> None:
+    """It must recur, explain the excess, and be of one rank."""
+    (times,) = jobs("normal", (4, 10), 1)
+    extra = np.zeros_like(times)
+    extra[0, [2, 6]] = STEP_NS
+    found = compare(times + extra, parts=parts_of([extra], extra))
+    assert found.slow.tolist() == [True, False, False, False]
+    assert np.flatnonzero(found.when[0]).tolist() == [2, 6]
+    assert not compare(times + extra, parts=parts_of([extra], 0.3 * extra)).slow.any()
+    once = np.where(np.arange(10) == 2, extra, 0)
+    assert not compare(times + once, parts=parts_of([once], once)).slow.any()
+    both = extra + np.roll(extra, (1, 1), (0, 1))
+    assert not compare(times + both, parts=parts_of([both], both)).slow.any()

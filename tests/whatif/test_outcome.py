@@ -119,7 +119,7 @@ def test_a_notebook_shows_recorded_and_predicted_times_with_the_users_text_escap
         == f"scale(factor=2, name='<b>&')speedup 0.667× [{outcome.low:.3f}, {outcome.high:.3f}]{outcome.notes[0]}"
     )
     assert [[cell.text for cell in row] for row in shown.findall("tr")] == [
-        ["ms", "recorded", "predicted"], ["makespan", "0.020", "0.030"], ["mean step", "0.010", "0.010"],
+        ["ms", "recorded", "predicted"], ["makespan", "0.020", "0.030"], ["usual step", "0.010", "0.010"],
     ]  # fmt: skip
     assert "nothing changed" in hg.what_if(load({0: []})).run()._repr_html_()
 

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array, occurring
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
+from htagraph.core.kinds import ADDED, of_kinds
 from htagraph.core.statistics import CHANCE, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.steps import StepWindow, step_window
+from htagraph.graph.measures.steps import StepWindow, cadence_of, is_paced_by_ends, step_lengths, step_window
 from htagraph.graph.selection import IntSelector
 from htagraph.queries.paths import CriticalPath, path_in_window, path_to
 
@@ -73,29 +73,19 @@ def chance_us(parts: tuple[ComparedPart, ComparedPart]) -> float:
 
 
 def step_times_ns(part: ComparedPart) -> npt.NDArray[np.float64]:
-    """Return the time from each step to the next, mean over ranks, ns.
-
-    Where a device is at work, between the ends of all that the steps called: begins on the host run ahead of it, and
-    scatter more. Else between the begins of the steps: the last end includes what the profiler does, and other threads
-    may be steps ahead.
-    """
-    acts = part.graph.activities
-    rows = part.activities[acts.step[part.activities] >= 0]
-    end = bool(acts.on_device[rows].any())
-    rows = rows if end else rows[acts.kind[rows] == ActivityKind.STEP]
-    step, rank = acts.step[rows].astype(np.int64), acts.rank[rows].astype(np.int64)
-    pair, where = np.unique(rank * (int(step.max(initial=0)) + 1) + step, return_inverse=True)
-    moment = np.full(len(pair), np.iinfo(np.int64).min)
-    np.maximum.at(moment, where, part.graph.time[2 * rows + end])
-    same_rank = np.diff(pair) == 1  # the next step, of the same rank
-    _, at = np.unique(pair[1:][same_rank] % (int(step.max(initial=0)) + 1), return_inverse=True)
-    return np.bincount(at, np.diff(moment)[same_rank]) / np.maximum(np.bincount(at), 1)
+    """Return the time from each step to the next, mean over ranks, ns; see `steps.step_lengths`."""
+    graph, spans = part.graph, part.graph.step_spans
+    some = np.isin(spans.step, part.steps or ()) & np.isin(spans.rank, part.chosen_ranks)
+    return step_lengths(graph, graph.time, ends=is_paced_by_ends(graph), some=some)[1]
 
 
 def parts_of(
     before: DependencyGraph, after: DependencyGraph, steps: IntSelector, steps_after: IntSelector, ranks: IntSelector
 ) -> tuple[ComparedPart, ComparedPart]:
-    """Return the compared part of each job: the chosen steps, or all; whole jobs if one of them has no steps."""
+    """Return the compared part of each job: the chosen steps, or all; whole jobs if one of them has no steps.
+
+    Of all, first steps that warm up are left out: they are of neither job.
+    """
     for which, graph in (("before", before), ("after", after)):
         if not isinstance(graph, DependencyGraph):
             msg = f"the job {which} is a {type(graph).__name__}, not a DependencyGraph: load it with htagraph.load"
@@ -104,9 +94,15 @@ def parts_of(
         return _part_of("before", before, None, ranks), _part_of("after", after, None, ranks)
     later = steps if steps_after is None else steps_after
     return (
-        _part_of("before", before, before.steps if steps is None else steps, ranks),
-        _part_of("after", after, after.steps if later is None else later, ranks),
+        _part_of("before", before, _warm(before) if steps is None else steps, ranks),
+        _part_of("after", after, _warm(after) if later is None else later, ranks),
     )
+
+
+def _warm(graph: DependencyGraph) -> tuple[int, ...]:
+    """Return the steps of a job without those that warm up."""
+    cadence = cadence_of(graph)
+    return graph.steps if cadence is None else tuple(cadence.steps[cadence.warm_up :].tolist())
 
 
 def _part_of(which: str, graph: DependencyGraph, steps: IntSelector, ranks: IntSelector) -> ComparedPart:

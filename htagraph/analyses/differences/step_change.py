@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from htagraph.analyses.differences.compared_parts import parts_of, step_times_ns
 from htagraph.analyses.differences.diff import Diff
+from htagraph.core.arrays import Array
 from htagraph.core.errors import HtagraphError
-from htagraph.core.statistics import CHANCE, upper_quantile
+from htagraph.core.statistics import CHANCE, SEVERAL, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import IntSelector
 
@@ -22,14 +23,19 @@ _RUN_SPREAD = 0.004
 """Relative standard deviation of a job's mean step from run to run that no single run shows. Measured on pairs of runs
 of one job on one machine (0.2 to 0.9 %, beyond the spread of their steps). Doubled, no interval of single runs is
 narrower than ± 2.9 %."""
+_ENOUGH_TO_RANK = 6
+"""Steps of each job from which their order alone can tell a change: all of 6 longer than all of 6 others are chance in
+1 of 924 cases. Derived from `CHANCE`; with 5 it is 1 of 252. It cannot be doubled."""
+_MEDIAN_VARIANCE = 1.57
+"""Variance of a median over that of a mean of as many normal values: pi / 2. Doubled, errors are 1.4 times as large."""
 
 
 @dataclass(frozen=True)
 class StepChange:
-    """By how much the mean step takes longer after than before."""
+    """By how much the usual step takes longer after than before."""
 
     before_us: float
-    """Mean step of the recordings before, µs."""
+    """Usual step of the recordings before, µs: the median over steps, and over runs."""
     after_us: float
     percent: float
     """Of the step before."""
@@ -52,11 +58,28 @@ class StepChange:
         """Whether steps differ as much by chance."""
         return self.is_known and abs(self.percent) <= self.plus_minus_percent
 
-    def fails(self, *, longer: bool, strict: bool) -> bool:
-        """Return whether a gate fails: steps are longer than allowed by more than noise, or nothing was recorded."""
-        if self.is_empty or not self.is_known:
+    def cannot_tell(self, limit_percent: float) -> bool:
+        """Return whether the recordings do not show if steps take longer by more than a limit.
+
+        Steps then differ by more than the limit, so that even a change as large as the limit would be within noise.
+        """
+        blind = self.percent + self.plus_minus_percent > limit_percent and self.plus_minus_percent > limit_percent > 0
+        return not self.is_empty and (not self.is_known or (blind and self.is_noise))
+
+    def fails(self, limit_percent: float, *, strict: bool) -> bool:
+        """Return whether a gate fails: steps are longer than allowed by more than noise, or nothing was recorded.
+
+        If `strict`, also where the recordings cannot tell.
+        """
+        if self.is_empty or self.cannot_tell(limit_percent):
             return self.is_empty or strict
-        return longer and not self.is_noise
+        return self.percent > limit_percent and not self.is_noise
+
+    def steps_to_tell(self, limit_percent: float) -> int:
+        """Return about how many steps a recording must have to tell a change of a limit from noise."""
+        if not self.is_known or limit_percent <= 0:
+            return _ENOUGH_TO_RANK
+        return max(_ENOUGH_TO_RANK, math.ceil(min(self.steps) * (self.plus_minus_percent / limit_percent) ** 2))
 
     def text(self) -> str:
         """Return the change in words, such as ``+3.1 % ± 4.0 %, within noise``."""
@@ -76,10 +99,10 @@ def step_change(
     steps_after: IntSelector = None,
     ranks: IntSelector = None,
 ) -> StepChange:
-    """Return by how much the mean step takes longer, and its 99 % interval over steps and runs.
+    """Return by how much the usual step takes longer, and its 99 % interval over steps and runs.
 
-    The time of a step is that from its end to the end of the next one, as `Diff.before_us` has it in the mean. Steps
-    and ranks are chosen as in `htagraph.diff`.
+    The time of a step is that from its end to the end of the next one, on hosts from begin to begin. Steps and ranks
+    are chosen as in `htagraph.diff`.
 
     Raises:
         HtagraphError: there is no recording, or a step or rank that one does not have.
@@ -100,7 +123,7 @@ def _is_any_empty(recordings: Sequence[DependencyGraph]) -> bool:
 def change_of_runs(
     result: Diff, before: Sequence[DependencyGraph], after: Sequence[DependencyGraph], *, ranks: IntSelector = None
 ) -> StepChange:
-    """Return the change of the steps that a diff compares, in all runs; of single runs, with the mean of the diff."""
+    """Return the change of the steps that a diff compares, in all runs."""
     if not (result.parts[0].steps and result.parts[1].steps):
         none = np.zeros(0)
         change = change_of_times([none], [none])
@@ -108,61 +131,80 @@ def change_of_runs(
             change, before_us=result.before_us, after_us=result.after_us, percent=result.change_percent, runs=(1, 1),
             is_empty=_is_any_empty([*before, *after]),
         )  # fmt: skip
-    change = step_change(before, after, steps=result.parts[0].steps, steps_after=result.parts[1].steps, ranks=ranks)
-    if len(before) + len(after) > 2:
-        return change
-    return replace(change, before_us=result.before_us, after_us=result.after_us, percent=result.change_percent)
+    return step_change(before, after, steps=result.parts[0].steps, steps_after=result.parts[1].steps, ranks=ranks)
 
 
 def typical(runs: Sequence[DependencyGraph]) -> DependencyGraph:
-    """Return the run whose steps are neither the fastest nor the slowest: that with the median mean step."""
+    """Return the run whose steps are neither the fastest nor the slowest: that with the median usual step."""
     if len(runs) == 1:
         return runs[0]
-    means = [float(step_times_ns(parts_of(each, each, None, None, None)[0]).mean()) for each in runs]
-    return runs[int(np.argsort(means, kind="stable")[(len(runs) - 1) // 2])]
+    usual = [float(np.median(step_times_ns(parts_of(each, each, None, None, None)[0]))) for each in runs]
+    return runs[int(np.argsort(usual, kind="stable")[(len(runs) - 1) // 2])]
 
 
 def change_of_times(before: Sequence[npt.NDArray[np.float64]], after: Sequence[npt.NDArray[np.float64]]) -> StepChange:
     """Return the change between the step times of runs, µs: an array per run.
 
-    Runs are clusters: the variance of a side's mean is that of the means of its runs, or that of its steps and what
-    runs are known to differ by, whichever is larger. The interval is Student's for two means of unequal variance.
+    Of single runs, the interval is that of the rank test (Mann and Whitney's, on the logarithms), which no outlier
+    changes. Where the steps are too few for it, and of several runs, it is Student's for two medians of unequal
+    variance. Runs are clusters: the variance of a side is that of the medians of its runs, or that of its steps and
+    what runs are known to differ by, whichever is larger.
 
     Example:
         >>> import numpy as np
         >>> quiet, slower = np.array([100.0, 101, 99, 100]), np.array([110.0, 111, 109, 110])
         >>> change_of_times([quiet], [slower]).text()
-        '+10.0 % ± 3.2 %'
+        '+10.0 % ± 3.6 %'
         >>> change_of_times([quiet], [quiet[::-1]]).is_noise
         True
     """
     sides = [[run for run in side if len(run)] for side in (before, after)]
     counts = [sum(map(len, side)) for side in sides]
-    means = [float(np.mean([run.mean() for run in side])) if side else math.nan for side in sides]
-    percent = 100 * (means[1] / means[0] - 1) if means[0] else math.nan
+    middles = [float(np.median([np.median(run) for run in side])) if side else math.nan for side in sides]
+    ratio = middles[1] / middles[0] if middles[0] else math.nan
     width = math.inf
-    if min(counts) > 1 and min(means) > 0:
-        ratio = means[1] / means[0]
-        known = zip(map(_of_mean, sides), means, strict=True)
-        parts = [(variance / mean**2, freedom) for (variance, freedom), mean in known]
-        error = sum(each for each, _ in parts)
-        freedom = error**2 / sum(each**2 / free for each, free in parts)
-        width = 100 * ratio * upper_quantile(CHANCE, max(freedom, 1.0)) * math.sqrt(error)
+    if min(counts) > 1 and min(middles) > 0:
+        logs = [[np.log(np.maximum(run, np.finfo(float).tiny)) for run in side] for side in sides]
+        width = _by_ranks(logs) if max(map(len, sides)) == 1 else math.inf
+        width = width if math.isfinite(width) else _by_spread(logs)
+        width = 100 * ratio * abs(math.expm1(width if ratio < 1 else -width))  # the end towards no change
+    percent = 100 * (ratio - 1)
     return StepChange(
-        means[0], means[1], percent, width, (len(sides[0]), len(sides[1])), (counts[0], counts[1])
+        middles[0], middles[1], percent, width, (len(sides[0]), len(sides[1])), (counts[0], counts[1])
     )  # fmt: skip
 
 
-def _of_mean(runs: Sequence[npt.NDArray[np.float64]]) -> tuple[float, float]:
-    """Return (the variance of the mean of runs, its degrees of freedom)."""
+def _by_ranks(logs: Sequence[Sequence[Array]]) -> float:
+    """Return half the 99 % interval of the ratio of two runs' medians, a logarithm; infinite for too few steps."""
+    (before,), (after,) = logs
+    pairs = len(before) * len(after)
+    normal = upper_quantile(CHANCE, 1e6)
+    outside = int(pairs / 2 - normal * math.sqrt(pairs * (len(before) + len(after) + 1) / 12))
+    if outside < 1:
+        return math.inf
+    change = float(np.median(after) - np.median(before))
+    apart = np.sort((after[:, None] - before).ravel())
+    width = change - apart[outside - 1] if change > 0 else apart[-outside] - change  # the side towards no change
+    return math.hypot(max(float(width), 0.0), normal * math.sqrt(2) * _RUN_SPREAD)
+
+
+def _by_spread(logs: Sequence[Sequence[Array]]) -> float:
+    """Return half the 99 % interval of the ratio of two sides' medians, a logarithm."""
+    parts = [_of_median(side) for side in logs]
+    error = sum(each for each, _ in parts)
+    freedom = error**2 / sum(each**2 / free for each, free in parts)
+    return upper_quantile(CHANCE, max(freedom, 1.0)) * math.sqrt(error)
+
+
+def _of_median(runs: Sequence[Array]) -> tuple[float, float]:
+    """Return (the variance of the median of runs, its degrees of freedom); values are logarithms."""
     count = len(runs)
-    means = np.array([run.mean() for run in runs])
     freedom = sum(len(run) - 1 for run in runs)
+    within = 0.0
     if freedom:
         spread = sum(float(((run - run.mean()) ** 2).sum()) for run in runs) / freedom
-        within = spread * float(np.sum([1 / len(run) for run in runs])) / count**2
-    else:
-        within, freedom = 0.0, 1
-    within += (_RUN_SPREAD * float(means.mean())) ** 2 / count
-    between = float(means.var(ddof=1)) / count if count > 1 else 0.0
-    return (between, count - 1) if between > within else (within, freedom)
+        few = [1.0 if len(run) < SEVERAL else _MEDIAN_VARIANCE for run in runs]  # the median of two is the mean
+        within = spread * float(np.sum([each / len(run) for each, run in zip(few, runs, strict=True)])) / count**2
+    within += _RUN_SPREAD**2 / count
+    between = float(np.var([np.median(run) for run in runs], ddof=1)) / count if count > 1 else 0.0
+    return (between, count - 1) if between > within else (within, max(freedom, 1))

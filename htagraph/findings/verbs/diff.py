@@ -16,6 +16,7 @@ from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import is_data_loader, short_name
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MAX_NAMED, MIN_SHARE, ROUNDING
 from htagraph.findings.phrases import CATEGORY_WORDS, and_list, command_line, plural, spoken, time_text
+from htagraph.graph.measures.steps import cadence_of
 from htagraph.queries.inputs import inputs_of
 
 __all__ = ["compare_sentences", "cut", "diff_sentences", "gate", "next_command", "structure", "too_long", "unlike"]
@@ -85,8 +86,27 @@ def unlike(diff: Diff) -> list[str]:
         f"Python functions were recorded in the job {'before' if stacks[0] else 'after'} only, which makes its host "
         "slower: record both with the same settings to compare their hosts."
         if stacks[0] != stacks[1] else "",
+        *_left_out(diff),
         _without_steps(diff),
     )  # fmt: skip
+
+
+def _left_out(diff: Diff) -> list[str]:
+    """Say how many first steps are not compared because they warm up."""
+    counts = {}
+    for which, part in zip(("before", "after"), diff.parts, strict=True):
+        cadence = cadence_of(part.graph)
+        if (
+            cadence is not None
+            and part.steps
+            and cadence.warm_up
+            and part.steps[0] > cadence.steps[cadence.warm_up - 1]
+        ):
+            counts[which] = cadence.warm_up
+    return [
+        f"Not compared: the first {plural(count, 'step')} of the job {which}, as first steps warm up."
+        for which, count in counts.items()
+    ]
 
 
 def _without_steps(diff: Diff) -> str:
@@ -405,14 +425,15 @@ def cut(text: str) -> str:
     return text if len(text) <= _MAX_LETTERS else f"…{text[1 - _MAX_LETTERS :]}"
 
 
-def gate(change: StepChange, limit: str, *, fails: bool) -> str:
-    """Return the sentence about a limit of the step time, exceeded or not."""
-    times = f"step_time is {time_text(change.after_us)} instead of {time_text(change.before_us)}, {change.text()}"
+def gate(change: StepChange, limit: str, limit_percent: float, *, fails: bool) -> str:
+    """Return the sentence about a limit of the step time, exceeded or not, or that the recordings cannot tell."""
     if change.is_empty:
         return f"Nothing was recorded in one of the jobs, so {limit} counts as exceeded."
-    if not change.is_known:
-        rest = "so it counts as exceeded" if fails else "it does not fail; record more steps, or runs"
-        return f"Whether {limit} is exceeded cannot be said: {times}; {rest}."
+    times = f"a usual step takes {time_text(change.after_us)} instead of {time_text(change.before_us)}, {change.text()}"
+    if change.cannot_tell(limit_percent):
+        rest = "so it counts as exceeded" if fails else "so it does not fail without --strict"
+        more = f"about {change.steps_to_tell(limit_percent):,} steps of each job, or several runs, would"
+        return f"The recordings cannot tell whether {limit} is exceeded, {rest}: {times}; {more}."
     several = f" ({change.runs[0]} runs before, {change.runs[1]} after)" if max(change.runs) > 1 else ""
     if fails:
         return f"Too long: {times}{several}, which exceeds {limit}."

@@ -11,7 +11,17 @@ from htagraph.core.naming import short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import Claim
 from htagraph.findings.limits import MIN_SHARE
-from htagraph.findings.phrases import and_list, command_line, group_words, plural, share_text, spoken, time_text
+from htagraph.findings.phrases import (
+    and_list,
+    command_line,
+    group_words,
+    plural,
+    share_text,
+    spoken,
+    time_text,
+    unblamed,
+    why_nobody,
+)
 from htagraph.queries.straggler import Difference
 
 __all__ = ["collectives_sentences", "group_text", "shares_command", "stragglers_sentences"]
@@ -122,6 +132,7 @@ def stragglers_sentences(stragglers: Stragglers, rank_count: int, inputs: Sequen
     return [
         f"Rank {stragglers.straggler} is the straggler: {share}.",
         f"Why: {row['evidence']}.",
+        *_unblamed(stragglers),
         "To predict the job with that rank as fast as the others: "
         + command_line("what-if", inputs, "--fix-straggler", str(stragglers.straggler)),
     ]
@@ -139,23 +150,33 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
     """Return who is charged, why no rank is the straggler though ranks wait, what is known of it, and what to do."""
     if stragglers.serves is not None:
         return [f"No rank is the straggler. {_serving(stragglers)}"]
+    why, nobody = why_nobody(stragglers), _unblamed(stragglers)
     if not stragglers.ranks["blamed_us"].any():
-        return [f"It is not known which rank waits for which, {_CLOCKS}; {_why_not(stragglers, -1)}."]
+        return [f"It is not known which rank waits for which, {_CLOCKS}; {why}."]
     most = stragglers.ranks.iloc[int(stragglers.ranks["blamed_us"].to_numpy().argmax())]
-    rank, why = int(most["rank"]), _why_not(stragglers, int(most["rank"]))
-    wait = f"The ranks wait {total} for each other (summed over ranks),"
+    rank, wait = int(most["rank"]), f"The ranks wait {total} for each other (summed over ranks)"
     if not stragglers.mostly_charged:
-        return [
-            f"{wait} and that is charged to many of them; {why}.",
-            f"The largest share, {most['share_percent']:.0f} %, is charged to rank {rank}: {most['evidence']}.",
-        ]
+        largest = f"The largest share, {most['share_percent']:.0f} %, is charged to rank {rank}: {most['evidence']}."
+        return [f"{wait}; {why}.", *nobody, largest]
     who = and_list([f"rank {each} ({share:.0f} %)" for each, share in stragglers.mostly_charged.items()])
     late = " It is late at single collectives, not over whole steps." if most["step_excess_us"] <= 0 else ""
     return spoken(
-        f"{wait} most of it for {who}; but {why}.",
+        f"{wait}, most of it for {who}; but {why}.",
+        *nobody,
         f"Rank {rank}: {most['evidence']}.{late}",
         *_known(stragglers, rank, most["blamed_us"] / max(len(stragglers.ranks) - 1, 1)),
         _to_tell(inputs) if stragglers.few_steps else "",
+    )
+
+
+def _unblamed(stragglers: Stragglers) -> list[str]:
+    """Return how much of the waiting no rank can be blamed for, and why, if it is not next to nothing."""
+    nobody = unblamed(stragglers)
+    share = sum(nobody.values()) / stragglers.total_wait_us
+    return (
+        [f"Of the waiting, {share_text(100 * share)} cannot be blamed: {and_list(nobody)}."]
+        if share >= MIN_SHARE
+        else []
     )
 
 
@@ -198,18 +219,3 @@ def _how_often(each: Difference) -> str:
 def _difference(each: Difference) -> str:
     peers = f"the others at most {time_text(each.peers_us)}" if each.peers_count else "no other rank does it"
     return f"{short_name(each.name)}, {_how_often(each)} ({peers})"
-
-
-def _why_not(stragglers: Stragglers, charged_most: int) -> str:
-    """Return why no rank is the straggler though ranks wait."""
-    slow = stragglers.ranks[stragglers.ranks["slow"]]
-    if len(slow):
-        rank, excess = int(slow["rank"].iloc[0]), time_text(float(slow["slow_excess_us"].iloc[0]))
-        why = "that is too little, or mostly its transfers" if rank == charged_most else "another one is charged more"
-        return f"no rank is the straggler: rank {rank} is slower by {excess} a step, but {why}"
-    if stragglers.few_steps:
-        few = plural(stragglers.steps, "step")
-        return f"from {few} nobody can tell whether a rank is slower than the others or was late by chance"
-    if stragglers.ranks.loc[stragglers.ranks["rank"] == charged_most, "step_excess_us"].isna().any():
-        return f"the steps of rank {charged_most} cannot be compared with those of another rank"
-    return "no rank's steps are slower by more than chance"

@@ -46,8 +46,8 @@ def _per_step(after: Outcome) -> str:
     """Return the time of a step, as predicted and as recorded, where there are several that cover the recording."""
     if whole_steps(after.baseline) < 2:
         return ""
-    old, new = (time_text(ns / 1000) for ns in (after.baseline_mean_step_ns, after.mean_step_ns))
-    return f", {new} instead of {old} per step"
+    old, new = (time_text(ns / 1000) for ns in (after.baseline_step_ns, after.step_ns))
+    return f", a usual step {new} instead of {old}"
 
 
 def _bound(before: Bound, now: Bound) -> str:

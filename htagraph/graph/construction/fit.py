@@ -164,7 +164,8 @@ def _behind_earlier_work(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     first = np.full(max(job.traces, default=0) + 1, np.iinfo(np.int64).max)
     np.minimum.at(first, acts.rank[work], acts.start[work])
     early = acts.start[call] <= first[acts.rank[work]]
-    early &= np.bincount(acts.rank[work[early]], minlength=len(first))[acts.rank[work]] >= LIMITS.often  # one may be slow
+    several = np.bincount(acts.rank[work[early]], minlength=len(first)) >= LIMITS.often  # one may load its module
+    early &= several[acts.rank[work]]
     free = np.maximum(held[work], job.moment(2 * call + 1))
     queued = early & ~behind[2 * work] & (job.moment(2 * work) - free > LIMITS.idle_start_ns)
     ranks = np.unique(acts.rank[work[queued]])

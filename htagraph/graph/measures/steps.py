@@ -1,9 +1,13 @@
-"""`graph.step_spans`, when each step starts and ends, and what follows from it: mean, odd and comparable steps."""
+"""`graph.step_spans`, when each step starts and ends, and what follows: the usual, odd and comparable steps.
+
+How long a step takes is one figure wherever it is said (`usual_step_ns`): the median time from step to step, without
+first steps that warm up and without the step at the edge of the recording, which nothing bounds on one side.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +15,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.core.naming import names_that
-from htagraph.core.statistics import MOST
+from htagraph.core.statistics import MOST, SEVERAL
 from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
@@ -19,8 +23,8 @@ if TYPE_CHECKING:
     from htagraph.graph.selection import IntSelector
 
 __all__ = [
-    "StepWindow", "Steps", "last_end", "mean_step_ns", "step_window", "steps_of", "uneven_steps",
-    "whole_steps",
+    "Cadence", "StepWindow", "Steps", "cadence_of", "is_paced_by_ends", "last_end", "mean_step_ns", "step_lengths",
+    "step_window", "steps_of", "usual_step_ns", "whole_steps",
 ]  # fmt: skip
 
 
@@ -94,7 +98,9 @@ def mean_step_ns(graph: DependencyGraph, time: Array) -> float:
 
 
 def whole_steps(graph: DependencyGraph) -> int:
-    """Return how many steps a recording consists of; 0 if it has none, or they cover less than 90 % of it.
+    """Return how many steps a recording consists of, so that its time divided by them is that of a step; or 0.
+
+    0 if it has none, they cover less than 90 % of it, or their mean is not the usual step: no gain then is per step.
 
     Example:
         >>> import htagraph as hg
@@ -107,38 +113,101 @@ def whole_steps(graph: DependencyGraph) -> int:
     covered = int(graph.time[steps.end].max() - graph.time[steps.start].min())
     whole = int(graph.time[1::2][graph.awake].max()) - graph.origin_ns
     most = int(np.bincount(steps.rank).max())  # ranks may number the same steps differently
-    return most if covered >= LIMITS.nearly_all * whole else 0
+    usual = most * usual_step_ns(graph, graph.time)
+    is_usual = LIMITS.nearly_all * max(covered, usual) <= min(covered, usual)
+    return most if is_usual and covered >= LIMITS.nearly_all * whole else 0
 
 
-def uneven_steps(graph: DependencyGraph) -> tuple[tuple[int, ...], tuple[int, int], int] | None:
-    """Return which steps take more than twice or less than half as long as the others; None for none.
+class Cadence(NamedTuple):
+    """How long the steps of a recording take."""
 
-    The parts are the numbers of these odd steps, the shortest and the longest of them (ns), and the median of the other
-    steps (ns). Where the steps are so uneven that none is usual: no numbers, the shortest and the longest step, and 0.
-    A step takes from the end of the one before to its own end, work on devices included, the first from its start: of
-    a host that runs ahead, the time from start to end holds waiting for the steps before. The rank with most steps is
-    looked at.
+    steps: npt.NDArray[np.int64]
+    """Their numbers, ascending."""
+    lengths: npt.NDArray[np.float64]
+    """The time of each, ns, mean over ranks: to the next step, or from the one before. Of the step at the edge of the
+    recording, which has none, from its start to its end; NaN where a profiler may be part of that."""
+    counted: npt.NDArray[np.bool_]
+    """Which of them the usual step is the median of: not the one at the edge, and not those that warm up."""
+    warm_up: int
+    """How many steps at the begin take more than twice as long as usual ones."""
+
+    @property
+    def usual_ns(self) -> float:
+        """The median time of the steps that count; the mean of all where none does."""
+        return float(np.median(self.lengths[self.counted]) if self.counted.any() else self.lengths.mean())
+
+    @property
+    def odd(self) -> npt.NDArray[np.bool_]:
+        """Which steps take more than twice or less than half as long as the usual one."""
+        usual = self.usual_ns
+        return (self.lengths > LIMITS.uneven * usual) | (LIMITS.uneven * self.lengths < usual)
+
+
+def is_paced_by_ends(graph: DependencyGraph) -> bool:
+    """Return whether steps are timed by their ends, as devices work in them: begins on a host run ahead of its device.
+
+    On hosts, begins are better: an end includes what the profiler does, and other threads may be steps ahead.
+    """
+    acts = graph.activities
+    return bool((acts.on_device & (acts.step >= 0)).any())
+
+
+def step_lengths(
+    graph: DependencyGraph, time: Array, *, ends: bool, some: Array | None = None
+) -> tuple[Array, npt.NDArray[np.float64]]:
+    """Return (numbers of steps, the time of each from step to step, mean over ranks, ns), by ends or by begins.
+
+    `time` is the moment of each vertex, as recorded or as predicted, ns; `some` are the steps that count, by rank.
+    """
+    spans = graph.step_spans
+    rows = np.arange(len(spans)) if some is None else np.flatnonzero(some)
+    step, mark = spans.step[rows], time[(spans.end if ends else spans.start)[rows]]
+    follows = np.flatnonzero((spans.rank[rows][1:] == spans.rank[rows][:-1]) & (np.diff(step) == 1))
+    number, at = np.unique(step[follows + ends], return_inverse=True)
+    length = np.diff(mark)[follows].astype(np.float64)
+    return number, np.bincount(at.ravel(), length) / np.bincount(at.ravel())
+
+
+def cadence_of(graph: DependencyGraph) -> Cadence | None:
+    """Return how long the steps of a recording take; None without steps.
 
     Example:
         >>> import htagraph as hg
-        >>> uneven_steps(hg.load("data/demo")) is None
-        True
+        >>> cadence = cadence_of(hg.load("data/demo"))
+        >>> cadence.steps[cadence.counted].tolist(), round(cadence.usual_ns / 1e6, 2)
+        ([6, 7], 8.81)
     """
-    steps = graph.step_spans
-    if len(steps) < 2:
+    spans = graph.step_spans
+    if not len(spans):
         return None
-    of_rank = np.flatnonzero(steps.rank == np.bincount(steps.rank).argmax())
-    lasted = np.diff(graph.time[steps.end[of_rank]], prepend=graph.time[steps.start[of_rank[0]]])
-    if lasted.max() <= LIMITS.uneven * lasted.min():
-        return None
-    usual = np.median(lasted)
-    odd = (lasted > LIMITS.uneven * usual) | (LIMITS.uneven * lasted < usual)
-    if len(lasted) < 3 or 2 * odd.sum() >= len(lasted):
-        return (), (int(lasted.min()), int(lasted.max())), 0
-    if not odd.any():
-        return None
-    some, numbers = lasted[odd], steps.step[of_rank[odd]]
-    return tuple(numbers.tolist()), (int(some.min()), int(some.max())), int(np.median(lasted[~odd]))
+    ends = is_paced_by_ends(graph)
+    numbers, at = np.unique(spans.step, return_inverse=True)
+    own = graph.time[spans.end] - graph.time[spans.start]
+    lengths = np.bincount(at.ravel(), own) / np.bincount(at.ravel())
+    known, between = step_lengths(graph, graph.time, ends=ends)
+    places = np.searchsorted(numbers, known)
+    lengths[places] = between
+    if len(known) < SEVERAL:
+        places = np.arange(len(numbers))
+    elif not ends:
+        lengths[np.setdiff1d(np.arange(len(numbers)), places)] = np.nan  # behind it may be what the profiler does
+    normal = np.flatnonzero(lengths <= LIMITS.uneven * np.quantile(lengths[places], 0.5, method="lower"))
+    warm_up = int(normal[0]) if len(normal) else 0
+    counted = np.zeros(len(numbers), np.bool_)
+    counted[np.searchsorted(numbers, known)] = True
+    counted[:warm_up] = False
+    return Cadence(numbers, lengths, counted, warm_up)
+
+
+def usual_step_ns(graph: DependencyGraph, time: Array, like: DependencyGraph | None = None) -> float:
+    """Return how long a step takes, ns: the median over the steps that count in the recording `like`, the graph itself.
+
+    `time` is the moment of each vertex, ns, as recorded or as predicted. Without two steps it is `mean_step_ns`.
+    """
+    cadence = cadence_of(like or graph)
+    numbers, lengths = step_lengths(graph, time, ends=is_paced_by_ends(like or graph))
+    some = np.isin(numbers, cadence.steps[cadence.counted]) if cadence else np.zeros(0, np.bool_)
+    return float(np.median(lengths[some])) if some.any() else mean_step_ns(graph, time)
 
 
 @dataclass(frozen=True, eq=False)

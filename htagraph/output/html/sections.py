@@ -110,7 +110,7 @@ def _facts(summary: Summary) -> list[tuple[str, str]]:
     ]
     if len(steps):
         facts.insert(2, ("steps", f"{int(steps['steps'].max()):,}"))
-        facts.insert(3, ("mean step", time_text(summary.mean_step_us)))
+        facts.insert(3, ("usual step", time_text(summary.step_us)))
     return facts
 
 

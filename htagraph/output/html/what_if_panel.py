@@ -18,6 +18,7 @@ from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.findings.phrases import plural, shortened, time_text
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.steps import cadence_of, is_paced_by_ends
 from htagraph.output.html.page import Html, Section, element, json_bytes
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.queries.skeleton import MatchedMembers, Skeleton, contract
@@ -26,7 +27,7 @@ from htagraph.whatif.candidates import Baseline, candidates, target_of, time_of
 from htagraph.whatif.contracted_readings import Reading, contracted_readings, shares_links_differently
 from htagraph.whatif.interval import CONSTANTS
 from htagraph.whatif.options import CHANGES, criteria, criteria_text
-from htagraph.whatif.outcome import Outcome, step_lengths
+from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import what_if
 
 __all__ = ["Slider", "Start", "sliders", "starts", "what_if_section"]
@@ -62,16 +63,16 @@ _WORDS = {
     "command": "The same on the command line:",
     "starts": "Start from",
     "steps": "Each step, before (grey) and after (blue)",
-    "curve": "Mean step over the share of the time that is left to",
+    "curve": "Usual step over the share of the time that is left to",
     "path": "The critical path by what it is spent on",
     "ranks": "The critical path by rank",
     "missing": "The interval is not whole; the command gives all of it. Not in it:",
 }
 _DEFINITIONS = (
-    "Step: the mean over all steps, from the first start of any rank to the last end. As fast: the recorded makespan "
+    "Usual step: the median from step to step, without first steps that warm up. As fast: the recorded makespan "
     "over the predicted one. 90 %: the interval of hg.what_if, which has other readings of the same recording (waits "
     "that are not certain or not shown, pauses that nothing explains, a loader that may not keep up) and chance; for "
-    "steps, the interval of the speedup applied to the mean step. Critical path: the longest chain of work and waits "
+    "steps, the interval of the speedup applied to the usual step. Critical path: the longest chain of work and waits "
     "that the makespan is; of equally long ones, one. Everything else: time that belongs to none of the classes above, "
     "such as the latency from a launch to its kernel."
 )
@@ -219,13 +220,19 @@ def _header(
     return {
         "inputs": list(inputs), "constants": CONSTANTS, "jobs": jobs, "words": _WORDS,
         "recorded": {
-            "makespan": outcome.baseline_ns, "step": outcome.baseline_mean_step_ns,
-            "steps": float(step_lengths(outcome.baseline, outcome.baseline.time).sum()),
+            "makespan": outcome.baseline_ns, "step": outcome.baseline_step_ns, "steps": outcome.baseline_steps_ns,
         },
+        "paced": _paced(outcome.baseline),
         "stepped": bool(len(outcome.step_times())),
         "classes": [{"name": lever.name, "option": lever.option} for lever in levers],
         "categories": [*categories, _OTHER],
     }  # fmt: skip
+
+
+def _paced(graph: DependencyGraph) -> dict[str, Any]:
+    """Return what says how long a step takes: whether ends do, and the numbers of the steps that count."""
+    cadence = cadence_of(graph)
+    return {"ends": is_paced_by_ends(graph), "counted": cadence.steps[cadence.counted].tolist() if cadence else []}
 
 
 def _table(levers: Sequence[Slider], skeleton: Skeleton, outcome: Outcome) -> Html:

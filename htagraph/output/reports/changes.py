@@ -77,8 +77,8 @@ def _prediction(after: Outcome) -> pd.DataFrame:
         "speedup": after.speedup,
         "low": after.low,
         "high": after.high,
-        "baseline_step_us": after.baseline_mean_step_ns / 1000,
-        "predicted_step_us": after.mean_step_ns / 1000,
+        "baseline_step_us": after.baseline_step_ns / 1000,
+        "predicted_step_us": after.step_ns / 1000,
     }
     if after.state.jitter:
         row |= {"p50_us": after.p50_ns / 1000, "p99_us": after.p99_ns / 1000}
@@ -134,7 +134,7 @@ def sweep_report(
         return asked.apply(job, factor)
 
     table = sweep(graph, scenario, asked.factors, intervals=True)
-    recorded_us = what_if(graph).run().baseline_mean_step_ns / 1000
+    recorded_us = what_if(graph).run().baseline_step_ns / 1000
     what = " ".join([asked.what, *(f"after {text}" for text in texts)])
     brief = table[["factor", "mean_step_us", "makespan_us", "saved_us", "speedup", "low", "high"]]
     takes = "transfers between ranks take" if asked.what == "network" else f"{asked.what} takes"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -32,6 +33,10 @@ class Limit:
     percent: float | None
     """Of its own time before."""
 
+    def percent_of(self, before_us: float) -> float:
+        """Return the limit in percent of a time before."""
+        return (self.percent or 0.0) if self.us is None else 100 * self.us / before_us if before_us else math.inf
+
     def broken(self, before_us: float, after_us: float) -> bool:
         """Return whether a time grew beyond the limit."""
         if self.us is not None:
@@ -61,7 +66,7 @@ _SUMMARY = Table(
         "renamed": "analyses.differences.diff.RENAMED", "paired_steps": "analyses.differences.diff.STEP_TIMES",
     },
     figures=(
-        Col("before_us after_us change_us change_percent"), Col("unit", "str"), Col("exceeded", "list"),
+        Col("before_us after_us change_us change_percent"), Col("unit", "str"), Col("exceeded cannot_tell", "list"),
         Col("step_change_percent step_change_plus_minus_percent"),
     ),
     titles={
@@ -96,9 +101,13 @@ def diff_report(  # noqa: PLR0913 - what the options say
         "renamed": result.renamed.head(top),
         "paired_steps": result.step_times(),
     }
+    unknown = [
+        each.text for each in limits if each.what == STEP_TIME and change.cannot_tell(each.percent_of(change.before_us))
+    ]
     figures = {
         "before_us": result.before_us, "after_us": result.after_us, "change_us": result.change_us,
-        "change_percent": result.change_percent, "unit": result.unit, "exceeded": [each.text for each in exceeded],
+        "change_percent": result.change_percent, "unit": result.unit,
+        "exceeded": [each.text for each in exceeded], "cannot_tell": unknown,
         "step_change_percent": change.percent, "step_change_plus_minus_percent": change.plus_minus_percent,
     }  # fmt: skip
     sentences = [
@@ -167,7 +176,7 @@ def _is_broken(each: Limit, result: Diff, whole: pd.DataFrame, change: StepChang
     """Return whether a limit is exceeded by more than noise; of categories nobody knows their noise."""
     if each.what != STEP_TIME:
         return change.is_empty or each.broken(*_times(result, whole, each.what))
-    return change.fails(longer=each.broken(change.before_us, change.after_us), strict=strict)
+    return change.fails(each.percent_of(change.before_us), strict=strict)
 
 
 def _gates(
@@ -181,7 +190,9 @@ def _gates(
         for limit in exceeded if limit.what != STEP_TIME
     ]  # fmt: skip
     return [
-        findings.gate(change, each.text, fails=each in exceeded) for each in limits if each.what == STEP_TIME
+        findings.gate(change, each.text, each.percent_of(change.before_us), fails=each in exceeded)
+        for each in limits
+        if each.what == STEP_TIME
     ] + said
 
 

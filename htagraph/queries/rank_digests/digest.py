@@ -27,10 +27,9 @@ from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.activities import RankPart
 from htagraph.graph.construction.matching.members import describing
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.own_time import work_times
 from htagraph.graph.storage.saved import are_within, pack, unpack
 from htagraph.queries.peers import program_of
-from htagraph.queries.rank_speed import ALL_NAMES, MIN_SHARE_OF_NAME
+from htagraph.queries.rank_speed import ALL_NAMES, MIN_SHARE_OF_NAME, SIDES, work_of
 from htagraph.queries.skeleton import skeleton_of
 from htagraph.queries.skeleton_bytes import Numbers, differences, packed, unpacked
 from htagraph.queries.time_classes import END, LAST, START, TimeClasses, paths_of
@@ -464,7 +463,7 @@ class WorkSums(NamedTuple):
     steps: int
     """In how many steps; 1 without steps."""
     device: npt.NDArray[np.int64]
-    """A row per name, step and side: 1 for kernels, 0 for operators."""
+    """A row per name, step and side, one of `rank_speed.SIDES`."""
     name: npt.NDArray[np.int64]
     """`ALL_NAMES`, or one that takes a good part of the rank's work."""
     step: npt.NDArray[np.int64]
@@ -477,30 +476,29 @@ class WorkSums(NamedTuple):
 def work_sums(graph: DependencyGraph) -> WorkSums:
     """Return how much work of each name a rank does, and how long that takes."""
     names, count, steps = program_of(graph, 0)
-    sides = [_side(graph, device=device) for device in (True, False)] if graph.ranks else []
+    sides = [_side(graph, side) for side in SIDES] if graph.ranks else []
     rows = np.concatenate(sides, axis=1) if sides else np.zeros((5, 0), np.int64)
     return WorkSums(_numbers(graph, names), count, steps, *rows)
 
 
 def _numbers(graph: DependencyGraph, names: Array) -> npt.NDArray[np.int64]:
-    return np.array([zlib.crc32(graph.names[name].encode("utf-8", "replace")) for name in names.tolist()], np.int64)
+    texts = [graph.names[name] if name < len(graph.names) else "" for name in names.tolist()]
+    return np.array([zlib.crc32(text.encode("utf-8", "replace")) for text in texts], np.int64)
 
 
-def _side(graph: DependencyGraph, *, device: bool) -> npt.NDArray[np.int64]:
-    """Return (device, name, step, calls, total) of the names that take most time, a column per name and step."""
-    acts = graph.activities
-    rows, _, time = work_times(graph, np.array([0]), device=device)
-    some = acts.step[rows] >= 0
-    rows, time = rows[some], time[some].astype(np.int64)
-    names, name = np.unique(acts.name[rows], return_inverse=True)
-    steps, step = np.unique(acts.step[rows], return_inverse=True)
+def _side(graph: DependencyGraph, side: int) -> npt.NDArray[np.int64]:
+    """Return (side, name, step, calls, total) of the names that take most time, a column per name and step."""
+    _, name, step, count, time = work_of(graph, np.array([0]), side)
+    some = (step >= 0) & (name != ALL_NAMES)
+    names, name = np.unique(name[some], return_inverse=True)
+    steps, step = np.unique(step[some], return_inverse=True)
     shape = (len(names), len(steps))
     cell = name.ravel() * max(len(steps), 1) + step.ravel()
     total, calls = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-    np.add.at(total.reshape(-1), cell, time)
-    np.add.at(calls.reshape(-1), cell, 1)
+    np.add.at(total.reshape(-1), cell, time[some])
+    np.add.at(calls.reshape(-1), cell, count[some])
     large = total.sum(axis=1) >= MIN_SHARE_OF_NAME * max(int(total.sum()), 1)  # no others are compared
     numbers = np.append(_numbers(graph, names[large]), ALL_NAMES)
     total, calls = (np.concatenate([each[large], each.sum(axis=0)[None]]) for each in (total, calls))
     at, when = np.nonzero(calls)
-    return np.stack([np.full(len(at), int(device)), numbers[at], steps[when], calls[at, when], total[at, when]])
+    return np.stack([np.full(len(at), side), numbers[at], steps[when], calls[at, when], total[at, when]])

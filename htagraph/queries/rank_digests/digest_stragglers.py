@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, coded
+from htagraph.core.arrays import Array
 from htagraph.core.statistics import MOST, others_median
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits
@@ -23,10 +23,17 @@ from htagraph.queries.blame import CAUSES, Chains, blame_of, stretches_of
 from htagraph.queries.own_steps import own_steps, times_alone
 from htagraph.queries.peers import rank_roles
 from htagraph.queries.rank_digests.digest import WorkSums
-from htagraph.queries.rank_speed import ALL_NAMES, SlowRanks, slow_among
-from htagraph.queries.straggler import RankStragglers, SavedBy, charges_of, straggler_among, waits_by_rank
+from htagraph.queries.rank_speed import SlowRanks, slow_among
+from htagraph.queries.straggler import (
+    RankStragglers,
+    SavedBy,
+    charged_to_nobody,
+    charges_of,
+    straggler_among,
+    waits_by_rank,
+)
 
-__all__ = ["alone_ns", "digest_stragglers", "excess_by_side", "work_among"]
+__all__ = ["digest_stragglers", "work_among"]
 
 _SIDES: Final = ("kernels", "host")
 """What may take a slow rank longer: a cause of `htagraph.stragglers` each."""
@@ -38,12 +45,13 @@ def digest_stragglers(graph: DependencyGraph, sums: Sequence[WorkSums], saved_ns
 
     waits = graph.waits
     roles = rank_roles(graph, lambda place: sums[place][:3])
-    slow = slow_among(own_steps(graph), roles, None, partial(work_among, sums))
+    slow = slow_among(own_steps(graph), roles, partial(work_among, sums))
     blame = blame_of(graph, _chains(graph, waits, roles[0]))
-    who = straggler_among(graph, slow, blame, saved_ns, lambda at: alone_ns(sums, at, slow.steps[slow.when[at]]))
+    rank, serves, _ = straggler_among(graph, slow, blame, saved_ns)
     columns = waits_by_rank(graph, charges_of(graph, blame), slow)
-    table = pd.DataFrame({**columns, "cause": pd.array(_causes(slow, sums), dtype="str")})
-    return RankStragglers(table, who.rank, int(waits.wait.sum()) / 1000, who.serves, len(slow.steps))
+    table = pd.DataFrame({**columns, "cause": pd.array(_causes(slow), dtype="str")})
+    total = int(waits.wait.sum()) / 1000
+    return RankStragglers(table, rank, total, serves, len(slow.steps), charged_to_nobody(blame))
 
 
 def _chains(graph: DependencyGraph, waits: Waits, roles: Array) -> Chains:
@@ -72,53 +80,25 @@ def _chains(graph: DependencyGraph, waits: Waits, roles: Array) -> Chains:
     return Chains(before, nothing, cause, excess, nothing, nothing.astype(np.float64), nothing.astype(np.int8))
 
 
-def _causes(slow: SlowRanks, sums: Sequence[WorkSums]) -> list[str]:
+def _causes(slow: SlowRanks) -> list[str]:
     """Return the side whose time is most of what each slow rank exceeds the ranks of its role by."""
-    out = ["none"] * len(sums)
+    out = ["none"] * len(slow.slow)
     for at in np.flatnonzero(slow.slow).tolist():
-        peers = np.flatnonzero((slow.roles == slow.roles[at]) & (np.arange(len(sums)) != at))
-        excess = excess_by_side(sums, at, peers, slow.steps[slow.when[at]])
-        largest = int(np.argmax(excess))
-        if excess[largest] >= MOST * slow.in_slow[at]:
-            out[at] = _SIDES[largest]
+        peers = np.flatnonzero((slow.roles == slow.roles[at]) & (np.arange(len(out)) != at))
+        kernels, operators, untraced = slow.by_side()[:, :, slow.when[at]]
+        excess = [
+            float(np.median(each[at] - np.median(each[peers], axis=0))) if len(peers) else 0.0
+            for each in (kernels, operators + untraced)
+        ]
+        if max(excess) >= MOST * slow.in_slow[at]:
+            out[at] = _SIDES[int(np.argmax(excess))]
     return out
 
 
-def work_among(sums: Sequence[WorkSums], places: Array, device: bool) -> npt.NDArray[np.int64]:  # noqa: FBT001 - a `WorkOf`
+def work_among(sums: Sequence[WorkSums], places: Array, side: int) -> npt.NDArray[np.int64]:
     """Return the work by name and step of the ranks at some positions, as `rank_speed.WorkOf` defines it."""
     parts = []
     for row, place in enumerate(places.tolist()):
-        some = sums[place].device == int(device)
+        some = sums[place].device == side
         parts.append(np.stack([np.full(int(some.sum()), row), *(column[some] for column in sums[place][4:8])]))
     return np.concatenate(parts, axis=1)
-
-
-def alone_ns(sums: Sequence[WorkSums], at: int, steps: Array) -> float:
-    """Return how long a rank works in a step on what no other rank does, ns: median over steps, of the larger side.
-
-    Of each name, as many calls are its own as it has more than every other rank.
-    """
-    by_side = []
-    for device in (True, False):
-        work = work_among(sums, np.arange(len(sums)), device)
-        place, name, step, calls, total = work[:, (work[1] != ALL_NAMES) & np.isin(work[2], steps)]
-        work_number, own = coded(name, step), place == at
-        most = np.zeros(len(work_number), np.int64)
-        np.maximum.at(most, work_number[~own], calls[~own])
-        alone = total[own] * np.maximum(calls[own] - most[work_number[own]], 0) / calls[own]
-        by_side.append(np.bincount(np.searchsorted(steps, step[own]), alone, len(steps)))
-    return max((float(np.median(each)) for each in by_side if len(each)), default=0.0)
-
-
-def excess_by_side(sums: Sequence[WorkSums], at: int, peers: Array, steps: Array) -> tuple[float, float]:
-    """Return by how much a rank's (kernels, operators) take longer in a step than its peers', ns: median over steps."""
-    out = []
-    for device in (True, False):
-        work = work_among(sums, np.array([at, *peers]), device)
-        place, _, step, _, total = work[:, (work[1] == ALL_NAMES) & np.isin(work[2], steps)]
-        times = np.full((1 + len(peers), len(steps)), np.nan)
-        times[place, np.searchsorted(steps, step)] = total
-        known = np.isfinite(times).all(axis=0)
-        beyond = times[0, known] - np.median(times[1:, known], axis=0) if len(peers) else np.zeros(0)
-        out.append(float(np.median(beyond)) if len(beyond) else 0.0)
-    return out[0], out[1]

@@ -117,11 +117,11 @@ def _first_choice(graph: DependencyGraph, slow: SlowRanks | None) -> tuple[int |
     """Return (the straggler, or else the rank that most waiting is charged to, or None; what to know about that)."""
     if slow is None:
         return None, ""
-    who = straggler_of(graph, slow)
-    if who.rank is not None:
-        return who.rank, ""
+    rank, _, charged_most = straggler_of(graph, slow)
+    if rank is not None:
+        return rank, ""
     chosen = "; no rank is slower than its peers beyond chance (htagraph stragglers)"
-    return who.charged_most, chosen + (", this one is charged most waiting" if who.charged_most is not None else "")
+    return charged_most, chosen + (", this one is charged most waiting" if charged_most is not None else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +233,7 @@ def _as_whole_steps(graph: DependencyGraph, work: _Work, aim: Array, slow: SlowR
     own = int(np.count_nonzero(peer[:position]))
     others = _of_others(times.T.ravel(), np.repeat(np.arange(len(steps)), int(peer.sum())), to)
     excess = times[own] - others.reshape(len(steps), -1)[:, own]
-    usual = np.where(work.group >= 0, _of_peers(work, to), np.inf)
+    usual = np.nan_to_num(_of_peers(work, to), nan=np.inf)
     activity = np.where(work.activity >= 0, work.activity, work.vertex >> 1)
     at = number[graph.activities.step[activity]]
     mine = (work.rank == graph.ranks[position]) & (at >= 0) & (aim >= 0)

@@ -9,6 +9,7 @@ import htagraph as hg
 from htagraph.analyses.differences.step_change import change_of_runs, change_of_times, step_change, typical
 from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.core.statistics import upper_quantile
+from htagraph.graph.measures.steps import step_lengths
 from tests.reach import REPOSITORY, graph_of
 
 DEMO = REPOSITORY / "data" / "demo"
@@ -43,13 +44,39 @@ def test_runs_are_clusters_however_many_steps_they_have() -> None:
     assert not change_of_times(far_apart[:1], other[:1]).is_noise
 
 
-def test_the_interval_is_that_of_welch() -> None:
+def test_the_interval_of_few_steps_is_that_of_welch() -> None:
     before, after = np.array([100.0, 110, 90, 100]), np.array([130.0, 150, 110, 130, 130])
-    parts = [(run.var(ddof=1) / len(run) / run.mean() ** 2 + 0.004**2, len(run) - 1) for run in (before, after)]
+    logs = [np.log(run) for run in (before, after)]
+    parts = [(1.57 * run.var(ddof=1) / len(run) + 0.004**2, len(run) - 1) for run in logs]
     error = sum(part for part, _ in parts)
     freedom = error**2 / sum(part**2 / free for part, free in parts)
-    expected = 100 * 1.3 * upper_quantile(0.005, freedom) * np.sqrt(error)
+    expected = 100 * 1.3 * (1 - np.exp(-upper_quantile(0.005, freedom) * np.sqrt(error)))
     assert change_of_times([before], [after]).plus_minus_percent == pytest.approx(expected)
+
+
+def test_one_odd_step_hides_no_change_of_all_others() -> None:
+    """With means, 270 ms to 1.10 s was 307 % ± 1856 %, which passed."""
+    before, after = (
+        np.array([270.0, 272, 268, 271, 269, 270, 273]),
+        np.array([1100.0, 1090, 9000, 1105, 1098, 1102, 1101]),
+    )
+    change = change_of_times([before], [after])
+    assert change.percent == pytest.approx(100 * (1101 / 270 - 1))
+    assert change.fails(5.0, strict=False)
+    assert change_of_times([after], [before]).percent == pytest.approx(100 * (270 / 1101 - 1))
+    few = change_of_times([before[:3]], [after[:3]])
+    assert (few.cannot_tell(5.0), few.fails(5.0, strict=False), few.fails(5.0, strict=True)) == (True, False, True)
+    assert few.steps_to_tell(5.0) > 100
+
+
+def test_a_gate_whose_noise_exceeds_its_limit_cannot_tell() -> None:
+    rng = np.random.default_rng(3)
+    before, after = (1e5 * (1 + 0.1 * rng.standard_normal(12)) for _ in range(2))
+    change = change_of_times([before], [after])
+    assert change.is_noise
+    assert change.cannot_tell(1.0)
+    assert not change.cannot_tell(60.0)
+    assert not change.cannot_tell(0.0), "no limit is smaller than noise"
 
 
 @pytest.mark.parametrize("side", [[], [np.zeros(0)], [np.array([100.0])]])
@@ -60,12 +87,12 @@ def test_too_few_steps_are_said_to_tell_nothing(side: list[np.ndarray]) -> None:
     assert "too few steps" in change.text()
 
 
-def test_of_single_runs_the_change_is_that_of_the_diff() -> None:
-    graph = graph_of(DEMO)
+def test_the_change_is_that_of_the_steps_of_the_diff() -> None:
     graph = graph_of(DEMO)
     result = hg.diff(graph, graph, steps=[5, 6], steps_after=[6, 7])
     change = change_of_runs(result, [graph], [graph])
-    assert change.percent == result.change_percent
+    lengths = dict(zip(*step_lengths(graph, graph.time, ends=True), strict=True))
+    assert (change.before_us, change.after_us) == (lengths[6] / 1000, lengths[7] / 1000)
     assert change.runs == (1, 1)
 
 

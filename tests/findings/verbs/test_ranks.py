@@ -65,7 +65,8 @@ def test_the_fastest_transfer_is_no_measure_without_sizes_or_where_it_took_no_ti
 
 RANKS = pd.DataFrame({
     "rank": [0, 1], "share_percent": [10.0, 90.0], "blamed_us": [1.0, 9.0], "slow": [False, False],
-    "step_excess_us": [1.0, 1.0], "evidence": ["a", "b"],
+    "step_excess_us": [1.0, 1.0], "evidence": ["a", "b"], "slow_excess_us": [5.0, 5.0], "slow_steps": [9, 9],
+    "late_count": [2, 8], "step_error_us": [1.0, 1.0], "cause": ["none", "none"],
 })  # fmt: skip
 
 
@@ -82,7 +83,7 @@ def test_the_straggler_has_its_share_its_evidence_and_a_command() -> None:
 def test_without_a_straggler_the_largest_share_is_named() -> None:
     even = RANKS.assign(share_percent=[48.0, 52.0])
     first, second = stragglers_sentences(replace(found(None), ranks=even, steps=9), 2, [])
-    assert first.endswith("charged to many of them; no rank's steps are slower by more than chance.")
+    assert first.endswith("(summed over ranks); no single rank is slower than its peers beyond chance.")
     assert second == "The largest share, 52 %, is charged to rank 1: b."
 
 
@@ -114,12 +115,25 @@ def test_a_rank_whose_result_all_wait_for_is_no_straggler() -> None:
 
 
 @pytest.mark.parametrize(
-    ("slow", "why"), [(0, "another one is charged more"), (1, "that is too little, or mostly its transfers")]
+    ("slow", "why"), [(0, "explains too little"), (1, "costs too little, or is slow mostly in its transfers")]
 )
 def test_a_slow_rank_that_is_not_the_straggler_is_said_to_be_slow(slow: int, why: str) -> None:
-    ranks = RANKS.assign(slow=RANKS["rank"] == slow, slow_excess_us=5.0)
+    ranks = RANKS.assign(slow=RANKS["rank"] == slow)
     first, *_ = stragglers_sentences(replace(found(None), ranks=ranks), 2, [])
-    assert first.endswith(f"but no rank is the straggler: rank {slow} is slower by 5.0 µs a step, but {why}.")
+    assert first.endswith(f"but rank {slow}, slower than its peers by 5.0 µs a step, {why}.")
+
+
+@pytest.mark.parametrize(
+    ("cause", "excess_us", "why"),
+    [("network", -3.0, "its transfers end later"), ("host", 9.0, "its transfers end later"),
+     ("host", 1.0, "its own work takes no longer than that of its peers")],
+)  # fmt: skip
+def test_a_rank_that_is_always_last_is_said_to_be(cause: str, excess_us: float, why: str) -> None:
+    ranks = RANKS.assign(late_count=[0, 8], cause=cause, step_excess_us=excess_us)
+    slow = replace(found(None), ranks=ranks, steps=9, nobody_us={"clocks": 2.0})
+    first, nobody, *_ = stragglers_sentences(slow, 2, [])
+    assert first.endswith(f"but rank 1 comes last in 8 of 8 collectives, and {why}.")
+    assert nobody == "Of the waiting, 20 % cannot be blamed: the clocks of the ranks were not compared."
 
 
 def test_nothing_to_compare_is_said_so() -> None:

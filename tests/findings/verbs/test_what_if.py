@@ -26,7 +26,7 @@ def test_slower_and_faster_are_told_apart() -> None:
     )
     assert "takes as long" not in sentences(faster, before, now)[0]
     assert "as long as before" in sentences(scenario.run(), before, now)[0]
-    assert "per step: " in sentences(faster, before, now)[0]
+    assert ", a usual step " in sentences(faster, before, now)[0]
     assert sentences(faster, before, before)[1].startswith("It would still be bound by computation")
 
 

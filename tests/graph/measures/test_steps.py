@@ -1,4 +1,4 @@
-"""Whether the mean step is the time from first start to last end, over the steps, wherever it is given."""
+"""How long a step takes, wherever it is given, and which steps say so."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import gzip
 import json
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
-from htagraph.graph.measures.steps import StepWindow, mean_step_ns, step_window, uneven_steps, whole_steps
+from htagraph.graph.measures.steps import StepWindow, cadence_of, mean_step_ns, step_window, usual_step_ns, whole_steps
 from tests.reach import DATASETS, graph_of
 from tests.strategies import COMPUTE, Json, complete, jobs, kernel, launch, load, op, step
 
@@ -32,7 +31,8 @@ def test_without_steps_it_is_the_whole() -> None:
 @pytest.mark.parametrize("path", DATASETS, ids=lambda path: path.name)
 def test_summaries_and_predictions_give_the_same(path: Path) -> None:
     graph = graph_of(path)
-    assert hg.summarize(graph).mean_step_us == hg.what_if(graph).run().baseline_mean_step_ns / 1000
+    outcome = hg.what_if(graph).run()
+    assert hg.summarize(graph).step_us * 1000 == outcome.baseline_step_ns == outcome.step_ns
 
 
 @pytest.mark.parametrize(("beside_us", "steps"), [(0, 4), (20, 4), (200, 0)])
@@ -52,23 +52,32 @@ def test_ranks_that_number_their_steps_differently_have_them_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lengths", "expected"),
+    ("lengths", "usual_us", "warm_up", "odd"),
     [
-        ([100, 110, 90, 150], None),
-        ([400, 100, 110], ((0,), (400_000, 400_000), 105_000)),
-        ([100, 110, 90, 30], ((3,), (30_000, 30_000), 100_000)),
-        ([9000, 50], ((), (50_000, 9_000_000), 0)),
-        ([10, 100, 1000, 10_000], ((), (10_000, 10_000_000), 0)),
-        ([100], None),
-        ([], None),
+        ([100, 110, 90, 150], 100, 0, []),
+        ([400, 100, 110], 100, 1, [0]),
+        ([400, 100, 100, 300, 100], 100, 1, [0, 3]),
+        ([900, 400, 100, 110, 100, 100], 100, 2, [0, 1]),
+        ([100, 300, 90, 110, 100], 105, 0, [1]),
+        ([100, 110, 90, 3000], 100, 0, []),
+        ([9000, 50], 4525, 1, [1]),
+        ([100], 100, 0, []),
     ],
     ids=str,
 )
-def test_steps_beyond_twice_the_others_are_odd(lengths: list[int], expected: tuple[Any, ...] | None) -> None:
+def test_the_usual_step_is_the_median_without_first_ones_that_warm_up_and_the_edge(
+    lengths: list[int], usual_us: float, warm_up: int, odd: list[int]
+) -> None:
+    """On a host, the last step ends with what the profiler does."""
     events = [op("aten::mm", 0, 1)]
     for number, length in enumerate(lengths):
         events.append(step(number, sum(lengths[:number]), length))
-    assert uneven_steps(load(events)) == expected
+    graph = load(events)
+    cadence = cadence_of(graph)
+    assert cadence is not None
+    assert (cadence.usual_ns / 1000, cadence.warm_up) == (usual_us, warm_up)
+    assert cadence.steps[cadence.odd].tolist() == odd
+    assert usual_step_ns(graph, graph.time) == cadence.usual_ns
 
 
 def test_steps_that_are_enqueued_ahead_are_as_long_as_their_device_takes() -> None:
@@ -77,7 +86,10 @@ def test_steps_that_are_enqueued_ahead_are_as_long_as_their_device_takes() -> No
     for number in range(3):
         events += [step(number, 10 * number, 10), launch(10 * number, 1, number + 1)]
         events.append(kernel(COMPUTE, 10 + 100 * number, 100, number + 1))
-    assert uneven_steps(load(events)) is None
+    cadence = cadence_of(load(events))
+    assert cadence is not None
+    assert (cadence.usual_ns, cadence.odd.any()) == (100_000, False)
+    assert cadence_of(load([])) is None
 
 
 def window_of(graph: hg.DependencyGraph) -> StepWindow:
@@ -155,6 +167,6 @@ def test_a_job_without_steps_has_none() -> None:
 def test_a_diff_covers_the_window(events: dict[int, list[Json]]) -> None:
     graph = load(events)
     if graph.steps:
-        difference = hg.diff(graph, graph)
+        difference = hg.diff(graph, graph, steps=graph.steps)
         assert window_of(graph).mean(graph.time) == pytest.approx(1000 * difference.before_us)
         assert difference.before.makespan_ns == pytest.approx(difference.step_times()["before_us"].sum() * 1000)

@@ -85,7 +85,7 @@ def test_the_page_predicts_what_the_command_does(job: str, tmp_path: Path) -> No
     assert any("--scale" in each["command"] for each in found)
     for each in found:
         outcome = outcome_of(graph, each["command"])
-        expected = outcome.makespan_ns, outcome.mean_step_ns, outcome.low, outcome.high
+        expected = outcome.makespan_ns, outcome.step_ns, outcome.low, outcome.high
         assert [each[name] for name in ("makespan", "step", "low", "high")] == pytest.approx(expected, rel=1e-3)
         assert each["sums"] == pytest.approx([each["makespan"]] * 2, rel=1e-6)
 

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import htagraph as hg
+from htagraph.queries.own_steps import OwnSteps
 from htagraph.queries.peers import _per_step_counts, rank_roles
 from htagraph.queries.rank_digests.digest import WorkSums, work_sums
-from htagraph.queries.rank_digests.digest_stragglers import alone_ns, excess_by_side, work_among
-from htagraph.queries.rank_speed import ALL_NAMES, speed_of, work_of
+from htagraph.queries.rank_digests.digest_stragglers import work_among
+from htagraph.queries.rank_speed import ALL_NAMES, slow_among, speed_of, work_of
 from htagraph.simulate import Job, SlowRank, simulate
 from tests.digests import digests_of, job_of
 from tests.reach import DATASETS, graph_of, label
@@ -81,15 +83,10 @@ def test_counts_are_those_in_a_step() -> None:
 def test_calls_beyond_those_of_every_other_rank_are_its_own() -> None:
     busy = sums((1, 8, 3, 4, 400), (1, 9, 3, 1, 70), (1, ALL_NAMES, 3, 5, 470))
     usual = sums((1, 8, 3, 3, 300), (1, ALL_NAMES, 3, 3, 300))
-    assert alone_ns([usual, busy, usual], 1, np.array([3])) == 100 + 70
-    assert alone_ns([usual, busy, usual], 0, np.array([3])) == 0
-    assert alone_ns([usual, busy], 1, np.array([], np.int64)) == 0
-
-
-def test_a_side_exceeds_the_median_of_the_peers() -> None:
-    ranks = [sums((1, ALL_NAMES, 3, 5, time), (0, ALL_NAMES, 3, 5, 50)) for time in (100, 140, 104, 102)]
-    assert excess_by_side(ranks, 1, np.array([0, 2, 3]), np.array([3])) == (38.0, 0.0)
-    assert excess_by_side(ranks, 1, np.array([], np.int64), np.array([3])) == (0.0, 0.0)
+    steps = OwnSteps(np.array([3]), *(np.full((3, 1), np.nan) for _ in range(3)))
+    work = partial(work_among, [usual, busy, usual])
+    alone = slow_among(steps, (np.zeros(3, np.int64), np.arange(3)), work).alone()
+    assert alone.tolist() == [[0], [100 + 70], [0]]
 
 
 def test_sums_of_the_demo_are_those_of_digests() -> None:

@@ -17,7 +17,10 @@ export function panelOf(header, bytes) {
   const slice = ({ at, size }) => bytes.subarray(at, at + size);
   const jobs = header.jobs.map((job, number) => ({ ...job, asRecorded: number === 0, ready: null }));
   const unpacked = async (job) => {
-    const readings = job.readings.map(async (each) => ({ ...each, skeleton: await skeletonOf(slice(each), each.unit) }));
+    const readings = job.readings.map(async (each) => {
+      const skeleton = await skeletonOf(slice(each), each.unit);
+      return { ...each, skeleton: { ...skeleton, paced: header.paced } };
+    });
     return Object.assign(job, { readings: await Promise.all(readings), ranks: await ranksOf(slice(job.ranks)) });
   };
   const jobOf = (number) => (jobs[number].ready ??= unpacked(jobs[number]));
@@ -80,7 +83,7 @@ function answerText(panel, job, answer) {
   const { recorded } = panel;
   const speedup = recorded.makespan / answer.makespan;
   const whole = job.missing.length ? "at least" : "90 %:";
-  const what = panel.stepped ? "Mean step" : "Job";
+  const what = panel.stepped ? "Usual step" : "Job";
   const steps = panel.stepped ? [recorded.step, answer.step] : [recorded.makespan, answer.makespan];
   const lines = [made("p", [
     `${what} `, made("b", `${timeText(steps[0])} → ${timeText(steps[1])}`),

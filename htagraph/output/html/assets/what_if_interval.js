@@ -9,29 +9,35 @@ export function predicted(reading, factors) {
   const { skeleton, whole, ratio } = reading;
   const switches = whole.map((classes) => Number(Math.abs(productOf(classes, factors) - 1) < EXACT));
   const time = momentsOf(skeleton, [...factors, ...switches]);
-  return { makespan: time[skeleton.end] * ratio, step: meanStep(skeleton, time), time };
+  return { makespan: time[skeleton.end] * ratio, step: usualStep(skeleton, time), time };
 }
 
-/** Return the mean time of a step over all ranks, ns; the makespan without steps. */
-function meanStep({ steps, end }, time) {
+/** Return how long a step usually takes, ns; without two steps the mean over all ranks; the makespan without steps. */
+function usualStep(skeleton, time) {
+  const { steps, end, paced } = skeleton;
   if (!steps.length) return time[end];
-  let [from, to] = [Infinity, -Infinity];
-  for (const step of steps) {
-    from = Math.min(from, time[step.start]);
-    to = Math.max(to, time[step.end]);
+  const counted = lengthsOf(skeleton, time).filter(({ step }) => paced.counted.includes(step)).map(({ ns }) => ns);
+  if (counted.length) {
+    counted.sort((one, other) => one - other);
+    const half = counted.length >> 1;
+    return counted.length % 2 ? counted[half] : (counted[half - 1] + counted[half]) / 2;
   }
+  const from = Math.min(...steps.map(({ start }) => time[start]));
+  const to = Math.max(...steps.map((each) => time[each.end]));
   return (to - from) / new Set(steps.map(({ step }) => step)).size;
 }
 
-/** Return the time from the end of each step to that of the next, mean over ranks, ns. */
-function lengthsOf({ steps }, time) {
+/** Return {step, ns}: the time of each step from end to end, or from begin to begin; mean over ranks. */
+function lengthsOf({ steps, paced }, time) {
+  const mark = ({ start, end }) => time[paced.ends ? end : start];
   const sums = new Map();
   for (let i = 1; i < steps.length; i++) {
-    if (steps[i].rank !== steps[i - 1].rank) continue;
-    const [sum, count] = sums.get(steps[i].step) ?? [0, 0];
-    sums.set(steps[i].step, [sum + time[steps[i].end] - time[steps[i - 1].end], count + 1]);
+    if (steps[i].rank !== steps[i - 1].rank || steps[i].step !== steps[i - 1].step + 1) continue;
+    const { step } = steps[paced.ends ? i : i - 1];
+    const [sum, count] = sums.get(step) ?? [0, 0];
+    sums.set(step, [sum + mark(steps[i]) - mark(steps[i - 1]), count + 1]);
   }
-  return [...sums].sort(([one], [other]) => one - other).map(([, [sum, count]]) => sum / count);
+  return [...sums].sort(([one], [other]) => one - other).map(([step, [sum, count]]) => ({ step, ns: sum / count }));
 }
 
 /** Return {low, high, cause}: the 90 % interval of a speedup. */
@@ -44,10 +50,10 @@ export function intervalOf(job, recorded, now, factors, constants) {
     const other = predicted(reading, factors).makespan;
     if (other > 0) ratios.push({ log: Math.log(now.makespan / other), cause: reading.cause });
   }
-  const all = lengthsOf(job.readings[0].skeleton, now.time);
+  const all = lengthsOf(job.readings[0].skeleton, now.time).map(({ ns }) => ns);
   ratios.push({ log: aheadOf(recorded, now.makespan, all, constants), cause: constants.steps_ahead });
   const logs = ratios.map(({ log }) => log);
-  const steps = all.filter((step) => step > 0);
+  const steps = all.filter((ns) => ns > 0);
   const chance = spreadOf(speedup, steps, constants);
   const byChance = steps.length > 1 ? "steps differ" : constants.unknown_spread;
   const widest = ratios.reduce((one, other) => (Math.abs(other.log) > Math.abs(one.log) ? other : one));
