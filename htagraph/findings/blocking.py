@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from typing import Any
 
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.kinds import DEVICE_WAITS, of_kinds
+from htagraph.core.kinds import DEVICE_WAITS, ActivityKind, of_kinds
+from htagraph.core.naming import is_source_frame, names_that
 from htagraph.findings.finding import (
     Bar,
     Chart,
@@ -25,6 +27,7 @@ from htagraph.findings.finding import (
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.whatif.options import criteria, criteria_text
 from htagraph.whatif.scenario import what_if
@@ -42,9 +45,23 @@ def _when(results: Results) -> list[Claim]:
         return []
     facts = {
         "count": place.count, "blocked_us": place.blocked_ns / 1000, "target": criteria_text(place.criteria),
-        "several": len(graph.ranks) > 1, "steps": results.steps,
+        "several": len(graph.ranks) > 1, "steps": results.steps, "frame": _frame(graph, place.criteria),
     }  # fmt: skip
     return [saved_claim("blocking", place.name, outcome, makespan, facts)]
+
+
+def _frame(graph: DependencyGraph, which: dict[str, Any]) -> str:
+    """Return the innermost Python function with a source file around most of the calls; empty for none."""
+    acts = graph.activities
+    is_frame = (acts.kind == ActivityKind.PYTHON) & names_that(is_source_frame, graph.names)[acts.name]
+    around = graph.tree.nearest(is_frame, graph.select(**which).activities)
+    names = acts.name[around[around >= 0]]
+    return graph.names[int(np.bincount(names).argmax())] if len(names) else ""
+
+
+def _advice(claim: Claim) -> str:
+    where = f" in {in_short(claim.facts['frame'])}" if claim.facts["frame"] else ""
+    return f"Move {in_short(claim.about)}{where} out of the loop, or do it every few steps only."
 
 
 def _long(claim: Claim) -> str:
@@ -97,4 +114,6 @@ def _trial(claim: Claim) -> Trial:
     return Trial(claim.figure, sentence, (f"--remove-sync={claim.facts['target']}",))
 
 
-BLOCKING = Finding("blocking", when=_when, long=_long, short=_short, evidence=_evidence, trial=_trial)
+BLOCKING = Finding(
+    "blocking", when=_when, long=_long, short=_short, evidence=_evidence, trial=_trial, advice=_advice
+)  # fmt: skip

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_CHART", "NO_ROWS", "Bar", "BarPart", "Chart", "Claim", "Evidence", "Finding", "Place", "RestsOn", "Rows",
-    "Trial", "contradictions", "gain_text", "gap_words", "in_full", "in_short", "in_whole", "interval_us", "is_sure",
-    "less_text", "likely", "of_activities", "per_step", "saved_claim", "saves_text", "stretches", "worded",
+    "Trial", "always", "contradictions", "gain_text", "gain_us", "gap_words", "in_full", "in_short", "in_whole",
+    "interval_us", "is_sure", "less_text", "likely", "of_activities", "per_step", "saved_claim", "saves_text",
+    "stretches", "worded",
 ]  # fmt: skip
 
 _MIN_SPREAD = 0.25
@@ -188,8 +189,10 @@ class Finding(NamedTuple):
     """Returns the sentence in a line or two; of a caution the part of a sentence, without capital and point."""
     evidence: Callable[..., Evidence] = lambda *_: Evidence()
     """Returns what proves the claims; called with the results and the claims."""
-    trial: Callable[[Claim], Trial | None] | None = None
+    trial: Callable[[Claim], Trial | None] = lambda _: None
     """Returns what to try, if it can be made as predicted."""
+    advice: Callable[..., str] = lambda *_: ""
+    """Returns what a person would do about it, in the imperative; empty for nothing that the evidence shows."""
     is_list: bool = False
     """Whether all claims share a sentence."""
     is_caution: bool = False
@@ -216,19 +219,36 @@ def worded(template: str) -> Callable[[Claim], str]:
     return lambda claim: template.format(figure=claim.figure, **claim.facts)
 
 
-def in_whole(short: Callable[[Claim], str], more: str) -> Callable[[Claim], str]:
-    """Return the function that makes a sentence of what a caution says in brief, with more at its end.
+def in_whole(short: Callable[[Claim], str]) -> Callable[[Claim], str]:
+    """Return the function that makes a sentence of what a caution says in brief.
 
     Example:
-        >>> in_whole(lambda claim: f"{claim.about} is late", "(htagraph validate)")(Claim("x", "one", 1, "count"))
-        'One is late (htagraph validate).'
+        >>> in_whole(lambda claim: f"{claim.about} is late")(Claim("x", "one", 1, "count"))
+        'One is late.'
     """
 
     def long(claim: Claim) -> str:
-        text = short(claim).removesuffix(".")
-        return f"{text[0].upper()}{text[1:]} {more}."
+        text = short(claim)
+        return f"{text[0].upper()}{text[1:]}."
 
     return long
+
+
+def always(advice: str) -> Callable[..., str]:
+    """Return the function that gives one piece of advice for all claims of a finding."""
+    return lambda *_: advice
+
+
+def gain_us(claim: Claim) -> float:
+    """Return what the change that a claim is about saves, µs; 0 where it is about no change.
+
+    Example:
+        >>> gain_us(Claim("waiting", "", 9.0, "us"))
+        0.0
+        >>> gain_us(Claim("bound", "host", 90.0, "percent", facts={"free_us": 5.0}))
+        5.0
+    """
+    return claim.figure if "makespan_us" in claim.facts else float(claim.facts.get("free_us", 0.0))
 
 
 def of_activities(results: Results, activities: Sequence[int] | Array, caption: str) -> Rows:

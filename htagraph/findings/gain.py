@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,10 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import GapKind
+from htagraph.core.intervals import group_lengths
+from htagraph.core.kinds import ActivityKind, GapKind
+from htagraph.core.naming import names_that
+from htagraph.findings.bound import LOADER_ADVICE
 from htagraph.findings.finding import (
     Bar,
     Chart,
@@ -33,6 +37,7 @@ from htagraph.findings.phrases import command_line, distinct, group_words, short
 from htagraph.findings.results import Results
 from htagraph.findings.start_up import START_UP, is_start_up
 from htagraph.findings.unmatched import doubts_of
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.change_scope import UNTRACED, activities_of
 from htagraph.queries.weights import initial
 from htagraph.whatif.candidates import CLASSES
@@ -44,13 +49,11 @@ from htagraph.whatif.scenario import what_if
 
 __all__ = ["GAIN", "gain_name", "half_sentence"]
 
-_MAX_WRAPPED = 0.6
-"""Share of the makespan; what gains more and contains other rows only wraps the job, such as an annotation around a
-step. Chosen. Doubled, they are named before what they contain."""
-_INNER_SHARE = 0.9
-"""Share of a gain from which something inside it is named in its place. Chosen: then it is nearly all of it; of less,
-the rest is lost to who reads only the inner name. It cannot be doubled; at 1, an operator hides the kernel that it
-is."""
+_NEARLY_ALL = 0.9
+"""Share of a gain from which something inside it is named in its place, and share of a rank's time from which an
+annotation only wraps it. Chosen: of less, the rest is lost to who reads only what is inside. It cannot be doubled; at
+1, an operator hides the kernel that it is."""
+_NUMBER = re.compile(r"\d+")
 _WHAT = {
     "kernel": "kernel ", "call": "the calls of ", "operator": "operator ", "function": "function ",
     "straggler": "the work of ", "phase": "",
@@ -61,7 +64,7 @@ _WHAT = {
 def _when(results: Results) -> list[Claim]:
     table, bound = results.opportunities, results.bound
     claims: list[Claim] = []
-    for row in _worth_naming(table):
+    for row in _worth_naming(results.graph, table):
         if bound.by_workers and not _is_loader(row):
             continue
         claims += _replayed(results, row)
@@ -74,19 +77,33 @@ def _is_loader(row: Mapping[Any, Any]) -> bool:
     return bool(row["name"] == "data loading")
 
 
-def _worth_naming(table: pd.DataFrame) -> list[dict[Any, Any]]:
+def _worth_naming(graph: DependencyGraph, table: pd.DataFrame) -> list[dict[Any, Any]]:
     """Return the rows that say what to change: no class of work, nothing around the whole job, the inner of two."""
     rows = table[table["gain_percent"] >= MIN_PERCENT].to_dict("records")
     rows = [row for row in rows if row["what"] != "rank"]  # nobody can make all work of a rank take no time
     rows = [row for row in rows if row["name"] != INTERRUPTIONS_ROW]  # a finding of their own
-    several = [row for row in rows if row["name"] not in CLASSES]
-    around = {row["inside"] for row in rows}
-    small = [row for row in several if row["name"] not in around or row["gain_percent"] <= 100 * _MAX_WRAPPED]
-    rows = small or several or rows
+    rows = [row for row in rows if row["what"] != "phase" or not _wraps(graph, str(row["name"]))]
+    rows = [row for row in rows if row["name"] not in CLASSES] or rows
     inner: dict[str, float] = {}
     for row in rows:
         inner[row["inside"]] = max(inner.get(row["inside"], 0.0), row["gain_us"])
-    return [row for row in rows if inner.get(row["name"], 0.0) < _INNER_SHARE * row["gain_us"]]
+    return [row for row in rows if inner.get(row["name"], 0.0) < _NEARLY_ALL * row["gain_us"]]
+
+
+def _wraps(graph: DependencyGraph, name: str) -> bool:
+    """Return whether an annotation encloses nearly all of the recording, or numbers its parts.
+
+    Annotations whose names differ in numbers only are one, and number what they enclose if each name occurs once.
+    """
+    acts, plain = graph.activities, _NUMBER.sub("", name)
+    alike = names_that(lambda other: _NUMBER.sub("", other) == plain, graph.names)[acts.name]
+    rows = np.flatnonzero(alike & (acts.kind == ActivityKind.ANNOTATION) & ~acts.on_device)
+    rank = acts.rank[rows]
+    if len(rows) > 1 and len(np.unique(rank * len(graph.names) + acts.name[rows])) == len(rows) > len(np.unique(rank)):
+        return True
+    covered = group_lengths(acts.start[rows], acts.start[rows] + acts.duration[rows], rank, max(graph.ranks) + 1)
+    spans = [int(np.ptp(graph.time[2 * each.start : 2 * each.stop])) for each in map(acts.of_rank, graph.ranks)]
+    return any(covered[rank] >= _NEARLY_ALL * span > 0 for rank, span in zip(graph.ranks, spans, strict=True))
 
 
 def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
@@ -143,7 +160,7 @@ def _long(*claims: Claim) -> str:
     bounds = "" if any_wide else " No speedup of one of them alone saves more."
     if any(claim.facts["shared"] for claim in claims):
         bounds = " Transfers that overlap share links here, so half of a change may gain more than all of it."
-    return f"Most you could win{each}{_inside(claims)}: {'; '.join(parts)}.{bounds} See htagraph opportunities."
+    return f"Most you could win{each}, each alone{_inside(claims)}: {'; '.join(parts)}.{bounds}"
 
 
 def _short(*claims: Claim) -> str:
@@ -152,7 +169,7 @@ def _short(*claims: Claim) -> str:
         saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)})"
         parts.append(f"{shortened(gain_name(claim), LETTERS_IN_SHORT)}, {saved}")
     each = " per step" if steps > 1 else ""
-    return f"Most you could win{each}{_inside(claims)}: {'; '.join(parts)}."
+    return f"Most you could win{each}, each alone{_inside(claims)}: {'; '.join(parts)}."
 
 
 def _inside(claims: Sequence[Claim]) -> str:
@@ -234,4 +251,13 @@ def _trial(claim: Claim) -> Trial | None:
     return Trial(half_us, f"{change} {saves_text(claim, half_us)}.", ("--scale", f"{facts['target']}:0.5"))
 
 
-GAIN = Finding("gain", when=_when, long=_long, short=_short, evidence=_evidence, trial=_trial, is_list=True)
+def _advice(*claims: Claim) -> str:
+    named = next((claim for claim in claims if claim.facts["target"] and not is_start_up(claim)), None)
+    if named is None:
+        return ""
+    return LOADER_ADVICE if named.facts["loader"] else f"Make {shortened(gain_name(named), LETTERS_IN_SHORT)} cheaper."
+
+
+GAIN = Finding(
+    "gain", when=_when, long=_long, short=_short, evidence=_evidence, trial=_trial, is_list=True, advice=_advice
+)  # fmt: skip

@@ -29,17 +29,11 @@ from htagraph.queries.interruptions import interrupted, places_of
 __all__ = ["INTERRUPTED", "interruption_note"]
 
 _CHECK = {
-    "in turn": (
-        "Check how many cores the processes may use (taskset -cp PID, cpu.max of the cgroup, cores per task of the "
-        "scheduler) and what else runs on them."
-    ),
-    "together": (
-        "Check what stops all processes at once: CPU limits of the container (cpu.max of the cgroup), swapping, other "
-        "jobs on the machine."
-    ),
+    "in turn": "Give the processes more cores (taskset -cp PID, cpu.max of the cgroup), or end what else runs on them.",
+    "together": "Check the container's CPU limit (cpu.max of the cgroup), swapping and other jobs on the machine.",
     "": (
-        "The trace does not show what: check Python's garbage collector (gc.freeze, gc.disable), the cores that the "
-        "processes may use (taskset -cp PID, cpu.max of the cgroup), and what else runs on them."
+        "Check Python's garbage collector (gc.freeze), the cores that the processes may use (taskset -cp PID, cpu.max of "
+        "the cgroup) and what else runs on them."
     ),
 }
 """What to check, by how the interruptions of ranks lie in time."""
@@ -119,7 +113,7 @@ def _long(claim: Claim) -> str:
     return (
         f"{_how_often(claim)}: something outside of these stops it, for {time_text(facts['least_us'])} to "
         f"{time_text(facts['most_us'])} where the same code usually takes less than a tenth.{pattern} Without "
-        f"interruptions {less}. {_CHECK[facts['pattern']]}"
+        f"interruptions {less}."
     )
 
 
@@ -130,20 +124,20 @@ def _short(claim: Claim) -> str:
         f"as if all shared {plural(facts['going'], 'core')}",
         "together": ", on all ranks at the same moments",
     }.get(facts["pattern"], "")
-    return f"{_how_often(claim)}. Something outside of these stops it{pattern}. Without that, {less_text(claim)}."
+    return f"{_how_often(claim, '')}, by something outside of it{pattern}. Without that, {less_text(claim)}."
 
 
-def _how_often(claim: Claim) -> str:
+def _how_often(
+    claim: Claim, places: str = ", in {} different places (operators, functions, calls, or between them)"
+) -> str:
     """Return how often host code is interrupted, for how long and in how many places."""
     facts = claim.facts
     counts, shares = [n for n in facts["counts"].values() if n], [s for s in facts["shares"].values() if s]
     ranks = "" if len(facts["counts"]) == 1 else " on each rank"
     if len(counts) < len(facts["counts"]):
         ranks = f" on {len(counts)} of {len(facts['counts'])} ranks"
-    return (
-        f"Host code is interrupted {_from_to(counts, '')} times{ranks}, for {_from_to(shares, ' %')} of its time, in "
-        f"{facts['places']} different places (operators, functions, calls, or between them)"
-    )
+    often = f"Host code is interrupted {_from_to(counts, '')} times{ranks}, for {_from_to(shares, ' %')} of its time"
+    return often + places.format(facts["places"])
 
 
 def _from_to(values: Sequence[float], unit: str) -> str:
@@ -175,4 +169,7 @@ def _trial(claim: Claim) -> Trial:
     return Trial(claim.figure, sentence, ("--no-interruptions",))
 
 
-INTERRUPTED = Finding("interrupted", when=_when, long=_long, short=_short, evidence=_evidence, trial=_trial)
+INTERRUPTED = Finding(
+    "interrupted", when=_when, long=_long, short=_short, evidence=_evidence, trial=_trial,
+    advice=lambda claim: _CHECK[claim.facts["pattern"]],
+)  # fmt: skip

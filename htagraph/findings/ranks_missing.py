@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.findings.finding import Claim, Finding, RestsOn
+from htagraph.findings.finding import Claim, Finding, RestsOn, always
 from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import and_list
 from htagraph.findings.results import Results
@@ -24,13 +24,13 @@ def _long(claim: Claim) -> str:
     if claim.about:
         return (
             f"Only rank {claim.about} of {claim.figure:.0f} was read, so waiting for the others looks like "
-            "communication. Read all ranks to tell them apart."
+            "communication."
         )
     missing = claim.facts["missing"]
     names = f" (not {and_list(map(str, missing))})" if len(missing) <= 2 * MAX_LISTED else ""
     return (
         f"{claim.facts['read']:,} of {claim.figure:,.0f} ranks were read{names}: waiting for one that was not read "
-        "looks like transfer, and nothing names it as late. Read all ranks to tell them apart."
+        "looks like transfer, and nothing names it as late."
     )
 
 
@@ -41,4 +41,7 @@ def _short(claim: Claim) -> str:
     return f"{claim.facts['read']:,} of {claim.figure:,.0f} ranks were read, so waiting for others looks like transfer"
 
 
-RANKS_MISSING = Finding("ranks_missing", when=_when, long=_long, short=_short, is_caution=True)
+RANKS_MISSING = Finding(
+    "ranks_missing", when=_when, long=_long, short=_short, is_caution=True,
+    advice=always("Record and read all ranks."),
+)  # fmt: skip

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from htagraph.findings.finding import Claim, Finding, Trial, gain_text, less_text, likely, saved_claim, saves_text
+from htagraph.findings.finding import (
+    Claim,
+    Finding,
+    Trial,
+    always,
+    gain_text,
+    less_text,
+    likely,
+    saved_claim,
+    saves_text,
+)
 from htagraph.findings.limits import MAX_LISTED, MIN_SHARE
 from htagraph.findings.phrases import and_list, ranks_text, time_text
 from htagraph.findings.results import Results
@@ -60,7 +70,7 @@ def _long(claim: Claim) -> str:
     waited = f" {them} waits {time_text(facts['waited_us'])} a step for it." if facts["waited_us"] else ""
     return (
         f"Of the stages of the pipeline{several}, that of rank{several} {names} works {time_text(facts['own_us'])} a "
-        f"step against {others}.{waited} Stages do different work, so this is no straggler: give it less to do. With "
+        f"step against {others}.{waited} Stages do different work, so this is no straggler. With "
         f"equal stages {less_text(claim)}."
     )
 
@@ -88,4 +98,7 @@ def _trial(claim: Claim) -> Trial | None:
     return Trial(claim.figure, f"Equal work in all stages {saves_text(claim)}.", options) if options else None
 
 
-SLOW_STAGE = Finding("slow_stage", when=_when, long=_long, short=_short, evidence=waits_evidence, trial=_trial)
+SLOW_STAGE = Finding(
+    "slow_stage", when=_when, long=_long, short=_short, evidence=waits_evidence, trial=_trial,
+    advice=always("Give this stage less to do, and the others more."),
+)  # fmt: skip

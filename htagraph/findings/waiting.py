@@ -80,6 +80,13 @@ def _short(claim: Claim) -> str:
     return f"{text}; no single rank is slower than its peers beyond chance."
 
 
+def _advice(claim: Claim) -> str:
+    from htagraph.queries.compare import ENOUGH_STEPS  # here, as other commands do without
+
+    few = claim.facts["few_steps"] and claim.facts["serves"] is None
+    return f"Record {ENOUGH_STEPS} steps or more, to tell which." if few else ""
+
+
 def _charged(claim: Claim) -> list[str]:
     return [f"rank {rank} ({share:.0f} %)" for rank, share in claim.facts["charged"].items()]
 
@@ -122,4 +129,4 @@ def _longest_wait(results: Results, last_rank: int | None = None) -> Place | Non
     return Place(shown, of_it["start_us"].min(), (of_it["start_us"] + of_it["duration_us"]).max())
 
 
-WAITING = Finding("waiting", when=_when, long=_long, short=_short, evidence=waits_evidence)
+WAITING = Finding("waiting", when=_when, long=_long, short=_short, evidence=waits_evidence, advice=_advice)
