@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from htagraph.findings.finding import (
     Evidence,
     Finding,
     Trial,
-    in_full,
     in_short,
     less_text,
     of_activities,
@@ -25,7 +23,6 @@ from htagraph.findings.finding import (
     saves_text,
 )
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
-from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blocking_calls import longest_blocking
@@ -62,16 +59,6 @@ def _frame(graph: DependencyGraph, which: dict[str, Any]) -> str:
 def _advice(claim: Claim) -> str:
     where = f" in {in_short(claim.facts['frame'])}" if claim.facts["frame"] else ""
     return f"Move {in_short(claim.about)}{where} out of the loop, or do it every few steps only."
-
-
-def _long(claim: Claim) -> str:
-    facts = claim.facts
-    summed = ", summed over ranks" if facts["several"] else ""
-    return (
-        f"The host waits for its device in {in_full(claim.about)} ({facts['count']:,} times, "
-        f"{time_text(facts['blocked_us'])} in all{summed}). Without these waits "
-        f"{less_text(claim, '; htagraph what-if ' + shlex.quote('--remove-sync=' + facts['target']))}."
-    )
 
 
 def _short(claim: Claim) -> str:
@@ -115,5 +102,5 @@ def _trial(claim: Claim) -> Trial:
 
 
 BLOCKING = Finding(
-    "blocking", when=_when, long=_long, short=_short, evidence=_evidence, trial=_trial, advice=_advice
+    "blocking", when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice
 )  # fmt: skip

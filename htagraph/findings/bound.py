@@ -158,15 +158,17 @@ def _advice(claim: Claim) -> str:
     facts = claim.facts
     if claim.about == "data_loading":
         return "Make that process faster, or ask it for work earlier." if facts.get("source") else LOADER_ADVICE
-    if claim.about != "communication" or facts.get("absent"):
+    if claim.about != "communication":
         return ""
+    if facts.get("absent"):
+        return "Load all ranks, to split waiting from transfer."
     return "Overlap more of the transfers, or send less: see which ranks and groups transfer (htagraph collectives)."
 
 
 def _trial(claim: Claim) -> Trial | None:
     """A loader that is never waited for, or transfers without time; all else takes some time in any case."""
     us, loads = claim.facts.get("free_us", 0.0), claim.about == "data_loading"
-    if us <= 0 or not _advice(claim):
+    if us <= 0 or not _advice(claim) or claim.facts.get("absent"):
         return None
     who = "Transfers that take no time save"
     if loads:
@@ -189,7 +191,8 @@ def _free(claim: Claim, start: str) -> str:
         return ""
     steps = claim.facts["steps"]
     who, less = "a step" if steps > 1 else "the job", time_text(per_step(claim.facts["free_us"], steps))
-    start = start.replace("without it", "with a free CPU") if claim.about == "host" else start
+    without = {"host": "with a free CPU", "communication": "without them", "memory": "without them"}
+    start = start.replace("without it", without.get(claim.about, "without it"))
     return f"{start}{who} takes {less} less ({claim.facts['free_percent']:.0f} %)"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.findings.finding import Claim, Finding, always, in_whole
+from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.results import Results
 
 __all__ = ["CUT_SHORT"]
@@ -28,8 +28,7 @@ def _short(claim: Claim) -> str:
 CUT_SHORT = Finding(
     "cut_short",
     when=_when,
-    long=in_whole(_short),
     short=_short,
     is_caution=True,
-    advice=always("Record again, and let the profiler finish writing (htagraph validate)."),
+    advice=lambda _: "Record again, and let the profiler finish writing (htagraph validate).",
 )

@@ -177,5 +177,5 @@ def idle_chart(rank_idle: pd.DataFrame) -> Chart:
 
 
 DEVICE_IDLE = Finding(
-    "device_idle", when=_when, long=_words, short=_words, evidence=_evidence, trial=_trial, advice=_advice
+    "device_idle", when=_when, short=_words, evidence=_evidence, trial=_trial, advice=_advice
 )  # fmt: skip

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_CHART", "NO_ROWS", "Bar", "BarPart", "Chart", "Claim", "Evidence", "Finding", "Place", "RestsOn", "Rows",
-    "Trial", "always", "contradictions", "gain_text", "gain_us", "gap_words", "in_full", "in_short", "in_whole",
+    "Trial", "contradictions", "gain_text", "gain_us", "gap_words", "in_full", "in_short", 
     "interval_us", "is_sure", "less_text", "likely", "of_activities", "per_step", "saved_claim", "saves_text",
     "stretches", "worded",
 ]  # fmt: skip
@@ -183,10 +183,10 @@ class Finding(NamedTuple):
     name: str
     when: Callable[[Results], list[Claim]]
     """Returns the claims that the job's results support, with their facts; none where they do not."""
-    long: Callable[..., str]
-    """Returns the sentence of the whole verdict."""
     short: Callable[..., str]
     """Returns the sentence in a line or two; of a caution the part of a sentence, without capital and point."""
+    long: Callable[..., str] | None = None
+    """Returns the sentence of the whole verdict; None where it is the short one."""
     evidence: Callable[..., Evidence] = lambda *_: Evidence()
     """Returns what proves the claims; called with the results and the claims."""
     trial: Callable[[Claim], Trial | None] = lambda _: None
@@ -197,6 +197,11 @@ class Finding(NamedTuple):
     """Whether all claims share a sentence."""
     is_caution: bool = False
     """Whether it makes other findings uncertain, and is no conclusion by itself."""
+
+    def whole(self, *claims: Claim) -> str:
+        """Return the sentence of the whole verdict, without what to do."""
+        text = (self.long or self.short)(*claims)
+        return text if text[-1] in ".?" else f"{text[0].upper()}{text[1:]}."
 
 
 def in_full(name: str) -> str:
@@ -217,26 +222,6 @@ def worded(template: str) -> Callable[[Claim], str]:
         '2 of 9 calls'
     """
     return lambda claim: template.format(figure=claim.figure, **claim.facts)
-
-
-def in_whole(short: Callable[[Claim], str]) -> Callable[[Claim], str]:
-    """Return the function that makes a sentence of what a caution says in brief.
-
-    Example:
-        >>> in_whole(lambda claim: f"{claim.about} is late")(Claim("x", "one", 1, "count"))
-        'One is late.'
-    """
-
-    def long(claim: Claim) -> str:
-        text = short(claim)
-        return f"{text[0].upper()}{text[1:]}."
-
-    return long
-
-
-def always(advice: str) -> Callable[..., str]:
-    """Return the function that gives one piece of advice for all claims of a finding."""
-    return lambda *_: advice
 
 
 def gain_us(claim: Claim) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pandas as pd
 from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import ActivityKind, GapKind
-from htagraph.core.naming import names_that
+from htagraph.core.naming import BETWEEN_OPERATORS, names_that
 from htagraph.findings.bound import LOADER_ADVICE
 from htagraph.findings.finding import (
     Bar,
@@ -33,7 +34,7 @@ from htagraph.findings.finding import (
 )
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import LETTERS_IN_FULL, LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT, SHORT_LIST
-from htagraph.findings.phrases import command_line, distinct, group_words, shortened, time_text
+from htagraph.findings.phrases import distinct, group_words, shortened, time_text
 from htagraph.findings.results import Results
 from htagraph.findings.start_up import START_UP, is_start_up
 from htagraph.findings.unmatched import doubts_of
@@ -47,7 +48,7 @@ from htagraph.whatif.opportunities import opportunities
 from htagraph.whatif.options import criteria
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["GAIN", "gain_name", "half_sentence"]
+__all__ = ["GAIN", "gain_name"]
 
 _NEARLY_ALL = 0.9
 """Share of a gain from which something inside it is named in its place, and share of a rank's time from which an
@@ -70,7 +71,8 @@ def _when(results: Results) -> list[Claim]:
         claims += _replayed(results, row)
         if len(claims) == MAX_LISTED:
             break
-    return claims
+    around = {claim.facts["inside"] for claim in claims}
+    return [replace(claim, facts={**claim.facts, "around": claim.about in around}) for claim in claims]
 
 
 def _is_loader(row: Mapping[Any, Any]) -> bool:
@@ -82,7 +84,7 @@ def _worth_naming(graph: DependencyGraph, table: pd.DataFrame) -> list[dict[Any,
     rows = table[table["gain_percent"] >= MIN_PERCENT].to_dict("records")
     rows = [row for row in rows if row["what"] != "rank"]  # nobody can make all work of a rank take no time
     rows = [row for row in rows if row["name"] != INTERRUPTIONS_ROW]  # a finding of their own
-    rows = [row for row in rows if row["what"] != "phase" or not _wraps(graph, str(row["name"]))]
+    rows = [row for row in rows if row["what"] != "phase" or not _wraps(graph, row)]
     rows = [row for row in rows if row["name"] not in CLASSES] or rows
     inner: dict[str, float] = {}
     for row in rows:
@@ -90,16 +92,17 @@ def _worth_naming(graph: DependencyGraph, table: pd.DataFrame) -> list[dict[Any,
     return [row for row in rows if inner.get(row["name"], 0.0) < _NEARLY_ALL * row["gain_us"]]
 
 
-def _wraps(graph: DependencyGraph, name: str) -> bool:
-    """Return whether an annotation encloses nearly all of the recording, or numbers its parts.
+def _wraps(graph: DependencyGraph, row: Mapping[Any, Any]) -> bool:
+    """Return whether a row is an annotation that encloses nearly all of the recording, or numbers its parts.
 
     Annotations whose names differ in numbers only are one, and number what they enclose if each name occurs once.
     """
-    acts, plain = graph.activities, _NUMBER.sub("", name)
+    acts, plain = graph.activities, _NUMBER.sub("", str(row["name"]))
     alike = names_that(lambda other: _NUMBER.sub("", other) == plain, graph.names)[acts.name]
     rows = np.flatnonzero(alike & (acts.kind == ActivityKind.ANNOTATION) & ~acts.on_device)
     rank = acts.rank[rows]
-    if len(rows) > 1 and len(np.unique(rank * len(graph.names) + acts.name[rows])) == len(rows) > len(np.unique(rank)):
+    once = len(np.unique(rank * len(graph.names) + acts.name[rows])) == len(rows)
+    if len(rows) and (row["gain_percent"] >= 100 * _NEARLY_ALL or (once and len(rows) > len(np.unique(rank)))):
         return True
     covered = group_lengths(acts.start[rows], acts.start[rows] + acts.duration[rows], rank, max(graph.ranks) + 1)
     spans = [int(np.ptp(graph.time[2 * each.start : 2 * each.stop])) for each in map(acts.of_rank, graph.ranks)]
@@ -120,7 +123,8 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
     facts = {
         "what": row["what"], "target": row["target"], "note": row["note"], "percent": float(row["gain_percent"]),
         "half_us": float(row.get("gain_at_50_us", 0.0)), "makespan_us": 100 * gain / float(row["gain_percent"]),
-        "loader": _is_loader(row), "steps": results.steps, "shared": shares_links(graph),
+        "loader": _is_loader(row), "steps": results.steps, "shared": shares_links(graph), "inside": row["inside"],
+        "stacks": bool((graph.activities.kind == ActivityKind.PYTHON).any()),
         "interrupted": bool(results.claims(INTERRUPTED.when)),
         **_start_up(results, row),
     }  # fmt: skip
@@ -150,43 +154,32 @@ def gain_name(claim: Claim) -> str:
 
 
 def _long(*claims: Claim) -> str:
-    parts, any_wide, steps = [], False, claims[0].facts["steps"]
-    names = distinct([gain_name(claim) for claim in claims], [claim.about for claim in claims], LETTERS_IN_FULL)
-    for claim, name in zip(claims, names, strict=True):
-        spread = likely(claim)
-        parts.append(f"{name}, {time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{spread})")
-        any_wide |= bool(spread)
-    each = f" per step (of {steps:,})" if steps > 1 else ""
-    bounds = "" if any_wide else " No speedup of one of them alone saves more."
+    bounds = " No speedup of one of them alone saves more."
     if any(claim.facts["shared"] for claim in claims):
         bounds = " Transfers that overlap share links here, so half of a change may gain more than all of it."
-    return f"Most you could win{each}, each alone{_inside(claims)}: {'; '.join(parts)}.{bounds}"
+    elif any(likely(claim) for claim in claims):
+        bounds = ""
+    return f"{_listed(claims, LETTERS_IN_FULL)}{bounds}"
 
 
 def _short(*claims: Claim) -> str:
-    steps, parts = claims[0].facts["steps"], []
-    for claim in claims[:SHORT_LIST]:
+    return _listed(claims[:SHORT_LIST], LETTERS_IN_SHORT)
+
+
+def _listed(claims: Sequence[Claim], letters: int) -> str:
+    """Return the gains as a sentence, those of parts of another one as such."""
+    parts, steps = [], claims[0].facts["steps"]
+    names = distinct([shortened(gain_name(each), letters) for each in claims], [each.about for each in claims], letters)
+    for at, (claim, name) in enumerate(zip(claims, names, strict=True)):
         saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)})"
-        parts.append(f"{shortened(gain_name(claim), LETTERS_IN_SHORT)}, {saved}")
+        is_part = at and claim.facts.get("inside") == claims[at - 1].about
+        parts.append(f"{'of which ' if is_part else ''}{name}, {saved}")
     each = " per step" if steps > 1 else ""
     return f"Most you could win{each}, each alone{_inside(claims)}: {'; '.join(parts)}."
 
 
 def _inside(claims: Sequence[Claim]) -> str:
     return " (interruptions inside it counted)" if claims[0].facts.get("interrupted") else ""
-
-
-def half_sentence(gains: Sequence[Claim], inputs: Sequence[str] | None = None) -> list[str]:
-    """Return what half of the largest gain's time is worth, and the command that tries it."""
-    for claim in [each for each in gains if not is_start_up(each)][:1]:
-        if claim.facts.get("interrupted"):  # that is to be tried first, and its sentence has the command
-            return []
-        half = f"Half the time of {gain_name(claim)} {saves_text(claim, claim.facts['half_us'])}."
-        if not claim.facts["target"] or inputs is None:
-            return [half]
-        line = command_line("what-if", inputs, "--scale", f"{claim.facts['target']}:0.5")
-        return [f"{half} To try it together with other changes: {line}"]
-    return []
 
 
 def _evidence(results: Results, *claims: Claim) -> Evidence:
@@ -238,7 +231,7 @@ def _most_critical(results: Results, claim: Claim) -> Place | None:
 def _trial(claim: Claim) -> Trial | None:
     """Half the time of a name, or a straggler as fast as its peers: no name's time can be zero."""
     facts = claim.facts
-    if is_start_up(claim):
+    if is_start_up(claim) or facts["around"]:
         return None
     if facts["what"] == "straggler":
         sentence = f"The straggler as fast as its peers {saves_text(claim)}."
@@ -252,9 +245,14 @@ def _trial(claim: Claim) -> Trial | None:
 
 
 def _advice(*claims: Claim) -> str:
-    named = next((claim for claim in claims if claim.facts["target"] and not is_start_up(claim)), None)
+    """Return what to change, or what to record to see it; of what contains another gain, that one says it."""
+    named = next(
+        (each for each in claims if each.facts["target"] and not is_start_up(each) and not each.facts["around"]), None
+    )
     if named is None:
         return ""
+    if named.about == BETWEEN_OPERATORS and not named.facts["stacks"]:
+        return "Record with with_stack=True, to see what Python does between operators."
     return LOADER_ADVICE if named.facts["loader"] else f"Make {shortened(gain_name(named), LETTERS_IN_SHORT)} cheaper."
 
 

@@ -32,8 +32,8 @@ _CHECK = {
     "in turn": "Give the processes more cores (taskset -cp PID, cpu.max of the cgroup), or end what else runs on them.",
     "together": "Check the container's CPU limit (cpu.max of the cgroup), swapping and other jobs on the machine.",
     "": (
-        "Check Python's garbage collector (gc.freeze), the cores that the processes may use (taskset -cp PID, cpu.max of "
-        "the cgroup) and what else runs on them."
+        "Check Python's garbage collector (gc.freeze), the cores that the processes may use (taskset -cp PID, cpu.max "
+        "of the cgroup) and what else runs on them."
     ),
 }
 """What to check, by how the interruptions of ranks lie in time."""

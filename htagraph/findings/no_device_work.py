@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.core.kinds import ActivityKind
-from htagraph.findings.finding import Claim, Finding, always, in_whole
+from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.phrases import plural
 from htagraph.findings.results import Results
 
@@ -30,8 +30,7 @@ def _short(claim: Claim) -> str:
 NO_DEVICE_WORK = Finding(
     "no_device_work",
     when=_when,
-    long=in_whole(_short),
     short=_short,
     is_caution=True,
-    advice=always("Record with activities=[CPU, CUDA]."),
+    advice=lambda _: "Record with activities=[CPU, CUDA].",
 )

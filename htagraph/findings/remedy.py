@@ -70,14 +70,17 @@ def _pageable(graph: DependencyGraph) -> Iterator[_Found]:
 
 
 def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
-    """Yield the calls with which the allocator gives memory back and asks for it again, inside of one operator."""
+    """Yield the calls with which the allocator gives memory back and asks for it again, inside of one operator.
+
+    A single call that takes most of their time is the start of a library.
+    """
     acts = graph.activities
     calls = np.flatnonzero((acts.kind == ActivityKind.RUNTIME) & names_that(is_allocation, graph.names)[acts.name])
     parent = graph.tree.parent[calls]
     frees = names_that(lambda name: "free" in name.lower(), graph.names)[acts.name[calls]]
     both = np.intersect1d(parent[frees & (parent >= 0)], parent[~frees & (parent >= 0)])
     rows = calls[np.isin(parent, both)]
-    if len(both) < 2:  # one may be the start of a library
+    if len(both) < 2 or acts.duration[rows].max() >= MOST * acts.duration[rows].sum():
         return
     text = (
         f"The allocator gives memory back and asks for it again in {plural(len(both), 'operator')} "
@@ -187,6 +190,6 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
 
 
 REMEDY = Finding(
-    "remedy", when=_when, long=_words, short=_words, evidence=_evidence, trial=_trial,
+    "remedy", when=_when, short=_words, evidence=_evidence, trial=_trial,
     advice=lambda claim: _KINDS[claim.about][2],
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from htagraph.core.statistics import MOST
-from htagraph.findings.finding import Claim, Evidence, Finding, always, of_activities
+from htagraph.findings.finding import Claim, Evidence, Finding, of_activities
 from htagraph.findings.limits import MIN_SHARE, SHORT_LIST
 from htagraph.findings.phrases import and_list, share_text, time_text
 from htagraph.findings.results import Results
@@ -47,6 +47,6 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
 
 
 START_UP = Finding(
-    "start_up", when=_when, long=_words, short=_words, evidence=_evidence,
-    advice=always("Record after a warm-up, to see the steady job."),
+    "start_up", when=_when, short=_words, evidence=_evidence,
+    advice=lambda _: "Record after a warm-up, to see the steady job.",
 )  # fmt: skip

@@ -66,5 +66,5 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
 
 
 STRAGGLER = Finding(
-    "straggler", when=_when, long=_words, short=_words, evidence=_evidence, trial=_trial, advice=_advice
+    "straggler", when=_when, short=_words, evidence=_evidence, trial=_trial, advice=_advice
 )  # fmt: skip

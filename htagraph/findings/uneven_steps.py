@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.findings.finding import Claim, Finding, always, in_whole
+from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import and_list, time_text
 from htagraph.findings.results import Results
@@ -36,8 +36,7 @@ def _short(claim: Claim) -> str:
 UNEVEN_STEPS = Finding(
     "uneven_steps",
     when=_when,
-    long=in_whole(_short),
     short=_short,
     is_caution=True,
-    advice=always("Read the steps that are alike (--steps)."),
+    advice=lambda _: "Read the steps that are alike (--steps).",
 )

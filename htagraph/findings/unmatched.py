@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.core.kinds import COMMUNICATION, of_kinds
-from htagraph.findings.finding import Claim, Evidence, Finding, RestsOn, always, of_activities, worded
+from htagraph.findings.finding import Claim, Evidence, Finding, RestsOn, of_activities, worded
 from htagraph.findings.limits import MAX_NAMED
 from htagraph.findings.results import Results
 from htagraph.findings.unknown_clocks import UNKNOWN_CLOCKS
@@ -46,5 +46,5 @@ _LONG = worded(_ALONE + ": waiting for other ranks inside them looks like transf
 _SHORT = worded(_ALONE + ", so waiting in them looks like transfer")
 UNMATCHED = Finding(
     "unmatched", when=_when, long=_LONG, short=_SHORT, evidence=_evidence, is_caution=True,
-    advice=always("See which ranks lack them (htagraph validate), and record all ranks at the same time."),
+    advice=lambda _: "See which ranks lack them (htagraph validate), and record all ranks at the same time.",
 )  # fmt: skip

@@ -85,14 +85,16 @@ def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> lis
     Example:
         >>> import htagraph as hg
         >>> [claim.says for claim in claims_of(Results(hg.load("data/demo")))][:2]
-        ['bound', 'gain']
+        ['bound', 'straggler']
     """
     if NOTHING_RECORDED in findings and results.claims(NOTHING_RECORDED.when):
         return results.claims(NOTHING_RECORDED.when)
     kept = consistent(claim for finding in findings for claim in results.claims(finding.when))
     if any(claim.says == STRAGGLER.name for claim in kept):  # which is what that gain is about, too
         kept = [claim for claim in kept if claim.facts.get("what") != "straggler"]
-    most = {claim.says: max(gain_us(each) for each in kept if each.says == claim.says) for claim in kept}
+    most = {name: 0.0 for name in _BY_NAME}
+    for says, *_, us in _actions(stated(kept)):
+        most[says] = max(most[says], us)
     first = (BOUND.name, START_UP.name)
     return sorted(kept, key=lambda claim: (claim.says not in first, claim.says in first or -most[claim.says]))
 
@@ -117,7 +119,7 @@ def stated(claims: Iterable[Claim]) -> list[tuple[Finding, list[Claim]]]:
 
 def sentences(claims: Iterable[Claim]) -> list[str]:
     """Return claims in words, at length, in their order, each with what to do about it."""
-    return [" ".join(spoken(finding.long(*every), finding.advice(*every))) for finding, every in stated(claims)]
+    return [" ".join(spoken(finding.whole(*every), finding.advice(*every))) for finding, every in stated(claims)]
 
 
 def rows_of(claims: Iterable[Claim]) -> list[dict[str, Any]]:
@@ -142,7 +144,7 @@ def rows_of(claims: Iterable[Claim]) -> list[dict[str, Any]]:
             "gain_us": None if saved_us is None else {"low": low, "value": saved_us, "high": high},
             "share_percent": claim.figure if claim.unit == "percent" else facts.get("percent"),
             "rests_on": sorted(each.value for each in claim.rests_on), "evidence": list(claim.rows),
-            "text": finding.long(claim), "advice": finding.advice(claim),
+            "text": finding.whole(claim), "advice": finding.advice(claim),
         })  # fmt: skip
     return rows
 
@@ -193,20 +195,20 @@ def trial_of(claims: Iterable[Claim]) -> Trial | None:
     A name's time can be halved, not made zero; a straggler can be as fast as its peers, a wait or a late batch can be
     gone.
     """
-    trials = [trial for _, trial, _ in _actions(stated(claims)) if trial]
+    trials = [trial for _, _, trial, _ in _actions(stated(claims)) if trial]
     return max(trials, key=lambda trial: trial.saved_us, default=None)
 
 
 def _first(every: Iterable[tuple[Finding, list[Claim]]]) -> tuple[str, Trial | None]:
     """Return (the advice, the trial) of what gains most."""
-    actions = [each for each in _actions(every) if each[2] > 0]
-    return max(actions, key=lambda each: each[2], default=("", None, 0.0))[:2]
+    actions = [each for each in _actions(every) if each[3] > 0]
+    return max(actions, key=lambda each: each[3], default=("", "", None, 0.0))[1:3]
 
 
-def _actions(every: Iterable[tuple[Finding, list[Claim]]]) -> Iterator[tuple[str, Trial | None, float]]:
-    """Yield (the advice, the trial, what it gains, µs) of each claim that has one."""
+def _actions(every: Iterable[tuple[Finding, list[Claim]]]) -> Iterator[tuple[str, str, Trial | None, float]]:
+    """Yield (its finding, the advice, the trial, what that gains, µs) of each claim that has an advice or a trial."""
     for finding, claims in every:
         for claim in claims:
-            advice, trial = finding.advice(*claims), finding.trial(claim)
+            advice, trial = finding.advice(claim), finding.trial(claim)
             if advice or trial:
-                yield advice, trial, trial.saved_us if trial else gain_us(claim)
+                yield finding.name, advice, trial, trial.saved_us if trial else gain_us(claim)

@@ -40,34 +40,12 @@ def _when(results: Results) -> list[Claim]:
     return [Claim("waiting", about, total, "us", rests_on=doubts_of(results), facts=facts)]
 
 
-def _long(claim: Claim) -> str:
-    facts = claim.facts
-    text = f"Ranks wait {time_text(claim.figure)} for each other in collectives (summed over ranks)"
-    if facts["serves"] is not None:
-        work = f" ({in_full(facts['does'])})" if facts["does"] else ""
-        return (
-            f"{text}. Rank {facts['serves']} does work that no other rank does{work}, and the others wait for its "
-            "result (htagraph stragglers)."
-        )
-    charged = _charged(claim)
-    text += f", most of it for {and_list(charged)}" if charged else ""
-    if claim.about:
-        why = f"rank {claim.about}, which is slower than its peers, does not explain most of it"
-    elif charged and facts["few_steps"]:
-        they = "they are slow or were" if len(charged) > 1 else "it is slow or was"
-        why = f"from {plural(facts['steps'], 'step')} nobody can tell whether {they} late by chance"
-    elif not facts["compared"]:
-        why = "their steps cannot be compared, so nothing shows which rank is slow"
-    else:
-        why = "no single rank is slower than its peers beyond chance"
-    return f"{text}, but {why} (htagraph stragglers)."
-
-
 def _short(claim: Claim) -> str:
     facts = claim.facts
     text = f"Ranks wait {time_text(claim.figure)} in all for each other in collectives"
     if facts["serves"] is not None:
-        return f"{text}: rank {facts['serves']} does work that no other does, and they wait for its result."
+        work = f" ({in_full(facts['does'])})" if facts["does"] else ""
+        return f"{text}: rank {facts['serves']} does work that no other does{work}, and they wait for its result."
     charged = _charged(claim)
     text += f", mostly for {and_list(charged)}" if charged else ""
     if claim.about:
@@ -129,4 +107,4 @@ def _longest_wait(results: Results, last_rank: int | None = None) -> Place | Non
     return Place(shown, of_it["start_us"].min(), (of_it["start_us"] + of_it["duration_us"]).max())
 
 
-WAITING = Finding("waiting", when=_when, long=_long, short=_short, evidence=waits_evidence, advice=_advice)
+WAITING = Finding("waiting", when=_when, short=_short, evidence=waits_evidence, advice=_advice)

@@ -30,12 +30,19 @@ def gain(
     """Return the claim that the job is shorter by some µs if something takes no time."""
     known = {
         "what": what, "percent": percent, "target": f"name={name}", "half_us": us / 2, "note": "", "steps": 0,
-        "shared": False, "loader": False,
+        "shared": False, "loader": False, "around": False, "inside": "", "stacks": False,
     }  # fmt: skip
     return Claim("gain", name, us, "us", interval=interval, facts=known | facts)
 
 
 def blocking(us: float, percent: float, steps: int = 0) -> Claim:
     """Return the claim that the job is shorter by some µs without the waits of an operator for the device."""
-    facts = {"count": 3, "blocked_us": 2000.0, "percent": percent, "target": "op=aten::item", "several": False}
+    facts = {
+        "count": 3,
+        "blocked_us": 2000.0,
+        "percent": percent,
+        "target": "op=aten::item",
+        "several": False,
+        "frame": "",
+    }
     return Claim("blocking", "aten::item", us, "us", facts=facts | {"steps": steps})

@@ -6,11 +6,12 @@ import pytest
 
 import htagraph as hg
 from htagraph.findings.finding import Claim
-from htagraph.findings.gain import GAIN, gain_name, half_sentence
+from htagraph.findings.gain import GAIN
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import trial_of
 from tests.findings.claims_by_hand import blocking, gain
 from tests.reach import DATA, graph_of
+from tests.strategies import annotation, load, op
 
 
 def test_of_a_rank_only_what_exceeds_its_peers_is_named() -> None:
@@ -32,7 +33,7 @@ def test_a_row_that_no_replay_confirms_is_left_out() -> None:
 
 def test_gains_share_a_sentence_with_their_figures() -> None:
     gains = [gain("void gemm<4>(int)", 4200.0, 17.0), gain("rank 2 beyond its peers'", 900.0, 3.0, "straggler")]
-    assert "kernel gemm, 4.20 ms (17 %); the work of rank 2 beyond its peers', 900.0 µs (3 %)" in GAIN.long(*gains)
+    assert "kernel gemm, 4.20 ms (17 %); the work of rank 2 beyond its peers', 900.0 µs (3 %)" in GAIN.whole(*gains)
 
 
 @pytest.mark.parametrize(
@@ -40,8 +41,8 @@ def test_gains_share_a_sentence_with_their_figures() -> None:
     [
         (
             gain("aten::mm", 100.0, 20.0, "operator", steps=2),
-            "Most you could win per step: operator aten::mm, 50.0 µs (20 %).",
-            "Most you could win per step (of 2): ",
+            "Most you could win per step, each alone: operator aten::mm, 50.0 µs (20 %).",
+            "Most you could win per step, each alone: ",
         ),
         (
             gain("x", 4200.0, 17.0, steps=10, interval=(0.0, 9000.0)),
@@ -56,33 +57,41 @@ def test_gains_share_a_sentence_with_their_figures() -> None:
             "here, so half of a change may gain more than all of it.",
         ),
         (
-            gain("aten::mm", 100.0, 20.0, interrupted=True), "Most you could win (interruptions inside it counted): ",
-            "Most you could win (interruptions inside it counted): ",
+            gain("aten::mm", 100.0, 20.0, interrupted=True), "each alone (interruptions inside it counted): ",
+            "Most you could win, each alone (interruptions inside it counted): ",
         ),
     ],
 )  # fmt: skip
 def test_a_gain_is_worded_with_what_is_known_of_it(claim: Claim, short: str, long: str) -> None:
     assert short in GAIN.short(claim)
-    assert long in GAIN.long(claim)
+    assert long in GAIN.whole(claim)
 
 
 def test_kernels_of_one_short_name_are_told_apart() -> None:
     first, second = "void copy<float, 4>(int)", "void copy<half, 8>(int)"
-    sentence = GAIN.long(gain(first, 4200.0, 17.0), gain(second, 900.0, 3.0))
+    sentence = GAIN.whole(gain(first, 4200.0, 17.0), gain(second, 900.0, 3.0))
     assert "kernel copy…float, 4>" in sentence
     assert "kernel copy…half, 8>" in sentence
 
 
-def test_the_largest_gain_can_be_tried_with_half_its_time() -> None:
-    gains = [gain("aten::mm", 500.0, 5.0, "operator", target="op=aten::mm"), gain("x", 400.0, 4.0)]
-    (line,) = half_sentence(gains, ["job"])
-    assert line.startswith("Half the time of operator aten::mm saves 250.0 µs.")
-    assert line.endswith(": htagraph what-if job --scale op=aten::mm:0.5")
-    assert half_sentence(gains) == ["Half the time of operator aten::mm saves 250.0 µs."]
-    assert gain_name(gains[0]) == "operator aten::mm"
-    launching = gain("launching", 5.0, 5.0, "phase", target="")
-    assert half_sentence([launching], []) == ["Half the time of launching saves 2.5 µs."]
-    assert half_sentence([], []) == []
+def test_an_annotation_around_all_or_that_numbers_parts_is_no_finding() -> None:
+    """It is measured: how much it encloses, and whether each name occurs once; the same name again and again stays."""
+
+    def named(names: list[str], lasts: float) -> list[str]:
+        events = [annotation(name, 100 * at, lasts) for at, name in enumerate(names)]
+        events += [op(name, 100 * at + 1, 50) for at in range(len(names)) for name in ("aten::mm",)]
+        return [claim.about for claim in GAIN.when(Results(load(events)))]
+
+    assert "epoch_2" not in named(["epoch_2"] * 3, 99)
+    assert "batch 7" not in named(["batch 6", "batch 7", "batch 8"], 60)
+    assert "encode" in named(["encode"] * 3, 60)
+
+
+def test_what_contains_another_gain_leaves_the_advice_to_it() -> None:
+    outer, inner = gain("backward", 500.0, 50.0, "phase", around=True), gain("x", 400.0, 40.0, inside="backward")
+    assert "backward, 500.0 µs (50 %); of which kernel x" in GAIN.short(outer, inner)
+    assert GAIN.advice(outer, inner) == "Make kernel x cheaper."
+    assert GAIN.trial(outer) is None
 
 
 def test_the_change_that_gains_most_as_predicted_is_tried_first() -> None:

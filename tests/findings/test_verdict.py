@@ -78,11 +78,6 @@ def test_nothing_recorded_is_said_so() -> None:
             "No work was recorded on any rank",
         ),
         (
-            Claim("short_launches", "", 59.0, "percent", facts={"total": 100}),
-            "59 % of 100 launches take longer than the work they start: the kernels are too small for the device "
-            "(htagraph launches).", "the kernels are too small for the device.",
-        ),
-        (
             Claim("unexplained", "path", 12.0, "percent", facts={"mostly": "launch_excess"}), "(mostly work that was",
             "Caution: 12 % of the critical path is unexplained, and predictions are less certain by that much.",
         ),
@@ -101,11 +96,11 @@ def test_nothing_recorded_is_said_so() -> None:
         ),
         (
             Claim("ranks_missing", "", 4, "count", facts={"read": 3, "missing": [3]}),
-            "3 of 4 ranks were read (not 3): waiting for one that was not read",
-            "Caution: 3 of 4 ranks were read, so waiting for others looks like transfer.",
+            "3 of 4 ranks were read (not 3), so waiting for others looks like transfer. Record and read all ranks.",
+            "Caution: 3 of 4 ranks were read (not 3), so waiting for others looks like transfer.",
         ),
         (
-            Claim("recorded", "", 90.0, "percent", facts={"stacks": True}), "Python stacks, which were recorded here",
+            Claim("recorded", "", 90.0, "percent", facts={"stacks": True}), "Record without Python stacks",
             "Caution: recording slows host code, most with Python stacks: without a profiler, steps are shorter and "
             "gains smaller.",
         ),
@@ -122,13 +117,12 @@ def test_what_is_uncertain_is_one_finding_and_never_left_out() -> None:
         gain("aten::mm", 100.0, 20.0),
         blocking(30.0, 6.0),
         *(Claim("device_idle", cause, 9.0, "percent", facts=IDLE) for cause in ("host_wait", "kernel_wait")),
-        Claim("short_launches", "", 60.0, "percent", facts={"total": 1000}),
         Claim("unexplained", "path", 12.0, "percent", facts={"mostly": "host", "is_bound": False}),
         Claim("ranks_missing", "", 8, "count", facts={"read": 2, "missing": [2, 3, 4, 5, 6, 7]}),
     ]
     lines, more = in_brief(claims)
     assert len(lines) == 5
-    assert more == 2
+    assert more == 1
     assert lines[-1].startswith("Caution: 12 % of the critical path is unexplained")
     assert "2 of 8 ranks were read" in lines[-1]
     assert lines[0].startswith("Bound by")
@@ -140,7 +134,7 @@ def test_on_real_jobs_they_are_few_and_short_and_the_command_runs(job: str, run:
     summary = hg.summarize(hg.load(path))
     lines, _ = in_brief(summary.claims)
     assert 3 <= len(lines) <= 5
-    assert all(len(textwrap.wrap(line, 77)) <= 2 for line in lines), lines
+    assert sum(len(textwrap.wrap(line, 77)) for line in lines) <= 15, lines
     best = trial_of(summary.claims)
     assert best is not None
     assert run(*shlex.split(best.command([path]))[1:]).code == 0
@@ -158,4 +152,4 @@ def test_rows_for_programs_have_the_change_its_gain_and_the_sentence() -> None:
     assert bound["gain_us"]["value"] == pytest.approx(saved / 1000)
     straggler = next(row for row in rows if row["change"] == "--fix-straggler auto")
     assert straggler["gain_us"]["low"] <= straggler["gain_us"]["value"] <= straggler["gain_us"]["high"]
-    assert straggler["advice"].startswith("The straggler as fast as its peers saves")
+    assert straggler["advice"].startswith("Compare rank 2 with its peers: ")

@@ -33,21 +33,20 @@ def test_a_rank_that_is_slower_by_next_to_nothing_is_not_named_beside_the_waitin
 @pytest.mark.parametrize(
     ("about", "facts", "words"),
     [
-        ("", {}, "(summed over ranks), but no single rank is slower than its peers beyond chance"),
-        ("3", {}, "but rank 3, which is slower than its peers, does not explain most"),
-        (
-            "", {"charged": {2: 78.4}, "few_steps": True},
-            ", most of it for rank 2 (78 %), but from 3 steps nobody can tell whether it is slow or was late by chance",
-        ),
-        ("", {"charged": {2: 78.4}}, ", most of it for rank 2 (78 %), but no single rank is slower"),
-        ("", {"charged": {0: 51.0, 6: 41.0}, "few_steps": True}, "nobody can tell whether they are slow or were late"),
-        ("", {"compared": False}, "but their steps cannot be compared, so nothing shows which rank is slow"),
-        ("0", {"serves": 0, "does": "update"}, "Rank 0 does work that no other rank does (update), and the others"),
+        ("", {}, "; no single rank is slower than its peers beyond chance"),
+        ("3", {}, "; rank 3, slower than its peers, does not explain most of it"),
+        ("", {"charged": {2: 78.4}, "few_steps": True}, ", mostly for rank 2 (78 %); 3 steps cannot show if it is"),
+        ("", {"charged": {2: 78.4}}, ", mostly for rank 2 (78 %); no single rank is slower"),
+        ("", {"charged": {0: 51.0, 6: 41.0}, "few_steps": True}, "3 steps cannot show if they are slow or late"),
+        ("", {"compared": False}, "; their steps cannot be compared, so nothing shows which rank is slow"),
+        ("0", {"serves": 0, "does": "update"}, ": rank 0 does work that no other does (update), and they wait"),
     ],
 )  # fmt: skip
 def test_waiting_without_a_straggler_says_what_is_known(about: str, facts: dict[str, Any], words: str) -> None:
     known = {"charged": {}, "few_steps": False, "steps": 3, "serves": None, "does": "", "compared": True} | facts
-    assert words in WAITING.long(Claim("waiting", about, 500.0, "us", facts=known))
+    claim = Claim("waiting", about, 500.0, "us", facts=known)
+    assert words in WAITING.whole(claim)
+    assert ("Record 5 steps" in WAITING.advice(claim)) == known["few_steps"]
 
 
 def test_each_rank_that_others_wait_for_has_the_place_of_the_longest_such_wait() -> None:

@@ -8,10 +8,9 @@ from dataclasses import replace
 from functools import cached_property
 
 from htagraph.findings.finding import Claim, Evidence, Finding, Place
-from htagraph.findings.gain import GAIN, half_sentence
 from htagraph.findings.phrases import command_line
 from htagraph.findings.results import Results
-from htagraph.findings.verdict import stated
+from htagraph.findings.verdict import sentences, stated
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.charts import drawn
 from htagraph.output.html.page import Html, Section, element
@@ -73,9 +72,8 @@ def _shown(results: PageResults, finding: Finding, claims: Sequence[Claim]) -> H
     table = table_of(rows.frame, caption=rows.caption, headings=rows.headings, links=links)
     notes = [element("p", note) for note in evidence.notes]
     table = element("div", table, *notes) if notes else table
-    parts: list[Html] = [element("p", finding.long(*claims))]
+    parts: list[Html] = [element("p", sentence) for sentence in sentences(claims)]
     parts += [element("div", chart, table, class_="columns")] if chart or table else []
-    parts += [element("p", half) for half in half_sentence(claims)] if finding is GAIN else []
     rests = " and ".join(sorted({each.value for claim in claims for each in claim.rests_on}))
     if rests and not finding.is_caution:
         parts += [element("p", "Uncertain, because it rests on ", rests, ".", class_="note")]
