@@ -80,7 +80,7 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
     )
     return Evidence(
         _chart(results, every), longest, place=longest.first, look="the longest",
-        command=("what-if", f"--remove-sync={target}"), trial=("--remove-sync", target), meaning=remove_sync,
+        meaning=remove_sync,
     )  # fmt: skip
 
 

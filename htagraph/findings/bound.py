@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -41,10 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BOUND", "LOADER_ADVICE"]
 
-_SHORT_WORDS = {"host": "host code"}
-"""Categories that have a shorter name in the short words."""
-_IN_HOST = CATEGORY_WORDS["host"], "operators, Python, other calls"
-"""What a category is called, and what it is called as a part of the host's time."""
 LOADER_ADVICE = "Use more loader workers (num_workers), a larger prefetch_factor or cheaper samples."
 """What to do where the job waits for its data loader."""
 
@@ -120,28 +115,9 @@ def _with_source(text: str, claim: Claim) -> str:
     return f"{text} That process sets the pace." if claim.about == "data_loading" else text
 
 
-def _long(claim: Claim) -> str:
-    own, others = _shares(claim)
-    text = f"Bound by {cause_words(claim.about, claim.facts['shares'])}: {claim.figure:.0f} % of the critical path"
-    text += f" ({_listed(own).replace(*_IN_HOST)})" if len(own) > 1 else ""
-    text += _rank_in_full(claim) + _free(claim, "; without it ")
-    also = f" Also on it: {_listed(others)}." if others else ""
-    if claim.facts.get("absent"):
-        words = CATEGORY_WORDS["communication"]
-        or_waits = f"{words}, or waiting for ranks that were not {claim.facts['absent']}"
-        text, also = (part.replace(words, or_waits) for part in (text, also))
-    if claim.facts["by_workers"]:
-        waited, batches = claim.facts["batches"]
-        return (
-            f"{text}. It waits for {waited:,} of {batches:,} batches.{also} That runs while the worker processes "
-            "prepare the next batch: only a faster loader shortens the job (htagraph what-if --free-dataloader)."
-        )
-    return _with_source(f"{text}.{also}{_late(claim)}", claim)
-
-
 def _short(claim: Claim) -> str:
-    others = [f"{_SHORT_WORDS.get(each, CATEGORY_WORDS[each])} {share:.0f} %" for each, share in _shares(claim)[1]]
-    word = _SHORT_WORDS["host"] if claim.about == "host" else cause_words(claim.about, claim.facts["shares"])
+    others = [f"{CATEGORY_WORDS[each]} {share:.0f} %" for each, share in _shares(claim)[1]]
+    word = cause_words(claim.about, claim.facts["shares"])
     text = f"Bound by {word}: {claim.figure:.0f} % of the critical path{_rank_in_short(claim)}"
     free = _free(claim, "; without it ")
     text += f"{free}; then {', '.join(others[: 1 if free else SHORT_LIST])}" if others else free
@@ -209,24 +185,6 @@ def _own(claim: Claim) -> tuple[str, ...]:
     return HOST_CATEGORIES if claim.about == "host" else (claim.about,)
 
 
-def _listed(shares: Iterable[tuple[str, float]]) -> str:
-    return ", ".join(f"{CATEGORY_WORDS[category]} {share:.0f} %" for category, share in shares)
-
-
-def _rank_in_full(claim: Claim) -> str:
-    """Return on which rank most of the path lies, and whether the others are nearly as late."""
-    ranks, several = claim.facts["ranks"], claim.facts["several"]
-    if not ranks:
-        return ""
-    rank, share = next(iter(ranks.items()))
-    alone = share >= 100 - MIN_PERCENT
-    text = f"; {'the path' if alone else f'{share:.0f} % of the path'} is on rank {rank}"
-    percent = claim.facts.get("without_rank_percent", 100.0)
-    if several and percent < 100 * MIN_SHARE:
-        return _not_alone(claim)
-    return text if several or rank or not alone else ""
-
-
 def _not_alone(claim: Claim) -> str:
     """Return that the rank with most of the path is nearly no later than the next one."""
     percent, (rank, *others) = claim.facts["without_rank_percent"], claim.facts["ranks"]
@@ -284,5 +242,5 @@ def _operator_words(key: str) -> str:
 
 
 BOUND = Finding(
-    "bound", when=_when, long=_long, short=_short, evidence=_evidence, trial=_trial, advice=_advice
+    "bound", when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice
 )  # fmt: skip

@@ -42,8 +42,7 @@ _HOST = {
 }
 """Why the host is late, and what to do, by the reason."""
 _COMMANDS: dict[str, tuple[str, ...]] = {
-    "ranks": ("collectives",), "graphs": ("launches",), "launches": ("launches",),
-    "loader": ("what-if", "--free-dataloader"),
+    "ranks": ("collectives",), "graphs": ("launches",), "loader": ("what-if", "--free-dataloader"),
 }  # fmt: skip
 """What to run where devices wait for the host, by why it is late."""
 _CAUSES = {"host_wait": ("host wait", "host"), "kernel_wait": ("kernel wait", "waiting"), "other": ("other", "other")}
@@ -145,11 +144,10 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
         for side, word in (("before", "after"), ("after", "until"))
     }
     shown = table[["start_us", "pause_us"]].rename(columns={"pause_us": "idle_us"}).assign(**names)
-    command = _COMMANDS.get(host, ("idle",))
     return Evidence(
         idle_chart(results.rank_idle), Rows(shown, f"The longest of these pauses of rank {rank}", places),
         place=places[0] if places else None, look=f"the longest pause of rank {rank}",
-        command=command, trial=command[1:], meaning=idle_breakdown,
+        command=_COMMANDS.get(host, ("idle",)), meaning=idle_breakdown,
     )  # fmt: skip
 
 

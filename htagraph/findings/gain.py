@@ -25,7 +25,7 @@ from htagraph.findings.finding import (
     RestsOn,
     Rows,
     Trial,
-    in_full,
+    in_short,
     interval_us,
     likely,
     per_step,
@@ -33,12 +33,11 @@ from htagraph.findings.finding import (
     stretches,
 )
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.limits import LETTERS_IN_FULL, LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT, SHORT_LIST
+from htagraph.findings.limits import LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT
 from htagraph.findings.phrases import distinct, group_words, shortened, time_text
 from htagraph.findings.results import Results
 from htagraph.findings.start_up import START_UP, is_start_up
 from htagraph.findings.unmatched import doubts_of
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.change_scope import UNTRACED, activities_of
 from htagraph.queries.weights import initial
 from htagraph.whatif.candidates import CLASSES
@@ -63,9 +62,9 @@ _WHAT = {
 
 
 def _when(results: Results) -> list[Claim]:
-    table, bound = results.opportunities, results.bound
+    bound = results.bound
     claims: list[Claim] = []
-    for row in _worth_naming(results.graph, table):
+    for row in _worth_naming(results):
         if bound.by_workers and not _is_loader(row):
             continue
         claims += _replayed(results, row)
@@ -79,12 +78,13 @@ def _is_loader(row: Mapping[Any, Any]) -> bool:
     return bool(row["name"] == "data loading")
 
 
-def _worth_naming(graph: DependencyGraph, table: pd.DataFrame) -> list[dict[Any, Any]]:
+def _worth_naming(results: Results) -> list[dict[Any, Any]]:
     """Return the rows that say what to change: no class of work, nothing around the whole job, the inner of two."""
+    table = results.opportunities
     rows = table[table["gain_percent"] >= MIN_PERCENT].to_dict("records")
     rows = [row for row in rows if row["what"] != "rank"]  # nobody can make all work of a rank take no time
     rows = [row for row in rows if row["name"] != INTERRUPTIONS_ROW]  # a finding of their own
-    rows = [row for row in rows if row["what"] != "phase" or not _wraps(graph, row)]
+    rows = [row for row in rows if row["what"] != "phase" or not _wraps(results, row)]
     rows = [row for row in rows if row["name"] not in CLASSES] or rows
     inner: dict[str, float] = {}
     for row in rows:
@@ -92,11 +92,12 @@ def _worth_naming(graph: DependencyGraph, table: pd.DataFrame) -> list[dict[Any,
     return [row for row in rows if inner.get(row["name"], 0.0) < _NEARLY_ALL * row["gain_us"]]
 
 
-def _wraps(graph: DependencyGraph, row: Mapping[Any, Any]) -> bool:
+def _wraps(results: Results, row: Mapping[Any, Any]) -> bool:
     """Return whether a row is an annotation that encloses nearly all of the recording, or numbers its parts.
 
     Annotations whose names differ in numbers only are one, and number what they enclose if each name occurs once.
     """
+    graph = results.graph
     acts, plain = graph.activities, _NUMBER.sub("", str(row["name"]))
     alike = names_that(lambda other: _NUMBER.sub("", other) == plain, graph.names)[acts.name]
     rows = np.flatnonzero(alike & (acts.kind == ActivityKind.ANNOTATION) & ~acts.on_device)
@@ -105,8 +106,8 @@ def _wraps(graph: DependencyGraph, row: Mapping[Any, Any]) -> bool:
     if len(rows) and (row["gain_percent"] >= 100 * _NEARLY_ALL or (once and len(rows) > len(np.unique(rank)))):
         return True
     covered = group_lengths(acts.start[rows], acts.start[rows] + acts.duration[rows], rank, max(graph.ranks) + 1)
-    spans = [int(np.ptp(graph.time[2 * each.start : 2 * each.stop])) for each in map(acts.of_rank, graph.ranks)]
-    return any(covered[rank] >= _NEARLY_ALL * span > 0 for rank, span in zip(graph.ranks, spans, strict=True))
+    spans = results.inputs[["rank", "span_us"]].itertuples(index=False)
+    return any(covered[rank] >= 1000 * _NEARLY_ALL * span > 0 for rank, span in spans)
 
 
 def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
@@ -149,33 +150,23 @@ def gain_name(claim: Claim) -> str:
     """Return what a gain is about: the names of phases and ranks say it already."""
     if claim.facts["what"] == "group":
         group = group_words(claim.about)  # of communication whose group is not known, a kernel's name
-        return f"transfers of {in_full(group) if group == claim.about else group}"
-    return f"{_WHAT[claim.facts['what']]}{in_full(claim.about)}"
-
-
-def _long(*claims: Claim) -> str:
-    bounds = " No speedup of one of them alone saves more."
-    if any(claim.facts["shared"] for claim in claims):
-        bounds = " Transfers that overlap share links here, so half of a change may gain more than all of it."
-    elif any(likely(claim) for claim in claims):
-        bounds = ""
-    return f"{_listed(claims, LETTERS_IN_FULL)}{bounds}"
+        return f"transfers of {in_short(group) if group == claim.about else group}"
+    return f"{_WHAT[claim.facts['what']]}{in_short(claim.about)}"
 
 
 def _short(*claims: Claim) -> str:
-    return _listed(claims[:SHORT_LIST], LETTERS_IN_SHORT)
-
-
-def _listed(claims: Sequence[Claim], letters: int) -> str:
     """Return the gains as a sentence, those of parts of another one as such."""
     parts, steps = [], claims[0].facts["steps"]
-    names = distinct([shortened(gain_name(each), letters) for each in claims], [each.about for each in claims], letters)
+    names = [shortened(gain_name(each), LETTERS_IN_SHORT) for each in claims]
+    names = distinct(names, [each.about for each in claims], LETTERS_IN_SHORT)
     for at, (claim, name) in enumerate(zip(claims, names, strict=True)):
         saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)})"
         is_part = at and claim.facts.get("inside") == claims[at - 1].about
         parts.append(f"{'of which ' if is_part else ''}{name}, {saved}")
     each = " per step" if steps > 1 else ""
-    return f"Most you could win{each}, each alone{_inside(claims)}: {'; '.join(parts)}."
+    shared = any(claim.facts["shared"] for claim in claims)
+    links = " Transfers share links, so that half of a change may gain more than all of it." if shared else ""
+    return f"Most you could win{each}, each alone{_inside(claims)}: {'; '.join(parts)}.{links}"
 
 
 def _inside(claims: Sequence[Claim]) -> str:
@@ -197,17 +188,12 @@ def _evidence(results: Results, *claims: Claim) -> Evidence:
         "half_us": [float(claim.facts.get("half_us", np.nan)) for claim in claims],
     })  # fmt: skip
     headings = {"low_us": "at least_us", "high_us": "at most_us", "half_us": "with half its time_us"}
-    targets = (number for number, claim in enumerate(claims) if claim.facts["target"] and not is_start_up(claim))
-    first = next(targets, None)
-    slow = any(claim.facts["what"] == "straggler" for claim in claims)
-    trial = ("--fix-straggler", "auto") if slow else ()
-    if first is not None:
-        trial = ("--scale", f"{claims[first].facts['target']}:0.5")
+    first = next((at for at, claim in enumerate(claims) if _trial(claim) and claim.facts["target"]), None)
     return Evidence(
         chart, Rows(frame, "Of the whole recording", places, headings),
         place=None if first is None else places[first],
         look="" if first is None else f"{gain_name(claims[first])} on the critical path",
-        command=("what-if", *trial) if trial else (), trial=trial, meaning=opportunities,
+        meaning=opportunities,
     )  # fmt: skip
 
 
@@ -257,5 +243,5 @@ def _advice(*claims: Claim) -> str:
 
 
 GAIN = Finding(
-    "gain", when=_when, long=_long, short=_short, evidence=_evidence, trial=_trial, is_list=True, advice=_advice
+    "gain", when=_when, short=_short, evidence=_evidence, trial=_trial, is_list=True, advice=_advice
 )  # fmt: skip

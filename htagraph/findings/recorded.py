@@ -21,14 +21,6 @@ def _when(results: Results) -> list[Claim]:
     return [Claim("recorded", "", results.bound.causes["host"], "percent", facts={"stacks": stacks})]
 
 
-def _long(claim: Claim) -> str:
-    return (
-        "Part of the host's time is the profiler's own, and a recording does not show how much: jobs that their host "
-        "bounds took 1.2 to 1.6 times as long recorded as unrecorded on an H100. Without a profiler, steps are shorter "
-        "and gains in host code smaller."
-    )
-
-
 def _advice(claim: Claim) -> str:
     return "Record without Python stacks, which cost most." if claim.facts["stacks"] else ""
 
@@ -38,4 +30,4 @@ def _short(claim: Claim) -> str:
     return f"recording slows host code{stacks}: without a profiler, steps are shorter and gains smaller"
 
 
-RECORDED = Finding("recorded", when=_when, long=_long, short=_short, is_caution=True, advice=_advice)
+RECORDED = Finding("recorded", when=_when, short=_short, is_caution=True, advice=_advice)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -44,15 +44,9 @@ from htagraph.whatif.scenario import what_if
 __all__ = ["REMEDY"]
 
 
-class _Found(NamedTuple):
-    """Work of one kind for which a better way is known."""
-
-    text: str
-    """What was recorded, as the start of a sentence."""
-    options: tuple[tuple[str, str], ...]
-    """The changes by which the better way is predicted, as options of ``htagraph what-if`` and their values."""
-    rows: Array
-    """The activities."""
+_Found: TypeAlias = tuple[str, tuple[tuple[str, str], ...], Array]
+"""What was recorded, as the start of a sentence; the changes that are closest to the better way, as options of
+``htagraph what-if`` and their values; the activities."""
 
 
 def _pageable(graph: DependencyGraph) -> Iterator[_Found]:
@@ -66,7 +60,7 @@ def _pageable(graph: DependencyGraph) -> Iterator[_Found]:
         total, us = float(size[size > 0].sum()), float(acts.duration[rows].sum()) / 1000
         speed = f", at {total / us / 1000:.3g} GB/s" if total and us else ""
         text = f"{graph.names[name]} copies {size_text(total)} in {time_text(us)}{speed}, and blocks the host"
-        yield _Found(text, (("--scale", f"name={exact_glob(graph.names[name])}:0"),), rows)
+        yield text, (("--scale", f"name={exact_glob(graph.names[name])}:0"),), rows
 
 
 def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
@@ -87,7 +81,7 @@ def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
         f"({plural(len(rows), 'call')}, {time_text(float(acts.duration[rows].sum()) / 1000)})"
     )
     names = [exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]
-    yield _Found(text, tuple(("--scale", f"name={name}:0") for name in names), rows)
+    yield text, tuple(("--scale", f"name={name}:0") for name in names), rows
 
 
 def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
@@ -107,7 +101,7 @@ def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
         text = (
             f"{in_short(graph.names[name])} launches {launched} each time, which run {took} of the {of} that it takes"
         )
-        yield _Found(text, (("--fuse", f"op={glob}"), ("--scale", f"op={glob},kind=host:0")), around)
+        yield text, (("--fuse", f"op={glob}"), ("--scale", f"op={glob},kind=host:0")), around
 
 
 def _attention(graph: DependencyGraph) -> Iterator[_Found]:
@@ -124,11 +118,9 @@ def _attention(graph: DependencyGraph) -> Iterator[_Found]:
     rows = middle[is_one]
     if not len(rows):
         return
-    text = f"{plural(len(rows), 'softmax')} between two batched products is computed by kernels of its own".replace(
-        "softmaxs", "softmaxes"
-    )
+    text = f"{plural(len(rows), 'time')}, the softmax between two batched products is an operator of its own"
     glob = exact_glob(graph.names[acts.name[rows[0]]])
-    yield _Found(text, (("--scale", f"op={glob}*:0"),), rows)
+    yield text, (("--scale", f"op={glob}*:0"),), rows
 
 
 _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str, str]]] = {
@@ -157,36 +149,32 @@ def _when(results: Results) -> list[Claim]:
     claims, makespan = [], results.makespan_ns
     for kind, (find, *_) in _KINDS.items():
         of_kind = []
-        for found in find(results.graph):
+        for text, changes, rows in find(results.graph):
             scenario = what_if(results.graph)
             with suppress(SelectionError):  # nothing that the change applies to
-                for option, value in found.options:
+                for option, value in changes:
                     scenario = CHANGES[option.removeprefix("--")].read(value).apply(scenario)
                 outcome = scenario.run()
-                options = tuple(word for pair in found.options for word in pair)
-                facts = {"text": found.text, "options": options, "steps": results.steps}
-                rows = tuple(found.rows[:MOST_ROWS].tolist())
-                of_kind += [saved_claim("remedy", kind, outcome, makespan, facts, rows)] if makespan else []
+                options = tuple(word for pair in changes for word in pair)
+                facts = {"text": text, "options": options, "steps": results.steps}
+                shown = tuple(rows[:MOST_ROWS].tolist())
+                of_kind += [saved_claim("remedy", kind, outcome, makespan, facts, shown)] if makespan else []
         of_kind = [claim for claim in of_kind if claim.facts["percent"] >= MIN_PERCENT]
         claims += [max(of_kind, key=lambda claim: claim.figure)] if of_kind else []
     return claims
 
 
 def _words(claim: Claim) -> str:
-    less = less_text(claim)
-    return f"{claim.facts['text']}; {_KINDS[claim.about][1]}, {less}."
+    return f"{claim.facts['text']}; {_KINDS[claim.about][1]}, {less_text(claim)}."
 
 
 def _trial(claim: Claim) -> Trial:
-    change = _KINDS[claim.about][1]
-    sentence = f"The job {change} {saves_text(claim)}."
-    return Trial(claim.figure, sentence, claim.facts["options"])
+    return Trial(claim.figure, f"The job {_KINDS[claim.about][1]} {saves_text(claim)}.", claim.facts["options"])
 
 
 def _evidence(results: Results, claim: Claim) -> Evidence:
-    longest = of_activities(results, claim.rows, "Some of them")
-    options = claim.facts["options"]
-    return Evidence(rows=longest, place=longest.first, look="one of them", command=("what-if", *options), trial=options)
+    some = of_activities(results, claim.rows, "Some of them")
+    return Evidence(rows=some, place=some.first, look="one of them")
 
 
 REMEDY = Finding(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from htagraph.findings.finding import Claim, Evidence, Finding, Trial, in_short, saved_claim, saves_text
+from htagraph.findings.finding import Claim, Finding, Trial, in_short, saved_claim, saves_text
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
@@ -60,11 +58,6 @@ def _trial(claim: Claim) -> Trial | None:
     return Trial(fixed.figure, sentence, ("--fix-straggler", "auto")) if fixed.figure > 0 else None
 
 
-def _evidence(results: Results, claim: Claim) -> Evidence:
-    trial = ("--fix-straggler", "auto")
-    return replace(waits_evidence(results, claim), command=("what-if", *trial), trial=trial)
-
-
 STRAGGLER = Finding(
-    "straggler", when=_when, short=_words, evidence=_evidence, trial=_trial, advice=_advice
+    "straggler", when=_when, short=_words, evidence=waits_evidence, trial=_trial, advice=_advice
 )  # fmt: skip

@@ -11,11 +11,11 @@ from htagraph.findings.blocking import BLOCKING
 from htagraph.findings.bound import BOUND
 from htagraph.findings.cut_short import CUT_SHORT
 from htagraph.findings.device_idle import DEVICE_IDLE
-from htagraph.findings.finding import Claim, Finding, Trial, contradictions, gain_us
+from htagraph.findings.finding import Claim, Finding, Trial, gain_us
 from htagraph.findings.gain import GAIN
 from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.limits import MOST_ROWS
+from htagraph.findings.limits import MOST_ROWS, SHORT_LIST
 from htagraph.findings.no_device_work import NO_DEVICE_WORK
 from htagraph.findings.nothing_recorded import NOTHING_RECORDED
 from htagraph.findings.partly_device import PARTLY_DEVICE
@@ -34,7 +34,7 @@ from htagraph.findings.unmatched import UNMATCHED
 from htagraph.findings.waiting import WAITING
 
 __all__ = [
-    "FINDINGS", "OF_PATH", "ROWS", "claims_of", "consistent", "first_step", "in_brief", "rows_of", "sentences",
+    "FINDINGS", "OF_PATH", "ROWS", "claims_of", "first_step", "in_brief", "rows_of", "sentences",
     "stated", "trial_of",
 ]  # fmt: skip
 
@@ -77,7 +77,7 @@ ROWS: Final = Table(
 
 
 def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> list[Claim]:
-    """Return what findings claim of a job, without claims that contradict an earlier one.
+    """Return what findings claim of a job, each thing once.
 
     What bounds the job and starts it comes first, then what gains most; all that is no change follows, in the order of
     the findings.
@@ -89,23 +89,17 @@ def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> lis
     """
     if NOTHING_RECORDED in findings and results.claims(NOTHING_RECORDED.when):
         return results.claims(NOTHING_RECORDED.when)
-    kept = consistent(claim for finding in findings for claim in results.claims(finding.when))
-    if any(claim.says == STRAGGLER.name for claim in kept):  # which is what that gain is about, too
+    kept = [claim for finding in findings for claim in results.claims(finding.when)]
+    says = {claim.says for claim in kept}
+    if STRAGGLER.name in says:  # which is what that gain is about, too
         kept = [claim for claim in kept if claim.facts.get("what") != "straggler"]
-    most = {name: 0.0 for name in _BY_NAME}
+    if SLOW_STAGE.name in says:  # which ranks wait for
+        kept = [claim for claim in kept if claim.says != WAITING.name]
+    most = dict.fromkeys(_BY_NAME, 0.0)
     for says, *_, us in _actions(stated(kept)):
         most[says] = max(most[says], us)
     first = (BOUND.name, START_UP.name)
     return sorted(kept, key=lambda claim: (claim.says not in first, claim.says in first or -most[claim.says]))
-
-
-def consistent(claims: Iterable[Claim]) -> list[Claim]:
-    """Return claims in order, each only if it contradicts none before it."""
-    kept: list[Claim] = []
-    for claim in claims:
-        if not contradictions([*kept, claim]):
-            kept.append(claim)
-    return kept
 
 
 def stated(claims: Iterable[Claim]) -> list[tuple[Finding, list[Claim]]]:
@@ -163,7 +157,9 @@ def in_brief(claims: Iterable[Claim], fits: Callable[[Sequence[str]], bool] = la
     doubts = [finding.short(*group) for finding, group in every if finding.is_caution]
     cautions = [f"Caution: {'; '.join(doubts)}."] if doubts else []
     conclusions = [
-        (finding.short(*group), finding.advice(*group)) for finding, group in every if not finding.is_caution
+        (finding.short(*group[:SHORT_LIST]), finding.advice(*group))
+        for finding, group in every
+        if not finding.is_caution
     ]
     said, shown = _first(every)[0], min(len(conclusions), MOST_ROWS - len(cautions))
     lines = cautions

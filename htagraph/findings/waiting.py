@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.findings.finding import Bar, Chart, Claim, Evidence, Finding, Place, RestsOn, Rows, in_full
+from htagraph.findings.finding import Bar, Chart, Claim, Evidence, Finding, Place, RestsOn, Rows, in_short
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import and_list, plural, time_text
 from htagraph.findings.results import Results
@@ -44,7 +44,7 @@ def _short(claim: Claim) -> str:
     facts = claim.facts
     text = f"Ranks wait {time_text(claim.figure)} in all for each other in collectives"
     if facts["serves"] is not None:
-        work = f" ({in_full(facts['does'])})" if facts["does"] else ""
+        work = f" ({in_short(facts['does'])})" if facts["does"] else ""
         return f"{text}: rank {facts['serves']} does work that no other does{work}, and they wait for its result."
     charged = _charged(claim)
     text += f", mostly for {and_list(charged)}" if charged else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
-from htagraph.findings.finding import Claim, contradictions
+from htagraph.findings.finding import Claim
 from htagraph.findings.results import Results
 from htagraph.findings.slow_stage import SLOW_STAGE
 from htagraph.findings.verbs.ranks import shares_command
@@ -22,7 +22,6 @@ def test_the_claim_gives_what_a_replay_with_equal_stages_gains() -> None:
     (line,) = shares_command([claim], ["my job"])
     assert line.startswith("To predict other shares: htagraph what-if 'my job' --scale rank=0")
     assert line.count("--scale") == 3
-    assert contradictions([claim, Claim("waiting", "", 1.0, "us")]) == ["a slow stage, and nobody"]
 
 
 def test_what_equal_stages_gain_is_given_per_step_as_other_gains_are() -> None:

@@ -11,24 +11,12 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.findings.finding import Claim, contradictions
-from htagraph.findings.results import Results
-from htagraph.findings.verdict import (
-    FINDINGS,
-    OF_PATH,
-    ROWS,
-    claims_of,
-    consistent,
-    in_brief,
-    rows_of,
-    sentences,
-    stated,
-    trial_of,
-)
+from htagraph.findings.finding import Claim
+from htagraph.findings.verdict import FINDINGS, ROWS, in_brief, rows_of, sentences, stated, trial_of
 from htagraph.whatif.options import criteria
-from tests.findings.claims_by_hand import blocking, bound, gain
+from tests.findings.claims_by_hand import blocking, bound, contradictions, gain
 from tests.reach import DATASETS, REAL, REPOSITORY, graph_of
-from tests.strategies import COMPUTE, kernel, launch, load, op
+from tests.strategies import load
 
 JOBS = [*DATASETS, *(path for path in REAL if path.stat().st_size < 400_000)]
 IDLE = {"rank": 0, "rank_percent": 9.0, "several": True, "host": "loader"}
@@ -56,12 +44,6 @@ def test_claims_of_a_summary_agree_with_its_tables(path: Path) -> None:
             outcome = hg.what_if(graph).scale(factor=0.0, **criteria(claim.facts["target"])).run()
             assert claim.figure == pytest.approx(outcome.saved_ns / 1000)
             assert claim.facts["half_us"] <= claim.figure
-
-
-def test_of_claims_that_contradict_the_first_stays() -> None:
-    graph = load([op("aten::mm", 0, 50), launch(10, 5, 1), kernel(COMPUTE, 20, 1000, 1)])
-    claims = claims_of(Results(graph), OF_PATH)
-    assert consistent([*claims, Claim("bound", "host", 50.0, "percent")]) == claims
 
 
 def test_nothing_recorded_is_said_so() -> None:

@@ -12,14 +12,14 @@ from htagraph.core.statistics import MOST
 from htagraph.findings.finding import Claim
 from htagraph.findings.limits import MIN_SHARE
 from htagraph.findings.phrases import and_list, command_line, group_words, plural, share_text, spoken, time_text
-from htagraph.queries.straggler import Difference
+from htagraph.queries.straggler import Difference, RankStragglers
 
-__all__ = ["collectives_sentences", "group_text", "shares_command", "stragglers_sentences"]
+__all__ = ["collectives_sentences", "group_text", "shares_command", "stragglers_sentences", "why_not"]
 
 _PARTS = {
     "wait": "waiting for the last rank to arrive", "transfer": "transferring",
     "excess": "beyond the fastest transfer of the same kind",
-    "wait_or_transfer": "waiting or transferring (all ranks together would tell which)",
+    "wait_or_transfer": "waiting or transfer (load all ranks to split them)",
 }  # fmt: skip
 """What the time in collectives is spent on, by the part of the table, in words. All but the last are always named,
 unless no collective was recorded on all ranks of its group."""
@@ -140,19 +140,17 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
     if stragglers.serves is not None:
         return [f"No rank is the straggler. {_serving(stragglers)}"]
     if not stragglers.ranks["blamed_us"].any():
-        return [f"It is not known which rank waits for which, {_CLOCKS}; {_why_not(stragglers, -1)}."]
+        return [f"It is not known which rank waits for which, {_CLOCKS}; {why_not(stragglers, -1)}."]
     most = stragglers.ranks.iloc[int(stragglers.ranks["blamed_us"].to_numpy().argmax())]
-    rank, why = int(most["rank"]), _why_not(stragglers, int(most["rank"]))
+    rank, why = int(most["rank"]), why_not(stragglers, int(most["rank"]))
     wait = f"The ranks wait {total} for each other (summed over ranks),"
-    if not stragglers.mostly_charged:
-        return [
-            f"{wait} and that is charged to many of them; {why}.",
-            f"The largest share, {most['share_percent']:.0f} %, is charged to rank {rank}: {most['evidence']}.",
-        ]
-    who = and_list([f"rank {each} ({share:.0f} %)" for each, share in stragglers.mostly_charged.items()])
+    charged = stragglers.mostly_charged or {rank: most["share_percent"]}
+    who = and_list([f"rank {each} ({share:.0f} %)" for each, share in charged.items()])
+    unknown = 100 * (1 - stragglers.ranks["blamed_us"].sum() / stragglers.total_wait_us)
     late = " It is late at single collectives, not over whole steps." if most["step_excess_us"] <= 0 else ""
     return spoken(
-        f"{wait} most of it for {who}; but {why}.",
+        f"{wait} {'most of it' if stragglers.mostly_charged else 'the largest part'} for {who}; but {why}.",
+        f"{unknown:.0f} % cannot be blamed on a rank, {_CLOCKS}." if unknown >= 100 * MIN_SHARE else "",
         f"Rank {rank}: {most['evidence']}.{late}",
         *_known(stragglers, rank, most["blamed_us"] / max(len(stragglers.ranks) - 1, 1)),
         _to_tell(inputs) if stragglers.few_steps else "",
@@ -200,8 +198,10 @@ def _difference(each: Difference) -> str:
     return f"{short_name(each.name)}, {_how_often(each)} ({peers})"
 
 
-def _why_not(stragglers: Stragglers, charged_most: int) -> str:
+def why_not(stragglers: RankStragglers, charged_most: int) -> str:
     """Return why no rank is the straggler though ranks wait."""
+    if stragglers.serves is not None:
+        return f"rank {stragglers.serves} does work that no other rank does, and the others wait for its result"
     slow = stragglers.ranks[stragglers.ranks["slow"]]
     if len(slow):
         rank, excess = int(slow["rank"].iloc[0]), time_text(float(slow["slow_excess_us"].iloc[0]))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from htagraph.core.statistics import MOST
-from htagraph.findings.limits import MAX_LISTED, SHORT_LIST
-from htagraph.findings.phrases import and_list, plural, time_text
+from htagraph.findings.limits import MAX_LISTED
+from htagraph.findings.phrases import and_list, time_text
+from htagraph.findings.verbs.ranks import why_not
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,24 +47,8 @@ def late(slow: RankStragglers) -> list[str]:
     if not slow.total_wait_us:
         return ["No rank waits for another."]
     if slow.straggler is None:
-        return [f"Ranks wait {total} for each other (summed over ranks){_most_charged(slow)}, but {_why_not(slow)}."]
+        most = int(slow.ranks["rank"].iloc[int(slow.ranks["blamed_us"].to_numpy().argmax())])
+        who = f"the largest part for rank {most}; {why_not(slow, most)}"
+        return [f"Ranks wait {total} for each other (summed over ranks), {who}."]
     row = slow.ranks[slow.ranks["rank"] == slow.straggler].iloc[0]
     return [f"Rank {slow.straggler} is the straggler: {row['share_percent']:.0f} % of all waiting ({total}) is for it."]
-
-
-def _most_charged(slow: RankStragglers) -> str:
-    ranks = slow.ranks.sort_values("share_percent", ascending=False, kind="stable").head(SHORT_LIST)
-    named = [f"rank {rank} ({share:.0f} %)" for rank, share in zip(ranks["rank"], ranks["share_percent"], strict=True)]
-    return f", most of it for {and_list(named)}" if ranks["share_percent"].sum() > 100 * MOST else ""
-
-
-def _why_not(slow: RankStragglers) -> str:
-    """Return why no rank is the straggler."""
-    if slow.serves is not None:
-        return f"rank {slow.serves} does work that no other rank does, and the others wait for its result"
-    if slow.ranks["slow"].any():
-        rank = int(slow.ranks.loc[slow.ranks["slow"], "rank"].iloc[0])
-        return f"rank {rank}, which is slower than its peers, does not explain most of it"
-    if slow.few_steps:
-        return f"from {plural(slow.steps, 'step')} nobody can tell whether a rank is slow or was late by chance"
-    return "no single rank is shown to be slower than its peers beyond chance"

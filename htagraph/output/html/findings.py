@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from htagraph.findings.finding import Claim, Evidence, Finding, Place
+from htagraph.findings.finding import Claim, Evidence, Finding, Place, Trial
 from htagraph.findings.phrases import command_line
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import sentences, stated
@@ -77,19 +77,20 @@ def _shown(results: PageResults, finding: Finding, claims: Sequence[Claim]) -> H
     rests = " and ".join(sorted({each.value for claim in claims for each in claim.rests_on}))
     if rests and not finding.is_caution:
         parts += [element("p", "Uncertain, because it rests on ", rests, ".", class_="note")]
-    tries = list(_tries(results, evidence))
+    tries = list(_tries(results, evidence, next(filter(None, map(finding.trial, claims)), None)))
     parts += [element("p", *tries, class_="try")] if tries else []
     parts += [definition(evidence.meaning)] if evidence.meaning else []
     return element("div", *parts, class_=f"finding{' doubt' if finding.is_caution else ''}")
 
 
-def _tries(results: PageResults, evidence: Evidence) -> Iterator[Html]:
+def _tries(results: PageResults, evidence: Evidence, trial: Trial | None) -> Iterator[Html]:
     """Yield what to try, the slider that has it too, and where it is in the timeline."""
-    if evidence.command:
-        verb, *options = evidence.command
+    command = ("what-if", *trial.options) if trial else evidence.command
+    if command:
+        verb, *options = command
         yield element("span", "Try ", element("code", command_line(verb, results.words, *options)))
-    if evidence.trial:  # the panel's script shows the link if there is such a slider
-        words = json.dumps(evidence.trial)
+    if trial:  # the panel's script shows the link if there is such a slider
+        words = json.dumps([*trial.options[0].split("=", 1), *trial.options[1:]])
         yield element("a", "Try it on this page", href="#what-if", hidden=True, class_="trial", data_trial=words)
     if evidence.place:
         yield element("a", f"In the timeline: {evidence.look}", href=results.address(evidence.place))
