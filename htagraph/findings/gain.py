@@ -34,7 +34,7 @@ from htagraph.findings.finding import (
 )
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT
-from htagraph.findings.phrases import distinct, group_words, shortened, time_text
+from htagraph.findings.phrases import distinct, group_words, time_text
 from htagraph.findings.results import Results
 from htagraph.findings.start_up import START_UP, is_start_up
 from htagraph.findings.unmatched import doubts_of
@@ -157,7 +157,7 @@ def gain_name(claim: Claim) -> str:
 def _short(*claims: Claim) -> str:
     """Return the gains as a sentence, those of parts of another one as such."""
     parts, steps = [], claims[0].facts["steps"]
-    names = [shortened(gain_name(each), LETTERS_IN_SHORT) for each in claims]
+    names = [gain_name(each) for each in claims]
     names = distinct(names, [each.about for each in claims], LETTERS_IN_SHORT)
     for at, (claim, name) in enumerate(zip(claims, names, strict=True)):
         saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)})"
@@ -224,7 +224,7 @@ def _trial(claim: Claim) -> Trial | None:
         return Trial(claim.figure, sentence, ("--fix-straggler", "auto"))
     if not facts["target"]:
         return None
-    name = shortened(gain_name(claim), LETTERS_IN_SHORT)
+    name = gain_name(claim)
     change = "A data loader twice as fast" if facts["loader"] else f"Half the time of {name}"
     half_us = facts["half_us"]
     return Trial(half_us, f"{change} {saves_text(claim, half_us)}.", ("--scale", f"{facts['target']}:0.5"))
@@ -239,7 +239,7 @@ def _advice(*claims: Claim) -> str:
         return ""
     if named.about == BETWEEN_OPERATORS and not named.facts["stacks"]:
         return "Record with with_stack=True, to see what Python does between operators."
-    return LOADER_ADVICE if named.facts["loader"] else f"Make {shortened(gain_name(named), LETTERS_IN_SHORT)} cheaper."
+    return LOADER_ADVICE if named.facts["loader"] else f"Make {gain_name(named)} cheaper."
 
 
 GAIN = Finding(

@@ -37,12 +37,13 @@ def _when(results: Results) -> list[Claim]:
 
 
 def _short(*claims: Claim) -> str:
-    parts = []
+    parts, several = [], len({claim.facts["rank"] for claim in claims}) > 1
     for claim in claims:
         facts = claim.facts
         what = in_short(claim.about) if claim.about else "untraced code"
-        place = "before" if facts.get("before") and not facts["inside"] else "inside"
-        where = f" {place.replace('inside', 'in')} {in_short(facts[place])}" if facts[place] else ""
+        where = f" in {in_short(facts['inside'])}" if facts["inside"] else ""
+        where += f" before {in_short(facts['before'])}" if facts.get("before") and not claim.about else ""
+        where += f" on rank {facts['rank']}" if several else ""
         times = f" {facts['count']:,} times" if facts["count"] > 1 else ""
         parts.append(f"{what}{where}{times}, {time_text(facts['total_us'])} ({claim.figure:.0f} %)")
     return f"Most host time on it: {'; '.join(parts)}."

@@ -37,34 +37,24 @@ def test_gains_share_a_sentence_with_their_figures() -> None:
 
 
 @pytest.mark.parametrize(
-    ("claim", "short", "long"),
+    ("claim", "words"),
     [
         (
             gain("aten::mm", 100.0, 20.0, "operator", steps=2),
             "Most you could win per step, each alone: operator aten::mm, 50.0 µs (20 %).",
-            "Most you could win per step, each alone: ",
         ),
-        (
-            gain("x", 4200.0, 17.0, steps=10, interval=(0.0, 9000.0)),
-            "kernel x, 420.0 µs (17 %; likely 0 to 900.0 µs)", "kernel x, 420.0 µs (17 %; likely 0 to 900.0 µs)",
-        ),
-        (gain("x", 4200.0, 17.0, interval=(4100.0, 9000.0)), "likely 4.10 ms", "likely 4.10 ms to 9.00 ms"),
-        (gain("x", 4200.0, 17.0, interval=(4100.0, 4300.0)), "(17 %)", "No speedup of one of them alone saves more."),
+        (gain("x", 4200.0, 17.0, steps=10, interval=(0.0, 9000.0)), "420.0 µs (17 %; likely 0 to 900.0 µs)"),
+        (gain("x", 4200.0, 17.0, interval=(4100.0, 9000.0)), "likely 4.10 ms to 9.00 ms"),
+        (gain("x", 4200.0, 17.0, interval=(4100.0, 4300.0)), "x, 4.20 ms (17 %)."),
         (
             gain("0 default_pg [0, 1, 2]", 4200.0, 17.0, "group", shared=True),
-            "transfers of pr…t_pg (ranks 0-2), 4.20 ms (17 %).",
-            "transfers of process group default_pg (ranks 0-2), 4.20 ms (17 %). Transfers that overlap share links "
-            "here, so half of a change may gain more than all of it.",
+            "transfers of process group default_pg (ranks 0-2), 4.20 ms (17 %). Transfers share links, so that half",
         ),
-        (
-            gain("aten::mm", 100.0, 20.0, interrupted=True), "each alone (interruptions inside it counted): ",
-            "Most you could win, each alone (interruptions inside it counted): ",
-        ),
+        (gain("aten::mm", 100.0, 20.0, interrupted=True), "each alone (interruptions inside it counted): "),
     ],
 )  # fmt: skip
-def test_a_gain_is_worded_with_what_is_known_of_it(claim: Claim, short: str, long: str) -> None:
-    assert short in GAIN.short(claim)
-    assert long in GAIN.whole(claim)
+def test_a_gain_is_worded_with_what_is_known_of_it(claim: Claim, words: str) -> None:
+    assert words in GAIN.short(claim)
 
 
 def test_kernels_of_one_short_name_are_told_apart() -> None:
@@ -111,9 +101,3 @@ def test_a_gain_that_may_be_nothing_is_said_with_up_to() -> None:
     best = trial_of([gain("aten::mm", 100.0, 20.0, half_us=40.0, steps=2, interval=(0.0, 110.0))])
     assert best is not None
     assert "saves up to 20.0 µs" in best.sentence
-
-
-def test_the_page_tries_the_largest_gain_with_half_its_time() -> None:
-    results = Results(graph_of(DATA / "demo"))
-    claims = GAIN.when(results)
-    assert GAIN.evidence(results, *claims).command == ("what-if", "--scale", f"{claims[0].facts['target']}:0.5")

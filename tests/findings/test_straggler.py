@@ -32,4 +32,4 @@ def test_the_demos_straggler_can_be_as_fast_as_its_peers() -> None:
     trial = STRAGGLER.trial(claim)
     assert trial is not None
     assert trial.saved_us == hg.what_if(results.graph).fix_straggler().run().saved_ns / 1000
-    assert STRAGGLER.evidence(results, claim).command == ("what-if", "--fix-straggler", "auto")
+    assert trial.options == ("--fix-straggler", "auto")

@@ -47,7 +47,7 @@ def late(slow: RankStragglers) -> list[str]:
     if not slow.total_wait_us:
         return ["No rank waits for another."]
     if slow.straggler is None:
-        most = int(slow.ranks["rank"].iloc[int(slow.ranks["blamed_us"].to_numpy().argmax())])
+        most = int(slow.ranks["rank"].iloc[int(slow.ranks["share_percent"].to_numpy().argmax())])
         who = f"the largest part for rank {most}; {why_not(slow, most)}"
         return [f"Ranks wait {total} for each other (summed over ranks), {who}."]
     row = slow.ranks[slow.ranks["rank"] == slow.straggler].iloc[0]

@@ -19,7 +19,7 @@ def lines(graph: hg.DependencyGraph) -> list[str]:
 def test_the_demos_path_has_five_sentences() -> None:
     long, bound, where, gains, command = lines(graph_of(DATA / "demo"))
     assert long.startswith("The critical path is 26.2 ms long")
-    assert bound.startswith("Bound by computation: 67 % of the critical path; the path is on rank 2; without it ")
+    assert bound.startswith("Bound by computation: 67 % of the critical path, on rank 2; without it ")
     assert where == "It waits for no other rank."
     assert gains.startswith("Most you could win per step, each alone: operator aten::mm")
     assert "the work of rank 2" in gains
