@@ -22,6 +22,7 @@ from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
 from htagraph.queries.rank_speed import SlowRanks, slow_ranks
 from htagraph.queries.straggler import (
     COMPARED,
+    MIN_STEP_SHARE,
     Difference,
     RankStragglers,
     SlowWork,
@@ -292,17 +293,18 @@ def _of_steps(row: dict[Any, Any], steps: int, most_us: float) -> str:
         longer = f"{time_text(row['slow_excess_us'])} longer than its peers'"
         return f"{alone} {longer} in {row['slow_steps']} of {steps} steps, and about as long in the others"
     if excess <= 0:
-        return f"{alone} {time_text(-excess)} less than its peers' in all (standard error {time_text(error)})"
+        return f"{alone} {time_text(-excess)} less than its peers' in all"
     if not row["slow"]:
         why = "which may be chance"
         if excess > _CLEAR_ERRORS * error:
             few = f"{steps} step{'s' if steps > 1 else ''}"
             differs = most_us >= _ALIKE_SHARE * excess
-            why = f"others differ by {time_text(most_us)}" if differs else f"but {few} cannot exclude chance"
-        return f"{alone} {time_text(excess)} more than its peers', {why} (standard error {time_text(error)})"
+            why = f"and another's {time_text(most_us)}" if differs else f"but {few} cannot exclude chance"
+        negligible = excess < MIN_STEP_SHARE * row["own_step_us"]
+        return f"{alone} {time_text(excess)} more than its peers', {'which is negligible' if negligible else why}"
     peers = row["own_step_us"] - excess
     ratio = _times(1 + excess / peers) if peers > 0 else "longer than its peers'"
-    return f"{alone} {ratio} ({time_text(excess)} more, standard error {time_text(error)})"
+    return f"{alone} {ratio} ({time_text(excess)} more)"
 
 
 def _of_work(row: dict[Any, Any], work: SlowWork) -> str:

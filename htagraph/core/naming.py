@@ -24,9 +24,10 @@ from htagraph.core.kinds import ActivityKind
 __all__ = [
     "ANY_STEP", "BETWEEN_OPERATORS", "COUNTER_RANGE", "DEFAULT_NAMING", "DEVICE_ANNOTATION", "DEVICE_CATEGORIES",
     "FRAME", "HOST_CATEGORIES", "LINEAR", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "collective_op", "copy_kind",
-    "exact_glob", "has_loader_workers", "inference_phase", "is_autograd_node", "is_backward", "is_collective_call",
-    "is_compiled_region", "is_compiling", "is_data_loader", "is_gradient_ready", "is_graph_launch", "is_kernel_launch",
-    "is_memory_call", "is_module_frame", "is_poll", "is_source_frame", "is_triton_kernel", "is_wait", "matches",
+    "exact_glob", "has_loader_workers", "inference_phase", "is_allocation", "is_autograd_node", "is_backward",
+    "is_batched_product", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader",
+    "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer",
+    "is_poll", "is_product", "is_softmax", "is_source_frame", "is_triton_kernel", "is_wait", "matches",
     "names_like", "names_that", "operator_of_frame", "short_name", "stable_name", "step_number", "transfer_direction",
 ]  # fmt: skip
 
@@ -267,6 +268,12 @@ is_compiling = _named(
     r"^(cu|cuda|hip)(Module|Library)Load",
     "an operator, annotation or Python frame that compiles code, such as torch.compile or Triton do",
 )
+is_optimizer = _named(r"^(?-i:Optimizer\.step#)", "the annotation or operator of a step of an optimizer")
+is_batched_product = _named(
+    r"^aten::(bmm|baddbmm)$", "the operator that multiplies matrices of a batch, each by its own"
+)
+is_product = _named(r"^aten::(_scaled_)?(add)?mm$", "the operator that multiplies two matrices")
+is_softmax = _named(r"^aten::_(safe_)?softmax$", "the operator that computes a softmax")
 is_wait = _named(
     r"::wait_tensor$|^<built-in method (wait|synchronize) of (PyCapsule|torch\._C\._distributed)",
     "an operator or Python frame that waits for a collective",
@@ -285,6 +292,9 @@ is_kernel_launch = _named(
     "a runtime or driver call that launches one kernel",
 )
 is_memory_call = _named(r"^(cuda|hip|cu)Mem(cpy|set)", "a runtime or driver call that copies or sets memory")
+is_allocation = _named(
+    r"^(cuda|hip)(Malloc|Free)$", "a runtime call with which PyTorch's allocator asks for memory or frees it"
+)
 is_poll = _named(
     r"^(cuda|hip|cu)(Event|Stream)Query$",
     "a runtime or driver call that only asks whether work is over, and never waits or starts any",

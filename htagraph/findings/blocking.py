@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
+from typing import Any
 
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.kinds import DEVICE_WAITS, of_kinds
+from htagraph.core.kinds import DEVICE_WAITS, ActivityKind, of_kinds
+from htagraph.core.naming import is_source_frame, names_that
 from htagraph.findings.finding import (
     Bar,
     Chart,
@@ -15,7 +16,6 @@ from htagraph.findings.finding import (
     Evidence,
     Finding,
     Trial,
-    in_full,
     in_short,
     less_text,
     of_activities,
@@ -23,8 +23,8 @@ from htagraph.findings.finding import (
     saves_text,
 )
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
-from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.whatif.options import criteria, criteria_text
 from htagraph.whatif.scenario import what_if
@@ -42,19 +42,23 @@ def _when(results: Results) -> list[Claim]:
         return []
     facts = {
         "count": place.count, "blocked_us": place.blocked_ns / 1000, "target": criteria_text(place.criteria),
-        "several": len(graph.ranks) > 1, "steps": results.steps,
+        "several": len(graph.ranks) > 1, "steps": results.steps, "frame": _frame(graph, place.criteria),
     }  # fmt: skip
     return [saved_claim("blocking", place.name, outcome, makespan, facts)]
 
 
-def _long(claim: Claim) -> str:
-    facts = claim.facts
-    summed = ", summed over ranks" if facts["several"] else ""
-    return (
-        f"The host waits for its device in {in_full(claim.about)} ({facts['count']:,} times, "
-        f"{time_text(facts['blocked_us'])} in all{summed}). Without these waits "
-        f"{less_text(claim, '; htagraph what-if ' + shlex.quote('--remove-sync=' + facts['target']))}."
-    )
+def _frame(graph: DependencyGraph, which: dict[str, Any]) -> str:
+    """Return the innermost Python function with a source file around most of the calls; empty for none."""
+    acts = graph.activities
+    is_frame = (acts.kind == ActivityKind.PYTHON) & names_that(is_source_frame, graph.names)[acts.name]
+    around = graph.tree.nearest(is_frame, graph.select(**which).activities)
+    names = acts.name[around[around >= 0]]
+    return graph.names[int(np.bincount(names).argmax())] if len(names) else ""
+
+
+def _advice(claim: Claim) -> str:
+    where = f" in {in_short(claim.facts['frame'])}" if claim.facts["frame"] else ""
+    return f"Move {in_short(claim.about)}{where} out of the loop, or do it every few steps only."
 
 
 def _short(claim: Claim) -> str:
@@ -76,7 +80,7 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
     )
     return Evidence(
         _chart(results, every), longest, place=longest.first, look="the longest",
-        command=("what-if", f"--remove-sync={target}"), trial=("--remove-sync", target), meaning=remove_sync,
+        meaning=remove_sync,
     )  # fmt: skip
 
 
@@ -97,4 +101,6 @@ def _trial(claim: Claim) -> Trial:
     return Trial(claim.figure, sentence, (f"--remove-sync={claim.facts['target']}",))
 
 
-BLOCKING = Finding("blocking", when=_when, long=_long, short=_short, evidence=_evidence, trial=_trial)
+BLOCKING = Finding(
+    "blocking", when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice
+)  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,8 @@ from htagraph.findings.finding import (
     Place,
     RestsOn,
     Rows,
+    Trial,
+    gain_text,
     per_step,
     stretches,
 )
@@ -37,16 +38,10 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.path_segments import Bound
 
-__all__ = ["BOUND"]
+__all__ = ["BOUND", "LOADER_ADVICE"]
 
-_SHORT_WORDS = {"host": "host code"}
-"""Categories that have a shorter name in the short words."""
-_IN_HOST = CATEGORY_WORDS["host"], "operators, Python, other calls"
-"""What a category is called, and what it is called as a part of the host's time."""
-_NEXT = {
-    "communication": " See which ranks and groups transfer, and who is late (htagraph collectives).",
-}
-"""What to do next, by what bounds the job, where no other sentence says it."""
+LOADER_ADVICE = "Use more loader workers (num_workers), a larger prefetch_factor or cheaper samples."
+"""What to do where the job waits for its data loader."""
 
 
 def _when(results: Results) -> list[Claim]:
@@ -59,6 +54,7 @@ def _when(results: Results) -> list[Claim]:
         "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers, "batches": bound.batches,
         "unexplained_percent": bound.unexplained_percent, "several": len(graph.ranks) > 1,
         "absent": _absent(graph), "source": _source(graph), "without_rank_percent": _without_rank(graph, bound),
+        "late": _head(results) if len(graph.ranks) > 1 else None,
     }  # fmt: skip
     if bound.cause in results.free:
         gain = results.free[bound.cause]
@@ -66,6 +62,16 @@ def _when(results: Results) -> list[Claim]:
         facts |= {"steps": results.steps, "change": FREE[bound.cause][1]}
     share = bound.causes.get(bound.cause, 0.0)
     return [Claim("bound", bound.cause, share, "percent", rests_on=doubts_of(results) & rests, facts=facts)]
+
+
+def _head(results: Results) -> tuple[int, float] | None:
+    """Return the rank whose recording begins late on the path, and how late, µs; None for none."""
+    parts = results.path.segments
+    late = np.flatnonzero(parts.category == CATEGORIES.index("head"))
+    if not len(late):
+        return None
+    longest = late[parts.length[late].argmax()]
+    return int(results.graph.activities.rank[parts.place[longest]]), float(parts.length[longest]) / 1000
 
 
 def _without_rank(graph: DependencyGraph, bound: Bound) -> float:
@@ -109,29 +115,9 @@ def _with_source(text: str, claim: Claim) -> str:
     return f"{text} That process sets the pace." if claim.about == "data_loading" else text
 
 
-def _long(claim: Claim) -> str:
-    own, others = _shares(claim)
-    text = f"Bound by {cause_words(claim.about, claim.facts['shares'])}: {claim.figure:.0f} % of the critical path"
-    text += f" ({_listed(own).replace(*_IN_HOST)})" if len(own) > 1 else ""
-    text += _rank_in_full(claim) + _free(claim, "; without it ")
-    also = f" Also on it: {_listed(others)}." if others else ""
-    if claim.facts.get("absent"):
-        words = CATEGORY_WORDS["communication"]
-        or_waits = f"{words}, or waiting for ranks that were not {claim.facts['absent']}"
-        text, also = (part.replace(words, or_waits) for part in (text, also))
-    if claim.facts["by_workers"]:
-        waited, batches = claim.facts["batches"]
-        return (
-            f"{text}. It waits for {waited:,} of {batches:,} batches.{also} That runs while the worker processes "
-            "prepare the next batch: only a faster loader (more workers, cheaper samples) shortens the job (htagraph "
-            "what-if --free-dataloader)."
-        )
-    return _with_source(f"{text}.{also}{_NEXT.get(claim.about, '')}", claim)
-
-
 def _short(claim: Claim) -> str:
-    others = [f"{_SHORT_WORDS.get(each, CATEGORY_WORDS[each])} {share:.0f} %" for each, share in _shares(claim)[1]]
-    word = _SHORT_WORDS["host"] if claim.about == "host" else cause_words(claim.about, claim.facts["shares"])
+    others = [f"{CATEGORY_WORDS[each]} {share:.0f} %" for each, share in _shares(claim)[1]]
+    word = cause_words(claim.about, claim.facts["shares"])
     text = f"Bound by {word}: {claim.figure:.0f} % of the critical path{_rank_in_short(claim)}"
     free = _free(claim, "; without it ")
     text += f"{free}; then {', '.join(others[: 1 if free else SHORT_LIST])}" if others else free
@@ -141,7 +127,38 @@ def _short(claim: Claim) -> str:
     if claim.facts["by_workers"]:
         waited, batches = claim.facts["batches"]
         text += f". It waits for {waited:,} of {batches:,} batches: only a faster loader helps"
-    return _with_source(f"{text}.", claim)
+    return _with_source(f"{text}.{_late(claim)}", claim)
+
+
+def _advice(claim: Claim) -> str:
+    facts = claim.facts
+    if claim.about == "data_loading":
+        return "Make that process faster, or ask it for work earlier." if facts.get("source") else LOADER_ADVICE
+    if claim.about != "communication":
+        return ""
+    if facts.get("absent"):
+        return "Load all ranks, to split waiting from transfer."
+    return "Overlap more of the transfers, or send less: see which ranks and groups transfer (htagraph collectives)."
+
+
+def _trial(claim: Claim) -> Trial | None:
+    """A loader that is never waited for, or transfers without time; all else takes some time in any case."""
+    us, loads = claim.facts.get("free_us", 0.0), claim.about == "data_loading"
+    if us <= 0 or not _advice(claim) or claim.facts.get("absent"):
+        return None
+    who = "Transfers that take no time save"
+    if loads:
+        who = f"A {'process' if claim.facts.get('source') else 'loader'} that the job never waits for saves"
+    options = ("--free-dataloader",) if loads else ("--network", "0")
+    return Trial(us, f"{who} {gain_text(claim, us)}.", options)
+
+
+def _late(claim: Claim) -> str:
+    """Return which recording begins late, where the path waits for that."""
+    late, share = claim.facts.get("late"), claim.facts["shares"].get("head", 0.0)
+    if late is None or share < MIN_PERCENT:
+        return ""
+    return f" Rank {late[0]}'s recording begins {time_text(late[1])} late ({share:.0f} %)."
 
 
 def _free(claim: Claim, start: str) -> str:
@@ -150,6 +167,8 @@ def _free(claim: Claim, start: str) -> str:
         return ""
     steps = claim.facts["steps"]
     who, less = "a step" if steps > 1 else "the job", time_text(per_step(claim.facts["free_us"], steps))
+    without = {"host": "with a free CPU", "communication": "without them", "memory": "without them"}
+    start = start.replace("without it", without.get(claim.about, "without it"))
     return f"{start}{who} takes {less} less ({claim.facts['free_percent']:.0f} %)"
 
 
@@ -157,6 +176,7 @@ def _shares(claim: Claim) -> tuple[list[tuple[str, float]], list[tuple[str, floa
     """Return the categories that are the cause, and the others, with their percent of the path."""
     own = _own(claim)
     shares = [(each, share) for each, share in claim.facts["shares"].items() if share >= MIN_PERCENT]
+    shares = [pair for pair in shares if pair[0] != "head" or claim.facts.get("late") is None]  # has a sentence
     return [pair for pair in shares if pair[0] in own], [pair for pair in shares if pair[0] not in own]
 
 
@@ -165,23 +185,11 @@ def _own(claim: Claim) -> tuple[str, ...]:
     return HOST_CATEGORIES if claim.about == "host" else (claim.about,)
 
 
-def _listed(shares: Iterable[tuple[str, float]]) -> str:
-    return ", ".join(f"{CATEGORY_WORDS[category]} {share:.0f} %" for category, share in shares)
-
-
-def _rank_in_full(claim: Claim) -> str:
-    """Return on which rank most of the path lies, and whether the others are nearly as late."""
-    ranks, several = claim.facts["ranks"], claim.facts["several"]
-    if not ranks:
-        return ""
-    rank, share = next(iter(ranks.items()))
-    alone = share >= 100 - MIN_PERCENT
-    text = f"; {'the path' if alone else f'{share:.0f} % of the path'} is on rank {rank}"
-    percent = claim.facts.get("without_rank_percent", 100.0)
-    if several and percent < 100 * MIN_SHARE:
-        less = f"{percent:.0f} %" if percent >= 1 else "less than 1 %"
-        return f"{text}, but without its work the job is only {less} shorter"
-    return text if several or rank or not alone else ""
+def _not_alone(claim: Claim) -> str:
+    """Return that the rank with most of the path is nearly no later than the next one."""
+    percent, (rank, *others) = claim.facts["without_rank_percent"], claim.facts["ranks"]
+    gains = f"{percent:.0f} %" if percent >= 1 else "less than 1 %"
+    return f"; speeding up rank {rank} alone gains {gains}{f', rank {others[0]} is next' if others else ''}"
 
 
 def _rank_in_short(claim: Claim) -> str:
@@ -189,7 +197,7 @@ def _rank_in_short(claim: Claim) -> str:
     if not ranks or not claim.facts["several"]:
         return ""
     if claim.facts.get("without_rank_percent", 100.0) < 100 * MIN_SHARE:
-        return " (other ranks' paths are nearly as long)"
+        return _not_alone(claim)
     rank, share = next(iter(ranks.items()))
     return f", on rank {rank}" if share >= 100 - MIN_PERCENT else f" ({share:.0f} % on rank {rank})"
 
@@ -233,4 +241,6 @@ def _operator_words(key: str) -> str:
     return NO_OPERATOR if step_number(key) is not None else key
 
 
-BOUND = Finding("bound", when=_when, long=_long, short=_short, evidence=_evidence)
+BOUND = Finding(
+    "bound", when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice
+)  # fmt: skip

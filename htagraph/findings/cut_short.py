@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.findings.finding import Claim, Finding, in_whole
+from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.results import Results
 
 __all__ = ["CUT_SHORT"]
@@ -26,5 +26,9 @@ def _short(claim: Claim) -> str:
 
 
 CUT_SHORT = Finding(
-    "cut_short", when=_when, long=in_whole(_short, "(htagraph validate)"), short=_short, is_caution=True
+    "cut_short",
+    when=_when,
+    short=_short,
+    is_caution=True,
+    advice=lambda _: "Record again, and let the profiler finish writing (htagraph validate).",
 )

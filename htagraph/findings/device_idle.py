@@ -7,7 +7,8 @@ import pandas as pd
 
 from htagraph.core.naming import is_graph_launch, names_that, short_name
 from htagraph.core.statistics import MOST
-from htagraph.findings.finding import NO_CHART, BarPart, Chart, Claim, Evidence, Finding, Place, Rows
+from htagraph.findings.bound import LOADER_ADVICE
+from htagraph.findings.finding import NO_CHART, BarPart, Chart, Claim, Evidence, Finding, Place, Rows, Trial, gain_text
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -17,50 +18,31 @@ from htagraph.queries.host_time import late_reason
 
 __all__ = ["DEVICE_IDLE", "device_window_us", "idle_chart"]
 
-_LONG = {
-    "host_wait": "From first to last device work, devices wait for the host {share} of the time{at}: {host}",
-    "kernel_wait": (
-        "From first to last device work, devices pause between queued kernels {share} of the time{at}: there are many "
-        "small kernels. Fuse them (torch.compile) or replay them as a CUDA graph (htagraph idle)."
-    ),
-    "other": (
-        "From first to last device work, devices are idle {share} of the time{at} for a reason other than a late "
-        "launch: work that waited for an event, another stream or another rank, or whose launch was not recorded "
-        "(htagraph idle)."
-    ),
-}
-_SHORT = {
+_TEXT = {
     "kernel_wait": "From first to last device work, devices pause {share} of the time{at} between many small kernels.",
     "other": (
         "From first to last device work, devices are idle {share} of the time{at}, but not for a late launch: work "
         "waited for an event, a stream or a rank, or its launch was not recorded."
     ),
 }
-_HOST_IN_FULL = {
-    "loader": "it waits for the data loader before it launches (htagraph what-if --free-dataloader).",
-    "ranks": "it waits for other ranks or for transfers before it launches (htagraph collectives).",
-    "pauses": "a few long pauses of the host, not the number of launches, keep it from launching (htagraph idle).",
+_FUSED = "Fuse the kernels (torch.compile), or replay them as a CUDA graph."
+_HOST = {
+    "loader": (", which waits for the data loader", LOADER_ADVICE),
+    "ranks": (", which waits for other ranks or transfers", ""),
+    "pauses": (": a few long pauses of the host, not many launches", "See what the host does in them (htagraph idle)."),
     "graphs": (
-        "it launches CUDA graphs, each too late. A launch takes the longer the more kernels its graph has, and more so "
-        "while they are recorded (htagraph launches)."
+        ", which launches CUDA graphs, each too late",
+        "Launch graphs with fewer kernels, or earlier: a launch takes the longer the more kernels its graph has.",
     ),
-    "few": "it launches little work, each piece late (htagraph idle).",
+    "few": (", which launches little work, each piece late", ""),
     "launches": (
-        "it launches many small pieces of work, each too late. Larger batches, fewer operators or CUDA graphs would "
-        "reduce that, and torch.compile may (htagraph idle)."
+        ", which launches many small pieces of work, each too late{short}",
+        "Use CUDA graphs, torch.compile, larger batches or fewer operators.",
     ),
 }
-_HOST_IN_SHORT = {
-    "loader": ", which waits for the data loader",
-    "ranks": ", which waits for other ranks or transfers",
-    "pauses": ": a few long pauses of the host, not many launches",
-    "graphs": ", which launches CUDA graphs, each too late",
-    "few": ", which launches little work, each piece late",
-    "launches": ", which launches many small pieces of work, each too late",
-}
+"""Why the host is late, and what to do, by the reason."""
 _COMMANDS: dict[str, tuple[str, ...]] = {
-    "ranks": ("collectives",), "graphs": ("launches",), "launches": ("launches",),
-    "loader": ("what-if", "--free-dataloader"),
+    "ranks": ("collectives",), "graphs": ("launches",), "loader": ("what-if", "--free-dataloader"),
 }  # fmt: skip
 """What to run where devices wait for the host, by why it is late."""
 _CAUSES = {"host_wait": ("host wait", "host"), "kernel_wait": ("kernel wait", "waiting"), "other": ("other", "other")}
@@ -86,8 +68,18 @@ def _when(results: Results) -> list[Claim]:
         if cause == "host_wait":
             facts["host"] = _host_reason(graph, int(worst["rank"]))
             facts["in_collectives_percent"] = 100 * sum(waiting_devices(graph).values()) / 1000 / window
+            facts |= _launching(results) if facts["host"] == "launches" else {}
         claims.append(Claim("device_idle", str(cause), 100 * us / window, "percent", facts=facts))
     return claims
+
+
+def _launching(results: Results) -> dict[str, float]:
+    """Return how many of the calls take longer than what they launch, percent, and what a host without time saves."""
+    total, short = int(results.launches["launches"].sum()), int(results.launches["short"].sum())
+    return {
+        "short_percent": 100 * short / max(total, 1), "steps": results.steps,
+        "free_us": results.free.get("host", 0) / 1000,
+    }  # fmt: skip
 
 
 def _host_reason(graph: DependencyGraph, rank: int) -> str:
@@ -104,28 +96,35 @@ def _in_graphs(graph: DependencyGraph) -> bool:
     return bool(len(cause)) and float(in_graph.mean()) > MOST
 
 
-def _long(claim: Claim) -> str:
+def _words(claim: Claim) -> str:
     facts = claim.facts
-    text = _LONG[claim.about].format(
-        share=f"{claim.figure:.0f} %", at=_worst(claim), host=_HOST_IN_FULL.get(facts["host"], "")
-    )
-    waits = facts.get("in_collectives_percent", 0.0)
-    if claim.about != "host_wait" or waits < 100 * MIN_SHARE:
-        return text
-    return (
-        f"{text} Another {waits:.0f} % of the time their collective kernels, which look busy, only wait for ranks that "
-        "are late (htagraph collectives)."
-    )
-
-
-def _short(claim: Claim) -> str:
-    at, share, waits = _worst(claim), f"{claim.figure:.0f} %", claim.facts.get("in_collectives_percent", 0.0)
+    at, share, waits = _worst(claim), f"{claim.figure:.0f} %", facts.get("in_collectives_percent", 0.0)
     if claim.about != "host_wait":
-        return _SHORT[claim.about].format(share=share, at=at)
+        return _TEXT[claim.about].format(share=share, at=at)
     text = f"devices wait for the host {share} of the time{at}"
     if waits >= 100 * MIN_SHARE:  # in kernels that spin, so that the device looks busy
         text = f"devices wait {waits:.0f} % in collectives for late ranks and {share} for the host{at}"
-    return f"From first to last device work, {text}{_HOST_IN_SHORT.get(claim.facts['host'], '')}."
+    short = (
+        f" ({facts['short_percent']:.0f} % of the calls take longer than their work)"
+        if "short_percent" in facts
+        else ""
+    )
+    why = _HOST.get(facts["host"], ("", ""))[0].format(short=short)
+    return f"From first to last device work, {text}{why}."
+
+
+def _advice(claim: Claim) -> str:
+    if claim.about != "host_wait":
+        return _FUSED if claim.about == "kernel_wait" else ""
+    return _HOST.get(claim.facts["host"], ("", ""))[1]
+
+
+def _trial(claim: Claim) -> Trial | None:
+    """A host that takes no time, where its launches are late: no graph gains more."""
+    us = claim.facts.get("free_us", 0.0)
+    if us <= 0:
+        return None
+    return Trial(us, f"A host that takes no time saves {gain_text(claim, us)}.", ("--infinite-host",))
 
 
 def _worst(claim: Claim) -> str:
@@ -145,11 +144,10 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
         for side, word in (("before", "after"), ("after", "until"))
     }
     shown = table[["start_us", "pause_us"]].rename(columns={"pause_us": "idle_us"}).assign(**names)
-    command = _COMMANDS.get(host, ("idle",))
     return Evidence(
         idle_chart(results.rank_idle), Rows(shown, f"The longest of these pauses of rank {rank}", places),
         place=places[0] if places else None, look=f"the longest pause of rank {rank}",
-        command=command, trial=command[1:], meaning=idle_breakdown,
+        command=_COMMANDS.get(host, ("idle",)), meaning=idle_breakdown,
     )  # fmt: skip
 
 
@@ -176,4 +174,6 @@ def idle_chart(rank_idle: pd.DataFrame) -> Chart:
     return Chart("Idle device time by cause", stacks=stacks)
 
 
-DEVICE_IDLE = Finding("device_idle", when=_when, long=_long, short=_short, evidence=_evidence)
+DEVICE_IDLE = Finding(
+    "device_idle", when=_when, short=_words, evidence=_evidence, trial=_trial, advice=_advice
+)  # fmt: skip

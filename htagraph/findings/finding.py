@@ -6,7 +6,6 @@ in the timeline, what to try. Gains of changes are worded here, as several findi
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -17,7 +16,7 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import GapKind
-from htagraph.findings.limits import LETTERS_IN_FULL, LETTERS_IN_SHORT, MOST_ROWS
+from htagraph.findings.limits import LETTERS_IN_SHORT, MOST_ROWS
 from htagraph.findings.phrases import command_line, name_text, time_text
 
 if TYPE_CHECKING:
@@ -26,8 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_CHART", "NO_ROWS", "Bar", "BarPart", "Chart", "Claim", "Evidence", "Finding", "Place", "RestsOn", "Rows",
-    "Trial", "contradictions", "gain_text", "gap_words", "in_full", "in_short", "in_whole", "interval_us", "is_sure",
-    "less_text", "likely", "of_activities", "per_step", "saved_claim", "saves_text", "stretches", "worded",
+    "Trial", "gain_text", "gain_us", "gap_words", "in_short", 
+    "interval_us", "is_sure", "less_text", "likely", "of_activities", "per_step", "saved_claim", "saves_text",
+    "stretches", 
 ]  # fmt: skip
 
 _MIN_SPREAD = 0.25
@@ -153,9 +153,7 @@ class Evidence:
     look: str = ""
     """What is to be seen at the place."""
     command: tuple[str, ...] = ()
-    """What to try: a verb and its options; empty for nothing."""
-    trial: tuple[str, ...] = ()
-    """The options of a ``what-if`` among it, which a slider may have too."""
+    """What to look at, a verb and its options, where there is no trial; empty for nothing."""
     meaning: Callable[..., Any] | property | None = None
     """The function, or property, whose docstring says what the numbers mean."""
 
@@ -182,23 +180,23 @@ class Finding(NamedTuple):
     name: str
     when: Callable[[Results], list[Claim]]
     """Returns the claims that the job's results support, with their facts; none where they do not."""
-    long: Callable[..., str]
-    """Returns the sentence of the whole verdict."""
     short: Callable[..., str]
-    """Returns the sentence in a line or two; of a caution the part of a sentence, without capital and point."""
+    """Returns the sentence, of a line or two; of a caution the part of a sentence, without capital and point."""
     evidence: Callable[..., Evidence] = lambda *_: Evidence()
     """Returns what proves the claims; called with the results and the claims."""
-    trial: Callable[[Claim], Trial | None] | None = None
+    trial: Callable[[Claim], Trial | None] = lambda _: None
     """Returns what to try, if it can be made as predicted."""
+    advice: Callable[..., str] = lambda *_: ""
+    """Returns what a person would do about it, in the imperative; empty for nothing that the evidence shows."""
     is_list: bool = False
     """Whether all claims share a sentence."""
     is_caution: bool = False
     """Whether it makes other findings uncertain, and is no conclusion by itself."""
 
-
-def in_full(name: str) -> str:
-    """Return a name for the sentence of the whole verdict."""
-    return name_text(name, LETTERS_IN_FULL)
+    def whole(self, *claims: Claim) -> str:
+        """Return the sentence, without what to do."""
+        text = self.short(*claims)
+        return text if text[-1] in ".?" else f"{text[0].upper()}{text[1:]}."
 
 
 def in_short(name: str) -> str:
@@ -206,29 +204,16 @@ def in_short(name: str) -> str:
     return name_text(name, LETTERS_IN_SHORT)
 
 
-def worded(template: str) -> Callable[[Claim], str]:
-    """Return the function that fills the figure and the facts of a claim into a sentence.
+def gain_us(claim: Claim) -> float:
+    """Return what the change that a claim is about saves, µs; 0 where it is about no change.
 
     Example:
-        >>> worded("{figure:.0f} of {total} calls")(Claim("unmatched", "", 2, "count", facts={"total": 9}))
-        '2 of 9 calls'
+        >>> gain_us(Claim("waiting", "", 9.0, "us"))
+        0.0
+        >>> gain_us(Claim("bound", "host", 90.0, "percent", facts={"free_us": 5.0}))
+        5.0
     """
-    return lambda claim: template.format(figure=claim.figure, **claim.facts)
-
-
-def in_whole(short: Callable[[Claim], str], more: str) -> Callable[[Claim], str]:
-    """Return the function that makes a sentence of what a caution says in brief, with more at its end.
-
-    Example:
-        >>> in_whole(lambda claim: f"{claim.about} is late", "(htagraph validate)")(Claim("x", "one", 1, "count"))
-        'One is late (htagraph validate).'
-    """
-
-    def long(claim: Claim) -> str:
-        text = short(claim).removesuffix(".")
-        return f"{text[0].upper()}{text[1:]} {more}."
-
-    return long
+    return claim.figure if "makespan_us" in claim.facts else float(claim.facts.get("free_us", 0.0))
 
 
 def of_activities(results: Results, activities: Sequence[int] | Array, caption: str) -> Rows:
@@ -312,66 +297,9 @@ def saves_text(claim: Claim, us: float | None = None) -> str:
     return f"saves {'' if is_sure(claim) else 'up to '}{gain_text(claim, us)}"
 
 
-def less_text(claim: Claim, more: str = "") -> str:
+def less_text(claim: Claim) -> str:
     """Return how much less time the job would take, or a step where there are several."""
     steps = claim.facts["steps"]
     what = "a step" if steps > 1 else "the job"
     less = f"{time_text(per_step(claim.figure, steps))} less"
-    return f"{what} would take {less} ({claim.facts['percent']:.0f} %{likely(claim)}{more})"
-
-
-def contradictions(claims: Iterable[Claim]) -> list[str]:
-    """Return what contradicts itself or each other among the claims of one report; empty where nothing does.
-
-    A share is between 0 and 100 %, and shares of one whole sum to at most 100 %. A gain is within its interval, no
-    larger than the job, and at least what half of the change gains, unless transfers share links. A job is bound by one
-    thing and has at most one straggler; waits that a slow stage causes are not nobody's. Where a loader's workers set
-    the pace, nothing but the loader gains. What is unexplained is one figure.
-
-    Example:
-        >>> bound = Claim("bound", "host", 120.0, "percent")
-        >>> contradictions([bound])
-        ['bound by host: 120 % is no share']
-    """
-    every = list(claims)
-    of: dict[str, list[Claim]] = defaultdict(list)
-    for claim in every:
-        of[claim.says].append(claim)
-    shares = [one for one in every if one.unit == "percent"]
-    wrong = [f"{_label(one)}: {one.figure:g} % is no share" for one in shares if not 0 <= one.figure <= 100 + 1e-6]
-    wrong += [f"bound by {' and by '.join(one.about for one in of['bound'])}"] if len(of["bound"]) > 1 else []
-    wrong += ["several stragglers"] if len(of["straggler"]) > 1 else []
-    wrong += ["a slow stage, and nobody"] if of["slow_stage"] and of["waiting"] else []
-    wrong += ["a straggler, and none"] if of["straggler"] and of["waiting"] else []
-    wrong += [f"{_label(one)}: {problem}" for one in [*of["gain"], *of["interrupted"]] for problem in _of_gain(one)]
-    for bound in of["bound"]:
-        wrong += _against_bound(bound, of)
-    return wrong
-
-
-def _label(claim: Claim) -> str:
-    return f"{claim.says.replace('_', ' ')}{' by' if claim.says == 'bound' else ''} {claim.about}"
-
-
-def _of_gain(claim: Claim) -> list[str]:
-    low, high = claim.interval or (claim.figure, claim.figure)
-    wrong = [] if low <= claim.figure <= high else [f"{claim.figure:g} is not between {low:g} and {high:g}"]
-    whole, half = claim.facts.get("makespan_us"), claim.facts.get("half_us", 0.0)
-    wrong += ["more than the job takes"] if whole is not None and claim.figure > whole else []
-    less = half > claim.figure + 1e-6 and not claim.facts.get("shared", False)
-    return wrong + (["half of it gains more"] if less else [])
-
-
-def _against_bound(bound: Claim, of: Mapping[str, list[Claim]]) -> list[str]:
-    wrong = [
-        f"unexplained {one.figure:.0f} % and {bound.facts.get('unexplained_percent', one.figure):.0f} %"
-        for one in of["unexplained"]
-        if abs(one.figure - bound.facts.get("unexplained_percent", one.figure)) > 1e-6
-    ]
-    if bound.facts.get("by_workers"):
-        wrong += [
-            f"{_label(one)}, where the loader's workers set the pace"
-            for one in of["gain"]
-            if not one.facts.get("loader")
-        ]
-    return wrong
+    return f"{what} would take {less} ({claim.facts['percent']:.0f} %{likely(claim)})"

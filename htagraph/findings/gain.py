@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import GapKind
+from htagraph.core.intervals import group_lengths
+from htagraph.core.kinds import ActivityKind, GapKind
+from htagraph.core.naming import BETWEEN_OPERATORS, names_that
+from htagraph.findings.bound import LOADER_ADVICE
 from htagraph.findings.finding import (
     Bar,
     Chart,
@@ -20,7 +25,7 @@ from htagraph.findings.finding import (
     RestsOn,
     Rows,
     Trial,
-    in_full,
+    in_short,
     interval_us,
     likely,
     per_step,
@@ -28,8 +33,8 @@ from htagraph.findings.finding import (
     stretches,
 )
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.limits import LETTERS_IN_FULL, LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT, SHORT_LIST
-from htagraph.findings.phrases import command_line, distinct, group_words, shortened, time_text
+from htagraph.findings.limits import LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT
+from htagraph.findings.phrases import distinct, group_words, time_text
 from htagraph.findings.results import Results
 from htagraph.findings.start_up import START_UP, is_start_up
 from htagraph.findings.unmatched import doubts_of
@@ -42,15 +47,13 @@ from htagraph.whatif.opportunities import opportunities
 from htagraph.whatif.options import criteria
 from htagraph.whatif.scenario import what_if
 
-__all__ = ["GAIN", "gain_name", "half_sentence"]
+__all__ = ["GAIN", "gain_name"]
 
-_MAX_WRAPPED = 0.6
-"""Share of the makespan; what gains more and contains other rows only wraps the job, such as an annotation around a
-step. Chosen. Doubled, they are named before what they contain."""
-_INNER_SHARE = 0.9
-"""Share of a gain from which something inside it is named in its place. Chosen: then it is nearly all of it; of less,
-the rest is lost to who reads only the inner name. It cannot be doubled; at 1, an operator hides the kernel that it
-is."""
+_NEARLY_ALL = 0.9
+"""Share of a gain from which something inside it is named in its place, and share of a rank's time from which an
+annotation only wraps it. Chosen: of less, the rest is lost to who reads only what is inside. It cannot be doubled; at
+1, an operator hides the kernel that it is."""
+_NUMBER = re.compile(r"\d+")
 _WHAT = {
     "kernel": "kernel ", "call": "the calls of ", "operator": "operator ", "function": "function ",
     "straggler": "the work of ", "phase": "",
@@ -59,34 +62,52 @@ _WHAT = {
 
 
 def _when(results: Results) -> list[Claim]:
-    table, bound = results.opportunities, results.bound
+    bound = results.bound
     claims: list[Claim] = []
-    for row in _worth_naming(table):
+    for row in _worth_naming(results):
         if bound.by_workers and not _is_loader(row):
             continue
         claims += _replayed(results, row)
         if len(claims) == MAX_LISTED:
             break
-    return claims
+    around = {claim.facts["inside"] for claim in claims}
+    return [replace(claim, facts={**claim.facts, "around": claim.about in around}) for claim in claims]
 
 
 def _is_loader(row: Mapping[Any, Any]) -> bool:
     return bool(row["name"] == "data loading")
 
 
-def _worth_naming(table: pd.DataFrame) -> list[dict[Any, Any]]:
+def _worth_naming(results: Results) -> list[dict[Any, Any]]:
     """Return the rows that say what to change: no class of work, nothing around the whole job, the inner of two."""
+    table = results.opportunities
     rows = table[table["gain_percent"] >= MIN_PERCENT].to_dict("records")
     rows = [row for row in rows if row["what"] != "rank"]  # nobody can make all work of a rank take no time
     rows = [row for row in rows if row["name"] != INTERRUPTIONS_ROW]  # a finding of their own
-    several = [row for row in rows if row["name"] not in CLASSES]
-    around = {row["inside"] for row in rows}
-    small = [row for row in several if row["name"] not in around or row["gain_percent"] <= 100 * _MAX_WRAPPED]
-    rows = small or several or rows
+    rows = [row for row in rows if row["what"] != "phase" or not _wraps(results, row)]
+    rows = [row for row in rows if row["name"] not in CLASSES] or rows
     inner: dict[str, float] = {}
     for row in rows:
         inner[row["inside"]] = max(inner.get(row["inside"], 0.0), row["gain_us"])
-    return [row for row in rows if inner.get(row["name"], 0.0) < _INNER_SHARE * row["gain_us"]]
+    return [row for row in rows if inner.get(row["name"], 0.0) < _NEARLY_ALL * row["gain_us"]]
+
+
+def _wraps(results: Results, row: Mapping[Any, Any]) -> bool:
+    """Return whether a row is an annotation that encloses nearly all of the recording, or numbers its parts.
+
+    Annotations whose names differ in numbers only are one, and number what they enclose if each name occurs once.
+    """
+    graph = results.graph
+    acts, plain = graph.activities, _NUMBER.sub("", str(row["name"]))
+    alike = names_that(lambda other: _NUMBER.sub("", other) == plain, graph.names)[acts.name]
+    rows = np.flatnonzero(alike & (acts.kind == ActivityKind.ANNOTATION) & ~acts.on_device)
+    rank = acts.rank[rows]
+    once = len(np.unique(rank * len(graph.names) + acts.name[rows])) == len(rows)
+    if len(rows) and (row["gain_percent"] >= 100 * _NEARLY_ALL or (once and len(rows) > len(np.unique(rank)))):
+        return True
+    covered = group_lengths(acts.start[rows], acts.start[rows] + acts.duration[rows], rank, max(graph.ranks) + 1)
+    spans = results.inputs[["rank", "span_us"]].itertuples(index=False)
+    return any(covered[rank] >= 1000 * _NEARLY_ALL * span > 0 for rank, span in spans)
 
 
 def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
@@ -103,7 +124,8 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
     facts = {
         "what": row["what"], "target": row["target"], "note": row["note"], "percent": float(row["gain_percent"]),
         "half_us": float(row.get("gain_at_50_us", 0.0)), "makespan_us": 100 * gain / float(row["gain_percent"]),
-        "loader": _is_loader(row), "steps": results.steps, "shared": shares_links(graph),
+        "loader": _is_loader(row), "steps": results.steps, "shared": shares_links(graph), "inside": row["inside"],
+        "stacks": bool((graph.activities.kind == ActivityKind.PYTHON).any()),
         "interrupted": bool(results.claims(INTERRUPTED.when)),
         **_start_up(results, row),
     }  # fmt: skip
@@ -128,48 +150,27 @@ def gain_name(claim: Claim) -> str:
     """Return what a gain is about: the names of phases and ranks say it already."""
     if claim.facts["what"] == "group":
         group = group_words(claim.about)  # of communication whose group is not known, a kernel's name
-        return f"transfers of {in_full(group) if group == claim.about else group}"
-    return f"{_WHAT[claim.facts['what']]}{in_full(claim.about)}"
-
-
-def _long(*claims: Claim) -> str:
-    parts, any_wide, steps = [], False, claims[0].facts["steps"]
-    names = distinct([gain_name(claim) for claim in claims], [claim.about for claim in claims], LETTERS_IN_FULL)
-    for claim, name in zip(claims, names, strict=True):
-        spread = likely(claim)
-        parts.append(f"{name}, {time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{spread})")
-        any_wide |= bool(spread)
-    each = f" per step (of {steps:,})" if steps > 1 else ""
-    bounds = "" if any_wide else " No speedup of one of them alone saves more."
-    if any(claim.facts["shared"] for claim in claims):
-        bounds = " Transfers that overlap share links here, so half of a change may gain more than all of it."
-    return f"Most you could win{each}{_inside(claims)}: {'; '.join(parts)}.{bounds} See htagraph opportunities."
+        return f"transfers of {in_short(group) if group == claim.about else group}"
+    return f"{_WHAT[claim.facts['what']]}{in_short(claim.about)}"
 
 
 def _short(*claims: Claim) -> str:
-    steps, parts = claims[0].facts["steps"], []
-    for claim in claims[:SHORT_LIST]:
+    """Return the gains as a sentence, those of parts of another one as such."""
+    parts, steps = [], claims[0].facts["steps"]
+    names = [gain_name(each) for each in claims]
+    names = distinct(names, [each.about for each in claims], LETTERS_IN_SHORT)
+    for at, (claim, name) in enumerate(zip(claims, names, strict=True)):
         saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)})"
-        parts.append(f"{shortened(gain_name(claim), LETTERS_IN_SHORT)}, {saved}")
+        is_part = at and claim.facts.get("inside") == claims[at - 1].about
+        parts.append(f"{'of which ' if is_part else ''}{name}, {saved}")
     each = " per step" if steps > 1 else ""
-    return f"Most you could win{each}{_inside(claims)}: {'; '.join(parts)}."
+    shared = any(claim.facts["shared"] for claim in claims)
+    links = " Transfers share links, so that half of a change may gain more than all of it." if shared else ""
+    return f"Most you could win{each}, each alone{_inside(claims)}: {'; '.join(parts)}.{links}"
 
 
 def _inside(claims: Sequence[Claim]) -> str:
     return " (interruptions inside it counted)" if claims[0].facts.get("interrupted") else ""
-
-
-def half_sentence(gains: Sequence[Claim], inputs: Sequence[str] | None = None) -> list[str]:
-    """Return what half of the largest gain's time is worth, and the command that tries it."""
-    for claim in [each for each in gains if not is_start_up(each)][:1]:
-        if claim.facts.get("interrupted"):  # that is to be tried first, and its sentence has the command
-            return []
-        half = f"Half the time of {gain_name(claim)} {saves_text(claim, claim.facts['half_us'])}."
-        if not claim.facts["target"] or inputs is None:
-            return [half]
-        line = command_line("what-if", inputs, "--scale", f"{claim.facts['target']}:0.5")
-        return [f"{half} To try it together with other changes: {line}"]
-    return []
 
 
 def _evidence(results: Results, *claims: Claim) -> Evidence:
@@ -187,17 +188,12 @@ def _evidence(results: Results, *claims: Claim) -> Evidence:
         "half_us": [float(claim.facts.get("half_us", np.nan)) for claim in claims],
     })  # fmt: skip
     headings = {"low_us": "at least_us", "high_us": "at most_us", "half_us": "with half its time_us"}
-    targets = (number for number, claim in enumerate(claims) if claim.facts["target"] and not is_start_up(claim))
-    first = next(targets, None)
-    slow = any(claim.facts["what"] == "straggler" for claim in claims)
-    trial = ("--fix-straggler", "auto") if slow else ()
-    if first is not None:
-        trial = ("--scale", f"{claims[first].facts['target']}:0.5")
+    first = next((at for at, claim in enumerate(claims) if _trial(claim) and claim.facts["target"]), None)
     return Evidence(
         chart, Rows(frame, "Of the whole recording", places, headings),
         place=None if first is None else places[first],
         look="" if first is None else f"{gain_name(claims[first])} on the critical path",
-        command=("what-if", *trial) if trial else (), trial=trial, meaning=opportunities,
+        meaning=opportunities,
     )  # fmt: skip
 
 
@@ -221,17 +217,31 @@ def _most_critical(results: Results, claim: Claim) -> Place | None:
 def _trial(claim: Claim) -> Trial | None:
     """Half the time of a name, or a straggler as fast as its peers: no name's time can be zero."""
     facts = claim.facts
-    if is_start_up(claim):
+    if is_start_up(claim) or facts["around"]:
         return None
     if facts["what"] == "straggler":
         sentence = f"The straggler as fast as its peers {saves_text(claim)}."
         return Trial(claim.figure, sentence, ("--fix-straggler", "auto"))
     if not facts["target"]:
         return None
-    name = shortened(gain_name(claim), LETTERS_IN_SHORT)
+    name = gain_name(claim)
     change = "A data loader twice as fast" if facts["loader"] else f"Half the time of {name}"
     half_us = facts["half_us"]
     return Trial(half_us, f"{change} {saves_text(claim, half_us)}.", ("--scale", f"{facts['target']}:0.5"))
 
 
-GAIN = Finding("gain", when=_when, long=_long, short=_short, evidence=_evidence, trial=_trial, is_list=True)
+def _advice(*claims: Claim) -> str:
+    """Return what to change, or what to record to see it; of what contains another gain, that one says it."""
+    named = next(
+        (each for each in claims if each.facts["target"] and not is_start_up(each) and not each.facts["around"]), None
+    )
+    if named is None:
+        return ""
+    if named.about == BETWEEN_OPERATORS and not named.facts["stacks"]:
+        return "Record with with_stack=True, to see what Python does between operators."
+    return LOADER_ADVICE if named.facts["loader"] else f"Make {gain_name(named)} cheaper."
+
+
+GAIN = Finding(
+    "gain", when=_when, short=_short, evidence=_evidence, trial=_trial, is_list=True, advice=_advice
+)  # fmt: skip

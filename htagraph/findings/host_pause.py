@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 from htagraph.core.naming import short_name
-from htagraph.findings.finding import Bar, Chart, Claim, Evidence, Finding, Place, Rows, in_full, in_short
+from htagraph.findings.finding import Bar, Chart, Claim, Evidence, Finding, Place, Rows, in_short
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.limits import LARGE_SHARE, MAX_NAMED, MIN_PERCENT, SHORT_LIST
+from htagraph.findings.limits import LARGE_SHARE, MAX_NAMED, MIN_PERCENT
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
 from htagraph.queries.host_time import host_pauses
@@ -36,27 +36,14 @@ def _when(results: Results) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _long(*claims: Claim) -> str:
+def _short(*claims: Claim) -> str:
     parts, several = [], len({claim.facts["rank"] for claim in claims}) > 1
     for claim in claims:
-        facts, us = claim.facts, claim.facts["total_us"]
-        where = f" in {in_full(facts['inside'])}" if facts["inside"] else ""
-        what = in_full(claim.about) if claim.about else f"untraced code{where}"
-        beside = [f" {word} {in_full(facts[word])}" for word in ("before", "after") if facts.get(word)]
-        where = where if claim.about else beside[0] if beside else ""
-        where += f" on rank {facts['rank']}" if several else ""
-        times = f", {facts['count']:,} times" if facts["count"] > 1 else ""
-        longest = f" (longest {time_text(facts['longest_us'])})" if facts["count"] > 1 else ""
-        parts.append(f"{what}{where}{times}, {time_text(us)}{longest}, {claim.figure:.0f} %")
-    return f"Largest on the host's part of the path: {'; '.join(parts)}."
-
-
-def _short(*claims: Claim) -> str:
-    parts = []
-    for claim in claims[:SHORT_LIST]:
         facts = claim.facts
         what = in_short(claim.about) if claim.about else "untraced code"
         where = f" in {in_short(facts['inside'])}" if facts["inside"] else ""
+        where += f" before {in_short(facts['before'])}" if facts.get("before") and not claim.about else ""
+        where += f" on rank {facts['rank']}" if several else ""
         times = f" {facts['count']:,} times" if facts["count"] > 1 else ""
         parts.append(f"{what}{where}{times}, {time_text(facts['total_us'])} ({claim.figure:.0f} %)")
     return f"Most host time on it: {'; '.join(parts)}."
@@ -81,4 +68,4 @@ def _evidence(_results: Results, *claims: Claim) -> Evidence:
     )  # fmt: skip
 
 
-HOST_PAUSE = Finding("host_pause", when=_when, long=_long, short=_short, evidence=_evidence, is_list=True)
+HOST_PAUSE = Finding("host_pause", when=_when, short=_short, evidence=_evidence, is_list=True)

@@ -21,25 +21,19 @@ from htagraph.findings.finding import (
     saves_text,
 )
 from htagraph.findings.limits import MAX_NAMED, MIN_SHARE, MOST_ROWS
-from htagraph.findings.phrases import command_line, plural, time_text
+from htagraph.findings.phrases import command_line, plural
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.interruptions import interrupted, places_of
+from htagraph.queries.interruptions import interrupted
 
 __all__ = ["INTERRUPTED", "interruption_note"]
 
 _CHECK = {
-    "in turn": (
-        "Check how many cores the processes may use (taskset -cp PID, cpu.max of the cgroup, cores per task of the "
-        "scheduler) and what else runs on them."
-    ),
-    "together": (
-        "Check what stops all processes at once: CPU limits of the container (cpu.max of the cgroup), swapping, other "
-        "jobs on the machine."
-    ),
+    "in turn": "Give the processes more cores (taskset -cp PID, cpu.max of the cgroup), or end what else runs on them.",
+    "together": "Check the container's CPU limit (cpu.max of the cgroup), swapping and other jobs on the machine.",
     "": (
-        "The trace does not show what: check Python's garbage collector (gc.freeze, gc.disable), the cores that the "
-        "processes may use (taskset -cp PID, cpu.max of the cgroup), and what else runs on them."
+        "Check Python's garbage collector (gc.freeze), the cores that the processes may use (taskset -cp PID, cpu.max "
+        "of the cgroup) and what else runs on them."
     ),
 }
 """What to check, by how the interruptions of ranks lie in time."""
@@ -92,35 +86,11 @@ def _of_graph(graph: DependencyGraph) -> list[Claim]:
     longest = np.argsort(-found.length, kind="stable")[:MAX_NAMED]
     facts = {
         "count": len(found), "counts": counts, "shares": {one: 100 * share for one, share in ranks.shares.items()},
-        "places": len(np.unique(places_of(graph, found.activity, found.vertex))),
-        "least_us": int(found.length.min()) / 1000, "most_us": int(found.length.max()) / 1000,
-        "pattern": ranks.pattern, "going": ranks.going, "together_percent": 100 * ranks.share,
-        "chance_percent": 100 * ranks.by_chance, "activities": frozenset(activity.tolist()),
+        "pattern": ranks.pattern, "going": ranks.going, "activities": frozenset(activity.tolist()),
         "steps": whole_steps(graph),
     }  # fmt: skip
     rows = tuple(activity[longest].tolist())
     return [saved_claim("interrupted", "", outcome, makespan, facts, rows)]
-
-
-def _long(claim: Claim) -> str:
-    facts = claim.facts
-    pattern = {
-        "in turn": (
-            f" {facts['together_percent']:.0f} % of the time, the host code of exactly {facts['going']} of "
-            f"{len(facts['counts'])} ranks runs (expected by chance: {facts['chance_percent']:.0f} %), as if all "
-            f"shared {plural(facts['going'], 'core')}."
-        ),
-        "together": (
-            f" In {facts['together_percent']:.0f} % of the time in which any rank is interrupted, all are "
-            f"(expected by chance: {facts['chance_percent']:.0f} %)."
-        ),
-    }.get(facts["pattern"], "")
-    less = less_text(claim, "; htagraph what-if --no-interruptions")
-    return (
-        f"{_how_often(claim)}: something outside of these stops it, for {time_text(facts['least_us'])} to "
-        f"{time_text(facts['most_us'])} where the same code usually takes less than a tenth.{pattern} Without "
-        f"interruptions {less}. {_CHECK[facts['pattern']]}"
-    )
 
 
 def _short(claim: Claim) -> str:
@@ -130,20 +100,12 @@ def _short(claim: Claim) -> str:
         f"as if all shared {plural(facts['going'], 'core')}",
         "together": ", on all ranks at the same moments",
     }.get(facts["pattern"], "")
-    return f"{_how_often(claim)}. Something outside of these stops it{pattern}. Without that, {less_text(claim)}."
-
-
-def _how_often(claim: Claim) -> str:
-    """Return how often host code is interrupted, for how long and in how many places."""
-    facts = claim.facts
     counts, shares = [n for n in facts["counts"].values() if n], [s for s in facts["shares"].values() if s]
     ranks = "" if len(facts["counts"]) == 1 else " on each rank"
     if len(counts) < len(facts["counts"]):
         ranks = f" on {len(counts)} of {len(facts['counts'])} ranks"
-    return (
-        f"Host code is interrupted {_from_to(counts, '')} times{ranks}, for {_from_to(shares, ' %')} of its time, in "
-        f"{facts['places']} different places (operators, functions, calls, or between them)"
-    )
+    often = f"{_from_to(counts, '')} times{ranks}, for {_from_to(shares, ' %')} of its time"
+    return f"Host code is interrupted {often}, by something outside of it{pattern}. Without that, {less_text(claim)}."
 
 
 def _from_to(values: Sequence[float], unit: str) -> str:
@@ -166,7 +128,7 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
     shown = shown.assign(name=[short_name(name) or "untraced code" for name in shown["name"]])
     return Evidence(
         chart, Rows(shown, "The longest interruptions", places), place=Place(claim.rows[0]), look="the longest",
-        command=("what-if", "--no-interruptions"), meaning=interruptions,
+        meaning=interruptions,
     )  # fmt: skip
 
 
@@ -175,4 +137,7 @@ def _trial(claim: Claim) -> Trial:
     return Trial(claim.figure, sentence, ("--no-interruptions",))
 
 
-INTERRUPTED = Finding("interrupted", when=_when, long=_long, short=_short, evidence=_evidence, trial=_trial)
+INTERRUPTED = Finding(
+    "interrupted", when=_when, short=_short, evidence=_evidence, trial=_trial,
+    advice=lambda claim: _CHECK[claim.facts["pattern"]],
+)  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 __all__ = [
-    "LARGE_SHARE", "LETTERS_IN_FULL", "LETTERS_IN_SHORT", "MAX_LISTED", "MAX_NAMED", "MIN_PERCENT", "MIN_SHARE",
+    "LARGE_SHARE", "LETTERS_IN_SHORT", "MAX_LISTED", "MAX_NAMED", "MIN_PERCENT", "MIN_SHARE",
     "MOST_ROWS", "ROUNDING", "SHORT_LIST", "VISIBLE_PERCENT",
 ]  # fmt: skip
 
@@ -35,6 +35,6 @@ that are shown. Doubled, shares that add up to 101 % pass without a word, and 0.
 VISIBLE_PERCENT = 1.0
 """The least percent that shows in whole percent. It follows from the digits. Doubled, growth of memory of 1 to 2 % is
 not named."""
-LETTERS_IN_FULL, LETTERS_IN_SHORT = 60, 32
-"""Letters of a name in a sentence, and in a line or two; chosen: half a line, and less. Doubled, the name of a kernel
+LETTERS_IN_SHORT = 32
+"""Letters of a name in a sentence; chosen: less than half a line. Doubled, the name of a kernel
 may fill a line."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import COUNTER_RANGE
-from htagraph.findings.finding import Claim, Finding, in_whole
+from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.phrases import plural
 from htagraph.findings.results import Results
 
@@ -31,9 +31,8 @@ def _short(claim: Claim) -> str:
     return f"{launched}nothing that a device did was recorded, so when the host waits for it is not known"
 
 
-def _long(claim: Claim) -> str:
-    how = "times without counters" if claim.facts.get("counted") else "with activities=[CPU, CUDA]"
-    return in_whole(_short, f"(record {how})")(claim)
+def _advice(claim: Claim) -> str:
+    return "Record times without counters." if claim.facts.get("counted") else "Record with activities=[CPU, CUDA]."
 
 
-NO_DEVICE_WORK = Finding("no_device_work", when=_when, long=_long, short=_short, is_caution=True)
+NO_DEVICE_WORK = Finding("no_device_work", when=_when, short=_short, is_caution=True, advice=_advice)

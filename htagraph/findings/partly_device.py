@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from htagraph.findings.device_idle import DEVICE_IDLE, device_window_us
-from htagraph.findings.finding import BarPart, Chart, Claim, Evidence, Finding, worded
+from htagraph.findings.finding import BarPart, Chart, Claim, Evidence, Finding
 from htagraph.findings.limits import LARGE_SHARE
 from htagraph.findings.results import Results
 
@@ -36,11 +36,7 @@ def _evidence(results: Results, _claim: Claim) -> Evidence:
 PARTLY_DEVICE = Finding(
     "partly_device",
     when=_when,
-    long=worded(
-        "From first to last device work, {figure:.0f} % of the recorded time passes; in the rest only the host was "
-        "active, and shares of device time say nothing about it."
-    ),
-    short=worded("device work spans {figure:.0f} % of the recording, and idle times leave out the rest"),
+    short=lambda claim: f"device work spans {claim.figure:.0f} % of the recording, and idle times leave out the rest",
     evidence=_evidence,
     is_caution=True,
 )

@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 CATEGORY_WORDS = {
-    "host": "host code (operators, Python, other calls)", "launch": "launch calls", "computation": "computation",
+    "host": "host code", "launch": "launch calls", "computation": "computation",
     "communication": "transfers between ranks", "waiting": "pauses between kernels",
     "sync": "returns from blocking calls", "memory": "memory copies", "data_loading": "the data loader",
     "gap": "unexplained pauses", "head": "what came before the recording",

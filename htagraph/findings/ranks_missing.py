@@ -20,25 +20,16 @@ def _when(results: Results) -> list[Claim]:
     return [Claim("ranks_missing", about, size, "count", rests_on=frozenset({RestsOn.OTHER_RANKS}), facts=facts)]
 
 
-def _long(claim: Claim) -> str:
-    if claim.about:
-        return (
-            f"Only rank {claim.about} of {claim.figure:.0f} was read, so waiting for the others looks like "
-            "communication. Read all ranks to tell them apart."
-        )
-    missing = claim.facts["missing"]
-    names = f" (not {and_list(map(str, missing))})" if len(missing) <= 2 * MAX_LISTED else ""
-    return (
-        f"{claim.facts['read']:,} of {claim.figure:,.0f} ranks were read{names}: waiting for one that was not read "
-        "looks like transfer, and nothing names it as late. Read all ranks to tell them apart."
-    )
-
-
 def _short(claim: Claim) -> str:
     if claim.about:
         only = f"only rank {claim.about} of {claim.figure:.0f} was read"
         return f"{only}, so waiting for the others looks like communication"
-    return f"{claim.facts['read']:,} of {claim.figure:,.0f} ranks were read, so waiting for others looks like transfer"
+    missing, read = claim.facts["missing"], f"{claim.facts['read']:,} of {claim.figure:,.0f} ranks were read"
+    names = f" (not {and_list(map(str, missing))})" if len(missing) <= MAX_LISTED else ""
+    return f"{read}{names}, so waiting for others looks like transfer"
 
 
-RANKS_MISSING = Finding("ranks_missing", when=_when, long=_long, short=_short, is_caution=True)
+RANKS_MISSING = Finding(
+    "ranks_missing", when=_when, short=_short, is_caution=True,
+    advice=lambda _: "Record and read all ranks.",
+)  # fmt: skip

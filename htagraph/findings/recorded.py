@@ -21,13 +21,8 @@ def _when(results: Results) -> list[Claim]:
     return [Claim("recorded", "", results.bound.causes["host"], "percent", facts={"stacks": stacks})]
 
 
-def _long(claim: Claim) -> str:
-    stacks = " Python stacks, which were recorded here, cost most." if claim.facts["stacks"] else ""
-    return (
-        "Part of the host's time is the profiler's own, and a recording does not show how much: jobs that their host "
-        "bounds took 1.2 to 1.6 times as long recorded as unrecorded on an H100. Without a profiler, steps are shorter "
-        f"and gains in host code smaller.{stacks}"
-    )
+def _advice(claim: Claim) -> str:
+    return "Record without Python stacks, which cost most." if claim.facts["stacks"] else ""
 
 
 def _short(claim: Claim) -> str:
@@ -35,4 +30,4 @@ def _short(claim: Claim) -> str:
     return f"recording slows host code{stacks}: without a profiler, steps are shorter and gains smaller"
 
 
-RECORDED = Finding("recorded", when=_when, long=_long, short=_short, is_caution=True)
+RECORDED = Finding("recorded", when=_when, short=_short, is_caution=True, advice=_advice)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from htagraph.findings.finding import Claim, Finding, Trial, gain_text, less_text, likely, saved_claim, saves_text
+from htagraph.findings.finding import Claim, Finding, Trial, less_text, saved_claim, saves_text
 from htagraph.findings.limits import MAX_LISTED, MIN_SHARE
-from htagraph.findings.phrases import and_list, ranks_text, time_text
+from htagraph.findings.phrases import ranks_text, time_text
 from htagraph.findings.results import Results
 from htagraph.findings.waiting import waits_evidence
 from htagraph.queries.rank_speed import slow_stage
@@ -45,35 +45,15 @@ def _when(results: Results) -> list[Claim]:
     return [saved_claim("slow_stage", ", ".join(map(str, stage.ranks)), outcome, makespan, facts)]
 
 
-def _long(claim: Claim) -> str:
-    facts = claim.facts
-    several = "s" if len(facts["ranks"]) > 1 else ""
-    shown = facts["ranks"][: 2 * MAX_LISTED]
-    names = and_list(map(str, shown)) + (" …" if len(shown) < len(facts["ranks"]) else "")
-    least, most = time_text(facts["least_us"]), time_text(facts["most_us"])
-    others = (
-        f"{most} of the other{'s' if facts['others'] > 1 else ''}"
-        if least == most
-        else f"{least} to {most} of the others"
-    )
-    them = "Each of the others" if facts["others"] > 1 else "The other"
-    waited = f" {them} waits {time_text(facts['waited_us'])} a step for it." if facts["waited_us"] else ""
-    return (
-        f"Of the stages of the pipeline{several}, that of rank{several} {names} works {time_text(facts['own_us'])} a "
-        f"step against {others}.{waited} Stages do different work, so this is no straggler: give it less to do. With "
-        f"equal stages {less_text(claim)}."
-    )
-
-
-def _short(claim: Claim) -> str:
+def _words(claim: Claim) -> str:
     facts = claim.facts
     ranks, least, most = facts["ranks"], time_text(facts["least_us"]), time_text(facts["most_us"])
-    others = f"{most}" if least == most else f"{least} to {most}"
+    s, others = "s" if len(ranks) > 1 else "", "s" if facts["others"] > 1 else ""
+    waited = f"; each waits {time_text(facts['waited_us'])} for it" if facts["waited_us"] else ""
+    range_text = most if least == most else f"{least} to {most}"
     return (
-        f"The pipeline stage{'s' if len(ranks) > 1 else ''} of {ranks_text(ranks)} work"
-        f"{'' if len(ranks) > 1 else 's'} {time_text(facts['own_us'])} a step, the other"
-        f"{'s' if facts['others'] > 1 else ''} {others}. Equal stages "
-        f"would save {gain_text(claim)} ({facts['percent']:.0f} %{likely(claim)})."
+        f"The pipeline stage{s} of {ranks_text(ranks)} work{'' if s else 's'} {time_text(facts['own_us'])} a step, the "
+        f"other{others} {range_text}{waited}. With equal stages {less_text(claim)}."
     )
 
 
@@ -88,4 +68,7 @@ def _trial(claim: Claim) -> Trial | None:
     return Trial(claim.figure, f"Equal work in all stages {saves_text(claim)}.", options) if options else None
 
 
-SLOW_STAGE = Finding("slow_stage", when=_when, long=_long, short=_short, evidence=waits_evidence, trial=_trial)
+SLOW_STAGE = Finding(
+    "slow_stage", when=_when, short=_words, evidence=waits_evidence, trial=_trial,
+    advice=lambda _: "Give this stage less to do, and the others more.",
+)  # fmt: skip

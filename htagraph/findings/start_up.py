@@ -27,7 +27,7 @@ def _when(results: Results) -> list[Claim]:
     longest = sorted(calls, key=lambda call: -calls[call])
     facts = {
         "calls": tuple((names[acts.name[call]], calls[call] / 1000) for call in longest),
-        "total_us": sum(calls.values()) / 1000, "each_us": {call: ns / 1000 for call, ns in calls.items()},
+        "free_us": sum(calls.values()) / 1000, "each_us": {call: ns / 1000 for call, ns in calls.items()},
     }  # fmt: skip
     return [Claim("start_up", names[acts.name[longest[0]]], share, "percent", rows=tuple(longest), facts=facts)]
 
@@ -38,7 +38,7 @@ def _words(claim: Claim) -> str:
     named += [f"{len(calls) - SHORT_LIST} more"] if len(calls) > SHORT_LIST else []
     return (
         f"Start-up is {share_text(claim.figure)} of the critical path: first calls, as when contexts are made and code "
-        f"is loaded, of {and_list(named)}. To see the steady job, record after a warm-up."
+        f"is loaded, of {and_list(named)}."
     )
 
 
@@ -46,4 +46,7 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
     return Evidence(rows=of_activities(results, claim.rows, "First calls on the critical path"))
 
 
-START_UP = Finding("start_up", when=_when, long=_words, short=_words, evidence=_evidence)
+START_UP = Finding(
+    "start_up", when=_when, short=_words, evidence=_evidence,
+    advice=lambda _: "Record after a warm-up, to see the steady job.",
+)  # fmt: skip

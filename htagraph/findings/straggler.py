@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from htagraph.findings.finding import Claim, Evidence, Finding, in_full, in_short
+from htagraph.findings.finding import Claim, Finding, Trial, in_short, saved_claim, saves_text
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.findings.waiting import are_waits_known, waits_evidence
+from htagraph.whatif.scenario import what_if
 
 __all__ = ["STRAGGLER"]
 
 _CAUSES = {
-    "kernels": "its kernels take longer", "host": "its host code takes longer",
-    "data_loading": "its data loader takes longer", "launch": "its launch calls take longer",
-    "sync": "its blocking calls take longer", "network": "its transfers take longer",
-    "collective": "it is late from an earlier collective", "none": "its own work looks like theirs",
+    "kernels": ("its kernels take longer", "clocks and temperature of its device, shapes of its inputs"),
+    "host": ("its host code takes longer", "the cores of its process, and what only it does"),
+    "data_loading": ("its data loader takes longer", "its storage, and the samples that it loads"),
+    "launch": ("its launch calls take longer", "the cores of its process"),
+    "sync": ("its blocking calls take longer", "what it waits for there"),
+    "network": ("its transfers take longer", "its links"),
+    "collective": ("it is late from an earlier collective", ""),
+    "none": ("its own work looks like theirs", ""),
 }  # fmt: skip
-"""Why a rank is late, by the cause that is the largest part of it."""
+"""Why a rank is late, by the cause that is the largest part of it, and what to compare with the other ranks."""
 
 
 def _when(results: Results) -> list[Claim]:
@@ -28,32 +31,33 @@ def _when(results: Results) -> list[Claim]:
     ranks = slow.to_frame()
     row = ranks[ranks["rank"] == slow.straggler].iloc[0]
     facts = {"total_us": slow.total_wait_us, "cause": str(row["cause"]), "cause_name": str(row["cause_name"])}
+    outcome = what_if(results.graph).fix_straggler().run()
+    fixed = saved_claim("straggler", "", outcome, results.makespan_ns, {"steps": results.steps})
+    facts |= {"fixed": fixed, "free_us": max(fixed.figure, 0.0), "ranks": [slow.straggler]}
     share, about = float(row["share_percent"]), str(slow.straggler)
     return [Claim("straggler", about, share, "percent", rests_on=doubts_of(results), facts=facts)]
 
 
-def _long(claim: Claim) -> str:
-    cause, name = claim.facts["cause"], claim.facts["cause_name"]
-    where = f", mainly in {in_full(name)}" if name else ""
-    return (
-        f"Rank {claim.about} makes the others wait: it causes {claim.figure:.0f} % of the "
-        f"{time_text(claim.facts['total_us'])} spent waiting in collectives (summed over ranks); "
-        f"{_CAUSES.get(cause, cause)}{where} (htagraph stragglers)."
-    )
-
-
-def _short(claim: Claim) -> str:
+def _words(claim: Claim) -> str:
     cause, name = claim.facts["cause"], claim.facts["cause_name"]
     where = f", mainly {in_short(name)}" if name else ""
     return (
         f"Rank {claim.about} makes the others wait: {claim.figure:.0f} % of {time_text(claim.facts['total_us'])} in "
-        f"collectives (over all ranks); {_CAUSES.get(cause, cause)}{where}."
+        f"collectives (over all ranks); {_CAUSES[cause][0] if cause in _CAUSES else cause}{where}."
     )
 
 
-def _evidence(results: Results, claim: Claim) -> Evidence:
-    trial = ("--fix-straggler", "auto")
-    return replace(waits_evidence(results, claim), command=("what-if", *trial), trial=trial)
+def _advice(claim: Claim) -> str:
+    compare = _CAUSES.get(claim.facts["cause"], ("", ""))[1]
+    return f"Compare rank {claim.about} with its peers: {compare}." if compare else ""
 
 
-STRAGGLER = Finding("straggler", when=_when, long=_long, short=_short, evidence=_evidence)
+def _trial(claim: Claim) -> Trial | None:
+    fixed = claim.facts["fixed"]
+    sentence = f"Rank {claim.about} as fast as its peers {saves_text(fixed)}."
+    return Trial(fixed.figure, sentence, ("--fix-straggler", "auto")) if fixed.figure > 0 else None
+
+
+STRAGGLER = Finding(
+    "straggler", when=_when, short=_words, evidence=waits_evidence, trial=_trial, advice=_advice
+)  # fmt: skip

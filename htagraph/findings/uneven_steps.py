@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.findings.finding import Claim, Finding, in_whole
+from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import and_list, time_text
 from htagraph.findings.results import Results
@@ -42,5 +42,9 @@ def _short(claim: Claim) -> str:
 
 
 UNEVEN_STEPS = Finding(
-    "uneven_steps", when=_when, long=in_whole(_short, "(--steps reads only some)"), short=_short, is_caution=True
+    "uneven_steps",
+    when=_when,
+    short=_short,
+    is_caution=True,
+    advice=lambda _: "Read the steps that are alike (--steps).",
 )

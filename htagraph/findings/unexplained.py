@@ -7,20 +7,14 @@ import itertools
 import numpy as np
 
 from htagraph.core.kinds import GapKind
-from htagraph.findings.finding import BarPart, Chart, Claim, Evidence, Finding, gap_words, stretches, worded
+from htagraph.findings.finding import BarPart, Chart, Claim, Evidence, Finding, gap_words, stretches
 from htagraph.findings.limits import MIN_SHARE
+from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
 from htagraph.queries.paths import CriticalPath
 
 __all__ = ["UNEXPLAINED"]
 
-_WORDS = {
-    "launch_excess": "work that was queued long before it ran: the device was probably busy with earlier work",
-    "stream_idle": "streams that wait for something that no dependency explains",
-    "sync_return": "blocking calls that return late", "thread_idle": "threads that wait for something unknown",
-    "collective_excess": "collectives that last longer than transfers and late ranks explain",
-}  # fmt: skip
-"""What a kind of unexplained gap is, by the word of `GapKind`."""
 _COLORS = ("gap", "other", "waiting", "host", "launch")
 
 
@@ -28,16 +22,19 @@ def _when(results: Results) -> list[Claim]:
     bound = results.bound
     if not bound.cause or bound.unexplained_percent < 100 * MIN_SHARE:
         return []
-    facts = {"mostly": next(iter(bound.unexplained), ""), "is_bound": bound.cause == "gap"}
+    mostly = next(iter(bound.unexplained), "")
+    us = bound.unexplained.get(mostly, 0.0) / 100 * results.path.makespan_ns / 1000
+    facts = {"mostly": mostly, "mostly_us": us, "is_bound": bound.cause == "gap"}
     return [Claim("unexplained", "path", bound.unexplained_percent, "percent", facts=facts)]
 
 
-def _long(claim: Claim) -> str:
-    kind = _WORDS.get(claim.facts["mostly"], claim.facts["mostly"].replace("_", " "))
-    return (
-        f"Unexplained pauses make up {claim.figure:.0f} % of the critical path (mostly {kind}): predictions are less "
-        "certain by that much (htagraph critical-path --segments)."
-    )
+def _short(claim: Claim) -> str:
+    facts = claim.facts
+    doubt = f"{claim.figure:.0f} % of the critical path is unexplained, and predictions are less certain by that much"
+    if facts["mostly"] != GapKind.LAUNCH_EXCESS.label:
+        return doubt
+    queued = f"kernels were queued {time_text(facts['mostly_us'])} before they ran"
+    return f"{queued}, and the device was probably busy with earlier work: {doubt}"
 
 
 def _evidence(results: Results, _claim: Claim) -> Evidence:
@@ -54,7 +51,4 @@ def _evidence(results: Results, _claim: Claim) -> Evidence:
     )  # fmt: skip
 
 
-_SHORT = "{figure:.0f} % of the critical path is unexplained, and predictions are less certain by that much"
-UNEXPLAINED = Finding(
-    "unexplained", when=_when, long=_long, short=worded(_SHORT), evidence=_evidence, is_caution=True
-)  # fmt: skip
+UNEXPLAINED = Finding("unexplained", when=_when, short=_short, evidence=_evidence, is_caution=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.core.kinds import COMMUNICATION, of_kinds
-from htagraph.findings.finding import Claim, Evidence, Finding, RestsOn, of_activities, worded
+from htagraph.findings.finding import Claim, Evidence, Finding, RestsOn, of_activities
 from htagraph.findings.limits import MAX_NAMED
 from htagraph.findings.results import Results
 from htagraph.findings.unknown_clocks import UNKNOWN_CLOCKS
@@ -41,7 +41,12 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
     return Evidence(rows=of_activities(results, claim.rows, "Some of them"), command=("validate",))
 
 
-_ALONE = "{figure:,.0f} of {total:,} communication calls have no known partner"
-_LONG = worded(_ALONE + ": waiting for other ranks inside them looks like transfer (htagraph validate).")
-_SHORT = worded(_ALONE + ", so waiting in them looks like transfer")
-UNMATCHED = Finding("unmatched", when=_when, long=_LONG, short=_SHORT, evidence=_evidence, is_caution=True)
+def _short(claim: Claim) -> str:
+    alone = f"{claim.figure:,.0f} of {claim.facts['total']:,} communication calls have no known partner"
+    return f"{alone}, so waiting in them looks like transfer"
+
+
+UNMATCHED = Finding(
+    "unmatched", when=_when, short=_short, evidence=_evidence, is_caution=True,
+    advice=lambda _: "See which ranks lack them (htagraph validate), and record all ranks at the same time.",
+)  # fmt: skip

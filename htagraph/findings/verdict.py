@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -11,18 +11,19 @@ from htagraph.findings.blocking import BLOCKING
 from htagraph.findings.bound import BOUND
 from htagraph.findings.cut_short import CUT_SHORT
 from htagraph.findings.device_idle import DEVICE_IDLE
-from htagraph.findings.finding import Claim, Finding, Trial, contradictions
+from htagraph.findings.finding import Claim, Finding, Trial, gain_us
 from htagraph.findings.gain import GAIN
 from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.limits import MOST_ROWS
+from htagraph.findings.limits import MOST_ROWS, SHORT_LIST
 from htagraph.findings.no_device_work import NO_DEVICE_WORK
 from htagraph.findings.nothing_recorded import NOTHING_RECORDED
 from htagraph.findings.partly_device import PARTLY_DEVICE
+from htagraph.findings.phrases import spoken
 from htagraph.findings.ranks_missing import RANKS_MISSING
 from htagraph.findings.recorded import RECORDED
+from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
-from htagraph.findings.short_launches import SHORT_LAUNCHES
 from htagraph.findings.slow_stage import SLOW_STAGE
 from htagraph.findings.start_up import START_UP
 from htagraph.findings.straggler import STRAGGLER
@@ -33,20 +34,21 @@ from htagraph.findings.unmatched import UNMATCHED
 from htagraph.findings.waiting import WAITING
 
 __all__ = [
-    "FINDINGS", "OF_PATH", "ROWS", "claims_of", "consistent", "in_brief", "rows_of", "sentences", "stated", "trial_of",
+    "FINDINGS", "OF_PATH", "ROWS", "claims_of", "first_step", "in_brief", "rows_of", "sentences",
+    "stated", "trial_of",
 ]  # fmt: skip
 
-OF_PATH: tuple[Finding, ...] = (BOUND, INTERRUPTED, HOST_PAUSE, UNEXPLAINED, START_UP, GAIN)
+OF_PATH: tuple[Finding, ...] = (BOUND, INTERRUPTED, START_UP, HOST_PAUSE, UNEXPLAINED, GAIN)
 """Findings about a critical path, of the job or of a window of it, in the order of reading."""
 FINDINGS: tuple[Finding, ...] = (
     NOTHING_RECORDED,
     *OF_PATH,
     BLOCKING,
+    REMEDY,
     SLOW_STAGE,
     STRAGGLER,
     WAITING,
     DEVICE_IDLE,
-    SHORT_LAUNCHES,
     PARTLY_DEVICE,
     RECORDED,
     CUT_SHORT,
@@ -70,32 +72,34 @@ ROWS: Final = Table(
     Col("share_percent", "any", "share of the path, of the makespan or of a time that the text names; may be null"),
     Col("rests_on", "list", "what else has to be right for the finding to hold"),
     Col("evidence", "list", "numbers of activities that prove the finding, some of them"),
-    Col("text advice", "str", "the finding in words, and what to try"),
+    Col("text advice", "str", "the finding in words, and what a person would do about it"),
 )
-_LEAST = (SHORT_LAUNCHES, BLOCKING, DEVICE_IDLE, HOST_PAUSE)
-"""What is left to the whole verdict first, where there are more findings than a summary has room for."""
 
 
 def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> list[Claim]:
-    """Return what findings claim of a job, in their order, without claims that contradict an earlier one.
+    """Return what findings claim of a job, each thing once.
+
+    What bounds the job and starts it comes first, then what gains most; all that is no change follows, in the order of
+    the findings.
 
     Example:
         >>> import htagraph as hg
         >>> [claim.says for claim in claims_of(Results(hg.load("data/demo")))][:2]
-        ['bound', 'gain']
+        ['bound', 'straggler']
     """
     if NOTHING_RECORDED in findings and results.claims(NOTHING_RECORDED.when):
         return results.claims(NOTHING_RECORDED.when)
-    return consistent(claim for finding in findings for claim in results.claims(finding.when))
-
-
-def consistent(claims: Iterable[Claim]) -> list[Claim]:
-    """Return claims in order, each only if it contradicts none before it."""
-    kept: list[Claim] = []
-    for claim in claims:
-        if not contradictions([*kept, claim]):
-            kept.append(claim)
-    return kept
+    kept = [claim for finding in findings for claim in results.claims(finding.when)]
+    says = {claim.says for claim in kept}
+    if STRAGGLER.name in says:  # which is what that gain is about, too
+        kept = [claim for claim in kept if claim.facts.get("what") != "straggler"]
+    if SLOW_STAGE.name in says:  # which ranks wait for
+        kept = [claim for claim in kept if claim.says != WAITING.name]
+    most = dict.fromkeys(_BY_NAME, 0.0)
+    for says, *_, us in _actions(stated(kept)):
+        most[says] = max(most[says], us)
+    first = (BOUND.name, START_UP.name)
+    return sorted(kept, key=lambda claim: (claim.says not in first, claim.says in first or -most[claim.says]))
 
 
 def stated(claims: Iterable[Claim]) -> list[tuple[Finding, list[Claim]]]:
@@ -108,8 +112,8 @@ def stated(claims: Iterable[Claim]) -> list[tuple[Finding, list[Claim]]]:
 
 
 def sentences(claims: Iterable[Claim]) -> list[str]:
-    """Return claims in words, at length, in their order."""
-    return [finding.long(*every) for finding, every in stated(claims)]
+    """Return claims in words, at length, in their order, each with what to do about it."""
+    return [" ".join(spoken(finding.whole(*every), finding.advice(*every))) for finding, every in stated(claims)]
 
 
 def rows_of(claims: Iterable[Claim]) -> list[dict[str, Any]]:
@@ -123,9 +127,10 @@ def rows_of(claims: Iterable[Claim]) -> list[dict[str, Any]]:
     rows = []
     for claim in claims:
         finding, facts = _BY_NAME[claim.says], claim.facts
-        tried = finding.trial(claim) if finding.trial else None
+        tried = finding.trial(claim)
         saved_us = tried.saved_us if tried else facts.get("free_us")
-        low, high = claim.interval if tried and claim.interval and tried.saved_us == claim.figure else (None, None)
+        fixed = facts.get("fixed", claim)
+        low, high = fixed.interval if tried and fixed.interval and tried.saved_us == fixed.figure else (None, None)
         rows.append({
             "kind": claim.says, "about": claim.about, "figure": claim.figure, "unit": claim.unit,
             "ranks": [int(rank) for rank in facts.get("ranks", ())],
@@ -133,13 +138,16 @@ def rows_of(claims: Iterable[Claim]) -> list[dict[str, Any]]:
             "gain_us": None if saved_us is None else {"low": low, "value": saved_us, "high": high},
             "share_percent": claim.figure if claim.unit == "percent" else facts.get("percent"),
             "rests_on": sorted(each.value for each in claim.rests_on), "evidence": list(claim.rows),
-            "text": finding.long(claim), "advice": tried.sentence if tried else "",
+            "text": finding.whole(claim), "advice": finding.advice(claim),
         })  # fmt: skip
     return rows
 
 
-def in_brief(claims: Iterable[Claim]) -> tuple[list[str], int]:
+def in_brief(claims: Iterable[Claim], fits: Callable[[Sequence[str]], bool] = lambda _: True) -> tuple[list[str], int]:
     """Return (what a job's claims say, in a line or two each; how many more the whole verdict has).
+
+    Each ends with what to do about it, where that fits and `first_step` does not say it. Where more does not fit, the
+    last are left out.
 
     Example:
         >>> in_brief([Claim("ranks_missing", "3", 8, "count")])
@@ -147,26 +155,56 @@ def in_brief(claims: Iterable[Claim]) -> tuple[list[str], int]:
     """
     every = stated(claims)
     doubts = [finding.short(*group) for finding, group in every if finding.is_caution]
-    lines = [(finding, finding.short(*group)) for finding, group in every if not finding.is_caution]
-    more = max(0, len(lines) - MOST_ROWS + bool(doubts))
-    for _ in range(more):
-        present = [finding for finding, _ in lines]
-        least = next((finding for finding in _LEAST if finding in present), present[-1])
-        del lines[max(i for i, finding in enumerate(present) if finding is least)]
     cautions = [f"Caution: {'; '.join(doubts)}."] if doubts else []
-    return [line for _, line in lines] + cautions, more
+    conclusions = [
+        (finding.short(*group[:SHORT_LIST]), finding.advice(*group))
+        for finding, group in every
+        if not finding.is_caution
+    ]
+    said, shown = _first(every)[0], min(len(conclusions), MOST_ROWS - len(cautions))
+    lines = cautions
+    for count, advised in [(shown, each) for each in range(shown, 0, -1)] + [(each, 0) for each in range(shown, 0, -1)]:
+        lines = [
+            " ".join(spoken(text, advice if at < advised and advice != said else ""))
+            for at, (text, advice) in enumerate(conclusions[:count])
+        ] + cautions
+        shown = count
+        if fits(lines):
+            break
+    return lines, len(conclusions) - shown
 
 
-def trial_of(claims: Sequence[Claim]) -> Trial | None:
+def first_step(claims: Iterable[Claim]) -> str:
+    """Return what to do first, and what it gains: of what a person could do, what gains most; empty for nothing known.
+
+    Example:
+        >>> first_step([Claim("ranks_missing", "3", 8, "count")])
+        ''
+    """
+    advice, trial = _first(stated(claims))
+    return " ".join(spoken(advice, trial.sentence if trial else ""))
+
+
+def trial_of(claims: Iterable[Claim]) -> Trial | None:
     """Return the change with the largest gain among those that can be made as predicted; None if no claim has one.
 
     A name's time can be halved, not made zero; a straggler can be as fast as its peers, a wait or a late batch can be
     gone.
     """
-    best: Trial | None = None
-    for claim in claims:
-        make = _BY_NAME[claim.says].trial
-        found = make(claim) if make else None
-        if found and found.saved_us > (best.saved_us if best else 0):
-            best = found
-    return best
+    trials = [trial for _, _, trial, _ in _actions(stated(claims)) if trial]
+    return max(trials, key=lambda trial: trial.saved_us, default=None)
+
+
+def _first(every: Iterable[tuple[Finding, list[Claim]]]) -> tuple[str, Trial | None]:
+    """Return (the advice, the trial) of what gains most."""
+    actions = [each for each in _actions(every) if each[3] > 0]
+    return max(actions, key=lambda each: each[3], default=("", "", None, 0.0))[1:3]
+
+
+def _actions(every: Iterable[tuple[Finding, list[Claim]]]) -> Iterator[tuple[str, str, Trial | None, float]]:
+    """Yield (its finding, the advice, the trial, what that gains, µs) of each claim that has an advice or a trial."""
+    for finding, claims in every:
+        for claim in claims:
+            advice, trial = finding.advice(claim), finding.trial(claim)
+            if advice or trial:
+                yield finding.name, advice, trial, trial.saved_us if trial else gain_us(claim)

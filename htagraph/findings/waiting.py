@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from htagraph.core.statistics import MOST
-from htagraph.findings.finding import Bar, Chart, Claim, Evidence, Finding, Place, RestsOn, Rows, in_full
+from htagraph.findings.finding import Bar, Chart, Claim, Evidence, Finding, Place, RestsOn, Rows, in_short
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import and_list, slower_rank, time_text, unblamed, why_nobody
 from htagraph.findings.results import Results
@@ -29,31 +29,19 @@ def _when(results: Results) -> list[Claim]:
     rank = slower_rank(slow)
     facts = {
         "charged": slow.mostly_charged, "serves": slow.serves, "why": why_nobody(slow), "nobody": unblamed(slow),
+        "few_steps": slow.few_steps,
         "does": next((each.name for each in slow.differences if not each.peers_count), ""),
     }  # fmt: skip
     about = "" if rank is None else str(rank)
     return [Claim("waiting", about, slow.total_wait_us, "us", rests_on=doubts_of(results), facts=facts)]
 
 
-def _long(claim: Claim) -> str:
-    facts = claim.facts
-    text = f"Ranks wait {time_text(claim.figure)} for each other in collectives (summed over ranks)"
-    if facts["serves"] is not None:
-        work = f" ({in_full(facts['does'])})" if facts["does"] else ""
-        return (
-            f"{text}. Rank {facts['serves']} does work that no other rank does{work}, and the others wait for its "
-            "result (htagraph stragglers)."
-        )
-    charged = _charged(claim)
-    text += f", most of it for {and_list(charged)}" if charged else ""
-    return f"{text}, but {_why(claim)} (htagraph stragglers)."
-
-
 def _short(claim: Claim) -> str:
     facts = claim.facts
     text = f"Ranks wait {time_text(claim.figure)} in all for each other in collectives"
     if facts["serves"] is not None:
-        return f"{text}: rank {facts['serves']} does work that no other does, and they wait for its result."
+        work = f" ({in_short(facts['does'])})" if facts["does"] else ""
+        return f"{text}: rank {facts['serves']} does work that no other does{work}, and they wait for its result."
     charged = _charged(claim)
     text += f", mostly for {and_list(charged)}" if charged else ""
     return f"{text}; {_why(claim)}."
@@ -66,6 +54,13 @@ def _why(claim: Claim) -> str:
     if share > 100 * MOST:
         return f"{share:.0f} % cannot be blamed: {and_list(nobody)}"
     return str(claim.facts["why"])
+
+
+def _advice(claim: Claim) -> str:
+    from htagraph.queries.compare import ENOUGH_STEPS  # here, as other commands do without
+
+    few = claim.facts["few_steps"] and claim.facts["serves"] is None
+    return f"Record {ENOUGH_STEPS} steps or more, to tell which." if few else ""
 
 
 def _charged(claim: Claim) -> list[str]:
@@ -111,4 +106,4 @@ def _longest_wait(results: Results, last_rank: int | None = None) -> Place | Non
     return Place(shown, of_it["start_us"].min(), (of_it["start_us"] + of_it["duration_us"]).max())
 
 
-WAITING = Finding("waiting", when=_when, long=_long, short=_short, evidence=waits_evidence)
+WAITING = Finding("waiting", when=_when, short=_short, evidence=waits_evidence, advice=_advice)

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from htagraph.core.errors import printable
 from htagraph.findings.phrases import command_line, plural
-from htagraph.findings.verdict import in_brief, trial_of
+from htagraph.findings.verdict import first_step, in_brief, trial_of
 from htagraph.output.columns import Column, columns_of, cut_all, fitted
 from htagraph.output.report import Report, Wording, wording_of
 from htagraph.output.summary import Summary
@@ -38,6 +38,8 @@ _FORMULAS = tuple(
 _NUMBER = re.compile(r"-|[-+]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?%?")  # one number, or a dash for nothing
 _COMMAND = ": htagraph "
 _UNIT = re.compile(r"(?<=\d) (?=%|ms|µs|s\b)")
+_HEAD_LINES = 15
+"""Lines before the tables, which a reader of a terminal sees first: a third of a screen. Doubled, a screen."""
 _MAX_TEXT_WIDTH = 120
 """Letters of a text in Markdown, where nothing limits the width; chosen. Doubled, kernel names are twice as long."""
 
@@ -51,7 +53,7 @@ class _Page(NamedTuple):
     """A heading and sentences before the tables."""
     last: tuple[str, Sequence[str]] = ("", ())
     """A heading and sentences behind them."""
-    glance: str = ""
+    glance: Sequence[str] = ()
     """What comes before all else."""
 
 
@@ -77,16 +79,17 @@ def render_summary(
     In full, it has all tables and the whole verdict, in place of findings and the tables that matter most; `inputs` are
     the words of the command line that choose what is read, for the commands that are suggested.
     """
-    trial = trial_of(summary.claims)
-    sentences, more = in_brief(summary.claims)
-    if full:
-        sentences, more = summary.verdict, 0
+    trial, step = trial_of(summary.claims), first_step(summary.claims)
+    glance = [*([f"First: {step}"] if step else []), summary.at_a_glance()]
+    room = _HEAD_LINES - 2 - _height(glance, width)  # an empty line, and a heading
+    fits = (lambda lines: _height(lines, width) <= room) if form == "table" else (lambda _: True)
+    sentences, more = (summary.verdict, 0) if full else in_brief(summary.claims, fits)
     last = [f"{trial.sentence[:-1]}: {trial.command(inputs)}"] if trial else []
     if not full:
         also = f"{plural(more, 'more finding')} and all tables" if more else "All tables, and the verdict in full"
         last.append(f"{also}: {command_line('summary', inputs, '--full')}")
     frames = summary.whole() if full else summary.brief()
-    page = _Page(frames, wording_of("summary"), ("Verdict", sentences), ("Try", last), summary.at_a_glance())
+    page = _Page(frames, wording_of("summary"), ("Verdict", sentences), ("Try", last), glance)
     return _rendered(summary, page, form, width, color=color)
 
 
@@ -170,7 +173,7 @@ def _markdown(page: _Page) -> str:
         f"\n## {_title(name, page.wording)}\n\n{_markdown_table(columns_of(frame, page.wording))}"
         for name, frame in page.frames.items()
     )
-    glance = f"{printable(page.glance)}\n" if page.glance else ""
+    glance = "\n".join(f"{printable(sentence)}\n" for sentence in page.glance)
     return (glance + _markdown_list(*page.first) + tables + _markdown_list(*page.last)).lstrip("\n")
 
 
@@ -190,8 +193,9 @@ def _markdown_table(columns: list[Column]) -> str:
 def _terminal(page: _Page, width: int, *, color: bool) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=color, no_color=not color, highlight=False)
+    for sentence in page.glance:
+        console.print(Text(_filled(sentence, width, "")), soft_wrap=True)
     if page.glance:
-        console.print(Text(textwrap.fill(printable(page.glance), width)), soft_wrap=True)
         console.print()
     if page.first[1]:
         _say(console, *page.first, width)
@@ -227,10 +231,17 @@ def _show_table(console: Console, columns: list[Column], width: int) -> None:
         console.print(Text(line, style="dim"), soft_wrap=True)
 
 
-def _filled(sentence: str, width: int) -> str:
+def _height(sentences: Sequence[str], width: int) -> int:
+    """Return how many lines of a terminal some sentences take."""
+    return sum(1 + _filled(sentence, width).count("\n") for sentence in sentences)
+
+
+def _filled(sentence: str, width: int, start: str = "• ") -> str:
     """Return a sentence in lines, numbers beside their units, and the command that it ends with, whole, on its own."""
     text, command_follows, command = printable(sentence).partition(_COMMAND)
     unbroken = _UNIT.sub("\N{NO-BREAK SPACE}", text + ":" if command_follows else text)
-    lines = textwrap.fill(unbroken, width - 1, initial_indent="• ", subsequent_indent="  ", break_on_hyphens=False)
+    lines = textwrap.fill(
+        unbroken, width - 1, initial_indent=start, subsequent_indent=" " * len(start), break_on_hyphens=False
+    )
     lines = lines.replace("\N{NO-BREAK SPACE}", " ")
     return f"{lines}\n    {_COMMAND[2:]}{command}" if command_follows else lines

@@ -25,7 +25,6 @@ from htagraph.queries.weights import OwnTime
 
 __all__ = [
     "LONG_NS", "InterruptedRanks", "Interruptions", "interrupted", "interrupted_ranks", "interruption_time",
-    "places_of",
 ]  # fmt: skip
 
 _FAR = 10
@@ -116,12 +115,6 @@ def interrupted(graph: DependencyGraph) -> Interruptions:
     if not _in_many_places(graph, owner[rows], vertex[rows], length[rows]) or _only_in_first_steps(graph, vertex[rows]):
         rows, usual = rows[:0], usual[:0]
     return _chosen(edge, vertex, owner, length, rows, usual)
-
-
-def places_of(graph: DependencyGraph, owner: Array, vertex: Array) -> npt.NDArray[np.int64]:
-    """Return a number for the name of each stretch's activity, or of what comes after code that no event covers."""
-    name = graph.activities.name
-    return np.where(owner >= 0, name[owner], len(graph.names) + name[vertex >> 1]).astype(np.int64)
 
 
 @once
@@ -237,7 +230,9 @@ def _runs_first(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
 
 def _in_many_places(graph: DependencyGraph, owner: Array, vertex: Array, length: Array) -> bool:
     """Return whether so many stretches are in different places, with no place that has most of the time."""
-    time = np.bincount(places_of(graph, owner, vertex), length, 2 * len(graph.names))
+    name = graph.activities.name  # that of what comes after code which no event covers
+    place = np.where(owner >= 0, name[owner], len(graph.names) + name[vertex >> 1])
+    time = np.bincount(place, length, 2 * len(graph.names))
     return int((time > 0).sum()) >= _MIN_PLACES and float(time.max()) <= MOST * float(time.sum())
 
 

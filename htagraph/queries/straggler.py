@@ -27,9 +27,9 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import initial, own_time, with_factor
 
 __all__ = [
-    "COMPARED", "NOBODY", "Difference", "RankStragglers", "SavedBy", "SlowWork", "Straggler", "alone_work",
-    "charged_to_nobody", "charges_of", "largest_upstream", "rank_differences", "slow_work", "straggler_among",
-    "straggler_of", "waits_by_rank",
+    "COMPARED", "MIN_STEP_SHARE", "NOBODY", "Difference", "RankStragglers", "SavedBy", "SlowWork", "Straggler",
+    "alone_work", "charged_to_nobody", "charges_of", "largest_upstream", "rank_differences", "slow_work",
+    "straggler_among", "straggler_of", "waits_by_rank",
 ]  # fmt: skip
 
 Straggler: TypeAlias = tuple[int | None, int | None, int | None]
@@ -40,7 +40,7 @@ SavedBy: TypeAlias = Callable[[int, float, tuple[str, ...]], int]
 multiple, the kinds."""
 NOBODY = ("recording", "clocks")
 """Causes for which no rank is charged."""
-_MIN_STEP_SHARE = 0.004
+MIN_STEP_SHARE = 0.004
 """Share of a step by which a straggler's own steps take longer than its peers' on average, at least.
 
 Chosen: less is not worth a repair, as devices of one kind differ by that much. Doubled, a rank whose kernels are 1 %
@@ -160,7 +160,7 @@ def straggler_among(
     usual = np.nan_to_num(others)  # a stage that takes longer is charged in all replicas
     nobody = bool(len(blame.cause)) and bool((blame.cause == CAUSES.index("clocks")).all())
     beyond = charged - usual
-    matters = _MIN_STEP_SHARE * slow.lasted_ns
+    matters = MIN_STEP_SHARE * slow.lasted_ns
     holds_up = slow.in_slow[at] * slow.when[at].mean() >= matters
     if slow.stage is None:
         holds_up &= beyond[at] >= max(beyond.max(), 0 if nobody else matters * len(slow.steps))
@@ -168,7 +168,7 @@ def straggler_among(
         whole = int(graph.time.max()) - graph.origin_ns  # charges of stages are mostly by design
         ratio, kinds = slow.stage
         saved = saved_ns(graph.ranks[at], 1 / ratio, kinds) if charged[at] > 0 else 0
-        holds_up &= charged[at] > 0 and saved >= _MIN_STEP_SHARE * whole
+        holds_up &= charged[at] > 0 and saved >= MIN_STEP_SHARE * whole
     if not holds_up or by_cause[at, CAUSES.index("network")] > MOST * charged[at]:
         return None, None, most
     by_design = slow.when[at].all() and _is_waited_for(graph, graph.ranks[at])

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from htagraph.findings.blocking import BLOCKING
+from htagraph.findings.blocking import BLOCKING, _frame
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
 from tests.findings.claims_by_hand import blocking
 from tests.reach import DATA, graph_of
 
 
-def test_the_gain_and_the_command_stand_in_the_sentence() -> None:
-    assert BLOCKING.long(blocking(1500.0, 15.0)).endswith(
-        "the job would take 1.50 ms less (15 %; htagraph what-if --remove-sync=op=aten::item)."
-    )
+def test_the_gain_and_the_advice_stand_in_the_sentence() -> None:
     assert BLOCKING.short(blocking(30.0, 6.0, steps=2)) == (
         "The host waits for its device in aten::item (3 times). Without these waits a step would take 15.0 µs less "
         "(6 %)."
     )
+    assert BLOCKING.advice(blocking(30.0, 6.0)) == "Move aten::item out of the loop, or do it every few steps only."
+
+
+def test_the_source_function_around_the_calls_is_named() -> None:
+    results = Results(graph_of(DATA / "gpu_demo" / "train"))
+    assert _frame(results.graph, {"op": "aten::mm"}).endswith("_engine_run_backward")
 
 
 def test_the_waits_of_the_host_are_those_of_its_sentence() -> None:

@@ -57,9 +57,9 @@ def test_a_path_of_a_part_of_the_job_has_no_gain() -> None:
     ],
 )
 def test_the_first_words_say_what_bounds_the_job(part: str, words: str) -> None:
-    sentence = BOUND.long(bound(part))
+    sentence = BOUND.whole(bound(part))
     assert sentence.startswith(words)
-    assert "Also on it: launch calls 19 %." in sentence
+    assert sentence.endswith("; then launch calls 19 %.")
 
 
 def test_in_short_other_categories_stand_behind_it() -> None:
@@ -71,49 +71,44 @@ def test_in_short_other_categories_stand_behind_it() -> None:
 
 
 def test_host_code_and_launch_calls_are_one_cause() -> None:
-    sentence = BOUND.long(bound("host", 100.0, shares={"computation": 42.0, "host": 38.0, "launch": 20.0}))
-    assert sentence.startswith(
-        "Bound by host code and launch calls: 100 % of the critical path (operators, Python, other calls 38 %"
-    )
-    assert "launch calls 20 %)" in sentence
-    assert sentence.endswith("Also on it: computation 42 %.")
-    alone = BOUND.long(bound("host", 99.0, shares={"host": 98.0, "launch": 1.0, "computation": 1.0}))
-    assert alone == "Bound by host code (operators, Python, other calls): 99 % of the critical path."
+    sentence = BOUND.whole(bound("host", 100.0, shares={"computation": 42.0, "host": 38.0, "launch": 20.0}))
+    assert sentence == "Bound by host code and launch calls: 100 % of the critical path; then computation 42 %."
+    alone = BOUND.whole(bound("host", 99.0, shares={"host": 98.0, "launch": 1.0, "computation": 1.0}))
+    assert alone == "Bound by host code: 99 % of the critical path."
+
+
+def test_a_recording_that_begins_late_is_named_by_its_rank() -> None:
+    shares = {"computation": 62.0, "head": 36.0}
+    late = bound("computation", 62.0, ranks={7: 100.0}, shares=shares, late=(7, 7500.0))
+    assert BOUND.whole(late).endswith(", on rank 7. Rank 7's recording begins 7.50 ms late (36 %).")
 
 
 @pytest.mark.parametrize(
-    ("ranks", "without", "short", "long"),
+    ("ranks", "without", "words"),
     [
-        ({3: 84.0, 0: 16.0}, 100.0, " (84 % on rank 3)", "84 % of the path is on rank 3."),
-        ({2: 100.0}, 100.0, ", on rank 2", "the path is on rank 2."),
-        (
-            {0: 97.0, 1: 3.0}, 1.1, "(other ranks' paths are nearly as long)",
-            "97 % of the path is on rank 0, but without its work the job is only 1 % shorter",
-        ),
-        ({0: 97.0, 1: 3.0}, 22.6, " (97 % on rank 0)", "; 97 % of the path is on rank 0."),
+        ({3: 84.0, 0: 16.0}, 100.0, " (84 % on rank 3)"),
+        ({2: 100.0}, 100.0, ", on rank 2"),
+        ({0: 97.0, 1: 3.0}, 1.1, "; speeding up rank 0 alone gains 1 %, rank 1 is next"),
+        ({0: 97.0, 1: 3.0}, 22.6, " (97 % on rank 0)"),
     ],
 )  # fmt: skip
 def test_a_rank_is_named_unless_the_job_would_be_as_long_without_it(
-    ranks: dict[int, float], without: float, short: str, long: str
+    ranks: dict[int, float], without: float, words: str
 ) -> None:
     claim = bound("computation", ranks=ranks, without_rank_percent=without)
-    assert short in BOUND.short(claim)
-    assert long in BOUND.long(claim)
+    assert words in BOUND.short(claim)
 
 
 def test_where_workers_set_the_pace_only_the_loader_is_advised() -> None:
     claim = bound("data_loading", 25.0, by_workers=True)
-    assert BOUND.long(claim).startswith(
-        "Bound by the data loader: 25 % of the critical path. It waits for 4 of 10 batches."
-    )
-    assert "only a faster loader" in BOUND.long(claim)
     assert BOUND.short(claim).endswith(". It waits for 4 of 10 batches: only a faster loader helps.")
 
 
 def test_waiting_for_absent_ranks_may_look_like_transfer() -> None:
     claim = bound("communication", absent="recorded")
     assert BOUND.short(claim).startswith("Bound by transfers between ranks, or waiting for ranks not recorded: 80 %")
-    assert "transfers between ranks, or waiting for ranks that were not recorded: 80 %" in BOUND.long(claim)
+    assert BOUND.advice(claim) == "Load all ranks, to split waiting from transfer."
+    assert BOUND.trial(claim) is None
 
 
 def test_the_largest_of_what_bounds_it_is_shown() -> None:

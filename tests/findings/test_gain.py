@@ -6,11 +6,12 @@ import pytest
 
 import htagraph as hg
 from htagraph.findings.finding import Claim
-from htagraph.findings.gain import GAIN, gain_name, half_sentence
+from htagraph.findings.gain import GAIN
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import trial_of
 from tests.findings.claims_by_hand import blocking, gain
 from tests.reach import DATA, graph_of
+from tests.strategies import annotation, load, op
 
 
 def test_of_a_rank_only_what_exceeds_its_peers_is_named() -> None:
@@ -32,57 +33,55 @@ def test_a_row_that_no_replay_confirms_is_left_out() -> None:
 
 def test_gains_share_a_sentence_with_their_figures() -> None:
     gains = [gain("void gemm<4>(int)", 4200.0, 17.0), gain("rank 2 beyond its peers'", 900.0, 3.0, "straggler")]
-    assert "kernel gemm, 4.20 ms (17 %); the work of rank 2 beyond its peers', 900.0 µs (3 %)" in GAIN.long(*gains)
+    assert "kernel gemm, 4.20 ms (17 %); the work of rank 2 beyond its peers', 900.0 µs (3 %)" in GAIN.whole(*gains)
 
 
 @pytest.mark.parametrize(
-    ("claim", "short", "long"),
+    ("claim", "words"),
     [
         (
             gain("aten::mm", 100.0, 20.0, "operator", steps=2),
-            "Most you could win per step: operator aten::mm, 50.0 µs (20 %).",
-            "Most you could win per step (of 2): ",
+            "Most you could win per step, each alone: operator aten::mm, 50.0 µs (20 %).",
         ),
-        (
-            gain("x", 4200.0, 17.0, steps=10, interval=(0.0, 9000.0)),
-            "kernel x, 420.0 µs (17 %; likely 0 to 900.0 µs)", "kernel x, 420.0 µs (17 %; likely 0 to 900.0 µs)",
-        ),
-        (gain("x", 4200.0, 17.0, interval=(4100.0, 9000.0)), "likely 4.10 ms", "likely 4.10 ms to 9.00 ms"),
-        (gain("x", 4200.0, 17.0, interval=(4100.0, 4300.0)), "(17 %)", "No speedup of one of them alone saves more."),
+        (gain("x", 4200.0, 17.0, steps=10, interval=(0.0, 9000.0)), "420.0 µs (17 %; likely 0 to 900.0 µs)"),
+        (gain("x", 4200.0, 17.0, interval=(4100.0, 9000.0)), "likely 4.10 ms to 9.00 ms"),
+        (gain("x", 4200.0, 17.0, interval=(4100.0, 4300.0)), "x, 4.20 ms (17 %)."),
         (
             gain("0 default_pg [0, 1, 2]", 4200.0, 17.0, "group", shared=True),
-            "transfers of pr…t_pg (ranks 0-2), 4.20 ms (17 %).",
-            "transfers of process group default_pg (ranks 0-2), 4.20 ms (17 %). Transfers that overlap share links "
-            "here, so half of a change may gain more than all of it.",
+            "transfers of process group default_pg (ranks 0-2), 4.20 ms (17 %). Transfers share links, so that half",
         ),
-        (
-            gain("aten::mm", 100.0, 20.0, interrupted=True), "Most you could win (interruptions inside it counted): ",
-            "Most you could win (interruptions inside it counted): ",
-        ),
+        (gain("aten::mm", 100.0, 20.0, interrupted=True), "each alone (interruptions inside it counted): "),
     ],
 )  # fmt: skip
-def test_a_gain_is_worded_with_what_is_known_of_it(claim: Claim, short: str, long: str) -> None:
-    assert short in GAIN.short(claim)
-    assert long in GAIN.long(claim)
+def test_a_gain_is_worded_with_what_is_known_of_it(claim: Claim, words: str) -> None:
+    assert words in GAIN.short(claim)
 
 
 def test_kernels_of_one_short_name_are_told_apart() -> None:
     first, second = "void copy<float, 4>(int)", "void copy<half, 8>(int)"
-    sentence = GAIN.long(gain(first, 4200.0, 17.0), gain(second, 900.0, 3.0))
+    sentence = GAIN.whole(gain(first, 4200.0, 17.0), gain(second, 900.0, 3.0))
     assert "kernel copy…float, 4>" in sentence
     assert "kernel copy…half, 8>" in sentence
 
 
-def test_the_largest_gain_can_be_tried_with_half_its_time() -> None:
-    gains = [gain("aten::mm", 500.0, 5.0, "operator", target="op=aten::mm"), gain("x", 400.0, 4.0)]
-    (line,) = half_sentence(gains, ["job"])
-    assert line.startswith("Half the time of operator aten::mm saves 250.0 µs.")
-    assert line.endswith(": htagraph what-if job --scale op=aten::mm:0.5")
-    assert half_sentence(gains) == ["Half the time of operator aten::mm saves 250.0 µs."]
-    assert gain_name(gains[0]) == "operator aten::mm"
-    launching = gain("launching", 5.0, 5.0, "phase", target="")
-    assert half_sentence([launching], []) == ["Half the time of launching saves 2.5 µs."]
-    assert half_sentence([], []) == []
+def test_an_annotation_around_all_or_that_numbers_parts_is_no_finding() -> None:
+    """It is measured: how much it encloses, and whether each name occurs once; the same name again and again stays."""
+
+    def named(names: list[str], lasts: float) -> list[str]:
+        events = [annotation(name, 100 * at, lasts) for at, name in enumerate(names)]
+        events += [op(name, 100 * at + 1, 50) for at in range(len(names)) for name in ("aten::mm",)]
+        return [claim.about for claim in GAIN.when(Results(load(events)))]
+
+    assert "epoch_2" not in named(["epoch_2"] * 3, 99)
+    assert "batch 7" not in named(["batch 6", "batch 7", "batch 8"], 60)
+    assert "encode" in named(["encode"] * 3, 60)
+
+
+def test_what_contains_another_gain_leaves_the_advice_to_it() -> None:
+    outer, inner = gain("backward", 500.0, 50.0, "phase", around=True), gain("x", 400.0, 40.0, inside="backward")
+    assert "backward, 500.0 µs (50 %); of which kernel x" in GAIN.short(outer, inner)
+    assert GAIN.advice(outer, inner) == "Make kernel x cheaper."
+    assert GAIN.trial(outer) is None
 
 
 def test_the_change_that_gains_most_as_predicted_is_tried_first() -> None:
@@ -102,9 +101,3 @@ def test_a_gain_that_may_be_nothing_is_said_with_up_to() -> None:
     best = trial_of([gain("aten::mm", 100.0, 20.0, half_us=40.0, steps=2, interval=(0.0, 110.0))])
     assert best is not None
     assert "saves up to 20.0 µs" in best.sentence
-
-
-def test_the_page_tries_the_largest_gain_with_half_its_time() -> None:
-    results = Results(graph_of(DATA / "demo"))
-    claims = GAIN.when(results)
-    assert GAIN.evidence(results, *claims).command == ("what-if", "--scale", f"{claims[0].facts['target']}:0.5")

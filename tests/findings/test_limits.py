@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from htagraph.findings.limits import (
     LARGE_SHARE,
-    LETTERS_IN_FULL,
-    LETTERS_IN_SHORT,
     MAX_LISTED,
     MAX_NAMED,
     MIN_PERCENT,
@@ -20,7 +18,6 @@ from htagraph.findings.limits import (
 def test_what_has_a_sentence_is_more_than_what_is_named_and_in_brief_there_is_less() -> None:
     assert VISIBLE_PERCENT < MIN_PERCENT < 100 * MIN_SHARE < 100 * LARGE_SHARE < 50
     assert SHORT_LIST < MAX_NAMED < MAX_LISTED < MOST_ROWS
-    assert LETTERS_IN_SHORT < LETTERS_IN_FULL
 
 
 def test_what_is_below_rounding_does_not_show() -> None:

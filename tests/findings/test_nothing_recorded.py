@@ -9,5 +9,5 @@ from tests.strategies import load, op
 
 def test_only_a_job_without_any_time_has_nothing() -> None:
     (claim,) = NOTHING_RECORDED.when(Results(load([])))
-    assert NOTHING_RECORDED.long(claim).endswith("Was the profiler active during a step?")
+    assert NOTHING_RECORDED.whole(claim).endswith("Was the profiler active during a step?")
     assert NOTHING_RECORDED.when(Results(load([op("a", 0, 5)]))) == []

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import htagraph as hg
 from htagraph.findings.finding import Claim
-from htagraph.findings.gain import half_sentence
 from htagraph.findings.start_up import START_UP, is_start_up
-from htagraph.findings.verdict import trial_of
+from htagraph.findings.verdict import first_step, trial_of
 from tests.findings.claims_by_hand import gain
 from tests.strategies import COMPUTE, Json, kernel, launch, load, op, runtime
 
@@ -23,24 +22,23 @@ def test_start_up_is_said_and_nobody_is_told_to_halve_it() -> None:
     claims = hg.summarize(load(starting())).claims
     (claim,) = [each for each in claims if each.says == "start_up"]
     assert claim.about == "cudaFree"
-    assert START_UP.long(claim) == START_UP.short(claim)
-    assert START_UP.long(claim) == (
+    assert START_UP.whole(claim) == (
         "Start-up is 50 % of the critical path: first calls, as when contexts are made and code is loaded, of cudaFree "
-        "(250.0 ms). To see the steady job, record after a warm-up."
+        "(250.0 ms)."
     )
     gains = [each for each in claims if each.says == "gain"]
     assert gains[0].facts["start_up_us"] > 0.5 * gains[0].figure
     best = trial_of(claims)
     assert best is not None
     assert "aten::mm" in best.command(["x"])
-    assert "aten::mm" in half_sentence(gains, ["x"])[0]
+    assert first_step(claims) == "Record after a warm-up, to see the steady job."
 
 
 def test_more_first_calls_are_counted() -> None:
     calls = (("a", 3e6), ("b", 2e6), ("c", 1e6), ("d", 1e6))
-    text = START_UP.long(Claim("start_up", "a", 99.8, "percent", facts={"calls": calls}))
+    text = START_UP.whole(Claim("start_up", "a", 99.8, "percent", facts={"calls": calls}))
     assert text.startswith("Start-up is over 99 % of the critical path")
-    assert "of a (3.00 s), b (2.00 s) and 2 more. To see" in text
+    assert "of a (3.00 s), b (2.00 s) and 2 more." in text
 
 
 def test_a_gain_is_start_up_if_most_of_it_is() -> None:

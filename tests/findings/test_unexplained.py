@@ -12,7 +12,7 @@ def test_a_late_kernel_that_nothing_explains_is_told() -> None:
     results = Results(load(events))
     (claim,) = UNEXPLAINED.when(results)
     assert claim.figure == results.bound.unexplained_percent > 50
-    assert UNEXPLAINED.long(claim).startswith("Unexplained pauses make up 70 % of the critical path (mostly ")
+    assert UNEXPLAINED.whole(claim).startswith("70 % of the critical path is unexplained")
     evidence = UNEXPLAINED.evidence(results, claim)
     ((_, parts),) = evidence.chart.stacks
     assert sum(part.value for part in parts) == 700

@@ -15,7 +15,7 @@ def test_communication_without_a_partner_is_a_doubt() -> None:
     assert RestsOn.MATCHES in doubts_of(results)
     (claim,) = UNMATCHED.when(results)
     assert claim.figure == claim.facts["total"] == 1
-    assert UNMATCHED.long(claim).startswith("1 of 1 communication calls have no known partner: waiting")
+    assert UNMATCHED.whole(claim).startswith("1 of 1 communication calls have no known partner, so waiting")
     assert UNMATCHED.evidence(results, claim).rows.frame["name"].tolist() == [COMMUNICATE]
 
 

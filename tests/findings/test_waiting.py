@@ -37,15 +37,17 @@ def test_a_rank_that_is_slower_by_next_to_nothing_is_not_named_beside_the_waitin
 @pytest.mark.parametrize(
     ("about", "facts", "words"),
     [
-        ("", {}, "(summed over ranks), but nobody is slow (htagraph stragglers)"),
-        ("", {"charged": {2: 78.4}}, ", most of it for rank 2 (78 %), but nobody is slow"),
-        ("", {"nobody": {"recordings begin late": 315.0}}, ", but 63 % cannot be blamed: recordings begin late"),
-        ("0", {"serves": 0, "does": "update"}, "Rank 0 does work that no other rank does (update), and the others"),
+        ("", {}, "; nobody is slow"),
+        ("", {"charged": {2: 78.4}, "few_steps": True}, ", mostly for rank 2 (78 %); nobody is slow"),
+        ("", {"nobody": {"recordings begin late": 315.0}}, "; 63 % cannot be blamed: recordings begin late"),
+        ("0", {"serves": 0, "does": "update"}, ": rank 0 does work that no other does (update), and they wait"),
     ],
 )
 def test_waiting_without_a_straggler_says_what_is_known(about: str, facts: dict[str, Any], words: str) -> None:
-    known = {"charged": {}, "serves": None, "does": "", "why": "nobody is slow", "nobody": {}} | facts
-    assert words in WAITING.long(Claim("waiting", about, 500.0, "us", facts=known))
+    known = {"charged": {}, "few_steps": False, "serves": None, "does": "", "why": "nobody is slow", "nobody": {}}
+    claim = Claim("waiting", about, 500.0, "us", facts=known | facts)
+    assert words in WAITING.whole(claim)
+    assert ("Record 5 steps" in WAITING.advice(claim)) == facts.get("few_steps", False)
 
 
 def test_waiting_that_nobody_can_be_blamed_for_is_a_bar_of_its_own() -> None:

@@ -11,8 +11,18 @@ import pandas as pd
 from htagraph.core.errors import nearest_words
 from htagraph.core.naming import short_name
 from htagraph.core.statistics import MOST
-from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT, SHORT_LIST, VISIBLE_PERCENT
-from htagraph.findings.phrases import and_list, command_line, glob_of, plural, share_text, size_text, spoken, time_text
+from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MIN_PERCENT, SHORT_LIST
+from htagraph.findings.phrases import (
+    and_list,
+    command_line,
+    glob_of,
+    plural,
+    ranks_text,
+    share_text,
+    size_text,
+    spoken,
+    time_text,
+)
 
 __all__ = [
     "OUTSIDE",
@@ -135,7 +145,7 @@ def launches_sentences(
     return spoken(
         f"{plural(len(calls), 'call')} launched {len(stats):,} {launched} in {time_text(calls['launch_us'].sum())} of "
         "host time.",
-        f"{100 * short:.0f} %{_with_ties(stats, short)} of the calls took longer than what they launched. To see what "
+        f"{100 * short:.0f} % of the calls took longer than what they launched. To see what "
         f"fewer launches would save: {command_line('opportunities', inputs)}"
         if short >= LARGE_SHARE else "",
         _too_long(stats, excessive, inputs) if len(excessive) else "",
@@ -160,21 +170,10 @@ def _too_long(stats: pd.DataFrame, excessive: pd.DataFrame, inputs: Sequence[str
     return f"{plural(count, 'call')} took excessively long: {longest}.{rest}"
 
 
-def _with_ties(stats: pd.DataFrame, short: float) -> str:
-    """Return the share of calls that took at least as long as their work, where whole µs leave that open."""
-    calls = stats.groupby("launch").agg(
-        launch_us=("launch_us", "first"), work_us=("work_us", "sum"), slow=("excessive_runtime", "first")
-    )
-    tied = (calls["launch_us"] == calls["work_us"]) & ~calls["slow"]
-    whole = not (stats[["launch_us", "work_us"]] % 1).any(axis=None)
-    most = 100 * (short + float(tied.mean()))
-    return f" (up to {most:.0f} %: times are in whole µs)" if whole and most - 100 * short >= VISIBLE_PERCENT else ""
-
-
 def idle_sentences(
     streams: pd.DataFrame, devices: pd.DataFrame, inputs: Sequence[str], gain_by_host: Callable[[], float]
 ) -> list[str]:
-    """Return how long streams are idle, the main cause, and what to run next.
+    """Return how long devices are idle, the main cause, and what to run next.
 
     `devices` has the time when no stream of a rank runs anything. `gain_by_host` returns how much shorter the job would
     be with an infinitely fast host, 0 to 1.
@@ -185,18 +184,22 @@ def idle_sentences(
         return ["Nothing ran on a device; see htagraph summary for when ranks are idle."]
     if not total:
         return ["No stream is idle between its first and its last kernel or copy."]
-    cause, ranks = str(by_cause.index[0]), streams["rank"].nunique()
-    count = len(streams[["rank", "device", "stream"]].drop_duplicates())
-    who, their = (f"{count:,} streams are", "their") if count > 1 else ("The stream is", "its")
-    summed = " (summed over streams)" if count > 1 else ""
-    summed_ranks = " (summed over ranks)" if ranks > 1 else ""
-    at_once = f"{time_text(float(devices['idle_us'].sum()))}{summed_ranks}"
-    whole = f" No stream of a rank runs anything for {at_once} between its first and last work."
+    cause, share = str(by_cause.index[0]), share_text(100 * by_cause.iloc[0] / total)
     return spoken(
-        f"{who} idle for {time_text(total)}{summed} between {their} first and last work; "
-        f"{share_text(100 * by_cause.iloc[0] / total)} of it is {cause}: {_MEANING[cause]}."
-        f"{whole if count > ranks else ''}",
-        _after_idle(cause, ranks, inputs, gain_by_host),
+        f"Devices are idle between their first and last work: {_by_rank(devices)}.",
+        f"{share} of the idle time of streams is {cause}: {_MEANING[cause]}.",
+        _after_idle(cause, streams["rank"].nunique(), inputs, gain_by_host),
+    )
+
+
+def _by_rank(devices: pd.DataFrame) -> str:
+    """Return how much of its time each rank has an idle device, ranks with the same share together."""
+    shares = devices.groupby("rank")["share_percent"].sum().map(share_text)
+    listed = [
+        f"{ranks_text(list(ranks))}: {share}" for share, ranks in shares.groupby(shares, sort=False).groups.items()
+    ]
+    return ", ".join(listed[:MAX_LISTED]) + (
+        f" and {len(listed) - MAX_LISTED} more" if len(listed) > MAX_LISTED else ""
     )
 
 

@@ -6,12 +6,14 @@ from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from htagraph.analyses.differences.compared_parts import ComparedPart
 from htagraph.analyses.differences.diff import Diff
 from htagraph.analyses.differences.effects import MIN_EXPLAINED_SHARE, PYTHON_BETWEEN, Effects, Key
 from htagraph.analyses.differences.step_change import StepChange
+from htagraph.analyses.overlap import overlap
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import is_data_loader, short_name
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MAX_NAMED, MIN_SHARE, ROUNDING
@@ -179,15 +181,38 @@ def _rest(named: Sequence[_NamedCause], effects: Effects, diff: Diff) -> list[st
     together = sum(each.effect_us for each in named)
     if together / diff.change_us > 1 + (MIN_SHARE if len(named) == 1 else ROUNDING):
         back = f"{time_text(abs(together - diff.change_us))} of this is made up for"
-        parts = _largest_parts(diff, effects, against=True)
+        parts = _largest_parts(diff, against=True)
         return [f"{'Together' if len(named) > 1 else 'Alone'}, that would be {_effect(together, diff)}; {back}{parts}."]
     share = max(effects.explained_us / diff.change_us, together / diff.change_us)  # those of one side may counteract
     if share >= MIN_EXPLAINED_SHARE:
         return _others(together, effects, diff) if named and together / diff.change_us <= 1 - MIN_SHARE else []
-    return [
-        f"Longer or shorter work explains only {max(0.0, 100 * share):.0f} % of the change; the rest is in what "
-        f"waits for what, and in pauses{_largest_parts(diff, effects)}."
-    ]
+    explained = share * diff.change_us
+    visible = _visible_us(diff, diff.change_us - explained)
+    rest = diff.change_us - explained - visible
+    ran = ("ran", "no longer does") if visible > 0 else ("did not run", "now does")
+    return spoken(
+        f"Communication that {ran[0]} beside computation {ran[1]}, which makes the {diff.unit} "
+        f"{_effect(visible, diff)}." if visible else "",
+        f"Longer or shorter work explains only {max(0.0, 100 * share):.0f} % of the change; {time_text(abs(rest))} "
+        f"{_longer(rest)} is not explained: it is in what waits for what, and in pauses{_largest_parts(diff)}."
+        if abs(rest / diff.change_us) >= MIN_SHARE else "",
+    )  # fmt: skip
+
+
+def _visible_us(diff: Diff, most_us: float) -> float:
+    """Return how much communication of a rank and step lost its overlap with computation, µs; below 0 where it gained.
+
+    It is no more than what else the change leaves open, and 0 where the jobs are not compared as a whole.
+    """
+    tables = [overlap(part.graph).set_index("rank").loc[list(part.chosen_ranks)] for part in diff.parts]
+    if any(part.steps is not None and len(part.steps) < len(part.graph.steps) for part in diff.parts):
+        return 0.0
+    exposed, hidden = (
+        np.diff([each.sum() / part.repeats for each, part in zip(columns, diff.parts, strict=True)])[0]
+        for columns in ([t["communication_us"] - t["hidden_us"] for t in tables], [t["hidden_us"] for t in tables])
+    )
+    sign = np.sign(most_us)
+    return float(sign * max(0.0, min(sign * exposed, -sign * hidden, abs(most_us))))
 
 
 def _others(together: float, effects: Effects, diff: Diff) -> list[str]:
@@ -243,14 +268,14 @@ def _beside(row: dict[Any, Any], effects: Effects, diff: Diff) -> list[str]:
     return [f"{_own(origin, [row], effects, diff)}; steps differ too much to say whether that changed the step time."]
 
 
-def _largest_parts(diff: Diff, effects: Effects, *, against: bool = False) -> str:
+def _largest_parts(diff: Diff, *, against: bool = False) -> str:
     """Say where on the critical path that is; with `against`, where the path changed the other way."""
     table = diff.to_frame()
     table = table[table["change_us"] / diff.change_us * (-1 if against else 1) >= MIN_SHARE]
     rows = table.head(MAX_NAMED).to_dict("records")
     if not rows and against:
         return " by many small changes"
-    parts = [f"{_signed(row['change_us'])} {_place(row)}{_hidden(row, effects, diff)}" for row in rows]
+    parts = [f"{_signed(row['change_us'])} {_place(row)}" for row in rows]
     return f": {'; '.join(parts)}" if parts else ""
 
 
@@ -259,15 +284,6 @@ def _place(row: dict[Any, Any]) -> str:
     if row["kind"] == ActivityKind.STEP.label and row["category"] == _HOST:
         return PYTHON_BETWEEN[0]
     return f"{CATEGORY_WORDS[row['category']]} at {cut(row['path'])}"
-
-
-def _hidden(row: dict[Any, Any], effects: Effects, diff: Diff) -> str:
-    """Say where host code of a name is as long as before and only not on the critical path in both jobs."""
-    if row["category"] != _HOST:
-        return ""
-    key = PYTHON_BETWEEN if row["kind"] == ActivityKind.STEP.label else (row["name"], row["kind"])
-    before, after = effects.own_us.get(key, (0.0, 0.0))
-    return _exposed((after - before) * len(diff.parts[0].chosen_ranks), row["change_us"])
 
 
 def _cause(named: _NamedCause, effects: Effects, diff: Diff) -> str:
@@ -372,7 +388,7 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
 def _exposed(work_us: float, us: float) -> str:
     """Say where more of the same work is on the critical path only because something else is not."""
     if abs(work_us) < abs(us) / 2 or work_us * us < 0:
-        return " (no more work than before, it was hidden)" if us > 0 else " (hidden now, not less work)"
+        return " (was overlapped before, now visible)" if us > 0 else " (is overlapped now, not less work)"
     return ""
 
 

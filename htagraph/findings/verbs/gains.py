@@ -9,7 +9,7 @@ import pandas as pd
 from htagraph.findings import verdict
 from htagraph.findings.bound import BOUND
 from htagraph.findings.finding import Claim
-from htagraph.findings.gain import GAIN, half_sentence
+from htagraph.findings.gain import GAIN
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.phrases import command_line, plural, time_text
@@ -34,7 +34,7 @@ def path_sentences(path: CriticalPath, claims: Sequence[Claim], hops: pd.DataFra
         *verdict.sentences(claim for claim in claims if claim.says == BOUND.name),
         *([_where(hops, inputs)] if len(path.graph.ranks) > 1 else []),
         *verdict.sentences(claim for claim in claims if claim.says != BOUND.name),
-        *half_sentence([claim for claim in claims if claim.says == GAIN.name], inputs),
+        *_tried(claims, inputs),
     ]
 
 
@@ -60,4 +60,10 @@ def opportunities_sentences(claims: Sequence[Claim], inputs: Sequence[str]) -> l
         ]
     (largest,), note = verdict.sentences(gains), gains[0].facts["note"]
     counts = f" The first one counts {note}." if note else ""
-    return [*bound, f"{largest}{counts} Gains overlap and do not add up.", *half_sentence(gains, inputs)]
+    return [*bound, f"{largest}{counts}", *_tried(claims, inputs)]
+
+
+def _tried(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
+    """Return what to try first, and its command."""
+    trial = verdict.trial_of(claims)
+    return [f"{trial.sentence[:-1]}: {trial.command(inputs)}"] if trial else []

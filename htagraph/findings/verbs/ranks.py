@@ -29,7 +29,7 @@ __all__ = ["collectives_sentences", "group_text", "shares_command", "stragglers_
 _PARTS = {
     "wait": "waiting for the last rank to arrive", "transfer": "transferring",
     "excess": "beyond the fastest transfer of the same kind",
-    "wait_or_transfer": "waiting or transferring (all ranks together would tell which)",
+    "wait_or_transfer": "waiting or transfer (load all ranks to split them)",
 }  # fmt: skip
 """What the time in collectives is spent on, by the part of the table, in words. All but the last are always named,
 unless no collective was recorded on all ranks of its group."""
@@ -154,14 +154,12 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
     if not stragglers.ranks["blamed_us"].any():
         return [f"It is not known which rank waits for which, {_CLOCKS}; {why}."]
     most = stragglers.ranks.iloc[int(stragglers.ranks["blamed_us"].to_numpy().argmax())]
-    rank, wait = int(most["rank"]), f"The ranks wait {total} for each other (summed over ranks)"
-    if not stragglers.mostly_charged:
-        largest = f"The largest share, {most['share_percent']:.0f} %, is charged to rank {rank}: {most['evidence']}."
-        return [f"{wait}; {why}.", *nobody, largest]
-    who = and_list([f"rank {each} ({share:.0f} %)" for each, share in stragglers.mostly_charged.items()])
+    rank, part = int(most["rank"]), "most of it" if stragglers.mostly_charged else "the largest part"
+    charged = stragglers.mostly_charged or {rank: most["share_percent"]}
+    who = and_list([f"rank {each} ({share:.0f} %)" for each, share in charged.items()])
     late = " It is late at single collectives, not over whole steps." if most["step_excess_us"] <= 0 else ""
     return spoken(
-        f"{wait}, most of it for {who}; but {why}.",
+        f"The ranks wait {total} for each other (summed over ranks), {part} for {who}; but {why}.",
         *nobody,
         f"Rank {rank}: {most['evidence']}.{late}",
         *_known(stragglers, rank, most["blamed_us"] / max(len(stragglers.ranks) - 1, 1)),

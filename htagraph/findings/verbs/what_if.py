@@ -62,22 +62,9 @@ def _bound(before: Bound, now: Bound) -> str:
 
 
 def sweep_sentences(table: pd.DataFrame, what: str, recorded_us: float) -> list[str]:
-    """Return which factors were tried, the shortest time, and how much a factor changes at both ends."""
+    """Return which factors were tried, and the shortest time; the table has the others."""
     rows = table.sort_values("factor", ignore_index=True)
     best = rows.iloc[int(rows["mean_step_us"].argmin())]
     tried = f"{plural(len(rows), 'factor')} from {rows['factor'].iloc[0]:g} to {rows['factor'].iloc[-1]:g} for {what}"
-    return spoken(
-        f"Tried: {tried}, each replayed.",
-        f"The shortest step takes {time_text(best['mean_step_us'])} at {best['factor']:g}; recorded: "
-        f"{time_text(recorded_us)}.",
-        f"Per 0.1 of the factor, a step changes by {_slope(rows, 0)} and by {_slope(rows, len(rows) - 2)}."
-        if len(rows) > 2
-        else "",
-    )
-
-
-def _slope(rows: pd.DataFrame, at: int) -> str:
-    """Return how much longer a step gets per tenth of the factor between two neighbours."""
-    low, high = rows["factor"].iloc[at : at + 2].tolist()
-    first, last = rows["mean_step_us"].iloc[at : at + 2].tolist()
-    return f"{time_text(0.1 * (last - first) / (high - low))} between {low:g} and {high:g}"
+    shortest = f"The shortest step takes {time_text(best['mean_step_us'])} at {best['factor']:g}"
+    return [f"Tried: {tried}, each replayed.", f"{shortest}; recorded: {time_text(recorded_us)}."]

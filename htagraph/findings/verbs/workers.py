@@ -46,8 +46,10 @@ def late(slow: RankStragglers) -> list[str]:
     if not slow.total_wait_us:
         return ["No rank waits for another."]
     if slow.straggler is None:
-        charged = [f"rank {rank} ({share:.0f} %)" for rank, share in slow.mostly_charged.items()]
-        whom = f", most of it for {and_list(charged)}" if charged else ""
-        return [f"Ranks wait {total} for each other (summed over ranks){whom}, but {why_nobody(slow)}."]
+        shares = dict(zip(slow.ranks["rank"], slow.ranks["share_percent"], strict=True))
+        most = slow.mostly_charged or {(rank := max(shares, key=lambda each: shares[each])): shares[rank]}
+        who = and_list([f"rank {rank} ({share:.0f} %)" for rank, share in most.items()])
+        part = "most of it" if slow.mostly_charged else "the largest part"
+        return [f"Ranks wait {total} for each other (summed over ranks), {part} for {who}; but {why_nobody(slow)}."]
     row = slow.ranks[slow.ranks["rank"] == slow.straggler].iloc[0]
     return [f"Rank {slow.straggler} is the straggler: {row['share_percent']:.0f} % of all waiting ({total}) is for it."]

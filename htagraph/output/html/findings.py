@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from htagraph.findings.finding import Claim, Evidence, Finding, Place
-from htagraph.findings.gain import GAIN, half_sentence
+from htagraph.findings.finding import Claim, Evidence, Finding, Place, Trial
 from htagraph.findings.phrases import command_line
 from htagraph.findings.results import Results
-from htagraph.findings.verdict import stated
+from htagraph.findings.verdict import sentences, stated
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.charts import drawn
 from htagraph.output.html.page import Html, Section, element
@@ -73,25 +72,25 @@ def _shown(results: PageResults, finding: Finding, claims: Sequence[Claim]) -> H
     table = table_of(rows.frame, caption=rows.caption, headings=rows.headings, links=links)
     notes = [element("p", note) for note in evidence.notes]
     table = element("div", table, *notes) if notes else table
-    parts: list[Html] = [element("p", finding.long(*claims))]
+    parts: list[Html] = [element("p", sentence) for sentence in sentences(claims)]
     parts += [element("div", chart, table, class_="columns")] if chart or table else []
-    parts += [element("p", half) for half in half_sentence(claims)] if finding is GAIN else []
     rests = " and ".join(sorted({each.value for claim in claims for each in claim.rests_on}))
     if rests and not finding.is_caution:
         parts += [element("p", "Uncertain, because it rests on ", rests, ".", class_="note")]
-    tries = list(_tries(results, evidence))
+    tries = list(_tries(results, evidence, next(filter(None, map(finding.trial, claims)), None)))
     parts += [element("p", *tries, class_="try")] if tries else []
     parts += [definition(evidence.meaning)] if evidence.meaning else []
     return element("div", *parts, class_=f"finding{' doubt' if finding.is_caution else ''}")
 
 
-def _tries(results: PageResults, evidence: Evidence) -> Iterator[Html]:
+def _tries(results: PageResults, evidence: Evidence, trial: Trial | None) -> Iterator[Html]:
     """Yield what to try, the slider that has it too, and where it is in the timeline."""
-    if evidence.command:
-        verb, *options = evidence.command
+    command = ("what-if", *trial.options) if trial else evidence.command
+    if command:
+        verb, *options = command
         yield element("span", "Try ", element("code", command_line(verb, results.words, *options)))
-    if evidence.trial:  # the panel's script shows the link if there is such a slider
-        words = json.dumps(evidence.trial)
+    if trial:  # the panel's script shows the link if there is such a slider
+        words = json.dumps([*trial.options[0].split("=", 1), *trial.options[1:]])
         yield element("a", "Try it on this page", href="#what-if", hidden=True, class_="trial", data_trial=words)
     if evidence.place:
         yield element("a", f"In the timeline: {evidence.look}", href=results.address(evidence.place))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 import pandas as pd
@@ -17,13 +18,8 @@ __all__ = ["definition", "table_of"]
 
 _SENTENCES = ("detail",)
 """Columns of sentences, which are shown whole."""
-_LEFT_OUT = ("Args:", "Raises:", "Example:", "Source:")
-"""Sections of a docstring that do not say what a number means."""
 _HEADING = re.compile(r"^[A-Z]\w+:")
 _MARK = re.compile(r"``?([^`]+)``?")
-_TYPE = re.compile(r"(?<=\()(?:int64|float64|str|bool)\b[:;,]? ?")
-"""What pandas calls the values of a column, which says nothing about what they mean."""
-_CALL = re.compile(r"^\w+\(\): ")
 _ITEM = re.compile(r"\n(?=- )")
 
 
@@ -68,7 +64,7 @@ def _cell(shown: str, value: str, kind: str) -> Html:
 
 
 def definition(of: Callable[..., Any] | type | property) -> Html:
-    """Return the definition of a result, to be unfolded: what its docstring says, without how to call it.
+    """Return the definition of a result, to be unfolded: the sentences of its docstring, without how to call it.
 
     Example:
         >>> from htagraph.analyses.overlap import overlap
@@ -78,23 +74,7 @@ def definition(of: Callable[..., Any] | type | property) -> Html:
     text = inspect.getdoc(of)
     if not text:  # docstrings were stripped
         return NOTHING
-    blocks: list[str] = []
-    shown = True
-    for block in text.split("\n\n"):
-        if _HEADING.match(block):
-            shown = not block.startswith(_LEFT_OUT)
-        if shown:
-            blocks += map(_plain, _ITEM.split(block))
-    blocks[0] = _capitalized(blocks[0].removeprefix("Return "))
+    prose = takewhile(lambda block: not _HEADING.match(block), text.removeprefix("Return ").split("\n\n"))
+    sentences = [_MARK.sub(r"\1", " ".join(item.split())) for block in prose for item in _ITEM.split(block)]
     title = element("summary", "What these numbers mean")
-    return element("details", title, join(element("p", block) for block in blocks))
-
-
-def _plain(block: str) -> str:
-    """Return a part of a docstring on one line, without marks of code, types of columns and how Python calls it."""
-    words = _TYPE.sub("", _MARK.sub(r"\1", " ".join(block.split()))).replace(" ()", "")
-    return _capitalized(_CALL.sub("", words.removeprefix("Returns: ")))
-
-
-def _capitalized(words: str) -> str:
-    return words[:1].upper() + words[1:]
+    return element("details", title, join(element("p", each[:1].upper() + each[1:]) for each in sentences))

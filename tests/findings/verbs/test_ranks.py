@@ -35,7 +35,7 @@ def test_unmatched_parts_and_jobs_without_collectives_are_named() -> None:
 def test_what_may_be_waiting_for_ranks_without_a_recording_does_not_blame_the_network() -> None:
     table = parts(10, 0).assign(absent=[2], excess_us=[0.0], wait_or_transfer_us=[90.0])
     text = collectives_sentences(table, LATE, ["x"])
-    assert "10 % waiting for the last rank to arrive, and 90 % waiting or transferring" in text[0]
+    assert "10 % waiting for the last rank to arrive, and 90 % waiting or transfer" in text[0]
     assert "members were not recorded (up to 2 ranks)" in text[-1]
     assert not any("--network" in sentence for sentence in text)
 
@@ -49,7 +49,7 @@ def test_time_beside_other_work_is_no_time_in_collectives() -> None:
 def test_waiting_that_is_not_known_is_no_share() -> None:
     alone = parts(0, 0, matched=False).assign(excess_us=0.0, wait_or_transfer_us=100.0)
     assert collectives_sentences(alone, LATE, [])[0] == (
-        "Rank 0 spends 100.0 µs in collectives: 100 % waiting or transferring (all ranks together would tell which)."
+        "Rank 0 spends 100.0 µs in collectives: 100 % waiting or transfer (load all ranks to split them)."
     )
 
 
@@ -83,8 +83,10 @@ def test_the_straggler_has_its_share_its_evidence_and_a_command() -> None:
 def test_without_a_straggler_the_largest_share_is_named() -> None:
     even = RANKS.assign(share_percent=[48.0, 52.0])
     first, second = stragglers_sentences(replace(found(None), ranks=even, steps=9), 2, [])
-    assert first.endswith("(summed over ranks); no single rank is slower than its peers beyond chance.")
-    assert second == "The largest share, 52 %, is charged to rank 1: b."
+    assert first.endswith(
+        "the largest part for rank 1 (52 %); but no single rank is slower than its peers beyond chance."
+    )
+    assert second == "Rank 1: b."
 
 
 def test_too_few_steps_are_said_with_who_is_charged_what_it_did_and_what_to_record() -> None:

@@ -36,7 +36,7 @@ def test_that_nobody_is_slow_is_said_only_where_there_are_steps_to_tell(
     )
     whom = "most of it for rank 0 (60 %)"
     said = late(RankStragglers(ranks, None, 2_000.0, serves, steps))
-    assert said == [f"Ranks wait 2.00 ms for each other (summed over ranks), {whom}, but {why}."]
+    assert said == [f"Ranks wait 2.00 ms for each other (summed over ranks), {whom}; but {why}."]
 
 
 def test_where_nobody_waits_nobody_islate() -> None:

@@ -1,0 +1,183 @@
+"""Work that is done in a way for which a better one is known, recognized by what was recorded of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from htagraph.core.arrays import Array, marked
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import (
+    DEFAULT_NAMING,
+    exact_glob,
+    is_allocation,
+    is_batched_product,
+    is_optimizer,
+    is_product,
+    is_softmax,
+    matches,
+    names_that,
+)
+from htagraph.core.statistics import MOST
+from htagraph.findings.finding import (
+    Claim,
+    Evidence,
+    Finding,
+    Trial,
+    in_short,
+    less_text,
+    of_activities,
+    saved_claim,
+    saves_text,
+)
+from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS
+from htagraph.findings.phrases import plural, size_text, time_text
+from htagraph.findings.results import Results
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.whatif.options import CHANGES
+from htagraph.whatif.scenario import what_if
+
+__all__ = ["REMEDY"]
+
+
+_Found: TypeAlias = tuple[str, tuple[tuple[str, str], ...], Array]
+"""What was recorded, as the start of a sentence; the changes that are closest to the better way, as options of
+``htagraph what-if`` and their values; the activities."""
+
+
+def _pageable(graph: DependencyGraph) -> Iterator[_Found]:
+    """Yield the copies of each kind from or to pageable memory, which is in the kind of a copy."""
+    acts = graph.activities
+    is_pageable = names_that(lambda name: matches(DEFAULT_NAMING.pageable, name), graph.names)
+    copies = np.flatnonzero(acts.on_device & (acts.kind == ActivityKind.MEMORY) & is_pageable[acts.name])
+    for name in np.unique(acts.name[copies]).tolist():
+        rows = copies[acts.name[copies] == name]
+        size = acts.arg("bytes")[rows]
+        total, us = float(size[size > 0].sum()), float(acts.duration[rows].sum()) / 1000
+        speed = f", at {total / us / 1000:.3g} GB/s" if total and us else ""
+        text = f"{graph.names[name]} copies {size_text(total)} in {time_text(us)}{speed}, and blocks the host"
+        yield text, (("--scale", f"name={exact_glob(graph.names[name])}:0"),), rows
+
+
+def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
+    """Yield the calls with which the allocator gives memory back and asks for it again, inside of one operator.
+
+    A single call that takes most of their time is the start of a library.
+    """
+    acts = graph.activities
+    calls = np.flatnonzero((acts.kind == ActivityKind.RUNTIME) & names_that(is_allocation, graph.names)[acts.name])
+    parent = graph.tree.parent[calls]
+    frees = names_that(lambda name: "free" in name.lower(), graph.names)[acts.name[calls]]
+    both = np.intersect1d(parent[frees & (parent >= 0)], parent[~frees & (parent >= 0)])
+    rows = calls[np.isin(parent, both)]
+    if len(both) < 2 or acts.duration[rows].max() >= MOST * acts.duration[rows].sum():
+        return
+    text = (
+        f"The allocator gives memory back and asks for it again in {plural(len(both), 'operator')} "
+        f"({plural(len(rows), 'call')}, {time_text(float(acts.duration[rows].sum()) / 1000)})"
+    )
+    names = [exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]
+    yield text, tuple(("--scale", f"name={name}:0") for name in names), rows
+
+
+def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:
+    """Yield the optimizer whose kernels together take less than half of the time of the host that launches them."""
+    acts, tree = graph.activities, graph.tree
+    called = np.flatnonzero(~acts.on_device & names_that(is_optimizer, graph.names)[acts.name])
+    for name in np.unique(acts.name[called]).tolist():
+        around = called[acts.name[called] == name]
+        inside = tree.inside(marked(around, len(acts)))
+        works = np.flatnonzero(acts.on_device & (acts.cause >= 0) & inside[acts.cause])
+        ran, lasted = acts.duration[works].sum(), acts.duration[around].sum()
+        if len(works) < 2 * len(around) or ran >= MOST * lasted:
+            continue
+        glob = exact_glob(graph.names[name])
+        took, of = (time_text(float(ns) / len(around) / 1000) for ns in (ran, lasted))
+        launched = plural(round(len(works) / len(around)), "kernel")
+        text = (
+            f"{in_short(graph.names[name])} launches {launched} each time, which run {took} of the {of} that it takes"
+        )
+        yield text, (("--fuse", f"op={glob}"), ("--scale", f"op={glob},kind=host:0")), around
+
+
+def _attention(graph: DependencyGraph) -> Iterator[_Found]:
+    """Yield the softmax between two batched products: attention whose scores are written to memory and read again."""
+    acts = graph.activities
+    product, batched, soft = (
+        names_that(which, graph.names)[acts.name] & (acts.kind == ActivityKind.OP)
+        for which in (is_product, is_batched_product, is_softmax)
+    )
+    order = np.flatnonzero(product | batched | soft)
+    order = order[np.lexsort((acts.start[order], acts.lane[order]))]
+    first, middle, last = order[:-2], order[1:-1], order[2:]
+    is_one = batched[first] & soft[middle] & batched[last] & (acts.lane[first] == acts.lane[last])
+    rows = middle[is_one]
+    if not len(rows):
+        return
+    text = f"{plural(len(rows), 'time')}, the softmax between two batched products is an operator of its own"
+    glob = exact_glob(graph.names[acts.name[rows[0]]])
+    yield text, (("--scale", f"op={glob}*:0"),), rows
+
+
+_KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str, str]]] = {
+    "pageable copies": (
+        _pageable, "without these copies",
+        "Pin the memory (pin_memory=True in the DataLoader) and copy with non_blocking=True.",
+    ),
+    "allocator": (
+        _allocator, "without calls of these kinds",
+        "Use less memory, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+    ),
+    "optimizer": (
+        _optimizer, "as one kernel with no host time",
+        "Make the optimizer with fused=True, or foreach=True.",
+    ),
+    "attention": (
+        _attention, "without the softmax",
+        "Use torch.nn.functional.scaled_dot_product_attention, with inputs for which it has a fused kernel.",
+    ),
+}  # fmt: skip
+"""What is done in a way for which a better one is known → what finds it, the change in words, and what to do."""
+
+
+def _when(results: Results) -> list[Claim]:
+    """Claim what is found if the change that is closest to the better way gains, each kind where it gains most."""
+    claims, makespan = [], results.makespan_ns
+    for kind, (find, *_) in _KINDS.items():
+        of_kind = []
+        for text, changes, rows in find(results.graph):
+            scenario = what_if(results.graph)
+            with suppress(SelectionError):  # nothing that the change applies to
+                for option, value in changes:
+                    scenario = CHANGES[option.removeprefix("--")].read(value).apply(scenario)
+                outcome = scenario.run()
+                options = tuple(word for pair in changes for word in pair)
+                facts = {"text": text, "options": options, "steps": results.steps}
+                shown = tuple(rows[:MOST_ROWS].tolist())
+                of_kind += [saved_claim("remedy", kind, outcome, makespan, facts, shown)] if makespan else []
+        of_kind = [claim for claim in of_kind if claim.facts["percent"] >= MIN_PERCENT]
+        claims += [max(of_kind, key=lambda claim: claim.figure)] if of_kind else []
+    return claims
+
+
+def _words(claim: Claim) -> str:
+    return f"{claim.facts['text']}; {_KINDS[claim.about][1]}, {less_text(claim)}."
+
+
+def _trial(claim: Claim) -> Trial:
+    return Trial(claim.figure, f"The job {_KINDS[claim.about][1]} {saves_text(claim)}.", claim.facts["options"])
+
+
+def _evidence(results: Results, claim: Claim) -> Evidence:
+    some = of_activities(results, claim.rows, "Some of them")
+    return Evidence(rows=some, place=some.first, look="one of them")
+
+
+REMEDY = Finding(
+    "remedy", when=_when, short=_words, evidence=_evidence, trial=_trial,
+    advice=lambda claim: _KINDS[claim.about][2],
+)  # fmt: skip

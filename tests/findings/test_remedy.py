@@ -1,0 +1,78 @@
+"""Whether work for which a better way is known is recognized by its evidence, and other work is left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+import htagraph as hg
+from htagraph.findings.remedy import REMEDY
+from htagraph.findings.results import Results
+from tests.reach import DATA, SHARED
+from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, runtime
+
+
+def found(events: list[Json]) -> dict[str, str]:
+    return {claim.about: REMEDY.short(claim) for claim in REMEDY.when(Results(load(events)))}
+
+
+def copying(memory: str) -> list[Json]:
+    name = f"Memcpy HtoD ({memory} -> Device)"
+    copy = kernel(name, 20, 900, 1) | {"cat": "gpu_memcpy"}
+    copy["args"]["bytes"] = 9_000_000
+    return [runtime("cudaMemcpyAsync", 10, 920, 1), copy, launch(940, 5, 2), kernel(COMPUTE, 950, 100, 2)]
+
+
+def test_copies_from_pageable_memory_are_named_with_their_speed_and_pinned_ones_are_not() -> None:
+    words = found(copying("Pageable"))["pageable copies"]
+    assert words.startswith("Memcpy HtoD (Pageable -> Device) copies 9.0 MB in 900.0 µs, at 10 GB/s")
+    assert not found(copying("Pinned"))
+
+
+def allocating(*calls: str) -> list[Json]:
+    events = []
+    for at in range(3):
+        events += [op("aten::mm", 1000 * at, 800)]
+        events += [runtime(name, 1000 * at + 100 * (1 + i), 90) for i, name in enumerate(calls)]
+    return events
+
+
+def test_memory_given_back_and_asked_for_again_is_a_retry_and_asking_alone_is_not() -> None:
+    words = found(allocating("cudaFree", "cudaMalloc"))["allocator"]
+    assert words.startswith("The allocator gives memory back and asks for it again in 3 operators (6 calls, 540.0 µs)")
+    assert not found(allocating("cudaMalloc", "cudaMalloc"))
+
+
+def optimizing(runs: int) -> list[Json]:
+    events = [annotation("Optimizer.step#AdamW.step", 0, 1000)]
+    for at in range(9):
+        events += [launch(100 * at + 10, 60, at + 1), kernel(COMPUTE, 100 * at + 80, runs, at + 1)]
+    return events
+
+
+def test_an_optimizer_of_small_kernels_is_named_and_one_that_keeps_the_device_busy_is_not() -> None:
+    words = found(optimizing(5))["optimizer"]
+    assert words.startswith("Optimizer.step#AdamW.step launches 9 kernels each time, which run 45.0 µs of the 1.00 ms")
+    assert not found(optimizing(90))
+
+
+@pytest.mark.parametrize(("last", "is_one"), [("aten::bmm", True), ("aten::addmm", False)])
+def test_a_softmax_between_batched_products_is_attention(last: str, *, is_one: bool) -> None:
+    names = ("aten::bmm", "aten::div", "aten::_softmax", last)
+    assert ("attention" in found([op(name, 100 * at, 90) for at, name in enumerate(names)])) == is_one
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="real traces are not in reach")
+def test_retries_of_a_real_job_are_those_of_its_file() -> None:
+    """Each of its ranks has 16 calls of cudaFree and 21 of cudaMalloc, 284 to 319 ms, within three steps."""
+    graph = hg.load(SHARED / "torchrec_v100_equal")
+    (claim,) = [each for each in REMEDY.when(Results(graph)) if each.about == "allocator"]
+    assert claim.facts["options"] == ("--scale", "name=cudaMalloc:0", "--scale", "name=cudaFree:0")
+
+
+def test_the_gain_is_that_of_the_change_that_is_named() -> None:
+    graph = hg.load(DATA / "gpu_demo" / "train")
+    (claim,) = REMEDY.when(Results(graph))
+    assert claim.about == "optimizer"
+    target = "Optimizer.step#AdamW.step"
+    outcome = hg.what_if(graph).fuse(op=target).scale(factor=0, op=target, kind="host").run()
+    assert claim.figure == outcome.saved_ns / 1000
