@@ -45,7 +45,7 @@ def test_a_summary_says_it_and_gives_the_command_first() -> None:
     summary = hg.summarize(load(host_job(MANY)))
     short, _ = in_brief(summary.claims)
     assert short[1].startswith("Host code is interrupted 3 times on each rank, for ")
-    assert "Without that, a step would take " in short[1]
+    assert "Without that, the job would take " in short[1]
     best = trial_of(summary.claims)
     assert best is not None
     assert best.command(["x"]) == "htagraph what-if x --no-interruptions"

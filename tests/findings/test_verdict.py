@@ -87,8 +87,10 @@ def test_nothing_recorded_is_said_so() -> None:
             "Caution: 12 % of the critical path is unexplained, and predictions are less certain by that much.",
         ),
         (
-            Claim("partly_device", "", 25.0, "percent"), "25 % of the recorded time",
-            "Caution: device work spans 25 % of the recording, and idle times leave out the rest.",
+            Claim("partly_device", "0", 60.0, "percent", facts={
+                "several": False, "begin_us": 218e3, "work_us": 165e3, "end_us": 0.0,
+            }), "(htagraph critical-path).",
+            "The device does nothing for the first 218.0 ms of 383.0 ms, which other idle times leave out.",
         ),
         (
             Claim("unknown_clocks", "0, 2", 2, "count", facts={"ranks": [0, 2], "total": 3}),

@@ -14,6 +14,7 @@ from htagraph.analyses.stragglers import Stragglers
 from htagraph.findings.finding import Claim
 from htagraph.findings.results import Results
 from htagraph.findings.waiting import WAITING, waits_evidence
+from htagraph.queries.straggler import Difference
 from tests.reach import DATA, graph_of
 from tests.strategies import load
 
@@ -39,12 +40,17 @@ def test_a_rank_that_is_slower_by_next_to_nothing_is_not_named_beside_the_waitin
     [
         ("", {}, "(summed over ranks), but nobody is slow (htagraph stragglers)"),
         ("", {"charged": {2: 78.4}}, ", most of it for rank 2 (78 %), but nobody is slow"),
+        (
+            "",
+            {"charged": {3: 60.0}, "uneven": Difference("embedding_bag", 125.0, 72.0, 9, 9, 20.0)},
+            "(htagraph stragglers). embedding_bag takes 125.0 µs on rank 3, against 72.0 µs at most on others.",
+        ),
         ("", {"nobody": {"recordings begin late": 315.0}}, ", but 63 % cannot be blamed: recordings begin late"),
         ("0", {"serves": 0, "does": "update"}, "Rank 0 does work that no other rank does (update), and the others"),
     ],
 )
 def test_waiting_without_a_straggler_says_what_is_known(about: str, facts: dict[str, Any], words: str) -> None:
-    known = {"charged": {}, "serves": None, "does": "", "why": "nobody is slow", "nobody": {}} | facts
+    known = {"charged": {}, "serves": None, "does": "", "why": "nobody is slow", "nobody": {}, "uneven": None} | facts
     assert words in WAITING.long(Claim("waiting", about, 500.0, "us", facts=known))
 
 
