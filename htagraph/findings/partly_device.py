@@ -1,42 +1,66 @@
-"""A caution: device work covers only a part of the recording."""
+"""A rank's device does nothing at the begin or the end: pauses between two pieces of work do not hold that time."""
 
 from __future__ import annotations
 
-from htagraph.findings.device_idle import DEVICE_IDLE, device_window_us
-from htagraph.findings.finding import BarPart, Chart, Claim, Evidence, Finding
-from htagraph.findings.limits import LARGE_SHARE
+import numpy as np
+
+from htagraph.core.arrays import Array
+from htagraph.findings.finding import BarPart, Chart, Claim, Evidence, Finding, Place
+from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE
+from htagraph.findings.phrases import and_list, time_text
 from htagraph.findings.results import Results
 
 __all__ = ["PARTLY_DEVICE"]
 
 
+def _devices(results: Results) -> list[tuple[int, int, Array]]:
+    """Return (rank, first device work, µs without device work before and with it and after) of each rank with any.
+
+    A rank begins with its first step, or else with its recording.
+    """
+    graph, devices = results.graph, []
+    acts, spans = graph.activities, graph.step_spans
+    for rank in results.busy.loc[results.busy["executor"] == "device", "rank"].tolist():
+        rows = np.arange(acts.of_rank(rank).start, acts.of_rank(rank).stop)
+        work, steps = rows[acts.on_device[rows]], spans.start[spans.rank == rank]
+        first = int(work[graph.time[2 * work].argmin()])
+        start, last = int(graph.time[2 * first]), int(graph.time[2 * work + 1].max())
+        begin = min(start, int(graph.time[steps if len(steps) else 2 * rows].min()))
+        devices.append((rank, first, np.diff([begin, start, last, int(graph.time[2 * rows + 1].max())]) / 1000))
+    return devices
+
+
 def _when(results: Results) -> list[Claim]:
-    """Claim it where idle device time has a sentence, which is a share of the covered time."""
-    ranks = results.busy.loc[results.busy["executor"] == "device", "rank"]
-    window = device_window_us(results)
-    span = float(results.inputs.loc[results.inputs["rank"].isin(ranks), "span_us"].sum())
-    if not results.claims(DEVICE_IDLE.when) or window >= (1 - LARGE_SHARE) * span:
+    devices = _devices(results)
+    shares = [1 - times[1] / times.sum() for _, _, times in devices]
+    if max(shares, default=0.0) < LARGE_SHARE:
         return []
-    return [Claim("partly_device", "", 100 * window / span, "percent")]
+    rank, first, (begin_us, work_us, end_us) = devices[int(np.argmax(shares))]
+    facts = {"several": len(devices) > 1, "begin_us": begin_us, "end_us": end_us, "work_us": work_us}
+    return [Claim("partly_device", str(rank), 100 * max(shares), "percent", rows=(first,), facts=facts)]
 
 
-def _evidence(results: Results, _claim: Claim) -> Evidence:
-    spans = results.inputs.set_index("rank")["span_us"]
-    busy = results.temporal[results.temporal["executor"] == "device"]
-    stacks = [
-        (f"rank {rank}", [
-            BarPart("first to last device work", "computation", us),
-            BarPart("host only", "idle", max(spans[rank] - us, 0.0)),
-        ])
-        for rank, us in zip(busy["rank"].tolist(), busy["window_us"].tolist(), strict=True)
+def _short(claim: Claim) -> str:
+    facts = claim.facts
+    whole = facts["begin_us"] + facts["work_us"] + facts["end_us"]
+    parts = [
+        f"the {side} {time_text(facts[f'{word}_us'])}"
+        for side, word in (("first", "begin"), ("last", "end")) if facts[f"{word}_us"] >= MIN_SHARE * whole
     ]  # fmt: skip
-    return Evidence(Chart("Recorded time of each rank", stacks=stacks))
+    which = f"The device of rank {claim.about}" if facts["several"] else "The device"
+    return f"{which} does nothing for {and_list(parts)} of {time_text(whole)}, which other idle times leave out."
 
 
-PARTLY_DEVICE = Finding(
-    "partly_device",
-    when=_when,
-    short=lambda claim: f"device work spans {claim.figure:.0f} % of the recording, and idle times leave out the rest",
-    evidence=_evidence,
-    is_caution=True,
-)
+def _evidence(results: Results, claim: Claim) -> Evidence:
+    words = ("before device work", "idle"), ("device work", "computation"), ("after device work", "idle")
+    stacks = [
+        (f"rank {rank}", [BarPart(*word, float(us)) for word, us in zip(words, times, strict=True)])
+        for rank, _, times in _devices(results)
+    ]
+    start_us = (results.graph.time[2 * claim.rows[0]] - results.graph.origin_ns) / 1000 - claim.facts["begin_us"]
+    place = Place.lasting(start_us, claim.facts["begin_us"], claim.rows[0])
+    look = f"rank {claim.about} until its device begins"
+    return Evidence(Chart("Recorded time of each rank", stacks=stacks), place=place, look=look)
+
+
+PARTLY_DEVICE = Finding("partly_device", when=_when, short=_short, evidence=_evidence)

@@ -8,6 +8,7 @@ from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import and_list, slower_rank, time_text, unblamed, why_nobody
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
+from htagraph.queries.straggler import Difference
 
 __all__ = ["WAITING", "are_waits_known", "waits_evidence"]
 
@@ -31,6 +32,7 @@ def _when(results: Results) -> list[Claim]:
         "charged": slow.mostly_charged, "serves": slow.serves, "why": why_nobody(slow), "nobody": unblamed(slow),
         "few_steps": slow.few_steps,
         "does": next((each.name for each in slow.differences if not each.peers_count), ""),
+        "uneven": next((each for each in slow.differences if each.more_us >= MIN_SHARE * slow.total_wait_us), None),
     }  # fmt: skip
     about = "" if rank is None else str(rank)
     return [Claim("waiting", about, slow.total_wait_us, "us", rests_on=doubts_of(results), facts=facts)]
@@ -44,7 +46,17 @@ def _short(claim: Claim) -> str:
         return f"{text}: rank {facts['serves']} does work that no other does{work}, and they wait for its result."
     charged = _charged(claim)
     text += f", mostly for {and_list(charged)}" if charged else ""
-    return f"{text}; {_why(claim)}."
+    return f"{text}; {_why(claim)}.{_uneven(claim)}"
+
+
+def _uneven(claim: Claim) -> str:
+    """Say which work the rank that is charged most has more of than its peers, as uneven shards make."""
+    most: Difference | None = claim.facts["uneven"]
+    if most is None or not claim.facts["charged"]:
+        return ""
+    rank = next(iter(claim.facts["charged"]))
+    less = f"against {time_text(most.peers_us)} at most on others" if most.peers_count else "and no other rank does it"
+    return f" {in_short(most.name)} takes {time_text(most.own_us)} on rank {rank}, {less}."
 
 
 def _why(claim: Claim) -> str:

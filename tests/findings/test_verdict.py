@@ -62,7 +62,12 @@ def test_nothing_recorded_is_said_so() -> None:
             "Caution: kernels were queued 151.0 ms before they ran, and the device was probably busy with earlier "
             "work: 12 % of the critical path is unexplained, and predictions are less certain by that much.",
         ),
-        (Claim("partly_device", "", 25.0, "percent"), "Caution: device work spans 25 % of the recording, and idle"),
+        (
+            Claim("partly_device", "0", 60.0, "percent", facts={
+                "several": False, "begin_us": 218e3, "work_us": 165e3, "end_us": 0.0,
+            }),
+            "The device does nothing for the first 218.0 ms of 383.0 ms, which other idle times leave out.",
+        ),
         (
             Claim("unknown_clocks", "0, 2", 2, "count", facts={"ranks": [0, 2], "total": 3}),
             "Caution: the clocks of ranks 0 and 2 cannot be compared, so waits are uncertain.",
