@@ -18,12 +18,6 @@ def test_a_job_whose_device_was_not_recorded_is_not_known_to_be_bound_by_its_hos
     assert NO_DEVICE_WORK.when(Results(load([launch(0, 5, 1), kernel(COMPUTE, 10, 5, 1)]))) == []
     nothing = Claim("no_device_work", "", 0, "count")
     assert NO_DEVICE_WORK.long(nothing).startswith("Nothing that a device did")
-
-
-def test_kernels_that_a_profiler_of_counters_ran_do_not_show_how_long_the_job_takes() -> None:
     ranges = complete("cuda_profiler_range", COMPUTE, 5, 80, 0)
-    (claim,) = NO_DEVICE_WORK.when(Results(load([op("aten::mm", 0, 90), launch(5, 80, 1), ranges])))
-    assert NO_DEVICE_WORK.long(claim) == (
-        "1 kernel ran one by one for a profiler of counters, whose times are not the job's (record times without "
-        "counters)."
-    )
+    (claim,) = NO_DEVICE_WORK.when(Results(load([launch(5, 80, 1), ranges])))
+    assert NO_DEVICE_WORK.long(claim).startswith("1 kernel ran one by one for a profiler of counters")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import htagraph as hg
 from htagraph import DependencyGraph
 from htagraph.analyses.differences.alignment import align
 from htagraph.analyses.differences.compared_parts import parts_of
@@ -57,12 +58,8 @@ def test_a_call_waits_if_most_of_its_time_ends_with_communication(ends: list[int
     assert waits(load(job(*ends))) == expected
 
 
-def test_communication_of_another_rank_is_not_awaited() -> None:
-    graph = load({0: [op("caller", 0, 100)], 1: [op(GLOO, 9, 90)]})
-    assert waits(graph) == [False]
-
-
-def test_a_job_without_communication_on_hosts_waits_for_none() -> None:
+def test_communication_of_another_rank_or_none_is_not_awaited() -> None:
+    assert waits(load({0: [op("caller", 0, 100)], 1: [op(GLOO, 9, 90)]})) == [False]
     assert waits(load([op("caller", 0, 100)])) == [False]
 
 
@@ -86,13 +83,10 @@ def test_a_loop_of_queries_that_ends_with_device_work_waits_for_it() -> None:
     assert awaits(load(polling(500)))
     assert not awaits(load(polling(5)))  # asked once, by the way
     assert not awaits(load([*polling(500), kernel(COMPUTE, 510, 300, 1)][:2]))  # nobody asks
-    never = [event for event in polling(500) if event["name"] != COMPUTE]
-    assert not awaits(load(never))  # no device work ends with it
+    assert not awaits(load([event for event in polling(500) if event["name"] != COMPUTE]))  # no device work ends
 
 
 def test_what_is_asked_for_changed_and_not_the_number_of_questions() -> None:
-    import htagraph as hg
-
     difference = hg.diff(load(polling(800)), load(polling(400)))
     first = difference.causes().iloc[0]
     assert first["kind"] == "computation"
