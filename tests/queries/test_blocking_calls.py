@@ -31,16 +31,12 @@ def test_the_outermost_operator_is_named_or_else_the_call(*, operator: bool, nam
     assert hg.what_if(graph).remove_sync(**place.criteria).run().saved_ns > 100_000
 
 
-def test_a_job_that_never_waits_has_none() -> None:
+def test_calls_that_never_wait_or_whose_work_is_over_do_not_count() -> None:
+    again = [runtime("cudaStreamSynchronize", 270 * number + 120, 3, 900 + number) for number in range(5)]
+    steps = waiting(operator=False, python_us=110)
+    assert longest_blocking(load([*steps, *again])) == longest_blocking(load(steps))
     assert longest_blocking(load([launch(0, 1, 1), kernel(COMPUTE, 5, 100, 1)])) is None
     assert longest_blocking(load([])) is None
-
-
-def test_calls_for_work_that_is_over_do_not_wait() -> None:
-    again = [runtime("cudaStreamSynchronize", 270 * number + 120, 3, 900 + number) for number in range(5)]
-    place = longest_blocking(load([*waiting(operator=False, python_us=110), *again]))
-    assert place is not None
-    assert (place.count, place.blocked_ns) == (5, 5 * 90_000)
 
 
 def test_a_summary_says_it_only_where_it_gains() -> None:

@@ -149,7 +149,9 @@ def effects(
         return Effects([], 0.0)
     both = [OwnWork.of(part) for part in parts]
     calls, lasted = zip(*(part.sums(path, len(tree)) for path, part in zip(tree.path, parts, strict=True)), strict=True)
-    keys, group, labels, rank, path = _keys(tree, both, _cut_anew(tree, calls, parts))
+    keys, group, labels, rank, path = _keys(
+        tree, both, [each / part.repeats for each, part in zip(calls, parts, strict=True)]
+    )
     size = len(group)
     (old, new), shown = (
         [
@@ -220,24 +222,17 @@ def _by_rank(rank: Array, change: Array, parts: tuple[ComparedPart, ComparedPart
     return most - 1, float(by_rank[most]) * len(parts[0].chosen_ranks)
 
 
-def _cut_anew(tree: Alignment, calls: Sequence[Array], parts: tuple[ComparedPart, ComparedPart]) -> Array:
-    """Return which paths are communication that both jobs have, cut into more or fewer calls per rank and step.
-
-    What one of these calls transfers is not what the call of the same number did: only their sums can be compared.
-    """
-    often = [each / part.repeats for each, part in zip(calls, parts, strict=True)]
-    labels = [each.label for each in COMMUNICATION]
-    return np.isin(tree.kinds, labels) & (often[0] != often[1]) & (np.minimum(*often) > 0)
-
-
 def _keys(
-    tree: Alignment, both: list[OwnWork], summed: Array
+    tree: Alignment, both: list[OwnWork], often: list[Array]
 ) -> tuple[list[Array], Array, list[tuple[str, str]], Array, Array]:
     """Return (for both jobs, a key of each own time; group of each key; names and kinds; rank + 1, path of each key).
 
-    A key is a place, of `summed` paths the path, and the rank if both jobs have the same ranks, so that one slow rank
-    is kept separate. Waits belong to the group of the communication that they wait for.
+    A key is a place, and the rank if both jobs have the same ranks, so that one slow rank is kept separate. Of
+    communication cut into more or fewer calls per repeat (`often`) it is the path: only sums can be compared. Waits
+    belong to the group of the communication that they wait for.
     """
+    summed = np.isin(tree.kinds, [each.label for each in COMMUNICATION])
+    summed &= (often[0] != often[1]) & (np.minimum(*often) > 0)
     places = max(int(each.max(initial=0)) for each in tree.place) + 1
     graphs = [own.state.graph for own in both]
     ranks = [each.activities.rank[own.whose].astype(np.int64) + 1 for each, own in zip(graphs, both, strict=True)]

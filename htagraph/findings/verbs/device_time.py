@@ -124,31 +124,27 @@ def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> str:
     return f"To see which operators take it: {operators}" if by == "module" else ""
 
 
-def launches_sentences(
-    stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequence[str], waits: pd.Series | None = None
-) -> list[str]:
+def launches_sentences(stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequence[str], waits: pd.Series) -> list[str]:
     """Return what launching costs, which calls take too long, and what to run next.
 
     `waits` says of each row whether the call returned only when its work was over, which is no cost of launching.
     """
     if not len(stats):
         return ["No launch with its device work is in the traces: record with CUDA activities to see any."]
-    if waits is not None and waits.any():
-        blocked = stats[waits].drop_duplicates("launch")
-        how = f"{plural(len(blocked), 'call')} of {' and '.join(blocked['launch_name'].unique()[:SHORT_LIST])}"
-        lasted = time_text(blocked["launch_us"].sum())
-        said = f"{how} returned only when the work was over, and waited for the device rather than launch: {lasted}."
-        return [*(launches_sentences(stats[~waits], graphs, inputs) if not waits.all() else []), said]
+    blocked, stats = stats[waits].drop_duplicates("launch"), stats[~waits]
+    how = f"{plural(len(blocked), 'call')} of {' and '.join(blocked['launch_name'].unique()[:SHORT_LIST])}"
     calls = stats.drop_duplicates("launch")
     launched = "kernel or copy" if len(stats) == 1 else "kernels and copies"
     short, excessive, span = float(calls["short"].mean()), calls[calls["excessive_runtime"]], graphs["span_us"].sum()
     return spoken(
         f"{plural(len(calls), 'call')} launched {len(stats):,} {launched} in {time_text(calls['launch_us'].sum())} of "
-        "host time.",
+        "host time." if len(calls) else "",
         f"{100 * short:.0f} % of the calls took longer than what they launched. To see what "
         f"fewer launches would save: {command_line('opportunities', inputs)}"
         if short >= LARGE_SHARE else "",
         _too_long(stats, excessive, inputs) if len(excessive) else "",
+        f"{how} returned only when the work was over, and waited for the device rather than launch: "
+        f"{time_text(blocked['launch_us'].sum())}." if len(blocked) else "",
         f"Inside CUDA graphs ({len(graphs):,} launched), the device is idle "
         f"{100 * graphs['gap_us'].sum() / span:.1f} % of the time."
         if span > 0 else "",

@@ -14,20 +14,7 @@ from htagraph.analyses.differences.alignment import align
 from htagraph.analyses.differences.compared_parts import parts_of
 from htagraph.analyses.differences.effects import Effects, effects
 from htagraph.simulate import Job, simulate
-from tests.strategies import (
-    COMMUNICATE,
-    COMPUTE,
-    Json,
-    annotation,
-    complete,
-    kernel,
-    launch,
-    load,
-    op,
-    runtime,
-    step,
-    traces,
-)
+from tests.strategies import COMPUTE, Json, annotation, complete, kernel, launch, load, op, runtime, step, traces
 
 COLUMNS = ["name", "kind", "before_us", "after_us", "change_us", "effect_us"]
 
@@ -74,7 +61,7 @@ def test_a_thread_that_takes_no_part_neither_causes_a_change_nor_hides_one() -> 
 def test_transfers_that_are_cut_anew_are_compared_by_their_sum() -> None:
     def job(*pieces: tuple[int, int]) -> DependencyGraph:
         calls = [launch(5 * i, 2, i) for i in range(len(pieces) + 1)]
-        sent = [kernel(COMMUNICATE, start, us, i, stream=20) for i, (start, us) in enumerate(pieces, 1)]
+        sent = [kernel("ncclDevKernel_AllReduce", start, us, i, stream=20) for i, (start, us) in enumerate(pieces, 1)]
         wait = runtime("cudaDeviceSynchronize", 90, sum(pieces[-1]) - 88, 9)
         return load([*calls, kernel(COMPUTE, 5, 95, 0), *sent, wait])
 
