@@ -12,7 +12,7 @@ import pandas as pd
 
 from htagraph.analyses.differences.alignment import Alignment
 from htagraph.analyses.differences.compared_parts import ComparedPart
-from htagraph.analyses.differences.own_work import BEFORE, OwnWork
+from htagraph.analyses.differences.own_work import OwnWork
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import BLOCKING, ActivityKind
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
@@ -232,13 +232,13 @@ def _keys(tree: Alignment, both: list[OwnWork]) -> tuple[list[Array], Array, lis
         ranks = [np.zeros_like(each) for each in ranks]
     width = max(int(each.max(initial=0)) for each in ranks) + 1
     codes = [
-        (2 * place[own.whose] + own.part) * width + rank
+        (2 * place[own.whose] + own.before) * width + rank
         for place, own, rank in zip(tree.place, both, ranks, strict=True)
     ]
     unique, first, number = np.unique(np.concatenate(codes), return_index=True, return_inverse=True)
     path = np.concatenate([each[own.whose] for each, own in zip(tree.path, both, strict=True)])[first]
     of_path, labels = _groups(tree)
-    group = np.where(unique // width % 2 == BEFORE, 0, of_path[path])
+    group = np.where(unique // width % 2 == 1, 0, of_path[path])
     return np.split(number, [len(codes[0])]), group, labels, unique % width, path
 
 

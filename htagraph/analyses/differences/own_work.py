@@ -8,15 +8,12 @@ import numpy as np
 import pandas as pd
 
 from htagraph.analyses.differences.compared_parts import ComparedPart
-from htagraph.core.arrays import Array, marked
+from htagraph.core.arrays import Array, Mask, marked
 from htagraph.core.kinds import EdgeKind, GapKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import OwnTime, State, initial, own_time
 
-__all__ = ["BEFORE", "SELF", "OwnWork"]
-
-SELF, BEFORE = range(2)
-"""Time in the activity; of host code before it, outside every region."""
+__all__ = ["OwnWork"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +29,8 @@ class OwnWork:
     """The same, each moment of an activity once; of such a batch only how long the thread waited for it, ns."""
     whose: Array
     """The activity that each belongs to."""
-    part: Array
-    """What each is: `SELF` or `BEFORE`."""
+    before: Mask
+    """Which is time of host code before it, outside every region, not time in it."""
 
     @staticmethod
     def of(part: ComparedPart) -> OwnWork:
@@ -51,11 +48,9 @@ class OwnWork:
         until = np.concatenate([
             graph.time[edges.source[where.edges]] + edges.lag[where.edges], graph.time[where.gaps]
         ])  # fmt: skip
-        between = np.concatenate([np.zeros(len(where.edges), np.bool_), owner[at_gap] < 0])
+        before = np.concatenate([np.zeros(len(where.edges), np.bool_), owner[at_gap] < 0])
         once = _once(graph, where, whose, until - times, until.copy())
-        return OwnWork(
-            state, where, times, _shown(graph, where, times, once, whose), whose, np.where(between, BEFORE, SELF)
-        )
+        return OwnWork(state, where, times, _shown(graph, where, times, once, whose), whose, before)
 
 
 def _once(graph: DependencyGraph, where: OwnTime, whose: Array, begin: Array, end: Array) -> Array:

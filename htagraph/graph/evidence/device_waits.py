@@ -163,7 +163,7 @@ def _ends_with(calls: Calls, site: Site, rank: Array) -> tuple[Array, Mask]:
         possible, explained = support(end, site.over, site.free, site.window, site.tolerance)
         visible = (work >= 0) & (end > site.free + LIMITS.tick_ns)
         explained &= visible
-        count = np.count_nonzero(explained)
+        count = int(np.count_nonzero(explained))
         if count <= score * LIMITS.clearer or np.count_nonzero(visible & ~possible) > LIMITS.damaged * len(rank):
             continue
         if _beyond_chance(site, end, visible, explained, alternatives):

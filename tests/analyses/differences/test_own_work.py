@@ -15,4 +15,4 @@ def test_own_time_is_that_of_no_other_operator() -> None:
     for name, time in zip(names, own.shown.tolist(), strict=True):
         total[name] += time / 1000
     assert total == {"outer": 70, "inner": 30}
-    assert not own.part.any()
+    assert not own.before.any()
