@@ -81,10 +81,7 @@ def _asks(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
 
 
 def _waiting(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return (the calls that wait for the device, how long each blocks in ns).
-
-    Of a loop of questions that is the last one, of a pause what ends it.
-    """
+    """Return (calls that wait for the device, the last of a loop or what ends a pause; how long each blocks, ns)."""
     acts, edges = graph.activities, graph.edges
     asks = _asks(graph)
     late = graph.time[edges.source] > graph.time[edges.target & ~1]  # else the work was over when the call began

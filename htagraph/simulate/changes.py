@@ -90,10 +90,7 @@ class ScaleOptimizer(_Change):
 
 
 class RemoveSync(_Change):
-    """Blocking calls with a matching name wait for nothing: event, stream and device syncs, and copies to the host.
-
-    A copy from pageable memory blocks by itself.
-    """
+    """Blocking calls with a matching name wait for nothing, except for copies of pageable memory to the device."""
 
     change: Literal["remove_sync"] = "remove_sync"
     name: str = Field("*", description="glob on the name of the call, such as cudaStreamSynchronize")

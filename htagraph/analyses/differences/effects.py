@@ -12,7 +12,7 @@ import pandas as pd
 
 from htagraph.analyses.differences.alignment import Alignment
 from htagraph.analyses.differences.compared_parts import ComparedPart
-from htagraph.analyses.differences.own_work import BEFORE, WAIT, OwnWork
+from htagraph.analyses.differences.own_work import OwnWork
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import BLOCKING, COMMUNICATION, ActivityKind
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
@@ -160,9 +160,6 @@ def effects(
         ]
         for each in ([own.time for own in both], [own.shown for own in both])
     )  # fmt: skip
-    waits = np.zeros(size, np.bool_)
-    for key, own in zip(keys, both, strict=True):
-        waits[key[own.part == WAIT]] = True
     factors = _ratio(new, old), _ratio(old, new)  # these make the job before like the job after, and vice versa
 
     def effect(chosen: Array) -> float:
@@ -177,7 +174,7 @@ def effects(
         return whole_of[path] == number[key[:2]] if key[2] else group == number[key[:2]]
 
     def row(key: Key, us: float) -> tuple[Any, ...]:
-        mine = of(key) & ~waits
+        mine = of(key)
         times = [float(each[mine].sum()) for each in shown]
         by_rank = _by_rank(rank[mine], (shown[1] - shown[0])[mine], parts)
         return (*key[:2], *times, times[1] - times[0], us, *by_rank, key[2])
@@ -196,7 +193,7 @@ def effects(
         outermost = dict.fromkeys(labels[of_path[each]] for each in longest)
         whole = {(*label, True): effect(of((*label, True))) for label in outermost}
         alone = _or_whole(alone, whole, _LEAST_EFFECT * abs(change_us))
-    work = [np.bincount(group[~waits], each[~waits], len(labels)) for each in shown]
+    work = [np.bincount(group, each, len(labels)) for each in shown]
     return Effects(
         [row(*each) for each in alone.items()],
         together, change_us, chance_us, lambda chosen: effect(np.any([of(key) for key in chosen], axis=0)),
@@ -228,8 +225,7 @@ def _keys(
     """Return (for both jobs, a key of each own time; group of each key; names and kinds; rank + 1, path of each key).
 
     A key is a place, and the rank if both jobs have the same ranks, so that one slow rank is kept separate. Of
-    communication cut into more or fewer calls per repeat (`often`) it is the path: only sums can be compared. Waits
-    belong to the group of the communication that they wait for.
+    communication cut into more or fewer calls per repeat (`often`) it is the path: only sums can be compared.
     """
     summed = np.isin(tree.kinds, [each.label for each in COMMUNICATION])
     summed &= (often[0] != often[1]) & (np.minimum(*often) > 0)
@@ -240,15 +236,13 @@ def _keys(
         ranks = [np.zeros_like(each) for each in ranks]
     width = max(int(each.max(initial=0)) for each in ranks) + 1
     codes = [
-        (3 * np.where(summed[path], places + path, place)[own.whose] + own.part) * width + rank
+        (2 * np.where(summed[path], places + path, place)[own.whose] + own.before) * width + rank
         for path, place, own, rank in zip(tree.path, tree.place, both, ranks, strict=True)
     ]
     unique, first, number = np.unique(np.concatenate(codes), return_index=True, return_inverse=True)
-    path = np.concatenate([
-        each[np.where(own.awaited >= 0, own.awaited, own.whose)] for each, own in zip(tree.path, both, strict=True)
-    ])[first]  # fmt: skip
+    path = np.concatenate([each[own.whose] for each, own in zip(tree.path, both, strict=True)])[first]
     of_path, labels = _groups(tree)
-    group = np.where(unique // width % 3 == BEFORE, 0, of_path[path])
+    group = np.where(unique // width % 2 == 1, 0, of_path[path])
     return np.split(number, [len(codes[0])]), group, labels, unique % width, path
 
 

@@ -1,4 +1,4 @@
-"""The own time of a job's activities as a difference compares it: whose it is, and how much of it is waiting."""
+"""The own time of a job's activities as a difference compares it: whose it is."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ import numpy as np
 import pandas as pd
 
 from htagraph.analyses.differences.compared_parts import ComparedPart
-from htagraph.core.arrays import Array, marked
-from htagraph.core.kinds import COMMUNICATION, EdgeKind, GapKind, of_kinds
+from htagraph.core.arrays import Array, Mask, marked
+from htagraph.core.kinds import EdgeKind, GapKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import OwnTime, State, initial, own_time
 
-__all__ = ["BEFORE", "SELF", "WAIT", "OwnWork"]
-
-SELF, BEFORE, WAIT = range(3)
-"""Time in the activity; of host code before it, outside every region; waiting in it for communication."""
+__all__ = ["OwnWork"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +29,8 @@ class OwnWork:
     """The same, each moment of an activity once; of such a batch only how long the thread waited for it, ns."""
     whose: Array
     """The activity that each belongs to."""
-    part: Array
-    """What each is: `SELF`, `BEFORE` or `WAIT`."""
-    awaited: Array
-    """The communication that each waits for; -1 for none."""
+    before: Mask
+    """Which is time of host code before it, outside every region, not time in it."""
 
     @staticmethod
     def of(part: ComparedPart) -> OwnWork:
@@ -53,14 +48,9 @@ class OwnWork:
         until = np.concatenate([
             graph.time[edges.source[where.edges]] + edges.lag[where.edges], graph.time[where.gaps]
         ])  # fmt: skip
-        waits = np.full(len(whose), -1, np.int64)
-        ending = where.gaps >> 1  # a pause up to the end of communication is part of it, whatever it was called in
-        transfers = (where.gaps % 2 == 1) & of_kinds(graph.activities.kind[ending], COMMUNICATION)
-        waits[len(where.edges) :][transfers] = ending[transfers]
-        between = np.concatenate([np.zeros(len(where.edges), np.bool_), owner[at_gap] < 0])
-        kind = np.where(waits >= 0, WAIT, np.where(between, BEFORE, SELF))
+        before = np.concatenate([np.zeros(len(where.edges), np.bool_), owner[at_gap] < 0])
         once = _once(graph, where, whose, until - times, until.copy())
-        return OwnWork(state, where, times, _shown(graph, where, times, once, whose), whose, kind, waits)
+        return OwnWork(state, where, times, _shown(graph, where, times, once, whose), whose, before)
 
 
 def _once(graph: DependencyGraph, where: OwnTime, whose: Array, begin: Array, end: Array) -> Array:

@@ -174,21 +174,16 @@ def _behind_earlier_work(job: RecordedJob, edges: Edges, held: Ints) -> Edges:
     source = looked_up(ranks, begins, acts.rank[work])
     queued &= source != call  # nothing moves the first call of a recording
     source, target = 2 * source[queued], 2 * work[queued]
-    job.refused["latency"] = _queued_for_long(job, work[queued], job.moment(target) - free[queued])
+    longest = np.zeros(len(first), np.int64)
+    np.maximum.at(longest, acts.rank[target >> 1], job.moment(target) - free[queued])
+    detail = "kernels were queued {:.3g} ms before they ran; the device was probably busy with earlier work"
+    job.refused["latency"] = tuple(
+        Issue(str(job.traces[rank].path), "queued_behind_earlier_work", detail.format(longest[rank] / 1e6), 1, rank)
+        for rank, rows in zip(ranks.tolist(), own, strict=True)
+        if longest[rank] > LIMITS.small * (acts.end[rows].max() - acts.start[rows].min())
+    )
     lasts = job.moment(target) - job.moment(source)
     return Edges.of(source, target, lasts, EdgeKind.EVENT_WAIT, Provenance.INFERRED, confidence=Confidence.LIKELY)
-
-
-def _queued_for_long(job: RecordedJob, work: Ints, queued: Ints) -> tuple[Issue, ...]:
-    """Return an issue for each rank whose first kernels were queued for a time that matters, ns."""
-    acts, issues = job.activities, []
-    for rank in np.unique(acts.rank[work]).tolist():
-        own, longest = acts.of_rank(rank), int(queued[acts.rank[work] == rank].max())
-        if longest > LIMITS.small * (acts.end[own].max() - acts.start[own].min()):
-            queue = f"kernels were queued {longest / 1e6:.3g} ms before they ran"
-            detail = f"{queue}; the device was probably busy with earlier work"
-            issues.append(Issue(str(job.traces[rank].path), "queued_behind_earlier_work", detail, 1, rank))
-    return tuple(issues)
 
 
 def _of_graphs(job: RecordedJob, edges: Edges, held: Ints) -> Edges:

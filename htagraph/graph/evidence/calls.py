@@ -45,10 +45,7 @@ class Enqueued:
         return np.searchsorted(self.key, lane * self.stride + position + 1)
 
     def last_before(self, lane: Array, position: Array, back: int = 0) -> Array:
-        """For each (lane, call), return the work enqueued there by earlier calls that ends last, or -1.
-
-        The last `back` pieces of work do not count.
-        """
+        """For each (lane, call), return the earlier work there, but the `back` latest pieces, that ends last, or -1."""
         if not len(self.work):
             return np.full(len(lane), -1, np.int64)
         before = self._at(lane, position) - 1 - back
@@ -57,10 +54,7 @@ class Enqueued:
         return np.where(exists, self.latest[at], -1)
 
     def back_to(self, lane: Array, position: Array, moment: Array) -> Array:
-        """For each (lane, call, moment in ns), return the least `back` whose `last_before` had ended at the moment.
-
-        It is negative where work that was enqueued later had ended, too.
-        """
+        """For each (lane, call, moment in ns), return the least `back` whose work had ended; below 0: later work."""
         out = np.full(len(lane), -1, np.int64)
         for rows in grouped(lane):
             own = slice(*np.searchsorted(self.lane, (lane[rows[0]], lane[rows[0]] + 1)))

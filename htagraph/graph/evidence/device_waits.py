@@ -1,4 +1,4 @@
-"""Calls and loops that wait for the device without saying so.
+"""Calls, loops and pauses that wait for the device without saying so.
 
 Some calls are known by name: the documentation says that they synchronize (`cudaFree`, loading a module). Any other
 call is known by its times: it was long, and it returned right after the end of all that had been enqueued before it,
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Mask, coded, inverse_of, joined, marked
-from htagraph.core.kinds import ADDED, ANNOTATIONS, FRAMES, ActivityKind, of_kinds
+from htagraph.core.kinds import ANNOTATIONS, DEVICE, FRAMES, HOST, ActivityKind, of_kinds
 from htagraph.core.naming import is_graph_launch, is_memory_call, is_poll, names_like, names_that
 from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owners, spread, work_before
 from htagraph.graph.evidence.job import RecordedJob
@@ -37,6 +37,10 @@ from htagraph.graph.evidence.waits import (
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["Polled", "implicit_syncs", "polled"]
+
+
+_DONE = tuple(kind for kind in HOST if kind.is_work and kind is not ActivityKind.PYTHON)
+"""Kinds of what a host thread does: operators and calls."""
 
 
 def implicit_syncs(calls: Calls) -> tuple[Array, Array, Array, Array]:
@@ -120,17 +124,15 @@ class Polled(NamedTuple):
     source: Array
     """The work that a moment waits for."""
     vertex: Array
-    """The moment: in a loop each one after the first question and up to the beginning of the last one; the end of a
-    single question; the end of a pause."""
+    """The moment: each one in a loop up to the beginning of its last question, or the end of a question or a pause."""
     over: Mask
     """Which of this work was over before the question or the pause began: it would have been waited for."""
 
 
 def _of_pauses(calls: Calls) -> Iterator[Polled]:
-    """Yield what pauses wait for that end with device work: no call that the thread waits in is recorded.
+    """Yield what pauses wait for that end with device work, though no call shows it.
 
-    A site is all long stretches with the same moments around them, on any rank, in which no call runs. A pause that is
-    the thread's own work ends where its own length says, whatever the device does.
+    A site is all long stretches with the same moments around them, on any rank, in which no call runs.
     """
     job, acts = calls.job, calls.job.activities
     source, target, owner = job.slices()
@@ -163,7 +165,7 @@ def _ends_with(calls: Calls, site: Site, rank: Array) -> tuple[Array, Mask]:
         possible, explained = support(end, site.over, site.free, site.window, site.tolerance)
         visible = (work >= 0) & (end > site.free + LIMITS.tick_ns)
         explained &= visible
-        count = np.count_nonzero(explained)
+        count = int(np.count_nonzero(explained))
         if count <= score * LIMITS.clearer or np.count_nonzero(visible & ~possible) > LIMITS.damaged * len(rank):
             continue
         if _beyond_chance(site, end, visible, explained, alternatives):
@@ -176,8 +178,8 @@ def _ends_with(calls: Calls, site: Site, rank: Array) -> tuple[Array, Mask]:
 def _works(calls: Calls, site: Site, rank: Array) -> Iterator[tuple[Array, float]]:
     """Yield (the work that each pause of a site may wait for, in how many ways else it might have agreed).
 
-    That is the last work on all streams, that of one stream, and the one so many before that agrees most often: an
-    event may have been recorded behind it. A stream is the n-th busiest of each rank.
+    That is the last work on all streams, that on the n-th busiest one of each rank, and the one so many before that
+    agrees most often: an event may have been recorded behind it.
     """
     acts, enqueued = calls.job.activities, calls.enqueued
     ranks, number = np.unique(rank, return_inverse=True)
@@ -212,9 +214,8 @@ def _most_often(first: Array, behind: Array) -> int:
 def _beyond_chance(site: Site, end: Array, visible: Mask, explained: Mask, alternatives: float) -> bool:
     """Return whether pauses of a site end with work, which ended at `end` (ns), more often than chance allows.
 
-    A pause agrees by chance as often as its length holds the longest delay seen, and as often as the other pauses, if
-    they are the thread's own work, would have ended as soon behind this work: where all are equally long, and the work,
-    too, one agreement means all.
+    A pause agrees by chance as often as its length holds the longest delay seen, and as often as the other pauses would
+    have ended as soon behind this work: where all are equally long, and the work, too, one agreement means all.
     """
     count = np.count_nonzero(explained)
     if count < LIMITS.often:
@@ -233,10 +234,7 @@ def _others_end(job: RecordedJob, rank: Array, since: Array, until: Array) -> Ma
     out, acts = np.zeros(len(rank), np.bool_), job.activities
     for each in np.unique(rank).tolist():
         own, rows = acts.of_rank(each), rank == each
-        ends = acts.end[own][
-            ~acts.on_device[own] & ~of_kinds(acts.kind[own], (*ANNOTATIONS, *ADDED, ActivityKind.PYTHON))
-        ]
-        ends = np.sort(ends)
+        ends = np.sort(acts.end[own][of_kinds(acts.kind[own], _DONE)])
         out[rows] = np.searchsorted(ends, until[rows]) > np.searchsorted(ends, since[rows], side="right")
     return out
 
@@ -274,7 +272,7 @@ def _loops(calls: Calls) -> _Loops:
     if not asks.any():
         none = np.zeros(0, np.int64)
         return _Loops(none, none, none, none.astype(np.uint64))
-    works = ~of_kinds(acts.kind, (*ANNOTATIONS, *ADDED, ActivityKind.PYTHON))
+    works = of_kinds(acts.kind, (*_DONE, *DEVICE))
     item = job.boundaries[job.boundaries & 1 == 0] >> 1
     item = item[works[item]].astype(np.int64)
     also = marked(acts.lane[item[~asks[item]]], len(job.lanes))
@@ -289,10 +287,7 @@ def _loops(calls: Calls) -> _Loops:
 
 
 def _of_loops(calls: Calls, loops: _Loops, clock: Returns, place: Array) -> Iterator[Polled]:
-    """Yield what loops of one place wait for, and what single questions there would have, if the times show it.
-
-    `place` is where each vertex is among the moments of all threads.
-    """
+    """Yield what loops of one place wait for; `place` is where each vertex is among the moments of all threads."""
     acts, moments = calls.job.activities, calls.job.boundaries
     since = acts.start[loops.before_last] - clock.window  # that work is over shows as late as a blocked call returns
     again = loops.first != loops.last

@@ -19,8 +19,7 @@ __all__ = ["remove_sync"]
 def remove_sync(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
     """Return the state in which the selected calls do not wait for the device; their own cost stays.
 
-    A copy of pageable memory to the device blocks by itself: nobody asks it to wait, and only pinned memory frees it. A
-    copy to the host need not be waited for where its result is read later.
+    A copy of pageable memory to the device still blocks. One to the host need not, where its result is read later.
 
     Args:
         state: the weights so far.

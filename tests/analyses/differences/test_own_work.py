@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from htagraph.analyses.differences.compared_parts import parts_of
-from htagraph.analyses.differences.own_work import WAIT, OwnWork
+from htagraph.analyses.differences.own_work import OwnWork
 from tests.strategies import load, op
 
 
@@ -15,4 +15,4 @@ def test_own_time_is_that_of_no_other_operator() -> None:
     for name, time in zip(names, own.shown.tolist(), strict=True):
         total[name] += time / 1000
     assert total == {"outer": 70, "inner": 30}
-    assert not (own.part == WAIT).any()
+    assert not own.before.any()

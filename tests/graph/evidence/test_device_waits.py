@@ -11,6 +11,7 @@ import pytest
 
 import htagraph as hg
 from htagraph import ActivityKind, DependencyGraph, EdgeKind
+from htagraph.core.arrays import inverse_of
 from htagraph.core.naming import DEFAULT_NAMING, names_like
 from htagraph.graph.evidence import device_waits
 from htagraph.graph.evidence.device_waits import implicit_syncs
@@ -142,11 +143,11 @@ def test_a_single_question_where_others_had_to_ask_again_would_have_waited() -> 
 def test_what_is_as_long_as_the_job_is_looked_up_once_for_all_places(
     places: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls, inverse = [], device_waits.inverse_of
+    calls = []
 
     def counted(*arguments: Any) -> Any:
         calls.append(arguments)
-        return inverse(*arguments)
+        return inverse_of(*arguments)
 
     monkeypatch.setattr(device_waits, "inverse_of", counted)
     events = []
