@@ -176,7 +176,7 @@ _LAST_TID = 2**31
 _TIME = re.compile(rb'"ts"\s*:\s*(-?[\d.]+)(?=[\s,}])')
 _texts = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _event = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
-_Head = msgspec.defstruct("_Head", [("ph", Any, ""), ("cat", Any, "")])
+_Head = msgspec.defstruct("_Head", [("ph", Any, ""), ("cat", Any, "")], gc=False)
 _head: Callable[[msgspec.Raw], Any] = msgspec.json.Decoder(_Head).decode
 """What decides whether an event is written as it is."""
 _EXACT_NS = 2**53
@@ -327,8 +327,9 @@ class _Overlay:
         if critical:
             args = event.get("args")
             event["args"] = {**(args if isinstance(args, dict) else {}), "critical": 1}
-        if row is not None:
-            event["tid"] = self.tids[self.recorded.track[row]] if self.moved[row] else event["tid"]
+        if row is not None and self.moved[row]:
+            event["tid"] = self.tids[self.recorded.track[row]]
+        if row is not None and self.retimed:
             event["ts"] = us(self.times[row])
         return event
 
