@@ -133,6 +133,14 @@ def long_patterns_are_abbreviated(hta: Value, ours: Value, _facts: Facts) -> str
     return "P3: the same table and events, long patterns abbreviated in the file"
 
 
+def outermost_operators_count(hta: Value, ours: Value, _facts: Facts) -> str | None:
+    """D25: HTA counts the operators at the least depth of all; of each of its patterns we have as many or more."""
+    theirs, mine = (each["table"].set_index("pattern")["count"] for each in (hta, ours))
+    if len(mine) and set(theirs.index) <= set(mine.index) and (mine.reindex(theirs.index) >= theirs).all():
+        return f"D25: {mine.sum()} operators at any depth for {theirs.sum()} at the least one"
+    return None
+
+
 def counters_have_texts_as_ids(hta: Value, ours: Value, _facts: Facts) -> str | None:
     """HTA numbers the counters of its streams; Perfetto takes numbers for one counter, texts for several."""
     texts = {
@@ -159,7 +167,7 @@ RULES: Mapping[str, Sequence[Rule]] = {
     "critical_path": [same_nodes_other_dependencies],
     "trace_with_counters": [counters_have_texts_as_ids],
     "gpu_kernel_breakdown": [nothing_has_a_row],
-    "frequent": [long_patterns_are_abbreviated],
+    "frequent": [long_patterns_are_abbreviated, outermost_operators_count],
 }
 """Further tests, by the beginning of the method's name."""
 

@@ -44,12 +44,8 @@ _FEW_LINES, _TALL = 20, 80
 """Below this number of lines each one is 80 pixels high, as in HTA, so that a figure of few lines can be read."""
 
 
-class EventType(Enum):
-    """Whose events a timeline shows."""
-
-    GPUEvents = 0
-    CPUEvents = 1
-    AllEvents = 2
+EventType = Enum("EventType", ["GPUEvents", "CPUEvents", "AllEvents"], start=0)
+"""Whose events a timeline shows."""
 
 
 class PlotFormat(Enum):

@@ -406,8 +406,8 @@ def write_trace(trace_data: Mapping[str, Any], file_path: str) -> None:
 def update_trace_rank(file_path: str, rank: int) -> None:
     """Write a rank into the header of a trace file."""
     trace = read_trace(file_path)
-    trace["distributedInfo"] = {**trace.get("distributedInfo", {}), "rank": rank}
-    write_trace(trace, file_path)
+    info = {**trace.pop("distributedInfo", {}), "rank": rank}
+    write_trace({"distributedInfo": info, **trace}, file_path)  # in front, where it is found at once
 
 
 def validate_trace_format(

@@ -42,13 +42,8 @@ class YamlVersion(NamedTuple):
         return YamlVersion(*map(int, numbers.groups()))
 
 
-class ValueType(Enum):
-    """What kind of value an argument has."""
-
-    Int = 1
-    Float = 2
-    String = 3
-    Object = 4
+ValueType = Enum("ValueType", ["Int", "Float", "String", "Object"])
+"""What kind of value an argument has."""
 
 
 class AttributeSpec(NamedTuple):

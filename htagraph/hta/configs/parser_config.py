@@ -21,21 +21,16 @@ _GROUPS = parse_event_args_yaml(DEFAULT_PARSE_VERSION)
 AVAILABLE_ARGS: dict[str, AttributeSpec] = _GROUPS.AVAILABLE_ARGS
 
 
-class ParserBackend(str, Enum):
-    """HTA's ways to read a file; htagraph has one, so that the choice changes nothing."""
-
-    JSON = "json"
-    IJSON = "ijson"
-    IJSON_BATCHED = "ijson_batched"
-    IJSON_BATCH_AND_COMPRESS = "ijson_batch_and_compress"
-
-
-class TraceType(str, Enum):
-    """What kind of job a trace is of; kept, never asked, as in HTA."""
-
-    Training = "training"
-    TrainingWoProfilerstepAnnot = "training_wo_profilerstep_annot"
-    Inference = "inference"
+ParserBackend = Enum(
+    "ParserBackend", {"JSON": "json", "IJSON": "ijson", "IJSON_BATCHED": "ijson_batched",
+                      "IJSON_BATCH_AND_COMPRESS": "ijson_batch_and_compress"}, type=str,
+)  # fmt: skip
+"""HTA's ways to read a file; htagraph has one, so that the choice changes nothing."""
+TraceType = Enum(
+    "TraceType", {"Training": "training", "TrainingWoProfilerstepAnnot": "training_wo_profilerstep_annot",
+                  "Inference": "inference"}, type=str,
+)  # fmt: skip
+"""What kind of job a trace is of; kept, never asked, as in HTA."""
 
 
 class ParserConfig:

@@ -229,7 +229,10 @@ def parsed_frame(job: HtaJob, rank: int, config: ParserConfig) -> pd.DataFrame:
                 axis=1, how="all"
             )
             known = {spec.name for spec in specs}
-            specs = [*specs, *(AttributeSpec(key, key, ValueType.Int, -1) for key in counters if key not in known)]
+            specs = [
+                *specs,
+                *(AttributeSpec(str(key), str(key), ValueType.Int, -1) for key in counters if key not in known),
+            ]
     columns = {spec.name: _column(frame, from_file, spec) for spec in specs}
     fixed = [name for name in frame.columns if name not in _DEFAULT]
     columns = {name: values for name, values in columns.items() if name not in fixed}

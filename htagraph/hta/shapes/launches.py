@@ -153,9 +153,8 @@ def get_frequent_cuda_kernel_sequences(
     graph = self.job.graph
     if not operator_name:
         return _nothing("operator_name must be part of an operator's name")
-    folder = is_valid_directory(output_dir, must_be_writable=True)
-    if not folder.success:
-        return _nothing(f"output_dir: {folder.reason}")
+    if not is_valid_directory(output_dir, must_be_writable=True).success:
+        return _nothing(f"output_dir {output_dir!r} is no folder that can be written to")
     above = _hta_parents(graph, rank)
     sequences = sequences_below(graph, _roots(graph, rank, above, operator_name), above, min_pattern_len)
     if not len(sequences.root):

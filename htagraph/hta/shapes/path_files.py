@@ -10,7 +10,7 @@ import json
 import re
 import warnings
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -176,7 +176,8 @@ _LAST_TID = 2**31
 _TIME = re.compile(rb'"ts"\s*:\s*(-?[\d.]+)(?=[\s,}])')
 _texts = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _event = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
-_head = msgspec.json.Decoder(msgspec.defstruct("_Head", [("ph", Any, ""), ("cat", Any, "")])).decode
+_Head = msgspec.defstruct("_Head", [("ph", Any, ""), ("cat", Any, "")], gc=False)
+_head: Callable[[msgspec.Raw], Any] = msgspec.json.Decoder(_Head).decode
 """What decides whether an event is written as it is."""
 _EXACT_NS = 2**53
 """Perfetto reads times as floating-point ns, which are exact up to here (104 days); later ones lose digits."""
@@ -326,8 +327,9 @@ class _Overlay:
         if critical:
             args = event.get("args")
             event["args"] = {**(args if isinstance(args, dict) else {}), "critical": 1}
-        if row is not None:
-            event["tid"] = self.tids[self.recorded.track[row]] if self.moved[row] else event["tid"]
+        if row is not None and self.moved[row]:
+            event["tid"] = self.tids[self.recorded.track[row]]
+        if row is not None and self.retimed:
             event["ts"] = us(self.times[row])
         return event
 
@@ -387,7 +389,8 @@ class _Overlay:
     def _track_names(self, used: Sequence[int]) -> Iterator[RawEvent]:
         for track in used:
             lane, level = self.recorded.tracks[track]
-            pid, tid = self.recorded.lanes[lane]
+            pid: Any = self.recorded.lanes[lane][0]
+            tid = self.recorded.lanes[lane][1]
             if level or _is_misread(tid):
                 name = self.names.get((pid, tid)) or f"thread {tid}"
                 yield metadata("thread_name", pid, self.tids[track], name=f"{name} ({level + 1})" if level else name)

@@ -1,0 +1,118 @@
+"""HTA's modules that are rows: each is imported with its names, which do what HTA's do."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from htagraph import hta
+from htagraph.hta.analyzers.critical_path_analysis import CPGraph, critical_path_analysis
+from htagraph.hta.common.trace import Trace
+from htagraph.hta.common.types import to_grouping_pattern
+from htagraph.hta.trace_analysis import TraceAnalysis
+from tests.reach import DATA, SHARED
+
+DEMO = str(DATA / "demo")
+
+
+def of(module: str, name: str) -> Any:
+    return getattr(import_module(f"htagraph.hta.{module}"), name)
+
+
+@pytest.mark.parametrize("module", hta.MODULES)
+def test_a_row_is_a_module_with_its_names(module: str) -> None:
+    made = import_module(f"htagraph.hta.{module}")
+    assert all(getattr(made, name) is not None for name in hta.MODULES[module])
+    with pytest.raises(ModuleNotFoundError):
+        import_module(f"htagraph.hta.{module}_")
+
+
+def test_analyzers_are_the_methods_of_an_analysis() -> None:
+    analysis, trace = TraceAnalysis(trace_dir=DEMO), Trace(trace_dir=DEMO)
+    trace.load_traces()
+    for module, name, method, given in (
+        ("breakdown_analysis", "BreakdownAnalysis", "get_temporal_breakdown", {"visualize": False}),
+        ("communication_analysis", "CommunicationAnalysis", "get_comm_comp_overlap", {"visualize": False}),
+        ("trace_counters", "TraceCounters", "get_queue_length_summary", {}),
+    ):
+        theirs = getattr(of(f"analyzers.{module}", name), method)(trace, **given)
+        pd.testing.assert_frame_equal(theirs, getattr(analysis, method)(**given))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared traces are not here")
+def test_the_frames_alone_tell_htas_stragglers() -> None:
+    job = TraceAnalysis({i: str(SHARED / "megatron_tp8_a100" / f"megatron_kineto_{i}.json.gz") for i in range(8)})
+    late = of("analyzers.straggler", "find_stragglers_with_late_start_comm_kernels")
+    assert sorted(job.get_potential_stragglers(None, 2, straggler_identification_impl=late)) == [2, 5]
+
+
+def test_filters_by_operator() -> None:
+    frame = pd.DataFrame({
+        "index": range(5), "s_name": ["a", "b", "launch", "a", "gemm"], "ts": [0, 2, 3, 9, 4], "stream": [-1] * 4 + [7],
+        "s_cat": ["cpu_op", "cpu_op", "cuda_runtime", "cpu_op", "kernel"], "end": [8, 6, 5, 12, 7], "iteration": 1,
+        "index_correlation": [-1, -1, 4, -1, 2],
+    })  # fmt: skip
+    under, after, before, combined = (
+        of("common.trace_stack_filter", f"{name}OperatorFilter") for name in ("Under", "After", "Before", "Combined")
+    )
+    assert under("a", 0)(frame)["index"].tolist() == [0, 1, 2]
+    assert under("a", 0, include_gpu_kernels=True)(frame)["index"].tolist() == [0, 1, 2, 4]
+    assert after("b", 0)(frame)["index"].tolist() == [3]
+    assert before("a", -1)(frame)["index"].tolist() == [0, 1, 2]
+    assert combined("absent", "b", "absent", include_gpu_kernels=True)(frame)["index"].tolist() == [3]
+    with pytest.warns(UserWarning, match="no operator 'c'"):
+        assert under("c", 0)(frame).empty
+    find = of("common.trace_df", "find_op_occurrence")
+    assert [find(frame, "a", position)[0] for position in (1, -2, 2, -3)] == [True, True, False, False]
+
+
+def test_files_are_read_written_ranked_and_checked(tmp_path: Path) -> None:
+    path = str(tmp_path / "new" / "a.json.gz")
+    of("common.trace_file", "write_trace")({"traceEvents": [{"args": {"stream": "7", "odd": 1}}]}, path)
+    of("common.trace_file", "update_trace_rank")(path, 3)
+    assert of("common.trace_file", "get_trace_files")(str(tmp_path / "new")) == {3: path}
+    with pytest.warns(UserWarning, match="absent"):
+        assert of("common.trace_file", "get_trace_files")(str(tmp_path / "absent")) == {}
+    ok, errors = of("utils.validate_trace", "validate_trace_format")(path, ignore_missing_arguments=False)
+    assert (ok, errors["skipped_arguments"], list(errors["type_violations"])) == (False, {"odd": 1}, ["stream"])
+    assert of("utils.checker", "is_valid_directory")(str(tmp_path)).success
+    assert "not a directory" in of("utils.checker", "is_valid_directory")(path).reason
+
+
+def test_options_are_those_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTA_DISABLE_CG_DEPTH", "1")
+    options = of("configs.env_options", "HTAEnvOptions").instance()
+    assert options.disable_call_graph_depth()
+    options.set_disable_call_graph_depth(False)
+    assert not of("configs.env_options", "disable_call_graph_depth")()
+    assert "disable_call_graph_depth=False" in of("configs.env_options", "get_options")()
+    with pytest.raises(AttributeError, match="no option 'nothing'"):
+        options.nothing()
+
+
+def test_groups_of_names() -> None:
+    group = to_grouping_pattern(["aten::", "nccl"], "mine")
+    assert (group.match("nccl:send"), group.match("void nccl"), group.group_name) == (True, False, "mine")
+    assert to_grouping_pattern(re.compile("a"), inverse_match=True).match("b")
+    with pytest.raises(ValueError, match="Unsupported pattern type"):
+        to_grouping_pattern(7)
+    text = of("configs.default_event_args", "DEFAULT_EVENT_ARGS_YAML")
+    assert 'default_value: "-1"' in text
+    assert json.loads(text.split("memory_bw_gbps")[1].split("default_value: ")[1].split()[0]) == 0.0
+
+
+def test_a_graph_is_made_of_a_trace_as_in_hta() -> None:
+    trace = Trace(trace_dir=DEMO)
+    trace.load_traces()
+    found = critical_path_analysis(trace, 0, "")
+    made = CPGraph(trace, trace, 0)
+    assert found is not None
+    assert made.critical_path()
+    assert made.critical_path_nodes == found[0].critical_path_nodes
