@@ -50,7 +50,11 @@ def table_of(
         kind = "number" if column.is_number else "text long" if max(map(len, column.cells)) > 16 else "text"
         texts = column.cells if column.name in _SENTENCES else cut_all(column.cells, 90)  # most kernels are whole
         head.append(element("th", column.heading, class_=kind, scope="col"))
-        cells.append([_cell(text, str(value), kind) for text, value in zip(texts, frame.iloc[:, at], strict=True)])
+        cells.append([
+            # its whole text on hover, of which a screen is enough
+            element("td", text, class_=kind, title=value[:2000] if kind != "number" and text != value else None)
+            for text, value in zip(texts, map(str, frame.iloc[:, at]), strict=True)
+        ])  # fmt: skip
     if links:
         head.append(element("th", "timeline", class_="show", scope="col"))
         shown = [element("a", "show", href=link) if link else "" for link in links]
@@ -59,12 +63,6 @@ def table_of(
     title = element("caption", caption) if caption else NOTHING
     table = element("table", title, element("thead", element("tr", *head)), element("tbody", *rows))
     return element("div", table, class_="wide")
-
-
-def _cell(shown: str, value: str, kind: str) -> Html:
-    """Return a cell, with its whole text on hover, of which a screen is enough."""
-    title = value[:2000] if kind != "number" and shown != value else None
-    return element("td", shown, class_=kind, title=title)
 
 
 def definition(of: Callable[..., Any] | type | property) -> Html:
@@ -85,16 +83,12 @@ def definition(of: Callable[..., Any] | type | property) -> Html:
             shown = not block.startswith(_LEFT_OUT)
         if shown:
             blocks += map(_plain, _ITEM.split(block))
-    blocks[0] = _capitalized(blocks[0].removeprefix("Return "))
+    blocks[0] = blocks[0].removeprefix("Return ")
     title = element("summary", "What these numbers mean")
-    return element("details", title, join(element("p", block) for block in blocks))
+    return element("details", title, join(element("p", block[:1].upper() + block[1:]) for block in blocks))
 
 
 def _plain(block: str) -> str:
     """Return a part of a docstring on one line, without marks of code, types of columns and how Python calls it."""
     words = _TYPE.sub("", _MARK.sub(r"\1", " ".join(block.split()))).replace(" ()", "")
-    return _capitalized(_CALL.sub("", words.removeprefix("Returns: ")))
-
-
-def _capitalized(words: str) -> str:
-    return words[:1].upper() + words[1:]
+    return _CALL.sub("", words.removeprefix("Returns: "))
