@@ -67,19 +67,13 @@ def _written(path: CriticalPath, perfetto: Path | None, graphviz: Path | None, *
     if graphviz is not None:
         from htagraph.output.export.graphviz import draw
 
-        lines.append(_drawn(graphviz, draw(path, graphviz)))
+        drawn = draw(path, graphviz)
+        lines.append(f"{drawn}: a picture of the path" if drawn.suffix == graphviz.suffix else (
+            f"{drawn}: the source of the picture. {graphviz} was not drawn, because Graphviz's dot is not installed "
+            f"(apt install graphviz, brew install graphviz). Where it is, draw it by dot -T{graphviz.suffix[1:]} "
+            f"{drawn} -o {graphviz}"
+        ))  # fmt: skip
     return lines
-
-
-def _drawn(asked: Path, drawn: Path) -> str:
-    """Return what is said of a picture: where it is, or how to get it from its source."""
-    if drawn.suffix == asked.suffix:
-        return f"{drawn}: a picture of the path"
-    return (
-        f"{drawn}: the source of the picture. {asked} was not drawn, because Graphviz's dot is not installed "
-        f"(apt install graphviz, brew install graphviz). Where it is, draw it by dot -T{asked.suffix[1:]} {drawn} "
-        f"-o {asked}"
-    )
 
 
 def counters(  # noqa: PLR0913 - one argument per option
@@ -159,10 +153,8 @@ def _show_file(path: Path, what: str, top: int, form: Format | None, output: Pat
     from htagraph.trace.profiler_files.memory_snapshot import read_memory_snapshot
     from htagraph.trace.profiler_files.memory_timeline import read_memory_timeline
 
-    is_timeline = what == "timeline"
-    report = (
-        timeline_report(read_memory_timeline(path), path)
-        if is_timeline
-        else snapshot_report(read_memory_snapshot(path), top=top)
-    )
+    if what == "timeline":
+        report = timeline_report(read_memory_timeline(path), path)
+    else:
+        report = snapshot_report(read_memory_snapshot(path), top=top)
     show(report, form, output, [str(path)])

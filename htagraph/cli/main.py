@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -70,7 +69,7 @@ def _run() -> None:
         if isinstance(stream, io.TextIOWrapper):  # a terminal without µ and • still gets its answer
             stream.reconfigure(errors="replace")
     with suppress(ValueError):  # elsewhere than on the main thread
-        signal.signal(signal.SIGTERM, _leave)
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # as Ctrl-C: temporary files go
     if sys.stdout is None:  # closed by the caller: there is nowhere to answer to
         sys.exit(1)
     try:
@@ -88,12 +87,6 @@ def _run() -> None:
         _complain("not enough memory; read less at once, such as --ranks 0-7 or --steps 4, or use a larger machine")
     except OSError as error:
         _complain(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "))
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    """Leave as after Ctrl-C: temporary files are removed."""
-    del frame
-    sys.exit(128 + number)
 
 
 def _complain(message: str) -> None:

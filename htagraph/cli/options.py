@@ -306,7 +306,9 @@ def window(text: str | None) -> tuple[float | None, float | None] | None:
         return None
     ends = [each.strip() for each in text.split("..")]
     try:
-        begin, end = (None if not each else _microseconds(each) for each in ends)
+        begin, end = (
+            None if not each else float(each) if _PLAIN.fullmatch(each) else duration_ns(each) / 1000 for each in ends
+        )
     except ValueError:
         begin = end = math.inf
     if (begin is not None and end is not None and not begin < end) or not any(ends):
@@ -315,23 +317,25 @@ def window(text: str | None) -> tuple[float | None, float | None] | None:
     return begin, end
 
 
-def _microseconds(text: str) -> float:
-    return float(text) if _PLAIN.fullmatch(text) else duration_ns(text) / 1000
-
-
 def read(paths: list[str], ranks: str | None, steps: str | None) -> DependencyGraph:
     """Return the graph of what the options chose; a bar and warnings go to stderr."""
+    return _loaded(paths, ranks, steps)
+
+
+def _loaded(paths: list[str], ranks: str | None, steps: str | None, **on: Any) -> Any:  # noqa: ANN401 - a graph, on workers a job
     chosen_ranks, chosen_steps, reading = chosen(ranks, "--ranks"), chosen(steps, "--steps"), _reading.get()
+    if on and reading.time is not None:
+        msg = "it counts from the first activity of all ranks, which no worker knows: choose --steps instead"
+        raise typer.BadParameter(msg, param_hint="--time")
     time = window(reading.time)
     with progress("reading") as advance:
         from htagraph.graph.load import load
 
-        graph = load(
-            paths, chosen_ranks, chosen_steps, advance, time=time, python=reading.python, cache=not reading.no_cache
-        )
-    _warn(graph.issues)
+        asked = {"time": time, "python": reading.python, "cache": not reading.no_cache}
+        job: Any = load(paths, chosen_ranks, chosen_steps, advance, **asked, **on)
+    _warn(job.issues)
     analysing()
-    return graph
+    return job
 
 
 def read_on(scheduler: str, paths: list[str], ranks: str | None, steps: str | None) -> DistributedJob:
@@ -343,20 +347,7 @@ def read_on(scheduler: str, paths: list[str], ranks: str | None, steps: str | No
     except TypeError:
         msg = f"{scheduler!r} is none; give tcp://… of a Dask scheduler, processes (of this machine), or ray"
         raise typer.BadParameter(msg, param_hint="--scheduler") from None
-    chosen_ranks, chosen_steps, reading = chosen(ranks, "--ranks"), chosen(steps, "--steps"), _reading.get()
-    if reading.time is not None:
-        msg = "it counts from the first activity of all ranks, which no worker knows: choose --steps instead"
-        raise typer.BadParameter(msg, param_hint="--time")
-    with progress("reading") as advance:
-        from htagraph.graph.load import load
-
-        job = load(
-            paths, chosen_ranks, chosen_steps, advance,
-            python=reading.python, cache=not reading.no_cache, engine=engine,
-        )  # fmt: skip
-    _warn(job.issues)
-    analysing()
-    return job
+    return _loaded(paths, ranks, steps, engine=engine)
 
 
 def _warn(issues: Sequence[Issue]) -> None:

@@ -13,7 +13,7 @@ from htagraph.cli.options import as_command, read
 from htagraph.cli.verbs import Verb
 from htagraph.cli.waiting import progress
 from htagraph.cli.writing import Format, emit, show, target, write
-from htagraph.core.errors import HtagraphError
+from htagraph.core.errors import HtagraphError, nearest_words
 
 __all__ = ["cache", "demo", "execution_trace", "mcp", "schema", "simulate", "validate"]
 
@@ -75,7 +75,6 @@ def schema(command: str | None = None, output: str | None = None) -> None:
 
     Also of `event`, `select` and `jobs`, which serve and mcp answer.
     """
-    from htagraph.core.errors import nearest_words
     from htagraph.output.schema import COMMANDS, json_schema
 
     if command is not None and command not in COMMANDS:
@@ -108,7 +107,6 @@ def simulate(
     """Write the traces of a simulated training job, and the true answers about it in DIR/truth."""
     from pydantic import ValidationError
 
-    from htagraph.core.errors import nearest_words
     from htagraph.simulate import REGIMES, Job, scale_job, write_stream
     from htagraph.simulate import simulate as simulated
 

@@ -180,11 +180,6 @@ def _named_alone(params: list[Any]) -> list[Any]:
     return params
 
 
-def _in_paragraphs(text: str) -> str:
-    """Return a help text whose lines are as long as the terminal is wide, not as the source is."""
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
-
-
 def _command(name: str, verb: str | Question) -> Any:  # noqa: ANN401
     """Return the command of a verb: a function of its name in a module, or a row.
 
@@ -203,5 +198,7 @@ def _command(name: str, verb: str | Question) -> Any:  # noqa: ANN401
         text, more = inspect.getdoc(answer) or "", getattr(module, "MORE", None)
         function = as_command(answer, more=more, reads=verb != _WITHOUT_GRAPH)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(name, cls=kind, help=_in_paragraphs(text))(function)
+    # lines as long as the terminal is wide, not as the source is
+    in_paragraphs = "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+    alone.command(name, cls=kind, help=in_paragraphs)(function)
     return typer.main.get_command(alone)

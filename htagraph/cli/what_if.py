@@ -28,7 +28,9 @@ class WhatIfCommand(Verb):
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override] # click's context
         """Parse as every command does, and note each change's option and text."""
-        args = _with_values(args)
+        end = args.index("--") if "--" in args else len(args)
+        bare = {f"--{option}" for option, form in CHANGES.items() if form.value == "optional"}
+        args = [f"{arg}=" if arg in bare else arg for arg in args[:end]] + args[end:]  # what follows them is a path
         given, _, order = self.make_parser(ctx).parse_args(args=list(args))
         texts = {name: iter(values) for name, values in given.items() if isinstance(values, list)}
         names = [str(param.name) for param in order]
@@ -37,13 +39,6 @@ class WhatIfCommand(Verb):
 
 
 COMMAND = WhatIfCommand
-
-
-def _with_values(args: list[str]) -> list[str]:
-    """Give options whose value is optional an empty one: what follows them is a path."""
-    end = args.index("--") if "--" in args else len(args)
-    bare = {f"--{option}" for option, form in CHANGES.items() if form.value == "optional"}
-    return [f"{arg}=" if arg in bare else arg for arg in args[:end]] + args[end:]
 
 
 def _change(option: str) -> tuple[Any, Any]:

@@ -15,7 +15,8 @@ import typer
 
 from htagraph.cli.waiting import phase
 from htagraph.core.errors import HtagraphError
-from htagraph.output.whole_files import write_whole
+from htagraph.output import whole_files
+from htagraph.output.whole_files import FIGURES, write_whole
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -92,11 +93,7 @@ def is_figure(form: Format | None, output: Path | None) -> bool:
         >>> is_figure(None, Path("a.svg")), is_figure(Format.JSON, Path("a.svg")), is_figure(None, Path("a.json"))
         (True, False, False)
     """
-    if form is not None or output is None or _is_folder(output):
-        return False
-    from htagraph.output.whole_files import FIGURES
-
-    return output.suffix.lower() in FIGURES
+    return form is None and output is not None and not _is_folder(output) and output.suffix.lower() in FIGURES
 
 
 def _writable(form: Format, output: Path | None) -> Format:
@@ -139,7 +136,9 @@ def write(
         return
     chosen = form_of(form, output)
     with phase("writing"):
-        if output is not None and (chosen is Format.PARQUET or (chosen is Format.CSV and not _is_pipe(output))):
+        # of a device or a pipe, such as /dev/stdout, all CSV is one text
+        is_pipe = output is not None and output.exists() and not output.is_file() and not output.is_dir()
+        if output is not None and (chosen is Format.PARQUET or (chosen is Format.CSV and not is_pipe)):
             _write_tables(result, "csv" if chosen is Format.CSV else "parquet", output, paths)
             return
         text = render(chosen.value, width=width_of(output), color=wants_color(output))
@@ -154,11 +153,6 @@ def _figure_of(result: object, output: Path) -> Figure:
         raise typer.BadParameter(msg, param_hint="--output")
     figure: Figure = plot()
     return figure
-
-
-def _is_pipe(output: Path) -> bool:
-    """Return whether it is a device or a pipe, such as /dev/stdout."""
-    return output.exists() and not output.is_file() and not output.is_dir()
 
 
 def _write_tables(
@@ -200,7 +194,6 @@ def refuse_input(target: Path | None, paths: Sequence[str], option: str) -> None
     """Refuse to write to a file that the paths mean, be it read or not: what was recorded is not recorded again."""
     if target is None or not target.exists():
         return
-    from htagraph.core.errors import HtagraphError
     from htagraph.trace.discover import find_files
 
     if any(isinstance(file, Path) and target.samefile(file) for file in find_files(paths, skip=lambda *_: None)):
@@ -210,7 +203,6 @@ def refuse_input(target: Path | None, paths: Sequence[str], option: str) -> None
 
 def _refuse_mistakable(output: Path, text: str, paths: Sequence[str]) -> None:
     """Refuse to write what is no JSON where the next command would take it for a trace."""
-    from htagraph.core.errors import HtagraphError
     from htagraph.trace.discover import SUFFIXES, find_files
 
     if text.startswith("{") or not output.name.endswith(SUFFIXES):
@@ -252,9 +244,7 @@ def ending(name: str, what: str) -> Callable[[Path | None], Path | None]:
 
     def checked(file: Path | None) -> Path | None:
         if file is not None:
-            from htagraph.output import whole_files as endings
-
-            endings.check_ending(file, getattr(endings, name), what)
+            whole_files.check_ending(file, getattr(whole_files, name), what)
         return in_folder(file)
 
     return checked
@@ -269,9 +259,7 @@ def of_known_form(context: typer.Context, file: Path | None) -> Path | None:
 def of_known_form_or_figure(context: typer.Context, file: Path | None) -> Path | None:
     """Return the file for a result or its figure."""
     form = context.params.get("form")
-    if file is not None and not is_figure(form, file):
-        from htagraph.output.whole_files import FIGURES
-
+    if not is_figure(form, file):
         form_of(form, file, FIGURES)
     return in_folder(file)
 

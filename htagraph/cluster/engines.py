@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import sys
 from collections.abc import Callable
@@ -17,10 +18,6 @@ __all__ = ["Engine", "engine_of"]
 T = TypeVar("T")
 
 
-def _nothing() -> None:
-    """Do nothing: the workers are not ours to end, or others may use them too."""
-
-
 @dataclass(frozen=True, eq=False)
 class Engine:
     """Calls functions on workers. Lost workers are its callers' business: it calls each function once."""
@@ -34,8 +31,9 @@ class Engine:
     """Errors of calls that were on a worker as it died, whichever of them it died of."""
     hopeless: tuple[type[BaseException], ...] = ()
     """Errors after which another try would fail too."""
-    renew: Callable[[], None] = _nothing
-    """Frees the slots of calls that never end, where that is possible; other calls may be lost with them."""
+    renew: Callable[[], None] = lambda: None
+    """Frees the slots of calls that never end, where that is possible; other calls may be lost with them. It does
+    nothing where the workers are not ours to end, or others may use them too."""
 
 
 def engine_of(engine: Any) -> Engine:  # noqa: ANN401 - of one of several libraries, which need not be installed
@@ -58,7 +56,7 @@ def engine_of(engine: Any) -> Engine:  # noqa: ANN401 - of one of several librar
         pool = _Processes(processors() if engine == "processes" else engine)
         return Engine(pool.submit, lambda: pool.count, deaths=(BrokenExecutor,), renew=pool.renew)
     if engine == "ray":
-        return _ray(_imported_ray())
+        return _ray(_imported("ray", "Ray", "ray"))
     if isinstance(engine, str) and "://" in engine:
         return _dask(_client_of(engine))
     if isinstance(engine, Executor):  # the user's own: one that is broken stays so, as the caller made it
@@ -125,14 +123,9 @@ def _dask(client: Any) -> Engine:  # noqa: ANN401 - a client of distributed
 
 def _client_of(address: str) -> Any:  # noqa: ANN401 - a client of distributed
     """Return a client of the Dask scheduler at an address."""
+    distributed = _imported("distributed", f"{address}: a Dask scheduler", "cluster")
     try:
-        import distributed
-    except ImportError as error:
-        msg = f"{address}: a Dask scheduler needs a package: pip install 'htagraph[cluster]'"
-        raise HtagraphError(msg) from error
-    try:
-        connect: Any = distributed.Client  # without types in some releases
-        return connect(address)
+        return distributed.Client(address)
     except (OSError, ValueError) as error:
         msg = f"{address}: no Dask scheduler answers there ({error})"
         raise HtagraphError(msg) from error
@@ -158,11 +151,9 @@ def _call(function: Callable[..., T], *given: Any) -> T:  # noqa: ANN401 - the f
     return function(*given)
 
 
-def _imported_ray() -> Any:  # noqa: ANN401 - the module
-    """Return Ray."""
+def _imported(name: str, what: str, extra: str) -> Any:  # noqa: ANN401 - the module
     try:
-        import ray
+        return importlib.import_module(name)
     except ImportError as error:
-        msg = "Ray needs a package: pip install 'htagraph[ray]'"
+        msg = f"{what} needs a package: pip install 'htagraph[{extra}]'"
         raise HtagraphError(msg) from error
-    return ray

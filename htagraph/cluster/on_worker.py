@@ -46,11 +46,7 @@ def looks(paths: Sequence[TracePath], alone: bool) -> list[Looked]:  # noqa: FBT
 
 def digest_of(file: RankedFile, reading: ReadOptions) -> bytes | Failed:
     """Return the digest of a rank as bytes."""
-
-    def digested(graph: DependencyGraph) -> bytes:
-        return digest(graph, naming=reading.naming).to_bytes()
-
-    return _answer(file, reading, digested)
+    return _answer(file, reading, lambda graph: digest(graph, naming=reading.naming).to_bytes())
 
 
 def table_of(
@@ -73,16 +69,12 @@ def _answer(file: RankedFile, reading: ReadOptions, question: Callable[[Dependen
         )  # fmt: skip
         return question(graph)
     except HtagraphError as error:
-        return Failed(str(error), _may_mend(error))
+        why = error.__cause__  # a store or a disk may answer another time
+        lasting = FileNotFoundError | PermissionError | IsADirectoryError
+        return Failed(str(error), isinstance(why, OSError) and not isinstance(why, lasting))
     except MemoryError:
         return Failed(f"{file.path}: does not fit into the worker's memory", may_mend=True)
     except OSError as error:
         return Failed(f"{file.path}: {error}", may_mend=True)
     except Exception as error:  # noqa: BLE001 - a defect of ours must not cost the other ranks
         return Failed(f"{file.path}: {type(error).__name__}: {error}")
-
-
-def _may_mend(error: HtagraphError) -> bool:
-    """Return whether a store or a disk may answer another time."""
-    why = error.__cause__
-    return isinstance(why, OSError) and not isinstance(why, FileNotFoundError | PermissionError | IsADirectoryError)

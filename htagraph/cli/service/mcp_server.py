@@ -123,10 +123,7 @@ def mcp_server(folders: Folders, *, cache: bool = True) -> MCPServer:
     read_only = ToolAnnotations(
         read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
     )  # fmt: skip
-    server = MCPServer(
-        "htagraph", instructions=_INSTRUCTIONS, version=version("htagraph"), log_level="WARNING",
-        website_url=None,
-    )  # fmt: skip
+    server = MCPServer("htagraph", instructions=_INSTRUCTIONS, version=version("htagraph"), log_level="WARNING")
     graphs = Graphs(cache=cache)
     tools = {name: (_ranked(name), text) for name, text in _RANKED.items()}
     tools |= {answer.__name__.strip("_"): (answer, inspect.getdoc(answer) or "") for answer in _ANSWERS}

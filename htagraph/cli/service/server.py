@@ -119,30 +119,23 @@ class _Handler(BaseHTTPRequestHandler):
         super().setup()
         self.rfile = io.BufferedReader(_Arriving(self.connection, time.monotonic() + _ARRIVES_WITHIN_S))
 
-    def do_GET(self) -> None:
-        self._answer(with_body=True)
-
-    def do_HEAD(self) -> None:
-        self._answer(with_body=False)
-
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing: the address is all that a terminal needs."""
 
-    def _answer(self, *, with_body: bool) -> None:
+    def do_GET(self) -> None:
         # a header sent twice is neither of its values, so that no check reads one and means the other
         headers = {name.lower(): ", ".join(self.headers.get_all(name, [])) for name in self.headers}
         given = answer(self.server.served, self.path, headers, self.server.server_address[1])
         self.connection.settimeout(_TAKEN_WITHIN_S)  # of a whole answer
         self.send_response(given.status)
-        for name, value in {
-            **given.headers,
-            "Content-Type": given.kind,
-            "Content-Length": str(len(given.body)),
-        }.items():
+        own = {"Content-Type": given.kind, "Content-Length": str(len(given.body))}
+        for name, value in {**given.headers, **own}.items():
             self.send_header(name, value)
         self.end_headers()
-        if with_body:
+        if self.command == "GET":
             self.wfile.write(given.body)
+
+    do_HEAD = do_GET
 
 
 def server_of(served: Served, port: int = 0) -> ThreadingHTTPServer:

@@ -144,7 +144,9 @@ def survey(graph: DependencyGraph, rank: int) -> Original:
     table, unpadded = columns.table(), columns.style.unpadded
     clock = next((clock for clock in graph.clocks if clock.rank == rank), Clock(rank))
     base = trace.facts.origin_ns
-    least = _least(graph, rank)
+    starts = graph.activities.start[graph.activities.of_rank(rank)]
+    # before that moment on the rank's clock, an event's time is an error of the profiler
+    least = int(starts.min()) - _HOUR_NS if len(starts) else -(2**62)
     own = table.start + base
     kept = np.flatnonzero(own >= least)
     kept = kept[np.argsort(table.index[kept], kind="stable")]  # durations of begins and ends come last in the table
@@ -163,13 +165,6 @@ def survey(graph: DependencyGraph, rank: int) -> Original:
         index=table.index[kept], lane=lane, start=start, duration=duration, level=level, tracks=tracks, track=track,
         arrows=arrows, header=header, first_ns=min(moments, default=None), issues=log.issues(rank),
     )  # fmt: skip
-
-
-def _least(graph: DependencyGraph, rank: int) -> int:
-    """Return the moment on the rank's clock, ns, before which an event's time is an error of the profiler."""
-    of_rank = graph.activities.of_rank(rank)
-    start = graph.activities.start[of_rank]
-    return int(start.min()) - _HOUR_NS if len(start) else -(2**62)
 
 
 @dataclass(frozen=True)
@@ -273,17 +268,9 @@ class ArrowEnds:
 
 def _last_tails(phase: Array, label: Array, number: Array) -> npt.NDArray[np.int64]:
     """Return, for each end, the last tail of its id before it, -1 for none; ends are in time."""
-    count = len(phase)
-    order = np.lexsort((np.arange(count), number, label))
-    same = np.zeros(count, np.bool_)
-    same[1:] = (label[order][1:] == label[order][:-1]) & (number[order][1:] == number[order][:-1])
-    group = np.maximum.accumulate(np.where(same, 0, np.arange(count))) if count else np.zeros(0, np.int64)
-    place = np.where(phase[order] != ord("f"), np.arange(count), -1)
-    before = np.concatenate(([-1], np.maximum.accumulate(place)[:-1])) if count else place
-    tails = np.full(count, -1, np.int64)
-    has = before >= group
-    tails[order[has]] = order[before[has]]
-    return tails
+    tails = pd.Series(np.arange(len(phase), dtype=np.float64)).where(phase != ord("f"))
+    before = tails.groupby([label, number]).shift()
+    return before.groupby([label, number]).ffill().fillna(-1).to_numpy(np.int64)
 
 
 def _is_time(value: Any) -> bool:  # noqa: ANN401 - of a decoded event

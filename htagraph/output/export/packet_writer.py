@@ -89,17 +89,12 @@ class PacketWriter(OutputFile):
         for batch in batches:
             self.add_ends(batch.places, batch.place, batch.start, batch.duration)
         for batch, flows in zip(batches, self._flows(batches, arrows), strict=True):
-            self.add_begins(batch, flows)
+            self.write(self.begins(batch, flows)[0])
 
     def add_ends(self, places: Iterable[tuple[int, int]], place: Array, start: Array, duration: Array) -> None:
         """Write where slices end that last some time: before they begin, or slices would begin before others end."""
         lasting = duration > 0
-        self._write(end_packets(self._uuids(places)[place[lasting]], (start + duration)[lasting]).data)
-
-    def add_begins(self, slices: Slices, flows: Flows) -> None:
-        """Write where slices begin, in this order."""
-        packets, _ = self.begins(slices, flows)
-        self._write(packets.data)
+        self.write(end_packets(self._uuids(places)[place[lasting]], (start + duration)[lasting]))
 
     def begins(self, slices: Slices, flows: Flows) -> tuple[Array, Array]:
         """Return the packets in which slices begin, and where each begins; write the names that are new."""
@@ -162,7 +157,7 @@ class PacketWriter(OutputFile):
             unit = (_UNIT, _UNITS[values.unit]) if values.unit in _UNITS else (_UNIT_NAME, values.unit)
             self._titles[key], self._order[key] = f"{values.name} {values.series}", _COUNTERS_BEHIND + len(self._tracks)
             self._describe(key, (_PARENT, self._group(values.pid)), (_COUNTER_UNIT, message(unit)))
-        self._write(value_packets(1 + self._tracks[key], values.moment, values.value).data)
+        self.write(value_packets(1 + self._tracks[key], values.moment, values.value))
 
     def _name(self, event: RawEvent) -> None:
         args, pid, key = event["args"], event["pid"], (event["pid"], event["tid"])
@@ -209,8 +204,7 @@ def _ns(us: int | Decimal) -> int:
 
 def _in_time(slices: Slices) -> Slices:
     """Return slices in the order in which they begin, longer ones first: so those around others come before them."""
-    order = np.lexsort((-slices.duration, slices.start))
-    return slices.rows(order)
+    return slices.rows(np.lexsort((-slices.duration, slices.start)))
 
 
 def begin_packets(slices: Slices, tracks: Array, iids: Array, flows: Flows) -> tuple[Array, Array]:
@@ -239,14 +233,14 @@ def end_packets(track: Array, moment: Array) -> Array:
         b'\n\x0b@\xc8\x01P\x01Z\x04H\x02X\x03'
     """
     out = np.empty(_HEAD_BYTES * len(track), np.uint8)
-    return out[: _fill_ends(track.astype(np.int64), moment, out)]
+    return out[: _fill_moments(track.astype(np.int64), moment, np.empty(0, np.int64), out)]
 
 
 def value_packets(track: int, moment: Array, value: Array) -> Array:
     """Return the packets of a counter's values."""
     out = np.empty((_HEAD_BYTES + _FIXED_BYTES) * len(moment), np.uint8)
     bits = np.ascontiguousarray(value.astype("<f8")).view(np.int64)
-    return out[: _fill_values(track, moment, bits, out)]
+    return out[: _fill_moments(np.full(len(moment), track), moment, bits, out)]
 
 
 @njit(nogil=True)
@@ -338,19 +332,15 @@ def _fill_begins(columns: Array, source: Array, flows: Flows, out: Array, starts
 
 
 @njit(cache=True, nogil=True)
-def _fill_ends(track: Array, moment: Array, out: Array) -> int:
+def _fill_moments(track: Array, moment: Array, bits: Array, out: Array) -> int:
+    """Write the values of counters, or without their bits the ends of slices."""
     at = 0
     for row in range(len(track)):
-        at = _put_end(out, at, track[row], moment[row])
-    return at
-
-
-@njit(cache=True, nogil=True)
-def _fill_values(track: int, moment: Array, bits: Array, out: Array) -> int:
-    at = 0
-    for row in range(len(moment)):
-        at = _put_head(out, at, moment[row], 3 + _size(track) + _FIXED_BYTES)
-        at = _put_on_track(out, at, _COUNTER, track)
+        if not len(bits):
+            at = _put_end(out, at, track[row], moment[row])
+            continue
+        at = _put_head(out, at, moment[row], 3 + _size(track[row]) + _FIXED_BYTES)
+        at = _put_on_track(out, at, _COUNTER, track[row])
         out[at], out[at + 1] = 0xE1, 0x02  # double_counter_value (44)
         at = _put_fixed(out, at + 2, bits[row])
     return at
@@ -363,12 +353,8 @@ def varint(number: int) -> bytes:
         >>> varint(300).hex()
         'ac02'
     """
-    out = bytearray()
-    while number >= 0x80:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
+    groups = [number >> shift & 0x7F for shift in range(0, max(number.bit_length(), 1), 7)]
+    return bytes([*(group | 0x80 for group in groups[:-1]), groups[-1]])
 
 
 def field(number: int, value: int | str | bytes) -> bytes:

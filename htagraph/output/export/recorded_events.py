@@ -6,10 +6,9 @@ scan has understood. Only events that take more than a new place and new times a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from functools import cache
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -39,7 +38,7 @@ from htagraph.trace.columns import Interner, label
 from htagraph.trace.kineto.decode import BlockDecoder
 from htagraph.trace.kineto.scan.events import FLAGS, OFFSET, PHASE, START_ABSENT, STOP, UNKNOWN, key_number, key_table
 from htagraph.trace.kineto.scan.grammar import blank, byte, compiled, key_end, skip_value, value_behind, word
-from htagraph.trace.kineto.scan.scanner import Block
+from htagraph.trace.kineto.scan.scanner import Block, span_text
 from htagraph.trace.kineto.source import ahead, iter_bytes
 from htagraph.trace.kineto.split import split
 from htagraph.trace.kineto.times import padded
@@ -54,10 +53,10 @@ _PIDS_PER_RANK = 1000
 """Processes that a rank may have before their numbers meet those of the next rank. Source: files have a dozen."""
 PREDICTED = ", predicted"
 """The process of a rank's activities at predicted times, beside the recorded ones: what its name ends in."""
-_INSTANTS = ("i", "I", "R")
+_INSTANTS = [ord(phase) for phase in ("i", "I", "R")]
 """Phases of events that are moments."""
 _NAMING = ("process_name", "process_labels", "process_sort_index", "thread_name", "thread_sort_index")
-_NOT_OTHERS = ("X", "M", "B", "E", *FLOWS)
+_NOT_OTHERS = [ord(phase) for phase in ("X", "M", "B", "E", *FLOWS)]
 """Phases of events that are slices, names of tracks, or ends of slices and arrows."""
 _WRITTEN = frozenset({"ph", "pid", "tid", "ts", "dur", "name", "cat", "args"})
 """Keys that every writer of slices knows; the JSON of the others is `Slices.more`."""
@@ -70,7 +69,7 @@ NAME, CATEGORY, ARGS, SCOPE, INSIDE, PLAIN = range(6)
 """Columns: spans of the values (start · 2³² + length, 0 where absent), that between the brackets of the arguments, and
 1 for an event that can be written with these spans and without any other text of it."""
 _SPANS: Final = ("name", "cat", "args", "s")  # in the order of the columns
-_KEYS: Final = (*_SPANS, "ph", "pid", "tid", "ts", "dur")
+_KEY_TABLE: Final = key_table([(key, 0) for key in (*_SPANS, "ph", "pid", "tid", "ts", "dur")])
 _COUNT: Final = len(_SPANS)
 _QUOTE, _COMMA, _OPEN, _CLOSE, _BACKSLASH, _SPACE = b'",{}\\ '
 _ONES, _TOPS, _BACKSLASHES = (np.frombuffer(bytes([each] * 8), np.uint64)[0] for each in (1, 0x80, _BACKSLASH))
@@ -175,7 +174,7 @@ class RecordedEvents:
         is_other = np.ones(len(block), np.bool_)
         is_other[index] = False
         self.left_out += int(np.count_nonzero(is_other & (phase == ord("X"))))
-        is_instant = is_other & np.isin(phase, _codes_of(_INSTANTS))
+        is_instant = is_other & np.isin(phase, _INSTANTS)
         instants, place, moment = self._instants(block, np.flatnonzero(is_instant))
         event = np.concatenate((index, instants))
         order = np.argsort(event, kind="stable")
@@ -185,16 +184,16 @@ class RecordedEvents:
             (self._original.start[rows] - self._base_ns, moment),
             (self._original.duration[rows], nothing + NO_NUMBER), (self._critical[rows], nothing),
         )  # fmt: skip
-        drawn = _Drawn(*(np.concatenate(pair)[order] for pair in columns))
+        row, place, start, duration, critical = (np.concatenate(pair)[order] for pair in columns)
         if isinstance(block, Block):
-            texts = _Texts.of_block(block, event, drawn.critical)
+            texts = _Texts.of_block(block, event, critical)
         else:
             texts = _Texts(len(event), np.zeros(0, np.uint8))
         for at in np.flatnonzero(~texts.plain).tolist():
-            texts.put(at, _event(block, event[at]), int(drawn.critical[at]))
-        is_other &= ~is_instant & (~np.isin(phase, _codes_of(_NOT_OTHERS)) | (phase == ord("M")))
+            texts.put(at, _event(block, event[at]), int(critical[at]))
+        is_other &= ~is_instant & (~np.isin(phase, _NOT_OTHERS) | (phase == ord("M")))
         others = [_event(block, at) for at in np.flatnonzero(is_other).tolist()]
-        return texts.slices(self._where(), drawn), drawn.row, others
+        return texts.slices(self._where(), place, start, duration), row, others
 
     def _instants(self, block: Block | list[RawEvent], instants: Array) -> tuple[Array, Array, Array]:
         """Return which instants have a usable time, and where and when they are; count the others."""
@@ -305,20 +304,6 @@ class RecordedEvents:
         return f"{name} ({level + 1})" if level else name
 
 
-class _Drawn(NamedTuple):
-    """Where and when slices and instants are drawn."""
-
-    row: Array
-    """Rows of the original, -1 for instants."""
-    place: Array
-    start: Array
-    """ns since the base of what is written."""
-    duration: Array
-    """ns; `NO_NUMBER` for instants."""
-    critical: Array
-    """ns on the critical path."""
-
-
 class _Texts:
     """Names, categories, arguments and other keys of slices: positions among texts, and spans of a source of JSON."""
 
@@ -361,13 +346,10 @@ class _Texts:
         self.args[row] = 0 if args is None else self._add_one(_encode(args))
         self.more[row] = self._add_one(b"," + _encode(more)[1:-1]) if more else 0
 
-    def slices(self, places: list[tuple[int, int]], drawn: _Drawn) -> Slices:
-        """Return the slices that have these texts."""
+    def slices(self, places: list[tuple[int, int]], *columns: Array) -> Slices:
+        """Return the slices that have these texts; the columns are place, start and duration."""
         source = self._sources[0] if len(self._sources) == 1 else np.concatenate(self._sources)
-        return Slices(
-            places, list(self._texts), drawn.place, drawn.start, drawn.duration, self.name, self.category, self.args,
-            source, self.more,
-        )  # fmt: skip
+        return Slices(places, list(self._texts), *columns, self.name, self.category, self.args, source, self.more)
 
     def _label(self, block: Block, event: Array, spans: Array) -> None:
         """Set names and categories: of slices by the tokens of the scan, of others, which have none, by their JSON."""
@@ -381,7 +363,7 @@ class _Texts:
         known: dict[bytes, int] = {}
         for at in np.flatnonzero(~is_slice & self.plain).tolist():
             for column, kind in ((self.name, NAME), (self.category, CATEGORY)):
-                span = _span(block, int(spans[at, kind]))
+                span = span_text(block.text, int(spans[at, kind]))
                 if span not in known:
                     value = msgspec.json.decode(span) if span else None
                     known[span] = self._texts["" if value is None else str(value)]
@@ -437,21 +419,12 @@ def _phases(block: Block | list[RawEvent]) -> Array:
     return np.array([ord(each) if len(each) == 1 else 0 for each in phases], np.int64)
 
 
-def _codes_of(phases: Iterable[str]) -> list[int]:
-    return [ord(each) for each in phases]
-
-
 def _event(block: Block | list[RawEvent], at: int) -> RawEvent:
     """Return an event of a block, decoded."""
     if not isinstance(block, Block):
         return block[at]
     start, stop = block.rows[at, [OFFSET, STOP]].tolist()
     return _decode(block.text[start:stop].tobytes())
-
-
-def _span(block: Block, span: int) -> bytes:
-    start, length = span >> 32, span & _LENGTH
-    return block.text[start : start + length].tobytes()
 
 
 def _codes(place: Array, moment: Array) -> npt.NDArray[np.uint64]:
@@ -466,13 +439,8 @@ def event_spans(block: Block, which: Array) -> npt.NDArray[np.int64]:
     one at the end of a text needs repair, see `trace_writer`.
     """
     spans = np.zeros((len(which), PLAIN + 1), np.int64)
-    _fill(block.text.ctypes.data, np.ascontiguousarray(block.rows[which, OFFSET]), _table().ctypes.data, spans)
+    _fill(block.text.ctypes.data, np.ascontiguousarray(block.rows[which, OFFSET]), _KEY_TABLE.ctypes.data, spans)
     return spans
-
-
-@cache
-def _table() -> Array:
-    return key_table([(key, 0) for key in _KEYS])
 
 
 @njit(cache=True, nogil=True)

@@ -93,19 +93,20 @@ def edit_trace(
     """
     path = path_of(source)
     log, root_keys = IssueLog(str(path)), dict[str, Any]()
-    blocks = _edited(raw_blocks(path, root_keys, log), edit) if edit else _copied(path, root_keys, log)
+    blocks = raw_blocks(path, root_keys, log, event_decoder() if edit else event_text_decoder())
     with TraceWriter(target, sources=[path]) as writer:
         for block in blocks:
             writer.begin(root_keys | (header or {}))
-            writer.add_texts(block)
+            writer.add_texts(_each(block, edit) if edit else block)
+            del block  # see split: before the next one
         writer.add(extra)
         writer.end(root_keys | (header or {}))
     return log.issues()
 
 
-def raw_blocks(source: TracePath, header: dict[str, Any], log: IssueLog) -> Iterator[list[RawEvent]]:
-    """Yield the events of a trace file as dicts, block by block; fill `header` with the root keys, see `split`."""
-    for _, events in split(iter_bytes(source, log), event_decoder(), header, log):
+def raw_blocks(source: TracePath, header: dict[str, Any], log: IssueLog, decoder: Any = None) -> Iterator[list[Any]]:  # noqa: ANN401
+    """Yield the events of a trace file, by default as dicts, block by block; fill `header`, see `split`."""
+    for _, events in split(iter_bytes(source, log), decoder or event_decoder(), header, log):
         yield events
         del events  # see split: before the next block
 
@@ -178,7 +179,8 @@ class TraceWriter(OutputFile):
                 self.add_texts(readable(self._encode(event)) for event in some)
                 continue
             for part in some:
-                rows = _as_rows(part)
+                rows: Any = slice_rows(part) if isinstance(part, Slices) else part
+                rows = value_rows(part) if isinstance(part, Values) else rows
                 if len(rows):
                     self.begin({})
                     self._write(SEPARATOR if self.count else b"")
@@ -202,11 +204,6 @@ class TraceWriter(OutputFile):
         self._write(b"\n]" + b"".join(texts) + b"\n}\n")
 
 
-def _edited(blocks: Iterable[list[RawEvent]], edit: Edit) -> Iterator[Iterator[RawEvent]]:
-    for block in blocks:
-        yield _each(block, edit)
-
-
 def _each(block: list[RawEvent], edit: Edit) -> Iterator[RawEvent]:
     for event in block:
         changed = edit(event)
@@ -214,16 +211,6 @@ def _each(block: list[RawEvent], edit: Edit) -> Iterator[RawEvent]:
             yield changed
         elif changed is not None:
             yield from changed
-
-
-def _copied(source: TracePath, header: dict[str, Any], log: IssueLog) -> Iterator[list[msgspec.Raw]]:
-    for _, texts in split(iter_bytes(source, log), event_text_decoder(), header, log):
-        yield texts
-        del texts
-
-
-def _as_rows(part: Any) -> TextRows:  # noqa: ANN401 - slices, values or rows
-    return slice_rows(part) if isinstance(part, Slices) else value_rows(part) if isinstance(part, Values) else part
 
 
 def _plain(value: object) -> object:

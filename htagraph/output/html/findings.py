@@ -23,10 +23,7 @@ __all__ = ["PageResults", "evidence_of", "findings_section"]
 class PageResults(Results):
     """The results that a report shows, each computed once.
 
-    Args:
-        graph: the job.
-        words: the words of a command line that read the same.
-        key: the id of the timeline that links lead to.
+    `words` are those of a command line that read the same; `key` is the id of the timeline that links lead to.
     """
 
     def __init__(self, graph: DependencyGraph, words: Sequence[str], key: str = "job") -> None:

@@ -61,15 +61,11 @@ def element(tag: str, *children: object, **attributes: object) -> Html:
         >>> element("a", "x < y", href="#1", class_="link", hidden=True, title=None)
         '<a href="#1" class="link" hidden>x &lt; y</a>'
     """
-    opening = "".join([tag, *(_attribute(name, value) for name, value in attributes.items())])
+    given = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
+    shown = [f" {name}" if value is True else f' {name}="{text(value)}"' for name, value in given.items()
+             if value is not None and value is not False]  # fmt: skip
+    opening = "".join([tag, *shown])
     return Html(f"<{opening}>" if tag in _VOID else f"<{opening}>{join(children)}</{tag}>")
-
-
-def _attribute(name: str, value: object) -> str:
-    if value is None or value is False:
-        return ""
-    word = name.rstrip("_").replace("_", "-")
-    return f" {word}" if value is True else f' {word}="{text(value)}"'
 
 
 @dataclass(frozen=True)
@@ -117,9 +113,12 @@ def page(title: str, sections: Sequence[Section], *, lead: Html = NOTHING) -> by
         "body",
         element("header", element("h1", title), lead, element("nav", *links, aria_label="Sections")),
         element("main", *(element("section", element("h2", each.title), each.body, id=each.key) for each in sections)),
-        *(_data(name, data) for each in sections for name, data in each.payload.items()),
+        *(  # bytes, which no browser shows or runs
+            element("script", Html(base64.b64encode(data).decode()), type="application/octet-stream", id=name)
+            for each in sections for name, data in each.payload.items()
+        ),
         Html(f"<script>{script}</script>"),
-    )
+    )  # fmt: skip
     return f'<!doctype html>\n<html lang="en">{join((head, body))}</html>\n'.encode()
 
 
@@ -132,12 +131,6 @@ def script_of(names: Iterable[str]) -> str:
 def style_of(names: Iterable[str]) -> str:
     """Return style sheets of ``assets`` as one."""
     return "".join(map(_asset, names))
-
-
-def _data(name: str, data: bytes) -> Html:
-    """Return bytes as an element that no browser shows or runs."""
-    text = Html(base64.b64encode(data).decode("ascii"))
-    return element("script", text, type="application/octet-stream", id=name)
 
 
 def json_bytes(value: object) -> bytes:

@@ -14,18 +14,10 @@ from htagraph.findings.finding import Bar, Chart
 from htagraph.findings.phrases import CATEGORY_WORDS, command_line, plural, time_text
 from htagraph.findings.verbs.diff import diff_sentences
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.html import sections as parts_of
 from htagraph.output.html.charts import change_text, drawn, waterfall
 from htagraph.output.html.findings import PageResults, findings_section
 from htagraph.output.html.page import Section, element, page
-from htagraph.output.html.sections import (
-    breakdown_section,
-    collective_section,
-    files_table,
-    glance_section,
-    memory_section,
-    timeline_section,
-    titled,
-)
 from htagraph.output.html.tables import definition, table_of
 from htagraph.output.html.timeline import timeline_of
 from htagraph.output.html.what_if_panel import what_if_section
@@ -75,9 +67,9 @@ def report(job: DependencyGraph | Diff, target: str | Path, *, inputs: Sequence[
 def report_bytes(graph: DependencyGraph, inputs: Sequence[str] = (), *, events: str = "") -> bytes:
     """Return the page of `report`; `events` is where its server tells all about an event, empty without a server."""
     results = PageResults(graph, inputs or _folder(graph))
-    first = findings_section(results), glance_section(results)
-    timeline = timeline_section({results.key: ("", timeline_of(results.path))}, events=events)
-    last = breakdown_section(results), collective_section(results), memory_section(results)
+    first = findings_section(results), parts_of.glance_section(results)
+    timeline = parts_of.timeline_section({results.key: ("", timeline_of(results.path))}, events=events)
+    last = parts_of.breakdown_section(results), parts_of.collective_section(results), parts_of.memory_section(results)
     panel = what_if_section(graph, results.words, results.summary.tables["opportunities"])
     sections: list[Section] = [*first, timeline, panel, *(each for each in last if each is not None)]
     recorded = next((moment for moment in results.summary.inputs["start_utc"] if moment), "")
@@ -110,7 +102,11 @@ def comparison_bytes(diff: Diff, inputs: Sequence[str] = ()) -> bytes:
         side: (f"{side.capitalize()}: {name}", timeline_of(path))
         for side, name, path in zip(_SIDES, named, (diff.before, diff.after), strict=True)
     }
-    sections = [_findings(diff, named), _causes(diff), timeline_section(timelines), _paths(diff), _jobs(diff)]
+    graphs = [part.graph for part in diff.parts]
+    issues = table_of(of_both(issues_of, graphs), caption="Repaired, dropped or unmatched")
+    jobs = element("div", parts_of.files_table(of_both(inputs_of, graphs)), issues)
+    timeline = parts_of.timeline_section(timelines)
+    sections = [_findings(diff, named), _causes(diff), timeline, _paths(diff), Section("jobs", "Both jobs", jobs)]
     times = f"Per {diff.unit}: {time_text(diff.before_us)} before, {time_text(diff.after_us)} after."
     lead = element("p", f"{named[0]} → {named[1]}. {times}", class_="lead")
     short = [Path(name).name or name for name in named]
@@ -186,11 +182,5 @@ def _paths(diff: Diff) -> Section:
         ("Kernels replaced by others", diff.renamed, Diff.renamed),
         ("Steps, paired in their order", diff.step_times(), Diff.step_times),
     ):
-        parts += titled(title, table_of(frame.head(_ROWS)), definition(meaning))
+        parts += parts_of.titled(title, table_of(frame.head(_ROWS)), definition(meaning))
     return Section("paths", "What changed", element("div", *parts))
-
-
-def _jobs(diff: Diff) -> Section:
-    graphs = [part.graph for part in diff.parts]
-    issues = table_of(of_both(issues_of, graphs), caption="Repaired, dropped or unmatched")
-    return Section("jobs", "Both jobs", element("div", files_table(of_both(inputs_of, graphs)), issues))

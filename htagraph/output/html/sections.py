@@ -15,7 +15,7 @@ from htagraph.analyses.overlap import overlap
 from htagraph.analyses.step_times import step_times
 from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
-from htagraph.core.naming import collective_op, short_name
+from htagraph.core.naming import short_name
 from htagraph.findings.device_idle import idle_chart
 from htagraph.findings.finding import BarPart, Place
 from htagraph.findings.phrases import plural, size_text, time_text
@@ -25,6 +25,7 @@ from htagraph.output.html.page import NOTHING, Html, Section, element, join, jso
 from htagraph.output.html.tables import definition, table_of
 from htagraph.output.html.timeline import PageTimeline
 from htagraph.output.report import wording_of
+from htagraph.output.reports.ranks import summed_by_operation
 from htagraph.output.summary import Summary
 
 __all__ = [
@@ -182,13 +183,7 @@ def collective_section(results: PageResults) -> Section | None:
 
 def _by_operation(parts: pd.DataFrame) -> pd.DataFrame:
     """Return one row per operation and process group, that with most time first."""
-    words = [op or collective_op(name) or short_name(name) for op, name in zip(parts["op"], parts["name"], strict=True)]
-    table = parts.assign(op=words).groupby(["op", "group", "matched"], as_index=False).agg(
-        parts=("rank", "size"), ranks=("rank", "nunique"), total_us=("duration_us", "sum"), wait_us=("wait_us", "sum"),
-        transfer_us=("transfer_us", "sum"), excess_us=("excess_us", "sum"),
-        wait_or_transfer_us=("wait_or_transfer_us", "sum"), mean_bytes=("bytes", "mean"),
-        busbw_gb_s=("busbw_gb_s", "median"),
-    )  # fmt: skip
+    table = summed_by_operation(parts, sort=True).drop(columns=["collectives", "beside_us", "algbw_gb_s"])
     return table.sort_values("total_us", ascending=False, kind="stable").head(_ROWS)
 
 

@@ -46,7 +46,11 @@ def table_of(
         kind = "number" if column.is_number else "text long" if max(map(len, column.cells)) > 16 else "text"
         texts = column.cells if column.name in _SENTENCES else cut_all(column.cells, 90)  # most kernels are whole
         head.append(element("th", column.heading, class_=kind, scope="col"))
-        cells.append([_cell(text, str(value), kind) for text, value in zip(texts, frame.iloc[:, at], strict=True)])
+        cells.append([
+            # its whole text on hover, of which a screen is enough
+            element("td", text, class_=kind, title=value[:2000] if kind != "number" and text != value else None)
+            for text, value in zip(texts, map(str, frame.iloc[:, at]), strict=True)
+        ])  # fmt: skip
     if links:
         head.append(element("th", "timeline", class_="show", scope="col"))
         shown = [element("a", "show", href=link) if link else "" for link in links]
@@ -55,12 +59,6 @@ def table_of(
     title = element("caption", caption) if caption else NOTHING
     table = element("table", title, element("thead", element("tr", *head)), element("tbody", *rows))
     return element("div", table, class_="wide")
-
-
-def _cell(shown: str, value: str, kind: str) -> Html:
-    """Return a cell, with its whole text on hover, of which a screen is enough."""
-    title = value[:2000] if kind != "number" and shown != value else None
-    return element("td", shown, class_=kind, title=title)
 
 
 def definition(of: Callable[..., Any] | type | property) -> Html:

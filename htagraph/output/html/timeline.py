@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,7 +77,10 @@ def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> PageTimeline:
     left_out += [f"{plural(cut, 'name')} of more than {room:,} letters: shown without their middle."] if cut else []
     header = {
         "columns": listed,
-        "shortNames": _short_names(names),
+        # of names that are long to read, what is written into slices, which are at most so wide
+        "shortNames": {
+            at: shortened(short_name(name), 120) for at, name in enumerate(names) if short_name(name) != name
+        },
         "lanes": lanes,
         "kinds": [kind.label for kind in ActivityKind],
         "categories": list(CATEGORIES),
@@ -116,12 +119,6 @@ def _names(graph: DependencyGraph, rows: Array) -> tuple[list[str], Array]:
     count = np.bincount(name, minlength=len(graph.names))
     used = np.argsort(-count, kind="stable")[: int((count > 0).sum())]
     return [printable(graph.names[each]) for each in used.tolist()], inverse_of(used, len(graph.names))[name]
-
-
-def _short_names(names: Sequence[str]) -> dict[int, str]:
-    """Return, for names that are long to read, what is written into slices, which are at most so wide."""
-    shorts = {number: short_name(name) for number, name in enumerate(names)}
-    return {number: shortened(short, 120) for number, short in shorts.items() if short != names[number]}
 
 
 def _slices(graph: DependencyGraph, scene: Scene, row: Array, number: Array) -> dict[str, Array]:

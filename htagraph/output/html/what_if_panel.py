@@ -240,7 +240,10 @@ def _table(levers: Sequence[Slider], skeleton: Skeleton, outcome: Outcome) -> Ht
     columns = "What", "On the critical path", "Percent of its time", "Job at half of it", "Job without it"
     styles = None, "number", "lever", "number alone", "number alone"
     head = element("tr", *(element("th", each, class_=style) for each, style in zip(columns, styles, strict=True)))
-    on_path = _times_on_path(skeleton, len(levers))
+    # how much of a critical path is time of each class, ns
+    times = skeleton.weight[skeleton.critical_edges()].sum(axis=0)[1:].tolist()
+    parts = [*zip(skeleton.classes.parts, times, strict=True)]
+    on_path = [sum(ns for part, ns in parts if each in part) for each in range(len(levers))]
     rows = [
         element("tr", *_cells(lever, on_path[number], outcome, [
             skeleton.makespan_ns({str(number): factor}) for factor in (0.5, 0.0)
@@ -259,13 +262,6 @@ def _cells(lever: Slider, on_path: float, outcome: Outcome, times: list[int]) ->
     for time in times:
         saved = 100 * (1 - time / outcome.baseline_ns)
         yield element("td", f"{time_text(time / 1000)} ({-saved:+.1f} %)", class_="number alone")
-
-
-def _times_on_path(skeleton: Skeleton, count: int) -> list[float]:
-    """Return how much of a critical path is time of each class, ns."""
-    times = skeleton.weight[skeleton.critical_edges()].sum(axis=0)[1:].tolist()
-    return [sum(ns for part, ns in zip(skeleton.classes.parts, times, strict=True) if each in part)
-            for each in range(count)]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -306,7 +302,12 @@ def sliders(graph: DependencyGraph, opportunities: pd.DataFrame) -> list[Slider]
     times: list[tuple[bytes, bytes]] = []
     named = 0
     families = (Slider(name, category, dict(which)) for name, category, which in _FAMILIES)
-    for slider in (*families, *_rank_and_loader(baseline), *_named(opportunities)):
+    targets = (
+        Slider(f"{row.what} {row.name}", "", criteria(str(row.target)), str(row.note), is_named=True)
+        for row in opportunities.itertuples()
+        if row.target and row.what not in {"rank", "straggler"}
+    )
+    for slider in (*families, *_rank_and_loader(baseline), *targets):
         time = _time_on_path(baseline, slider)
         if time is None or time in times or (slider.is_named and named == _MOST_NAMED):
             continue
@@ -320,7 +321,12 @@ def starts(graph: DependencyGraph) -> Iterator[Start]:
     """Yield the job as recorded, and with each change that changes its makespan."""
     job = what_if(graph)
     yield Start("As recorded", (), job.state)
-    for name, option, value in (*_blocking_start(graph), *_STARTS):
+    place = longest_blocking(graph)  # where the host waits longest for its device
+    changes = list(_STARTS)
+    if place is not None:
+        name = f"The host does not wait for its device in {shortened(place.name, _MOST_LETTERS)}"
+        changes.insert(0, (name, "remove-sync", criteria_text(place.criteria)))
+    for name, option, value in changes:
         try:
             scenario = CHANGES[option].read(value).apply(job)
             outcome = scenario.run()
@@ -328,14 +334,6 @@ def starts(graph: DependencyGraph) -> Iterator[Start]:
             continue
         if abs(outcome.saved_ns) > 0.001 * outcome.baseline_ns:  # less is no digit that the panel shows
             yield Start(name, (f"--{option}", value) if value else (f"--{option}",), scenario.state)
-
-
-def _blocking_start(graph: DependencyGraph) -> Iterator[tuple[str, str, str]]:
-    """Yield what the job would be if its host did not wait where it waits longest for its device."""
-    place = longest_blocking(graph)
-    if place is not None:
-        name = f"The host does not wait for its device in {shortened(place.name, _MOST_LETTERS)}"
-        yield name, "remove-sync", criteria_text(place.criteria)
 
 
 def _rank_and_loader(baseline: Baseline) -> Iterator[Slider]:
@@ -350,12 +348,6 @@ def _rank_and_loader(baseline: Baseline) -> Iterator[Slider]:
         which = target_of(baseline.state, candidate, time_of(baseline.state, candidate))
         if which:
             yield Slider(f"All own work of {candidate.name}", "", which, candidate.note)
-
-
-def _named(opportunities: pd.DataFrame) -> Iterator[Slider]:
-    for row in opportunities.itertuples():
-        if row.target and row.what not in {"rank", "straggler"}:
-            yield Slider(f"{row.what} {row.name}", "", criteria(str(row.target)), str(row.note), is_named=True)
 
 
 def _time_on_path(baseline: Baseline, slider: Slider) -> tuple[bytes, bytes] | None:

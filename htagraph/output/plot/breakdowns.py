@@ -102,9 +102,8 @@ def overlap(table: pd.DataFrame) -> Figure:
     says = "rank {label}: {us} {part}<br>of {whole} of communication"
     traces, layout = style.parts_by_rank(times, _COLORS, says, "communication ({unit})")
     share = 100 * float(table["hidden_us"].sum()) / total
-    return style.drawn(
-        traces, f"Computation hides {share:.0f} % of {time_text(total)} of communication", about, **layout
-    )
+    finding = f"Computation hides {share:.0f} % of {time_text(total)} of communication"
+    return style.drawn(traces, finding, about, **layout)
 
 
 def idle_breakdown(table: pd.DataFrame) -> Figure:
@@ -135,9 +134,8 @@ def idle_breakdown(table: pd.DataFrame) -> Figure:
     where = ", ".join(map(str, times.index.names))
     times.index = pd.Index([", ".join(map(str, np.atleast_1d(key))) for key in times.index.tolist()])
     times = times[[cause for cause in _CAUSES if cause in times]].rename(columns=_CAUSES)
-    traces, layout = style.parts_by_rank(
-        times, _COLORS, f"{where} {{label}}: {{us}} idle<br>{{part}}", "idle time ({unit})"
-    )
+    says = f"{where} {{label}}: {{us}} idle<br>{{part}}"
+    traces, layout = style.parts_by_rank(times, _COLORS, says, "idle time ({unit})")
     layout["xaxis"]["title"] = where
     total, whose = float(times.to_numpy().sum()), "stream" if by_stream else "rank"
     if not total:
@@ -190,10 +188,8 @@ def collectives(table: pd.DataFrame) -> Figure:
 
 def _waiting(table: pd.DataFrame, ranks: np.ndarray) -> tuple[np.ndarray, TimeColumns]:
     """Return the share of time in which each rank waits, percent, by rank and column, and the columns."""
-    start = (table["start_us"] + table["beside_us"]).to_numpy()
-    time = columns_of(
-        float(table["start_us"].min()), float((table["start_us"] + table["duration_us"]).max()), len(ranks)
-    )
+    start, last = (table["start_us"] + table["beside_us"]).to_numpy(), (table["start_us"] + table["duration_us"]).max()
+    time = columns_of(float(table["start_us"].min()), float(last), len(ranks))
     row = np.searchsorted(ranks, table["rank"].to_numpy())
     waits = covered(row, start, start + table["wait_us"].to_numpy(), time.edges, len(ranks))
     share = np.minimum(100 * waits / np.diff(time.edges), 100.0)

@@ -86,9 +86,7 @@ def _counters(table: pd.DataFrame, keys: list[str], column: str, texts: tuple[st
     title, behind = ("GB/s", " GB/s") if column.endswith("_gb_s") else ("queued", "")
     if "device" in keys and int(table.groupby("rank")["device"].nunique().max()) < 2:
         keys.remove("device")
-    if (
-        table["rank"].nunique() > style.Sizes.bars
-    ):  # the same streams are one below the other, so that ranks can be compared
+    if table["rank"].nunique() > style.Sizes.bars:  # the same streams are below each other, to compare ranks
         keys = [*keys[1:], keys[0]]
     rows = {
         ", ".join(_label(name, value) for name, value in zip(keys, key, strict=True)): each

@@ -38,15 +38,15 @@ def write_figure(figure: Figure, path: str | Path, *, width: int = 1000) -> Path
     target = Path(path)
     check_ending(target, FIGURES, "figures")
     suffix = target.suffix.lower()
-    data = _page(figure) if suffix == ".html" else _picture(figure, suffix[1:], width)
+    if suffix == ".html":
+        title = html.unescape(re.sub(r"<span.*|<[^>]*>", " ", figure.layout.title.text or "htagraph"))
+        config = {"displaylogo": False, "responsive": True}
+        whole = figure.to_html(include_plotlyjs=True, full_html=False, config=config)
+        data = _PAGE.format(title=html.escape(" ".join(title.split())), figure=whole).encode("utf-8", "replace")
+    else:
+        data = _picture(figure, suffix[1:], width)
     write_whole(target, data)
     return target
-
-
-def _page(figure: Figure) -> bytes:
-    title = html.unescape(re.sub(r"<span.*|<[^>]*>", " ", figure.layout.title.text or "htagraph"))
-    whole = figure.to_html(include_plotlyjs=True, full_html=False, config={"displaylogo": False, "responsive": True})
-    return _PAGE.format(title=html.escape(" ".join(title.split())), figure=whole).encode("utf-8", "replace")
 
 
 def _picture(figure: Figure, kind: str, width: int) -> bytes:

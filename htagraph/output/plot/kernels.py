@@ -138,7 +138,8 @@ def _treemap(table: pd.DataFrame, levels: Sequence[str], value: str, what: str, 
     paths, kinds = [*times], dict(zip(table["name"], table["kind"], strict=True))
     number = {path: str(at) for at, path in enumerate(paths)}
     by_kind, whole = levels == _BY_KIND, float(sums.sum())
-    colors = [_color(path[0] if by_kind else kinds[path[-1]] if len(path) == len(levels) else "") for path in paths]
+    kind_of = [path[0] if by_kind else kinds[path[-1]] if len(path) == len(levels) else "" for path in paths]
+    colors = [KIND_COLORS.get(kind, COLORS["grey"]) if kind else COLORS["light"] for kind in kind_of]
     first = [style.plain(short_name(str(name)), style.Sizes.name) or "(no name)" for name in sums.index[0]]
     name = first[-1] if by_kind else " > ".join(first)
     finding = f"Most {what}: {name}, {100 * float(sums.iloc[0]) / total:.0f} % of {time_text(total)}"
@@ -170,10 +171,6 @@ def _tiles(sums: pd.Series[float]) -> dict[tuple[str, ...], float]:
         for depth in range(1, len(path) + 1):
             times[path[:depth]] = times.get(path[:depth], 0.0) + us
     return times
-
-
-def _color(kind: str) -> str:
-    return KIND_COLORS.get(kind, COLORS["grey"]) if kind else COLORS["light"]
 
 
 def _label(path: Sequence[str], *, is_kind: bool) -> str:

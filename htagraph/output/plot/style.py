@@ -206,9 +206,7 @@ def hover_name(name: str) -> str:
 def hover_of(rows: pd.DataFrame, says: str | Callable[[Mapping[str, Any]], str]) -> list[str]:
     """Return what to show where one points at each row, as markup: times (``…_us``) with their unit, names in full.
 
-    Args:
-        rows: what is said of.
-        says: a text with names of columns in braces, or a function that gives that of a row.
+    `says` is a text with names of columns in braces, or a function that gives that of a row.
 
     Example:
         >>> import pandas as pd
@@ -219,13 +217,11 @@ def hover_of(rows: pd.DataFrame, says: str | Callable[[Mapping[str, Any]], str])
     def shown(name: str, value: Any) -> Any:  # noqa: ANN401 - any cell
         return time_text(value) if name.endswith("_us") else hover_name(value) if isinstance(value, str) else value
 
-    columns = [str(name) for name in rows.columns]
-    records = [dict(zip(columns, row, strict=True)) for row in rows.itertuples(index=False, name=None)]
+    records = rows.rename(columns=str).to_dict("records")
+    texts = [says if isinstance(says, str) else says(row) for row in records]
     return [
-        (says if isinstance(says, str) else says(row)).format_map(
-            {name: shown(name, each) for name, each in row.items()}
-        )
-        for row in records
+        text.format_map({name: shown(name, each) for name, each in row.items()})
+        for text, row in zip(texts, records, strict=True)
     ]
 
 
@@ -249,13 +245,9 @@ def escaped(text: str) -> str:
 def stacked_bars(
     times: pd.DataFrame, colors: Mapping[str, str], says: str, shares_of: pd.Series[float] | None = None
 ) -> tuple[list[dict[str, Any]], str]:
-    """Return bars of parts that add up, and the unit of their times.
+    """Return bars of parts that add up, and the unit of their times, µs by bar (as markup) and part (from the bottom).
 
-    Args:
-        times: µs by bar (the index, as markup) and part (the columns, from the bottom of a bar to its top).
-        colors: by part.
-        says: what to show where one points, with ``{label}``, ``{part}``, ``{us}``, ``{whole}`` and ``{percent}``.
-        shares_of: what the parts are shares of, µs by bar, for percent of it in place of times.
+    `says` has ``{label}``, ``{part}``, ``{us}``, ``{whole}`` and ``{percent}``. Shares of µs by bar are in percent.
     """
     whole = times.sum(axis=1) if shares_of is None else shares_of
     factor, unit = time_unit(float(whole.max()))

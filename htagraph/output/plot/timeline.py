@@ -58,14 +58,14 @@ def timeline(graph: DependencyGraph) -> Figure:
         return style.nothing("No work was recorded on any rank", about)
     ranks = len(np.unique(graph.activities.rank[rows]))
     by_stream = ranks > style.Sizes.bars  # the same streams lie together, so that ranks can be compared
-    scene = scene_of(
-        graph, rows, lambda lane, _: (lane.stream if by_stream else 0, lane.rank, lane.device, lane.stream)
-    )
+    scene = scene_of(graph, rows, lambda lane, _: (by_stream * lane.stream, lane.rank, lane.device, lane.stream))
     code = np.full(len(rows), -1)
     for number, kinds in enumerate(_KINDS.values()):
         code[of_kinds(graph.activities.kind[rows], kinds)] = number
     devices = Counter(rank for rank, _ in {(each.rank, each.device) for each in scene.lanes})
-    labels = _unlike([_label(each, several=devices[each.rank] > 1) for each in scene.lanes])
+    labels = [_label(each, several=devices[each.rank] > 1) for each in scene.lanes]
+    alike = Counter(labels)  # threads may share a name
+    labels = [label if alike[label] == 1 else f"{label} ({number})" for number, label in enumerate(labels)]
     start = (scene.start - graph.origin_ns) / 1000
     end = (scene.start + scene.duration - graph.origin_ns) / 1000
     time, codes, activity = _picture(scene, start, end, code)
@@ -104,12 +104,6 @@ def _label(lane: Lane, *, several: bool) -> str:
     return style.escaped(f"rank {lane.rank}, {style.plain(lane.label, 30)}")
 
 
-def _unlike(labels: list[str]) -> list[str]:
-    """Return labels of which no two are the same: threads may share a name."""
-    alike = Counter(labels)
-    return [label if alike[label] == 1 else f"{label} ({number})" for number, label in enumerate(labels)]
-
-
 def _with_names(graph: DependencyGraph, activity: Array, lines: list[list[str]]) -> list[list[str]]:
     """Return what to show at each cell: its line and, where an activity runs (none is -1), its name below."""
     names = graph.activities.name
@@ -145,19 +139,14 @@ def critical_path(path: CriticalPath) -> Figure:
     bars, unit = _composition(path)
     strip, ranks, time = _strip(path)
     height, upper, lower = style.one_above_the_other(260, 70, style.row_pixels(len(ranks)))
+    claims = BOUND.when(Results(path.graph, path=path))
+    first = BOUND.long(*claims) if claims else f"The critical path takes {time_text(path.makespan_ns / 1000)}"
     return style.drawn(
-        [*bars, strip], _finding(path), about, height=height, barmode="stack", showlegend=True, bargap=0.2,
-        legend={"traceorder": "reversed"}, yaxis={"title": f"on the path ({unit})", **upper},
+        [*bars, strip], first.partition(". ")[0].rstrip("."), about, height=height, barmode="stack", showlegend=True,
+        bargap=0.2, legend={"traceorder": "reversed"}, yaxis={"title": f"on the path ({unit})", **upper},
         xaxis={"type": "category", "title": "step", "anchor": "y", "showgrid": False},
         xaxis2={"anchor": "y2", **time.axis()}, yaxis2={**style.category_ticks(ranks), **lower, "title": "rank"},
     )  # fmt: skip
-
-
-def _finding(path: CriticalPath) -> str:
-    """Return what bounds the window, in the words of the reports."""
-    claims = BOUND.when(Results(path.graph, path=path))
-    first = BOUND.long(*claims) if claims else f"The critical path takes {time_text(path.makespan_ns / 1000)}"
-    return first.partition(". ")[0].rstrip(".")
 
 
 def _composition(path: CriticalPath) -> tuple[list[dict[str, Any]], str]:

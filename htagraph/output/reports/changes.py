@@ -8,11 +8,12 @@ from typing import Any
 import pandas as pd
 
 from htagraph.core.tables import Col, Table
+from htagraph.findings.verbs import what_if as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, drawn, gives, report_on
 from htagraph.whatif.options import Change, Sweep
 from htagraph.whatif.outcome import Outcome
-from htagraph.whatif.scenario import Scenario
+from htagraph.whatif.scenario import Scenario, what_if
 
 __all__ = ["sweep_report", "what_if_report"]
 
@@ -44,7 +45,6 @@ _BOUNDS = Table(
 def what_if_report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: int = 5) -> Report:
     """Return the report on changes."""
     from htagraph.analyses.critical_path import critical_path
-    from htagraph.findings.verbs import what_if as findings
     from htagraph.queries.path_segments import bound_of
 
     after = outcomes[-1]
@@ -52,10 +52,13 @@ def what_if_report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: in
     bounds = _bounds(paths[0].summary(), paths[1].summary(), top)
     tables = {
         "prediction": _prediction(after),
-        "changes": _changes(outcomes, texts),
+        "changes": _CHANGES.frame([  # what each adds to those before it
+            (text, new.makespan_ns / 1000, (old.makespan_ns - new.makespan_ns) / 1000, new.speedup)
+            for text, old, new in zip(texts, outcomes, outcomes[1:], strict=False)
+        ]),
         "step_times": after.step_times(),
         "bounds": bounds,
-    }
+    }  # fmt: skip
     brief = {name: table for name, table in tables.items() if name != "bounds"}
     brief["step_times"] = _by_step(tables["step_times"])
     brief |= {f"bounds_{group}": rows.drop(columns="group").rename(columns={"key": group})
@@ -83,14 +86,6 @@ def _prediction(after: Outcome) -> pd.DataFrame:
     if after.state.jitter:
         row |= {"p50_us": after.p50_ns / 1000, "p99_us": after.p99_ns / 1000}
     return pd.DataFrame([row])
-
-
-def _changes(outcomes: Sequence[Outcome], texts: Sequence[str]) -> pd.DataFrame:
-    """Return what each change adds to those before it."""
-    return _CHANGES.frame([
-        (text, new.makespan_ns / 1000, (old.makespan_ns - new.makespan_ns) / 1000, new.speedup)
-        for text, old, new in zip(texts, outcomes, outcomes[1:], strict=False)
-    ])  # fmt: skip
 
 
 def _by_step(times: pd.DataFrame) -> pd.DataFrame:
@@ -124,8 +119,6 @@ def sweep_report(
     graph: DependencyGraph, asked: Sweep, changes: Sequence[Change] = (), texts: Sequence[str] = ()
 ) -> Report:
     """Return the report on a sweep."""
-    from htagraph.findings.verbs import what_if as findings
-    from htagraph.whatif.scenario import what_if
     from htagraph.whatif.sweep import sweep
 
     def scenario(job: Scenario, factor: float) -> Scenario:

@@ -11,9 +11,11 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+import htagraph as hg
 from htagraph.core.kinds import BLOCKING, FULL_QUEUE, of_kinds
 from htagraph.core.naming import LINEAR, short_name
 from htagraph.core.tables import Col, Table
+from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, drawn, gives, report_on
 
@@ -70,14 +72,11 @@ CALLS = Table(
 @gives("idle", {"streams": "analyses.idle_breakdown.TABLE", "pauses": "analyses.idle_intervals.TABLE"})
 def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on the idle time of a job's streams; `inputs` are the words that choose what is read."""
-    from htagraph.analyses.idle_breakdown import idle_breakdown
-    from htagraph.analyses.idle_intervals import TABLE, idle_intervals
+    from htagraph.analyses.idle_intervals import TABLE
     from htagraph.findings.interrupted import interruption_note
-    from htagraph.findings.verbs import device_time as findings
 
-    streams = idle_breakdown(graph)
-    devices = idle_breakdown(graph, by="rank")
-    pauses = idle_intervals(graph)
+    streams, devices = hg.idle_breakdown(graph), hg.idle_breakdown(graph, by="rank")
+    pauses = hg.idle_intervals(graph)
     longest = TABLE.ranked(pauses[pauses["pause_us"] > 0]).head(top)
     brief = longest[["rank", "stream", "step", "start_us", "pause_us", "launch_late_us", "cause"]].assign(
         before=longest["before_name"].map(short_name), after=longest["after_name"].map(short_name)
@@ -93,9 +92,7 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
 
 def _gain_by_host(graph: DependencyGraph) -> float:
     """Return how much shorter a job would be with an infinitely fast host, 0 to 1."""
-    from htagraph.whatif.scenario import what_if
-
-    outcome = what_if(graph).infinite_host().run()
+    outcome = hg.what_if(graph).infinite_host().run()
     return outcome.saved_ns / max(outcome.baseline_ns, 1)
 
 
@@ -118,12 +115,12 @@ def _gain_by_host(graph: DependencyGraph) -> float:
 )  # fmt: skip
 def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "name", top: int = 20) -> Report:
     """Return the report on a job's device time."""
-    from htagraph.findings.verbs import device_time as findings
     from htagraph.queries.on_workers import by_class, over_ranks
 
     table = _device_time(graph, by)
     if by == "rank":
-        rows, sentences = _top_kernels(table, top), findings.slowest_rank(table, len(graph.ranks), inputs)
+        most = table[["kind", "name"]].drop_duplicates().head(top)
+        rows, sentences = most.merge(table, on=["kind", "name"]), findings.slowest_rank(table, len(graph.ranks), inputs)
         brief = rows.drop(columns=["min_us", "max_us", "std_us", "share_percent", "slowest_rank"])
     else:
         brief = rows = over_ranks(table).head(top)
@@ -144,8 +141,6 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
 
 def _outside(graph: DependencyGraph, rows: pd.DataFrame, by: str) -> tuple[str, list[str]]:
     """Return (the name of what has no owner, a sentence on device work whose launch is not in the traces)."""
-    from htagraph.findings.verbs import device_time as findings
-
     acts = graph.activities
     lost = acts.on_device & (acts.cause < 0)
     outside = findings.OUTSIDE.get(by, "")
@@ -161,8 +156,6 @@ def _outside(graph: DependencyGraph, rows: pd.DataFrame, by: str) -> tuple[str, 
 
 
 def _device_time(graph: DependencyGraph, by: str) -> pd.DataFrame:
-    import htagraph as hg
-
     if by == "name":
         return hg.kernel_breakdown(graph)
     if by == "rank":
@@ -172,12 +165,6 @@ def _device_time(graph: DependencyGraph, by: str) -> pd.DataFrame:
     if by == "annotation":
         return hg.annotated_kernels(graph, by="annotation").rename(columns={"annotation": "name"})
     return hg.operator_breakdown(graph, by_shape=by == "shape")
-
-
-def _top_kernels(table: pd.DataFrame, top: int) -> pd.DataFrame:
-    """Return the rows of the kernels with most time, of all ranks."""
-    names = table[["kind", "name"]].drop_duplicates().head(top)
-    return names.merge(table, on=["kind", "name"])
 
 
 @gives(
@@ -191,19 +178,14 @@ def _top_kernels(table: pd.DataFrame, top: int) -> pd.DataFrame:
 )  # fmt: skip
 def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on a graph's launches; `inputs` are the words that choose what is read."""
-    from htagraph.analyses.compiled_regions import compiled_regions
-    from htagraph.analyses.graph_launches import graph_launches
-    from htagraph.analyses.launch_stats import launch_stats
-    from htagraph.analyses.operator_kernels import TABLE, operator_kernels
-    from htagraph.analyses.phases import phases
+    from htagraph.analyses.operator_kernels import TABLE
     from htagraph.findings.interrupted import interruption_note
-    from htagraph.findings.verbs import device_time as findings
 
-    stats = launch_stats(graph)
-    operators = TABLE.ranked(operator_kernels(graph))
+    stats = hg.launch_stats(graph)
     tables = {
-        "calls": by_call(stats), "operators": operators, "graph_launches": graph_launches(graph),
-        "compiled_regions": compiled_regions(graph), "phases": phases(graph),
+        "calls": by_call(stats), "operators": TABLE.ranked(hg.operator_kernels(graph)),
+        "graph_launches": hg.graph_launches(graph), "compiled_regions": hg.compiled_regions(graph),
+        "phases": hg.phases(graph),
     }  # fmt: skip
     brief = {
         name: _without_unknown(table.head(top).drop(columns=_LAUNCHES_FOR_PROGRAMS, errors="ignore"))
@@ -255,16 +237,12 @@ def counters_report(
     graph: DependencyGraph, inputs: Sequence[str], *, full: int = FULL_QUEUE, series: bool = False
 ) -> Report:
     """Return the report on a graph's counters; `inputs` are the words that choose what is read."""
-    from htagraph.analyses.memory_bandwidth import memory_bandwidth
-    from htagraph.analyses.queue_length import queue_length
-    from htagraph.findings.verbs import device_time as findings
-
-    queues, copies = queue_length(graph, by="stream", full=full), memory_bandwidth(graph, by="copy")
+    queues, copies = hg.queue_length(graph, by="stream", full=full), hg.memory_bandwidth(graph, by="copy")
     tables = {"queues": queues, "bandwidth": copies}
     if series:
-        tables |= {"queue_length": queue_length(graph), "memory_bandwidth": memory_bandwidth(graph)}
+        tables |= {"queue_length": hg.queue_length(graph), "memory_bandwidth": hg.memory_bandwidth(graph)}
     sentences = findings.counters_sentences(queues, copies, full, inputs)
-    return report_on(graph, "counters", tables, sentences, plot=lambda: drawn("queue_length", queue_length(graph)))
+    return report_on(graph, "counters", tables, sentences, plot=lambda: drawn("queue_length", hg.queue_length(graph)))
 
 
 @gives(
@@ -275,10 +253,7 @@ def phases_report(
     graph: DependencyGraph, inputs: Sequence[str], *, annotation: str | None = None, top: int = 10
 ) -> Report:
     """Return the report on a job's phases; `inputs` are the words that choose what is read."""
-    from htagraph.analyses.phases import phases
-    from htagraph.findings.verbs import device_time as findings
-
-    table = phases(graph, annotation=annotation)
+    table = hg.phases(graph, annotation=annotation)
     brief = table.groupby("rank").head(top).drop(columns=["example", *_PHASES_FOR_PROGRAMS])
     if (table["tokens"] < 0).all():
         brief = brief.drop(columns=["tokens", "tokens_per_s"])
@@ -302,12 +277,8 @@ def roofline_report(
 
     The peaks are those of `htagraph.roofline`, if the user gave them.
     """
-    from htagraph.analyses.cupti_counters import cupti_counters
-    from htagraph.analyses.roofline import roofline
-    from htagraph.findings.verbs import device_time as findings
-
-    table = roofline(graph, peak_tflop_s=peak_tflops, peak_gb_s=peak_gbs)
-    counters = cupti_counters(graph)
+    table = hg.roofline(graph, peak_tflop_s=peak_tflops, peak_gb_s=peak_gbs)
+    counters = hg.cupti_counters(graph)
     tables = {"roofline": table} | ({"counters": counters} if len(counters) else {})
     brief = table.head(top).drop(columns=_ROOFLINE_FOR_PROGRAMS).dropna(axis="columns", how="all")
     sentences = findings.roofline_sentences(table, inputs, (peak_tflops is not None, peak_gbs is not None))
@@ -321,10 +292,7 @@ def patterns_report(
     graph: DependencyGraph, inputs: Sequence[str], *, operator: str = LINEAR, min_length: int = 3, top: int = 5
 ) -> Report:
     """Return the report on the sequences of kernels that an operator launches."""
-    from htagraph.analyses.kernel_patterns import kernel_patterns
-    from htagraph.findings.verbs import device_time as findings
-
-    table = kernel_patterns(graph, operator, min_length=min_length)
+    table = hg.kernel_patterns(graph, operator, min_length=min_length)
     shown = table.groupby("rank").head(top)
     brief = shown.drop(columns=["pattern", "example"])
     brief.insert(0, "number", range(1, len(shown) + 1))
@@ -340,7 +308,6 @@ def _on_patterns(
 ) -> list[str]:
 
     from htagraph.core.kinds import FRAMES
-    from htagraph.findings.verbs import device_time as findings
     from htagraph.queries.kernel_sequences import containing
 
     chosen = containing(graph, operator)
@@ -357,9 +324,7 @@ def _on_patterns(
 
 def _launching(graph: DependencyGraph, min_length: int) -> list[str]:
     """Return the annotations whose every occurrence launches at least so many kernels, the longest busy first."""
-    from htagraph.analyses.phases import phases
-
-    table = phases(graph)
+    table = hg.phases(graph)
     sums = table[table["kernels"] >= min_length * table["count"]].groupby("phase")["busy_us"].sum()
     known = set(graph.names)  # the names of phases may be shorter
     names = sums[sums > 0].sort_values(ascending=False, kind="stable").index

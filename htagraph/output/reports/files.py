@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from htagraph.core.tables import Col, Table
+from htagraph.findings.verbs import files as findings
 from htagraph.output.report import Report, drawn, gives, report_beside, report_on
 from htagraph.queries.arguments import LINKS, link_execution_trace
 from htagraph.queries.inputs import inputs_of, issues_of, window_us
@@ -87,7 +88,6 @@ def _read(files: Sequence[tuple[int, str]]) -> pd.DataFrame:
 def memory_report(graph: DependencyGraph, *, top: int = 15) -> Report:
     """Return the report on the memory events of traces."""
     from htagraph.analyses import memory as analyses
-    from htagraph.findings.verbs import files as findings
 
     peaks, whose = analyses.peaks(graph), analyses.at_peak(graph)
     tables = {"memory_peaks": peaks, "memory_at_peak": whose.groupby(["rank", "device"], sort=False).head(top)}
@@ -101,8 +101,6 @@ def memory_report(graph: DependencyGraph, *, top: int = 15) -> Report:
 
 def timeline_report(timeline: pd.DataFrame, path: Path) -> Report:
     """Return the report on what `htagraph.memory.read_timeline` read."""
-    from htagraph.findings.verbs import files as findings
-
     sizes = timeline.drop(columns=["time_ns", "time_us"])
     names = [str(column).removesuffix("_bytes") for column in sizes.columns]
     at = int(timeline["total_bytes"].to_numpy().argmax()) if len(timeline) else -1
@@ -128,8 +126,6 @@ def timeline_report(timeline: pd.DataFrame, path: Path) -> Report:
 
 def snapshot_report(snapshot: MemorySnapshot, *, top: int = 15) -> Report:
     """Return the report on a memory snapshot."""
-    from htagraph.findings.verbs import files as findings
-
     devices = snapshot.to_frame()
     held = {"memory_at_peak": snapshot.at_peak().head(top), "memory_now": snapshot.in_use().head(top)}
     known = {
@@ -151,8 +147,6 @@ def execution_trace_report(
     file: Path, nodes: pd.DataFrame, graph: DependencyGraph | None = None, *, rank: int | None = None, top: int = 15
 ) -> Report:
     """Return the report on an execution trace."""
-    from htagraph.findings.verbs import files as findings
-
     names = nodes.reset_index().groupby("name", as_index=False, sort=False).agg(
         nodes=("et_node", "size"), op_schema=("op_schema", "first")
     )  # fmt: skip
@@ -175,13 +169,13 @@ def execution_trace_report(
 )  # fmt: skip
 def cache_report() -> Report:
     """Return the report on what the cache of loaded jobs holds."""
-    from htagraph.findings.verbs import files as findings
     from htagraph.graph.storage.cache_folder import cache_folder, cached_graphs, limit_bytes
 
     folder = cache_folder()
     graphs = cached_graphs(folder) if folder is not None else []
     size, limit = sum(graph.size for graph in graphs), limit_bytes()
-    rows = [(graph.job, graph.files, graph.size, _moment(graph.used_s), graph.path.name) for graph in graphs]
+    used = [time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(graph.used_s)) for graph in graphs]
+    rows = [(each.job, each.files, each.size, when, each.path.name) for each, when in zip(graphs, used, strict=True)]
     table = pd.DataFrame(rows, columns=list(_CACHED.types))
     sentences = (
         findings.no_cache() if folder is None else findings.cache_contents(str(folder), len(graphs), size, limit)
@@ -196,7 +190,6 @@ def cache_report() -> Report:
 @gives("cache clear", figures=(Col("folder", "str"), Col("removed_graphs removed_bytes", "int64")))
 def cleared_report() -> Report:
     """Empty the cache of loaded jobs, and return the report on it."""
-    from htagraph.findings.verbs import files as findings
     from htagraph.graph.storage.cache_folder import cache_folder, clear
 
     folder = cache_folder()
@@ -204,7 +197,3 @@ def cleared_report() -> Report:
     sentences = findings.no_cache() if folder is None else findings.cache_cleared(str(folder), count, size)
     figures = {"folder": str(folder or ""), "removed_graphs": count, "removed_bytes": size}
     return report_beside("cache clear", _read([]), {}, sentences, figures=figures)
-
-
-def _moment(seconds: float) -> str:
-    return datetime.datetime.fromtimestamp(seconds, tz=datetime.timezone.utc).strftime("%Y-%m-%d %H:%M:%S")

@@ -11,6 +11,7 @@ import pandas as pd
 
 from htagraph.core.naming import collective_op, short_name, step_number
 from htagraph.core.tables import Col, Table
+from htagraph.findings.phrases import NO_OPERATOR, group_words, untraced_before
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, drawn, gives, report_on
 from htagraph.queries.paths import CriticalPath
@@ -73,17 +74,22 @@ def _readable(table: pd.DataFrame) -> pd.DataFrame:
 
 def by_operation(parts: pd.DataFrame) -> pd.DataFrame:
     """Return one row per operation and process group of the result of `htagraph.collectives`, most time first."""
+    return BY_OPERATION.ranked(summed_by_operation(parts).drop(columns="parts"))
+
+
+def summed_by_operation(parts: pd.DataFrame, *, sort: bool = False) -> pd.DataFrame:
+    """Return the same in the order of the parts, or of the names, with the number of parts."""
     named = parts.assign(
         op=[op or collective_op(name) or short_name(name) for op, name in zip(parts["op"], parts["name"], strict=True)],
         number=parts["collective"].where(parts["matched"], -2 - parts.index.to_numpy()),
     )
-    table = named.groupby(["op", "group", "matched"], as_index=False, sort=False).agg(
-        collectives=("number", "nunique"), ranks=("rank", "nunique"), total_us=("duration_us", "sum"),
-        beside_us=("beside_us", "sum"), wait_us=("wait_us", "sum"), transfer_us=("transfer_us", "sum"),
-        excess_us=("excess_us", "sum"), wait_or_transfer_us=("wait_or_transfer_us", "sum"),
+    return named.groupby(["op", "group", "matched"], as_index=False, sort=sort).agg(
+        parts=("rank", "size"), collectives=("number", "nunique"), ranks=("rank", "nunique"),
+        total_us=("duration_us", "sum"), beside_us=("beside_us", "sum"), wait_us=("wait_us", "sum"),
+        transfer_us=("transfer_us", "sum"), excess_us=("excess_us", "sum"),
+        wait_or_transfer_us=("wait_or_transfer_us", "sum"),
         mean_bytes=("bytes", "mean"), algbw_gb_s=("algbw_gb_s", "median"), busbw_gb_s=("busbw_gb_s", "median"),
     )  # fmt: skip
-    return BY_OPERATION.ranked(table)
 
 
 def _last(parts: pd.DataFrame) -> pd.DataFrame:
@@ -180,8 +186,10 @@ def _brief_path(path: CriticalPath, tables: dict[str, pd.DataFrame], top: int) -
         rows = rows.rename(columns={"key": group, "count": "segments"})
         if group != "rank" or len(path.graph.ranks) > 1:
             brief[f"path_{group}"] = rows[rows[group] != "none"]
-    if len(tables["host"]):
-        brief["path_host"] = _host(tables["host"])
+    host = tables["host"]
+    if len(host):  # one column says what ran, or what untraced code came before
+        what = host["what"].where(host["what"] != "", untraced_before(host["before"]))
+        brief["path_host"] = host.drop(columns=["before", "after", "activity"]).assign(what=what).replace("", "-")
     hops = tables["hops"]
     if len(hops):
         pairs = hops.groupby(["from_rank", "to_rank"], as_index=False)
@@ -193,18 +201,8 @@ def _brief_path(path: CriticalPath, tables: dict[str, pd.DataFrame], top: int) -
     return brief
 
 
-def _host(table: pd.DataFrame) -> pd.DataFrame:
-    """Return what the host did on a path with one column that says what ran, or what untraced code came before."""
-    from htagraph.findings.phrases import untraced_before
-
-    what = table["what"].where(table["what"] != "", untraced_before(table["before"]))
-    return table.drop(columns=["before", "after", "activity"]).assign(what=what).replace("", "-")
-
-
 def _steps_as_one(shares: pd.DataFrame) -> pd.DataFrame:
     """Return shares of a path with one row for the time in steps but in no operator, in place of one per step."""
-    from htagraph.findings.phrases import NO_OPERATOR
-
     in_step = (shares["group"] == "operator") & shares["key"].map(step_number).notna()
     named = shares.assign(key=shares["key"].mask(in_step, NO_OPERATOR))
     sums = named.groupby(["group", "key"], as_index=False, sort=False).sum()
@@ -233,8 +231,6 @@ def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: 
 
 def per_step(table: pd.DataFrame, steps: int) -> pd.DataFrame:
     """Return what a reader wants to see of opportunities, per step where there are several, and the gain in all."""
-    from htagraph.findings.phrases import group_words
-
     pairs = zip(table["what"], table["name"], strict=True)
     names = [group_words(name).replace(" (", ", ").rstrip(")") if what == "group" else name for what, name in pairs]
     times = ["time_us", "critical_us", "gain_us", "gain_at_50_us"]

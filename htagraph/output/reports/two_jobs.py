@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import pandas as pd
 
 from htagraph.analyses.differences import Diff
-from htagraph.analyses.differences.step_change import StepChange
+from htagraph.analyses.differences.step_change import StepChange, change_of_runs
 from htagraph.core.naming import short_name
 from htagraph.core.tables import Col, Table
+from htagraph.findings.verbs import diff as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, gives
 from htagraph.queries.inputs import inputs_of, issues_of, window_us
@@ -84,9 +85,6 @@ def diff_report(  # noqa: PLR0913 - what the options say
     top: int = 10,
 ) -> Report:
     """Return the report on a difference; `inputs` are the two jobs as they were named."""
-    from htagraph.analyses.differences.step_change import change_of_runs
-    from htagraph.findings.verbs import diff as findings
-
     graphs = [part.graph for part in result.parts]
     whole = result.summary()
     change = change or change_of_runs(result, [graphs[0]], [graphs[1]])
@@ -143,9 +141,8 @@ def _brief(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
         shown[f"change_{group}"] = rows.drop(columns="group").rename(columns={"key": group})
     shown["names"] = _unlike(tables["names"])
     columns = ["path", "count_per_step", "total_us", "critical_us"]
-    return (
-        shown | {name: tables[name][columns] for name in ("added", "removed")} | {"renamed": _short(tables["renamed"])}
-    )
+    shown |= {name: tables[name][columns] for name in ("added", "removed")}
+    return shown | {"renamed": _short(tables["renamed"])}
 
 
 def _unlike(names: pd.DataFrame) -> pd.DataFrame:
@@ -183,8 +180,6 @@ def _gates(
     result: Diff, whole: pd.DataFrame, limits: Sequence[Limit], exceeded: Sequence[Limit], change: StepChange
 ) -> list[str]:
     """Return what became of each limit: those exceeded first, then of the step time those that noise hides."""
-    from htagraph.findings.verbs import diff as findings
-
     said = [
         findings.too_long(limit.what, *_times(result, whole, limit.what), limit.text)
         for limit in exceeded if limit.what != STEP_TIME
@@ -208,8 +203,6 @@ def compare_report(
     graphs: Sequence[DependencyGraph], table: pd.DataFrame, inputs: Sequence[str], *, top: int = 20
 ) -> Report:
     """Return the report on the result of `htagraph.compare`."""
-    from htagraph.findings.verbs import diff as findings
-
     unlike = _unlike(table).head(top).rename(columns={"change": "occurs"})
     return Report(
         "compare", of_both(inputs_of, graphs), of_both(issues_of, graphs), window_us(graphs[1]), {"names": table},
