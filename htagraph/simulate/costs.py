@@ -7,19 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.simulate.changes import (
-    Change,
-    RemoveKernels,
-    RemoveSync,
-    ScaleHost,
-    ScaleKernels,
-    ScaleLaunches,
-    ScaleLoader,
-    ScaleNetwork,
-    ScaleOptimizer,
-    SetNetwork,
-    SlowRank,
-)
+from htagraph.simulate.changes import Change, RemoveKernels, ScaleKernels, ScaleNetwork, SetNetwork, SlowRank
 from htagraph.simulate.codes import DeviceWork, Host, Op, Purpose
 from htagraph.simulate.draws import GOLDEN, Float, Uint, mix, normal
 from htagraph.simulate.job import Job, RankPlace
@@ -183,29 +171,25 @@ def _apply(change: Change, columns: InstructionColumns, factors: _Factors) -> No
     """Multiply one change into the factors."""
     host, device = columns.host, columns.device
     if isinstance(change, ScaleKernels | RemoveKernels):
-        factors.device[_scaled_works(change, columns)] *= change.factor if isinstance(change, ScaleKernels) else 0.0
-    elif isinstance(change, ScaleHost):
+        chosen = _matching(columns.works, change.name) & (device != DeviceWork.NONE)
+        if isinstance(change, ScaleKernels) and change.what != "any":
+            chosen &= device == _WHAT[change.what]
+        factors.device[chosen] *= change.factor if isinstance(change, ScaleKernels) else 0.0
+    elif change.change == "scale_host":
         factors.host[(host == Host.PROGRAM) & _matching(columns.names, change.op)] *= change.factor
-    elif isinstance(change, ScaleLaunches):
+    elif change.change == "scale_launches":
         factors.host[host == Host.LAUNCH] *= change.factor
         factors.latency[device != DeviceWork.NONE] *= change.latency_factor
-    elif isinstance(change, ScaleLoader):
+    elif change.change == "scale_loader":
         factors.host[host == Host.LOADER] *= change.factor
-    elif isinstance(change, ScaleOptimizer):
+    elif change.change == "scale_optimizer":
         factors.host[columns.optimizer] *= change.factor
         factors.device[columns.optimizer] *= change.factor
-    elif isinstance(change, RemoveSync):
+    elif change.change == "remove_sync":
         chosen = _matching(columns.calls, change.name) & _matching(columns.names, change.op)
         factors.released |= columns.blocking & chosen & ~_matching(columns.works, "*HtoD*")
     else:
         _apply_place(change, columns, factors)
-
-
-def _scaled_works(change: ScaleKernels | RemoveKernels, columns: InstructionColumns) -> Bool:
-    chosen: Bool = _matching(columns.works, change.name) & (columns.device != DeviceWork.NONE)
-    if isinstance(change, ScaleKernels) and change.what != "any":
-        chosen &= columns.device == _WHAT[change.what]
-    return chosen
 
 
 def _apply_place(change: ScaleNetwork | SetNetwork | SlowRank, columns: InstructionColumns, factors: _Factors) -> None:

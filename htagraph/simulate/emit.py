@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,23 +16,13 @@ from htagraph.simulate.codes import Category
 from htagraph.simulate.engine import Executed
 from htagraph.simulate.formats import clock
 from htagraph.simulate.job import JobGroup
-from htagraph.simulate.layout import Counts, Ints, Layout, LineColumns, fill, lay_out, shifted
+from htagraph.simulate.layout import Counts, Ints, Layout, fill, lay_out, shifted
 from htagraph.simulate.style import A100, MI300X, Writer
 from htagraph.simulate.template import Template
 
 _GZIP_WBITS = zlib.MAX_WBITS | 16  # zlib's code for a gzip header
 
 Suffix = Literal[".json.gz", ".json"]
-
-
-class Compressor(Protocol):
-    """What zlib and isal have in common."""
-
-    def compress(self, data: bytes, /) -> bytes:
-        """Return compressed bytes that are ready."""
-
-    def flush(self) -> bytes:
-        """Return the rest."""
 
 
 @dataclass
@@ -55,9 +46,9 @@ class RankFile:
         """Return, by step, the position in `traceEvents` that `begin` and `steps` give each event."""
         position = self.position
         placed = {one.step: np.full(len(one.template.events), -1, np.int64) for one in executed}
-        for pick in (_host, _device):
+        for part in (0, 1):
             for one in executed:
-                section = pick(self._layout(one.template))
+                section = self._layout(one.template).sections[part]
                 lines = np.flatnonzero(section.events >= 0)
                 placed[one.step][section.events[lines]] = position + lines
                 position += len(section.texts)
@@ -67,13 +58,13 @@ class RankFile:
         """Return the text of some consecutive steps: their host events first, then calls and device work."""
         counted = []
         for one in executed:
-            counted.append(self._counts.copy())
-            self._counts.advance(self._layout(one.template))
+            counted.append(self._counts)
+            self._counts = self._counts.after(self._layout(one.template))
             self.end_ns = max(self.end_ns, *one.end)
-        for pick in (_host, _device):
+        for part in (0, 1):
             for one, counts in zip(executed, counted, strict=True):
                 layout = self._layout(one.template)
-                section = pick(layout)
+                section = layout.sections[part]
                 self.position += len(section.texts)
                 yield fill(self.writer, layout, section, counts, one)
 
@@ -90,51 +81,23 @@ class RankFile:
         return self._layouts[id(template)]
 
 
-def _host(layout: Layout) -> LineColumns:
-    return layout.host
+@contextmanager
+def sink(path: Path, level: int = 6) -> Iterator[Callable[[bytes], object]]:
+    """Open a file to write, gzipped if its name ends in .gz, without a time: the same text gives the same bytes.
 
-
-def _device(layout: Layout) -> LineColumns:
-    return layout.device
-
-
-@dataclass
-class Sink:
-    """A file under construction, gzipped if its name ends in .gz; the same text gives the same bytes."""
-
-    path: Path
-    level: int = 6  # of compression: 1 is fast (isal's if installed), 9 small; 6 is zlib's default
-    _file: IO[bytes] | None = None
-    _deflate: Compressor | None = None
-
-    def __enter__(self) -> Sink:
-        self._file = self.path.open("wb")
-        self._deflate = compressor(self.level) if self.path.suffix == ".gz" else None
-        return self
-
-    def write(self, data: bytes) -> None:
-        """Append bytes."""
-        assert self._file is not None
-        self._file.write(self._deflate.compress(data) if self._deflate else data)
-
-    def __exit__(self, *error: object) -> None:
-        assert self._file is not None
-        if self._deflate:
-            self._file.write(self._deflate.flush())
-        self._file.close()
-
-
-def compressor(level: int) -> Compressor:
-    """Return a gzip compressor that writes no time."""
-    if level == 1:
-        try:
-            from isal import isal_zlib
-        except ImportError:
-            pass
-        else:
-            fast: Compressor = isal_zlib.compressobj(1, wbits=_GZIP_WBITS)
-            return fast
-    return zlib.compressobj(level, wbits=_GZIP_WBITS)
+    `level` is that of compression: 1 is fast (isal's if installed), 9 small; 6 is zlib's default.
+    """
+    with path.open("wb") as file:
+        if path.suffix != ".gz":
+            yield file.write
+            return
+        library: Any = zlib
+        if level == 1:
+            with suppress(ImportError):
+                from isal import isal_zlib as library
+        deflate = library.compressobj(level, wbits=_GZIP_WBITS)
+        yield lambda data: file.write(deflate.compress(data))
+        file.write(deflate.flush())
 
 
 def trace_name(rank: int, suffix: Suffix) -> str:

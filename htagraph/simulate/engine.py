@@ -247,22 +247,23 @@ def _pass(rank: RankState, position: int, instruction: Instruction) -> None:
 
 
 def _call(rank: RankState, position: int, instruction: Instruction) -> None:
-    rank.start[instruction.call] = rank.now
-    rank.now += rank.cost.host[position]
+    _begin(rank, position, instruction)
     rank.end[instruction.call] = rank.now
+
+
+def _end_of(work: int | PendingWork) -> int:
+    """Return when work ends, or -1 while that is not known."""
+    return work.end if isinstance(work, PendingWork) else work
 
 
 def _launch(rank: RankState, position: int, instruction: Instruction) -> PendingWork | None:
     stream = rank.streams[instruction.stream]
     oldest = stream.ring[stream.count % len(stream.ring)]
-    if isinstance(oldest, PendingWork):
-        if oldest.end < 0:
-            return oldest
-        oldest = oldest.end
-    rank.start[instruction.call] = now = rank.now
-    ready = now + rank.cost.latency[position]
-    back = now + rank.cost.host[position]
-    rank.end[instruction.call] = rank.now = oldest if oldest > back else back
+    if isinstance(oldest, PendingWork) and oldest.end < 0:
+        return oldest
+    ready = rank.now + rank.cost.latency[position]
+    _begin(rank, position, instruction)
+    rank.end[instruction.call] = rank.now = max(rank.now, _end_of(oldest))
     stream.ring[stream.count % len(stream.ring)] = _follow_stream(rank, position, instruction, ready)
     stream.count += 1
     return None
@@ -287,82 +288,52 @@ def _node(rank: RankState, position: int, instruction: Instruction) -> None:
 
 def _record(rank: RankState, position: int, instruction: Instruction) -> None:
     _call(rank, position, instruction)
-    stream = rank.streams[instruction.stream]
-    rank.slots[instruction.slot] = stream.pending[-1] if stream.pending else stream.tail
+    rank.slots[instruction.slot] = _last(rank.streams[instruction.stream])
 
 
 def _wait(rank: RankState, position: int, instruction: Instruction) -> None:
     _call(rank, position, instruction)
     stream = rank.streams[instruction.stream]
     awaited = rank.slots[instruction.slot]
-    if isinstance(awaited, PendingWork):
-        if awaited.end < 0:
-            stream.blockers.append(awaited)
-            return
-        awaited = awaited.end
-    stream.until = max(stream.until, awaited + latency_ns(rank.engine.job))
+    if isinstance(awaited, PendingWork) and awaited.end < 0:
+        stream.blockers.append(awaited)
+    else:
+        stream.until = max(stream.until, _end_of(awaited) + latency_ns(rank.engine.job))
 
 
-def _hold(rank: RankState, position: int, instruction: Instruction) -> PendingWork | None:
-    stream = rank.streams[instruction.stream]
+def _last(stream: Stream) -> int | PendingWork:
+    return stream.pending[-1] if stream.pending else stream.tail
+
+
+def _block(rank: RankState, position: int, instruction: Instruction) -> PendingWork | None:
+    """Return from a blocking call, or from the copy just launched, at the end of what it waits for."""
+    awaited: list[int | PendingWork] = []
     if position in rank.cost.released:
-        return None
-    if stream.pending:
-        return stream.pending[-1]
-    rank.now = max(rank.now, stream.tail + rank.cost.latency[position])
-    rank.end[instruction.call] = rank.now
-    return None
-
-
-def _block(rank: RankState, position: int, instruction: Instruction, ends: list[int]) -> None:
-    """Return from a blocking call at the end of what it waits for."""
-    _call(rank, position, instruction)
-    if ends and position not in rank.cost.released:
-        rank.now = max(rank.now, max(ends) + rank.cost.latency[position])
+        pass
+    elif instruction.op is Op.EVENT_SYNC:
+        awaited = [rank.slots[instruction.slot]]
+    else:
+        streams = rank.streams if instruction.op is Op.DEVICE_SYNC else [rank.streams[instruction.stream]]
+        awaited = [_last(stream) for stream in streams if stream.count]
+    for work in awaited:
+        if isinstance(work, PendingWork) and work.end < 0:
+            return work
+    if instruction.op is not Op.HOLD:
+        _call(rank, position, instruction)
+    if awaited:
+        rank.now = max(rank.now, max(map(_end_of, awaited)) + rank.cost.latency[position])
         rank.end[instruction.call] = rank.now
-
-
-def _event_sync(rank: RankState, position: int, instruction: Instruction) -> PendingWork | None:
-    awaited = rank.slots[instruction.slot]
-    if isinstance(awaited, PendingWork):
-        if awaited.end < 0 and position not in rank.cost.released:
-            return awaited
-        awaited = awaited.end
-    _block(rank, position, instruction, [awaited])
-    return None
-
-
-def _stream_sync(rank: RankState, position: int, instruction: Instruction) -> PendingWork | None:
-    stream = rank.streams[instruction.stream]
-    if stream.pending and position not in rank.cost.released:
-        return stream.pending[-1]
-    _block(rank, position, instruction, [stream.tail] if stream.count else [])
-    return None
-
-
-def _device_sync(rank: RankState, position: int, instruction: Instruction) -> PendingWork | None:
-    if position not in rank.cost.released:
-        for stream in rank.streams:
-            if stream.pending:
-                return stream.pending[-1]
-    _block(rank, position, instruction, [stream.tail for stream in rank.streams if stream.count])
     return None
 
 
 _EXECUTE: dict[Op, Callable[[RankState, int, Instruction], PendingWork | None]] = {
     Op.BEGIN: _begin,
     Op.END: _end,
-    Op.WORK: _pass,
-    Op.SPAWN: _pass,
-    Op.JOIN: _pass,
     Op.CALL: _call,
-    Op.LAUNCH: _launch,
-    Op.COLLECTIVE: _launch,
     Op.NODE: _node,
-    Op.HOLD: _hold,
     Op.RECORD: _record,
     Op.WAIT: _wait,
-    Op.EVENT_SYNC: _event_sync,
-    Op.STREAM_SYNC: _stream_sync,
-    Op.DEVICE_SYNC: _device_sync,
+    **dict.fromkeys((Op.WORK, Op.SPAWN, Op.JOIN), _pass),
+    **dict.fromkeys((Op.LAUNCH, Op.COLLECTIVE), _launch),
+    **dict.fromkeys((Op.HOLD, Op.EVENT_SYNC, Op.STREAM_SYNC, Op.DEVICE_SYNC), _block),
 }

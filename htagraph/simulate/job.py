@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from htagraph.simulate.changes import Change, SlowRank
@@ -181,69 +184,31 @@ class RankPlace:
     roles: dict[str, JobGroup]
 
 
-def _coordinates(job: Job, rank: int) -> tuple[int, int, int]:
-    """Return the (data, tensor, stage) indices of a rank; tensor neighbours have adjacent ranks."""
-    data, tensor, _ = job.sizes
-    return rank // tensor % data, rank % tensor, rank // (tensor * data)
-
-
-def _rank(job: Job, data: int, tensor: int, stage: int) -> int:
-    sizes = job.sizes
-    return (stage * sizes[0] + data) * sizes[1] + tensor
-
-
-def _members(job: Job) -> dict[tuple[int, ...], str]:
-    """Return the rank sets of all groups but the default one, in creation order, with a description."""
-    data, tensor, stages = job.sizes
-    description_by_ranks: dict[tuple[int, ...], str] = {}
-    for stage in range(stages):
-        for t in range(tensor):
-            description_by_ranks.setdefault(tuple(_rank(job, d, t, stage) for d in range(data)), "dp")
-        for d in range(data):
-            description_by_ranks.setdefault(tuple(_rank(job, d, t, stage) for t in range(tensor)), "tp")
-    return {ranks: name for ranks, name in description_by_ranks.items() if 1 < len(ranks) < job.ranks}
-
-
 def places(job: Job) -> tuple[list[JobGroup], list[RankPlace]]:
-    """Return the job's process groups and the place of every rank.
+    """Return the job's process groups and the place of every rank; tensor neighbours have adjacent ranks.
 
     The roles of a rank: `dp` and `tp`; and for a pipeline, one group per pair of neighbours and direction,
     `forward_in`, `forward_out`, `backward_in`, `backward_out`.
     """
+    data, tensor, stages = job.sizes
+    grid = np.arange(job.ranks).reshape(stages, data, tensor)
     groups = [JobGroup(0, "0", "default_pg", tuple(range(job.ranks)))]
-    by_ranks = {groups[0].ranks: groups[0]}
-    for ranks, description in _members(job).items():
-        groups.append(JobGroup(len(groups), str(len(groups)), description, ranks))
-        by_ranks[ranks] = groups[-1]
-    pairs = _pairs(job, groups)
-    data, tensor, stages = job.sizes
-    result = []
-    for rank in range(job.ranks):
-        d, t, stage = _coordinates(job, rank)
-        roles: dict[str, JobGroup] = {}
-        if data > 1:
-            roles["dp"] = by_ranks[tuple(_rank(job, i, t, stage) for i in range(data))]
-        if tensor > 1:
-            roles["tp"] = by_ranks[tuple(_rank(job, d, i, stage) for i in range(tensor))]
-        if stage > 0:
-            roles["forward_in"], roles["backward_out"] = pairs[_rank(job, d, t, stage - 1), rank]
-        if stage + 1 < stages:
-            roles["forward_out"], roles["backward_in"] = pairs[rank, _rank(job, d, t, stage + 1)]
-        result.append(RankPlace(rank, stage, roles))
-    return groups, result
+    roles: list[dict[str, JobGroup]] = [{} for _ in range(job.ranks)]
 
+    def group(description: str, ranks: list[int], names: Iterable[str]) -> None:
+        """Give each of the ranks its role in a group, which is a new one unless it is the default one."""
+        everybody = len(ranks) == job.ranks and not description.startswith("pp")
+        if not everybody:
+            groups.append(JobGroup(len(groups), str(len(groups)), description, tuple(ranks)))
+        for rank, name in zip(ranks, names, strict=False):
+            roles[rank][name] = groups[0 if everybody else -1]
 
-def _pairs(job: Job, groups: list[JobGroup]) -> dict[tuple[int, int], tuple[JobGroup, JobGroup]]:
-    """Append two groups (forward, backward) per pair of neighbours to `groups`, and return them by pair."""
-    data, tensor, stages = job.sizes
-    pairs: dict[tuple[int, int], tuple[JobGroup, JobGroup]] = {}
-    for stage in range(stages - 1):
-        for index in range(data * tensor):
-            low = stage * data * tensor + index
-            pair = (low, low + data * tensor)
-            made = []
-            for name in ("pp_forward", "pp_backward"):
-                made.append(JobGroup(len(groups), str(len(groups)), name, pair))
-                groups.append(made[-1])
-            pairs[pair] = (made[0], made[1])
-    return pairs
+    for stage in grid:
+        for lines, role in ((stage.T, "dp"), (stage, "tp")):
+            for line in lines.tolist():
+                if len(line) > 1:
+                    group(role, line, repeat(role))
+    for pair in np.stack([grid[:-1].ravel(), grid[1:].ravel()], axis=1).tolist():
+        group("pp_forward", pair, ("forward_out", "forward_in"))
+        group("pp_backward", pair, ("backward_in", "backward_out"))
+    return groups, [RankPlace(rank, rank // (tensor * data), roles[rank]) for rank in range(job.ranks)]

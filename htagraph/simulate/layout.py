@@ -1,7 +1,11 @@
 """The lines of one rank's step, in file order, and how to fill them in."""
 
 import re
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,31 +42,23 @@ class Layout:
     """The lines of one template for one rank: host events first, then calls and device work."""
 
     template: Template
-    host: LineColumns
-    device: LineColumns
+    sections: tuple[LineColumns, LineColumns]
     waits: Ints  # calls with a cuda_sync row
     spans: Ints  # (annotation, first work, last work) with a gpu_user_annotation
     used: tuple[int, ...]  # what one step adds to each Counter
 
 
-@dataclass
-class Counts:
+class Counts(NamedTuple):
     """The ids and numbers that the steps written so far have used."""
 
-    bases: list[int] = field(default_factory=lambda: [0, 0, 1000, 1, 1, 1, 0])
-    collectives: dict[str, int] = field(default_factory=dict)
+    bases: tuple[int, ...] = (0, 0, 1000, 1, 1, 1, 0)
+    collectives: Mapping[str, int] = MappingProxyType({})
     step: int = 0
 
-    def copy(self) -> "Counts":
-        """Return an independent copy."""
-        return Counts(list(self.bases), dict(self.collectives), self.step)
-
-    def advance(self, layout: Layout) -> None:
+    def after(self, layout: Layout) -> "Counts":
         """Count one more step."""
-        self.bases = [base + more for base, more in zip(self.bases, layout.used, strict=True)]
-        for role, count in layout.template.collectives.items():
-            self.collectives[role] = self.collectives.get(role, 0) + count
-        self.step += 1
+        bases = tuple(base + more for base, more in zip(self.bases, layout.used, strict=True))
+        return Counts(bases, Counter(self.collectives) + Counter(layout.template.collectives), self.step + 1)
 
 
 def lay_out(writer: Writer, template: Template) -> Layout:
@@ -88,20 +84,15 @@ def lay_out(writer: Writer, template: Template) -> Layout:
     row += len(waits)
     for i, (annotation, first, _) in enumerate(spans):
         device.append(formats.annotation_slot(writer, template, annotation, template.events[first].lane, row + i))
-    return Layout(
-        template,
-        _section(host),
-        _section(device),
-        np.array(waits, np.int64),
-        np.array(spans, np.int64).reshape(-1, 3),
-        _used(template),
-    )
-
-
-def _used(template: Template) -> tuple[int, ...]:
     flows = sum(event.flow != NONE and event.forward == NONE for event in template.events)
     index = sum(not event.category.on_device and not event.category.is_call for event in template.events)
-    return (0, template.externals, template.correlations, template.sequences, flows, template.frames, index)
+    return Layout(
+        template,
+        (_section(host), _section(device)),
+        np.array(waits, np.int64),
+        np.array(spans, np.int64).reshape(-1, 3),
+        (0, template.externals, template.correlations, template.sequences, flows, template.frames, index),
+    )
 
 
 def _host(writer: Writer, template: Template) -> list[Slot]:

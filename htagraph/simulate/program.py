@@ -7,7 +7,7 @@ doubles the host time of that op. Kernel durations are shares of `Job.kernel_us`
 from __future__ import annotations
 
 from htagraph.simulate import catalogue
-from htagraph.simulate.catalogue import COLLECTIVES, BackwardOp, Kernel, LayerOp
+from htagraph.simulate.catalogue import COLLECTIVES, Kernel, LayerOp
 from htagraph.simulate.codes import Category, DeviceWork, Host, Op
 from htagraph.simulate.job import Job, RankPlace
 from htagraph.simulate.rank import STREAM_INDEX, Done, Rank
@@ -95,7 +95,9 @@ def forward(rank: Rank, micro: int) -> list[Done]:
         if "forward_in" in roles:
             exchange(rank, "forward_in", "recv", activation_bytes(job))
         else:
-            embed(rank, done)
+            forward_op(rank, catalogue.EMBED, done)
+            if job.all_to_all and "dp" in roles:
+                exchange(rank, "dp", "all_to_all", activation_bytes(job))
         layers = job.stage_layers(rank.place.stage)
         with rank.graph("forward"):
             run_layers(rank, micro, layers, done)
@@ -115,7 +117,9 @@ def run_layers(rank: Rank, micro: int, layers: range, done: list[Done]) -> None:
     used: dict[int, int] = {}
     for layer in layers:
         if layer + 1 in layers:
-            await_free(rank, used.get(layer + 1 - rank.job.gathers_ahead))
+            freed = used.get(layer + 1 - rank.job.gathers_ahead)
+            if freed is not None:
+                build.synchronize(Op.EVENT_SYNC, rank.job.sync_us * 1e3, rank.job.sync_return_us * 1e3, slot=freed)
             gathered[layer + 1] = gather(rank, layer + 1, f"{micro} forward")
         build.section(f"micro-batch {micro} layer {layer} forward")
         slot = gathered.pop(layer)
@@ -125,19 +129,6 @@ def run_layers(rank: Rank, micro: int, layers: range, done: list[Done]) -> None:
                 forward_op(rank, op, done)
         if slot is not None:
             used[layer] = build.record("compute", rank.job.call_us * 1e3)
-
-
-def await_free(rank: Rank, slot: int | None) -> None:
-    """Block the host until a layer's gathered parameters are free again."""
-    if slot is not None:
-        rank.build.synchronize(Op.EVENT_SYNC, rank.job.sync_us * 1e3, rank.job.sync_return_us * 1e3, slot=slot)
-
-
-def embed(rank: Rank, done: list[Done]) -> None:
-    """Look up the embeddings, exchanging them between ranks if they are spread."""
-    forward_op(rank, catalogue.EMBED, done)
-    if rank.job.all_to_all and "dp" in rank.place.roles:
-        exchange(rank, "dp", "all_to_all", activation_bytes(rank.job))
 
 
 def forward_op(rank: Rank, op: LayerOp, done: list[Done]) -> None:
@@ -229,19 +220,14 @@ def undo(rank: Rank, done: Done, filled: int) -> list[int]:
     inner = TemplateEvent(Category.CPU_OP, done.op.node, 0, sequence=done.sequence, forward=done.event, flow=done.flow)
     with build.op(outer, rank.host_ns * 0.5), build.op(inner, rank.host_ns * 0.3):
         for op in done.op.backward:
-            backward_op(rank, op)
+            with build.named(op.name, rank.host_ns * 0.8, shape=op.shape):
+                rank.kernel(op.kernel, op.share * rank.job.kernel_us)
         if done.reduce:
             exchange(rank, "tp", "all_reduce", activation_bytes(rank.job))
     slots: list[int] = []
     for parameter in range(done.op.parameters):
         slots += accumulate(rank, filled if parameter == done.op.parameters - 1 else 0)
     return slots
-
-
-def backward_op(rank: Rank, op: BackwardOp) -> None:
-    """Run one op of an autograd node with its kernel."""
-    with rank.build.named(op.name, rank.host_ns * 0.8, shape=op.shape):
-        rank.kernel(op.kernel, op.share * rank.job.kernel_us)
 
 
 def accumulate(rank: Rank, filled: int) -> list[int]:

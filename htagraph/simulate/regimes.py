@@ -4,56 +4,30 @@ Their numbers are chosen so that the regime is unmistakable, not to match a mach
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from htagraph.simulate.changes import SlowRank
 from htagraph.simulate.job import Job, places
 from htagraph.simulate.program import step
 
-
-def gpu_bound() -> Job:
-    """Large kernels, a fast host and network: the device is always busy."""
-    return Job(ranks=4, kernel_us=300.0, host_us_per_op=4.0, python_us=2.0, network_gb_s=300.0)
-
-
-def host_bound() -> Job:
-    """Small kernels, a slow host, an optimizer that loops over tensors: the device waits for launches."""
-    return Job(ranks=4, kernel_us=6.0, host_us_per_op=12.0, python_us=15.0, layer_mb=1.0, optimizer="loop")
-
-
-def communication_bound() -> Job:
-    """A slow network: most of the gradients' all-reduce is exposed."""
-    return Job(ranks=4, kernel_us=60.0, network_gb_s=12.0, layer_mb=40.0)
-
-
-def straggler() -> Job:
-    """One rank's compute kernels take 1.4 times as long: all others wait in collectives."""
-    return Job(ranks=4, slow_ranks=(SlowRank(rank=2, factor=1.4),))
-
-
-def balanced() -> Job:
-    """No single resource dominates."""
-    return Job(ranks=4, kernel_us=70.0, network_gb_s=50.0)
-
-
-def pipeline() -> Job:
-    """Four stages, 1F1B, with bubbles."""
-    return Job(ranks=4, parallelism="pipeline", layers=8, microbatches=6)
-
-
-def tensor() -> Job:
-    """Every layer is shared by four ranks: many small all-reduces on the critical path."""
-    return Job(ranks=4, parallelism="tensor", kernel_us=60.0)
-
-
 REGIMES: Final[dict[str, Callable[[], Job]]] = {
-    "gpu_bound": gpu_bound,
-    "host_bound": host_bound,
-    "communication_bound": communication_bound,
-    "straggler": straggler,
-    "balanced": balanced,
-    "pipeline": pipeline,
-    "tensor": tensor,
+    # large kernels, a fast host and network: the device is always busy
+    "gpu_bound": partial(Job, ranks=4, kernel_us=300.0, host_us_per_op=4.0, python_us=2.0, network_gb_s=300.0),
+    # small kernels, a slow host, an optimizer that loops over tensors: the device waits for launches
+    "host_bound": partial(
+        Job, ranks=4, kernel_us=6.0, host_us_per_op=12.0, python_us=15.0, layer_mb=1.0, optimizer="loop"
+    ),
+    # a slow network: most of the gradients' all-reduce is exposed
+    "communication_bound": partial(Job, ranks=4, kernel_us=60.0, network_gb_s=12.0, layer_mb=40.0),
+    # one rank's compute kernels take 1.4 times as long: all others wait in collectives
+    "straggler": partial(Job, ranks=4, slow_ranks=(SlowRank(rank=2, factor=1.4),)),
+    # no single resource dominates
+    "balanced": partial(Job, ranks=4, kernel_us=70.0, network_gb_s=50.0),
+    # four stages, 1F1B, with bubbles
+    "pipeline": partial(Job, ranks=4, parallelism="pipeline", layers=8, microbatches=6),
+    # every layer is shared by four ranks: many small all-reduces on the critical path
+    "tensor": partial(Job, ranks=4, parallelism="tensor", kernel_us=60.0),
 }
 
 

@@ -24,14 +24,14 @@ import numpy.typing as npt
 from htagraph.simulate.codes import Category, DeviceWork, Purpose
 from htagraph.simulate.costs import Durations, InstructionColumns, columns, draw
 from htagraph.simulate.draws import Float, mix, uniform
-from htagraph.simulate.emit import RankFile, Sink, Suffix, trace_name
+from htagraph.simulate.emit import RankFile, Suffix, sink, trace_name
 from htagraph.simulate.engine import Code, Executed, Prepare, RankState, Run, Simulation, Stream, advance, compile_code
 from htagraph.simulate.job import Job, JobGroup, RankPlace, places
 from htagraph.simulate.layout import Ints
 from htagraph.simulate.program import epilogue, step
 from htagraph.simulate.rank import STREAMS
 from htagraph.simulate.style import Writer, style
-from htagraph.simulate.template import Instruction, Template
+from htagraph.simulate.template import Template
 from htagraph.simulate.truth import MOMENTS, FileClock, Step, Truth, collectives, dependencies, mean_step_ns, step_of
 
 FORMAT = "htagraph simulated truth 1"
@@ -132,13 +132,13 @@ class Simulated:
         paths = []
         for place in self.places:
             paths.append(folder / trace_name(place.rank, suffix))
-            with Sink(paths[-1], level) as sink:
+            with sink(paths[-1], level) as write:
                 for piece in self._pieces(place):
-                    sink.write(piece.encode())
+                    write(piece.encode())
         if truth:
             (folder / "truth").mkdir(exist_ok=True)
-            with Sink(folder / "truth" / "truth.json.gz", level) as sink:
-                sink.write(msgspec.json.encode(self.truth))
+            with sink(folder / "truth" / "truth.json.gz", level) as write:
+                write(msgspec.json.encode(self.truth))
         return paths
 
     def text(self, rank: int) -> str:
@@ -215,17 +215,17 @@ def write_stream(job: Job, directory: Path | str, *, suffix: Suffix = ".json.gz"
     files = [RankFile(Writer(job, style(job), place), groups) for place in where]
     known: list[list[Template]] = [[] for _ in where]
     with ExitStack() as stack:
-        sinks = [stack.enter_context(Sink(folder / trace_name(place.rank, suffix), 1)) for place in where]
+        sinks = [stack.enter_context(sink(folder / trace_name(place.rank, suffix), 1)) for place in where]
         for one in run(job, where):
-            file, sink = files[one.rank], sinks[one.rank]
+            file, write = files[one.rank], sinks[one.rank]
             if not known[one.rank]:
-                sink.write(file.begin([one.template]).encode())
+                write(file.begin([one.template]).encode())
             if not any(one.template is template for template in known[one.rank]):
                 known[one.rank].append(one.template)
             for piece in file.steps([one]):
-                sink.write(piece.encode())
-        for file, sink, templates in zip(files, sinks, known, strict=True):
-            sink.write(file.end(templates).encode())
+                write(piece.encode())
+        for file, write, templates in zip(files, sinks, known, strict=True):
+            write(file.end(templates).encode())
     return sum(file.position for file in files)
 
 
@@ -268,7 +268,12 @@ def slowdowns(contention: float, executed: Mapping[int, Iterable[Executed]]) -> 
     factors: dict[tuple[int, int], Float] = {}
     for rank, steps in executed.items():
         runs = list(steps)
-        busy = [(run.start[i.work], run.end[i.work]) for run in runs for i in _works(run, DeviceWork.COLLECTIVE)]
+        busy = [
+            (run.start[i.work], run.end[i.work])
+            for run in runs
+            for i in run.template.instructions
+            if i.device is DeviceWork.COLLECTIVE
+        ]
         edges, covered = _coverage(np.array(sorted(busy), np.int64).reshape(-1, 2))
         for run in runs:
             factor = np.ones(len(run.template.instructions))
@@ -281,10 +286,6 @@ def slowdowns(contention: float, executed: Mapping[int, Iterable[Executed]]) -> 
                 factor[rows] = 1 + contention * beside / np.maximum(1, end - start)
             factors[rank, run.step] = factor
     return factors
-
-
-def _works(run: Executed, device: DeviceWork) -> list[Instruction]:
-    return [i for i in run.template.instructions if i.device is device]
 
 
 def _coverage(busy: Ints) -> tuple[Float, Float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from htagraph.simulate.catalogue import COLLECTIVES
@@ -54,30 +54,20 @@ class Style:
         return self.start_s * 1_000_000_000 - self.base_ns
 
 
+_OF_2022: Final = Style(
+    1_661_203_462,
+    nanoseconds=False,
+    relative=False,
+    linked=False,
+    flow=("async_cpu_to_gpu", "async_gpu"),
+    op_args="2022",
+    groups="no",
+    sync=False,
+    annotation_ns=1000,
+)
 STYLES: Final[dict[Era, Style]] = {
-    "2021": Style(
-        1_625_140_800,
-        nanoseconds=False,
-        relative=False,
-        old_categories=True,
-        linked=False,
-        flow=("async_cpu_to_gpu", "async_gpu"),
-        op_args="2021",
-        groups="no",
-        sync=False,
-        annotation_ns=1000,
-    ),
-    "2022": Style(
-        1_661_203_462,
-        nanoseconds=False,
-        relative=False,
-        linked=False,
-        flow=("async_cpu_to_gpu", "async_gpu"),
-        op_args="2022",
-        groups="no",
-        sync=False,
-        annotation_ns=1000,
-    ),
+    "2021": replace(_OF_2022, start_s=1_625_140_800, old_categories=True, op_args="2021"),
+    "2022": _OF_2022,
     "2024-03": Style(1_711_000_000, padded=False, relative=False, groups="id", annotation_ns=1000),
     "2024-04": Style(1_712_195_495, relative=False, groups="id", annotation_ns=1000),
     "2024": Style(1_720_000_000),

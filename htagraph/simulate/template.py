@@ -1,7 +1,7 @@
 """One step's program of one kind of rank, compiled once: instructions, and the events they will leave."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from zlib import crc32
 
@@ -167,14 +167,12 @@ class Builder:
         index = self._event(event)
         self._open[self.thread].append(index)
         timed = event.category is not Category.PYTHON_FUNCTION
-        self._add(self._edge(Op.BEGIN, index, before_ns, timed=timed))
-        yield index
-        self._add(self._edge(Op.END, index, after_ns, timed=timed))
-        self._open[self.thread].pop()
-
-    def _edge(self, op: Op, index: int, ns: float, *, timed: bool) -> Instruction:
         key = self._next_key() if timed else 0
-        return Instruction(op, call=index, key=key, host=Host.PROGRAM, host_ns=ns if timed else 0.0)
+        self._add(Instruction(Op.BEGIN, call=index, key=key, host=Host.PROGRAM, host_ns=before_ns))
+        yield index
+        key = self._next_key() if timed else 0
+        self._add(Instruction(Op.END, call=index, key=key, host=Host.PROGRAM, host_ns=after_ns))
+        self._open[self.thread].pop()
 
     @contextmanager
     def op(self, event: TemplateEvent, ns: float) -> Iterator[int]:
@@ -184,17 +182,13 @@ class Builder:
         with self._span(lane, ns * _BEFORE_CHILDREN, ns * (1 - _BEFORE_CHILDREN)) as index:
             yield index
 
-    @contextmanager
-    def named(self, name: str, ns: float, *, shape: str = "") -> Iterator[int]:
+    def named(self, name: str, ns: float, *, shape: str = "") -> AbstractContextManager[int]:
         """Open a cpu_op by name."""
-        with self.op(TemplateEvent(Category.CPU_OP, name, MAIN, shape=shape), ns) as index:
-            yield index
+        return self.op(TemplateEvent(Category.CPU_OP, name, MAIN, shape=shape), ns)
 
-    @contextmanager
-    def annotation(self, name: str, ns: float) -> Iterator[int]:
+    def annotation(self, name: str, ns: float) -> AbstractContextManager[int]:
         """Open a user_annotation by name."""
-        with self.op(TemplateEvent(Category.USER_ANNOTATION, name, MAIN), ns) as index:
-            yield index
+        return self.op(TemplateEvent(Category.USER_ANNOTATION, name, MAIN), ns)
 
     @contextmanager
     def frame(self, name: str) -> Iterator[None]:

@@ -224,14 +224,6 @@ def _hand_over(walk: _ProgramWalk, one: Executed, instruction: Instruction) -> N
             walk.closed = event
 
 
-@dataclass
-class _Party:
-    group: JobGroup
-    kind: str
-    size: int
-    members: list[tuple[int, int, int, int]] = field(default_factory=list)  # rank, position, start, end
-
-
 def collectives(
     job: Job,
     places: list[RankPlace],
@@ -239,40 +231,33 @@ def collectives(
     positions: Mapping[int, Mapping[int, Ints]],
 ) -> tuple[list[Collective], list[Dependency]]:
     """Return all collectives, and the dependencies between their members."""
-    parties: dict[tuple[int, int, int], _Party] = {}
+    parties: dict[tuple[int, int, int], list[tuple[int, int, int, int]]] = {}  # rank, position, start, end of members
+    about: dict[tuple[int, int, int], tuple[JobGroup, Instruction]] = {}
     for rank, steps in executed.items():
         for one in steps:
             for code in one.template.instructions:
                 if code.op is Op.COLLECTIVE:
                     group = places[rank].roles[code.role]
-                    party = parties.setdefault((one.step, group.index, code.order), _Party(group, code.kind, code.size))
+                    key = (one.step, group.index, code.order)
+                    about.setdefault(key, (group, code))
                     place = int(positions[rank][one.step][code.work])
-                    party.members.append((rank, place, one.start[code.work], one.end[code.work]))
+                    parties.setdefault(key, []).append((rank, place, one.start[code.work], one.end[code.work]))
     made, links = [], []
-    for number, ((step, _, order), party) in enumerate(sorted(parties.items(), key=lambda item: item[0])):
-        awaited = arrivals_awaited(job, party.group, party.kind, step, order)
-        collective, own_links = _collective(party, step, number, awaited)
-        made.append(collective)
-        links += own_links
+    for number, (key, party) in enumerate(sorted(parties.items())):
+        (step, _, order), (group, code) = key, about[key]
+        awaited = arrivals_awaited(job, group, code.kind, step, order)
+        arrival = {rank: (start, position) for rank, position, start, _ in party}
+        pair = code.kind in ("send", "recv")
+        members = []
+        for rank, position, start, end in party:
+            sources = awaited[rank] if awaited else group.ranks
+            joined = max(start, *(arrival[source][0] for source in sources))
+            members.append(Member(rank, position, start, joined - start, end - joined))
+            links += [
+                Dependency(source, arrival[source][1], rank, position, "p2p" if pair else "collective")
+                for source in sources
+                if source != rank
+            ]
+        kind = "send_recv" if pair else code.kind
+        made.append(Collective(number, group.name, group.ranks, kind, step, code.size, tuple(members)))
     return made, links
-
-
-def _collective(
-    party: _Party, step: int, number: int, awaited: dict[int, list[int]] | None
-) -> tuple[Collective, list[Dependency]]:
-    everybody = list(party.group.ranks)
-    arrival = {rank: start for rank, _, start, _ in party.members}
-    place = {rank: position for rank, position, _, _ in party.members}
-    pair = party.kind in ("send", "recv")
-    members, links = [], []
-    for rank, position, start, end in party.members:
-        sources = awaited[rank] if awaited else everybody
-        joined = max(start, *(arrival[source] for source in sources))
-        members.append(Member(rank, position, start, joined - start, end - joined))
-        links += [
-            Dependency(source, place[source], rank, position, "p2p" if pair else "collective")
-            for source in sources
-            if source != rank
-        ]
-    kind = "send_recv" if pair else party.kind
-    return Collective(number, party.group.name, party.group.ranks, kind, step, party.size, tuple(members)), links
