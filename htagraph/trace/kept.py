@@ -23,8 +23,9 @@ HOUR_NS = 3600 * _SECOND_NS
 _LEAST = int(np.iinfo(np.int64).min)
 _OUTLIER_SPREADS = 4
 """An event is a clock error of the profiler if it starts more than this many interquartile ranges of all starts, plus
-an hour, before the first quartile. Chosen: recordings take minutes, and known errors (starts at 0, or hours early) lie
-far beyond. Doubling it keeps errors in long recordings: one of 10 minutes has a range of about 5."""
+an hour, before the first quartile or behind the third, or lasts longer than all this. Chosen: recordings take minutes,
+and known errors (starts at 0, or hours early, durations of centuries) lie far beyond. Doubling it keeps errors in long
+recordings: one of 10 minutes has a range of about 5."""
 
 
 class Extent(NamedTuple):
@@ -32,52 +33,54 @@ class Extent(NamedTuple):
 
     valid_from: int
     """What starts earlier is a clock error of the profiler."""
-    early: int
+    valid_to: int
+    """What starts later is one too, and what lasts longer than from `valid_from` to here."""
+    outliers: int = 0
     """Number of such events."""
-    first: int
+    first: int = 0
     """The least start that is valid."""
-    last: int
-    """The latest start."""
-    longest: int
-    """The longest duration."""
-    events: int
+    last: int = 0
+    """The latest start that is valid."""
+    longest: int = 0
+    """The longest duration that is valid."""
+    events: int = 0
     """Number of events."""
+
+    def holds(self, start: Array, duration: Array) -> npt.NDArray[np.bool_]:
+        """Return which events are no clock errors, given their starts and durations, ns."""
+        within = (start >= self.valid_from) & (start <= self.valid_to)
+        return np.asarray(within & (duration <= self.valid_to - self.valid_from))
 
 
 class Extents:
-    """The extent of the events seen so far: starts are counted by the second."""
+    """The extent of the events seen so far: starts are counted by the second.
+
+    Events of more than an hour are kept one by one: their durations may be errors.
+    """
 
     def __init__(self) -> None:
-        self._seconds: dict[int, tuple[int, int]] = {}
-        """Number of starts and least start by second."""
-        self._last, self._longest = _LEAST, 0
+        self._seconds: dict[int, tuple[int, int, int]] = {}
+        """Number of starts, least and greatest start by second."""
+        self._longest = 0
+        self._long = np.zeros((2, 0), np.int64)
+        """Starts and durations of events of more than an hour."""
 
     @property
     def count(self) -> int:
         """Number of events seen."""
-        return sum(count for count, _ in self._seconds.values())
+        return sum(count for count, *_ in self._seconds.values()) + self._long.shape[1]
 
     def see(self, start: Array, duration: Array) -> None:
         """Count events, given their starts and durations, ns."""
-        if not len(start):
-            return
-        self._last = max(self._last, int(start.max()))
-        self._longest = max(self._longest, int(duration.max()))
-        origin = int(start.min()) // _SECOND_NS
-        second = start // _SECOND_NS - origin
-        if int(second.max()) <= len(start):
-            in_second = np.bincount(second)
-            earliest = np.full(len(in_second), np.iinfo(np.int64).max)
-            np.minimum.at(earliest, second, start)
-            seconds = np.flatnonzero(in_second)
-            counts, firsts = in_second[seconds], earliest[seconds]
-        else:
-            seconds, number, counts = np.unique(second, return_inverse=True, return_counts=True)
-            firsts = np.full(len(seconds), np.iinfo(np.int64).max)
-            np.minimum.at(firsts, number, start)
-        for each, count, first in zip((seconds + origin).tolist(), counts.tolist(), firsts.tolist(), strict=True):
-            before = self._seconds.get(each, (0, first))
-            self._seconds[each] = before[0] + count, min(before[1], first)
+        long = duration > HOUR_NS
+        self._long = np.concatenate([self._long, np.stack([start[long], duration[long]])], axis=1)
+        self._longest = max(self._longest, int(duration[~long].max(initial=0)))
+        ordered = np.sort(start[~long])
+        seconds, first, counts = np.unique(ordered // _SECOND_NS, return_index=True, return_counts=True)
+        rows = np.stack([seconds, counts, ordered[first], ordered[first + counts - 1]], axis=1)
+        for second, count, least, greatest in rows.tolist():
+            known = self._seconds.get(second, (0, least, greatest))
+            self._seconds[second] = known[0] + count, min(known[1], least), max(known[2], greatest)
 
     def result(self) -> Extent:
         """Return the extent of all events seen.
@@ -85,24 +88,38 @@ class Extents:
         Example:
             >>> extents = Extents()
             >>> extents.see(np.array([5, *[9000 * 10**9] * 99]), np.zeros(100, np.int64))
-            >>> extents.result().early
+            >>> extents.result().outliers
             1
         """
-        if not self._seconds:
-            return Extent(_LEAST, 0, 0, 0, 0, 0)
-        seconds = sorted(self._seconds)
-        behind = np.cumsum([self._seconds[second][0] for second in seconds])
+        events = self.count
+        if not events:
+            return Extent(_LEAST, -_LEAST - 1)
+        start, duration = self._long
         # quartiles, not the least start: some files have a start of 0 for all events of a kind
-        low, high = (seconds[np.searchsorted(behind, (behind[-1] - 1) * part // 4, "right")] for part in (1, 3))
-        limit = low - _OUTLIER_SPREADS * (high - low) - HOUR_NS // _SECOND_NS
-        early = sum(self._seconds[second][0] for second in seconds if second < limit)
-        first = self.first(limit * _SECOND_NS)
-        return Extent(limit * _SECOND_NS, early, first, self._last, self._longest, int(behind[-1]))
+        seconds = sorted(self._seconds)
+        if seconds:
+            behind = np.cumsum([self._seconds[second][0] for second in seconds])
+            low, high = (seconds[np.searchsorted(behind, (behind[-1] - 1) * part // 4, "right")] for part in (1, 3))
+        else:  # no others show which durations are right
+            low = int(np.sort(start)[(events - 1) // 4]) // _SECOND_NS
+            high = int(np.sort(start + duration)[(events - 1) * 3 // 4]) // _SECOND_NS
+        slack = _OUTLIER_SPREADS * (high - low) + HOUR_NS // _SECOND_NS
+        extent = Extent((low - slack) * _SECOND_NS, (high + slack + 1) * _SECOND_NS - 1, events=events)
+        valid = extent.holds(start, duration)
+        count = sum(self._seconds[second][0] for second in seconds if low - slack <= second <= high + slack)
+        first, last = self.span(extent)
+        longest = max(self._longest, int(duration[valid].max(initial=0)))
+        return extent._replace(outliers=events - count - int(valid.sum()), first=first, last=last, longest=longest)
 
-    def first(self, valid_from: int) -> int:
-        """Return the least start from a moment on, a whole second in ns; that of all events if there is none."""
-        firsts = [first for _, first in self._seconds.values()]
-        return min((first for first in firsts if first >= valid_from), default=min(firsts, default=0))
+    def span(self, extent: Extent) -> tuple[int, int]:
+        """Return the least and the latest start of the events that an extent holds; of all events if there is none."""
+        start, duration = self._long
+        valid = extent.holds(start, duration)
+        of_seconds = [row for row in self._seconds.values() if extent.valid_from <= row[1] <= extent.valid_to]
+        firsts = [least for _, least, _ in of_seconds] + start[valid].tolist()
+        lasts = [greatest for *_, greatest in of_seconds] + start[valid].tolist()
+        every = [*start.tolist(), *(least for _, least, _ in self._seconds.values()), 0]
+        return min(firsts, default=min(every)), max(lasts, default=max(every))
 
 
 def overlaps(start: Array, duration: Array, windows: Array) -> npt.NDArray[np.bool_]:
@@ -180,7 +197,7 @@ class Frames:
             return is_frame
         out = np.zeros(len(is_frame), np.bool_)
         if self._windows is not None and is_frame.any():
-            out[is_frame] = ~overlaps(start[is_frame], np.maximum(duration[is_frame], 0), self._windows)
+            out[is_frame] = ~overlaps(start[is_frame], duration[is_frame], self._windows)
         return out
 
     def count(self, kept: int, left_out: int) -> bool:
@@ -304,12 +321,11 @@ class Survey:
 
     def first(self, frames: Frames) -> int:
         """Return when the first activity starts, ns as in the file."""
-        valid_from = self.extent.valid_from
-        return min((each.first(valid_from) for each in self._counted(frames)), default=self.extent.first)
+        return min((each.span(self.extent)[0] for each in self._counted(frames)), default=self.extent.first)
 
     def last(self, frames: Frames) -> int:
         """Return when the last activity starts, ns as in the file; arguments as for `first`."""
-        return max((each.result().last for each in self._counted(frames)), default=self.extent.last)
+        return max((each.span(self.extent)[1] for each in self._counted(frames)), default=self.extent.last)
 
     def _counted(self, frames: Frames) -> list[Extents]:
         """Return the times of what are activities."""
@@ -368,10 +384,10 @@ class Windows:
         table = into.complete
         if table.count < self._limit and not last:
             return
-        early = as_array(table.columns["start"]) < self.extent.valid_from
-        if early.any():
-            self._seen -= int(np.count_nonzero(early[: self._seen]))
-            into.drop(early)
+        wrong = ~self.extent.holds(as_array(table.columns["start"]), as_array(table.columns["duration"]))
+        if wrong.any():
+            self._seen -= int(np.count_nonzero(wrong[: self._seen]))
+            into.drop(wrong)
         rows = _Rows.of(into, self.windows)
         self._link(rows)
         keep = ~(rows.host | rows.device) | (rows.host & rows.inside) | np.isin(rows.position, self._marks)
@@ -429,7 +445,7 @@ class _Rows(NamedTuple):
         host, runtime, operator, device = (
             np.array([name in names for name in into.categories], np.bool_)[category] for names in sets
         )
-        start, duration = as_array(table.columns["start"]), np.maximum(as_array(table.columns["duration"]), 0)
+        start, duration = as_array(table.columns["start"]), as_array(table.columns["duration"])
         inside = overlaps(start, duration, windows) if table.count else np.zeros(0, np.bool_)
         correlation, external = (_dense(table, name) for name in ("correlation", "external_id"))
         return cls(as_array(table.columns["index"]), host, runtime, operator, device, inside, correlation, external)

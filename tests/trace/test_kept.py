@@ -36,22 +36,32 @@ def test_blocks_say_what_all_starts_say(starts: list[list[int]]) -> None:
     assert extents.count == extents.result().events == len(every)
     if every:
         low, high = (every[(len(every) - 1) * part // 4] // SECOND for part in (1, 3))
-        limit = (low - 4 * (high - low) - 3600) * SECOND
-        valid = [start for start in every if start >= limit]
-        assert extents.result()[:4] == (limit, len(every) - len(valid), valid[0], every[-1])
+        slack = 4 * (high - low) + 3600
+        limits = (low - slack) * SECOND, (high + slack + 1) * SECOND - 1
+        valid = [start for start in every if limits[0] <= start <= limits[1]]
+        assert extents.result()[:5] == (*limits, len(every) - len(valid), valid[0], valid[-1])
         assert extents.result().longest == max(start % 7 for start in every)
 
 
-@pytest.mark.parametrize("stray", [0, 6395 * SECOND, 12_000 * SECOND])
-def test_what_starts_hours_before_the_rest_is_a_clock_error(stray: int) -> None:
+@pytest.mark.parametrize("stray", [0, 6395 * SECOND, 12_000 * SECOND, 14_000 * SECOND])
+def test_what_starts_hours_away_from_the_rest_is_a_clock_error(stray: int) -> None:
     extents = Extents()
     extents.see(np.array([stray, *range(9_990 * SECOND, 10_000 * SECOND, SECOND)]), np.zeros(11, np.int64))
-    assert extents.result().early == (stray < (9_992 - 4 * 5 - 3600) * SECOND)
+    early = stray < (9_992 - 4 * 5 - 3600) * SECOND
+    assert extents.result().outliers == (early or stray > (9_997 + 4 * 5 + 3601) * SECOND)
     assert extents.result().first == (stray if stray == 6395 * SECOND else 9_990 * SECOND)
 
 
+@pytest.mark.parametrize(("others", "outliers"), [(1, 1), (0, 0)])
+def test_what_lasts_longer_than_the_recording_can_is_a_clock_error(others: int, outliers: int) -> None:
+    extents = Extents()
+    extents.see(np.arange(others + 1), np.array([*[SECOND] * others, 3_200_000_000 * SECOND]))
+    assert extents.result().outliers == outliers
+    assert extents.result().longest == (SECOND if others else 3_200_000_000 * SECOND)
+
+
 def test_no_events_have_no_extent() -> None:
-    assert Extents().result()[1:] == (0, 0, 0, 0, 0)
+    assert Extents().result()[2:] == (0, 0, 0, 0, 0)
 
 
 @given(pairs)
@@ -167,7 +177,7 @@ def test_an_id_says_what_its_first_event_says(events: list[list[tuple[int, bool]
     assert first.repeated == sum(map(len, events)) - len(expected)
 
 
-ALL = Extent(valid_from=-(2**62), early=0, first=0, last=10**9, longest=10**6, events=1)
+ALL = Extent(valid_from=-(2**62), valid_to=2**62, last=10**9, longest=10**6, events=1)
 NO_MARKS = np.zeros(0, np.int64)
 
 

@@ -78,7 +78,7 @@ def prepare(
         launches: how device work is linked in the whole file, where the trace holds a part of it.
     """
     log = IssueLog(str(trace.path))
-    kind, is_activity = _kinds(trace, naming)
+    kind, is_activity = _kinds(trace, naming, log)
     table, kind = trace.events.take(is_activity), kind[is_activity]
     cause = _causes(trace, table, _on_device(kind), launches, log)
     step = _steps(trace, table, kind, cause)
@@ -149,16 +149,24 @@ def _in_categories(trace: Trace, table: Events, categories: frozenset[str]) -> M
     return np.asarray(wanted[table.category])
 
 
-def _kinds(trace: Trace, naming: Naming) -> tuple[npt.NDArray[np.int8], Mask]:
-    """Return (ActivityKind of every event, which events are activities of the graph)."""
+def _kinds(trace: Trace, naming: Naming, log: IssueLog) -> tuple[npt.NDArray[np.int8], Mask]:
+    """Return (ActivityKind of every event, which events are activities of the graph).
+
+    Where no event has a category of the format, another program wrote the file: all of its events are host work.
+    """
     table = trace.events
     is_activity = _in_categories(trace, table, HOST_CATEGORIES | DEVICE_CATEGORIES)
+    categories = list(trace.categories)
+    if not {*categories} & {*reader_of(trace).CATEGORIES}:  # also those of events that were not kept
+        detail = "events of another program: read as operators on host threads; devices, launches and waits are unknown"
+        log.add("other_program", detail, len(table))
+        is_activity, categories = np.ones(len(table), np.bool_), ["cpu_op"] * len(categories)
     pair = table.category.astype(np.int64) * len(trace.names) + table.name
     kind_of = np.zeros(len(trace.categories) * len(trace.names), np.int8)
     kind_of[pair] = 1
     for number in np.flatnonzero(kind_of):
         category, name = divmod(int(number), len(trace.names))
-        kind_of[number] = activity_kind(trace.categories[category], trace.names[name], naming)
+        kind_of[number] = activity_kind(categories[category], trace.names[name], naming)
     return kind_of[pair], is_activity
 
 

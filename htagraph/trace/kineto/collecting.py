@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from operator import attrgetter
 from typing import Any
@@ -13,7 +14,7 @@ import msgspec
 import numpy as np
 from pydantic import ValidationError
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Mask
 from htagraph.core.errors import IssueLog, shown
 from htagraph.core.naming import FRAME
 from htagraph.trace.columns import (
@@ -29,7 +30,7 @@ from htagraph.trace.columns import (
     as_array,
     label,
 )
-from htagraph.trace.kept import Frames, Sieve
+from htagraph.trace.kept import Extent, Frames, Sieve
 from htagraph.trace.kineto.decode import RawEvent, attribute
 from htagraph.trace.kineto.events import (
     HOST_CALLS,
@@ -41,7 +42,7 @@ from htagraph.trace.kineto.events import (
     parse_event,
     stored_fields,
 )
-from htagraph.trace.kineto.times import FractionStyle, completed, numbers_to_ns, report_phases, text_to_ns
+from htagraph.trace.kineto.times import NO_TIME, FractionStyle, completed, numbers_to_ns, report_phases, text_to_ns
 
 __all__ = ["Columns", "add_durations", "add_events", "add_thread_names", "fields_of", "typed"]
 
@@ -105,14 +106,24 @@ class Columns:
             self._sieve.thin(self, last=last)
 
     def drop(self, rows: Array) -> None:
-        """Drop complete events, but report what is wrong with them."""
-        self.note_negative(as_array(self.complete.columns["duration"])[rows])
+        """Drop complete events."""
         self.complete.keep(~rows)
 
-    def note_negative(self, duration: Array) -> None:
-        """Report negative durations."""
-        count = int(np.count_nonzero(duration < 0))
-        self.log.add("negative_duration", "events with a negative duration; duration set to 0", count)
+    def sound(self, start: Array, duration: Array, written: Callable[[str, int], object] = lambda key, row: "") -> Mask:
+        """Return which events have times that can be, and report the others.
+
+        Times are in ns, `NO_TIME` where there is none; `written` returns what the file has for a key of an event.
+        """
+        good = np.ones(len(start), np.bool_)
+        for key, times, bad in (("ts", start, start == NO_TIME), ("dur", duration, duration < 0)):
+            rows = np.flatnonzero(bad & good)
+            if len(rows):
+                text = f"{times[rows[0]] / 1000:g}" if times[rows[0]] != NO_TIME else str(written(key, int(rows[0])))
+                example = f"such as {shown(text)}" if text else "which is absent"
+                detail = f"events whose {key!r} cannot be a time in µs, {example}; dropped"
+                self.log.add("time_corrupt", self.unreadable.setdefault(key, detail), len(rows))
+                good[rows] = False
+        return good
 
     def note_frames(self, is_frame: Array, left_out: Array) -> None:
         """Count calls of Python functions, and take back all of them if they are too many."""
@@ -120,10 +131,9 @@ class Columns:
         if self.frames.count(int(np.count_nonzero(is_frame)) - count, count):
             self.drop(as_array(self.complete.columns["category"]) == self.categories[FRAME])
 
-    def note_absent(self, count: int, what: str) -> None:
-        """Report events without the time `what`, if they should have one."""
-        if what:
-            self.log.add(f"{what}_missing", f"complete events (ph X) without {what!r}; read as 0", count)
+    def note_absent(self, count: int) -> None:
+        """Report complete events without a duration."""
+        self.log.add("dur_missing", "complete events (ph X) without 'dur'; read as 0", count)
 
     def table(self) -> Events:
         """Return the complete events."""
@@ -133,20 +143,18 @@ class Columns:
         """Return the instant events that have a category."""
         return self._finish(self.instant)
 
-    def flows(self) -> Flows:
-        """Return the forward-to-backward arrows."""
+    def flows(self, extent: Extent) -> Flows:
+        """Return the forward-to-backward arrows whose times are no clock errors."""
         kinds = (np.int64, np.bool_, np.int32, np.int64, np.int64)
         joined = [
             np.concatenate([part[i] for part in self.flow_parts]) if self.flow_parts else np.zeros(0, kind)
             for i, kind in enumerate(kinds)
         ]
-        time = joined[4] if self.style.unpadded else joined[3]
-        return Flows(id=joined[0], is_start=joined[1], lane=joined[2], time=time)
+        good = extent.holds(joined[3], 0 * joined[3])
+        ids, is_start, lane, padded, unpadded = (each[good] for each in joined)
+        return Flows(ids, is_start, lane, unpadded if self.style.unpadded else padded)
 
     def _finish(self, part: GrowingTable) -> Events:
-        duration = part.column("duration", unpadded=self.style.unpadded)
-        self.note_negative(duration)
-        duration[duration < 0] = 0
         missing = {bulk.column.name: bulk.column.missing for bulk in (*columns(), *call_columns())}
         args = {}
         for name, (rows, values) in part.args.items():
@@ -154,8 +162,8 @@ class Columns:
             args[name] = SparseColumn(as_array(rows), as_array(values), absent if isinstance(absent, int) else -1)
         return Events(
             index=part.column("index"), name=part.column("name"), category=part.column("category"),
-            lane=part.column("lane"), start=part.column("start", unpadded=self.style.unpadded), duration=duration,
-            args=args,
+            lane=part.column("lane"), start=part.column("start", unpadded=self.style.unpadded),
+            duration=part.column("duration", unpadded=self.style.unpadded), args=args,
         )  # fmt: skip
 
 
@@ -205,21 +213,21 @@ def _add_table(into: Columns, part: GrowingTable, position: int, events: RawEven
     chosen: list[RawEvent] = events if where is None else [events[i] for i in where]
     if not chosen:
         return
-    count = len(chosen)
-    index = np.arange(count, dtype=np.int32) if where is None else np.array(where, dtype=np.int32)
+    of_complete = part is into.complete  # only these have a duration
+    index = np.arange(len(chosen), dtype=np.int32) if where is None else np.array(where, dtype=np.int32)
+    starts = _times(into, chosen, "ts")
+    durations = _times(into, chosen, "dur") if of_complete else (np.zeros(len(chosen), np.int64),) * 2
+    good = into.sound(starts[0], durations[0], lambda key, row: _written(getattr(chosen[row], key)))
+    if not good.all():
+        chosen, index, starts, durations = _some(good, chosen, index, starts, durations)
     category = _category_ids(into, chosen)
-    lane = _ids(into.lanes, map(attrgetter("pid", "tid"), chosen), count)
-    starts = _times(into, list(map(attrgetter("ts"), chosen)), "ts")
-    what = "dur" if part is into.complete else ""  # an instant has none
-    durations = _times(into, list(map(attrgetter("dur"), chosen)), what)
-    if part is into.complete:
+    if of_complete:
         into.see(category, starts[0], durations[0])
     is_frame, left_out = _frames(into, part, category, starts[0], durations[0])
     if left_out.any():
-        stays = ~left_out
-        chosen = [chosen[i] for i in np.flatnonzero(stays).tolist()]
-        index, category, lane = index[stays], category[stays], lane[stays]
-        starts, durations = ((padded[stays], unpadded[stays]) for padded, unpadded in (starts, durations))
+        chosen, index, starts, durations = _some(~left_out, chosen, index, starts, durations)
+        category = category[~left_out]
+    lane = _ids(into.lanes, map(attrgetter("pid", "tid"), chosen), len(chosen))
     names = _name_ids(into, list(map(attrgetter("name"), chosen)))
     first = part.add_rows((index + np.int32(position), names, category, lane), starts, durations)
     if chosen:
@@ -236,26 +244,33 @@ def _frames(into: Columns, part: GrowingTable, category: Array, start: Array, du
     return is_frame, into.frames.left_out_of(is_frame, start, duration)
 
 
-def _times(into: Columns, raw: list[Any], what: str) -> tuple[Array, Array]:
-    if any(type(value) is msgspec.Raw for value in raw):
-        texts = [_written(value) for value in raw]
-        absent = [text in ("", "null") for text in texts]
-        texts = ["0" if gone else text for gone, text in zip(absent, texts, strict=True)] if any(absent) else texts
-        into.note_absent(sum(absent), what)
-        return text_to_ns(texts, into.style)
+def _some(
+    stays: Mask, events: list[RawEvent], index: Array, *times: tuple[Array, Array]
+) -> tuple[list[RawEvent], Array, tuple[Array, Array], tuple[Array, Array]]:
+    """Return some of the events, with their positions, and both readings of their starts and durations."""
+    starts, durations = ((padded[stays], unpadded[stays]) for padded, unpadded in times)
+    return [events[i] for i in np.flatnonzero(stays).tolist()], index[stays], starts, durations
+
+
+def _times(into: Columns, events: list[RawEvent], key: str) -> tuple[Array, Array]:
+    """Return both readings of the times that events have for a key, ns; an absent duration is 0."""
+    raw = list(map(attrgetter(key), events))
+    if msgspec.Raw in set(map(type, raw)):
+        raw = [_written(value) or None for value in raw]
     if None in raw:
-        into.note_absent(raw.count(None), what)
-        raw = [0 if value is None else value for value in raw]
+        into.note_absent(raw.count(None) if key == "dur" else 0)
+        raw = [(0 if key == "dur" else math.nan) if value is None else value for value in raw]
     try:
-        values = numbers_to_ns(raw)
-    except (TypeError, ValueError, OverflowError):
-        values = text_to_ns([str(value) for value in raw], into.style)[0]
-    return values, values
+        values = numbers_to_ns(raw) if set(map(type, raw)) <= {int, float} else None
+    except OverflowError:
+        values = None
+    return text_to_ns(list(map(str, raw)), into.style) if values is None else (values, values)
 
 
 def _written(time: Any) -> str:  # noqa: ANN401 - text, or the number that it was read as
     """Return a time as decimal text: in a damaged block, events before the first exact time were read as numbers."""
-    return bytes(time).decode() if type(time) is msgspec.Raw else "" if time is None else str(time)
+    text = bytes(time).decode() if type(time) is msgspec.Raw else "" if time is None else str(time)
+    return "" if text == "null" else text.strip('"') or text
 
 
 def _name_ids(into: Columns, names: list[Any]) -> Array:
@@ -329,7 +344,9 @@ def _add_flows(into: Columns, events: list[RawEvent]) -> None:
     chosen = [event for event in events if event.cat in forward and event.id is not None]
     if not chosen:
         return
-    padded, unpadded = _times(into, [event.ts for event in chosen], "ts")
+    padded, unpadded = _times(into, chosen, "ts")
+    good = into.sound(padded, np.zeros(len(chosen), np.int64), lambda key, row: _written(getattr(chosen[row], key)))
+    chosen, padded, unpadded = [chosen[i] for i in np.flatnonzero(good).tolist()], padded[good], unpadded[good]
     ids = np.array([into.flow_id(event.id) for event in chosen], dtype=np.int64)
     is_start = np.array([event.ph == "s" for event in chosen], dtype=np.bool_)
     lanes = _ids(into.lanes, map(attrgetter("pid", "tid"), chosen), len(chosen))

@@ -17,6 +17,7 @@ from htagraph.trace.kineto.events import HOST_CALLS, canonical_category
 from htagraph.trace.kineto.scan import events as scan
 from htagraph.trace.kineto.scan.scanner import Block, argument_keys, span_text
 from htagraph.trace.kineto.scan.tokens import NO_TOKEN
+from htagraph.trace.kineto.times import NO_TIME
 
 __all__ = ["BlockColumns"]
 
@@ -29,12 +30,11 @@ class _Time(NamedTuple):
 
     column: int
     slip: int
-    absent: int
     style: int
 
 
-_START = _Time(scan.START, scan.START_SLIP, scan.START_ABSENT, scan.START_STYLE)
-_DURATION = _Time(scan.DURATION, scan.DURATION_SLIP, scan.DURATION_ABSENT, scan.DURATION_STYLE)
+_START = _Time(scan.START, scan.START_SLIP, scan.START_STYLE)
+_DURATION = _Time(scan.DURATION, scan.DURATION_SLIP, scan.DURATION_STYLE)
 
 
 class _Named(NamedTuple):
@@ -60,11 +60,11 @@ class BlockColumns:
         counts = np.bincount(phases)
         for phase in np.flatnonzero(counts).tolist():
             self._into.counts[chr(phase) if phase else ""] += int(counts[phase])
-        complete = np.flatnonzero(phases == ord("X"))
+        complete = self._sound(block, np.flatnonzero(phases == ord("X")))
         self._add_table(self._into.complete, position, block, complete)
         self._into.note_frames(block.is_frame[complete], block.left_out[complete])
         instants = np.flatnonzero((phases == ord("i")) | (phases == ord("I")))
-        categorized = instants[block.categories[instants] != NO_TOKEN]
+        categorized = self._sound(block, instants[block.categories[instants] != NO_TOKEN])
         self._add_table(self._into.instant, position, block, categorized)
         names = np.unique(block.names[instants]).tolist()
         self._into.window_end_seen |= any(block.values[name] == "Record Window End" for name in names)
@@ -77,14 +77,14 @@ class BlockColumns:
         if not len(where):
             return
         into, values = self._into, block.values
-        category, lane = self._category_numbers(block, where), self.lane_numbers(block, where)
-        starts = self._times(block, where, _START, "ts")
-        what = "dur" if part is into.complete else ""  # an instant has none
-        durations = self._times(block, where, _DURATION, what)
-        if part is into.complete:
+        category = self._category_numbers(block, where)
+        starts, durations = self._times(block, where, _START), (np.zeros(len(where), np.int64),) * 2
+        if part is into.complete:  # an instant has no duration
+            durations = self._times(block, where, _DURATION)
             into.see(category, starts[0], durations[0])
         stays = ~block.left_out[where]
-        where, category, lane = where[stays], category[stays], lane[stays]
+        where, category = where[stays], category[stays]
+        lane = self.lane_numbers(block, where)
         names = self._names.of(block.names[where], lambda token: into.names[_text(values[token])])
         rows = (where + position).astype(np.int32), names, category, lane
         first = part.add_rows(rows, _of_rows(starts, stays), _of_rows(durations, stays))
@@ -106,10 +106,17 @@ class BlockColumns:
         """Return the lanes of some events, as the columns number them."""
         return self._lanes.of(block.lanes[where], lambda pair: self._into.lanes[block.lane(pair)])
 
-    def _times(self, block: Block, where: Array, time: _Time, what: str) -> tuple[Array, Array]:
+    def _sound(self, block: Block, where: Array) -> Array:
+        """Return those of some events that have times which can be; the scan has refused what is no number."""
+        flags = block.rows[where, scan.FLAGS]
+        start = np.where(flags & scan.START_ABSENT, NO_TIME, block.rows[where, scan.START])
+        is_complete = block.rows[where, scan.PHASE] == ord("X")
+        self._into.note_absent(int(np.count_nonzero(is_complete & (flags & scan.DURATION_ABSENT > 0))))
+        return where[self._into.sound(start, np.where(is_complete, block.rows[where, scan.DURATION], 0))]
+
+    def _times(self, block: Block, where: Array, time: _Time) -> tuple[Array, Array]:
         """Return (times, times if fractions turn out to be unpadded) in ns."""
         flags = block.rows[where, scan.FLAGS]
-        self._into.note_absent(int(np.count_nonzero(flags & time.absent)), what)
         padded = block.rows[where, time.column]
         if not block.exact:
             return padded, padded
@@ -153,13 +160,13 @@ class BlockColumns:
             block.categories[where], lambda token: canonical_category(str(block.values[token])) == "fwdbwd"
         )
         has_id = block.rows[where, scan.FLAGS] & (scan.ID_IS_NUMBER | scan.ID_IS_SPAN) > 0
-        where = where[(is_forward == 1) & has_id]
+        where = self._sound(block, where[(is_forward == 1) & has_id])
         if not len(where):
             return
         ids = block.rows[where, scan.ID]
         for i in np.flatnonzero(block.rows[where, scan.FLAGS] & scan.ID_IS_SPAN).tolist():
             ids[i] = self._into.flow_id(msgspec.json.decode(span_text(block.text, int(ids[i]))))
-        padded, unpadded = self._times(block, where, _START, "ts")
+        padded, unpadded = self._times(block, where, _START)
         is_start = block.rows[where, scan.PHASE] == ord("s")
         self._into.flow_parts.append((ids, is_start, self.lane_numbers(block, where), padded, unpadded))
 

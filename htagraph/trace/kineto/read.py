@@ -73,14 +73,10 @@ def columns(
     for position, events in split(
         ahead(pieces) if compiled else pieces, decode, raw_header, log, add_block and decode.scan
     ):
-        try:
-            if isinstance(events, list):
-                add_events(into, position, events)
-            elif add_block is not None:  # for the type checker: only a scan makes blocks
-                add_block(position, events)
-        except TraceError as error:  # a value that cannot be what its field says
-            msg = f"{path}: {error}"
-            raise TraceError(msg) from error
+        if isinstance(events, list):
+            add_events(into, position, events)
+        elif add_block is not None:  # for the type checker: only a scan makes blocks
+            add_block(position, events)
         del events  # see split: before the next block
         into.thin()
     _refuse_without_events(path, into.counts, log)
@@ -91,7 +87,10 @@ def columns(
     frames.report(log)
     table = into.table()
     extent = _extent(table) if sieve is None else sieve.extent
-    table = _without_outliers(table, extent, log)
+    _refuse_without_times(path, extent, log)
+    table, instants, flows = _valid(table, extent), _valid(into.instants(), extent), into.flows(extent)
+    lost = extent.outliers + into.instant.count - len(instants)
+    log.add("time_outlier", "events hours away from all others (a clock error of the profiler); dropped", lost)
     if into.style.unpadded:
         log.add("unpadded_fractions", "fractions of times lack leading zeros (Kineto of March 2024); times corrected")
     if not into.window_end_seen and extent.events:
@@ -103,7 +102,7 @@ def columns(
     return Trace(
         rank=rank, path=path, facts=facts, names=tuple(into.names), categories=tuple(into.categories),
         lanes=tuple(into.lanes.lanes), thread_names=into.thread_names, events=_shifted(table, base),
-        instants=_shifted(into.instants(), base), flows=into.flows().shifted(base),
+        instants=_shifted(instants, base), flows=flows.shifted(base),
         counts=dict(into.counts), issues=log.issues(rank), fingerprint=stat,
         bookmarks={
             STARTS: np.array(into.starts, np.int64).reshape(-1, 2), UNPADDED: np.array([into.style.unpadded]),
@@ -118,6 +117,13 @@ def _refuse_without_events(path: TracePath, counts: Mapping[str, int], log: Issu
     if set(counts) <= {""} and (counts or log.has("event_unreadable")):
         msg = f"{path}: not a Kineto trace: JSON, but the list does not hold events (objects with a phase, ph)"
         raise NotATraceError(msg)
+
+
+def _refuse_without_times(path: TracePath, extent: Extent, log: IssueLog) -> None:
+    lost = [issue.detail for issue in log.issues() if issue.what == "time_corrupt"]
+    if lost and not extent.events:
+        msg = f"{path}: no event has a time that can be read; {lost[0]}"
+        raise DamagedTraceError(msg)
 
 
 def _block_columns(columns: Columns) -> BlockColumns:
@@ -248,12 +254,10 @@ def _extent(table: Events) -> Extent:
     return extents.result()
 
 
-def _without_outliers(table: Events, extent: Extent, log: IssueLog) -> Events:
-    """Return the events without those that start at 0 or hours before all others: known errors of CUPTI and XPU."""
-    early = table.start < extent.valid_from
-    detail = "events that start hours before all others (a clock error of the profiler); dropped"
-    log.add("time_outlier", detail, extent.early)
-    return table.take(~early) if early.any() else table
+def _valid(table: Events, extent: Extent) -> Events:
+    """Return the events without those whose times are known errors of CUPTI and XPU: 0, hours early, or centuries."""
+    valid = extent.holds(table.start, table.duration)
+    return table if valid.all() else table.take(valid)
 
 
 def _refuse_out_of_range(extent: Extent, base: int, path: TracePath) -> None:

@@ -28,7 +28,7 @@ _BLANKS = " \t\r\n"
 _KEY = re.compile(r'\{\s*"(?:ph|name|cat|pid|tid|ts|dur|id|s|bp|args)"\s*:', re.ASCII)
 _DOCUMENT = re.compile(rb'\{\s*"schemaVersion"|"traceEvents"\s*:\s*\[\s*\{\s*"ph"')
 _OBJECTS = re.compile(rb"\}(?=\s*(?:,\s*)?\{)")
-_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', re.DOTALL)
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]|,', re.DOTALL)
 _HEADER_KEYS = (
     "schemaVersion", "deviceProperties", "distributedInfo", "baseTimeNanoseconds", "displayTimeUnit",
     "host_name", "traceName", "trace_id",
@@ -81,6 +81,8 @@ class _Walk:
     """The text, one character per byte."""
     at: int = 0
     lost: int = 0
+    foreign: int = 0
+    """How many of the lost are JSON, but no objects."""
     resumed: bool = False
     """True if `at` is a guess, after something unreadable."""
     start: int = 0
@@ -123,10 +125,12 @@ def salvage(text: bytes, decode: Decode[T], log: IssueLog, *, final: bool) -> Sa
                 continue
         value = _value(walk.plain, walk.at)
         next_at = value.end or _start_behind(walk, value.read)
+        if not value.end and not walk.resumed and (end := _balanced_end(walk.plain, walk.at, next_at)):
+            value, next_at = value._replace(incomplete=False, known=True), end
         if not final and _may_go_on(walk, value, next_at):
             break
         salvaged.events += _taken(walk, text, value, next_at, decode, log)
-    _refuse_mostly_lost(walk.lost, len(salvaged.events), log)
+    _refuse_mostly_lost(walk.lost - walk.foreign, len(salvaged.events), log)
     log.add("event_unreadable", "events damaged beyond repair; dropped", walk.lost)
     ends_unreadable = walk.resumed and walk.at == len(text) and not salvaged.closed
     salvaged.rest = _GAP if ends_unreadable and not final else text[walk.at :]
@@ -174,6 +178,8 @@ class _Value(NamedTuple):
     """True if the text ends within it."""
     read: int = 0
     """How far the text was read, if the value cannot be."""
+    known: bool = False
+    """True if it cannot be read, but its brackets and quotes show where it ends."""
 
 
 def _between(plain: str, at: int) -> int:
@@ -196,7 +202,10 @@ def _taken(walk: _Walk, text: bytes, value: _Value, next_at: int, decode: Decode
     if not events and walk.mended <= _MENDED_SHARE * len(text) + _MAX_MEND_BYTES:
         events, walk.at = _mended(walk, text, (first, next_at), decode, log)
     walk.lost += not events
-    walk.resumed = not events
+    walk.foreign += bool(not events and value.end and walk.plain[first] != "{")
+    behind = _between(walk.plain, next_at)
+    follows = walk.plain[behind : behind + 1] in ("", "]") or "," in walk.plain[next_at:behind]
+    walk.resumed = not events and (walk.resumed or not follows or not (value.end or value.known))
     walk.parts = walk.parts if walk.resumed else 0
     return events
 
@@ -231,6 +240,27 @@ def _deep(part: str) -> int:
         if depth == _DEEP:
             return token.end()
     return len(part)
+
+
+def _balanced_end(plain: str, at: int, stop: int) -> int:
+    """Return where the element at `at` ends by its brackets and quotes; 0 if they do not balance before `stop`.
+
+    What is wrong inside a text or a number, such as an escape that JSON does not have, does not hide the end. An object
+    without the key of an event in front may be a part of the text of one.
+    """
+    if plain[at] == "{" and not _KEY.match(plain, at):
+        return 0
+    depth = 0
+    for token in _TOKEN.finditer(plain, at, stop):
+        first = token[0][0]
+        if first == '"' and (len(token[0]) == 1 or token[0][-1] != '"'):
+            return 0
+        if not depth and first in ",]}":
+            return token.start() if token.start() > at else 0
+        depth += (first in "[{") - (first in "]}")
+        if not depth and first in "]}":
+            return token.end()
+    return 0
 
 
 def _start_behind(walk: _Walk, read: int) -> int:

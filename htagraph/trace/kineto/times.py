@@ -14,14 +14,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from htagraph.core.arrays import Ints
-from htagraph.core.errors import IssueLog, TraceError, shown
+from htagraph.core.errors import IssueLog, shown
 
 __all__ = [
-    "EXACT_FLOAT_US", "SURE_DIGITS", "FractionStyle", "Pair", "PhaseEvent", "completed", "decimal_us", "numbers_to_ns",
-    "padded", "paired", "report_phases", "text_to_ns",
+    "EXACT_FLOAT_US", "NO_TIME", "SURE_DIGITS", "FractionStyle", "Pair", "PhaseEvent", "completed", "decimal_us",
+    "numbers_to_ns", "padded", "paired", "report_phases", "text_to_ns",
 ]  # fmt: skip
 
 EXACT_FLOAT_US = 2.0**43
@@ -35,37 +34,26 @@ Doubling it leaves more of the short files of March 2024 uncorrected."""
 _MAX_NS = int(np.iinfo(np.int64).max) - 999
 _MAX_US = _MAX_NS // 1000
 """Largest time that is accepted, in ns and µs: what int64 ns can hold, less a µs for the fraction."""
+NO_TIME = int(np.iinfo(np.int64).min)
+"""ns: stands for a time that is absent, is no number, or that int64 ns cannot hold."""
 SURE_DIGITS = len(str(np.iinfo(np.int64).max))
 """Digits of a number that surely fit into 64 bits: longer texts are read as decimals, or refused."""
 
 
 def numbers_to_ns(values: Sequence[int | float]) -> Ints:
-    """Return µs as ns; floats must lie below `EXACT_FLOAT_US`.
-
-    Numbers out of range raise a TraceError.
+    """Return µs as ns, `NO_TIME` for numbers out of range; floats must lie below `EXACT_FLOAT_US`.
 
     Example:
         >>> numbers_to_ns([1, 2]).tolist(), numbers_to_ns([12.005, 3]).tolist()
         ([1000, 2000], [12005, 3000])
     """
     array = np.array(values)
-    if array.dtype.kind == "i":
-        _refuse_out_of_range(array)
-        return array.astype(np.int64) * 1000
-    try:
-        array = array.astype(np.float64)
-    except OverflowError:
-        raise _not_a_time(_short(max((each for each in values if isinstance(each, int)), key=abs))) from None
-    _refuse_out_of_range(array)
+    array = array if array.dtype.kind == "i" else array.astype(np.float64)
+    good = (array > -_MAX_US) & (array < _MAX_US)
+    array = np.where(good, array, 0)
     # convert whole and fraction apart: their sum in ns may need more than the 53 bits of a float, and would be rounded
-    whole = np.floor(array)
-    return whole.astype(np.int64) * 1000 + np.rint((array - whole) * 1000).astype(np.int64)
-
-
-def _refuse_out_of_range(array: npt.NDArray[Any]) -> None:
-    if array.size and not (array.min() > -_MAX_US and array.max() < _MAX_US):
-        worst = array[np.argmax(np.abs(array.astype(np.float64)))]
-        raise _not_a_time(_short(worst if isinstance(worst, float) else int(worst)))
+    whole = array.astype(np.int64) - (array < array.astype(np.int64))
+    return np.where(good, whole * 1000 + np.rint((array - whole) * 1000).astype(np.int64), NO_TIME)
 
 
 @dataclass
@@ -96,7 +84,7 @@ class FractionStyle:
 def text_to_ns(texts: Sequence[str], style: FractionStyle) -> tuple[Ints, Ints]:
     """Return (times, times if fractions turn out to be unpadded) in ns, exactly, of decimal texts in µs.
 
-    Texts that are no number, or out of range, raise a TraceError.
+    Texts that are no number, or out of range, give `NO_TIME`.
 
     Example:
         >>> padded, unpadded = text_to_ns(["1711900000000012.5"], FractionStyle())
@@ -108,12 +96,10 @@ def text_to_ns(texts: Sequence[str], style: FractionStyle) -> tuple[Ints, Ints]:
     for i, text in enumerate(texts):
         whole, _, fraction = text.strip('"').partition(".")
         digits = whole.removeprefix("-")
-        if len(fraction) <= 3 and len(digits) <= SURE_DIGITS and _are_digits(fraction) and _are_digits(digits):
+        plain = len(fraction) <= 3 and len(digits) <= SURE_DIGITS and _are_digits(fraction) and _are_digits(digits)
+        if plain and abs(base := int(whole) * 1000) < _MAX_NS:
             style.note(fraction)
             sign = -1 if whole.startswith("-") else 1
-            base = int(whole) * 1000
-            if abs(base) >= _MAX_NS:
-                raise _not_a_time(text)
             padded[i] = base + sign * int(fraction.ljust(3, "0"))
             unpadded[i] = base + sign * int(fraction)
         else:
@@ -130,10 +116,6 @@ def padded(text: str) -> str:
     """
     whole, _, fraction = text.partition(".")
     return f"{whole}.{fraction:0>3}" if fraction.isdigit() else text
-
-
-def _short(number: float) -> str:
-    return f"{Decimal(number):.6g}"
 
 
 def _are_digits(text: str) -> bool:
@@ -157,14 +139,10 @@ def decimal_us(text: str) -> Decimal | None:
 def _decimal_to_ns(text: str, style: FractionStyle) -> int:
     number = decimal_us(text)
     if number is None:
-        raise _not_a_time(text)
+        return NO_TIME
     if "." in text:
         style.note(text.partition(".")[2])
     return round(number * 1000)
-
-
-def _not_a_time(text: str) -> TraceError:
-    return TraceError(f"{shown(text)} is not a time in µs")
 
 
 _READ = frozenset("XiIsfMCBE")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -108,3 +110,25 @@ def test_events_of_unknown_categories_are_counted_by_category(tmp_path: Path) ->
     assert "'mine0' (2), 'mine1' (1)" in found["unknown_category"].detail
     assert found["unknown_category"].detail.endswith("…")
     assert found["unknown_category"].detail.isprintable()
+
+
+@pytest.mark.parametrize("form", ["no category", "other categories", "bare list", "begins and ends"])
+def test_events_of_another_program_are_work_on_lanes(form: str, tmp_path: Path) -> None:
+    made: list[Any] = []
+    for thread in (1, 2):
+        for name, start, stop in (("step", 0, 90), ("load", 10, 30), ("compute", 40, 80)):
+            where = {"name": name, "pid": 7, "tid": thread, **({"cat": "FEE"} if form == "other categories" else {})}
+            if form == "begins and ends":
+                made += [{"ph": "B", "ts": start, **where}, {"ph": "E", "ts": stop, **where}]
+            else:
+                made.append({"ph": "X", "ts": start, "dur": stop - start, **where})
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(made if form == "bare list" else {"traceEvents": made}))
+    graph = hg.load(path)
+    assert [(lane.pid, lane.tid, lane.device) for lane in graph.lanes] == [(7, 1, -1), (7, 2, -1)]
+    acts = graph.activities
+    parents = [graph.names[acts.name[parent]] if parent >= 0 else "" for parent in acts.parent[:6].tolist()]
+    found = zip((graph.names[name] for name in acts.name[:6]), parents, acts.duration[:6].tolist(), strict=True)
+    assert sorted(found) == sorted(2 * [("step", "", 90_000), ("load", "step", 20_000), ("compute", "step", 40_000)])
+    assert {issue.what: issue.count for issue in graph.issues}["other_program"] == 6
+    assert hg.critical_path(graph).makespan_ns == 90_000

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from htagraph.trace.columns import Events
+from htagraph.trace.kept import Extents
 from htagraph.trace.kineto.collecting import Columns, add_events
 from htagraph.trace.kineto.decode import BlockDecoder
 from htagraph.trace.kineto.events import call_columns, columns
@@ -39,7 +40,7 @@ def collected(
 
 def described(into: Columns) -> Json:
     """Return everything that columns say; ask only once, because durations below 0 are reported."""
-    flows, lanes = into.flows(), list(into.lanes.lanes)
+    flows, lanes = into.flows(Extents().result()), list(into.lanes.lanes)
     return {
         "events": _rows(into, into.table()),
         "instants": _rows(into, into.instants()),

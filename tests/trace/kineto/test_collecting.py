@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from htagraph.trace.kept import Extents
 from htagraph.trace.kineto.collecting import Columns, add_durations, fields_of, typed
 from htagraph.trace.kineto.decode import plain_events
 from htagraph.trace.kineto.events import MODELS, columns
+from htagraph.trace.kineto.times import NO_TIME
 from tests.damage import END, healthy, kernel, log, op
 from tests.trace.kineto.described import collected, described
 
@@ -55,11 +57,10 @@ def test_ids_are_int64_and_equal_if_they_are_written_alike(ids: list[object]) ->
         assert number == int(written) if in_range else number < 0  # type: ignore[call-overload]
 
 
-def test_absent_times_are_reported_where_there_should_be_one() -> None:
+def test_absent_durations_are_reported() -> None:
     into = new()
-    into.note_absent(2, "dur")
-    into.note_absent(3, "")
-    into.note_absent(0, "ts")
+    into.note_absent(2)
+    into.note_absent(0)
     assert [(issue.what, issue.count) for issue in into.log.issues(0)] == [("dur_missing", 2)]
 
 
@@ -72,11 +73,10 @@ def add(into: Columns, start: list[int], duration: list[int]) -> None:
     into.complete.add_times("duration", np.array(duration), np.array(duration) - 5)
 
 
-def test_durations_below_nothing_are_nothing_and_reported() -> None:
+def test_times_that_cannot_be_are_reported_once_per_event() -> None:
     into = new()
-    add(into, [1, 2, 3], [-1, 0, 4])
-    assert into.table().duration.tolist() == [0, 0, 4]
-    assert [(issue.what, issue.count) for issue in into.log.issues(0)] == [("negative_duration", 1)]
+    assert into.sound(np.array([NO_TIME, 2, 3]), np.array([-1, -1, 4])).tolist() == [False, False, True]
+    assert [issue.count for issue in into.log.issues(0)] == [1, 1]
 
 
 @pytest.mark.parametrize(("zeros", "unpadded"), [(0, False), (1, True)])
@@ -88,11 +88,11 @@ def test_fractions_that_lack_zeros_anywhere_count_so_everywhere(zeros: int, unpa
     into.style.varied, into.style.trailing_zero = 1, zeros
     assert into.style.unpadded == unpadded
     assert into.table().duration.tolist() == ([5, 15] if unpadded else [10, 20])
-    assert into.flows().time.tolist() == ([5, 5] if unpadded else [500, 500])
+    assert into.flows(Extents().result()).time.tolist() == ([5, 5] if unpadded else [500, 500])
 
 
 def test_columns_without_events_have_their_types() -> None:
-    flows, table = new().flows(), new().table()
+    flows, table = new().flows(Extents().result()), new().table()
     assert [each.dtype for each in (flows.id, flows.is_start, flows.lane, flows.time)] == [
         np.int64, np.bool_, np.int32, np.int64,
     ]  # fmt: skip

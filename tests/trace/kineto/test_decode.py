@@ -226,16 +226,6 @@ def test_many_categories_are_kept_apart(tmp_path: Path) -> None:
     assert [trace.categories[code] for code in trace.events.category] == [event["cat"] for event in made]
 
 
-@pytest.mark.parametrize(
-    ("change", "what"),
-    [({"dur": -5}, "negative_duration"), ({"dur": None}, "dur_missing"), ({"dur": "-0.5"}, "negative_duration")],
-)
-def test_durations_below_nothing_are_nothing(change: Json, what: str, tmp_path: Path) -> None:
-    trace = loaded(tmp_path, document([op(1), op(2, **change), op(3, **change), END]))
-    assert trace.events.duration.tolist() == [30_000, 0, 0]
-    assert issues(trace) == {what: 2}
-
-
 def test_a_missing_duration_is_nothing(tmp_path: Path) -> None:
     bare = {key: value for key, value in op(2).items() if key != "dur"}
     for first in (op(1), op(1, ts="0.5")):  # numbers, and texts

@@ -242,6 +242,22 @@ def test_what_cannot_be_repaired_is_dropped_and_counted(event: str, block: int, 
         assert len(list(read_events(trace.path))) == 5
 
 
+BAD = as_text(op(3, args={"x": "y"}))
+UNREADABLE = (BAD.replace("aten", "\\q"), BAD.replace('"dur"', "dur"), BAD.replace("300", "3x0"))
+FOREIGN = ("5", '"x"', "null", "[1]", "[]", "{}", '{"a": 1}', '[{"a": 1}]', '"\\q"', "nan", '{"ph": 5}')
+
+
+@given(st.lists(st.one_of(*map(st.sampled_from, (UNREADABLE, FOREIGN, [as_text(op(1)), as_text(kernel(2))])))))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@pytest.mark.parametrize("between", [",\n", ","])
+def test_what_is_read_and_what_is_reported_is_what_is_present(between: str, tmp_path: Path, parts: list[str]) -> None:
+    parts = [as_text(op(1))] * (2 + len(parts)) + parts + [as_text(END)]
+    trace = loaded(tmp_path, '{"schemaVersion": 1, "traceEvents": [' + between.join(map(str.strip, parts)) + "]}")
+    found = issues(trace)
+    assert len(trace.events) + 1 + found.get("event_unreadable", 0) + found.get("phase_missing", 0) == len(parts)
+    assert len(trace.events) == sum('"X"' in part and part not in UNREADABLE for part in parts)
+
+
 def test_args_nested_without_end_are_dropped(tmp_path: Path) -> None:
     deep = as_text(op(3)).replace(
         "[2, 3]", "[" * 50_000 + "]" * 50_000
@@ -360,7 +376,7 @@ def test_an_event_too_long_is_dropped_and_the_rest_read(inside: str, tmp_path: P
     assert names(trace)[-39:] == [f"gemm<{number % 3}>" for number in range(1, 40)]
     assert names(trace)[0] == "aten::mm"
     assert issues(trace)["event_unreadable"] >= 1
-    assert set(issues(trace)) <= {"event_unreadable", "unescaped_quotes", "ts_missing", "dur_missing"}
+    assert set(issues(trace)) <= {"event_unreadable", "unescaped_quotes", "time_corrupt", "dur_missing"}
 
 
 def test_no_more_text_than_the_longest_event_is_kept(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import product
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -31,8 +31,9 @@ __all__ = ["cluster", "partners"]
 _Fitted: TypeAlias = Callable[[Track, Track, float | None], Fit | None]
 """`fit_pair`, which remembers what it was asked."""
 
-_CLEAR: Final = 2
-"""What `_State._evidence` returns where times say clearly that two clusters are one; a code, no threshold."""
+_CLEAR, _BROUGHT = 2, 3
+"""What `_State._evidence` returns where times say clearly that two clusters are one, and where ends lie so much closer
+than arrivals that one waited for the other; codes, no thresholds."""
 
 
 def cluster(tracks: Sequence[Track], island: Mapping[int, int] | None = None, *, lone: bool = True) -> list[Cluster]:
@@ -69,6 +70,7 @@ def cluster(tracks: Sequence[Track], island: Mapping[int, int] | None = None, *,
                 a, b = state.tracks[fit.first], state.tracks[fit.second]
                 if certain or lone or state.between(a.rank, b.rank) is not None:
                     state.join(fit, doubtful=True)
+    state.join_whole()
     return [united for united in state.clusters.values() if len(united.shift) > 1]
 
 
@@ -149,6 +151,8 @@ class _State(_Clocks):
         self.tracks = tracks
         self.clusters = {number: Cluster({number: 0}) for number in tracks}  # by root
         self.root = {number: number for number in tracks}
+        self.off_mesh: list[Fit] = []  # not taken, since other groups speak against them
+        self.whole = False  # whether all that keeps to the mesh is united
         self.usual: dict[int, float] = {}  # spread of the middle track's best fit in a pool
 
     def learn(self, fits: Sequence[Fit]) -> None:
@@ -163,8 +167,8 @@ class _State(_Clocks):
     def join(self, fit: Fit, *, doubtful: bool) -> None:
         """Unite the clusters of the two tracks if all that is known allows it.
 
-        Where times leave it in doubt, ranks that already are of one group are not put into another: of the groups of
-        tensor, data and pipeline parallelism, two have at most one rank in common.
+        Ranks of sibling groups work alike, so that their ends are close without any waiting. So groups keep to the mesh
+        of tensor, data and pipeline parallelism (`_off_mesh`), unless ends of whole groups were brought together.
         """
         a, b = self.tracks[fit.first], self.tracks[fit.second]
         x, y = self.clusters[self.root[a.number]], self.clusters[self.root[b.number]]
@@ -177,7 +181,10 @@ class _State(_Clocks):
         move = x.shift[a.number] + fit.shift - y.shift[b.number]
         usual = max(x.spread, y.spread, -1.0 if x.spread >= 0 or y.spread >= 0 else self.usual.get(a.pool, 0.0))
         evidence = self._evidence(x, y, move, fit.offset if known is None else known, (a, b), usual)
-        if not evidence or (evidence < _CLEAR and (not doubtful or self._together(x, y))):
+        if not evidence or (evidence < _CLEAR and not doubtful):
+            return
+        if not (a.certain or a.pairwise) and self._off_mesh(x, y) and not (self.whole and evidence == _BROUGHT):
+            self.off_mesh.append(fit)
             return
         x.spread = max(x.spread, y.spread, fit.spread)
         if known is None:
@@ -186,6 +193,12 @@ class _State(_Clocks):
             x.shift[number] = shift + move
             self.root[number] = self.root[a.number]
         del self.clusters[next(root for root, each in self.clusters.items() if each is y)]
+
+    def join_whole(self) -> None:
+        """Unite what lies across the mesh, such as all ranks of a job, now that the arrivals of whole groups tell."""
+        self.whole = True
+        for fit in sorted(self.off_mesh, key=_weakness):
+            self.join(fit, doubtful=False)
 
     def tie_agreeing(self, fits: Sequence[Fit]) -> None:
         """Note the clock offset between ranks on which several short fits agree, as long as no other has half as many.
@@ -206,21 +219,28 @@ class _State(_Clocks):
             if count >= LIMITS.proof and 2 * rival <= count and {self.island[a], self.island[b]} == set(pair):
                 self.tie(a, b, best.offset)
 
-    def _together(self, x: Cluster, y: Cluster) -> bool:
-        """Return whether a rank of each already are of one group."""
-        ranks_x, ranks_y = ({self.tracks[number].rank for number in each.shift} for each in (x, y))
-        for other in self.clusters.values():
-            ranks = {self.tracks[number].rank for number in other.shift}
-            if other is not x and other is not y and ranks & ranks_x and ranks & ranks_y:
-                return True
-        return False
+    def _off_mesh(self, x: Cluster, y: Cluster) -> bool:
+        """Return whether a rank of each already are of one group, or of two alike groups at different places.
+
+        Groups of two dimensions of a mesh have at most one rank in common, and those of one dimension join the ranks at
+        the same place of each group of the other.
+        """
+        of_x, of_y = ({self.tracks[number].rank for number in each.shift} for each in (x, y))
+        united = [each for each in self.clusters.values() if each is not x and each is not y and len(each.shift) > 1]
+        others = [sorted({self.tracks[number].rank for number in each.shift}) for each in united]
+        at_x, at_y = (
+            [(np.diff(ranks).tolist(), place) for ranks in others for place, rank in enumerate(ranks) if rank in own]
+            for own in (of_x, of_y)
+        )
+        together = any(of_x & {*ranks} and of_y & {*ranks} for ranks in others)
+        return together or any(alike == same and place != there for alike, place in at_x for same, there in at_y)
 
     def _evidence(
         self, x: Cluster, y: Cluster, move: int, offset: float, pair: tuple[Track, Track], usual: float
     ) -> int:
         """Return whether two clusters can be one: nobody ends before all arrive, and ends do not follow arrivals.
 
-        0 if they cannot, 1 if they can, 2 if times say it clearly.
+        0 if they cannot, 1 if they can, `_CLEAR` if times say it clearly, `_BROUGHT` if more than that.
         """
         a, b = pair
         first, second = self._merged(x, 0, a.rank), self._merged(y, move, b.rank)
@@ -233,16 +253,16 @@ class _State(_Clocks):
         )
         known = np.isfinite(end_x) & np.isfinite(end_y)
         if not known.any():
-            return _CLEAR if a.certain else 0
+            return _BROUGHT if a.certain else 0
         ends = (end_y - end_x)[known] - offset
         arrivals = (arrive_y - arrive_x)[known] - offset
         middle = 0.0 if a.on_host and self.island[a.rank] == self.island[b.rank] else np.median(ends)
         early, late = arrive_y - end_x - offset, end_y - arrive_x - offset
         broken = ((middle < early - LIMITS.tick_ns) | (middle > late + LIMITS.tick_ns))[known]
-        if broken.sum() > LIMITS.damaged * len(broken):
+        if a.barrier.any() and broken.sum() > LIMITS.damaged * len(broken):  # an all-to-all may end before all arrive
             return 0
         if a.certain:
-            return _CLEAR
+            return _BROUGHT
         return 1 if len(ends) < 3 else _end_together(ends, arrivals, end_x[known], usual, a.pairwise)
 
     def _merged(self, cluster: Cluster, move: int, rank: int) -> tuple[int, Array, Array]:
@@ -286,7 +306,7 @@ def _agreed(options: Sequence[tuple[float, Fit]], root: Mapping[int, int]) -> tu
 
 
 def _end_together(ends: Array, arrivals: Array, when: Array, usual: float, pairwise: bool) -> int:  # noqa: FBT001
-    """Return whether differences of ends are those of one collective's members: 0 no, 1 perhaps, 2 clearly.
+    """Return whether differences of ends are those of one collective's members: see `_State._evidence`.
 
     They do not follow the differences of arrivals. Where these say little, and where each side may have waited for
     somebody else, the ends also lie about as close as those of members usually do, or far closer than the arrivals.
@@ -296,10 +316,11 @@ def _end_together(ends: Array, arrivals: Array, when: Array, usual: float, pairw
         return 0
     close = spread <= 3 * usual + 2 * LIMITS.resolution_ns
     if pairwise:
-        return _CLEAR * close
-    clear = steepness + 2 * doubt < LIMITS.slope and (close or spread < LIMITS.compressed * reach)
+        return _BROUGHT * close
+    brought = spread < LIMITS.compressed * reach
+    clear = steepness + 2 * doubt < LIMITS.slope and (close or brought)
     if clear and len(ends) >= LIMITS.proof:
-        return _CLEAR
+        return _BROUGHT if brought else _CLEAR
     return int(clear or spread <= 2 * usual + LIMITS.resolution_ns / 2)
 
 

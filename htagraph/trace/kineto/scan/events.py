@@ -220,6 +220,7 @@ def _scan_time(at: Int, exact: Int, row: Int, is_duration: Int) -> Int:
             fine, value = float_of(digits, scale)
             if fine and value >= EXACT_FLOAT_US and not is_duration:
                 return _TOO_LARGE
+            fine = fine and value < _MAX_US
             ns, negative = _float_ns(-value if negative else value), False
         stop = stop if fine else REFUSED
     sign = -1 if negative else 1

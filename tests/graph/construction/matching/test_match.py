@@ -121,6 +121,17 @@ def cut(acts: Activities, members: np.ndarray, seed: int) -> Activities:
     return replace(acts, kind=kind)
 
 
+@pytest.mark.parametrize(("jitter", "seed"), [(0.0, 1), (0.005, 1), (0.005, 2)])
+def test_sibling_groups_that_work_alike_are_told_apart(jitter: float, seed: int, tmp_path: Path) -> None:
+    """Ends of all four ranks agree within a few µs, also where two groups have their all-reduces at once."""
+    done = simulate(Job(ranks=4, tp=2, steps=3, layers=3, layer_mb=8.0, jitter=jitter, seed=seed, group_args=False))
+    graph = loaded(done, tmp_path)
+    found = match(recorded(graph), graph.names, graph.traces)
+    wrong, linked, possible = score(truth_of(done, graph, found), found.collective)
+    assert (wrong, linked) == (0, possible)
+    assert len({found.group[number] for number in found.collective.tolist()}) == 4
+
+
 @pytest.mark.parametrize("offsets", [(), OFFSETS[:4]])
 def test_missing_heads_and_tails_change_no_match(offsets: tuple[float, ...], tmp_path: Path) -> None:
     done = simulate(Job(ranks=4, tp=2, steps=3, layers=2, group_args=False, clock_offsets_us=offsets))
