@@ -151,7 +151,7 @@ def _times_by_name(sums: Sequence[tuple[Array, Array, Array]], rows: Array) -> n
     """
     tables = []
     for _, time, whole in sums:
-        large = time[:, rows].any(axis=2)
+        large: Array = np.any(time[:, rows], axis=2)
         least = MIN_SHARE_OF_NAME * whole[rows].mean(axis=1)[:, None]
         tables += [np.where(large[:, :, None], time[:, rows], least)[large.any(axis=1)], whole[None, rows]]
     return np.concatenate(tables)

@@ -14,7 +14,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.activities import frozen
-from htagraph.graph.measures.steps import is_paced_by_ends, last_end, mean_step_ns, step_lengths, usual_step_ns
+from htagraph.graph.measures.steps import last_end, mean_step_ns, step_lengths, usual_step_ns
 from htagraph.graph.selection import IntSelector
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, State
@@ -155,7 +155,7 @@ class Outcome:
 
     def _length(self, graph: DependencyGraph, time: Array) -> tuple[float, Array]:
         """Return (makespan, the time of each step), ns."""
-        return float(_span(self.baseline, time)), step_lengths(graph, time, ends=is_paced_by_ends(self.baseline))[1]
+        return float(_span(self.baseline, time)), step_lengths(graph, time, ends=True)[1]
 
     @property
     def baseline_steps_ns(self) -> float:

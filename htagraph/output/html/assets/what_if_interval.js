@@ -16,7 +16,7 @@ export function predicted(reading, factors) {
 function usualStep(skeleton, time) {
   const { steps, end, paced } = skeleton;
   if (!steps.length) return time[end];
-  const counted = lengthsOf(skeleton, time).filter(({ step }) => paced.counted.includes(step)).map(({ ns }) => ns);
+  const counted = lengthsOf(steps, time, paced.ends).filter(({ step }) => paced.counted.includes(step)).map(({ ns }) => ns);
   if (counted.length) {
     counted.sort((one, other) => one - other);
     const half = counted.length >> 1;
@@ -28,12 +28,12 @@ function usualStep(skeleton, time) {
 }
 
 /** Return {step, ns}: the time of each step from end to end, or from begin to begin; mean over ranks. */
-function lengthsOf({ steps, paced }, time) {
-  const mark = ({ start, end }) => time[paced.ends ? end : start];
+function lengthsOf(steps, time, ends) {
+  const mark = ({ start, end }) => time[ends ? end : start];
   const sums = new Map();
   for (let i = 1; i < steps.length; i++) {
     if (steps[i].rank !== steps[i - 1].rank || steps[i].step !== steps[i - 1].step + 1) continue;
-    const { step } = steps[paced.ends ? i : i - 1];
+    const { step } = steps[ends ? i : i - 1];
     const [sum, count] = sums.get(step) ?? [0, 0];
     sums.set(step, [sum + mark(steps[i]) - mark(steps[i - 1]), count + 1]);
   }
@@ -50,7 +50,7 @@ export function intervalOf(job, recorded, now, factors, constants) {
     const other = predicted(reading, factors).makespan;
     if (other > 0) ratios.push({ log: Math.log(now.makespan / other), cause: reading.cause });
   }
-  const all = lengthsOf(job.readings[0].skeleton, now.time).map(({ ns }) => ns);
+  const all = lengthsOf(job.readings[0].skeleton.steps, now.time, true).map(({ ns }) => ns);
   ratios.push({ log: aheadOf(recorded, now.makespan, all, constants), cause: constants.steps_ahead });
   const logs = ratios.map(({ log }) => log);
   const steps = all.filter((ns) => ns > 0);
