@@ -22,19 +22,9 @@ from htagraph.trace.kineto.times import NO_TIME
 __all__ = ["BlockColumns"]
 
 _VARIED, _DECIMAL, _TRAILING_ZERO = 1, 2, 4  # what a fraction shows, see `scan.STYLE_BITS`
+_START = scan.START, scan.START_SLIP, scan.START_STYLE  # columns of a time and its slip, bits of its fraction's style
+_DURATION = scan.DURATION, scan.DURATION_SLIP, scan.DURATION_STYLE
 _STORED = {scan.FLOAT: np.float64, scan.UNSIGNED: np.uint64}
-
-
-class _Time(NamedTuple):
-    """Where a row has a time, by how much it is too large if fractions lack zeros, and bits of the row's flags."""
-
-    column: int
-    slip: int
-    style: int
-
-
-_START = _Time(scan.START, scan.START_SLIP, scan.START_STYLE)
-_DURATION = _Time(scan.DURATION, scan.DURATION_SLIP, scan.DURATION_STYLE)
 
 
 class _Named(NamedTuple):
@@ -114,17 +104,17 @@ class BlockColumns:
         self._into.note_absent(int(np.count_nonzero(is_complete & (flags & scan.DURATION_ABSENT > 0))))
         return where[self._into.sound(start, np.where(is_complete, block.rows[where, scan.DURATION], 0))]
 
-    def _times(self, block: Block, where: Array, time: _Time) -> tuple[Array, Array]:
+    def _times(self, block: Block, where: Array, time: tuple[int, int, int]) -> tuple[Array, Array]:
         """Return (times, times if fractions turn out to be unpadded) in ns."""
-        flags = block.rows[where, scan.FLAGS]
-        padded = block.rows[where, time.column]
+        column, slip, bits = time
+        padded = block.rows[where, column]
         if not block.exact:
             return padded, padded
-        style, shapes = self._into.style, flags >> time.style
+        style, shapes = self._into.style, block.rows[where, scan.FLAGS] >> bits
         style.varied += int(np.count_nonzero(shapes & _VARIED))
         style.decimal += int(np.count_nonzero(shapes & _DECIMAL))
         style.trailing_zero += int(np.count_nonzero(shapes & _TRAILING_ZERO))
-        return padded, padded - block.rows[where, time.slip]
+        return padded, padded - block.rows[where, slip]
 
     def _add_args(self, part: GrowingTable, first: int, block: Block, row_of: Array, category: Array) -> None:
         allowed = _allowed(tuple(self._into.categories), calls=block.calls)
