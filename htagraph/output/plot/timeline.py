@@ -156,7 +156,7 @@ def critical_path(path: CriticalPath) -> Figure:
 def _finding(path: CriticalPath) -> str:
     """Return what bounds the window, in the words of the reports."""
     claims = BOUND.when(Results(path.graph, path=path))
-    first = BOUND.long(*claims) if claims else f"The critical path takes {time_text(path.makespan_ns / 1000)}"
+    first = BOUND.whole(*claims) if claims else f"The critical path takes {time_text(path.makespan_ns / 1000)}"
     return first.partition(". ")[0].rstrip(".")
 
 
