@@ -140,7 +140,7 @@ def critical_path(path: CriticalPath) -> Figure:
     strip, ranks, time = _strip(path)
     height, upper, lower = style.one_above_the_other(260, 70, style.row_pixels(len(ranks)))
     claims = BOUND.when(Results(path.graph, path=path))
-    first = BOUND.long(*claims) if claims else f"The critical path takes {time_text(path.makespan_ns / 1000)}"
+    first = BOUND.whole(*claims) if claims else f"The critical path takes {time_text(path.makespan_ns / 1000)}"
     return style.drawn(
         [*bars, strip], first.partition(". ")[0].rstrip("."), about, height=height, barmode="stack", showlegend=True,
         bargap=0.2, legend={"traceorder": "reversed"}, yaxis={"title": f"on the path ({unit})", **upper},

@@ -30,7 +30,7 @@ def test_rows_link_to_where_they_are() -> None:
 
 def test_a_definition_says_what_the_numbers_are_and_not_how_to_call() -> None:
     shown = definition(temporal_breakdown)
-    assert "One row per rank: rank, executor" in shown
+    assert "window, from its first to its last device" in shown
     assert not [word for word in ("Returns:", "int64", "Args:", "&gt;&gt;&gt;") if word in shown]
     assert "<p>- kernel_wait: another edge" in definition(idle_breakdown)
     assert definition(lambda: None) == ""

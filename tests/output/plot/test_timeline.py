@@ -54,7 +54,7 @@ def test_the_bars_have_a_place_for_each_step(path: CriticalPath) -> None:
 def test_the_title_is_what_the_reports_say(path: CriticalPath) -> None:
     title = path.plot().layout.title.text.partition("<br>")[0]
     (claim,) = BOUND.when(Results(path.graph, path=path))
-    assert BOUND.long(claim).startswith(title)
+    assert BOUND.whole(claim).startswith(title)
     assert title.startswith("Bound by computation: 67 % of the critical path")
 
 
