@@ -15,7 +15,6 @@ from htagraph.core.naming import LINEAR
 
 if TYPE_CHECKING:
     from htagraph.cli.writing import Format
-    from htagraph.queries.paths import CriticalPath
 
 __all__ = ["counters", "critical_path", "memory", "patterns", "summary"]
 
@@ -53,27 +52,19 @@ def critical_path(  # noqa: PLR0913 - one argument per option
     from htagraph.output.reports.ranks import critical_path_report
 
     path = path_of(graph, steps=numbers)
-    files = _written(path, perfetto, graphviz, counters=counters)
-    show(critical_path_report(path, given(paths, ranks), top=top, segments=segments), form, output, paths)
-    for line in files:
-        typer.echo(line, err=True)
-
-
-def _written(path: CriticalPath, perfetto: Path | None, graphviz: Path | None, *, counters: bool) -> list[str]:
-    """Write the files asked for and return a line about each."""
-    lines = []
-    if perfetto is not None:
-        lines.append(str(path.to_perfetto(perfetto, counters=counters)))
+    files = [] if perfetto is None else [str(path.to_perfetto(perfetto, counters=counters))]
     if graphviz is not None:
         from htagraph.output.export.graphviz import draw
 
         drawn = draw(path, graphviz)
-        lines.append(f"{drawn}: a picture of the path" if drawn.suffix == graphviz.suffix else (
+        files.append(f"{drawn}: a picture of the path" if drawn.suffix == graphviz.suffix else (
             f"{drawn}: the source of the picture. {graphviz} was not drawn, because Graphviz's dot is not installed "
             f"(apt install graphviz, brew install graphviz). Where it is, draw it by dot -T{graphviz.suffix[1:]} "
             f"{drawn} -o {graphviz}"
         ))  # fmt: skip
-    return lines
+    show(critical_path_report(path, given(paths, ranks), top=top, segments=segments), form, output, paths)
+    for line in files:
+        typer.echo(line, err=True)
 
 
 def counters(  # noqa: PLR0913 - one argument per option

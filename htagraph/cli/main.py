@@ -115,11 +115,7 @@ def wants_json(words: Sequence[str]) -> bool:
 
 
 def error_envelope(message: str, words: Sequence[str], code: int) -> dict[str, Any]:
-    """Return the envelope of a command that failed.
-
-    Returns:
-        ``schema_version``, ``tool``, ``tool_version``, ``command`` (its word, null if there is none) and ``error``:
-        ``message``, ``file`` (that it is about, or null), ``hint`` (what to do, or null) and ``exit_code``.
+    """Return the envelope of a command that failed, see `schema.error_model`; null is what there is none of.
 
     Example:
         >>> error_envelope("a.json: no such file; give another", ["idle", "a.json"], 1)["error"]["hint"]

@@ -331,7 +331,7 @@ def _loaded(paths: list[str], ranks: str | None, steps: str | None, **on: Any) -
     with progress("reading") as advance:
         from htagraph.graph.load import load
 
-        asked = {"time": time, "python": reading.python, "cache": not reading.no_cache}
+        asked: dict[str, Any] = {"time": time, "python": reading.python, "cache": not reading.no_cache}
         job: Any = load(paths, chosen_ranks, chosen_steps, advance, **asked, **on)
     _warn(job.issues)
     analysing()

@@ -32,6 +32,7 @@ def plot(name: str, paths: list[str], *, output: Path, ranks: str | None = None,
     module_breakdown, kernel_owners, kernel_distribution, launch_stats, queue_length, memory_bandwidth,
     memory_timeline, roofline, collectives, stragglers, critical_path, slack, opportunities or timeline.
     """
+    import htagraph as hg
     from htagraph.output import plot as figures
     from htagraph.output.plot.files import write_figure
 
@@ -42,16 +43,10 @@ def plot(name: str, paths: list[str], *, output: Path, ranks: str | None = None,
         msg = f"{name!r} is no figure of one job: choose one of {', '.join(known)}; {others}"
         raise typer.BadParameter(msg, param_hint="NAME")
     refuse_input(output, paths, "--output")
-    write_figure(getattr(figures, chosen)(_result(chosen, read(paths, ranks, steps))), output)
-
-
-def _result(name: str, graph: DependencyGraph) -> Any:  # noqa: ANN401 - of any analysis
-    """Return what a figure is drawn of."""
-    import htagraph as hg
-
-    if name == "timeline":
-        return graph
-    return hg.memory.timeline(graph) if name == "memory_timeline" else getattr(hg, name)(graph)
+    drawn: Any = read(paths, ranks, steps)
+    if chosen != "timeline":
+        drawn = hg.memory.timeline(drawn) if chosen == "memory_timeline" else getattr(hg, chosen)(drawn)
+    write_figure(getattr(figures, chosen)(drawn), output)
 
 
 def report(

@@ -115,10 +115,8 @@ def _dask(client: Any) -> Engine:  # noqa: ANN401 - a client of distributed
 
     executor = client.get_executor(pure=False)  # not pure: a copy of a slow call is a call of its own
 
-    def slots() -> int:
-        return max(1, sum(client.nthreads().values()))  # one if there are no workers yet
-
-    return Engine(executor.submit, slots, deaths=(KilledWorker,))  # several workers died, perhaps of another call
+    # one slot if there are no workers yet; killed: several workers died, perhaps of another call
+    return Engine(executor.submit, lambda: max(1, sum(client.nthreads().values())), deaths=(KilledWorker,))
 
 
 def _client_of(address: str) -> Any:  # noqa: ANN401 - a client of distributed
@@ -141,10 +139,8 @@ def _ray(ray: Any) -> Engine:  # noqa: ANN401 - the module
         future: Future[T] = call.remote(function, *given).future()
         return future
 
-    def slots() -> int:
-        return max(1, int(ray.cluster_resources().get("CPU", 1)))
-
-    return Engine(submit, slots, deaths=(ray.exceptions.WorkerCrashedError,))
+    deaths = (ray.exceptions.WorkerCrashedError,)
+    return Engine(submit, lambda: max(1, int(ray.cluster_resources().get("CPU", 1))), deaths=deaths)
 
 
 def _call(function: Callable[..., T], *given: Any) -> T:  # noqa: ANN401 - the function's

@@ -52,7 +52,10 @@ def load_on(
         files = [file for file in files if file.rank in set(ranks)]
     digests: dict[int, tuple[RankedFile, RankDigest]] = {}
     for file, answer in run_each(workers, digest_of, files, read_as, patience=waits):
-        digest = answer if isinstance(answer, Failed) else _digest(answer)
+        try:  # what a worker sent is never trusted to be a digest
+            digest = answer if isinstance(answer, Failed) else RankDigest.from_bytes(answer)
+        except HtagraphError as error:
+            digest = Failed(str(error))
         if isinstance(digest, Failed):
             lacking.append(MissingRank(file.rank, str(file.path), digest.why))
         else:
@@ -89,11 +92,3 @@ def _named_rank(path: TracePath) -> int:
         return rank_in_name(path)
     except RankError:
         return -1
-
-
-def _digest(data: bytes) -> RankDigest | Failed:
-    """Return the digest in what a worker sent, which is never trusted to be one."""
-    try:
-        return RankDigest.from_bytes(data)
-    except HtagraphError as error:
-        return Failed(str(error))

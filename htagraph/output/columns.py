@@ -6,6 +6,7 @@ Where a table does not fit, texts are shortened in the middle, then columns are 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -98,7 +99,10 @@ def _column(frame: pd.DataFrame, name: str, headings: dict[str, str]) -> Column:
     values, heading = frame[name], headings.get(name, name)
     cells, short = [_cell(name, value) for value in values], list[str]()
     if name.endswith("_us"):
-        unit, scale = ("ms", 1000) if _in_ms(frame, name) else ("µs", 1)
+        # totals, and all the rest of a table, share one unit
+        total = name.startswith("total")
+        alike = [each for each in map(str, frame.columns) if each.endswith("_us") and each.startswith("total") == total]
+        unit, scale = ("ms", 1000) if (frame[alike].max() >= _MIN_US_IN_MS).any() else ("µs", 1)
         heading = f"{heading.removesuffix('_us')} {unit}"
         cells = [_short_or_dash(value / scale) for value in values]
     if name.endswith("bytes"):
@@ -116,13 +120,6 @@ def _column(frame: pd.DataFrame, name: str, headings: dict[str, str]) -> Column:
     return Column(name, heading, [printable(cell) for cell in cells], is_number, [printable(each) for each in short])
 
 
-def _in_ms(frame: pd.DataFrame, column: str) -> bool:
-    """Return whether a column of µs is shown in ms; totals, and all the rest of a table, share one unit."""
-    total = column.startswith("total")
-    alike = [name for name in map(str, frame.columns) if name.endswith("_us") and name.startswith("total") == total]
-    return bool((frame[alike].max() >= _MIN_US_IN_MS).any())
-
-
 def _cell(name: str, value: object) -> str:
     if isinstance(value, float):
         return f"{value:.{_DIGITS.get(name, 1)}f}" if math.isfinite(value) else "-"
@@ -138,9 +135,7 @@ def _cell(name: str, value: object) -> str:
 def _distinct_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return (names without template arguments and parameters, whole where several would be alike; all without)."""
     short = {name: short_name(name) for name in dict.fromkeys(names)}
-    alike: dict[str, int] = {}
-    for text in short.values():
-        alike[text] = alike.get(text, 0) + 1
+    alike = Counter(short.values())
     return [name if alike[short[name]] > 1 else short[name] for name in names], [short[name] for name in names]
 
 
@@ -207,7 +202,9 @@ def _span(widths: Sequence[int]) -> int:
 
 def _least(columns: Sequence[Column]) -> list[int]:
     """Return the least width of each: numbers whole, the longest name with room for both of its ends, others less."""
-    subject = _subject(columns)
+    # the longest name says what a row is about
+    texts = [i for i, column in enumerate(columns) if column.name in _SUBJECTS and not column.is_number]
+    subject = max(texts, key=lambda i: columns[i].width, default=None)
     least = [each.width if each.is_number else min(each.width, _MIN_TEXT_WIDTH) for each in columns]
     for i, column in enumerate(columns):
         if column.name in _SENTENCES:
@@ -216,17 +213,6 @@ def _least(columns: Sequence[Column]) -> list[int]:
         elif i == subject:
             least[i] = min(column.width, _MIN_NAME_WIDTH)
     return least
-
-
-def _subject(columns: Sequence[Column]) -> int | None:
-    """Return the place of the longest name, which says what a row is about; None without any."""
-    texts = [i for i, column in enumerate(columns) if column.name in _SUBJECTS and not column.is_number]
-    return max(texts, key=lambda i: columns[i].width) if texts else None
-
-
-def _most(column: Column) -> int:
-    """Return the width beyond which a column tells nothing more."""
-    return max(_MAX_WHOLE_WIDTH, *map(len, column.short)) if column.short else column.width
 
 
 def _least_important(columns: Sequence[Column]) -> int | None:
@@ -251,7 +237,9 @@ def _names_devices(columns: Sequence[Column], column: Column) -> bool:
 
 def _widths(columns: Sequence[Column], width: int) -> list[int]:
     """Return a width for each column: numbers whole, the widest texts cut until the line fits."""
-    widths = [min(column.width, _most(column)) for column in columns]
+    # a column that is wider tells nothing more
+    most = [max(_MAX_WHOLE_WIDTH, *map(len, column.short)) if column.short else column.width for column in columns]
+    widths = [min(column.width, room) for column, room in zip(columns, most, strict=True)]
     least = _least(columns)
     if _span(least) > width:
         least = [each.width if each.is_number else 1 for each in columns]

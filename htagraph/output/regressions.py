@@ -50,10 +50,10 @@ def comment(
         _row(plain(str(row["key"])), row["before_us"], row["after_us"], _signed(row["change_us"]))
         for row in rows.to_dict("records")
     ]
-    figure = [
-        f"{row['key']:<15}{_signed(row['change_us']):>10}  {_bar(row['change_us'] / largest)}"
-        for row in rows.to_dict("records")
-    ]
+    figure = []
+    for row in rows.to_dict("records"):
+        bar = ("█" if row["change_us"] > 0 else "░") * max(1, round(abs(row["change_us"]) / largest * _BAR))
+        figure.append(f"{row['key']:<15}{_signed(row['change_us']):>10}  {bar}")
     if figure:
         lines += ["", f"Where the change lies on the critical path, per {unit}:", "", "```text", *figure, "```"]
     lines += ["", *(f"- {plain(sentence)}" for sentence in result.sentences()[:_CAUSES])]
@@ -91,10 +91,6 @@ def _row(name: str, before_us: float, after_us: float, change: str) -> str:
 
 def _signed(us: float) -> str:
     return f"{'+' if us >= 0 else '-'}{time_text(abs(us))}"
-
-
-def _bar(share: float) -> str:
-    return ("█" if share > 0 else "░") * max(1, round(abs(share) * _BAR))
 
 
 def assert_no_slower(

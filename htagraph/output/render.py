@@ -109,7 +109,8 @@ def _rendered(result: Report | Summary | Validation, page: _Page, form: str, wid
     if form == "json":
         return to_json(result.to_dict())
     if form == "csv":
-        return _csv(frames_of(result))
+        frames = frames_of(result)
+        return "".join(f"# {name}\n{plain(frame).to_csv(index=False)}\n" for name, frame in frames.items())
     return _markdown(page) if form == "md" else _terminal(page, width, color=color)
 
 
@@ -142,11 +143,6 @@ def to_json(envelope: dict[str, Any]) -> str:
     return text.translate(commands | {ord("\n"): "\n"}) + "\n"
 
 
-def _csv(frames: dict[str, pd.DataFrame]) -> str:
-    """Return tables as CSV, each below a line with its name."""
-    return "".join(f"# {name}\n{plain(frame).to_csv(index=False)}\n" for name, frame in frames.items())
-
-
 def plain(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table for CSV: no text is a formula to a spreadsheet, or a command to a terminal.
 
@@ -169,10 +165,14 @@ def _title(name: str, wording: Wording) -> str:
 
 
 def _markdown(page: _Page) -> str:
-    tables = "".join(
-        f"\n## {_title(name, page.wording)}\n\n{_markdown_table(columns_of(frame, page.wording))}"
-        for name, frame in page.frames.items()
-    )
+    tables = ""
+    for name, frame in page.frames.items():
+        columns = columns_of(frame, page.wording)
+        rows = zip(*(cut_all(column.cells, _MAX_TEXT_WIDTH) for column in columns), strict=True)
+        marks = ["---:" if column.is_number else "---" for column in columns]
+        lines = [[column.heading for column in columns], marks, *rows]
+        cells = "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+        tables += f"\n## {_title(name, page.wording)}\n\n{cells}"
     glance = "\n".join(f"{printable(sentence)}\n" for sentence in page.glance)
     return (glance + _markdown_list(*page.first) + tables + _markdown_list(*page.last)).lstrip("\n")
 
@@ -181,13 +181,6 @@ def _markdown_list(heading: str, sentences: Sequence[str]) -> str:
     if not heading:
         return ""
     return f"\n## {heading}\n\n" + "\n".join(f"- {printable(line)}" for line in sentences) + "\n"
-
-
-def _markdown_table(columns: list[Column]) -> str:
-    rows = zip(*(cut_all(column.cells, _MAX_TEXT_WIDTH) for column in columns), strict=True)
-    marks = ["---:" if column.is_number else "---" for column in columns]
-    lines = [[column.heading for column in columns], marks, *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
 
 
 def _terminal(page: _Page, width: int, *, color: bool) -> str:

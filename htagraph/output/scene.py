@@ -69,8 +69,13 @@ class Scene(NamedTuple):
         return Scene(self.lanes, *(column[slices] for column in self[1:]))
 
 
+def threads_first(lane: Lane, _slices: int) -> tuple[Any, ...]:
+    """Order lanes by rank: what is between ranks first, of each rank the main thread, then threads, then streams."""
+    return lane.rank, lane.device, lane.stream, lane.pid != lane.tid
+
+
 def scene_of(
-    graph: DependencyGraph, activities: Array, order: Order, rows: Callable[..., Array] | None = None
+    graph: DependencyGraph, activities: Array, order: Order = threads_first, rows: Callable[..., Array] | None = None
 ) -> Scene:
     """Return activities as slices on their lanes; `rows` is `rows_below`, `nesting_tracks`, or None for one row.
 
@@ -105,11 +110,6 @@ def _placed(lanes: Sequence[Lane], number: Array, order: Order, columns: tuple[A
     return Scene([lane_of[at] for at in used], place[number + 1], np.zeros(len(number), np.int32), *columns)
 
 
-def threads_first(lane: Lane, _slices: int) -> tuple[Any, ...]:
-    """Order lanes by rank: what is between ranks first, of each rank the main thread, then threads, then streams."""
-    return lane.rank, lane.device, lane.stream, lane.pid != lane.tid
-
-
 def tracks_of(lane: Array, row: Array) -> tuple[list[tuple[int, int]], Array]:
     """Return the rows of lanes that have slices, ascending, as (lane, row), and which of them each slice is on.
 
@@ -132,10 +132,7 @@ def nesting_tracks(lane: Array, start: Array, duration: Array) -> npt.NDArray[np
         >>> nesting_tracks(np.array([1, 1, 1]), np.array([0, 3, 4]), np.array([5, 5, 1])).tolist()
         [0, 1, 0]
     """
-    level = np.zeros(len(lane), np.int32)
-    if len(lane):
-        _assign_tracks(*_in_order(lane, start, duration), level)
-    return level
+    return _assigned(_assign_tracks, lane, start, duration)
 
 
 def rows_below(lane: Array, start: Array, duration: Array) -> npt.NDArray[np.int32]:
@@ -145,16 +142,16 @@ def rows_below(lane: Array, start: Array, duration: Array) -> npt.NDArray[np.int
         >>> rows_below(np.array([1, 1, 1]), np.array([0, 3, 9]), np.array([5, 5, 1])).tolist()
         [0, 1, 0]
     """
-    row = np.zeros(len(lane), np.int32)
+    return _assigned(_assign_rows, lane, start, duration)
+
+
+def _assigned(assign: Any, lane: Array, start: Array, duration: Array) -> npt.NDArray[np.int32]:  # noqa: ANN401 - compiled
+    """Return what a pass over the slices by lane and start, the longer ones first, assigns to each."""
+    found = np.zeros(len(lane), np.int32)
     if len(lane):
-        _assign_rows(*_in_order(lane, start, duration), row)
-    return row
-
-
-def _in_order(lane: Array, start: Array, duration: Array) -> tuple[Array, Array]:
-    """Return slices by lane and start, the longer ones first, and their lanes, starts and ends in that order."""
-    order = np.lexsort((-duration, start, lane))
-    return order, np.stack((lane[order], start[order], (start + duration)[order]))
+        order = np.lexsort((-duration, start, lane))
+        assign(order, np.stack((lane[order], start[order], (start + duration)[order])), found)
+    return found
 
 
 @njit(cache=True, nogil=True)

@@ -30,6 +30,7 @@ COMMANDS = tuple(sorted(CONTENTS))
 """Commands and questions to servers that have an envelope."""
 
 
+@cache
 def envelope_model(command: str, *, strict: bool = False) -> type[BaseModel]:
     """Return the type of what a command prints as JSON.
 
@@ -37,11 +38,6 @@ def envelope_model(command: str, *, strict: bool = False) -> type[BaseModel]:
         >>> sorted(envelope_model("opportunities").model_fields)[:4]
         ['command', 'counts', 'inputs', 'results']
     """
-    return _envelope(command, strict=strict)
-
-
-@cache
-def _envelope(command: str, *, strict: bool) -> type[BaseModel]:
     title = f"htagraph: {command}" if command in ASKED else f"htagraph {command} --format json"
     config = ConfigDict(extra="forbid" if strict else "allow", title=title)
     contents = CONTENTS[command]

@@ -158,15 +158,12 @@ def _support(graph: DependencyGraph) -> pd.DataFrame:
         *_across_ranks(graph, int(communication.sum())),
         *recorded_checks(graph),
     )
-    return pd.DataFrame([_row(check) for check in checks], columns=list(_SUPPORT.types))
-
-
-def _row(check: Check) -> tuple[str, str, str, str]:
-    if check.possible and check.full:
-        return check.analysis, "yes", "", ""
-    if check.possible:
-        return check.analysis, "partly", check.limit, check.setting
-    return check.analysis, "no", check.missing, check.setting
+    return pd.DataFrame([
+        (each.analysis, "yes", "", "") if each.possible and each.full
+        else (each.analysis, "partly", each.limit, each.setting) if each.possible
+        else (each.analysis, "no", each.missing, each.setting)
+        for each in checks
+    ], columns=list(_SUPPORT.types))  # fmt: skip
 
 
 class Check(NamedTuple):
@@ -193,9 +190,11 @@ def device_setting(graph: DependencyGraph) -> str:
 def recorded_checks(graph: DependencyGraph) -> tuple[Check, ...]:
     """Return what the optional settings of the profiler have recorded, on how many ranks."""
     traces = [trace for _, trace in sorted(graph.traces.items())]
+    # a reader may have left the frames of modules out of a large file
+    with_modules = [trace.facts.has_stacks or any(map(is_module_frame, trace.names)) for trace in traces]
     return (
         _on_ranks("roofline, kernels by shape", [_has_shapes(graph, t) for t in traces], "input shapes", _SHAPES),
-        _on_ranks("module_breakdown", [_has_modules(t) for t in traces], "frames of modules", "with_stack=True"),
+        _on_ranks("module_breakdown", with_modules, "frames of modules", "with_stack=True"),
         _on_ranks("memory", [len(t.instants) > 0 for t in traces], "allocations", "profile_memory=True"),
         *_sync_checks(traces),
     )
@@ -215,11 +214,6 @@ def _has_shapes(graph: DependencyGraph, trace: Trace) -> bool:
     operators = np.flatnonzero((acts.rank == trace.rank) & (acts.kind == ActivityKind.OP))
     sample = operators[:: max(1, len(operators) // _SAMPLE)][:_SAMPLE]
     return bool(len(sample)) and any(map(any, argument_texts(graph, _SHAPE_KEYS, sample).values()))
-
-
-def _has_modules(trace: Trace) -> bool:
-    """Return whether a file has frames of modules; a reader may have left them out of a large one."""
-    return trace.facts.has_stacks or any(map(is_module_frame, trace.names))
 
 
 def _sync_checks(traces: list[Trace]) -> tuple[Check, ...]:

@@ -169,16 +169,13 @@ def _fold(picture: nx.DiGraph) -> None:
         chain = list(nx.dfs_preorder_nodes(links, begin))
         if len(chain) > 2:
             ((_, behind, edge),) = picture.out_edges(chain[-1], data=True)
-            picture.nodes[begin].update(_folded([picture.nodes[each] for each in chain]))
+            nodes = [picture.nodes[each] for each in chain]
+            most, count = Counter(node["name"] for node in nodes).most_common(1)[0]
+            name = f"mostly {most}" if count > 1 else f"{nodes[0]['name']} to {nodes[-1]['name']}"
+            length = sum(node["length_ns"] for node in nodes)
+            picture.nodes[begin].update(name=name, kind="folded", length_ns=length, count=len(nodes))
             picture.remove_nodes_from(chain[1:])
             picture.add_edge(begin, behind, **edge)
-
-
-def _folded(nodes: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what the picture says of a chain of activities, where it differs from what it says of the first."""
-    most, count = Counter(node["name"] for node in nodes).most_common(1)[0]
-    name = f"mostly {most}" if count > 1 else f"{nodes[0]['name']} to {nodes[-1]['name']}"
-    return {"name": name, "kind": "folded", "length_ns": sum(node["length_ns"] for node in nodes), "count": len(nodes)}
 
 
 def _digraph(graph: DependencyGraph, picture: nx.DiGraph) -> graphviz.Digraph:

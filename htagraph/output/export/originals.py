@@ -35,16 +35,7 @@ from htagraph.trace.columns import Interner
 from htagraph.trace.kineto.collecting import Columns, add_durations, add_events
 from htagraph.trace.kineto.decode import BlockDecoder
 from htagraph.trace.kineto.from_blocks import BlockColumns
-from htagraph.trace.kineto.scan.events import (
-    FLAGS,
-    ID,
-    ID_IS_NUMBER,
-    ID_IS_SPAN,
-    PHASE,
-    START,
-    START_ABSENT,
-    START_SLIP,
-)  # fmt: skip
+from htagraph.trace.kineto.scan import events as scan
 from htagraph.trace.kineto.scan.scanner import Block, span_text
 from htagraph.trace.kineto.source import ahead, iter_bytes
 from htagraph.trace.kineto.split import split
@@ -192,8 +183,8 @@ class Arrows:
 
 def start_ns(block: Block, which: Array, *, unpadded: bool) -> npt.NDArray[np.int64]:
     """Return when events of a block start, ns since the file's base."""
-    start = block.rows[which, START]
-    return start - block.rows[which, START_SLIP] if unpadded and block.exact else start
+    start = block.rows[which, scan.START]
+    return start - block.rows[which, scan.START_SLIP] if unpadded and block.exact else start
 
 
 class ArrowEnds:
@@ -221,7 +212,7 @@ class ArrowEnds:
 
     def add_block(self, block: Block, columns: BlockColumns) -> None:
         """Take a scanned block into account; `columns` has it already."""
-        phase, has_time = block.rows[:, PHASE], block.rows[:, FLAGS] & START_ABSENT == 0
+        phase, has_time = block.rows[:, scan.PHASE], block.rows[:, scan.FLAGS] & scan.START_ABSENT == 0
         is_flow = np.isin(phase, [ord(each) for each in FLOWS])
         others = ~is_flow & ~np.isin(phase, [ord("X"), ord("M")]) & has_time
         where = np.flatnonzero(is_flow & has_time)
@@ -236,10 +227,10 @@ class ArrowEnds:
             into.append((start_ns(block, rows, unpadded=False), start_ns(block, rows, unpadded=True)))
 
     def _ids(self, block: Block, where: Array) -> Array:
-        ids, flags = block.rows[where, ID], block.rows[where, FLAGS]
-        for at in np.flatnonzero(flags & ID_IS_SPAN).tolist():
+        ids, flags = block.rows[where, scan.ID], block.rows[where, scan.FLAGS]
+        for at in np.flatnonzero(flags & scan.ID_IS_SPAN).tolist():
             ids[at] = self._columns.flow_id(msgspec.json.decode(span_text(block.text, int(ids[at]))))
-        ids[flags & (ID_IS_NUMBER | ID_IS_SPAN) == 0] = self._columns.flow_id(None)
+        ids[flags & (scan.ID_IS_NUMBER | scan.ID_IS_SPAN) == 0] = self._columns.flow_id(None)
         return ids
 
     def others(self, *, unpadded: bool) -> Array:
@@ -270,7 +261,7 @@ def _last_tails(phase: Array, label: Array, number: Array) -> npt.NDArray[np.int
     """Return, for each end, the last tail of its id before it, -1 for none; ends are in time."""
     tails = pd.Series(np.arange(len(phase), dtype=np.float64)).where(phase != ord("f"))
     before = tails.groupby([label, number]).shift()
-    return before.groupby([label, number]).ffill().fillna(-1).to_numpy(np.int64)
+    return np.asarray(before.groupby([label, number]).ffill().fillna(-1), np.int64)
 
 
 def _is_time(value: Any) -> bool:  # noqa: ANN401 - of a decoded event

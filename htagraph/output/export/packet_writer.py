@@ -156,7 +156,7 @@ class PacketWriter(OutputFile):
         if key not in self._tracks:
             unit = (_UNIT, _UNITS[values.unit]) if values.unit in _UNITS else (_UNIT_NAME, values.unit)
             self._titles[key], self._order[key] = f"{values.name} {values.series}", _COUNTERS_BEHIND + len(self._tracks)
-            self._describe(key, (_PARENT, self._group(values.pid)), (_COUNTER_UNIT, message(unit)))
+            self._describe(key, (_PARENT, 1 + self._tracks[values.pid,]), (_COUNTER_UNIT, message(unit)))
         self.write(value_packets(1 + self._tracks[key], values.moment, values.value))
 
     def _name(self, event: RawEvent) -> None:
@@ -168,25 +168,17 @@ class PacketWriter(OutputFile):
         elif event["name"] == "thread_sort_index":
             self._order[key] = args["sort_index"]
 
-    def _group(self, pid: int) -> int:
-        return 1 + self._tracks[pid,]
-
     def _describe(self, key: tuple[Any, ...], *more: tuple[int, int | bytes]) -> None:
         """Write the name and the order of a track."""
         order = max(0, min(self._order.get(key, key[-1] if isinstance(key[-1], int) else 0), _MAX_RANK))
         name = self._titles.get(key, " ".join(map(str, key)))
-        fields: tuple[tuple[int, int | str | bytes], ...] = (
-            (_UUID, 1 + self._tracks[key]),
-            (_NAME, name),
-            (_RANK, order),
-            (_MERGING, _NO_MERGING),
-        )
+        fields = (_UUID, 1 + self._tracks[key]), (_NAME, name), (_RANK, order), (_MERGING, _NO_MERGING)
         self._packet((_DESCRIPTOR, message(*fields, *more)))
 
     def _finish(self) -> None:
         """Write the tracks; those of counters are written before their values."""
         for key in [key for key in self._tracks if len(key) == _THREAD]:
-            self._describe(key, (_PARENT, self._group(key[0])))
+            self._describe(key, (_PARENT, 1 + self._tracks[key[0],]))
         on_process = self._titles.pop((PATH_PID, PATH_PID), "")
         if on_process:
             self._titles[PATH_PID,] = f"{self._titles.get((PATH_PID,), 'path')}: {on_process}"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -22,8 +23,10 @@ from htagraph.output.render import plain
 from htagraph.output.whole_files import write_whole
 from htagraph.trace.columns import TEXTS
 
-if TYPE_CHECKING:
-    import pyarrow
+try:  # pandas imports it where it is installed; without it, functions say what is lacking
+    import pyarrow as pa
+except ImportError:
+    pa = None
 
 __all__ = ["table_bytes", "to_parquet", "write_tables"]
 
@@ -76,34 +79,28 @@ def to_parquet(graph: DependencyGraph, folder: str | os.PathLike[str]) -> tuple[
     check_type(graph, DependencyGraph, "htagraph.to_parquet takes a graph (of a job on workers: job.load([0, 1]))")
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    tables: dict[str, Callable[[DependencyGraph], pyarrow.Table]] = {
+    tables: dict[str, Callable[[DependencyGraph], pa.Table]] = {
         "activities": _activities, "edges": _edges, "issues": _issues,
     }  # fmt: skip
     written = []
     for name, table_of in tables.items():
         table = table_of(graph).replace_schema_metadata({"htagraph": version("htagraph")})
-
-        def write(file: IO[bytes], table: pyarrow.Table = table) -> None:
-            parquet.write_table(table, file, compression="zstd")
-
         written.append(target / f"{name}.parquet")
-        array_file.write_whole(written[-1], write, durable=True)
+        array_file.write_whole(written[-1], partial(parquet.write_table, table, compression="zstd"), durable=True)
     return written[0], written[1], written[2]
 
 
-def _activities(graph: DependencyGraph) -> pyarrow.Table:
-    import pyarrow as pa
-
+def _activities(graph: DependencyGraph) -> pa.Table:
     acts, names = graph.activities, [_plain(name) for name in graph.names]
     lanes = [*graph.lanes, BETWEEN]  # whose number is -1
-    lane_names, lane_codes = _numbered([_plain(lane.label) for lane in lanes])
+    lane_codes, lane_names = pd.factorize(np.array([_plain(lane.label) for lane in lanes], np.object_))
     columns_ = {
         "activity": pa.array(np.arange(len(acts), dtype=np.int32)),
         "rank": _known(acts.rank),
         "kind": _texts(acts.kind, [kind.label for kind in ActivityKind]),
         "name": _texts(acts.name, names),
         "category": _texts(acts.category, names),
-        "lane": _texts(lane_codes[acts.lane], lane_names),
+        "lane": _texts(lane_codes[acts.lane], lane_names.tolist()),
         "device": _known(np.array([lane.device for lane in lanes], np.int64)[acts.lane]),
         "stream": _known(np.array([lane.stream for lane in lanes], np.int64)[acts.lane]),
         "step": _known(acts.step),
@@ -125,9 +122,7 @@ def _activities(graph: DependencyGraph) -> pyarrow.Table:
     return pa.table(columns_)
 
 
-def _edges(graph: DependencyGraph) -> pyarrow.Table:
-    import pyarrow as pa
-
+def _edges(graph: DependencyGraph) -> pa.Table:
     edges = graph.edges
     return pa.table(
         {
@@ -145,9 +140,7 @@ def _edges(graph: DependencyGraph) -> pyarrow.Table:
     )
 
 
-def _issues(graph: DependencyGraph) -> pyarrow.Table:
-    import pyarrow as pa
-
+def _issues(graph: DependencyGraph) -> pa.Table:
     found = graph.issues
     return pa.table(
         {
@@ -160,27 +153,16 @@ def _issues(graph: DependencyGraph) -> pyarrow.Table:
     )
 
 
-def _known(values: Array) -> pyarrow.Array:
+def _known(values: Array) -> pa.Array:
     """Return numbers of which -1 says that there is none."""
-    import pyarrow as pa
-
     return pa.array(values, mask=values < 0)
 
 
-def _texts(codes: Array, words: Sequence[str], absent: Array | None = None) -> pyarrow.Array:
+def _texts(codes: Array, words: Sequence[str], absent: Array | None = None) -> pa.Array:
     """Return texts by their numbers."""
-    import pyarrow as pa
-
     numbers = np.asarray(codes, np.int32)
     mask = (numbers < 0) | (numbers >= len(words)) if absent is None else absent
     return pa.DictionaryArray.from_arrays(pa.array(numbers, mask=mask), pa.array(words, pa.string()))
-
-
-def _numbered(words: Sequence[str]) -> tuple[list[str], Array]:
-    """Return distinct texts, and the number of each text among them."""
-    numbers: dict[str, int] = {}
-    codes = np.array([numbers.setdefault(word, len(numbers)) for word in words], np.int32)
-    return list(numbers), codes
 
 
 def _plain(text: str) -> str:
@@ -202,14 +184,13 @@ def table_bytes(frame: pd.DataFrame, form: Literal["csv", "parquet"]) -> bytes:
     if form == "csv":
         return plain(frame).to_csv(index=False).encode("utf-8", "replace")
     try:
-        import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
         msg = "--format parquet needs pyarrow: pip install 'htagraph[parquet]'"
         raise HtagraphError(msg) from None
     texts = [name for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])]
     columns = {
-        str(name): pa.array([_text(value) for value in frame[name]], type=pa.string())
+        str(name): pa.array([None if value is None else _plain(str(value)) for value in frame[name]], type=pa.string())
         if name in texts
         else pa.array(frame[name], from_pandas=True)
         for name in frame.columns
@@ -217,7 +198,3 @@ def table_bytes(frame: pd.DataFrame, form: Literal["csv", "parquet"]) -> bytes:
     out = io.BytesIO()
     pq.write_table(pa.table(columns), out)
     return out.getvalue()
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value).encode("utf-8", "replace").decode()

@@ -129,7 +129,10 @@ def draw_path(path: CriticalPath, max_nodes: int) -> graphviz.Digraph:
     bottom = max(row.bottom for row in rows.values()) + _BAR
     _add_axis(out, path, bottom)
     for key, row in rows.items():
-        _add_text(out, f"row{key}", row.y, _Label(0, _row_text(path, key), _LEFT - 6), "#000000")
+        lane = path.graph.lanes[key].label if key >= 0 else BETWEEN.label
+        name = shortened(one_line(f"rank {key}" if len(path.graph.ranks) > 1 else lane), _ROW_LETTERS)
+        text = f"{name}\n{_time_text(path, int(path.segments.length[rows_of(path) == key].sum()))}"
+        _add_text(out, f"row{key}", row.y, _Label(0, text, _LEFT - 6), "#000000")
         for number, label in row.labels.items():
             _add_box(out, path, number, boxes[number], row.y, label)
     _add_edges(out, boxes, hops, rows)
@@ -173,12 +176,6 @@ def _rows(path: CriticalPath, boxes: list[Box], hops: dict[int, str]) -> dict[in
         rows[key] = _LaneRow(y, labels, arrows, y + below * _LEVEL)
         y = rows[key].bottom + _BAR / 2 + _ROOM
     return rows
-
-
-def _row_text(path: CriticalPath, key: int) -> str:
-    lane = path.graph.lanes[key].label if key >= 0 else BETWEEN.label
-    name = shortened(one_line(f"rank {key}" if len(path.graph.ranks) > 1 else lane), _ROW_LETTERS)
-    return f"{name}\n{_time_text(path, int(path.segments.length[rows_of(path) == key].sum()))}"
 
 
 def _label(path: CriticalPath, box: Box) -> _Label:

@@ -15,20 +15,12 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
 from htagraph.findings.phrases import shortened
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.export.trace_writer import (
-    AT_ONCE,
-    INTEGER,
-    MICROSECONDS,
-    RawEvent,
-    metadata,
-    readable,
-    row_texts,
-    us,
-)
+from htagraph.output.export import trace_writer
+from htagraph.output.export.trace_writer import RawEvent, metadata, readable, row_texts, us
 from htagraph.output.scene import Slices, nesting_tracks, path_scene, threads_first
 from htagraph.queries.attribution import module_of, names_of, operator_of
 from htagraph.queries.path_segments import Segments, segments_of, totals
-from htagraph.queries.paths import CATEGORIES, CriticalPath, Way, ways_beside
+from htagraph.queries.paths import CATEGORIES, CriticalPath, ways_beside
 from htagraph.trace.columns import Interner
 
 __all__ = [
@@ -75,9 +67,8 @@ def path_events(path: CriticalPath, base_ns: int) -> Iterator[RawEvent | Slices]
     yield metadata("thread_name", PATH_PID, _WHOLE_TID, name="where the time goes")
     several = len(path.graph.ranks) > 1
     for number, lane in enumerate(scene.lanes, _FIRST_TID):
-        yield metadata(
-            "thread_name", PATH_PID, number, name=f"rank {lane.rank} {lane.label}" if several else lane.label
-        )
+        name = f"rank {lane.rank} {lane.label}" if several else lane.label
+        yield metadata("thread_name", PATH_PID, number, name=name)
 
 
 def predicted_stretches(path: CriticalPath, base_ns: int) -> Iterator[RawEvent]:
@@ -138,7 +129,9 @@ def next_critical(path: CriticalPath, first_tid: int, base_ns: int) -> Iterator[
     """Yield the near-critical paths (`CriticalPath.near`), least slack first, each on its own track with its name."""
     graph = path.graph
     for number, way in enumerate(ways_beside(path, NEXT_CRITICAL, int(path.makespan_ns * _LEAST_WORK))):
-        parts = _segments(path, way)
+        # without the edge that returns
+        start = max(int(graph.time[way.vertices[0]]), path.window[0])
+        parts = segments_of(graph, way.vertices, way.into[: len(way.vertices) - 1], start)
         if not len(parts):
             continue
         tid = first_tid + number
@@ -178,9 +171,8 @@ def waits(path: CriticalPath, on: Array, first: tuple[int, int], base_ns: int) -
             yield {"ph": "s", **arrow, "tid": tid, "ts": start}
             yield {"ph": "f", **arrow, "tid": int(on[cause]), "ts": us(int(parts.start[cause]) - base_ns), "bp": "e"}
     for (each, depth), tid in tracks.items():
-        yield metadata(
-            "thread_name", PATH_PID, tid, name=f"rank {each} waits ({depth + 1})" if depth else f"rank {each} waits"
-        )
+        name = f"rank {each} waits" + (f" ({depth + 1})" if depth else "")
+        yield metadata("thread_name", PATH_PID, tid, name=name)
 
 
 def _cause(path: CriticalPath, rank: int, begin: int, end: int) -> int:
@@ -190,12 +182,6 @@ def _cause(path: CriticalPath, rank: int, begin: int, end: int) -> int:
     mine = np.arange(first, behind)
     mine = mine[path.graph.activities.rank[parts.place[mine]] == rank]
     return int(mine[np.argmax(parts.length[mine])]) if len(mine) else -1
-
-
-def _segments(path: CriticalPath, way: Way) -> Segments:
-    """Return the segments of a near-critical path, without the edge that returns."""
-    start = max(int(path.graph.time[way.vertices[0]]), path.window[0])
-    return segments_of(path.graph, way.vertices, way.into[: len(way.vertices) - 1], start)
 
 
 def _pieces(graph: DependencyGraph, parts: Segments, stretch: Array, tid: int, base_ns: int) -> Iterator[RawEvent]:
@@ -262,12 +248,12 @@ def path_slices(path: CriticalPath, tid: Array, base_ns: int) -> Iterator[Slices
     place = np.array([places[PATH_PID, tid] for tid, _, _ in shared], np.int64)[alike]
     name = np.array([names[title] for _, title, _ in shared], np.int64)[alike]
     tails = [tail for _, _, tail in shared]
-    for first in range(0, len(parts), AT_ONCE):
-        some = slice(first, first + AT_ONCE)
+    for first in range(0, len(parts), trace_writer.AT_ONCE):
+        some = slice(first, first + trace_writer.AT_ONCE)
         length = parts.length[some]
         args = row_texts((
-            b'{"weight_us":', (MICROSECONDS, length), b',"activity":', (INTEGER, parts.activity[some]),
-            (tails, alike[some]),
+            b'{"weight_us":', (trace_writer.MICROSECONDS, length),
+            b',"activity":', (trace_writer.INTEGER, parts.activity[some]), (tails, alike[some]),
         ), len(length))  # fmt: skip
         yield Slices(
             list(places), list(names), place[some], parts.start[some] - base_ns, length, name[some],
@@ -303,7 +289,8 @@ def _texts(path: CriticalPath, codes: dict[str, int]) -> tuple[int, str, bytes]:
         for key in ("name", "operator", "module", "before")
     }
     why = gap or ("" if edge == EdgeKind.BODY.label else edge)
-    title = f"{why.replace('_', ' ')} → {_short(texts['before'])}" if why else _short(texts["name"])
+    short = shortened(short_name(texts["before" if why else "name"]), _MAX_LETTERS)
+    title = f"{why.replace('_', ' ')} → {short}" if why else short
     shown = {
         "category": CATEGORIES[codes["category"]], "edge": edge, "gap": gap, "kind": ActivityKind(codes["kind"]).label,
         **texts, "rank": codes["rank"], "lane": shortened(lanes[lane].label, _MAX_ARGUMENT) if lane >= 0 else "",

@@ -16,37 +16,17 @@ from htagraph.core.arrays import Array
 from htagraph.core.errors import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.export import trace_writer
 from htagraph.output.export.originals import Original, survey
 from htagraph.output.export.packet_writer import PacketWriter
 from htagraph.output.export.path_tracks import path_events, predicted_stretches
 from htagraph.output.export.recorded_events import PREDICTED, PidOf, PidOfRank, RecordedEvents
 from htagraph.output.export.recorded_packets import RecordedPackets
-from htagraph.output.export.trace_writer import (
-    FOR_VIEWING,
-    INTEGER,
-    MICROSECONDS,
-    Column,
-    RawEvent,
-    TextRows,
-    TraceWriter,
-    metadata,
-    row_texts,
-)
-from htagraph.output.scene import (
-    BYTES,
-    COUNT,
-    GB_S,
-    NO_NUMBER,
-    Slices,
-    Values,
-    nesting_tracks,
-    scene_of,
-    threads_first,
-    tracks_of,
-)  # fmt: skip
+from htagraph.output.export.trace_writer import RawEvent, TraceWriter, metadata, row_texts
+from htagraph.output.scene import BYTES, COUNT, GB_S, NO_NUMBER, Slices, Values, nesting_tracks, scene_of, tracks_of
 from htagraph.output.whole_files import PERFETTO, check_ending, is_native
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
-from htagraph.queries.paths import CriticalPath
+from htagraph.queries.paths import CriticalPath, path_in_window
 from htagraph.queries.recorded_events import memory_events
 
 if TYPE_CHECKING:
@@ -104,13 +84,21 @@ def to_perfetto(what: CriticalPath | Outcome, target: str | Path, *, counters: b
         True
     """
     check_ending(target, PERFETTO, "traces for Perfetto")
-    path = what if isinstance(what, CriticalPath) else _recorded_path(what)
+    path = what
+    if not isinstance(path, CriticalPath):
+        if not isinstance(getattr(what, "baseline", None), DependencyGraph):
+            msg = f"a {type(what).__name__} is not written: give a critical path, or the outcome of a what-if"
+            raise TypeError(msg)
+        path = path_in_window(path.baseline, None, None)
     job = MergedJob.of(path.graph, target)
     parts: list[Iterable[Event]] = [path_events(path, job.base_ns)]
     if not isinstance(what, CriticalPath):
-        parts += _predicted(what, job)
-    if counters:
-        parts += _counters(path.graph, job)
+        # the activities of each rank at their predicted times, and where the predicted time goes
+        new, after = what.graph, what.critical_path()
+        beside, on_path = replace(job, graph=new, originals=[], predicted=True), _critical(after)
+        parts += [beside.activities(rank, on_path, PREDICTED) for rank in sorted(new.ranks)]
+        parts.append(predicted_stretches(after, job.base_ns))
+    parts += _counters(path.graph, job) if counters else []
     return job.write(parts, _critical(path))
 
 
@@ -118,23 +106,6 @@ def _counters(graph: DependencyGraph, job: MergedJob) -> list[Iterator[Event]]:
     return [
         queues(queue_changes(graph), job), bandwidths(bandwidth_changes(graph), job), memory(memory_events(graph), job)
     ]  # fmt: skip
-
-
-def _recorded_path(outcome: Outcome) -> CriticalPath:
-    from htagraph.queries.paths import path_in_window
-
-    if not isinstance(getattr(outcome, "baseline", None), DependencyGraph):
-        msg = f"a {type(outcome).__name__} is not written: give a critical path, or the outcome of a what-if"
-        raise TypeError(msg)
-    return path_in_window(outcome.baseline, None, None)
-
-
-def _predicted(outcome: Outcome, job: MergedJob) -> list[Iterable[Event]]:
-    """Return the activities of each rank at their predicted times, and where the predicted time goes."""
-    path = outcome.critical_path()
-    beside, critical = replace(job, graph=outcome.graph, originals=[], predicted=True), _critical(path)
-    ranks = [beside.activities(rank, critical, PREDICTED) for rank in sorted(outcome.graph.ranks)]
-    return [*ranks, predicted_stretches(path, job.base_ns)]
 
 
 def counters_to_perfetto(
@@ -214,12 +185,12 @@ class Written:
             (self.left_out, "recorded events have no usable time and are left out"),
             (self.not_drawn, "recorded events are neither slices, instants nor counters and are in .json files only"),
         ]
-        left_out = [f"; {count:,} {what}" for count, what in notes if count]
+        left_out = "".join(f"; {count:,} {what}" for count, what in notes if count)
         if self.predicted:
-            left_out.insert(
-                0, "; the activities are at their predicted times, so the files' other events are not there"
+            left_out = (
+                f"; the activities are at their predicted times, so the files' other events are not there{left_out}"
             )
-        added_text = f"{', '.join(parts) or 'nothing'} added{''.join(left_out)}"
+        added_text = f"{', '.join(parts) or 'nothing'} added{left_out}"
         return f"{self.path}: {added_text}. Open it in https://ui.perfetto.dev"
 
 
@@ -262,7 +233,10 @@ class MergedJob:
                 file = (RecordedPackets if native else RecordedEvents)(each, self.base_ns, self.pid_of, on_path, lanes)
                 file.write(writer)
                 left_out, not_drawn = left_out + file.left_out, not_drawn + file.not_drawn
-            for part in chain(self._drawn(critical), (_counted(part, count) for part in parts)):
+            # activities of ranks that no file shows as they are in the graph
+            drawn = sorted(set(self.graph.ranks) - {original.rank for original in self.originals})
+            activities = (self.activities(rank, critical) for rank in drawn)
+            for part in chain(activities, (_counted(part, count) for part in parts)):
                 writer.add(part)
         return Written(
             path=self.target, slices=count["X"], arrows=count["s"], counters=count["C"],
@@ -272,11 +246,6 @@ class MergedJob:
             issues=tuple(issue for original in self.originals for issue in original.issues),
             predicted=self.predicted,
         )  # fmt: skip
-
-    def _drawn(self, critical: Array) -> Iterator[Iterator[Event]]:
-        """Yield the activities of each rank that no file shows as they are in the graph."""
-        for rank in sorted(set(self.graph.ranks) - {original.rank for original in self.originals}):
-            yield self.activities(rank, critical)
 
     def _on_path(self, original: Original, critical: Array) -> Array:
         """Return how long each slice of a file is on the path, ns."""
@@ -292,7 +261,7 @@ class MergedJob:
         headers = [original.header for original in self.originals]
         first = headers[0].items() if headers else ()
         agreed = {key: value for key, value in first if all(key in each and each[key] == value for each in headers)}
-        return agreed | {"baseTimeNanoseconds": self.base_ns} | FOR_VIEWING
+        return agreed | {"baseTimeNanoseconds": self.base_ns} | trace_writer.FOR_VIEWING
 
     def device_pids(self) -> dict[tuple[int, int], int]:
         """Return the process of each rank and device; of a rank's host under device -1, if it has a device of that."""
@@ -307,7 +276,7 @@ class MergedJob:
         """Yield the activities of a rank as the graph has them; its process is named by rank and the note."""
         graph, acts = self.graph, self.graph.activities
         rows = np.arange(len(acts))[acts.of_rank(rank)]
-        scene = scene_of(graph, rows, threads_first, nesting_tracks)
+        scene = scene_of(graph, rows, rows=nesting_tracks)
         tracks, place = tracks_of(scene.lane, scene.row)
         pid = self.pid_of[rank, note]
         names, name = np.unique(acts.name[rows], return_inverse=True)
@@ -316,7 +285,11 @@ class MergedJob:
             *(graph.names[each] for each in names.tolist()),
             *(ActivityKind(each).label for each in kinds.tolist()),
         ]
-        args = _arguments(rows, critical[rows])
+        on_path = critical[rows] > 0
+        lasted = (trace_writer.MICROSECONDS, np.where(on_path, critical[rows], NO_NUMBER))
+        args = row_texts(
+            (b'{"activity":', (trace_writer.INTEGER, rows), (b',"critical_us":', on_path), lasted, b"}"), len(rows)
+        )  # fmt: skip
         yield Slices(
             [(pid, 1 + tid) for tid in range(len(tracks))], texts, place, scene.start - self.base_ns, scene.duration,
             name, len(names) + kind, args.spans, args.text,
@@ -325,14 +298,6 @@ class MergedJob:
         for tid, (lane, track) in enumerate(tracks):
             label = scene.lanes[lane].label
             yield metadata("thread_name", pid, 1 + tid, name=f"{label} ({track + 1})" if track else label)
-
-
-def _arguments(rows: Array, critical: Array) -> TextRows:
-    """Return the arguments of activities as JSON."""
-    on_path = critical > 0
-    lasted = (MICROSECONDS, np.where(on_path, critical, NO_NUMBER))
-    columns: tuple[Column, ...] = (b'{"activity":', (INTEGER, rows), (b',"critical_us":', on_path), lasted, b"}")
-    return row_texts(columns, len(rows))
 
 
 def _counted(events: Iterable[Event], count: Counter[str]) -> Iterator[Event]:

@@ -19,20 +19,9 @@ from htagraph.core.arrays import Array, distinct
 from htagraph.core.compiled import njit
 from htagraph.core.errors import IssueLog
 from htagraph.graph.activities import Lane as GraphLane
+from htagraph.output.export import trace_writer
 from htagraph.output.export.originals import FLOWS, Lane, Original, start_ns
-from htagraph.output.export.trace_writer import (
-    AT_ONCE,
-    INTEGER,
-    MICROSECONDS,
-    SPAN,
-    Column,
-    RawEvent,
-    TextRows,
-    metadata,
-    row_texts,
-    slice_rows,
-    us,
-)  # fmt: skip
+from htagraph.output.export.trace_writer import Column, RawEvent, TextRows, metadata, row_texts, slice_rows, us
 from htagraph.output.scene import NO_NUMBER, Slices
 from htagraph.trace.columns import Interner, label
 from htagraph.trace.kineto.decode import BlockDecoder
@@ -272,15 +261,15 @@ class RecordedEvents:
             for category, name in arrows.labels
         ]
         places = [b'"pid":%d,"tid":%d' % place for place in self._where()]
-        for first in range(0, len(arrows), AT_ONCE):
-            some = slice(first, first + AT_ONCE)
+        for first in range(0, len(arrows), trace_writer.AT_ONCE):
+            some = slice(first, first + trace_writer.AT_ONCE)
             slices = np.stack((arrows.tail[some], arrows.head[some]), axis=1).ravel()
             label_, end = np.repeat(arrows.label[some], 2), np.arange(len(slices)) % 2
             columns: tuple[Column, ...] = (
                 (labels, label_ + end * len(arrows.labels)),
-                (INTEGER, original.rank * IDS_PER_RANK + 1 + first + np.arange(len(slices)) // 2),
-                b",", (places, self._place[slices]),
-                b',"ts":', (MICROSECONDS, original.start[slices] - self._base_ns), ([b"}", b',"bp":"e"}'], end),
+                (trace_writer.INTEGER, original.rank * IDS_PER_RANK + 1 + first + np.arange(len(slices)) // 2),
+                b",", (places, self._place[slices]), b',"ts":',
+                (trace_writer.MICROSECONDS, original.start[slices] - self._base_ns), ([b"}", b',"bp":"e"}'], end),
             )  # fmt: skip
             yield row_texts(columns, len(slices))
 
@@ -290,9 +279,7 @@ class RecordedEvents:
         for pid in dict.fromkeys(original.lanes[number][0] for number, _ in original.tracks):
             labels = self._processes.get(pid, {})
             name, what = labels.get("process_name", ""), labels.get("process_labels", "")
-            text = " ".join(
-                part for part in (f"rank {original.rank}", what, f"({name} {pid})" if name else f"({pid})") if part
-            )
+            text = " ".join(filter(None, (f"rank {original.rank}", what, f"({name} {pid})" if name else f"({pid})")))
             yield metadata("process_name", self._pid_of[original.rank, pid], 0, name=text)
         for number, level in original.tracks:
             lane = original.lanes[number]
@@ -326,11 +313,11 @@ class _Texts:
         texts.args = np.where(is_object, spans[:, ARGS], 0)
         inside = spans[on_path, INSIDE]
         texts._add(texts.args, on_path, (
-            b"{", (SPAN, inside), (b",", inside & _LENGTH != 0),
-            b'"critical_us":', (MICROSECONDS, critical[on_path]), b"}",
+            b"{", (trace_writer.SPAN, inside), (b",", inside & _LENGTH != 0),
+            b'"critical_us":', (trace_writer.MICROSECONDS, critical[on_path]), b"}",
         ))  # fmt: skip
         scoped = spans[:, SCOPE] != 0
-        texts._add(texts.more, scoped, (b',"s":', (SPAN, spans[scoped, SCOPE])))
+        texts._add(texts.more, scoped, (b',"s":', (trace_writer.SPAN, spans[scoped, SCOPE])))
         return texts
 
     def put(self, row: int, event: RawEvent, critical_ns: int) -> None:
@@ -346,10 +333,11 @@ class _Texts:
         self.args[row] = 0 if args is None else self._add_one(_encode(args))
         self.more[row] = self._add_one(b"," + _encode(more)[1:-1]) if more else 0
 
-    def slices(self, places: list[tuple[int, int]], *columns: Array) -> Slices:
-        """Return the slices that have these texts; the columns are place, start and duration."""
+    def slices(self, places: list[tuple[int, int]], place: Array, start: Array, duration: Array) -> Slices:
+        """Return the slices that have these texts."""
         source = self._sources[0] if len(self._sources) == 1 else np.concatenate(self._sources)
-        return Slices(places, list(self._texts), *columns, self.name, self.category, self.args, source, self.more)
+        texts, columns = list(self._texts), (self.name, self.category, self.args, source, self.more)
+        return Slices(places, texts, place, start, duration, *columns)
 
     def _label(self, block: Block, event: Array, spans: Array) -> None:
         """Set names and categories: of slices by the tokens of the scan, of others, which have none, by their JSON."""

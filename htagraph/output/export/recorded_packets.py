@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from htagraph.core.arrays import Array, inverse_of, marked, run_starts
-from htagraph.graph.activities import Lane as GraphLane
 from htagraph.output.export.originals import Lane, Original
 from htagraph.output.export.packet_writer import PacketWriter
 from htagraph.output.export.recorded_events import IDS_PER_RANK, PidOf, RecordedEvents
@@ -24,11 +24,8 @@ two. Doubled, so are longer chains."""
 class RecordedPackets(RecordedEvents):
     """Writes the events of a file."""
 
-    def __init__(
-        self, original: Original, base_ns: int, pid_of: PidOf, critical: Array,
-        lanes: Mapping[Lane, GraphLane] | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__(original, base_ns, pid_of, critical, lanes)
+    def __init__(self, original: Original, base_ns: int, pid_of: PidOf, *others: Any) -> None:  # noqa: ANN401 - as above
+        super().__init__(original, base_ns, pid_of, *others)
         self._pid = pid_of[original.rank, ""]
         arrows = original.arrows
         ends, count = np.concatenate((arrows.tail, arrows.head)), len(original.start)

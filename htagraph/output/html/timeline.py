@@ -62,10 +62,18 @@ def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> PageTimeline:
     """
     graph = path.graph
     kept, left_out = kept_slices(path, most)
-    scene = scene_of(graph, np.flatnonzero(kept), _streams_first, rows_below)
+
+    def streams_first(lane: Lane, slices: int) -> tuple[Any, ...]:  # threads with most calls first
+        return lane.rank, lane.stream < 0, lane.device, lane.stream, -slices if lane.stream < 0 else 0
+
+    scene = scene_of(graph, np.flatnonzero(kept), streams_first, rows_below)
     scene = scene.chosen(np.lexsort((scene.start, scene.row, scene.lane)))
     lanes, row = _lanes(scene)
-    names, number = _names(graph, scene.activity)
+    # the names that occur, the most frequent first, and which of them each slice has
+    name = graph.activities.name[scene.activity]
+    count = np.bincount(name, minlength=len(graph.names))
+    used = np.argsort(-count, kind="stable")[: int((count > 0).sum())]
+    names, number = [printable(graph.names[each]) for each in used.tolist()], inverse_of(used, len(graph.names))[name]
     slice_of = inverse_of(scene.activity, len(graph.activities) + 1)
     arguments, values, texts = _arguments(graph, slice_of)
     collectives, members = _collectives(graph, slice_of)
@@ -95,12 +103,6 @@ def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> PageTimeline:
     return PageTimeline(header, data, len(row), left_out)
 
 
-def _streams_first(lane: Lane, slices: int) -> tuple[Any, ...]:
-    """Order lanes by rank, streams before threads, threads with most calls first."""
-    is_thread = lane.stream < 0
-    return lane.rank, is_thread, lane.device, lane.stream, -slices if is_thread else 0
-
-
 def _lanes(scene: Scene) -> tuple[list[dict[str, Any]], Array]:
     """Return each lane from top to bottom, with how many slices each of its rows has, and the row of each slice."""
     lanes: list[dict[str, Any]] = [
@@ -111,14 +113,6 @@ def _lanes(scene: Scene) -> tuple[list[dict[str, Any]], Array]:
     for (lane, _), count in zip(rows, np.bincount(row, minlength=len(rows)).tolist(), strict=True):
         lanes[lane]["rows"].append(count)
     return lanes, row
-
-
-def _names(graph: DependencyGraph, rows: Array) -> tuple[list[str], Array]:
-    """Return the names that occur, the most frequent first, and which of them each slice has."""
-    name = graph.activities.name[rows]
-    count = np.bincount(name, minlength=len(graph.names))
-    used = np.argsort(-count, kind="stable")[: int((count > 0).sum())]
-    return [printable(graph.names[each]) for each in used.tolist()], inverse_of(used, len(graph.names))[name]
 
 
 def _slices(graph: DependencyGraph, scene: Scene, row: Array, number: Array) -> dict[str, Array]:

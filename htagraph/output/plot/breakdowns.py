@@ -241,7 +241,8 @@ def stragglers(result: Stragglers) -> Figure:
     far = float(np.nanmax(np.abs(wide.to_numpy())))
     factor, unit = style.time_unit(far)
     hover = [
-        [f"rank {rank}, step {step}: " + ("not known" if np.isnan(us) else _beyond_words(us, word))
+        [f"rank {rank}, step {step}: "
+         + ("not known" if np.isnan(us) else f"{'+' if us > 0 and compares else ''}{time_text(us)} {word}")
          for step, us in row.items()]
         for rank, row in wide.iterrows()
     ]  # fmt: skip
@@ -254,10 +255,6 @@ def stragglers(result: Stragglers) -> Figure:
         [heat], finding, about, height=style.row_pixels(len(wide)) + 80, xaxis={"type": "category", "title": "step"},
         yaxis={**style.category_ticks([*wide.index]), "title": "rank"},
     )  # fmt: skip
-
-
-def _beyond_words(us: float, word: str) -> str:
-    return f"{'+' if us > 0 and word != 'by itself' else ''}{time_text(us)} {word}"
 
 
 def _straggler_finding(result: Stragglers) -> tuple[str, str]:

@@ -217,7 +217,7 @@ def hover_of(rows: pd.DataFrame, says: str | Callable[[Mapping[str, Any]], str])
     def shown(name: str, value: Any) -> Any:  # noqa: ANN401 - any cell
         return time_text(value) if name.endswith("_us") else hover_name(value) if isinstance(value, str) else value
 
-    records = rows.rename(columns=str).to_dict("records")
+    records: list[Any] = rows.rename(columns=str).to_dict("records")
     texts = [says if isinstance(says, str) else says(row) for row in records]
     return [
         text.format_map({name: shown(name, each) for name, each in row.items()})

@@ -11,6 +11,7 @@ from htagraph.core.errors import check_choice
 from htagraph.core.naming import short_name
 from htagraph.findings.phrases import CATEGORY_WORDS, group_words, time_text
 from htagraph.output.plot import style
+from htagraph.output.reports.changes import by_step
 from htagraph.output.scene import COLORS
 
 if TYPE_CHECKING:
@@ -55,10 +56,7 @@ def what_if(outcome: Outcome) -> Figure:
     traces = _whole(outcome, before / factor, after / factor, unit)
     whole = {"title": f"whole job ({unit})", "anchor": "y", "rangemode": "tozero"}
     axis = {"domain": [0.0, 1.0], "anchor": "x", "showgrid": False, "autorange": "reversed"}
-    steps = outcome.step_times().groupby("step").agg(
-        begin=("start_us", "min"), end=("end_us", "max"), new_begin=("predicted_start_us", "min"),
-        new_end=("predicted_end_us", "max"),
-    )  # fmt: skip
+    steps = by_step(outcome.step_times())
     layout: dict[str, Any] = {"xaxis": whole, "yaxis": axis, "barmode": "group", "bargap": 0.25}
     if not len(steps):
         return style.drawn(traces, _finding(outcome), about, height=180, showlegend=False, **layout)
@@ -103,16 +101,14 @@ def _whole(outcome: Outcome, before: float, after: float, unit: str) -> list[dic
 
 def _steps(steps: pd.DataFrame) -> tuple[list[dict[str, Any]], str]:
     """Return traces of the steps' times and their unit: pairs of bars, or two lines where bars would be too thin."""
-    times = {"recorded": steps["end"] - steps["begin"], "predicted": steps["new_end"] - steps["new_begin"]}
+    times = {what: steps[f"{what}_us"] for what in ("recorded", "predicted")}
     factor, unit = style.time_unit(float(max(each.max() for each in times.values())))
-    names = [str(step) for step in steps.index]
+    names = [str(step) for step in steps["step"]]
     traces = []
     for (what, lengths), color in zip(times.items(), (style.BEFORE, style.AFTER), strict=True):
-        form = (
-            {"type": "bar", "marker_color": color, "offsetgroup": what}
-            if len(steps) <= style.Sizes.ticks
-            else {"type": "scatter", "mode": "lines", "line": {"color": color}}
-        )
+        form: dict[str, Any] = {"type": "bar", "marker_color": color, "offsetgroup": what}
+        if len(steps) > style.Sizes.ticks:
+            form = {"type": "scatter", "mode": "lines", "line": {"color": color}}
         traces.append({
             **form, "name": what, "x": names, "y": (lengths / factor).to_numpy(), "hoverinfo": "text",
             "hovertext": [f"step {name}, {what}: {time_text(us)}" for name, us in zip(names, lengths, strict=True)],

@@ -63,9 +63,12 @@ _MOMENTS = ("start", "end")
 def selection_report(graph: DependencyGraph, text: str, *, count: int) -> Report:
     """Return the activities that criteria choose, the longest first, and their time by name."""
     try:
-        given = read_criteria(text)
+        given = criteria(text)
     except ValueError as error:
         raise HtagraphError(str(error)) from None
+    if "regex" in given:
+        msg = "regex= is not available here, because searching may take for ever: use globs, such as name=*gemm*"
+        raise HtagraphError(msg)
     chosen = graph.select(**given)
     if not len(chosen):
         raise no_match(graph, given)
@@ -83,15 +86,6 @@ def selection_report(graph: DependencyGraph, text: str, *, count: int) -> Report
     figures = {"count": len(rows), "total_us": float(acts.duration[rows].sum()) / 1000}
     tables = {"activities": longest, "by_name": _BY_NAME.ranked(sums).head(_MAX_NAMES)}
     return report_on(graph, "select", tables, [], figures=figures)
-
-
-def read_criteria(text: str) -> dict[str, Any]:
-    """Return the keywords of `DependencyGraph.select` that a text gives."""
-    given = criteria(text)
-    if "regex" in given:
-        msg = "regex= is not available here, because searching may take for ever: use globs, such as name=*gemm*"
-        raise HtagraphError(msg)
-    return given
 
 
 @gives(

@@ -60,7 +60,7 @@ def what_if_report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: in
         "bounds": bounds,
     }  # fmt: skip
     brief = {name: table for name, table in tables.items() if name != "bounds"}
-    brief["step_times"] = _by_step(tables["step_times"])
+    brief["step_times"] = by_step(tables["step_times"])
     brief |= {f"bounds_{group}": rows.drop(columns="group").rename(columns={"key": group})
               for group, rows in bounds.groupby("group", sort=False)}  # fmt: skip
     if len(texts) == 1:
@@ -88,8 +88,8 @@ def _prediction(after: Outcome) -> pd.DataFrame:
     return pd.DataFrame([row])
 
 
-def _by_step(times: pd.DataFrame) -> pd.DataFrame:
-    """Return each step's time from the first rank's start to the last rank's end."""
+def by_step(times: pd.DataFrame) -> pd.DataFrame:
+    """Return each step's time of `Outcome.step_times` from the first rank's start to the last rank's end."""
     ends = times.groupby("step", as_index=False).agg(
         start=("start_us", "min"), end=("end_us", "max"), new_start=("predicted_start_us", "min"),
         new_end=("predicted_end_us", "max"),

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 import htagraph as hg
-from htagraph.core.kinds import BLOCKING, FULL_QUEUE, of_kinds
+from htagraph.core.kinds import BLOCKING, FRAMES, FULL_QUEUE, of_kinds
 from htagraph.core.naming import LINEAR, short_name
 from htagraph.core.tables import Col, Table
 from htagraph.findings.verbs import device_time as findings
@@ -20,14 +20,9 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, drawn, gives, report_on
 
 __all__ = [
-    "counters_report",
-    "idle_report",
-    "kernels_report",
-    "launches_report",
-    "patterns_report",
-    "phases_report",
+    "counters_report", "idle_report", "kernels_report", "launches_report", "patterns_report", "phases_report",
     "roofline_report",
-]
+]  # fmt: skip
 
 _NAMED = 3
 """Annotations that are named where the operator asked for launches too little. Chosen: a line. Doubled, two lines."""
@@ -306,8 +301,6 @@ def patterns_report(
 def _on_patterns(
     graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], operator: str, min_length: int
 ) -> list[str]:
-
-    from htagraph.core.kinds import FRAMES
     from htagraph.queries.kernel_sequences import containing
 
     chosen = containing(graph, operator)

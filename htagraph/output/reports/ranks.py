@@ -51,7 +51,9 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
     tables = {"collectives": table}
     empty = [part for part in ("beside_us", "wait_or_transfer_us") if not table[part].any()]
     brief = {"collectives": _readable(table.drop(columns=["algbw_gb_s", *empty]))}
-    late = _last(parts)
+    # how often each rank came last, and how long the others then waited
+    met = parts[parts["matched"] & (parts["rank"] != parts["last_rank"])].groupby("last_rank", as_index=False)
+    late = _LAST.ranked(met.agg(collectives=("collective", "nunique"), waited_us=("wait_us", "sum")))
     if len(late):
         tables["last_arrivals"] = brief["last_arrivals"] = late
     if each:
@@ -92,15 +94,6 @@ def summed_by_operation(parts: pd.DataFrame, *, sort: bool = False) -> pd.DataFr
     )  # fmt: skip
 
 
-def _last(parts: pd.DataFrame) -> pd.DataFrame:
-    """Return how often each rank came last, and how long the others then waited."""
-    met = parts[parts["matched"] & (parts["rank"] != parts["last_rank"])]
-    late = met.groupby("last_rank", as_index=False).agg(
-        collectives=("collective", "nunique"), waited_us=("wait_us", "sum")
-    )
-    return _LAST.ranked(late)
-
-
 @gives(
     "stragglers",
     {
@@ -121,10 +114,8 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
 
     result = stragglers(graph)
     table = TABLE.ranked(result.to_frame()).head(top)
-    causes = result.blame.groupby(["charged_rank", "cause"], as_index=False).agg(
-        wait_us=("wait_us", "sum"), waits=("wait_us", "size")
-    )
-    causes = _CAUSES.ranked(causes).head(top)
+    blame = result.blame.groupby(["charged_rank", "cause"], as_index=False)
+    causes = _CAUSES.ranked(blame.agg(wait_us=("wait_us", "sum"), waits=("wait_us", "size"))).head(top)
     tables = {"stragglers": table, "causes": causes}
     columns = ["rank", "blamed_us", "share_percent", "waits_us", "lateness_us", "late_count", "cause", "cause_name"]
     brief = {"stragglers": tables["stragglers"][columns].rename(columns={"cause_name": "name"}), "causes": causes}

@@ -142,7 +142,9 @@ def _brief(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     shown["names"] = _unlike(tables["names"])
     columns = ["path", "count_per_step", "total_us", "critical_us"]
     shown |= {name: tables[name][columns] for name in ("added", "removed")}
-    return shown | {"renamed": _short(tables["renamed"])}
+    old, new = (tables["renamed"][side].map(short_name) for side in ("before", "after"))
+    new = new.where(new != old, "the same with other template arguments or parameters")
+    return shown | {"renamed": pd.DataFrame({"before": old, "after": new})}
 
 
 def _unlike(names: pd.DataFrame) -> pd.DataFrame:
@@ -152,13 +154,6 @@ def _unlike(names: pd.DataFrame) -> pd.DataFrame:
         "name", "before_per_step_count", "after_per_step_count", "before_per_step_us", "after_per_step_us",
         "change_per_step_us", "change",
     ]]  # fmt: skip
-
-
-def _short(renamed: pd.DataFrame) -> pd.DataFrame:
-    """Return both names as short as they can be and still differ."""
-    pairs = [(short_name(old), short_name(new)) for old, new in zip(renamed["before"], renamed["after"], strict=True)]
-    after = [new if new != old else "the same with other template arguments or parameters" for old, new in pairs]
-    return renamed.assign(before=[old for old, _ in pairs], after=after)[["before", "after"]]
 
 
 def _times(result: Diff, whole: pd.DataFrame, what: str) -> tuple[float, float]:

@@ -17,7 +17,6 @@ from htagraph.findings.verbs import workers as findings
 from htagraph.output.columns import with_shares
 from htagraph.output.report import Report, drawn, gives, wording_of
 from htagraph.queries.inputs import inputs_of, issues_of, window_us
-from htagraph.queries.straggler import RankStragglers
 
 __all__ = ["job_report", "job_stragglers_report"]
 
@@ -55,12 +54,15 @@ def job_report(job: DistributedJob, *, top: int = 5) -> Report:
     slow, path = moments.stragglers(), _path(moments.critical_path(), moments.classes)
     tables = {
         "missing": _MISSING.frame(list(job.missing)),
-        "steps": _steps(step_times(job)),
+        "steps": step_times(job).groupby("step", as_index=False).agg(
+            ranks=("rank", "size"), min_us=("duration_us", "min"), median_us=("duration_us", "median"),
+            max_us=("duration_us", "max"),
+        ),
         "time_by_rank": time.sort_values("idle_us", ascending=False, kind="stable", ignore_index=True),
         "kernels": kernel_breakdown(job, by="job"),
         "critical_path": path,
-        "stragglers": _ranks(slow),
-    }
+        "stragglers": _RANKS.ranked(slow.to_frame()),
+    }  # fmt: skip
     brief = {name: tables[name].head(top) for name in ("missing", "time_by_rank", "kernels", "stragglers")}
     brief = {name: brief.get(name, table) for name, table in tables.items()}
     brief["time_by_rank"] = with_shares(brief["time_by_rank"])
@@ -78,7 +80,7 @@ def job_report(job: DistributedJob, *, top: int = 5) -> Report:
 def job_stragglers_report(job: DistributedJob, *, top: int = 10) -> Report:
     """Return for which rank of a job on workers the others wait: ranks that are missing, and stragglers."""
     slow = job.moments.stragglers()
-    tables = {"missing": _MISSING.frame(list(job.missing)), "stragglers": _ranks(slow)}
+    tables = {"missing": _MISSING.frame(list(job.missing)), "stragglers": _RANKS.ranked(slow.to_frame())}
     figures = {"straggler": slow.straggler, "total_wait_us": slow.total_wait_us}
     brief = {name: table.head(top) for name, table in tables.items()}
     return _report(job, "stragglers", tables, brief, [*findings.missing(job), *findings.late(slow)], figures)
@@ -99,19 +101,6 @@ def _report(
     return Report(
         command, inputs_of(graph), issues_of(job), window_us(graph), tables, sentences, figures, shown,
         wording_of(f"{command} --scheduler").titles,
-    )  # fmt: skip
-
-
-def _ranks(slow: RankStragglers) -> pd.DataFrame:
-    """Return a row per rank, the one that the others wait for longest first."""
-    return _RANKS.ranked(slow.to_frame())
-
-
-def _steps(table: pd.DataFrame) -> pd.DataFrame:
-    """Return how long each step takes, over the ranks."""
-    return table.groupby("step", as_index=False).agg(
-        ranks=("rank", "size"), min_us=("duration_us", "min"), median_us=("duration_us", "median"),
-        max_us=("duration_us", "max"),
     )  # fmt: skip
 
 
