@@ -89,7 +89,11 @@ def coded(*columns: Array) -> npt.NDArray[np.int64]:
         wide = int(column.max()) - low + 1
         if int(code.max()) >= np.iinfo(np.int64).max // wide:
             code = np.unique(code, return_inverse=True)[1]
-        code, dense = _dense(code * wide + (column.astype(np.int64) - low))
+        code = code * wide + (column.astype(np.int64) - low)
+        most = int(code.max()) + 1
+        dense = most <= _MAX_SPARSE * len(code)
+        if dense:  # without those between them that do not occur
+            code = (np.cumsum(marked(code, most)) - 1)[code]
     return code if dense else np.unique(code, return_inverse=True)[1].astype(np.int64)
 
 
@@ -104,15 +108,6 @@ def run_starts(*columns: Array) -> npt.NDArray[np.int64]:
     changes = np.ones(len(columns[0]), np.bool_)
     changes[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
     return np.flatnonzero(changes)
-
-
-def _dense(code: Array) -> tuple[Array, bool]:
-    """Return (codes without those between them that do not occur, True); if that needs sorting, (codes, False)."""
-    most = int(code.max()) + 1
-    if most > _MAX_SPARSE * len(code):
-        return code, False
-    occurs = marked(code, most)
-    return (np.cumsum(occurs) - 1)[code], True
 
 
 def distinct(numbers: Array, count: int) -> npt.NDArray[np.int64]:

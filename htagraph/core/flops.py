@@ -72,12 +72,17 @@ def _shape(value: Any) -> list[int] | None:  # noqa: ANN401 - whatever a file sa
     return list(value) if fits and prod(value) < _MAX_COUNT else None
 
 
+def _refuse(unfit: object) -> None:
+    """Raise the error that `cost_of` takes for an operator without a cost."""
+    if unfit:
+        msg = "the inputs are not those of the formula"
+        raise ValueError(msg)
+
+
 def _product(a: list[int], b: list[int]) -> tuple[int, int]:
     """Return (operations, elements of the result) of a matrix product, batched or not."""
     (*batch, m, k), (*other, k2, n) = a, b
-    if batch != other or k != k2:
-        msg = "the shapes are not those of a matrix product"
-        raise ValueError(msg)
+    _refuse(batch != other or k != k2)
     return 2 * prod(batch) * m * k * n, prod(batch) * m * n
 
 
@@ -93,9 +98,7 @@ def _addmm(shapes: list[list[int]], _: Sequence[str]) -> Cost:
 
 def _linear(shapes: list[list[int]], _: Sequence[str]) -> Cost:
     (*rows, k), (n, k2) = shapes[0], shapes[1]
-    if k != k2:
-        msg = "the shapes are not those of a linear layer"
-        raise ValueError(msg)
+    _refuse(k != k2)
     return Cost(2 * prod(rows) * k * n, (0, 1, 2) if len(shapes) > 2 and shapes[2] else (0, 1), prod(rows) * n)
 
 
@@ -104,17 +107,13 @@ def _convolution(shapes: list[list[int]], values: Sequence[str]) -> Cost:
     (batch, _, *inside), (c_first, c_second, *kernel) = shapes[0], shapes[1]
     stride, padding, dilation, beyond = (_spread(values[i], len(kernel)) for i in (3, 4, 5, 7))
     transposed, groups = values[6] == "True", int(values[8])
-    if len(inside) != len(kernel) or not kernel:
-        msg = "the inputs are not those of a convolution"
-        raise ValueError(msg)
+    _refuse(len(inside) != len(kernel) or not kernel)
     over = zip(inside, kernel, stride, padding, dilation, beyond, strict=True)
     if transposed:
         outside = [(x - 1) * s - 2 * p + d * (k - 1) + more + 1 for x, k, s, p, d, more in over]
     else:
         outside = [(x + 2 * p - d * (k - 1) - 1) // s + 1 for x, k, s, p, d, _ in over]
-    if min(outside) < 0:
-        msg = "the inputs are not those of a convolution"
-        raise ValueError(msg)
+    _refuse(min(outside) < 0)
     channels = c_second * groups if transposed else c_first
     flop = 2 * batch * prod(inside if transposed else outside) * prod(shapes[1])
     read = (0, 1, 2) if shapes[2] else (0, 1)
@@ -138,9 +137,7 @@ def _grouped(shapes: list[list[int]], _: Sequence[str]) -> Cost:
     first, second = shapes[0], shapes[1]
     if len(first) == len(second) == 3:
         return _mm(shapes, ())
-    if (len(first), len(second)) not in ((2, 3), (3, 2), (2, 2)) or first[-1] != second[-2]:
-        msg = "the shapes are not those of grouped matrix products"
-        raise ValueError(msg)
+    _refuse((len(first), len(second)) not in ((2, 3), (3, 2), (2, 2)) or first[-1] != second[-2])
     rows, columns = first[-2], second[-1]
     return Cost(2 * rows * first[-1] * columns, (0, 1), rows * columns, at_most=True)
 
@@ -177,9 +174,7 @@ def _heads_first(shape: list[int]) -> list[int]:
 def _pairs(shapes: list[list[int]], values: Sequence[str], mask: _Mask) -> tuple[int, int, int, bool]:
     """Return (pairs of queries and keys, width of a key, width of a value, whether there may be fewer pairs)."""
     (batch, heads, queries, width), (batch_2, heads_2, keys, width_2), (batch_3, heads_3, keys_2, out) = shapes
-    if (batch, batch, width, keys, heads_2) != (batch_2, batch_3, width_2, keys_2, heads_3) or heads % heads_2:
-        msg = "the shapes are not those of attention"
-        raise ValueError(msg)
+    _refuse((batch, batch, width, keys, heads_2) != (batch_2, batch_3, width_2, keys_2, heads_3) or heads % heads_2)
     if mask == "computed":  # the scores are computed in full, and masked afterwards
         return batch * heads * queries * keys, width, out, False
     causal, left, right = _masked(values)

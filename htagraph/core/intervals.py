@@ -57,7 +57,15 @@ def intersection(a: Intervals, b: Intervals) -> Intervals:
         >>> [side.tolist() for side in intersection(a, b)]
         [[3, 10], [5, 12]]
     """
-    return _where_both(a, b)
+    # +1 at each start, -1 at each end; ends sort before starts at one moment, so touching intervals do not meet
+    time = np.concatenate((a[1], b[1], a[0], b[0]))
+    change = np.ones(len(time), dtype=np.int64)
+    change[: len(a[1]) + len(b[1])] = -1
+    order = np.argsort(time, kind="stable")
+    depth = np.cumsum(change[order])
+    time = time[order]
+    inside = np.flatnonzero(depth[:-1] >= 2) if len(time) else np.zeros(0, dtype=np.int64)
+    return union(time[inside], time[inside + 1])
 
 
 def difference(a: Intervals, b: Intervals) -> Intervals:
@@ -69,16 +77,12 @@ def difference(a: Intervals, b: Intervals) -> Intervals:
         >>> [side.tolist() for side in difference(a, b)]
         [[0, 12], [3, 20]]
     """
-    if not len(a[0]):
+    if not len(a[0]) or not len(b[0]):
         return a
-    low = min(int(a[0][0]), int(b[0][0])) if len(b[0]) else int(a[0][0])
-    high = max(int(a[1][-1]), int(b[1][-1])) if len(b[0]) else int(a[1][-1])
-    outside = (
-        np.concatenate((np.array([low], dtype=np.int64), b[1])),
-        np.concatenate((b[0], np.array([high], dtype=np.int64))),
-    )
-    keep = outside[1] > outside[0]
-    return _where_both(a, (outside[0][keep], outside[1][keep]))
+    low, high = min(a[0][0], b[0][0]), max(a[1][-1], b[1][-1])
+    start, end = np.append(low, b[1]), np.append(b[0], high)
+    keep = end > start
+    return intersection(a, (start[keep], end[keep]))
 
 
 def clip(intervals: Intervals, low: int, high: int) -> Intervals:
@@ -92,19 +96,6 @@ def clip(intervals: Intervals, low: int, high: int) -> Intervals:
     start, end = np.maximum(intervals[0], low), np.minimum(intervals[1], high)
     keep = end > start
     return start[keep], end[keep]
-
-
-def _where_both(a: Intervals, b: Intervals) -> Intervals:
-    """Return where intervals of the two sets overlap."""
-    # +1 at each start, -1 at each end; ends sort before starts at one moment, so touching intervals do not meet
-    time = np.concatenate((a[1], b[1], a[0], b[0]))
-    change = np.ones(len(time), dtype=np.int64)
-    change[: len(a[1]) + len(b[1])] = -1
-    order = np.argsort(time, kind="stable")
-    depth = np.cumsum(change[order])
-    time = time[order]
-    inside = np.flatnonzero(depth[:-1] >= 2) if len(time) else np.zeros(0, dtype=np.int64)
-    return union(time[inside], time[inside + 1])
 
 
 def group_lengths(start: Ints, end: Ints, group: Ints, count: int) -> Ints:

@@ -65,42 +65,12 @@ class ActivityKind(_Labelled):
     @property
     def is_work(self) -> bool:
         """Return whether an activity of this kind keeps its thread or stream busy; annotations only name a region."""
-        return not (self.is_annotation or self.is_added or self is ActivityKind.DEVICE_OTHER)
-
-    @property
-    def is_annotation(self) -> bool:
-        """Return whether it only names a region of a thread: a user annotation or a step."""
-        return self in (ActivityKind.ANNOTATION, ActivityKind.STEP)
-
-    @property
-    def is_operator(self) -> bool:
-        """Return whether it is an operator; a collective on a host thread is one."""
-        return self in (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)
-
-    @property
-    def is_frame(self) -> bool:
-        """Return whether other activities are called in it: an operator, annotation, step or Python frame."""
-        return self.is_annotation or self in (ActivityKind.OP, ActivityKind.PYTHON)
+        return self not in (*ANNOTATIONS, *ADDED, ActivityKind.DEVICE_OTHER)
 
     @property
     def is_host_code(self) -> bool:
         """Return whether its own time is that of operators, Python or calls that neither launch nor block."""
-        return self.is_frame or self is ActivityKind.RUNTIME
-
-    @property
-    def is_communication(self) -> bool:
-        """Return whether it is a rank's part in a collective, a send or a receive, on a device or on the host."""
-        return self in (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)
-
-    @property
-    def is_kernel(self) -> bool:
-        """Return whether it is a kernel: computation or communication on a device."""
-        return self in (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION)
-
-    @property
-    def is_added(self) -> bool:
-        """Return whether no event recorded it: the graph adds it."""
-        return self in (ActivityKind.BOUNDARY, ActivityKind.JOIN)
+        return self in (*FRAMES, ActivityKind.RUNTIME)
 
 
 class EdgeKind(_Labelled):
@@ -162,11 +132,6 @@ class GapKind(_Labelled):
             GapKind.THREAD_IDLE,
             GapKind.COLLECTIVE_EXCESS,
         )
-
-    @property
-    def is_host(self) -> bool:
-        """Return whether the gap is time of the host: the host's own code, or its wait for data."""
-        return self in (GapKind.HOST_UNTRACED, GapKind.DATA_WAIT)
 
 
 class EdgeMeaning(NamedTuple):
@@ -240,20 +205,20 @@ DEVICE: Final = tuple(kind for kind in ActivityKind if kind.on_device)
 """Kinds of activities on a device stream."""
 HOST: Final = tuple(kind for kind in ActivityKind if not kind.on_device)
 """Kinds of activities on a host thread, and those that the graph adds."""
-DEVICE_WORK: Final = tuple(kind for kind in ActivityKind if kind.on_device and kind.is_work)
-"""Kernels, copies and sets."""
-KERNELS: Final = tuple(kind for kind in ActivityKind if kind.is_kernel)
+KERNELS: Final = (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION)
 """Kinds of kernels: no copies and sets."""
-OPERATORS: Final = tuple(kind for kind in ActivityKind if kind.is_operator)
+OPERATORS: Final = (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)
 """Kinds of operators, collectives on host threads included."""
-ANNOTATIONS: Final = tuple(kind for kind in ActivityKind if kind.is_annotation)
+ANNOTATIONS: Final = (ActivityKind.ANNOTATION, ActivityKind.STEP)
 """Kinds that only name a region of a thread: user annotations and steps."""
-FRAMES: Final = tuple(kind for kind in ActivityKind if kind.is_frame)
+FRAMES: Final = (ActivityKind.OP, *ANNOTATIONS, ActivityKind.PYTHON)
 """Kinds in which others are called: operators, annotations, steps, Python frames."""
-COMMUNICATION: Final = tuple(kind for kind in ActivityKind if kind.is_communication)
-"""Kinds of communication, on devices and on host threads."""
-ADDED: Final = tuple(kind for kind in ActivityKind if kind.is_added)
-"""Kinds that no event recorded."""
+COMMUNICATION: Final = (ActivityKind.HOST_COMMUNICATION, ActivityKind.COMMUNICATION)
+"""Kinds of communication, a rank's part in a collective, a send or a receive, on devices and on host threads."""
+ADDED: Final = (ActivityKind.BOUNDARY, ActivityKind.JOIN)
+"""Kinds that no event recorded: the graph adds them."""
+DEVICE_WORK: Final = tuple(kind for kind in DEVICE if kind.is_work)
+"""Kernels, copies and sets."""
 TRANSFERS: Final = edges_with("transfer")
 """Kinds of edges whose lag is a transfer between ranks."""
 LAUNCHES: Final = edges_with("launch")
@@ -266,8 +231,8 @@ BETWEEN: Final = edges_with("between")
 """Kinds of edges whose time is the gap behind them."""
 UNEXPLAINED: Final = tuple(kind for kind in GapKind if kind.is_unexplained)
 """Kinds of gaps that nothing explains."""
-HOST_GAPS: Final = tuple(kind for kind in GapKind if kind.is_host)
-"""Kinds of gaps that are the host's time."""
+HOST_GAPS: Final = (GapKind.HOST_UNTRACED, GapKind.DATA_WAIT)
+"""Kinds of gaps that are the host's time: its own code, or its wait for data."""
 
 
 _FEW = 8

@@ -3,9 +3,6 @@ r"""What the names of events mean. The only place with literal names and pattern
 `Naming` holds the patterns that decide an event's kind; extend them for in-house kernels with `Naming.extend`:
 
     graph = hg.load("traces/", naming=DEFAULT_NAMING.extend(communication=r"acme_ring_\w+"))
-
-In the order of the file: patterns in general, categories of events, kinds, collectives, predicates of names, steps and
-phases, and names as they are shown.
 """
 
 from __future__ import annotations
@@ -46,9 +43,10 @@ def exact_glob(name: str) -> str:
     return exact if exact.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in exact)
 
 
+@lru_cache(maxsize=1 << 15)  # ranks of a job share their names: a few thousand, and some 20 patterns that ask for few
 def matches(pattern: str, name: str) -> bool:
     """Return True if a pattern matches anywhere in a name; case is ignored."""
-    return _found(pattern, name)
+    return _compiled(pattern).search(name) is not None
 
 
 def names_like(pattern: str, names: Sequence[str], codes: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -64,11 +62,6 @@ def names_that(fits: Callable[[str], bool], names: Sequence[str]) -> npt.NDArray
         [False, True]
     """
     return np.fromiter(map(fits, names), np.bool_, len(names))
-
-
-@lru_cache(maxsize=1 << 15)  # ranks of a job share their names: a few thousand, and some 20 patterns that ask for few
-def _found(pattern: str, name: str) -> bool:
-    return _compiled(pattern).search(name) is not None
 
 
 @lru_cache(maxsize=64)  # patterns: there are about 20, and those of users; twice as many would save nothing

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
+from htagraph.core.traverse import schedule
 
 __all__ = ["Runs", "runs_of"]
 
@@ -29,7 +30,7 @@ class Runs:
     """The run of each edge; -1 where nothing that ends last comes after it."""
     run_of_gap: npt.NDArray[np.int32]
     """The run that has the gap of each vertex; -1 for none, -2 - n for the n-th of `joins`."""
-    offsets: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.int64]
     """Where the runs into each join begin."""
     source: npt.NDArray[np.int32]
     """The join that each run leaves."""
@@ -52,9 +53,8 @@ class Runs:
         rows, fixed, vertices = (for_reading(each, np.int64) for each in (edges, fixed, gaps))
         weights = (for_reading(self.lag, np.int64), for_reading(self.gap, np.int64))
         _shorten(length, pause, rows, fixed, vertices, *weights, self.run, self.run_of_gap, factor)
-        time = np.empty(len(pause), np.int64)
-        _set_times(time, self.offsets, self.source, length, pause, self.head)
-        return int(time[self.last].max())
+        joins, runs = np.arange(len(pause), dtype=np.int32), np.arange(len(length), dtype=np.int32)
+        return int(schedule(joins, self.offsets, runs, self.source, length, pause, self.head)[self.last].max())
 
 
 def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
@@ -85,7 +85,7 @@ def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
     number[entries] = np.arange(runs, dtype=np.int32)
     alone, of_gap = np.diff(in_offsets)[joins] == 1, np.where(through >= 0, number[np.maximum(through, -1)], through)
     return Runs(
-        lag, gap, number[run], of_gap, offsets[: kept + 1].copy(), begins[entries],
+        lag, gap, number[run], of_gap, offsets[: kept + 1].astype(np.int64), begins[entries],
         length[entries], np.where(alone, 0, gap[joins]), head[joins], np.flatnonzero(is_last[joins]),
     )  # fmt: skip
 
@@ -162,18 +162,3 @@ def _shorten(  # noqa: PLR0913, PLR0917 - a graph as arrays
                 length[number] -= saved
             else:
                 pause[-2 - number] -= saved
-
-
-@njit(cache=True, nogil=True)
-def _set_times(time: Array, offsets: Array, source: Array, length: Array, pause: Array, head: Array) -> None:
-    for join in range(len(pause)):
-        first, last = offsets[join], offsets[join + 1]
-        if first == last:
-            time[join] = head[join]
-            continue
-        allowed = time[source[first]] + length[first]
-        for i in range(first + 1, last):
-            after = time[source[i]] + length[i]
-            if after > allowed:
-                allowed = after
-        time[join] = allowed + pause[join]

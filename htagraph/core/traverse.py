@@ -1,13 +1,7 @@
 """Algorithms on a DAG given as arrays: order, times, paths, reachability, slack. Compiled by numba, cached on disk.
 
 A graph is ``(offsets, neighbours)``: the neighbours of vertex v are ``neighbours[offsets[v]:offsets[v + 1]]``. This
-module knows arrays only, so that graph code and its checks can both use it. In the order of the file:
-- order: `counting_order`, `topological_order`, `chain_order`, `levels`
-- times: `schedule` (earliest), `latest`, `deciding` (the edge that decides when a vertex happens)
-- paths: `longest_path`, `path_to`, `walk_back`
-- reachability: `reach`, `redundant_edges`
-- beside a longest path: `last_on_path`, `avoiding`, `detours`
-- forests, given as an array of parents: `climb`
+module knows arrays only, so that graph code and its checks can both use it.
 
 What the arguments are, here and in `core.runs` and `core.contraction`:
 - `order`: the vertices in topological order

@@ -18,16 +18,8 @@ if TYPE_CHECKING:
     from htagraph.graph.clocks import Clock
 
 __all__ = [
-    "BETWEEN",
-    "Activities",
-    "Edges",
-    "Lane",
-    "blocked_since",
-    "common_time",
-    "frozen",
-    "lane_moments",
-    "worked_until",
-]
+    "BETWEEN", "Activities", "Edges", "Lane", "blocked_since", "common_time", "frozen", "lane_moments", "worked_until",
+]  # fmt: skip
 
 
 def frozen(array: Array) -> Array:
@@ -124,6 +116,10 @@ class Activities:
         key = np.int32(rank)  # of the column's type: any other would make numpy convert the whole column
         ranks = self.rank[: self.ranked]
         return slice(int(np.searchsorted(ranks, key)), int(np.searchsorted(ranks, key, side="right")))
+
+    def rank_and_step(self, rows: Array) -> Ints:
+        """Return a number for the rank and step of each activity."""
+        return self.rank[rows].astype(np.int64) << 32 | self.step[rows].astype(np.int64)
 
     def by_stream(self) -> list[Ints]:
         """Return the device activities of each stream that has any, in the order of their starts, ties as in the file.

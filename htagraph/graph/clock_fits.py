@@ -147,22 +147,16 @@ def fitted(end: Array, time: Array, *, drifting: bool) -> tuple[Array, Array]:
     weight = known.astype(np.float64)
     for _ in range(LIMITS.turns):
         before, solved = solved, np.zeros_like(solved)
-        solved[: len(powers)] = _solved(weight, powers, value, before[: len(powers)])
+        right = _pull(weight, powers, value)
+        fit = None
+        if right[:, 1:].size >= LIMITS.unknowns:
+            fit = _descended(weight, powers, right, before[: len(powers)])
+        solved[: len(powers)] = _by_matrix(weight, powers, right) if fit is None else fit
         rest = np.abs(residuals(end, time, *solved))
         weight = np.where(known, 1 / np.maximum(rest, LIMITS.close_ns), 0.0)
         if float(np.abs(solved - before).max()) < 1:
             break
     return solved[0], solved[1]
-
-
-def _solved(weight: Array, powers: list[Array], value: Array, near: Array) -> npt.NDArray[np.float64]:
-    """Return the weighted least squares fit, a row per power of time and a column per clock; 0 for the first clock.
-
-    `powers` are those of the collectives' times, each with a factor per clock; the search begins at the fit `near`.
-    """
-    right = _pull(weight, powers, value)
-    fit = _descended(weight, powers, right, near) if right[:, 1:].size >= LIMITS.unknowns else None
-    return _by_matrix(weight, powers, right) if fit is None else fit
 
 
 def _pull(weight: Array, powers: list[Array], value: Array) -> npt.NDArray[np.float64]:
@@ -173,9 +167,10 @@ def _pull(weight: Array, powers: list[Array], value: Array) -> npt.NDArray[np.fl
 
 
 def _descended(weight: Array, powers: list[Array], right: Array, near: Array) -> npt.NDArray[np.float64] | None:
-    """Return the fit by conjugate gradients; None where they do not converge, as with clocks that nothing links.
+    """Return the fit by conjugate gradients, a row per power of time and a column per clock; 0 for the first clock.
 
-    Each round looks at every end once: no matrix of all pairs of clocks is made.
+    It is None where they do not converge, as with clocks that nothing links. The search begins at the fit `near`. Each
+    round looks at every end once: no matrix of all pairs of clocks is made.
     """
     total = weight.sum(axis=1)[:, None]
     stiffness = np.stack([(power[:, None] ** 2 * weight * (1 - weight / total)).sum(axis=0) for power in powers])
@@ -266,11 +261,6 @@ def _excess(end: Array, start: Array, time: Array, offset: Array, drift: Array) 
     return out
 
 
-def _latest(end: Array, start: Array, time: Array, offset: Array, drift: Array) -> float:
-    """Return the largest number in `_excess`."""
-    return float(_latest_by_row(end, start, time, offset, drift).max(initial=-np.inf))
-
-
 def _latest_by_row(end: Array, start: Array, time: Array, offset: Array, drift: Array) -> npt.NDArray[np.float64]:
     """Return for each collective how long its last arrival comes after another member has ended, ns."""
     late, early = (_corrected(times, time, offset, drift) for times in (start, end))
@@ -317,9 +307,8 @@ def _snapped(end: Array, start: Array, time: Array, fitted: tuple[Array, Array],
     if drift.any():
         return offset, drift
     snapped = np.where(np.abs(offset) <= spread, 0.0, offset)
-    broken = _latest(end, start, time, snapped, drift)
-    allowed = max(0.0, _latest(end, start, time, offset, drift))
-    return (snapped if broken <= allowed else offset), drift
+    broken, before = (_latest_by_row(end, start, time, each, drift).max(initial=-np.inf) for each in (snapped, offset))
+    return (snapped if broken <= max(0.0, before) else offset), drift
 
 
 class TimeTable(NamedTuple):

@@ -20,17 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints
-from htagraph.graph.clock_fits import (
-    BarrierTimes,
-    TimeTable,
-    by_ends,
-    group_medians,
-    islands,
-    least_ahead,
-    limits,
-    no_offset_is_possible,
-    residuals,
-)
+from htagraph.graph import clock_fits as fits
+from htagraph.graph.clock_fits import BarrierTimes, TimeTable
 from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
@@ -103,14 +94,14 @@ def estimate_clocks(ranks: Sequence[int], matching: Matching) -> tuple[Clock, ..
     contradicted: set[int] = set()
     if barriers is not None:
         units, contradicted = shared_clocks(host, barriers)
-        for island in islands(barriers.presence(units)):
+        for island in fits.islands(barriers.presence(units)):
             for clock in _estimate(ranks, [units[number] for number in island], barriers):
                 clocks[clock.rank] = clock
     sends = _barriers(ranks, matching, sends=True)
     if sends is not None:
         for number in sorted({each for each in host if each >= 0} - contradicted):
             columns = [column for column, own in enumerate(host) if own == number]
-            for island in islands(sends.presence([[column] for column in columns])):
+            for island in fits.islands(sends.presence([[column] for column in columns])):
                 _share_clock(clocks, ranks, [columns[at] for at in island], sends)
     return tuple(clocks[rank] for rank in ranks)
 
@@ -120,7 +111,7 @@ def _share_clock(clocks: dict[int, Clock], ranks: list[int], columns: list[int],
     if len(columns) < 2 or any(clocks[ranks[column]].gauge >= 0 for column in columns):
         return
     own = sends.of([[column] for column in columns], sends.shared_rows(columns))
-    if not no_offset_is_possible(least_ahead(own.waited, own.start)):
+    if not fits.no_offset_is_possible(fits.least_ahead(own.waited, own.start)):
         return
     first = ranks[columns[0]]
     for column in columns:
@@ -229,14 +220,14 @@ def _residuals(
     """Return (the median distance of each rank's ends from those of their collectives, ns, how many collectives)."""
     lines, values = [np.zeros(0, np.int64)], [np.zeros(0)]
     for block, times in barriers.blocks(columns, rows):
-        rest = residuals(times.end, time[block], *fit)
+        rest = fits.residuals(times.end, time[block], *fit)
         known = np.nonzero(np.isfinite(rest))
         lines.append(known[1])
         values.append(np.abs(rest[known]))
     some = barriers.members(columns)
     some = some[barriers.present[some] & np.isin(barriers.row[some], rows)]
     met = np.bincount(np.searchsorted(columns, barriers.column[some]), minlength=len(columns))
-    return np.nan_to_num(group_medians(np.concatenate(values), np.concatenate(lines), len(columns))), met
+    return np.nan_to_num(fits.group_medians(np.concatenate(values), np.concatenate(lines), len(columns))), met
 
 
 def _within_host(barriers: BarrierTimes, units: list[list[int]]) -> npt.NDArray[np.float64]:
@@ -258,19 +249,19 @@ def _offsets(own: TimeTable, time: Array) -> tuple[Array, Array, Array]:
     doubt[0] = 0.0
     if units == 1:
         return offset, drift, doubt
-    ahead = least_ahead(own.waited, own.start)
-    low, high = limits(ahead)
+    ahead = fits.least_ahead(own.waited, own.start)
+    low, high = fits.limits(ahead)
     possible = bool((low <= high + 2 * LIMITS.resolution_ns).all())
     bounded = np.isfinite(low) & np.isfinite(high) & possible
-    if not no_offset_is_possible(ahead):
+    if not fits.no_offset_is_possible(ahead):
         offset[bounded] = (low[bounded] + high[bounded]) / 2
     doubt[bounded] = np.maximum(high[bounded] - offset[bounded], offset[bounded] - low[bounded])
     rows = np.isfinite(own.end).sum(axis=1) > 1
-    linked = next(island for island in islands(np.isfinite(own.end[rows])) if 0 in island) if rows.any() else [0]
+    linked = next(island for island in fits.islands(np.isfinite(own.end[rows])) if 0 in island) if rows.any() else [0]
     if len(linked) > 1:
         rows &= np.isfinite(own.end[:, linked]).sum(axis=1) > 1
         chosen = np.ix_(rows, linked)
-        offset[linked], drift[linked], spread = by_ends(own.end[chosen], own.start[chosen], time[rows])
+        offset[linked], drift[linked], spread = fits.by_ends(own.end[chosen], own.start[chosen], time[rows])
         allowed = np.maximum(high[linked] - offset[linked], offset[linked] - low[linked])
         allowed = np.where(bounded[linked] & (drift[linked] == 0), np.maximum(allowed, 0), np.inf)
         doubt[linked] = np.minimum(spread, allowed)
@@ -352,7 +343,7 @@ def _groups(columns: list[int], linked: Iterable[tuple[int, int]]) -> list[list[
 
 def _one_clock(pair: TimeTable) -> bool | None:
     """Return whether the collectives of two ranks agree with one clock; None where they do not tell."""
-    low, high = limits(least_ahead(pair.waited, pair.start))
+    low, high = fits.limits(fits.least_ahead(pair.waited, pair.start))
     if not (np.isfinite(low[1]) or np.isfinite(high[1])):
         return None
     if low[1] > LIMITS.tick_ns or high[1] < -LIMITS.tick_ns:

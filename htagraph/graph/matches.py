@@ -118,7 +118,12 @@ def with_joins(activities: Activities, matching: Matching, clocks: Sequence[Cloc
         feeds.astype(np.int32), members.bytes[meeting.rows], matching.op, matching.group, matching.key,
         matching.size.astype(np.int32),
     )  # fmt: skip
-    return _appended(activities, members.activity[meeting.rows[arriver]], meeting.start[arriver]), matches
+    last_member, acts = members.activity[meeting.rows[arriver]], activities
+    followed = acts.followed_by(
+        kind=ActivityKind.JOIN, name=acts.name[last_member], category=acts.category[last_member],
+        start=meeting.start[arriver], step=acts.step[last_member],
+    )  # fmt: skip
+    return followed, matches
 
 
 def _meeting(acts: Activities, matching: Matching, clocks: Sequence[Clock]) -> _Meeting:
@@ -301,11 +306,3 @@ def _last_awaited(meeting: _Meeting, awaited: Array, slack: Array) -> Ints:
     begin = np.searchsorted(meeting.collective[awaited], meeting.collective)
     last = np.where(last >= begin, last, -1)
     return np.asarray(np.maximum(last, inverse_of(awaited, len(meeting.rows))))
-
-
-def _appended(acts: Activities, arriver: Array, moment: Array) -> Activities:
-    """Return the activities followed by one JOIN per arrival."""
-    return acts.followed_by(
-        kind=ActivityKind.JOIN, name=acts.name[arriver], category=acts.category[arriver], start=moment,
-        step=acts.step[arriver],
-    )  # fmt: skip

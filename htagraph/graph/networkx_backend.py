@@ -3,15 +3,11 @@
 ``nx.dag_longest_path(graph)`` lands here because `DependencyGraph` names this backend. Results are those that networkx
 gives for ``graph.to_networkx()``, ties included: nodes in ascending order, neighbours in ascending order.
 
-An edge has two lengths, both in ns:
-
-- ``weight``, the default of networkx's functions, includes the time that no dependency explains: it is the lag, plus
-  the gap of the target (`DependencyGraph.gap`), plus, where nothing precedes the source, the time of the source since
-  the start of the job. So the longest path to a vertex that has predecessors is its recorded time since the start of
-  the job, the longest path of the graph is a critical path, and its length is the makespan, from the first recorded
-  moment to the last. (`htagraph.critical_path` leaves out threads that only sleep: `DependencyGraph.awake`.)
-- ``lag_ns`` is the lag alone: ``nx.dag_longest_path_length(graph, weight="lag_ns")`` is how long the job would take if
-  every vertex came as soon as its predecessors allow. It is shorter than the makespan by the gaps.
+An edge has two lengths, both in ns. ``weight``, the default of networkx's functions, includes the time that no
+dependency explains: the longest path of the graph is a critical path, and its length is the makespan, from the first
+recorded moment to the last. (`htagraph.critical_path` leaves out threads that only sleep: `DependencyGraph.awake`.)
+``lag_ns`` is the lag alone: ``nx.dag_longest_path_length(graph, weight="lag_ns")`` is how long the job would take if
+every vertex came as soon as its predecessors allow.
 """
 
 from __future__ import annotations

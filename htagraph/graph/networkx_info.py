@@ -5,15 +5,9 @@ from __future__ import annotations
 __all__ = ["get_info"]
 
 _FUNCTIONS = (
-    "ancestors",
-    "dag_longest_path",
-    "dag_longest_path_length",
-    "descendants",
-    "is_directed_acyclic_graph",
-    "topological_generations",
-    "topological_sort",
-    "transitive_reduction",
-)
+    "ancestors", "dag_longest_path", "dag_longest_path_length", "descendants", "is_directed_acyclic_graph",
+    "topological_generations", "topological_sort", "transitive_reduction",
+)  # fmt: skip
 
 
 def get_info() -> dict[str, object]:

@@ -159,14 +159,9 @@ def _adopt_by_steps(acts: Activities, parent: Array) -> None:
     above = parent[rows]
     may_leave = ~of_kinds(acts.kind[above], OPERATORS) | (acts.lane[above] != acts.lane[rows])
     rows = rows[(above < 0) | (may_leave & (acts.step[above] != acts.step[rows]))]
-    keys, first = np.unique(_rank_and_step(acts, marks), return_index=True)
-    wanted = _rank_and_step(acts, rows)
-    step = looked_up(keys, marks[first], wanted)
+    keys, first = np.unique(acts.rank_and_step(marks), return_index=True)
+    step = looked_up(keys, marks[first], acts.rank_and_step(rows))
     parent[rows[step >= 0]] = step[step >= 0]
-
-
-def _rank_and_step(acts: Activities, rows: Array) -> Array:
-    return acts.rank[rows].astype(np.int64) << 32 | acts.step[rows]
 
 
 def innermost_around(acts: Activities, among: Array, start: Array, end: Array) -> Ints:

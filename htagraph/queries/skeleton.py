@@ -13,18 +13,10 @@ from htagraph.core.arrays import Array, inverse_of
 from htagraph.core.contraction import contract as contraction
 from htagraph.core.kinds import TRANSFERS
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.matches import Matches
 from htagraph.graph.measures.steps import Steps
-from htagraph.queries.time_classes import (
-    END,
-    LAST,
-    Classes,
-    Factors,
-    TimeClasses,
-    WeightedPaths,
-    as_nanoseconds,
-    paths_of,
-    state_of,
-)
+from htagraph.queries import time_classes
+from htagraph.queries.time_classes import END, LAST, Classes, Factors, TimeClasses, WeightedPaths
 from htagraph.queries.weights import State
 
 if TYPE_CHECKING:
@@ -74,8 +66,8 @@ def contract(
         >>> skeleton.makespan_ns({"kernels": 0.5}) < skeleton.makespan_ns()
         True
     """
-    graph = state_of(job).graph
-    return replace(skeleton_of(paths_of(job, classes, most), graph, keep), members=members_of(graph))
+    graph = time_classes.state_of(job).graph
+    return replace(skeleton_of(time_classes.paths_of(job, classes, most), graph, keep), members=members_of(graph))
 
 
 def skeleton_of(paths: WeightedPaths, graph: DependencyGraph, keep: Array | None = None) -> Skeleton:
@@ -105,10 +97,7 @@ def _terminals(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
 
 def members_of(graph: DependencyGraph) -> MatchedMembers:
     """Return the members of the matched collectives, and the JOINs that they wait for."""
-    matches = graph.matches
-    if matches is None:
-        none = np.zeros(0, np.int64)
-        return MatchedMembers(none, none, none, none, none)
+    matches = Matches.none() if graph.matches is None else graph.matches
     join, feeds = (np.where(each >= 0, 2 * each.astype(np.int64), -1) for each in (matches.join, matches.feeds))
     activity = matches.activity.astype(np.int64)
     rank = graph.activities.rank[activity].astype(np.int64)
@@ -166,7 +155,7 @@ class Skeleton:
             ChangeError: a factor is out of range.
         """
         time, unit = self._times(factors)
-        return self.origin_ns + as_nanoseconds(time, unit)
+        return self.origin_ns + time_classes.as_nanoseconds(time, unit)
 
     def makespan_ns(self, factors: Factors | None = None) -> int:
         """Return the makespan, ns: from the first moment of the job to the last end of a thread or stream.

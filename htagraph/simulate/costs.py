@@ -138,14 +138,8 @@ def _ns(values: Float) -> list[int]:
 
 def _factors(job: Job, rank: int, step: int, columns: InstructionColumns) -> _Factors:
     count = len(columns.names)
-    factors = _Factors(
-        np.ones(count),
-        np.ones(count),
-        np.ones(count),
-        np.zeros(count, np.bool_),
-        job.network_latency_us,
-        job.network_gb_s,
-    )
+    (host, latency, device), released = np.ones((3, count)), np.zeros(count, np.bool_)
+    factors = _Factors(host, latency, device, released, job.network_latency_us, job.network_gb_s)
     for change in (*job.slow_ranks, *job.changes):
         if _concerns(change, rank, step):
             _apply(change, columns, factors)

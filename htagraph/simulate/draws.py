@@ -31,20 +31,16 @@ def mix(*parts: int) -> int:
     return state
 
 
-def hashes(base: Uint | int, keys: Uint) -> Uint:
-    """Return one 64-bit hash per key; `base` (a scalar, or one per key) chooses the stream of randomness."""
-    state = keys + (np.uint64(base) if isinstance(base, int) else base) + np.uint64(GOLDEN)
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(_M1)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(_M2)
-    return state ^ (state >> np.uint64(31))
-
-
 def normal(base: Uint | int, keys: Uint) -> Float:
     """Return one approximately normal number per key, within ±3.47: the sum of four uniform numbers, standardized.
 
-    Sums and products only, so that every machine gives the same numbers.
+    `base` (a scalar, or one per key) chooses the stream of randomness. Sums and products only, so that every machine
+    gives the same numbers.
     """
-    fields = hashes(base, keys).view(np.uint16).reshape(len(keys), 4).sum(axis=1, dtype=np.int64)
+    state = keys + (np.uint64(base) if isinstance(base, int) else base) + np.uint64(GOLDEN)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(_M1)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(_M2)
+    fields = (state ^ (state >> np.uint64(31))).view(np.uint16).reshape(len(keys), 4).sum(axis=1, dtype=np.int64)
     standard: Float = (fields - _FIELD_MEAN) / _FIELD_DEVIATION
     return standard
 

@@ -122,15 +122,9 @@ def enqueue(rank: RankState, position: int, instruction: Instruction, ready: int
     stream, cost = rank.streams[instruction.stream], rank.cost
     assert rank.run is not None
     work = PendingWork(
-        stream,
-        rank.run,
-        instruction.work,
-        ready,
-        stream.until,
-        cost.device[position],
-        cost.gap[position],
+        stream, rank.run, instruction.work, ready, stream.until, cost.device[position], cost.gap[position],
         stream.blockers,
-    )
+    )  # fmt: skip
     stream.blockers = []
     if instruction.kind:
         work.party = _party(rank, instruction)

@@ -172,13 +172,6 @@ def _flow(writer: Writer, phase: str, place: tuple[int, int], names: tuple[str, 
 # calls and device work
 
 
-def call_name(writer: Writer, name: str) -> str:
-    """Return a runtime call's name on the job's device."""
-    if writer.job.device == "cuda":
-        return name
-    return _HIP.get(name, "hip" + name[4:])
-
-
 def _linked(writer: Writer, template: Template, event: TemplateEvent) -> tuple[str, Number]:
     """Return the `External id` part of a call's or work's arguments, and its number."""
     if not writer.style.linked:
@@ -192,12 +185,11 @@ def call_slot(writer: Writer, template: Template, row: int) -> Slot:
     """Return the line of a runtime or driver call."""
     event = template.events[row]
     linked, external = _linked(writer, template, event)
-    code = "cbid" if writer.job.device == "cuda" else "cid"
-    kind = Category.CUDA_RUNTIME if writer.job.device == "rocm" else event.category
+    code, kind, name = "cbid", event.category, event.name
+    if writer.job.device == "rocm":
+        code, kind, name = "cid", Category.CUDA_RUNTIME, _HIP.get(name, "hip" + name[4:])
     args = f'{linked}"{code}": {event.cbid}, "correlation": %d{_SKIP}'
-    text = envelope(
-        writer, category(writer, kind), call_name(writer, event.name), (writer.pid, writer.thread(event.lane)), args
-    )
+    text = envelope(writer, category(writer, kind), name, (writer.pid, writer.thread(event.lane)), args)
     return Slot(text, row, (ZERO, external, (Counter.CORRELATION, event.correlation), ZERO), row)
 
 
@@ -256,16 +248,9 @@ def _rocm_args(event: TemplateEvent, row: int, device: int, stream: int) -> str:
 
 
 _STARTS = (
-    "cudaLaunchKernel",
-    "cudaLaunchKernelExC",
-    "cudaGraphLaunch",
-    "cuLaunchKernel",
-    "cudaMemcpyAsync",
-    "cudaMemsetAsync",
-    "cudaStreamSynchronize",
-    "cudaDeviceSynchronize",
-    "cudaStreamWaitEvent",
-)
+    "cudaLaunchKernel", "cudaLaunchKernelExC", "cudaGraphLaunch", "cuLaunchKernel", "cudaMemcpyAsync",
+    "cudaMemsetAsync", "cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaStreamWaitEvent",
+)  # fmt: skip
 
 
 def launch_flow(writer: Writer, event: TemplateEvent, row: int) -> Slot:
@@ -298,15 +283,11 @@ def sync_slot(writer: Writer, template: Template, call: int, row: int) -> Slot:
     else:
         args += _SKIP
     args += f'"stream": {stream}, "correlation": %d, "device": {writer.device}, "context": 1'
-    lane = _sync_lane(writer, event.kind, stream)
+    lane = stream
+    if writer.style.absolute_stream:
+        lane = stream + _SYNC_LANE if event.kind == "Stream Sync" else abs(stream)
     text = envelope(writer, "cuda_sync", event.kind, (writer.device, lane), args)
     return Slot(text, row, (ZERO, external, record, (Counter.CORRELATION, event.correlation)))
-
-
-def _sync_lane(writer: Writer, kind: str, stream: int) -> int:
-    if not writer.style.absolute_stream:
-        return stream
-    return stream + _SYNC_LANE if kind == "Stream Sync" else abs(stream)
 
 
 def annotation_slot(writer: Writer, template: Template, annotation: int, lane: int, row: int) -> Slot:

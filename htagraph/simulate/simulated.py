@@ -30,7 +30,7 @@ from htagraph.simulate.job import Job, JobGroup, RankPlace, places
 from htagraph.simulate.layout import Ints
 from htagraph.simulate.program import epilogue, step
 from htagraph.simulate.rank import STREAMS
-from htagraph.simulate.style import Writer, style
+from htagraph.simulate.style import STYLES, Writer
 from htagraph.simulate.template import Template
 from htagraph.simulate.truth import MOMENTS, FileClock, Step, Truth, collectives, dependencies, mean_step_ns, step_of
 
@@ -92,7 +92,7 @@ class Simulated:
         job = self.job
         made, between = collectives(job, list(self.places), self.executed, self.positions)
         inside = dependencies(job, self.executed, self.positions)
-        start = style(job).start_ns
+        start = STYLES[job.era].start_ns
         steps = self._steps()
         return Truth(
             FORMAT,
@@ -152,7 +152,7 @@ class Simulated:
         yield file.end(templates)
 
     def _file(self, place: RankPlace) -> RankFile:
-        return RankFile(Writer(self.job, style(self.job), place), list(self.groups))
+        return RankFile(Writer(self.job, STYLES[self.job.era], place), list(self.groups))
 
     def _templates(self, place: RankPlace) -> list[Template]:
         return list({id(one.template): one.template for one in self.executed[place.rank]}.values())
@@ -163,7 +163,7 @@ class Simulated:
 
     def _events(self, place: RankPlace) -> RankEvents:
         steps = self.executed[place.rank]
-        writer = Writer(self.job, style(self.job), place)
+        writer = Writer(self.job, STYLES[self.job.era], place)
         events = [event for one in steps for event in one.template.events]
         lanes = [writer.stream(e.lane) if e.category.on_device else writer.thread(e.lane) for e in events]
         return RankEvents(
@@ -212,7 +212,7 @@ def write_stream(job: Job, directory: Path | str, *, suffix: Suffix = ".json.gz"
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     groups, where = places(job)
-    files = [RankFile(Writer(job, style(job), place), groups) for place in where]
+    files = [RankFile(Writer(job, STYLES[job.era], place), groups) for place in where]
     known: list[list[Template]] = [[] for _ in where]
     with ExitStack() as stack:
         sinks = [stack.enter_context(sink(folder / trace_name(place.rank, suffix), 1)) for place in where]
@@ -244,11 +244,8 @@ def run(job: Job, where: list[RankPlace], slower: Slower | None = None) -> Itera
         template, code = compiled[key]
         if (rank, last) not in costs:
             costs[rank, last] = columns(job, place, template)
-        return (
-            template,
-            code,
-            draw(job, rank, -1 if last else position, costs[rank, last], slower.get((rank, position), 1.0)),
-        )
+        more = slower.get((rank, position), 1.0)
+        return template, code, draw(job, rank, -1 if last else position, costs[rank, last], more)
 
     return execute(job, where, len(STREAMS), prepare)
 

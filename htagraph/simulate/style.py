@@ -75,11 +75,6 @@ STYLES: Final[dict[Era, Style]] = {
 }
 
 
-def style(job: Job) -> Style:
-    """Return the style of a job's era."""
-    return STYLES[job.era]
-
-
 _STREAM_IDS = tuple(STREAMS.values())
 _FIRST_PID, _PID_STRIDE, _TID_STRIDE = 41_000, 173, 137  # chosen: look like a host's ids; no analysis depends on them
 _MAX_RANKS_SHOWN = 30

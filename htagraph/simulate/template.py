@@ -218,20 +218,9 @@ class Builder:
     def _call(self, name: str, kind: str = "", stream: int = NONE, record: int = NONE, slot: int = NONE) -> int:
         self.correlations += 1 + len(self.instructions) % 3
         category = Category.CUDA_DRIVER if name.startswith("cu") and name[2].isupper() else Category.CUDA_RUNTIME
-        return self._event(
-            TemplateEvent(
-                category,
-                name,
-                self.thread,
-                parent=self._innermost(Category.CPU_OP),
-                correlation=self.correlations,
-                cbid=_CBID[name],
-                kind=kind,
-                stream=stream,
-                record=record,
-                slot=slot,
-            )
-        )
+        inside, own = self._innermost(Category.CPU_OP), self.correlations
+        event = TemplateEvent(category, name, self.thread, inside, correlation=own, cbid=_CBID[name], kind=kind)
+        return self._event(replace(event, stream=stream, record=record, slot=slot))
 
     def _work(self, event: TemplateEvent, call: int) -> int:
         launched = self.events[call]
@@ -336,12 +325,6 @@ class Builder:
         """Return the compiled program."""
         annotated = tuple((a, first, last) for (a, _), (first, last) in self._annotated.items())
         return Template(
-            tuple(self.instructions),
-            tuple(self.events),
-            self.externals + 1,
-            self.correlations + 4,
-            self.sequences,
-            self.frames,
-            self.collectives,
-            annotated,
-        )
+            tuple(self.instructions), tuple(self.events), self.externals + 1, self.correlations + 4, self.sequences,
+            self.frames, self.collectives, annotated,
+        )  # fmt: skip

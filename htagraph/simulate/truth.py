@@ -109,9 +109,7 @@ class _ProgramWalk:
     last: dict[int, Ref] = field(default_factory=dict)  # the last kernel or copy on each stream
     slots: dict[int, Ref | None] = field(default_factory=dict)
     awaited: dict[int, list[Ref]] = field(default_factory=dict)  # per stream
-    queue: dict[int, deque[tuple[Ref, int]]] = field(
-        default_factory=dict
-    )  # kernels and copies in the queue, with their ends
+    queue: dict[int, deque[tuple[Ref, int]]] = field(default_factory=dict)  # kernels and copies, with their ends
     handed: Ref | None = None  # the event before a hand-over
     closed: Ref | None = None
     links: list[tuple[Ref, Ref, str]] = field(default_factory=list)
@@ -119,11 +117,8 @@ class _ProgramWalk:
 
 def step_of(executed: Executed) -> Step:
     """Return when a step began and ended."""
-    end = executed.end[0]
-    for index, event in enumerate(executed.template.events):
-        if event.category.on_device:
-            end = max(end, executed.end[index])
-    return Step(executed.rank, executed.step, executed.start[0], end)
+    works = [index for index, event in enumerate(executed.template.events) if event.category.on_device]
+    return Step(executed.rank, executed.step, executed.start[0], max(executed.end[index] for index in (0, *works)))
 
 
 def mean_step_ns(steps: Iterable[Step]) -> float:

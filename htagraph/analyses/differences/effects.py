@@ -14,7 +14,7 @@ from htagraph.analyses.differences.alignment import Alignment
 from htagraph.analyses.differences.compared_parts import ComparedPart
 from htagraph.analyses.differences.own_work import OwnWork
 from htagraph.core.arrays import Array
-from htagraph.core.kinds import BLOCKING, COMMUNICATION, ActivityKind
+from htagraph.core.kinds import ANNOTATIONS, BLOCKING, COMMUNICATION, ActivityKind
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
 from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table
@@ -35,9 +35,7 @@ TABLE = Table(
 )
 Key: TypeAlias = tuple[str, str, bool]
 """What a row is of: name, kind, and whether of the outermost calls of that name with all inside them."""
-_MAY_WAIT = frozenset(
-    (PYTHON_BETWEEN[1], *(each.label for each in ActivityKind if each.is_annotation or each.is_communication))
-)
+_MAY_WAIT = frozenset((PYTHON_BETWEEN[1], *(each.label for each in (*ANNOTATIONS, *COMMUNICATION))))
 """Kinds whose own time may hide waiting: code that no operator covers, and communication without its partners."""
 MIN_EXPLAINED_SHARE = 0.7
 """Share of the change of the step time that replays must explain to be all that decides the order of causes, or that

@@ -134,18 +134,11 @@ def _prune(net: Net, bounds: Array, lists: _Lists, longer: Array) -> int:
     for vertex in range(len(net.vertex)):
         if net.vertex[vertex, OUT_DEGREE] < 2:
             continue
+        _list_by_target(net, vertex, lists)
         edge = net.vertex[vertex, FIRST_OUT]
         while edge >= 0:
-            parallel[edge] = direct[net.edge[edge, TARGET]]
-            direct[net.edge[edge, TARGET]] = edge
-            edge = net.edge[edge, NEXT_OUT]
-        edge = net.vertex[vertex, FIRST_OUT]
-        while edge >= 0:
-            go = (
-                net.vertex[net.edge[edge, TARGET], FIRST_OUT]
-                if net.vertex[net.edge[edge, TARGET], OUT_DEGREE] <= MOST_TRIED
-                else NONE
-            )
+            to = net.edge[edge, TARGET]
+            go = net.vertex[to, FIRST_OUT] if net.vertex[to, OUT_DEGREE] <= MOST_TRIED else NONE
             while go >= 0:
                 work += 1
                 beside = direct[net.edge[go, TARGET]]
@@ -161,15 +154,21 @@ def _prune(net: Net, bounds: Array, lists: _Lists, longer: Array) -> int:
 
 
 @njit(no_cpython_wrapper=True)
+def _list_by_target(net: Net, vertex: int, lists: _Lists) -> None:
+    """List the edges of a vertex by where they lead."""
+    edge = net.vertex[vertex, FIRST_OUT]
+    while edge >= 0:
+        lists.parallel[edge] = lists.direct[net.edge[edge, TARGET]]
+        lists.direct[net.edge[edge, TARGET]] = edge
+        edge = net.edge[edge, NEXT_OUT]
+
+
+@njit(no_cpython_wrapper=True)
 def _prune_parallel(net: Net, vertex: int, lists: _Lists, bounds: Array) -> int:
     """Take away edges from a vertex that two others between the same vertices cover together; return the work."""
     direct, parallel = lists.direct, lists.parallel
+    _list_by_target(net, vertex, lists)
     edge, work = net.vertex[vertex, FIRST_OUT], 0
-    while edge >= 0:
-        parallel[edge] = direct[net.edge[edge, TARGET]]
-        direct[net.edge[edge, TARGET]] = edge
-        edge = net.edge[edge, NEXT_OUT]
-    edge = net.vertex[vertex, FIRST_OUT]
     while edge >= 0:
         at, count = direct[net.edge[edge, TARGET]], 0
         while at >= 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -132,15 +133,11 @@ def _on_device(kind: Array) -> Mask:
 
 
 def _kept(keep: Array, table: Events, kind: Array, step: Array, cause: Array) -> tuple[Events, Array, Array, Array]:
-    """Return what is known of some activities."""
-    return table.take(keep), kind[keep], step[keep], _renumbered(cause, keep)
-
-
-def _renumbered(rows: Array, keep: Array) -> Array:
-    """Return the row numbers of `rows[keep]` after all rows but `keep` are dropped; -1 for dropped rows."""
+    """Return what is known of some activities; the causes that are left out are unknown."""
     position = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
-    rows = rows[keep]
-    return np.where(rows >= 0, position[rows], -1).astype(np.int32)
+    cause = cause[keep]
+    cause = np.where(cause >= 0, position[cause], -1).astype(np.int32)
+    return table.take(keep), kind[keep], step[keep], cause
 
 
 def _in_categories(trace: Trace, table: Events, categories: frozenset[str]) -> Mask:
@@ -219,13 +216,8 @@ def _stream(trace: Trace, in_file: int, ordinal: int, stream: int) -> Lane:
     """Return the lane of device work; if no argument names them, the pid is the device and the tid the stream."""
     pid, tid = trace.lanes[in_file]
     device = ordinal if ordinal >= 0 else pid if isinstance(pid, int) and 0 <= pid <= _LAST_DEVICE else 0
-    stream = stream if stream >= 0 else _stream_of(tid)
+    stream = stream if stream >= 0 else int(re.sub("[^0-9]", "", str(tid))[-_STREAM_DIGITS:] or 0)
     return Lane(trace.rank, device, stream, device=device, stream=stream)
-
-
-def _stream_of(tid: int | str) -> int:
-    digits = "".join(letter for letter in str(tid) if letter in "0123456789")[-_STREAM_DIGITS:]
-    return int(digits) if digits else 0
 
 
 def _clip_overflow(table: Events, lane: Array, work: Array, log: IssueLog) -> Events:

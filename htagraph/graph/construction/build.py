@@ -77,35 +77,20 @@ def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> RecordedJob:
     numbering: dict[str, int] = {}
     parts: list[Activities] = []
     lanes: list[Lane] = []
-    first = 0
     boundaries, at_work = [], []
     for rank in ranks:
         names = np.array([numbering.setdefault(name, len(numbering)) for name in rank.names], np.int32)
-        acts = rank.activities
-        args = {
-            column: SparseColumn(
-                (sparse.rows + np.int32(first)),
-                names[sparse.values] if column in TEXTS else sparse.values,
-                sparse.missing,
-            )
-            for column, sparse in acts.args.items()
-        }
-        shift = np.int32(first)
-        parts.append(
-            replace(
-                acts,
-                name=names[acts.name],
-                category=names[acts.category],
-                lane=acts.lane + np.int32(len(lanes)),
-                parent=_moved(acts.parent, shift),
-                cause=_moved(acts.cause, shift),
-                args=args,
-            )
-        )
+        acts, shift = rank.activities, np.int32(sum(map(len, parts)))
+        args = {}
+        for column, sparse in acts.args.items():
+            values = names[sparse.values] if column in TEXTS else sparse.values
+            args[column] = SparseColumn(sparse.rows + shift, values, sparse.missing)
+        renamed = replace(acts, name=names[acts.name], category=names[acts.category], args=args)
+        parent, cause = (_moved(rows, shift) for rows in (acts.parent, acts.cause))
+        parts.append(replace(renamed, lane=acts.lane + np.int32(len(lanes)), parent=parent, cause=cause))
         boundaries.append(rank.boundaries + 2 * shift)
         at_work.append(_moved(rank.at_work, shift))
         lanes += rank.lanes
-        first += len(acts)
     traces = {rank.rest.rank: rank.rest for rank in ranks}
     issues = tuple(issue for rank in ranks for issue in rank.issues)
     return RecordedJob(

@@ -32,7 +32,9 @@ def from_frames(activities: pd.DataFrame, dependencies: pd.DataFrame) -> Depende
     activities = activities.iloc[np.lexsort((_int32(activities, "rank", 0), _joins(activities)))]
     names: dict[str, int] = {}
     acts, lanes = _activities(activities, names)
-    edges = Edges.concatenate([_bodies(acts), _dependencies(activities.index, dependencies)])
+    row = np.arange(len(acts))
+    bodies = Edges.of(2 * row, 2 * row + 1, acts.duration, EdgeKind.BODY, Provenance.OBSERVED, activity=row)
+    edges = Edges.concatenate([bodies, _dependencies(activities.index, dependencies)])
     _refuse_overflow(acts, edges)
     graph = DependencyGraph.build(acts, edges, names=tuple(names), lanes=lanes)
     if "start_ns" not in activities:
@@ -53,20 +55,17 @@ def _activities(frame: pd.DataFrame, names: dict[str, int]) -> tuple[Activities,
     lanes = [(int(key) // len(texts), texts[int(key) % len(texts)]) for key in keys]
     number, texts = _texts(frame.get("name", frame.index))
     codes = [names.setdefault(text, len(names)) for text in texts]
+    # a boundary belongs to the step of a trace; nothing else may look like one
+    words = {kind.label: int(kind) for kind in ActivityKind if kind != ActivityKind.BOUNDARY}
     made = Activities(
-        rank=rank, kind=_kind_codes(frame), lane=lane, parent=none, cause=none.copy(), event=none.copy(),
+        rank=rank, kind=_codes(frame, "activities", words, ActivityKind.OP), lane=lane, parent=none,
+        cause=none.copy(), event=none.copy(),
         name=np.array(codes, np.int32)[number],
         category=np.full(count, names.setdefault("", len(names)), np.int32),
         start=_integers(frame, "start_ns", 0), duration=_integers(frame, "duration_ns", 0),
         step=_int32(frame, "step", -1),
     )  # fmt: skip
     return made, tuple(Lane(rank, 0, name, thread=name) for rank, name in lanes)
-
-
-def _kind_codes(frame: pd.DataFrame) -> np.ndarray:
-    # a boundary belongs to the step of a trace; nothing else may look like one
-    words = {kind.label: int(kind) for kind in ActivityKind if kind != ActivityKind.BOUNDARY}
-    return _codes(frame, "activities", words, ActivityKind.OP)
 
 
 def _codes(frame: pd.DataFrame, what: str, words: Mapping[str, int], default: int) -> np.ndarray:
@@ -93,11 +92,6 @@ def _joins(frame: pd.DataFrame) -> np.ndarray:
     if "kind" not in frame:
         return np.zeros(len(frame), np.bool_)
     return (frame["kind"] == ActivityKind.JOIN.label).to_numpy(np.bool_)
-
-
-def _bodies(acts: Activities) -> Edges:
-    row = np.arange(len(acts))
-    return Edges.of(2 * row, 2 * row + 1, acts.duration, EdgeKind.BODY, Provenance.OBSERVED, activity=row)
 
 
 def _dependencies(ids: pd.Index[Any], frame: pd.DataFrame) -> Edges:

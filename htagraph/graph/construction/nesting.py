@@ -102,8 +102,10 @@ def _nest_laminar(lane: Array, start: Array, end: Array, is_work: Array) -> tupl
     if not np.array_equal(depth[is_close] + 1, level[closing]):
         return None
     parent = _last_one_level_up(level)
-    innermost = np.where(is_close, parent[boundaries // 2], boundaries // 2)
-    return parent, boundaries, _nearest_work(innermost, parent, is_work)
+    work = np.where(is_close, parent[boundaries // 2], boundaries // 2).astype(np.int32)
+    idle = np.flatnonzero((work >= 0) & ~is_work[work])
+    work[idle] = nearest(parent, is_work, work[idle])
+    return parent, boundaries, work
 
 
 def _sort_keys(lane: Array, start: Array, end: Array) -> tuple[Array, Array]:
@@ -131,11 +133,3 @@ def _last_one_level_up(level: Array) -> Array:
     keys = level[by_level].astype(np.int64) * count + by_level
     at = np.searchsorted(keys, (level.astype(np.int64) - 1) * count + rows) - 1
     return np.where(level > 1, by_level[np.maximum(at, 0)], -1).astype(np.int32)
-
-
-def _nearest_work(innermost: Array, parent: Array, is_work: Array) -> Array:
-    """Return for each boundary the innermost interval around it that is work, -1 for none."""
-    work = innermost.astype(np.int32)
-    idle = np.flatnonzero((work >= 0) & ~is_work[work])
-    work[idle] = nearest(parent, is_work, work[idle])
-    return work

@@ -76,7 +76,11 @@ def thin_part_of(read: ReadTrace, wanted: Wanted, naming: Naming, surveyed: Surv
     and the windows are right if they hold all of what begins in a step. Else the file is read again with longer ones.
     """
     marks = _marks(surveyed.marks, naming, wanted.steps)
-    windows = _first_windows(marks, wanted)
+    if wanted.steps is None:
+        windows = np.array([wanted.span], np.int64).reshape(-1, 2)
+    else:  # with a margin
+        more = (marks[:, 1] - marks[:, 0]) // LIMITS.margin
+        windows = merged(np.stack([marks[:, 0], marks[:, 1] + more], axis=1))
     for _ in range(LIMITS.readings):
         sieve = Windows(windows - surveyed.base, surveyed.extent, surveyed.marks.events.index)
         trace = read(frames=Frames(asked=wanted.python, windows=sieve.windows), sieve=sieve)
@@ -92,23 +96,12 @@ def thin_part_of(read: ReadTrace, wanted: Wanted, naming: Naming, surveyed: Surv
 def _marks(trace: Trace, naming: Naming, steps: tuple[int, ...] | None) -> Array:
     """Return start and end of the annotations of some steps."""
     table = trace.events
-    kinds = [
-        activity_kind(trace.categories[category], trace.names[name], naming)
+    chosen = [
+        activity_kind(trace.categories[category], trace.names[name], naming) == ActivityKind.STEP
+        and step_number(trace.names[name]) in (steps or ())
         for category, name in zip(table.category.tolist(), table.name.tolist(), strict=True)
     ]
-    numbers = [step_number(trace.names[name]) for name in table.name.tolist()]
-    chosen = [
-        kind == ActivityKind.STEP and number in (steps or ()) for kind, number in zip(kinds, numbers, strict=True)
-    ]
     return np.stack([table.start, table.end], axis=1)[np.array(chosen, np.bool_)]
-
-
-def _first_windows(marks: Array, wanted: Wanted) -> Array:
-    """Return the windows of steps with a margin, or that of time."""
-    if wanted.steps is None:
-        return np.array([wanted.span], np.int64).reshape(-1, 2)
-    more = (marks[:, 1] - marks[:, 0]) // LIMITS.margin
-    return merged(np.stack([marks[:, 0], marks[:, 1] + more], axis=1))
 
 
 def _needed(trace: Trace, naming: Naming, marks: Array) -> Array:

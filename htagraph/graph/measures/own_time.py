@@ -94,11 +94,11 @@ def work_of(graph: DependencyGraph, rank: int) -> Work:
         rows = {kind: of_rank.start + np.flatnonzero(kinds == kind) for kind in DEVICE}
         return _work("device", graph, rows)
     talks = of_rank.start + np.flatnonzero(kinds == ActivityKind.HOST_COMMUNICATION)
-    rows = dict.fromkeys(DEVICE, np.zeros(0, np.int64)) | {
-        ActivityKind.COMPUTATION: of_rank.start
-        + np.flatnonzero((kinds == ActivityKind.OP) & _outermost_op(graph, of_rank)),
-        ActivityKind.COMMUNICATION: talks,
-    }
+    parent = acts.parent[of_rank]
+    inside = of_kinds(np.where(parent >= 0, acts.kind[parent], -1), OPERATORS)
+    ops = of_rank.start + np.flatnonzero((kinds == ActivityKind.OP) & ~inside)  # directly in a region or a thread
+    rows = dict.fromkeys(DEVICE, np.zeros(0, np.int64))
+    rows |= {ActivityKind.COMPUTATION: ops, ActivityKind.COMMUNICATION: talks}
     work = _work("host", graph, rows)
     since = blocked_since(acts, talks)
     waited = union(since, acts.end[talks])
@@ -114,11 +114,3 @@ def _work(executor: str, graph: DependencyGraph, rows: dict[ActivityKind, npt.ND
     by_kind = {kind: union(acts.start[row], acts.end[row]) for kind, row in rows.items()}
     nothing = np.zeros(0, np.int64)
     return Work(executor, by_kind, start, end, beside=(nothing, nothing))
-
-
-def _outermost_op(graph: DependencyGraph, some: slice) -> npt.NDArray[np.bool_]:
-    """Return True where an activity is in no operator: directly in an annotation, a Python frame or its thread."""
-    acts = graph.activities
-    parent = acts.parent[some]
-    parent_kind = np.where(parent >= 0, acts.kind[parent], -1)
-    return ~of_kinds(parent_kind, OPERATORS)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, joined
 from htagraph.core.kinds import ActivityKind, EdgeKind
 
 if TYPE_CHECKING:
@@ -91,10 +91,7 @@ def _pauses(graph: DependencyGraph, works: Sequence[tuple[tuple[int, ...], Array
     """Return the pauses of some places, given as (what identifies the place, its device work by start)."""
     acts = graph.activities
     works = sorted(works, key=lambda place: place[0])
-    each = [_of_place(graph, rows) for _, rows in works]
-    before, last, after, free = (
-        np.concatenate([part[column] for part in each]) if each else np.zeros(0, np.int64) for column in range(4)
-    )
+    before, last, after, free = joined((_of_place(graph, rows) for _, rows in works), 4)
     window = np.array([acts.end[rows].max() - acts.start[rows[0]] for _, rows in works], np.int64)
     place = np.repeat(np.arange(len(works)), [len(rows) - 1 for _, rows in works])
     pause = acts.start[after] - free

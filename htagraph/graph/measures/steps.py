@@ -63,7 +63,7 @@ def steps_of(graph: DependencyGraph) -> Steps:
     ends, marks = (np.flatnonzero(acts.kind == kind) for kind in (ActivityKind.BOUNDARY, ActivityKind.STEP))
     ends = ends[np.lexsort((acts.step[ends], acts.rank[ends]))]
     marks = marks[np.lexsort((acts.start[marks], acts.step[marks], acts.rank[marks]))]
-    start = marks[np.searchsorted(_keys(graph, marks), _keys(graph, ends))]
+    start = marks[np.searchsorted(acts.rank_and_step(marks), acts.rank_and_step(ends))]
     return Steps(acts.rank[ends].astype(np.int64), acts.step[ends].astype(np.int64), 2 * start, 2 * ends)
 
 
@@ -295,16 +295,11 @@ def _last_work(graph: DependencyGraph, steps: Steps) -> npt.NDArray[np.int64]:
     profilers = is_profiler[acts.name] & (acts.kind == ActivityKind.PYTHON)
     rows = np.flatnonzero((acts.step >= 0) & ~acts.on_device & ~of_kinds(acts.kind, (ActivityKind.STEP, *ADDED)))
     rows = rows[~profilers[rows]]
-    of_step = np.searchsorted(_keys(graph, steps.end >> 1), _keys(graph, rows))
+    of_step = np.searchsorted(acts.rank_and_step(steps.end >> 1), acts.rank_and_step(rows))
     rows, of_step = (each[np.argsort(graph.time[2 * rows + 1], kind="stable")] for each in (rows, of_step))
     last = np.full(len(steps), -1, np.int64)
     last[of_step] = rows  # the latest is written last
     return last
-
-
-def _keys(graph: DependencyGraph, rows: Array) -> npt.NDArray[np.int64]:
-    """Return a number for the rank and step of each activity."""
-    return graph.activities.rank[rows].astype(np.int64) << 32 | graph.activities.step[rows].astype(np.int64)
 
 
 def _end_of_work(graph: DependencyGraph, marks: Array, work: Array, boundary: int) -> int:

@@ -81,7 +81,8 @@ def waits_of(graph: DependencyGraph) -> Waits:
         matched = matches.activity[order].astype(np.int64)
         collective, bytes_ = matches.collective[order].astype(np.int64), matches.bytes[order].astype(np.int64)
     alone = np.setdiff1d(np.flatnonzero(of_kinds(acts.kind, COMMUNICATION)), matched)
-    alone = _without_nested(graph, alone)
+    parent = acts.parent[alone]  # those inside another collective of their thread are a part of it
+    alone = alone[~((parent >= 0) & of_kinds(acts.kind[np.maximum(parent, 0)], COMMUNICATION))]
     activity = np.concatenate([matched, alone])
     collective = np.concatenate([collective, np.full(len(alone), -1)])
     bytes_ = np.concatenate([bytes_, np.full(len(alone), -1)])
@@ -117,14 +118,6 @@ def bus_factor(op: str, size: int) -> float:
     return shares.get(op, 1.0)
 
 
-def _without_nested(graph: DependencyGraph, activity: Array) -> Array:
-    """Return the activities that are not inside another collective of their thread."""
-    acts = graph.activities
-    parent = acts.parent[activity]
-    inside = (parent >= 0) & of_kinds(acts.kind[np.maximum(parent, 0)], COMMUNICATION)
-    return activity[~inside]
-
-
 def _joins(graph: DependencyGraph, activity: Array) -> tuple[Array, Array]:
     """Return (the moment of the JOIN that each end depends on, the activity that arrived last there or -1)."""
     edges, time = graph.edges, graph.time
@@ -133,9 +126,7 @@ def _joins(graph: DependencyGraph, activity: Array) -> tuple[Array, Array]:
     moment = np.full(len(graph.activities), np.iinfo(np.int64).min)
     late = np.full(len(graph.activities), -1, np.int64)
     leaving = meets[edges.activity[meets] >= 0]
-    leaving = leaving[
-        np.argsort(time[edges.source[leaving]], kind="stable")
-    ]  # where there are several JOINs, the last one counts
+    leaving = leaving[np.argsort(time[edges.source[leaving]], kind="stable")]  # of several JOINs, the last one counts
     moment[edges.activity[leaving]] = time[edges.source[leaving]]
     late[edges.activity[leaving]] = last[edges.source[leaving]]
     return moment[activity], late[activity]
@@ -152,10 +143,7 @@ def _last_arrivals(graph: DependencyGraph, meets: Array) -> Array:
     before[target[order]] = source[order]
     joins = np.unique(target)
     at = before[joins]
-    while True:
-        further = before[at]
-        if np.array_equal(further, at):
-            break
+    while not np.array_equal(further := before[at], at):
         at = further
     last = np.full(graph.vertex_count, -1, np.int64)
     last[joins] = at // 2
@@ -172,9 +160,7 @@ def _classes(graph: DependencyGraph, activity: Array, collective: Array, bytes_:
         numbers: dict[tuple[str, str], int] = {}
         kinds = [numbers.setdefault(key, len(numbers)) for key in zip(matches.group, matches.op, strict=True)]
         label[known] = np.array(kinds, np.int64)[collective[known]]
-    size = np.where(
-        bytes_ >= 0, bytes_, -1 - name
-    )  # where no size is known, the kernel's name at least has the data type
+    size = np.where(bytes_ >= 0, bytes_, -1 - name)  # without a size, the kernel's name at least has the data type
     return np.unique(np.stack([label, size], axis=1), axis=0, return_inverse=True)[1].ravel()
 
 

@@ -58,7 +58,7 @@ def write_file(path: Path, content: Any, arrays: Sequence[Array], *, durable: bo
     write_whole(path, lambda file: _write(file, content, arrays), durable=durable)
 
 
-def write_whole(path: Path, write: Callable[[IO[bytes]], None], *, durable: bool) -> None:
+def write_whole(path: Path, write: Callable[[IO[bytes]], object], *, durable: bool) -> None:
     """Write a file beside its place and move it there, so that nobody sees a part of it."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     try:

@@ -16,10 +16,10 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from htagraph.core.computing import processors
 from htagraph.core.errors import HtagraphError, StoredGraphError
@@ -173,11 +173,7 @@ def _note(record: Path, key: str, states: Mapping[str, FileState]) -> None:
     with suppress(OSError):
         if not record.exists() or record.read_bytes() != text:
             _make(record.parent)
-            storage.array_file.write_whole(record, partial(_write_text, text), durable=False)
-
-
-def _write_text(text: bytes, file: IO[bytes]) -> None:
-    file.write(text)
+            storage.array_file.write_whole(record, lambda file: file.write(text), durable=False)
 
 
 def _make(folder: Path) -> None:

@@ -63,16 +63,8 @@ def _own_folder() -> Path | None:
 
 def limit_bytes() -> int:
     """Return how many bytes the graphs in the cache may fill."""
-    with suppress(ValueError, OverflowError):
-        return (
-            max(0, int(float(os.environ["HTAGRAPH_CACHE_GB"]) * 1e9))
-            if "HTAGRAPH_CACHE_GB" in os.environ
-            else _default()
-        )
-    return _default()
-
-
-def _default() -> int:
+    with suppress(KeyError, ValueError, OverflowError):
+        return max(0, int(float(os.environ["HTAGRAPH_CACHE_GB"]) * 1e9))
     return int(_LIMIT_GB * 1e9)
 
 

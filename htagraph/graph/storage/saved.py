@@ -233,8 +233,10 @@ def pack(value: Any) -> tuple[Json, list[Array]]:  # noqa: ANN401 - a graph or a
 
 def unpack(content: Json, arrays: Sequence[Array]) -> Any:  # noqa: ANN401 - a graph or a part of one
     """Return the value of which `pack` made this."""
-    first = content["texts"]
-    return _Unpacker(arrays, _split(*arrays[first : first + 2])).unpack(content["value"])
+    blob, ends = arrays[content["texts"] : content["texts"] + 2]
+    text = blob.tobytes().decode("utf-8", "surrogatepass")  # as `_Packer.texts` made it
+    texts = [text[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
+    return _Unpacker(arrays, texts).unpack(content["value"])
 
 
 def are_within(references: Iterable[tuple[Array, int, int]]) -> bool:
@@ -275,7 +277,8 @@ class _Packer:
         if isinstance(value, np.generic):
             return self.pack(value.item())
         if kind.__name__ in _CLASSES and _CLASSES[kind.__name__] is kind:
-            return self._object(value)
+            fields = SCHEMA[kind.__name__]
+            return {"object": [kind.__name__, {field: self.pack(getattr(value, field)) for field in fields}]}
         return self._collection(value)
 
     def _collection(self, value: Any) -> Json:  # noqa: ANN401
@@ -291,10 +294,6 @@ class _Packer:
             return {"path": str(value)}
         msg = f"{type(value).__name__} cannot be stored with a graph"
         raise TypeError(msg)
-
-    def _object(self, value: Any) -> Json:  # noqa: ANN401
-        name = type(value).__name__
-        return {"object": [name, {field: self.pack(getattr(value, field)) for field in SCHEMA[name]}]}
 
     def _tuple(self, value: tuple[Any, ...]) -> Json:
         kinds = {type(each) for each in value}
@@ -315,24 +314,15 @@ class _Packer:
         return self._numbers[id(array)]
 
 
-def _split(blob: Array, ends: Array) -> list[str]:
-    """Return the texts of which `_Packer.texts` made this."""
-    text = blob.tobytes().decode("utf-8", "surrogatepass")
-    return [text[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
-
-
-def _path(text: str) -> TracePath:
-    return RemotePath(text) if is_url(text) else Path(text)
-
-
 class _Unpacker:
     def __init__(self, arrays: Sequence[Array], texts: Sequence[str]) -> None:
-        self._arrays = arrays
-        self._texts = texts
         self._by_key: dict[str, Callable[[Any], Any]] = {
-            "array": self._arrays.__getitem__, "int": lambda text: int(text, 16), "map": self._map,
-            "object": self._object, "objects": self._objects, "path": _path, "texts": self._tuple_of_texts,
-            "tuple": self._tuple,
+            "array": arrays.__getitem__, "int": lambda text: int(text, 16),
+            "map": lambda pairs: {self.unpack(key): self.unpack(each) for key, each in pairs},
+            "object": self._object, "objects": self._objects,
+            "path": lambda text: RemotePath(text) if is_url(text) else Path(text),
+            "texts": lambda number: tuple(map(texts.__getitem__, arrays[number].tolist())),
+            "tuple": lambda parts: tuple(map(self.unpack, parts)),
         }  # fmt: skip
 
     def unpack(self, value: Json) -> Any:  # noqa: ANN401
@@ -342,12 +332,6 @@ class _Unpacker:
             ((key, inner),) = value.items()
             return self._by_key[key](inner)
         return value
-
-    def _map(self, pairs: Iterable[tuple[Json, Json]]) -> dict[Any, Any]:
-        return {self.unpack(key): self.unpack(each) for key, each in pairs}
-
-    def _tuple(self, parts: Iterable[Json]) -> tuple[Any, ...]:
-        return tuple(self.unpack(each) for each in parts)
 
     def _object(self, parts: tuple[str, dict[str, Json]]) -> Any:  # noqa: ANN401
         name, fields = parts
@@ -359,9 +343,6 @@ class _Unpacker:
         _same_fields(name, columns)
         rows = zip(*(map(self.unpack, columns[field]) for field in SCHEMA[name]), strict=True)
         return tuple(_CLASSES[name](*row) for row in rows)
-
-    def _tuple_of_texts(self, number: int) -> tuple[str, ...]:
-        return tuple(map(self._texts.__getitem__, self._arrays[number].tolist()))
 
 
 def _same_fields(name: str, fields: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import Issue, SelectionError, check_type
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -230,9 +230,7 @@ class JobSkeleton:
         import pandas as pd
 
         acts, skeleton = self.graph.activities, self.skeleton
-        kinds = (
-            ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION, ActivityKind.STEP, ActivityKind.BOUNDARY
-        )  # fmt: skip
+        kinds = (*COMMUNICATION, ActivityKind.STEP, ActivityKind.BOUNDARY)
         rows = np.flatnonzero(np.isin(acts.kind, kinds))
         slack = skeleton.slack_ns(self.factors)[skeleton.positions(2 * rows + 1)]
         start, end = self.time[2 * rows], self.time[2 * rows + 1]

@@ -78,7 +78,8 @@ def joined_graph(digests: Sequence[RankDigest], naming: Naming = DEFAULT_NAMING)
         vertices([each.inside[0] for each in digests]), vertices([each.inside[1] for each in digests]),
         np.concatenate([each.inside[2] for each in digests]), EdgeKind.BODY, Provenance.ORDER, activity=owner,
     )  # fmt: skip
-    weight = _fitted(weight, job.time[target] - job.time[source])
+    # none is longer than recorded: a correction of drift makes times shorter
+    weight[:, 0] -= np.maximum(weight.sum(axis=1) - (job.time[target] - job.time[source]), 0)
     paths = Edges.of(source, target, weight.sum(axis=1), EdgeKind.USER, Provenance.INFERRED)
     last = first + [len(each.part.activities) for each in digests] - 2
     spans = number[last]
@@ -118,11 +119,6 @@ def _common_parts(digests: Sequence[RankDigest]) -> tuple[tuple[tuple[int, ...],
         weight[at : at + len(each.weight), columns] = each.weight
         at += len(each.weight)
     return tuple(every), weight
-
-
-def _fitted(weight: Array, observed: Array) -> npt.NDArray[np.int64]:
-    """Return the weights of paths, none of them longer than recorded: a correction of drift makes times shorter."""
-    return weight - np.pad(np.maximum(weight.sum(axis=1) - observed, 0)[:, None], ((0, 0), (0, weight.shape[1] - 1)))
 
 
 def _linked(job: RecordedJob, inside: Edges, paths: Edges) -> DependencyGraph:
@@ -168,9 +164,8 @@ def _edges(joined: JoinedGraph, criteria: Criteria) -> tuple[Array, Array, Array
     masks, amounts = np.where(lag.amount[own] == 0, 0, lag.mask[own]), lag.amount[own]
     bits = np.array([sum(1 << number for number in part) for part in joined.parts], np.int64)
     every = np.union1d(bits, masks[masks > 0])
-    there = np.flatnonzero(
-        np.isin(_keys(joined.source, joined.target, count), _keys(edges.source, edges.target, count))
-    )
+    paths, kept = (each.source.astype(np.int64) * count + each.target for each in (joined, edges))
+    there = np.flatnonzero(np.isin(paths, kept))
     of_paths = np.zeros((len(there), 1 + len(every)), np.int64)
     of_paths[:, np.append(0, 1 + np.searchsorted(every, bits))] = joined.weight[there]
     of_paths[:, 0] += graph.gap[joined.target[there]]
@@ -187,10 +182,6 @@ def _edges(joined: JoinedGraph, criteria: Criteria) -> tuple[Array, Array, Array
     target = np.concatenate([joined.target[there], edges.target[own], heads, last])
     parts = tuple(tuple(number for number in range(len(criteria)) if mask >> number & 1) for mask in every.tolist())
     return source, target, np.concatenate([of_paths, of_own, plain]), parts
-
-
-def _keys(source: Array, target: Array, count: int) -> npt.NDArray[np.int64]:
-    return np.asarray(source.astype(np.int64) * count + target)
 
 
 def missing_ranks(graph: DependencyGraph) -> tuple[int, ...]:
