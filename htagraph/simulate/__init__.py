@@ -25,9 +25,8 @@ from htagraph.simulate.changes import (
     SlowRank,
 )
 from htagraph.simulate.codes import Category
-from htagraph.simulate.job import Era, Job
-from htagraph.simulate.regimes import REGIMES, demo_job, scale_job
-from htagraph.simulate.simulated import RankEvents, Simulated, simulate, write_stream
+from htagraph.simulate.job import REGIMES, Era, Job, demo_job
+from htagraph.simulate.simulated import RankEvents, Simulated, scale_job, simulate, write_stream
 from htagraph.simulate.truth import MOMENTS, Collective, Dependency, FileClock, Member, Step, Truth, read_truth
 
 __all__ = [

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -212,3 +213,41 @@ def places(job: Job) -> tuple[list[JobGroup], list[RankPlace]]:
         group("pp_forward", pair, ("forward_out", "forward_in"))
         group("pp_backward", pair, ("backward_in", "backward_out"))
     return groups, [RankPlace(rank, rank // (tensor * data), roles[rank]) for rank in range(job.ranks)]
+
+
+# named jobs: one per regime that an analysis must distinguish; the numbers are chosen so that it is unmistakable
+REGIMES: Final[dict[str, Callable[[], Job]]] = {
+    # large kernels, a fast host and network: the device is always busy
+    "gpu_bound": partial(Job, ranks=4, kernel_us=300.0, host_us_per_op=4.0, python_us=2.0, network_gb_s=300.0),
+    # small kernels, a slow host, an optimizer that loops over tensors: the device waits for launches
+    "host_bound": partial(
+        Job, ranks=4, kernel_us=6.0, host_us_per_op=12.0, python_us=15.0, layer_mb=1.0, optimizer="loop"
+    ),
+    # a slow network: most of the gradients' all-reduce is exposed
+    "communication_bound": partial(Job, ranks=4, kernel_us=60.0, network_gb_s=12.0, layer_mb=40.0),
+    # one rank's compute kernels take 1.4 times as long: all others wait in collectives
+    "straggler": partial(Job, ranks=4, slow_ranks=(SlowRank(rank=2, factor=1.4),)),
+    # no single resource dominates
+    "balanced": partial(Job, ranks=4, kernel_us=70.0, network_gb_s=50.0),
+    # four stages, 1F1B, with bubbles
+    "pipeline": partial(Job, ranks=4, parallelism="pipeline", layers=8, microbatches=6),
+    # every layer is shared by four ranks: many small all-reduces on the critical path
+    "tensor": partial(Job, ranks=4, parallelism="tensor", kernel_us=60.0),
+}
+
+
+def demo_job() -> Job:
+    """Return the job of the demo traces: a straggler, exposed communication and a host-bound phase (data loading)."""
+    return Job(
+        ranks=4,
+        steps=3,
+        layers=2,
+        kernel_us=150.0,
+        network_gb_s=30.0,
+        buckets=2,
+        optimizer="loop",
+        loader_us=1200.0,
+        slow_ranks=(SlowRank(rank=2, factor=1.3),),
+        clock_offsets_us=(0.0, 140.0, -60.0, 35.0),
+        seed=7,
+    )

@@ -229,6 +229,24 @@ def write_stream(job: Job, directory: Path | str, *, suffix: Suffix = ".json.gz"
     return sum(file.position for file in files)
 
 
+def scale_job(events: int, *, ranks: int = 1) -> Job:
+    """Return a job whose traces hold about `events` complete (X) events in all.
+
+    About 10^3 to 10^8 events.
+
+    Example:
+        >>> scale_job(1_000_000).steps, scale_job(100_000, ranks=4).ranks
+        (447, 4)
+    """
+    small = events // ranks < 20_000  # chosen: below, steps of 12 layers would be too few and too coarse
+    job = Job(ranks=ranks, layers=2 if small else 12, steps=1)
+    _, where = places(job)
+    template = step(job, where[0])
+    syncs = sum(bool(event.kind) and event.category.is_call for event in template.events)
+    per_step = len(template.events) + syncs + len(template.annotated)
+    return job.model_copy(update={"steps": max(1, round(events / ranks / per_step))})
+
+
 def run(job: Job, where: list[RankPlace], slower: Slower | None = None) -> Iterator[Executed]:
     """Compile every kind of rank's step once, and execute all steps; `slower` multiplies their device work."""
     slower = slower or {}
