@@ -91,7 +91,7 @@ def language(job: Job) -> None:
     for step in job.steps():
         for part in range(job.get("accumulate", 1)):
             quiet = sync == "ddp" and job.get("no_sync") and part + 1 < job.get("accumulate", 1)
-            with trained.no_sync() if quiet else nullcontext(), record_function(f"micro_{part}"):  # type: ignore[operator]
+            with trained.no_sync() if quiet else nullcontext(), record_function(f"micro_{part}"):
                 cross_entropy(trained(tokens).flatten(0, 1), tokens.flatten()).backward()
         if job.get("clip"):
             with record_function("clip"):
@@ -201,8 +201,8 @@ def server(job: Job) -> None:
             with record_function("gather_requests"):
                 batch = [asked.get() for _ in range(job.get("max_batch", 2))]
             computed("model")(torch.zeros(4), job["model_ms"])
-            for each in batch:
-                each.put(1)
+            for answers in batch:
+                answers.put(1)
     over.set()
 
 

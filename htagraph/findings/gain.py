@@ -101,7 +101,7 @@ def _wraps(results: Results, row: Mapping[Any, Any]) -> bool:
     acts, plain = graph.activities, _NUMBER.sub("", str(row["name"]))
     alike = names_that(lambda other: _NUMBER.sub("", other) == plain, graph.names)[acts.name]
     rows = np.flatnonzero(alike & (acts.kind == ActivityKind.ANNOTATION) & ~acts.on_device)
-    rank = acts.rank[rows]
+    rank = acts.rank[rows].astype(np.int64)
     once = len(np.unique(rank * len(graph.names) + acts.name[rows])) == len(rows)
     if len(rows) and (row["gain_percent"] >= 100 * _NEARLY_ALL or (once and len(rows) > len(np.unique(rank)))):
         return True

@@ -96,8 +96,8 @@ def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> lis
     if SLOW_STAGE.name in says:  # which ranks wait for
         kept = [claim for claim in kept if claim.says != WAITING.name]
     most = dict.fromkeys(_BY_NAME, 0.0)
-    for says, *_, us in _actions(stated(kept)):
-        most[says] = max(most[says], us)
+    for name, *_, us in _actions(stated(kept)):
+        most[name] = max(most[name], us)
     first = (BOUND.name, START_UP.name)
     return sorted(kept, key=lambda claim: (claim.says not in first, claim.says in first or -most[claim.says]))
 

@@ -32,7 +32,7 @@ CLEAR = {"kernels": 2, "host": 1, "no slow rank": None}
 
 @pytest.mark.parametrize("factor", [0.5, 2])
 def test_a_clear_conclusion_does_not_depend_on_the_least_effect(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MIN_STEP_SHARE", factor * module._MIN_STEP_SHARE)
+    monkeypatch.setattr(module, "MIN_STEP_SHARE", factor * module.MIN_STEP_SHARE)
     assert {case: straggler_of(clear(case))[0] for case in CLEAR} == CLEAR
 
 
@@ -51,9 +51,9 @@ BESIDE = {
 def test_which_conclusions_the_least_effect_decides(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     job, slow, expected = BESIDE[case]
     graph = run(job.model_copy(update={"slow_ranks": slow}))
-    value, answers = module._MIN_STEP_SHARE, []
+    value, answers = module.MIN_STEP_SHARE, []
     for factor in (0.5, 1, 2):
-        monkeypatch.setattr(module, "_MIN_STEP_SHARE", value * factor)
+        monkeypatch.setattr(module, "MIN_STEP_SHARE", value * factor)
         answers.append(straggler_of(graph)[0])
     assert tuple(answers) == expected
 

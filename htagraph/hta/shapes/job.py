@@ -117,7 +117,7 @@ class HtaJob:
         return self.traces[rank]
 
 
-def analyzer(name: str, *functions: Callable[..., Any], **renamed: Callable[..., Any]) -> type:
+def analyzer(name: str, *functions: Callable[..., Any], **renamed: Callable[..., Any]) -> Any:  # noqa: ANN401 - a class whose methods are given
     """Return one of HTA's analyzers: a class of functions that take the trace first."""
     methods = {function.__name__: function for function in functions} | renamed
     return type(name, (), {method: staticmethod(function) for method, function in methods.items()})
