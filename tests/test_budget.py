@@ -14,8 +14,8 @@ from pathlib import Path
 from tests.reach import REPOSITORY
 
 PACKAGE = REPOSITORY / "htagraph"
-LINES, FILES, CLASSES, CONSTANTS = 71_370, 398, 455, 332
-TEST_LINES = 51_850
+LINES, FILES, CLASSES, CONSTANTS = 71_540, 397, 450, 329
+TEST_LINES = 52_230
 HEADS_PERCENT = 11.3
 """Lines of docstrings, imports, ``__all__`` and aliases at the top of modules, of all lines."""
 LONGEST_FILE = 600
