@@ -17,7 +17,7 @@ REAL_WORK_PAIRS = {
         scale(0.5, op="timed::extra"),
         "timed::extra|aten::mm",
     ),
-    "fsdp2_network_4x": Pair(
+    "fsdp2_real_network_4x": Pair(
         "real_work.language",
         {**TWO, "mbit": 800, "sync": "fsdp"},
         {"mbit": 200},
@@ -41,7 +41,7 @@ REAL_WORK_PAIRS = {
         network(4),
         NETWORK,
     ),
-    "gpipe3_stage_third": Pair(
+    "microbatches3_stage_third": Pair(
         "real_work.pipeline",
         {"ranks": 3, "mbit": 800, "schedule": "gpipe", "stage_ms": [4, 12, 4]},
         {"stage_ms": [4, 4, 4]},
@@ -49,7 +49,7 @@ REAL_WORK_PAIRS = {
         scale(1 / 3, op="timed::stage", rank=1),
         "timed::stage|aten::mm",
     ),
-    "1f1b2_network_8x": Pair(
+    "one_ahead2_network_8x": Pair(
         "real_work.pipeline",
         {"ranks": 2, "mbit": 800, "stage_ms": [5, 5]},
         {"mbit": 100},
@@ -57,7 +57,7 @@ REAL_WORK_PAIRS = {
         network(8),
         NETWORK,
     ),
-    "1f1b2_stage_half_stack": Pair(
+    "one_ahead2_stage_half_stack": Pair(
         "real_work.pipeline",
         {"ranks": 2, "mbit": 400, "stage_ms": [14, 6], "micro": 3, "with_stack": True},
         {"stage_ms": [7, 6]},

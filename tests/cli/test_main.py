@@ -242,7 +242,7 @@ def event(**more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("root", "words"),
     [
-        ({"traceEvents": [event(ts=int("9" * 400))]}, "is not a time"),
+        ({"traceEvents": [event(ts=int("9" * 400))]}, "no event has a time that can be read"),
         ({"baseTimeNanoseconds": 2**70, "traceEvents": [event()]}, "baseTimeNanoseconds"),
         ({"baseTimeNanoseconds": 2**63 - 1, "traceEvents": [event(), event(ts=10)]}, "baseTimeNanoseconds"),
     ],

@@ -79,4 +79,4 @@ def test_unknown_columns_are_left_out(run: Any, tmp_path: Path) -> None:
 
 
 def test_streams_are_counted_where_their_times_are_summed(run: Any) -> None:
-    assert "streams are idle for" in " ".join(run("idle", DEMO).out.split())
+    assert "of the idle time of streams is" in " ".join(run("idle", DEMO).out.split())

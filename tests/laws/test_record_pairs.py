@@ -17,6 +17,7 @@ from benchmarks.recorded.catalogue import PAIRS
 from benchmarks.recorded.cuda_pairs import CUDA_PAIRS
 from benchmarks.recorded.host_pairs import HOST_PAIRS
 from benchmarks.recorded.pair import Pair
+from benchmarks.recorded.real_work_pairs import REAL_WORK_PAIRS
 from benchmarks.recorded.waiting_pairs import WAITING_PAIRS
 from htagraph.whatif.scenario import Scenario
 
@@ -37,7 +38,7 @@ def test_names_of_pairs_are_folders_and_changes_are_told() -> None:
 
 
 def test_no_two_pairs_have_one_name_or_the_same_jobs() -> None:
-    assert len(PAIRS) == len(HOST_PAIRS) + len(CUDA_PAIRS) + len(WAITING_PAIRS)
+    assert len(PAIRS) == len(HOST_PAIRS) + len(CUDA_PAIRS) + len(WAITING_PAIRS) + len(REAL_WORK_PAIRS)
     jobs = [json.dumps([pair.job, pair.a, {**pair.a, **pair.b}], sort_keys=True) for pair in PAIRS.values()]
     assert len(set(jobs)) == len(jobs)
 

@@ -175,7 +175,7 @@ def cadence_of(graph: DependencyGraph) -> Cadence | None:
         >>> import htagraph as hg
         >>> cadence = cadence_of(hg.load("data/demo"))
         >>> cadence.steps[cadence.counted].tolist(), round(cadence.usual_ns / 1e6, 2)
-        ([6, 7], 8.81)
+        ([6, 7], 8.7)
     """
     spans = graph.step_spans
     if not len(spans):

@@ -259,7 +259,7 @@ class _State(_Clocks):
         middle = 0.0 if a.on_host and self.island[a.rank] == self.island[b.rank] else np.median(ends)
         early, late = arrive_y - end_x - offset, end_y - arrive_x - offset
         broken = ((middle < early - LIMITS.tick_ns) | (middle > late + LIMITS.tick_ns))[known]
-        if a.barrier.any() and broken.sum() > LIMITS.damaged * len(broken):  # an all-to-all may end before all arrive
+        if broken.sum() > LIMITS.damaged * len(broken):
             return 0
         if a.certain:
             return _BROUGHT
