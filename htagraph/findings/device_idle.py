@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.core.naming import is_graph_launch, names_that, short_name
+from htagraph.core.naming import is_compiled_region, is_graph_launch, names_that, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import LOADER_ADVICE
 from htagraph.findings.finding import NO_CHART, BarPart, Chart, Claim, Evidence, Finding, Place, Rows, Trial, gain_text
@@ -25,7 +25,7 @@ _TEXT = {
         "waited for an event, a stream or a rank, or its launch was not recorded."
     ),
 }
-_FUSED = "Fuse the kernels (torch.compile), or replay them as a CUDA graph."
+_FUSED = "Fuse the kernels{compile}, or replay them as a CUDA graph."
 _HOST = {
     "loader": (", which waits for the data loader", LOADER_ADVICE),
     "ranks": (", which waits for other ranks or transfers", ""),
@@ -37,7 +37,7 @@ _HOST = {
     "few": (", which launches little work, each piece late", ""),
     "launches": (
         ", which launches many small pieces of work, each too late{short}",
-        "Use CUDA graphs, torch.compile, larger batches or fewer operators.",
+        "Use CUDA graphs, larger batches or fewer operators{compile}.",
     ),
 }
 """Why the host is late, and what to do, by the reason."""
@@ -59,12 +59,19 @@ def _when(results: Results) -> list[Claim]:
     if not window:
         return []
     rank_idle, graph, claims = results.rank_idle, results.graph, []
+    compiled = bool(names_that(is_compiled_region, graph.names).any())
     for cause, us in rank_idle.groupby("cause")["idle_us"].sum().sort_values(ascending=False).items():
         if us < MIN_SHARE * window:
             continue
         worst = rank_idle[rank_idle["cause"] == cause].sort_values("share_percent").iloc[-1]
         share, several = float(worst["share_percent"]), len(results.busy) > 1
-        facts = {"rank": int(worst["rank"]), "rank_percent": share, "several": several, "host": ""}
+        facts = {
+            "rank": int(worst["rank"]),
+            "rank_percent": share,
+            "several": several,
+            "host": "",
+            "compiled": compiled,
+        }
         if cause == "host_wait":
             facts["host"] = _host_reason(graph, int(worst["rank"]))
             facts["in_collectives_percent"] = 100 * sum(waiting_devices(graph).values()) / 1000 / window
@@ -114,9 +121,9 @@ def _words(claim: Claim) -> str:
 
 
 def _advice(claim: Claim) -> str:
-    if claim.about != "host_wait":
-        return _FUSED if claim.about == "kernel_wait" else ""
-    return _HOST.get(claim.facts["host"], ("", ""))[1]
+    advice = _HOST.get(claim.facts["host"], ("", ""))[1] if claim.about == "host_wait" else ""
+    compiles = "" if claim.facts.get("compiled") else " (torch.compile)"  # no advice to who does
+    return (_FUSED if claim.about == "kernel_wait" else advice).format(compile=compiles)
 
 
 def _trial(claim: Claim) -> Trial | None:

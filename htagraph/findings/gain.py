@@ -239,7 +239,7 @@ def _advice(*claims: Claim) -> str:
         return ""
     if named.about == BETWEEN_OPERATORS and not named.facts["stacks"]:
         return "Record with with_stack=True, to see what Python does between operators."
-    return LOADER_ADVICE if named.facts["loader"] else f"Make {gain_name(named)} cheaper."
+    return LOADER_ADVICE if named.facts["loader"] else ""
 
 
 GAIN = Finding(

@@ -16,16 +16,18 @@ __all__ = ["PARTLY_DEVICE"]
 def _devices(results: Results) -> list[tuple[int, int, Array]]:
     """Return (rank, first device work, µs without device work before and with it and after) of each rank with any.
 
-    A rank begins with its first step, or else with its recording.
+    A rank begins with its first step, or else with its recording. A device that was busy with earlier work then was
+    not idle.
     """
     graph, devices = results.graph, []
     acts, spans = graph.activities, graph.step_spans
+    busy = {issue.rank for issue in graph.issues if issue.what == "queued_behind_earlier_work"}
     for rank in results.busy.loc[results.busy["executor"] == "device", "rank"].tolist():
         rows = np.arange(acts.of_rank(rank).start, acts.of_rank(rank).stop)
         work, steps = rows[acts.on_device[rows]], spans.start[spans.rank == rank]
         first = int(work[graph.time[2 * work].argmin()])
         start, last = int(graph.time[2 * first]), int(graph.time[2 * work + 1].max())
-        begin = min(start, int(graph.time[steps if len(steps) else 2 * rows].min()))
+        begin = start if rank in busy else min(start, int(graph.time[steps if len(steps) else 2 * rows].min()))
         devices.append((rank, first, np.diff([begin, start, last, int(graph.time[2 * rows + 1].max())]) / 1000))
     return devices
 

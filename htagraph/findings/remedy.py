@@ -74,7 +74,8 @@ def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
     frees = names_that(lambda name: "free" in name.lower(), graph.names)[acts.name[calls]]
     both = np.intersect1d(parent[frees & (parent >= 0)], parent[~frees & (parent >= 0)])
     rows = calls[np.isin(parent, both)]
-    if len(both) < 2 or acts.duration[rows].max() >= MOST * acts.duration[rows].sum():
+    recurs = len(graph.steps) < 2 or len(np.unique(acts.step[rows])) > 1  # in one step of several, it is warming up
+    if len(both) < 2 or not recurs or acts.duration[rows].max() >= MOST * acts.duration[rows].sum():
         return
     text = (
         f"The allocator gives memory back and asks for it again in {plural(len(both), 'operator')} "
@@ -134,7 +135,7 @@ _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str
     ),
     "optimizer": (
         _optimizer, "as one kernel with no host time",
-        "Make the optimizer with fused=True, or foreach=True.",
+        "Make the optimizer with fused=True.",
     ),
     "attention": (
         _attention, "without the softmax",

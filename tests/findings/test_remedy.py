@@ -63,10 +63,9 @@ def test_a_softmax_between_batched_products_is_attention(last: str, *, is_one: b
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="real traces are not in reach")
 def test_retries_of_a_real_job_are_those_of_its_file() -> None:
-    """Each of its ranks has 16 calls of cudaFree and 21 of cudaMalloc, 284 to 319 ms, within three steps."""
+    """Its ranks have 16 calls of cudaFree and 21 of cudaMalloc each, all but few in the first of three steps."""
     graph = hg.load(SHARED / "torchrec_v100_equal")
-    (claim,) = [each for each in REMEDY.when(Results(graph)) if each.about == "allocator"]
-    assert claim.facts["options"] == ("--scale", "name=cudaMalloc:0", "--scale", "name=cudaFree:0")
+    assert not [each for each in REMEDY.when(Results(graph)) if each.about == "allocator"]
 
 
 def test_the_gain_is_that_of_the_change_that_is_named() -> None:

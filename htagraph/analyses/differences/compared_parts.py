@@ -94,15 +94,16 @@ def parts_of(
         return _part_of("before", before, None, ranks), _part_of("after", after, None, ranks)
     later = steps if steps_after is None else steps_after
     return (
-        _part_of("before", before, _warm(before) if steps is None else steps, ranks),
-        _part_of("after", after, _warm(after) if later is None else later, ranks),
+        _part_of("before", before, before.steps[_warm_up(before, after) :] if steps is None else steps, ranks),
+        _part_of("after", after, after.steps[_warm_up(before, after) :] if later is None else later, ranks),
     )
 
 
-def _warm(graph: DependencyGraph) -> tuple[int, ...]:
-    """Return the steps of a job without those that warm up."""
-    cadence = cadence_of(graph)
-    return graph.steps if cadence is None else tuple(cadence.steps[cadence.warm_up :].tolist())
+def _warm_up(*graphs: DependencyGraph) -> int:
+    """Return how many first steps warm up in one of the jobs, as far as each has others: both are without as many."""
+    cadences = [cadence_of(graph) for graph in graphs]
+    most = max(each.warm_up if each else 0 for each in cadences)
+    return min(most, *(max(len(graph.steps) - 1, 0) for graph in graphs))
 
 
 def _part_of(which: str, graph: DependencyGraph, steps: IntSelector, ranks: IntSelector) -> ComparedPart:
