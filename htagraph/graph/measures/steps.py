@@ -207,7 +207,8 @@ def usual_step_ns(graph: DependencyGraph, time: Array, like: DependencyGraph | N
     cadence = cadence_of(like or graph)
     numbers, lengths = step_lengths(graph, time, ends=is_paced_by_ends(like or graph))
     some = np.isin(numbers, cadence.steps[cadence.counted]) if cadence else np.zeros(0, np.bool_)
-    return float(np.median(lengths[some])) if some.any() else mean_step_ns(graph, time)
+    usual = float(np.median(lengths[some])) if some.any() else 0.0
+    return usual if usual > 0 else mean_step_ns(graph, time)  # ends that a change puts in another order are no steps
 
 
 @dataclass(frozen=True, eq=False)
