@@ -90,7 +90,7 @@ def test_the_path_names_what_bounds_the_job_and_a_change_that_helps(
     changed = results(*line)
     (prediction,), steps = changed["prediction"], len({row["step"] for row in changed["step_times"]})
     assert prediction["saved_us"] > 0
-    assert f" saves {time_text(prediction['saved_us'] / steps)} per step." in said[-1]
+    assert f" {time_text(prediction['saved_us'] / steps)} per step: htagraph what-if" in said[-1]
 
 
 @pytest.mark.slow
