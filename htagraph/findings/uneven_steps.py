@@ -37,7 +37,7 @@ def _short(claim: Claim) -> str:
         which = f"step {steps[0]} takes"
     else:
         which = f"steps {and_list(map(str, steps))} take" if len(steps) <= MAX_LISTED else f"{len(steps)} steps take"
-    why = "first steps, which the usual step leaves out" if facts["warm_up"] else "so means per step fit neither"
+    why = "and the usual step is without first steps" if facts["warm_up"] else "so means per step fit neither"
     return f"{which} {lasted}, the others about {time_text(facts['usual_us'])}, {why}"
 
 

@@ -197,7 +197,7 @@ def trial_of(claims: Iterable[Claim]) -> Trial | None:
 
 def _first(every: Iterable[tuple[Finding, list[Claim]]]) -> tuple[str, Trial | None]:
     """Return (the advice, the trial) of what gains most."""
-    actions = [each for each in _actions(every) if each[3] > 0]
+    actions = [each for each in _actions(every) if each[1] and each[3] > 0]  # a change alone tells nobody what to do
     return max(actions, key=lambda each: each[3], default=("", "", None, 0.0))[1:3]
 
 

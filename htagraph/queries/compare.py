@@ -162,10 +162,11 @@ def _by_parts(found: Excess, times: Array, work: Array, alone: Array, names: Arr
     """Mark the unit that is slow by what its draws consist of, if there is one and its work agrees."""
     known = np.flatnonzero(np.isfinite(times).all(axis=0))
     beyond, in_work = _beyond(times[:, known]), _beyond(work[:, known])
-    at, some = _by_extra_work(in_work, alone[:, known])
+    at, some = _by_extra_work(in_work, alone[:, known])  # which is work, whatever transfers do
     if at < 0:
         at, some = _by_name(found, names[:, :, known], _LEAST_ERROR * float(np.median(times[:, known]))), known >= 0
-    if at >= 0 and _is_work(beyond, in_work, at, some):
+        at = at if at >= 0 and _is_work(beyond, in_work, at, some) else -1
+    if at >= 0:
         found.slow[at], found.in_slow[at] = True, np.median(beyond[at, some])
         found.when[at, known[some]] = True
 

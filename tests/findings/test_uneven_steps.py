@@ -15,7 +15,7 @@ from tests.strategies import load, op, step
     [
         (
             (400, 100, 100),
-            ["step 0 takes 400.0 µs, the others about 100.0 µs, first steps, which the usual step leaves out"],
+            ["step 0 takes 400.0 µs, the others about 100.0 µs, and the usual step is without first steps"],
         ),
         (
             (400, 100, 100, 300, 100),
