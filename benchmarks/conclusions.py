@@ -26,6 +26,7 @@ from benchmarks.conclusions_truth.cases import (
     trace_cases,
 )
 from benchmarks.conclusions_truth.findings import Finding, scores, wrong_lines
+from benchmarks.halves import add_half, of_half
 
 JOBS, CHANGED, LATE, PAUSES = 95, 66, 12, 24
 """How many cases of each kind are simulated. Chosen: each shape and each change several times, in a quarter of an hour;
@@ -44,6 +45,7 @@ def main() -> None:
     findings: list[Finding] = []
     cases = all_cases(options.pairs)
     chosen = {name: case for name, case in cases.items() if any(fnmatch.fnmatch(name, glob) for glob in options.only)}
+    chosen = {name: chosen[name] for name in of_half(chosen, options.half)}
     if not chosen:
         command.error(f"--only {' '.join(options.only)}: no such case; one of {len(cases)} is {next(iter(cases))!r}")
     for name, case in chosen.items():
@@ -66,6 +68,7 @@ def parser() -> argparse.ArgumentParser:
     command = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     command.add_argument("--pairs", type=Path, nargs="*", default=[], help="more folders of pairs")
     command.add_argument("--only", nargs="*", default=["*"], help="globs on the names of cases")
+    add_half(command)
     command.add_argument("--json", type=Path, help="write all conclusions")
     command.add_argument("--verbose", action="store_true", help="print as cases are judged")
     return command

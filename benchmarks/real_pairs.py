@@ -22,6 +22,7 @@ from typing import Any
 import pandas as pd
 
 import htagraph as hg
+from benchmarks.halves import add_half, of_half
 
 MEASURED_PERCENT = 1.0
 """How well, %, a step time is known at least, besides its spread over runs. Source: what is left between a prediction
@@ -101,6 +102,7 @@ def main() -> None:
     """Print a table with a row per pair, and the summary."""
     options = parser().parse_args()
     pairs = pairs_in(options.folders, options.only)
+    pairs = [each for each in pairs if each.name in of_half([each.name], options.half)]
     if not pairs:
         sys.exit(_why_none(options.folders, options.only))
     judged = []
@@ -120,6 +122,7 @@ def parser() -> argparse.ArgumentParser:
     command = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     command.add_argument("folders", nargs="+", type=Path, help="folders of pairs")
     command.add_argument("--only", default="*", help="glob on the names of pairs")
+    add_half(command)
     command.add_argument("--predictions", action="store_true", help="ask for predictions only, not for conclusions")
     command.add_argument("--details", action="store_true", help="print all that is known of each pair")
     command.add_argument("--json", type=Path, help="write all that is known of each pair")
