@@ -151,14 +151,15 @@ def interval(
         return _exact(speedup)
     predicted, steps = length(*prediction)
     recorded, steps_before = length(baseline, baseline.time)
-    lengths = [(cause, length(*other)[0]) for cause, other in others]
+    lengths = [(cause, length(*other)) for cause, other in others]
     before = _explained(baseline, sharing, length)
     after = length(*moments(state, sharing, explained=True))[0]
-    if before > 0:
-        lengths.append((UNEXPLAINED_PAUSES, after * recorded / before))
     if predicted <= 0 or recorded <= 0:
         return _exact(speedup)
-    ratios = [(math.log(predicted / other), cause) for cause, other in lengths if other > 0]
+    ratios = [(math.log(predicted / other), cause) for cause, (other, _) in lengths if other > 0]
+    ratios += [(_by_steps(steps, other, speedup), cause) for cause, (_, other) in lengths]
+    if before > 0 and after > 0:
+        ratios.append((math.log(predicted * before / (after * recorded)), UNEXPLAINED_PAUSES))
     chance = spread(recorded / predicted, steps)
     ratios += [(0.0, ""), (_ahead((recorded, steps_before), (predicted, steps)), STEPS_AHEAD)]
     low, high = min(ratios)[0], max(ratios)[0]
@@ -181,6 +182,18 @@ def _ahead(recorded: tuple[float, Array], predicted: tuple[float, Array]) -> flo
     extra = (after - float(steps.sum())) - (before - float(steps_before.sum()))
     ratio = -math.log1p(max(extra, 0) / max(float(steps.sum()), 1.0))
     return ratio if len(steps) > 1 and ratio < -math.log1p(_WIDE) else 0.0
+
+
+def _by_steps(predicted: Array, other: Array, speedup: float) -> float:
+    """Return the logarithm by which steps are longer under another reading, at most 0; it turns no gain into a loss.
+
+    The job's beginning and end count for the makespan, and a long run has hardly any of these. Times are in ns; without
+    two steps, 0 is returned.
+    """
+    ratio = float(predicted.sum()) / max(float(other.sum()), 1.0)
+    if len(predicted) < 2 or len(other) != len(predicted) or not 0 < ratio < 1:
+        return 0.0
+    return max(math.log(ratio), -math.log(speedup)) if speedup > 1 else math.log(ratio)
 
 
 def _explained(baseline: DependencyGraph, sharing: Sharing, length: Length) -> float:
