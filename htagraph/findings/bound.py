@@ -9,7 +9,7 @@ import numpy as np
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import COMMUNICATION, EdgeKind, Provenance, of_kinds
-from htagraph.core.naming import is_data_loader, stable_name, step_number
+from htagraph.core.naming import is_data_loader, short_name, stable_name, step_number
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import (
     BarPart,

@@ -267,13 +267,15 @@ def _stocked(job: RecordedJob, items: Array, links: Sequence[_Link]) -> list[Han
         takers = takers[np.argsort(job.moment(2 * takers), kind="stable")]
         makers = makers[np.argsort(job.moment(2 * makers + 1), kind="stable")]
         count = np.unique(lane[makers])
-        room = places_of(makers, link.takes.item[link.rows[link.woken]]) - places_of(takers, link.made[link.by])
-        usual = int(np.median(room))
-        if len(np.unique(lane[takers])) > 1 or lane[takers[0]] in count or (room == usual).mean() < LIMITS.nearly_all:
+        given, by = places_of(makers, link.takes.item[link.rows[link.woken]]), places_of(takers, link.made[link.by])
+        each = max(1, round((by[-1] - by[0]) / max(1, int(given[-1] - given[0]))))
+        usual = int(np.median(by - each * given))
+        regular = (by - each * given == usual).mean() >= LIMITS.nearly_all
+        if len(np.unique(lane[takers])) > 1 or lane[takers[0]] in count or not regular:
             continue
-        order = np.arange(len(takers))
         ready = np.searchsorted(job.moment(2 * makers + 1), job.moment(2 * takers), side="right") - 1
-        item = order + min(int((ready - order).min()), usual - len(count) - 1)
+        item = (np.arange(len(takers)) - 1 - usual) // each - len(count)
+        item += min(0, int((ready - item).min()))
         exists = (item >= 0) & (item < len(makers))
         sure = np.full(exists.sum(), Confidence.FIRST_POSSIBLE)
         parts.append((2 * makers[item[exists]] + 1, 2 * takers[exists], sure))
