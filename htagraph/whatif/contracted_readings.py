@@ -88,7 +88,7 @@ def contracted_readings(
         return skeleton_of(paths_of_parts(state, parts, names, most), state.graph)
 
     found = [Reading("", skeleton(class_parts(state, classes)))]
-    missing = [cause for cause, doubt in DOUBTS.items() if doubt not in BUILDERS]
+    missing = [cause for cause, doubt in DOUBTS.items() if doubt not in BUILDERS and doubt(state)]
     for cause, doubt in DOUBTS.items():
         with suppress(SelectionError):  # an activity would have to wait for itself: the reading is impossible
             read = BUILDERS[doubt](state, class_parts(state, classes)) if doubt in BUILDERS else None

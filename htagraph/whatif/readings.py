@@ -32,7 +32,7 @@ __all__ = [
     "DOUBTS", "QUICK", "SHARE", "UnrecordedWaits", "after_communication", "hidden_in_pauses", "outside_pauses",
     "slow_loaders", "slow_messages", "untimed_messages", "with_possible_waits", "with_quick_messages",
     "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks", "with_waits_for_outside",
-    "without_doubtful_waits",
+    "without_doubtful_waits", "without_surroundings",
 ]  # fmt: skip
 
 _MAX_WAKE_NS = 300_000
@@ -339,6 +339,30 @@ def with_quick_messages(state: State) -> State | None:
     return replace(state, lag=lag)
 
 
+def without_surroundings(state: State) -> State | None:
+    """Return the state in which code right before and after removed host activities went with them, or None.
+
+    This code prepared or took up their work (hooks, an operator's own time around an inner one) or did something else;
+    what goes with an activity is taken to last no longer than it did.
+    """
+    graph, edges, acts = state.graph, state.graph.edges, state.graph.activities
+    host = of_kind(graph, EdgeKind.BODY) & (edges.activity >= 0)
+    host[host] = ~acts.on_device[edges.activity[host]]
+    gone = marked(np.concatenate((*state.unblocked, np.zeros(0, np.int64))), len(acts)) & ~acts.on_device
+    gone &= np.bincount(edges.activity[host], state.lag[host], len(acts)) <= 0
+    if not gone.any():
+        return None
+    top = marked(graph.tree.outermost(gone), len(acts))
+    before, after = top[edges.target >> 1] & (edges.target & 1 == 0), top[edges.source >> 1] & (edges.source & 1 == 1)
+    rows = np.flatnonzero((before | after) & (host | of_kind(graph, EdgeKind.HOST_ORDER)) & (state.lag > NEVER))
+    took = acts.duration[np.where(before, edges.target, edges.source)[rows] >> 1]
+    lag, gap, target = state.lag.copy(), state.gap.copy(), edges.target[rows]
+    lag[rows] = np.maximum(np.minimum(lag[rows], 0), lag[rows] - took)
+    paused = of_kinds(graph.gap_kind[target], (GapKind.HOST_UNTRACED,))
+    gap[target[paused]] = np.maximum(0, gap[target[paused]] - took[paused])
+    return replace(state, lag=lag, gap=gap)
+
+
 def _with(waits_of: Callable[[DependencyGraph], UnrecordedWaits], state: State) -> State | None:
     """Return the state with more waits; None if there are none, or if they exclude what was recorded."""
     source, target, took, like = waits_of(state.graph)
@@ -372,6 +396,7 @@ DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
     "the data loader may not keep up, which the recording cannot show": with_slow_loaders,
     "messages that nobody waited for may take long": with_slow_messages,
     "messages that nobody waited for may take hardly any time": with_quick_messages,
+    "code around what was removed may go with it": without_surroundings,
     "what looks like transfer may be waiting for ranks that were not recorded": with_waits_for_absent_ranks,
 }
 """Cause of an interval's width → the other reading of the recording."""
