@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.computing import ahead, threads_for
+from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONSTANTS", "UNEXPLAINED_PAUSES", "UNKNOWN_SHARING", "Interval", "changes_nothing", "interval", "spread",
+    "telling",
 ]  # fmt: skip
 
 
@@ -68,6 +70,22 @@ UNEXPLAINED_PAUSES: Final = "pauses in the recording are not explained"
 STEPS_AHEAD: Final = "steps would run ahead of work of other threads, which may hold them up"
 UNKNOWN_SPREAD: Final = "a recording of so few steps does not show how much they differ"
 """The causes of an interval's width that are no `DOUBTS`, because they change more than one prediction."""
+_STACKS = "with Python stacks (with_stack=True)"
+_TELLING: Final = {
+    UNKNOWN_SHARING: "in which transfers do not overlap",
+    UNEXPLAINED_PAUSES: _STACKS,
+    STEPS_AHEAD: "of the job with shorter steps",
+    UNKNOWN_SPREAD: "of more steps",
+    "waits in the recording are not certain": _STACKS,
+    "the recording may not show all waits": _STACKS,
+    "pauses may be waits for something that was not recorded": _STACKS,
+    "code around what was removed may go with it": _STACKS,
+    "the data loader may not keep up, which the recording cannot show": "of the data loader alone",
+    "messages that nobody waited for may take long": "on a slower network",
+    "messages that nobody waited for may take hardly any time": "on a slower network",
+    "what looks like transfer may be waiting for ranks that were not recorded": "of all ranks",
+}
+"""Cause of an interval's width → the recording that would show more; others need more steps."""
 CONSTANTS: Final = {
     "quantile": _QUANTILE, "run_spread": _RUN_SPREAD, "shared": _SHARED, "effect_spread": _EFFECT_SPREAD,
     "unknown_step_spread": _UNKNOWN_STEP_SPREAD, "unknown_spread": UNKNOWN_SPREAD, "steps_ahead": STEPS_AHEAD,
@@ -85,6 +103,12 @@ def changes_nothing(baseline: DependencyGraph, state: State) -> bool:
     """Return True if a state has the recorded weights."""
     same = state.graph is baseline and np.array_equal(state.lag, baseline.edges.lag)
     return same and np.array_equal(state.gap, baseline.gap) and np.array_equal(state.head, baseline.time)
+
+
+def telling(graph: DependencyGraph, cause: str) -> str:
+    """Return which recording shows more where something makes an interval as wide as it is."""
+    what = _TELLING.get(cause, "of more steps")
+    return "of the changed job" if what == _STACKS and ActivityKind.PYTHON in graph.activities.kind else what
 
 
 class Interval(NamedTuple):
