@@ -220,9 +220,11 @@ def with_waits_for_outside(state: State) -> State | None:
 def outside_pauses(graph: DependencyGraph) -> tuple[Array, Array, Array]:
     """Return (the vertex behind the pause before, the vertex behind a pause, its edge or -1) of recurring pauses.
 
+    Before the first one lies what its thread recorded first.
+
     These are long stretches of host threads between the same two activities in which nothing was recorded: unexplained
-    gaps, or own time of a region or a frame, which is an edge. They recur in each step, or as often, and take together
-    a fifth of the job: shorter ones are mostly Python.
+    gaps, or own time of a region or a frame, which is an edge. They recur and take together a fifth of the job: shorter
+    ones are mostly Python.
     """
     acts, edges = graph.activities, graph.edges
     gaps = np.flatnonzero((graph.gap >= 2 * LIMITS.turn_ns) & (graph.gap_kind == GapKind.HOST_UNTRACED))
@@ -243,10 +245,12 @@ def outside_pauses(graph: DependencyGraph) -> tuple[Array, Array, Array]:
     name = np.where(acts.kind == ActivityKind.STEP, -1, acts.name)  # which has a number in it
     site = coded(acts.lane[paused >> 1], name[paused >> 1], name[last >> 1], paused & 1, last & 1)
     whole = (1 - LIMITS.typical) * (graph.time.max(initial=0) - graph.origin_ns)
-    recurs = (np.bincount(site) >= max(LIMITS.often, len(graph.steps) - 1)) & (np.bincount(site, took) >= whole)
+    recurs = (np.bincount(site) >= LIMITS.often) & (np.bincount(site, took) >= whole)
     parts = [np.flatnonzero(site == each) for each in np.flatnonzero(recurs).tolist()]
-    first, then = joined(((part[:-1], part[1:]) for part in parts), 2)
-    return paused[first], paused[then], row[then]
+    begins = [2 * int(np.flatnonzero(acts.lane == acts.lane[paused[part[0]] >> 1])[0]) for part in parts]
+    sources = (np.concatenate(([begin], paused[part[:-1]])) for begin, part in zip(begins, parts, strict=True))
+    source, then = joined(zip(sources, parts, strict=True), 2)
+    return source, paused[then], row[then]
 
 
 class UnrecordedWaits(NamedTuple):

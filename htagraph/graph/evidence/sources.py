@@ -33,8 +33,8 @@ def outside_waits(job: RecordedJob) -> npt.NDArray[np.int32]:
     region = np.where(source & 1, acts.parent[activity], activity)
     frame = of_kinds(acts.kind, (ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.PYTHON))
     free = (region >= 0) & ((owner < 0) | (owner == region)) & frame[region]
-    lane, name = acts.lane[region], np.where(acts.kind[region] == ActivityKind.STEP, -1, acts.name[region])
-    key = mixed(lane, name, acts.name[target >> 1], target & 1)
+    name = np.where(acts.kind == ActivityKind.STEP, -1, acts.name)  # which has a number in it
+    key = mixed(acts.lane[region], name[region], name[target >> 1], target & 1)
     long = free & (lasts >= 2 * LIMITS.turn_ns)
     sites, count = np.unique(key[long], return_counts=True)
     rows = np.flatnonzero(free & np.isin(key, sites[count > LIMITS.proof]))

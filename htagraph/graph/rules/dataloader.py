@@ -40,8 +40,8 @@ def dataloader(job: RecordedJob) -> Edges:
     of_workers = names_that(has_loader_workers, job.names)[acts.name[region]] & ~outside
     items = np.flatnonzero(outside)
     items = items[np.argsort(job.moment(source[items]), kind="stable")]
-    name = np.where(acts.kind[region[items]] == ActivityKind.STEP, -1, acts.name[region[items]])
-    sites = grouped(mixed(acts.lane[region[items]], name, acts.name[target[items] >> 1]))
+    name = np.where(acts.kind == ActivityKind.STEP, -1, acts.name)  # which has a number in it
+    sites = grouped(mixed(acts.lane[region[items]], name[region[items]], name[target[items] >> 1]))
     lag, parts = lasts.copy(), []
     for rows in [*_longest(job, region, lasts, of_workers), *(items[site] for site in sites)]:
         waited, edges = _workers_edges(job, target[rows], lasts[rows], region[rows])
