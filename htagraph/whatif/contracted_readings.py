@@ -30,12 +30,12 @@ from htagraph.whatif.readings import (
     QUICK,
     SHARE,
     UnrecordedWaits,
-    after_communication,
     hidden_in_pauses,
     outside_pauses,
     slow_loaders,
     slow_messages,
     untimed_messages,
+    unwaited,
     with_possible_waits,
     with_quick_messages,
     with_slow_loaders,
@@ -137,7 +137,7 @@ def _absent(state: State, parts: ClassParts) -> _Read | None:
 def _possible(state: State, parts: ClassParts) -> _Read | None:
     """See `with_possible_waits`: a pause is a wait only while no factor changes it."""
     graph = state.graph
-    (source, target), (ends, nexts) = hidden_in_pauses(graph), after_communication(graph)
+    (source, target), (ends, nexts) = hidden_in_pauses(graph), unwaited(graph)
     still = state.gap[target] == graph.gap[target]
     source, target = source[still], target[still]
     if not len(target) and not len(ends):

@@ -24,15 +24,15 @@ from htagraph.core.statistics import least_of, middles
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import lacks_members
-from htagraph.graph.tolerances import LIMITS
+from htagraph.graph.tolerances import LIMITS, Confidence
 from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
 from htagraph.whatif.rewire import with_waits
 
 __all__ = [
-    "DOUBTS", "QUICK", "SHARE", "UnrecordedWaits", "after_communication", "hidden_in_pauses", "outside_pauses",
+    "DOUBTS", "QUICK", "SHARE", "UnrecordedWaits", "hidden_in_pauses", "outside_pauses",
     "slow_loaders", "slow_messages", "untimed_messages", "with_possible_waits", "with_quick_messages",
     "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks", "with_waits_for_outside",
-    "without_doubtful_waits", "without_surroundings",
+    "unwaited", "without_doubtful_waits", "without_surroundings",
 ]  # fmt: skip
 
 _MAX_WAKE_NS = 300_000
@@ -110,10 +110,11 @@ def with_possible_waits(state: State) -> State | None:
 
     - Communication whose end no other work waits for: the caller's next moment may wait for it. In the recording it
       was over in time.
+    - Work that a thread was handed: the thread that hands over may wait for its end before it goes on to the next.
     - A pause of a host thread that ends right after other work of its rank ended: it may have been a wait for that.
     """
     graph = state.graph
-    (source, target), (ends, nexts) = hidden_in_pauses(graph), after_communication(graph)
+    (source, target), (ends, nexts) = hidden_in_pauses(graph), unwaited(graph)
     still = state.gap[target] == graph.gap[target]  # where a change took the pause, nothing is left to explain
     if not still.any() and not len(ends):
         return None
@@ -156,6 +157,13 @@ def hidden_in_pauses(graph: DependencyGraph) -> tuple[Array, Array]:
 
 
 @once
+def unwaited(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return (what was over in time in the recording, the moments that may have to wait for it)."""
+    source, target = joined((after_communication(graph), possible_joins(graph)), 2)
+    return source, target
+
+
+@once
 def after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
     """Return (ends of communication that nothing waits for, the next moment on the thread that called for it)."""
     acts, edges, time = graph.activities, graph.edges, graph.time
@@ -173,6 +181,30 @@ def after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
 
     source, target = joined(map(of_rank, np.unique(acts.rank[ends >> 1]).tolist()), 2)
     return source, target
+
+
+@once
+def possible_joins(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return (ends of work that a thread was handed, the start of the next work of the name that hands it over).
+
+    In the recording it was always over by then, so that the thread may have been waited for.
+    """
+    acts, edges, time = graph.activities, graph.edges, graph.time
+    hands, works = edges.source >> 1, edges.target >> 1
+    rows = of_kind(graph, EdgeKind.THREAD) & (edges.source & 1 == 1) & (edges.target & 1 == 0)
+    rows &= (acts.lane[hands] != acts.lane[works]) & (edges.confidence >= Confidence.EVEN)
+    rows &= (acts.kind[hands] == ActivityKind.OP) & (acts.kind[works] == ActivityKind.OP)
+    hands, works = hands[rows].astype(np.int64), works[rows].astype(np.int64)
+    own = np.flatnonzero(np.isin(acts.name, acts.name[hands]) & (acts.kind == ActivityKind.OP))
+    own = own[np.lexsort((acts.start[own], acts.name[own], acts.lane[own]))]
+    behind = np.full(len(acts), -1, np.int64)
+    alike = (np.diff(acts.lane[own]) == 0) & (np.diff(acts.name[own]) == 0)
+    behind[own[:-1][alike]] = own[1:][alike]
+    follow = behind[hands]
+    works, follow = works[follow >= 0], follow[follow >= 0]
+    group = coded(acts.lane[follow], acts.name[follow], acts.name[works])
+    early = np.bincount(group, time[2 * works + 1] > time[2 * follow])[group] if len(group) else group
+    return 2 * works[early == 0] + 1, 2 * follow[early == 0]
 
 
 def _moments_of_caller(graph: DependencyGraph, rank: int) -> npt.NDArray[np.int64]:
