@@ -102,11 +102,10 @@ that made it, the vertex of the thread's first moment that may depend on it, con
 
 
 def hand_overs(job: RecordedJob, threads: Sequence[HostThread]) -> HandOvers:
-    """Return who takes what was made on which other thread, among threads of one rank."""
+    """Return who takes what was made on which other thread, among threads on one clock."""
     parts: list[HandOvers] = []
     if len(threads) > 1:
-        lanes = [thread.lane for thread in threads]
-        items = _operators(job, job.lanes[lanes[0]].rank, lanes)
+        items = _operators(job, [thread.lane for thread in threads])
         takes = _Takes.of(job, threads, items)
         made = items[np.argsort(job.moment(2 * items + 1), kind="stable")]
         links = [link for rows in grouped(takes.key) if (link := _link(job, takes, rows, made)) is not None]
@@ -116,16 +115,19 @@ def hand_overs(job: RecordedJob, threads: Sequence[HostThread]) -> HandOvers:
     return source, target, confidence
 
 
-def _operators(job: RecordedJob, rank: int, lanes: Sequence[int]) -> Array:
-    """Return the operators and calls on some threads of a rank that are inside no other one, by thread and start."""
+def _operators(job: RecordedJob, lanes: Sequence[int]) -> Array:
+    """Return the operators and calls on some threads that are inside no other one, by thread and start."""
     acts = job.activities
     idle = (*ANNOTATIONS, *ADDED, ActivityKind.PYTHON)
     own = np.zeros(len(job.lanes) + 1, np.bool_)  # the last is the lane of JOINs, -1
     own[list(lanes)] = True
-    of_rank = acts.of_rank(rank)
-    wanted = own[acts.lane[of_rank]] & ~acts.on_device[of_rank] & ~of_kinds(acts.kind[of_rank], idle)
-    above = acts.parent[of_rank]
-    items = of_rank.start + outermost(np.where(above >= 0, above - of_rank.start, -1), wanted)
+    parts = []
+    for rank in sorted({job.lanes[lane].rank for lane in lanes}):
+        of_rank = acts.of_rank(rank)
+        wanted = own[acts.lane[of_rank]] & ~acts.on_device[of_rank] & ~of_kinds(acts.kind[of_rank], idle)
+        above = acts.parent[of_rank]
+        parts.append(of_rank.start + outermost(np.where(above >= 0, above - of_rank.start, -1), wanted))
+    items = np.concatenate(parts)
     return items[np.lexsort((job.moment(2 * items), acts.lane[items]))]
 
 
