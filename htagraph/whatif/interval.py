@@ -73,19 +73,16 @@ UNKNOWN_SPREAD: Final = "a recording of so few steps does not show how much they
 _STACKS = "with Python stacks (with_stack=True)"
 _TELLING: Final = {
     UNKNOWN_SHARING: "in which transfers do not overlap",
-    UNEXPLAINED_PAUSES: _STACKS,
     STEPS_AHEAD: "of the job with shorter steps",
     UNKNOWN_SPREAD: "of more steps",
-    "waits in the recording are not certain": _STACKS,
-    "the recording may not show all waits": _STACKS,
-    "pauses may be waits for something that was not recorded": _STACKS,
-    "code around what was removed may go with it": _STACKS,
+    "steps differ": "of more steps",
     "the data loader may not keep up, which the recording cannot show": "of the data loader alone",
+    "another thread or process may not keep up, which the recording cannot show": "of the changed job",
     "messages that nobody waited for may take long": "on a slower network",
     "messages that nobody waited for may take hardly any time": "on a slower network",
     "what looks like transfer may be waiting for ranks that were not recorded": "of all ranks",
 }
-"""Cause of an interval's width → the recording that would show more; others need more steps."""
+"""Cause of an interval's width → the recording that would show more; others need Python stacks."""
 CONSTANTS: Final = {
     "quantile": _QUANTILE, "run_spread": _RUN_SPREAD, "shared": _SHARED, "effect_spread": _EFFECT_SPREAD,
     "unknown_step_spread": _UNKNOWN_STEP_SPREAD, "unknown_spread": UNKNOWN_SPREAD, "steps_ahead": STEPS_AHEAD,
@@ -107,8 +104,8 @@ def changes_nothing(baseline: DependencyGraph, state: State) -> bool:
 
 def telling(graph: DependencyGraph, cause: str) -> str:
     """Return which recording shows more where something makes an interval as wide as it is."""
-    what = _TELLING.get(cause, "of more steps")
-    return "of the changed job" if what == _STACKS and ActivityKind.PYTHON in graph.activities.kind else what
+    stacks = "of the changed job" if ActivityKind.PYTHON in graph.activities.kind else _STACKS
+    return _TELLING.get(cause, stacks)
 
 
 class Interval(NamedTuple):

@@ -19,9 +19,9 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, coded, distinct, joined, marked
 from htagraph.core.computing import once
 from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
-from htagraph.core.naming import has_loader_workers, names_that, transfer_direction
+from htagraph.core.naming import has_loader_workers, is_asking, is_data_loader, names_that, transfer_direction
 from htagraph.core.statistics import least_of, middles
-from htagraph.graph.activities import Edges
+from htagraph.graph.activities import Edges, lane_moments
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import lacks_members
 from htagraph.graph.tolerances import LIMITS, Confidence
@@ -29,10 +29,10 @@ from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
 from htagraph.whatif.rewire import with_waits
 
 __all__ = [
-    "DOUBTS", "QUICK", "SHARE", "UnrecordedWaits", "hidden_in_pauses", "outside_pauses",
-    "slow_loaders", "slow_messages", "untimed_messages", "with_possible_waits", "with_quick_messages",
-    "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks", "with_waits_for_outside",
-    "unwaited", "without_doubtful_waits", "without_surroundings",
+    "DOUBTS", "QUICK", "SHARE", "UnrecordedWaits", "hidden_in_pauses", "outside_pauses", "ready_answers",
+    "slow_loaders", "slow_messages", "untimed_messages", "unwaited", "with_changed_surroundings",
+    "with_possible_waits", "with_quick_messages", "with_slow_answers", "with_slow_loaders", "with_slow_messages",
+    "with_waits_for_absent_ranks", "with_waits_for_outside", "without_doubtful_waits",
 ]  # fmt: skip
 
 _MAX_WAKE_NS = 300_000
@@ -325,6 +325,33 @@ def slow_loaders(graph: DependencyGraph) -> UnrecordedWaits:
 
 
 @once
+def ready_answers(graph: DependencyGraph) -> UnrecordedWaits:
+    """Return what Python frames asked others for that was usually there, each from the end of the frame before.
+
+    Frames with a known wait in them or right behind them, and in data loaders, are left out.
+    """
+    acts, edges, time = graph.activities, graph.edges, graph.time
+    asking = names_that(is_asking, graph.names)[acts.name] & (acts.kind == ActivityKind.PYTHON)
+    if not asking.any():
+        return _NONE
+    rows = graph.tree.outermost(asking & ~graph.tree.inside(names_that(is_data_loader, graph.names)[acts.name]))
+    site = coded(acts.lane[rows], acts.name[rows])
+    known = edges.target[of_kind(graph, EdgeKind.THREAD, EdgeKind.DATALOADER)]
+    known = np.sort(lane_moments(acts, known >> 1, acts.moment(known)))
+    first, behind = (lane_moments(acts, rows, when) for when in (acts.start[rows], acts.end[rows] + LIMITS.turn_ns))
+    known = np.bincount(site, np.searchsorted(known, behind) - np.searchsorted(known, first))
+    usual = np.add(*middles(acts.duration[rows], site)) // 2
+    keep = (np.bincount(site)[site] >= LIMITS.several) & (known[site] == 0) & (usual < 2 * LIMITS.turn_ns)
+    rows, site = rows[keep], site[keep]
+    order = np.lexsort((acts.start[rows], site))
+    follows = np.flatnonzero(np.diff(site[order]) == 0)
+    before, target = 2 * rows[order[follows]] + 1, 2 * rows[order[follows + 1]] + 1
+    took = time[target] - time[before]
+    took = np.minimum(took, np.add(*middles(took, coded(site[order[follows + 1]]))) // 2)
+    return UnrecordedWaits(before, target, took, graph.in_edges[graph.in_offsets[target]].astype(np.int64))
+
+
+@once
 def slow_messages(graph: DependencyGraph) -> UnrecordedWaits:
     """Return the messages between hosts, each from the begin of its send."""
     acts, edges, matches = graph.activities, graph.edges, graph.matches
@@ -375,27 +402,31 @@ def with_quick_messages(state: State) -> State | None:
     return replace(state, lag=lag)
 
 
-def without_surroundings(state: State) -> State | None:
-    """Return the state in which code right before and after removed host activities went with them, or None.
+def with_changed_surroundings(state: State) -> State | None:
+    """Return the state in which code right before and after shortened host activities shortens as they do, or None.
 
-    This code prepared or took up their work (hooks, an operator's own time around an inner one) or did something else;
-    what goes with an activity is taken to last no longer than it did.
+    This code may prepare or take up their work (hooks, an operator's own time around an inner one), or do something
+    else. Stretches from a turn of the host on do something else.
     """
     graph, edges, acts = state.graph, state.graph.edges, state.graph.activities
     host = of_kind(graph, EdgeKind.BODY) & (edges.activity >= 0)
     host[host] = ~acts.on_device[edges.activity[host]]
-    gone = marked(np.concatenate((*state.unblocked, np.zeros(0, np.int64))), len(acts)) & ~acts.on_device
-    gone &= np.bincount(edges.activity[host], state.lag[host], len(acts)) <= 0
-    if not gone.any():
+    was, now = (
+        np.bincount(edges.activity[host], np.maximum(lag[host], 0), len(acts)) for lag in (edges.lag, state.lag)
+    )
+    top = graph.tree.outermost(now < was)
+    if not len(top):
         return None
-    top = marked(graph.tree.outermost(gone), len(acts))
-    before, after = top[edges.target >> 1] & (edges.target & 1 == 0), top[edges.source >> 1] & (edges.source & 1 == 1)
-    rows = np.flatnonzero((before | after) & (host | of_kind(graph, EdgeKind.HOST_ORDER)) & (state.lag > NEVER))
-    took = acts.duration[np.where(before, edges.target, edges.source)[rows] >> 1]
-    lag, gap, target = state.lag.copy(), state.gap.copy(), edges.target[rows]
-    lag[rows] = np.maximum(np.minimum(lag[rows], 0), lag[rows] - took)
-    paused = of_kinds(graph.gap_kind[target], (GapKind.HOST_UNTRACED,))
-    gap[target[paused]] = np.maximum(0, gap[target[paused]] - took[paused])
+    share = np.ones(graph.vertex_count)
+    share[2 * top] = share[2 * top + 1] = now[top] / was[top]
+    ends = np.where(edges.target & 1, 1.0, share[edges.target]), np.where(edges.source & 1, share[edges.source], 1.0)
+    share = np.minimum(*ends)
+    rows = np.flatnonzero((share < 1) & (host | of_kind(graph, EdgeKind.HOST_ORDER)) & (state.lag > NEVER))
+    lag, gap, target, share = state.lag.copy(), state.gap.copy(), edges.target[rows], share[rows]
+    short = (lag[rows] > 0) & (lag[rows] < LIMITS.turn_ns)
+    lag[rows[short]] = np.rint(share * lag[rows])[short]
+    short = (graph.gap_kind[target] == GapKind.HOST_UNTRACED) & (gap[target] < LIMITS.turn_ns)
+    gap[target[short]] = np.rint(share * gap[target])[short]
     return replace(state, lag=lag, gap=gap)
 
 
@@ -420,6 +451,8 @@ with_slow_loaders = partial(_with, slow_loaders)
 """Returns the state in which data loaders that were never waited for need nearly the time of a step per batch.
 
 None if there are none: the loader has no workers, or it was waited for, so that its time is known."""
+with_slow_answers = partial(_with, ready_answers)
+"""Returns the state in which what Python frames asked others for took nearly the time between two of them, or None."""
 with_slow_messages = partial(_with, slow_messages)
 """Returns the state in which messages between hosts took nearly as long as their receivers left them; None if none.
 
@@ -430,9 +463,10 @@ DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
     "the recording may not show all waits": with_possible_waits,
     "pauses may be waits for something that was not recorded": with_waits_for_outside,
     "the data loader may not keep up, which the recording cannot show": with_slow_loaders,
+    "another thread or process may not keep up, which the recording cannot show": with_slow_answers,
     "messages that nobody waited for may take long": with_slow_messages,
     "messages that nobody waited for may take hardly any time": with_quick_messages,
-    "code around what was removed may go with it": without_surroundings,
+    "code around what was changed may change with it": with_changed_surroundings,
     "what looks like transfer may be waiting for ranks that were not recorded": with_waits_for_absent_ranks,
 }
 """Cause of an interval's width → the other reading of the recording."""
