@@ -45,7 +45,7 @@ class Judgement:
     """B's least step time by the outcome's interval."""
     high_ms: float | None = None
     too_uncertain: bool = False
-    """Whether the outcome says that it is too uncertain to act on."""
+    """Whether the outcome says that the recording cannot tell."""
     interval_cause: str = ""
     """What the interval's width comes of."""
     refused: str = ""
@@ -177,7 +177,7 @@ def predict(judged: Judgement, graph: hg.DependencyGraph, truth: Mapping[str, An
     judged.predicted_ms = mean_step_ms(begins(outcome.step_times(), "predicted_start_us"))
     judged.low_ms = judged.predicted_ms * outcome.speedup / outcome.high
     judged.high_ms = judged.predicted_ms * outcome.speedup / outcome.low
-    judged.too_uncertain = any("too uncertain to act on" in note for note in outcome.notes)
+    judged.too_uncertain = any("the recording cannot tell" in note for note in outcome.notes)
     judged.interval_cause = outcome.interval_cause
 
 
@@ -284,7 +284,7 @@ def summary(judged: Sequence[Judgement]) -> list[str]:
             f" ({sum(each.holds is True for each in beyond)} of the {len(beyond)} beyond the noise);"
             f" median width {widths.median():.2f} %, p90 {widths.quantile(0.9):.2f} %",
             f"without the tolerance of {MEASURED_PERCENT:g} %: in {sum(each.holds_exactly is True for each in judged)};"
-            f" {sum(each.too_uncertain for each in judged)} say that they are too uncertain to act on",
+            f" {sum(each.too_uncertain for each in judged)} say that the recording cannot tell",
         ]
     for what in ("diff", "straggler", "verdict"):
         answers = [getattr(each, f"{what}_right") for each in judged]

@@ -21,8 +21,8 @@ from htagraph.core.kinds import ActivityKind
 __all__ = [
     "ANY_STEP", "BETWEEN_OPERATORS", "COUNTER_RANGE", "DEFAULT_NAMING", "DEVICE_ANNOTATION", "DEVICE_CATEGORIES",
     "FRAME", "HOST_CATEGORIES", "LINEAR", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "collective_op", "copy_kind",
-    "exact_glob", "has_loader_workers", "inference_phase", "is_allocation", "is_autograd_node", "is_backward",
-    "is_batched_product", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader",
+    "exact_glob", "has_loader_workers", "inference_phase", "is_allocation", "is_asking", "is_autograd_node",
+    "is_backward", "is_batched_product", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader",
     "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer",
     "is_poll", "is_product", "is_softmax", "is_source_frame", "is_triton_kernel", "is_wait", "matches",
     "names_like", "names_that", "operator_of_frame", "short_name", "stable_name", "step_number", "transfer_direction",
@@ -273,6 +273,11 @@ is_wait = _named(
 )
 
 # Python frames
+is_asking = _named(
+    r"^(multiprocessing/(connection|queues|synchronize)|concurrent/futures/_base|queue|selectors|socket|threading)"
+    r"\.py\(\d+\): (acquire|get|poll|recv|recv_bytes|result|select|wait)$",
+    "the Python frame that waits until another thread or process has something for it",
+)
 is_module_frame = _named(r"^(?-i:nn\.Module: )", "the Python frame of a module's forward")
 is_source_frame = _named(
     r"\(\d+\): ", "the Python frame of a function in a source file, as opposed to a built-in one or a module"

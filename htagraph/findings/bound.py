@@ -9,7 +9,7 @@ import numpy as np
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import COMMUNICATION, EdgeKind, Provenance, of_kinds
-from htagraph.core.naming import is_data_loader, short_name, step_number
+from htagraph.core.naming import is_data_loader, short_name, stable_name, step_number
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import (
     BarPart,
@@ -103,7 +103,7 @@ def _source(graph: DependencyGraph) -> str:
     owner = edges.activity[(edges.kind == EdgeKind.DATALOADER) & (edges.provenance == Provenance.INFERRED)]
     names = graph.activities.name[owner[owner >= 0]]
     most = graph.names[int(np.bincount(names).argmax())] if len(names) else ""
-    return "" if is_data_loader(most) else short_name(most)
+    return "" if is_data_loader(most) else stable_name(most)
 
 
 def _with_source(text: str, claim: Claim) -> str:

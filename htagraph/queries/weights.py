@@ -29,7 +29,7 @@ from htagraph.core.kinds import (
     Provenance,
     of_kinds,
 )
-from htagraph.core.naming import has_loader_workers
+from htagraph.core.naming import has_loader_workers, is_data_loader, names_that
 from htagraph.core.statistics import least_of, middles
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.change_scope import UNTRACED, activities_of, kinds_of, untraced_gaps
@@ -335,7 +335,7 @@ def loader_time(state: State, criteria: dict[str, Any]) -> OwnTime:
     waits = of_kind(graph, EdgeKind.DATALOADER) & selected[edges.target >> 1]
     names = np.unique(graph.activities.name[edges.activity[waits]])
     inside = np.zeros(len(graph.activities) + 1, np.bool_)
-    for name in names:  # few: one per kind of loader
+    for name in names[names_that(is_data_loader, graph.names)[names]]:  # others wait for what was not recorded
         rows = graph.select(op=glob.escape(graph.names[name]), kind="host", **criteria).activities
         inside[rows] = True
     rows = np.flatnonzero(waits | (of_kind(graph, EdgeKind.BODY) & inside[edges.activity]))

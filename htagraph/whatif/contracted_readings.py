@@ -30,14 +30,16 @@ from htagraph.whatif.readings import (
     QUICK,
     SHARE,
     UnrecordedWaits,
-    after_communication,
     hidden_in_pauses,
     outside_pauses,
+    ready_answers,
     slow_loaders,
     slow_messages,
     untimed_messages,
+    unwaited,
     with_possible_waits,
     with_quick_messages,
+    with_slow_answers,
     with_slow_loaders,
     with_slow_messages,
     with_waits_for_absent_ranks,
@@ -88,7 +90,7 @@ def contracted_readings(
         return skeleton_of(paths_of_parts(state, parts, names, most), state.graph)
 
     found = [Reading("", skeleton(class_parts(state, classes)))]
-    missing = [cause for cause, doubt in DOUBTS.items() if doubt not in BUILDERS]
+    missing = [cause for cause, doubt in DOUBTS.items() if doubt not in BUILDERS and doubt(state)]
     for cause, doubt in DOUBTS.items():
         with suppress(SelectionError):  # an activity would have to wait for itself: the reading is impossible
             read = BUILDERS[doubt](state, class_parts(state, classes)) if doubt in BUILDERS else None
@@ -137,7 +139,7 @@ def _absent(state: State, parts: ClassParts) -> _Read | None:
 def _possible(state: State, parts: ClassParts) -> _Read | None:
     """See `with_possible_waits`: a pause is a wait only while no factor changes it."""
     graph = state.graph
-    (source, target), (ends, nexts) = hidden_in_pauses(graph), after_communication(graph)
+    (source, target), (ends, nexts) = hidden_in_pauses(graph), unwaited(graph)
     still = state.gap[target] == graph.gap[target]
     source, target = source[still], target[still]
     if not len(target) and not len(ends):
@@ -230,6 +232,7 @@ BUILDERS: Final[dict[Callable[[State], State | None], Callable[[State, ClassPart
     without_doubtful_waits: _doubtful,
     with_possible_waits: _possible,
     with_slow_loaders: partial(_hidden, slow_loaders),
+    with_slow_answers: partial(_hidden, ready_answers),
     with_slow_messages: partial(_hidden, slow_messages),
     with_quick_messages: _quick,
     with_waits_for_absent_ranks: _absent,

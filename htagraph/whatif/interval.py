@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.computing import ahead, threads_for
+from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONSTANTS", "UNEXPLAINED_PAUSES", "UNKNOWN_SHARING", "Interval", "changes_nothing", "interval", "spread",
+    "telling",
 ]  # fmt: skip
 
 
@@ -68,6 +70,19 @@ UNEXPLAINED_PAUSES: Final = "pauses in the recording are not explained"
 STEPS_AHEAD: Final = "steps would run ahead of work of other threads, which may hold them up"
 UNKNOWN_SPREAD: Final = "a recording of so few steps does not show how much they differ"
 """The causes of an interval's width that are no `DOUBTS`, because they change more than one prediction."""
+_STACKS = "with Python stacks (with_stack=True)"
+_TELLING: Final = {
+    UNKNOWN_SHARING: "in which transfers do not overlap",
+    STEPS_AHEAD: "of the job with shorter steps",
+    UNKNOWN_SPREAD: "of more steps",
+    "steps differ": "of more steps",
+    "the data loader may not keep up, which the recording cannot show": "of the data loader alone",
+    "another thread or process may not keep up, which the recording cannot show": "of the changed job",
+    "messages that nobody waited for may take long": "on a slower network",
+    "messages that nobody waited for may take hardly any time": "on a slower network",
+    "what looks like transfer may be waiting for ranks that were not recorded": "of all ranks",
+}
+"""Cause of an interval's width → the recording that would show more; others need Python stacks."""
 CONSTANTS: Final = {
     "quantile": _QUANTILE, "run_spread": _RUN_SPREAD, "shared": _SHARED, "effect_spread": _EFFECT_SPREAD,
     "unknown_step_spread": _UNKNOWN_STEP_SPREAD, "unknown_spread": UNKNOWN_SPREAD, "steps_ahead": STEPS_AHEAD,
@@ -85,6 +100,12 @@ def changes_nothing(baseline: DependencyGraph, state: State) -> bool:
     """Return True if a state has the recorded weights."""
     same = state.graph is baseline and np.array_equal(state.lag, baseline.edges.lag)
     return same and np.array_equal(state.gap, baseline.gap) and np.array_equal(state.head, baseline.time)
+
+
+def telling(graph: DependencyGraph, cause: str) -> str:
+    """Return which recording shows more where something makes an interval as wide as it is."""
+    stacks = "of the changed job" if ActivityKind.PYTHON in graph.activities.kind else _STACKS
+    return _TELLING.get(cause, stacks)
 
 
 class Interval(NamedTuple):
@@ -151,14 +172,15 @@ def interval(
         return _exact(speedup)
     predicted, steps = length(*prediction)
     recorded, steps_before = length(baseline, baseline.time)
-    lengths = [(cause, length(*other)[0]) for cause, other in others]
+    lengths = [(cause, length(*other)) for cause, other in others]
     before = _explained(baseline, sharing, length)
     after = length(*moments(state, sharing, explained=True))[0]
-    if before > 0:
-        lengths.append((UNEXPLAINED_PAUSES, after * recorded / before))
     if predicted <= 0 or recorded <= 0:
         return _exact(speedup)
-    ratios = [(math.log(predicted / other), cause) for cause, other in lengths if other > 0]
+    ratios = [(math.log(predicted / other), cause) for cause, (other, _) in lengths if other > 0]
+    ratios += [(_by_steps(steps, other, speedup), cause) for cause, (_, other) in lengths]
+    if before > 0 and after > 0:
+        ratios.append((math.log(predicted * before / (after * recorded)), UNEXPLAINED_PAUSES))
     chance = spread(recorded / predicted, steps)
     ratios += [(0.0, ""), (_ahead((recorded, steps_before), (predicted, steps)), STEPS_AHEAD)]
     low, high = min(ratios)[0], max(ratios)[0]
@@ -181,6 +203,18 @@ def _ahead(recorded: tuple[float, Array], predicted: tuple[float, Array]) -> flo
     extra = (after - float(steps.sum())) - (before - float(steps_before.sum()))
     ratio = -math.log1p(max(extra, 0) / max(float(steps.sum()), 1.0))
     return ratio if len(steps) > 1 and ratio < -math.log1p(_WIDE) else 0.0
+
+
+def _by_steps(predicted: Array, other: Array, speedup: float) -> float:
+    """Return the logarithm by which steps are longer under another reading, at most 0; it turns no gain into a loss.
+
+    The job's beginning and end count for the makespan, and a long run has hardly any of these. Times are in ns; without
+    two steps, 0 is returned.
+    """
+    ratio = float(predicted.sum()) / max(float(other.sum()), 1.0)
+    if len(predicted) < 2 or len(other) != len(predicted) or not 0 < ratio < 1:
+        return 0.0
+    return max(math.log(ratio), -math.log(speedup)) if speedup > 1 else math.log(ratio)
 
 
 def _explained(baseline: DependencyGraph, sharing: Sharing, length: Length) -> float:

@@ -18,6 +18,7 @@ from htagraph.core.arrays import Array, coded
 from htagraph.core.kinds import TRANSFERS, ActivityKind
 from htagraph.core.statistics import least_of, middles
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.evidence.recordings import hosts_of
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind
@@ -355,10 +356,8 @@ def places_of_links(graph: DependencyGraph, kind: ActivityKind) -> npt.NDArray[n
     Devices have a link each; threads share that of their host, or of their rank where hosts are not known.
     """
     ranks = graph.ranks
-    names = [getattr(getattr(graph.traces.get(rank), "header", None), "host_name", None) for rank in ranks]
+    hosts = hosts_of(graph.traces) if kind == ActivityKind.HOST_COMMUNICATION else {}
     place = np.arange(max(ranks, default=0) + 2)
-    if all(names) and kind == ActivityKind.HOST_COMMUNICATION:
-        hosts = {name: number for number, name in enumerate(dict.fromkeys(names))}
-        for rank, name in zip(ranks, names, strict=True):
-            place[rank] = hosts[name]
+    if all(rank in hosts for rank in ranks):
+        place[list(ranks)] = [hosts[rank] for rank in ranks]
     return place

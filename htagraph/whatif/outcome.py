@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
+from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,14 +83,18 @@ class Outcome:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the prediction, such as that it is an extrapolation, or too uncertain to act on."""
+        """Notes on the prediction, such as that it is an extrapolation, or what the recording cannot tell."""
         if not self._interval.too_wide:
             return self.state.notes
+        from htagraph.whatif.interval import telling
+
         low, high, cause, _ = self._interval
         end = self._interval.near_end(self.speedup)
-        doubt = "known only roughly" if low > 1 or high < 1 else "too uncertain to act on"
+        wider = log(high / low) > abs(log(self.speedup))  # than the change
+        doubt = f"the recording cannot tell{' how much' * (not low < 1 < high)}" if wider else "known only roughly"
         note = f"{doubt}: a speedup of {low:.2f} to {high:.2f} (90 %), as {cause}"
-        return (*self.state.notes, f"{note}; the prediction is nearly the {end} case" if end else note)
+        note += f"; the prediction is nearly the {end} case" if end else ""
+        return (*self.state.notes, f"{note}; a recording {telling(self.baseline, cause)} shows more")
 
     @property
     def baseline_ns(self) -> int:

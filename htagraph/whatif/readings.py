@@ -19,20 +19,20 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, coded, distinct, joined, marked
 from htagraph.core.computing import once
 from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
-from htagraph.core.naming import has_loader_workers, names_that, transfer_direction
+from htagraph.core.naming import has_loader_workers, is_asking, is_data_loader, names_that, transfer_direction
 from htagraph.core.statistics import least_of, middles
-from htagraph.graph.activities import Edges
+from htagraph.graph.activities import Edges, lane_moments
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import lacks_members
-from htagraph.graph.tolerances import LIMITS
+from htagraph.graph.tolerances import LIMITS, Confidence
 from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
 from htagraph.whatif.rewire import with_waits
 
 __all__ = [
-    "DOUBTS", "QUICK", "SHARE", "UnrecordedWaits", "after_communication", "hidden_in_pauses", "outside_pauses",
-    "slow_loaders", "slow_messages", "untimed_messages", "with_possible_waits", "with_quick_messages",
-    "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks", "with_waits_for_outside",
-    "without_doubtful_waits",
+    "DOUBTS", "QUICK", "SHARE", "UnrecordedWaits", "hidden_in_pauses", "outside_pauses", "ready_answers",
+    "slow_loaders", "slow_messages", "untimed_messages", "unwaited", "with_changed_surroundings",
+    "with_possible_waits", "with_quick_messages", "with_slow_answers", "with_slow_loaders", "with_slow_messages",
+    "with_waits_for_absent_ranks", "with_waits_for_outside", "without_doubtful_waits",
 ]  # fmt: skip
 
 _MAX_WAKE_NS = 300_000
@@ -110,10 +110,11 @@ def with_possible_waits(state: State) -> State | None:
 
     - Communication whose end no other work waits for: the caller's next moment may wait for it. In the recording it
       was over in time.
+    - Work that a thread was handed: the thread that hands over may wait for its end before it goes on to the next.
     - A pause of a host thread that ends right after other work of its rank ended: it may have been a wait for that.
     """
     graph = state.graph
-    (source, target), (ends, nexts) = hidden_in_pauses(graph), after_communication(graph)
+    (source, target), (ends, nexts) = hidden_in_pauses(graph), unwaited(graph)
     still = state.gap[target] == graph.gap[target]  # where a change took the pause, nothing is left to explain
     if not still.any() and not len(ends):
         return None
@@ -156,6 +157,13 @@ def hidden_in_pauses(graph: DependencyGraph) -> tuple[Array, Array]:
 
 
 @once
+def unwaited(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return (what was over in time in the recording, the moments that may have to wait for it)."""
+    source, target = joined((after_communication(graph), possible_joins(graph)), 2)
+    return source, target
+
+
+@once
 def after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
     """Return (ends of communication that nothing waits for, the next moment on the thread that called for it)."""
     acts, edges, time = graph.activities, graph.edges, graph.time
@@ -173,6 +181,30 @@ def after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
 
     source, target = joined(map(of_rank, np.unique(acts.rank[ends >> 1]).tolist()), 2)
     return source, target
+
+
+@once
+def possible_joins(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return (ends of work that a thread was handed, the start of the next work of the name that hands it over).
+
+    In the recording it was always over by then, so that the thread may have been waited for.
+    """
+    acts, edges, time = graph.activities, graph.edges, graph.time
+    hands, works = edges.source >> 1, edges.target >> 1
+    rows = of_kind(graph, EdgeKind.THREAD) & (edges.source & 1 == 1) & (edges.target & 1 == 0)
+    rows &= (acts.lane[hands] != acts.lane[works]) & (edges.confidence >= Confidence.EVEN)
+    rows &= (acts.kind[hands] == ActivityKind.OP) & (acts.kind[works] == ActivityKind.OP)
+    hands, works = hands[rows].astype(np.int64), works[rows].astype(np.int64)
+    own = np.flatnonzero(np.isin(acts.name, acts.name[hands]) & (acts.kind == ActivityKind.OP))
+    own = own[np.lexsort((acts.start[own], acts.name[own], acts.lane[own]))]
+    behind = np.full(len(acts), -1, np.int64)
+    alike = (np.diff(acts.lane[own]) == 0) & (np.diff(acts.name[own]) == 0)
+    behind[own[:-1][alike]] = own[1:][alike]
+    follow = behind[hands]
+    works, follow = works[follow >= 0], follow[follow >= 0]
+    group = coded(acts.lane[follow], acts.name[follow], acts.name[works])
+    early = np.bincount(group, time[2 * works + 1] > time[2 * follow])[group] if len(group) else group
+    return 2 * works[early == 0] + 1, 2 * follow[early == 0]
 
 
 def _moments_of_caller(graph: DependencyGraph, rank: int) -> npt.NDArray[np.int64]:
@@ -220,9 +252,11 @@ def with_waits_for_outside(state: State) -> State | None:
 def outside_pauses(graph: DependencyGraph) -> tuple[Array, Array, Array]:
     """Return (the vertex behind the pause before, the vertex behind a pause, its edge or -1) of recurring pauses.
 
+    Before the first one lies what its thread recorded first.
+
     These are long stretches of host threads between the same two activities in which nothing was recorded: unexplained
-    gaps, or own time of a region or a frame, which is an edge. They recur in each step, or as often, and take together
-    a fifth of the job: shorter ones are mostly Python.
+    gaps, or own time of a region or a frame, which is an edge. They recur and take together a fifth of the job: shorter
+    ones are mostly Python.
     """
     acts, edges = graph.activities, graph.edges
     gaps = np.flatnonzero((graph.gap >= 2 * LIMITS.turn_ns) & (graph.gap_kind == GapKind.HOST_UNTRACED))
@@ -243,10 +277,12 @@ def outside_pauses(graph: DependencyGraph) -> tuple[Array, Array, Array]:
     name = np.where(acts.kind == ActivityKind.STEP, -1, acts.name)  # which has a number in it
     site = coded(acts.lane[paused >> 1], name[paused >> 1], name[last >> 1], paused & 1, last & 1)
     whole = (1 - LIMITS.typical) * (graph.time.max(initial=0) - graph.origin_ns)
-    recurs = (np.bincount(site) >= max(LIMITS.often, len(graph.steps) - 1)) & (np.bincount(site, took) >= whole)
+    recurs = (np.bincount(site) >= LIMITS.often) & (np.bincount(site, took) >= whole)
     parts = [np.flatnonzero(site == each) for each in np.flatnonzero(recurs).tolist()]
-    first, then = joined(((part[:-1], part[1:]) for part in parts), 2)
-    return paused[first], paused[then], row[then]
+    begins = [2 * int(np.flatnonzero(acts.lane == acts.lane[paused[part[0]] >> 1])[0]) for part in parts]
+    sources = (np.concatenate(([begin], paused[part[:-1]])) for begin, part in zip(begins, parts, strict=True))
+    source, then = joined(zip(sources, parts, strict=True), 2)
+    return source, paused[then], row[then]
 
 
 class UnrecordedWaits(NamedTuple):
@@ -286,6 +322,33 @@ def slow_loaders(graph: DependencyGraph) -> UnrecordedWaits:
     took = graph.time[edges.target[batch]] - graph.time[before]
     took = np.minimum(took, np.add(*middles(took, coded(loader[follows + 1]))) // 2)  # the loader's median
     return UnrecordedWaits(before, edges.target[batch], took, batch)
+
+
+@once
+def ready_answers(graph: DependencyGraph) -> UnrecordedWaits:
+    """Return what Python frames asked others for that was usually there, each from the end of the frame before.
+
+    Frames with a known wait in them or right behind them, and in data loaders, are left out.
+    """
+    acts, edges, time = graph.activities, graph.edges, graph.time
+    asking = names_that(is_asking, graph.names)[acts.name] & (acts.kind == ActivityKind.PYTHON)
+    if not asking.any():
+        return _NONE
+    rows = graph.tree.outermost(asking & ~graph.tree.inside(names_that(is_data_loader, graph.names)[acts.name]))
+    site = coded(acts.lane[rows], acts.name[rows])
+    known = edges.target[of_kind(graph, EdgeKind.THREAD, EdgeKind.DATALOADER)]
+    known = np.sort(lane_moments(acts, known >> 1, acts.moment(known)))
+    first, behind = (lane_moments(acts, rows, when) for when in (acts.start[rows], acts.end[rows] + LIMITS.turn_ns))
+    known = np.bincount(site, np.searchsorted(known, behind) - np.searchsorted(known, first))
+    usual = np.add(*middles(acts.duration[rows], site)) // 2
+    keep = (np.bincount(site)[site] >= LIMITS.several) & (known[site] == 0) & (usual < 2 * LIMITS.turn_ns)
+    rows, site = rows[keep], site[keep]
+    order = np.lexsort((acts.start[rows], site))
+    follows = np.flatnonzero(np.diff(site[order]) == 0)
+    before, target = 2 * rows[order[follows]] + 1, 2 * rows[order[follows + 1]] + 1
+    took = time[target] - time[before]
+    took = np.minimum(took, np.add(*middles(took, coded(site[order[follows + 1]]))) // 2)
+    return UnrecordedWaits(before, target, took, graph.in_edges[graph.in_offsets[target]].astype(np.int64))
 
 
 @once
@@ -339,6 +402,34 @@ def with_quick_messages(state: State) -> State | None:
     return replace(state, lag=lag)
 
 
+def with_changed_surroundings(state: State) -> State | None:
+    """Return the state in which code right before and after shortened host activities shortens as they do, or None.
+
+    This code may prepare or take up their work (hooks, an operator's own time around an inner one), or do something
+    else. Stretches from a turn of the host on do something else.
+    """
+    graph, edges, acts = state.graph, state.graph.edges, state.graph.activities
+    host = of_kind(graph, EdgeKind.BODY) & (edges.activity >= 0)
+    host[host] = ~acts.on_device[edges.activity[host]]
+    was, now = (
+        np.bincount(edges.activity[host], np.maximum(lag[host], 0), len(acts)) for lag in (edges.lag, state.lag)
+    )
+    top = graph.tree.outermost(now < was)
+    if not len(top):
+        return None
+    share = np.ones(graph.vertex_count)
+    share[2 * top] = share[2 * top + 1] = now[top] / was[top]
+    ends = np.where(edges.target & 1, 1.0, share[edges.target]), np.where(edges.source & 1, share[edges.source], 1.0)
+    share = np.minimum(*ends)
+    rows = np.flatnonzero((share < 1) & (host | of_kind(graph, EdgeKind.HOST_ORDER)) & (state.lag > NEVER))
+    lag, gap, target, share = state.lag.copy(), state.gap.copy(), edges.target[rows], share[rows]
+    short = (lag[rows] > 0) & (lag[rows] < LIMITS.turn_ns)
+    lag[rows[short]] = np.rint(share * lag[rows])[short]
+    short = (graph.gap_kind[target] == GapKind.HOST_UNTRACED) & (gap[target] < LIMITS.turn_ns)
+    gap[target[short]] = np.rint(share * gap[target])[short]
+    return replace(state, lag=lag, gap=gap)
+
+
 def _with(waits_of: Callable[[DependencyGraph], UnrecordedWaits], state: State) -> State | None:
     """Return the state with more waits; None if there are none, or if they exclude what was recorded."""
     source, target, took, like = waits_of(state.graph)
@@ -360,6 +451,8 @@ with_slow_loaders = partial(_with, slow_loaders)
 """Returns the state in which data loaders that were never waited for need nearly the time of a step per batch.
 
 None if there are none: the loader has no workers, or it was waited for, so that its time is known."""
+with_slow_answers = partial(_with, ready_answers)
+"""Returns the state in which what Python frames asked others for took nearly the time between two of them, or None."""
 with_slow_messages = partial(_with, slow_messages)
 """Returns the state in which messages between hosts took nearly as long as their receivers left them; None if none.
 
@@ -370,8 +463,10 @@ DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
     "the recording may not show all waits": with_possible_waits,
     "pauses may be waits for something that was not recorded": with_waits_for_outside,
     "the data loader may not keep up, which the recording cannot show": with_slow_loaders,
+    "another thread or process may not keep up, which the recording cannot show": with_slow_answers,
     "messages that nobody waited for may take long": with_slow_messages,
     "messages that nobody waited for may take hardly any time": with_quick_messages,
+    "code around what was changed may change with it": with_changed_surroundings,
     "what looks like transfer may be waiting for ranks that were not recorded": with_waits_for_absent_ranks,
 }
 """Cause of an interval's width → the other reading of the recording."""

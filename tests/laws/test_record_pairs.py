@@ -15,6 +15,7 @@ import pytest
 from benchmarks import record_pairs
 from benchmarks.recorded.catalogue import PAIRS
 from benchmarks.recorded.cuda_pairs import CUDA_PAIRS
+from benchmarks.recorded.grid_pairs import GRID_PAIRS
 from benchmarks.recorded.host_pairs import HOST_PAIRS
 from benchmarks.recorded.pair import Pair
 from benchmarks.recorded.real_work_pairs import REAL_WORK_PAIRS
@@ -38,7 +39,7 @@ def test_names_of_pairs_are_folders_and_changes_are_told() -> None:
 
 
 def test_no_two_pairs_have_one_name_or_the_same_jobs() -> None:
-    assert len(PAIRS) == len(HOST_PAIRS) + len(CUDA_PAIRS) + len(WAITING_PAIRS) + len(REAL_WORK_PAIRS)
+    assert len(PAIRS) == sum(map(len, (HOST_PAIRS, CUDA_PAIRS, WAITING_PAIRS, REAL_WORK_PAIRS, GRID_PAIRS)))
     jobs = [json.dumps([pair.job, pair.a, {**pair.a, **pair.b}], sort_keys=True) for pair in PAIRS.values()]
     assert len(set(jobs)) == len(jobs)
 

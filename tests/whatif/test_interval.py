@@ -90,13 +90,23 @@ def test_an_interval_of_one_step_says_that_it_does_not_show_how_much_steps_diffe
     assert not any("uncertain" in note for note in outcome.notes)
 
 
-def test_steps_that_leave_other_work_behind_may_have_to_wait_for_it() -> None:
+def _written(after_ms: float) -> hg.DependencyGraph:
+    """A thread writes for 40 of 60 ms what the main thread hands over in each second step."""
     events = []
-    for i in range(10):  # a thread writes for 40 of 60 ms what the main thread hands over in each second step
+    for i in range(10):
         at = 30_000 * i
         events += [step(i, at, 30_000), op("train", at + 10, 29_900)]
-        events += [op("write", at + 30_100, 40_000, tid=OTHER)] if i % 2 == 0 else []
-    outcome = hg.what_if(load(events)).scale(name="train", factor=0.1).run()
+        events += [op("write", at + 30_000 + 1000 * after_ms, 40_000, tid=OTHER)] if i % 2 == 0 else []
+    return load(events)
+
+
+def test_a_thread_that_takes_each_second_item_holds_up_the_one_that_makes_them() -> None:
+    outcome = hg.what_if(_written(0.1)).scale(name="train", factor=0.1).run()
+    assert outcome.mean_step_ns / 1e6 > 16  # the writes alone take 20 ms a step
+
+
+def test_steps_that_leave_other_work_behind_may_have_to_wait_for_it() -> None:
+    outcome = hg.what_if(_written(2)).scale(name="train", factor=0.1).run()  # too late for a hand-over
     at_most_ms = outcome.mean_step_ns * outcome.speedup / outcome.low / 1e6
     assert outcome.mean_step_ns / 1e6 < 5 < 18 < at_most_ms  # the writes alone take 20 ms a step
     assert "ahead of work of other threads" in outcome.interval_cause

@@ -1,4 +1,4 @@
-"""When the recording of each rank begins and ends, and which of them begin late or end early."""
+"""When and on which host each rank was recorded, and which recordings begin late or end early."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from htagraph.core.errors import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities
 from htagraph.graph.tolerances import LIMITS
+from htagraph.trace.columns import Trace
 
-__all__ = ["Recordings", "recordings_of", "uneven_recordings"]
+__all__ = ["Recordings", "hosts_of", "recordings_of", "uneven_recordings"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,3 +87,28 @@ def uneven_recordings(acts: Activities, time: Array, files: Mapping[int, str]) -
                     detail += f" (its {which} step is {steps[row]}, there {steps[other]})"
                 issues.append(Issue(files.get(rank, ""), what, f"{detail}; nothing is known of it there", 1, rank))
     return tuple(issues)
+
+
+def hosts_of(traces: Mapping[int, Trace]) -> dict[int, int]:
+    """Return the number of each rank's host, equal for ranks of one host; a rank whose host is unknown is left out.
+
+    A host is known by its name. Files without one are of one host if they list the same devices, at least as many as
+    the job has ranks, and no two of them ran on the same device or in the same process.
+    """
+    name = {rank: trace.facts.host for rank, trace in traces.items()}
+    number: dict[str, int] = {}
+    hosts = {rank: number.setdefault(host, len(number)) for rank, host in name.items() if host}
+    nameless = [trace for rank, trace in traces.items() if rank not in hosts]
+    if not hosts and _share_devices(nameless):
+        return dict.fromkeys(traces, 0)
+    return hosts
+
+
+def _share_devices(traces: list[Trace]) -> bool:
+    """Return whether all files list the same devices, enough for all ranks, and each rank used others of them."""
+    tables = [trace.facts.devices for trace in traces]
+    if len(tables) < 2 or any(table != tables[0] for table in tables):
+        return False
+    size = max(len(traces), *(trace.facts.world_size for trace in traces))
+    used = [{pid for pid, _ in trace.lanes if isinstance(pid, int) and pid >= 0} for trace in traces]
+    return size <= len(tables[0]) and all(used) and len(set().union(*used)) == sum(map(len, used))

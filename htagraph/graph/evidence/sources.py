@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS
@@ -31,10 +31,10 @@ def outside_waits(job: RecordedJob) -> npt.NDArray[np.int32]:
     lasts = job.moment(target) - job.moment(source)
     activity = source >> 1
     region = np.where(source & 1, acts.parent[activity], activity)
-    frame = (acts.kind == ActivityKind.ANNOTATION) | (acts.kind == ActivityKind.PYTHON)
+    frame = of_kinds(acts.kind, (ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.PYTHON))
     free = (region >= 0) & ((owner < 0) | (owner == region)) & frame[region]
-    lane, name = acts.lane[region], acts.name[region]
-    key = mixed(lane, name, acts.name[target >> 1], target & 1)
+    name = np.where(acts.kind == ActivityKind.STEP, -1, acts.name)  # which has a number in it
+    key = mixed(acts.lane[region], name[region], name[target >> 1], target & 1)
     long = free & (lasts >= 2 * LIMITS.turn_ns)
     sites, count = np.unique(key[long], return_counts=True)
     rows = np.flatnonzero(free & np.isin(key, sites[count > LIMITS.proof]))
@@ -50,14 +50,12 @@ def outside_waits(job: RecordedJob) -> npt.NDArray[np.int32]:
 def _woken_inside(job: RecordedJob, resumes: Array) -> bool:
     """Return whether most stretches of a thread, given by the vertices behind them, end soon after recorded work does.
 
-    That is work of the same rank on another thread or on a device.
+    That is work of the same rank on another thread or on a device, or communication, which may be the thread's own.
     """
     acts, first = job.activities, resumes[0] >> 1
     own = acts.of_rank(int(acts.rank[first]))
-    works = (
-        acts.on_device[own] | (acts.kind[own] == ActivityKind.OP) | (acts.kind[own] == ActivityKind.HOST_COMMUNICATION)
-    )
-    ends = np.sort(acts.end[own][works & (acts.lane[own] != acts.lane[first])])
+    works = (acts.on_device[own] | (acts.kind[own] == ActivityKind.OP)) & (acts.lane[own] != acts.lane[first])
+    ends = np.sort(acts.end[own][works | (acts.kind[own] == ActivityKind.HOST_COMMUNICATION)])
     if not len(ends):
         return False
     moment = job.moment(resumes)
@@ -70,13 +68,22 @@ def _keep_pace(start: Array, end: Array, waited: Array) -> bool:
 
     `waited` are the long ones.
     """
-    items, wait, pace = np.diff(waited), (end - start)[waited][1:], np.diff(end[waited])
-    for alike in grouped(items):
-        waits, work = wait[alike], (pace - wait)[alike]
-        if len(alike) < LIMITS.proof or not waits.std() or not work.std():
-            continue
-        follows = float(np.corrcoef(waits, work)[0, 1])
-        chance = max(0.0, 1 - follows**2) ** ((len(alike) - 2) / 2)  # no less than for independent normal values
-        if follows < 0 and chance < LIMITS.chance and pace[alike].std() < LIMITS.most * waits.std():
-            return True
-    return False
+    items, wait, pace = np.diff(waited), end - start, np.diff(end[waited])
+    alike = [(wait[waited][1:][rows], pace[rows], pace[rows]) for rows in grouped(items)]
+    every = wait[1:], np.diff(end), np.isin(np.arange(1, len(end)), waited)  # short waits follow long work
+    alike.append((*every[:2], every[1][every[2]]))
+    # the first item of a recording may have been asked for before it
+    return any(_makes_up(*(column[first:] for column in each)) for each in alike for first in (0, 1))
+
+
+def _makes_up(wait: Array, pace: Array, steady: Array) -> bool:
+    """Return whether waits make up for the work before them, beyond chance, so that some of the paces vary less.
+
+    `pace` is the time from the end of the wait before to that of each wait, ns.
+    """
+    work = pace - wait
+    if len(wait) < LIMITS.proof or not wait.std() or not work.std() or not len(steady):
+        return False
+    follows = float(np.corrcoef(wait, work)[0, 1])
+    chance = max(0.0, 1 - follows**2) ** ((len(wait) - 2) / 2)  # no less than for independent normal values
+    return follows < 0 and chance < LIMITS.chance and bool(steady.std() < LIMITS.most * wait.std())

@@ -102,30 +102,39 @@ that made it, the vertex of the thread's first moment that may depend on it, con
 
 
 def hand_overs(job: RecordedJob, threads: Sequence[HostThread]) -> HandOvers:
-    """Return who takes what was made on which other thread, among threads of one rank."""
+    """Return who takes what was made on which other thread, among threads on one clock."""
     parts: list[HandOvers] = []
     if len(threads) > 1:
-        lanes = [thread.lane for thread in threads]
-        items = _operators(job, job.lanes[lanes[0]].rank, lanes)
+        items = _items(job, [thread.lane for thread in threads])
         takes = _Takes.of(job, threads, items)
+        items = items[job.activities.kind[items] != ActivityKind.STEP]
         made = items[np.argsort(job.moment(2 * items + 1), kind="stable")]
         links = [link for rows in grouped(takes.key) if (link := _link(job, takes, rows, made)) is not None]
         parts += [_counted(job, link) for link in links]
-        parts += _stocked(job, items, links)
+        parts += _stocked(job, items, [link for link in links if np.isin(link.takes.item[link.rows], items).all()])
     source, target, confidence = joined(parts, 3)
     return source, target, confidence
 
 
-def _operators(job: RecordedJob, rank: int, lanes: Sequence[int]) -> Array:
-    """Return the operators and calls on some threads of a rank that are inside no other one, by thread and start."""
+def _items(job: RecordedJob, lanes: Sequence[int]) -> Array:
+    """Return the operators and calls on some threads that are inside no other one, and steps without any in them.
+
+    They are in the order of threads and starts. A thread that runs no operator, but has the steps, may wait for those
+    that do.
+    """
     acts = job.activities
     idle = (*ANNOTATIONS, *ADDED, ActivityKind.PYTHON)
     own = np.zeros(len(job.lanes) + 1, np.bool_)  # the last is the lane of JOINs, -1
     own[list(lanes)] = True
-    of_rank = acts.of_rank(rank)
-    wanted = own[acts.lane[of_rank]] & ~acts.on_device[of_rank] & ~of_kinds(acts.kind[of_rank], idle)
-    above = acts.parent[of_rank]
-    items = of_rank.start + outermost(np.where(above >= 0, above - of_rank.start, -1), wanted)
+    parts = []
+    for rank in sorted({job.lanes[lane].rank for lane in lanes}):
+        of_rank = acts.of_rank(rank)
+        wanted = own[acts.lane[of_rank]] & ~acts.on_device[of_rank] & ~of_kinds(acts.kind[of_rank], idle)
+        above = np.where(acts.parent[of_rank] >= 0, acts.parent[of_rank] - of_rank.start, -1)
+        steps = own[acts.lane[of_rank]] & (acts.kind[of_rank] == ActivityKind.STEP)
+        tops = outermost(above, wanted)
+        parts += [of_rank.start + tops, of_rank.start + np.setdiff1d(np.flatnonzero(steps), nearest(above, steps, tops))]
+    items = np.concatenate(parts)
     return items[np.lexsort((job.moment(2 * items), acts.lane[items]))]
 
 
@@ -148,6 +157,7 @@ class _Takes(NamedTuple):
         """Return the operators of some threads, given by thread and start."""
         name, lane = _what(job, items), job.activities.lane[items].astype(np.int64)
         start, end = job.moment(2 * items), job.moment(2 * items + 1)
+        end = np.where(job.activities.kind[items] == ActivityKind.STEP, start, end)  # nothing runs in it
         first = np.concatenate(([True], lane[1:] != lane[:-1]))[: len(items)]
         before = np.where(first, name, np.roll(name, 1))
         idle = np.where(first, 0, start - np.roll(end, 1))
@@ -253,7 +263,7 @@ def _stocked(job: RecordedJob, items: Array, links: Sequence[_Link]) -> list[Han
 
     If a producer waits for room in a queue, the consumer would wait for the producer if it were faster, and the other
     way round. Which item it takes is not known, because the length of the queue is not. The edges assume the shortest
-    one with which neither side slows the other one down below its own speed.
+    queue that the recorded times allow: of a longer one more would be known to wait.
     """
     lane, what = job.activities.lane, _what(job, items)
     known = {_names(job, link) for link in links}
@@ -267,13 +277,15 @@ def _stocked(job: RecordedJob, items: Array, links: Sequence[_Link]) -> list[Han
         takers = takers[np.argsort(job.moment(2 * takers), kind="stable")]
         makers = makers[np.argsort(job.moment(2 * makers + 1), kind="stable")]
         count = np.unique(lane[makers])
-        room = places_of(makers, link.takes.item[link.rows[link.woken]]) - places_of(takers, link.made[link.by])
-        usual = int(np.median(room))
-        if len(np.unique(lane[takers])) > 1 or lane[takers[0]] in count or (room == usual).mean() < LIMITS.nearly_all:
+        given, by = places_of(makers, link.takes.item[link.rows[link.woken]]), places_of(takers, link.made[link.by])
+        each = max(1, round((by[-1] - by[0]) / max(1, int(given[-1] - given[0]))))
+        usual = int(np.median(by - each * given))
+        regular = (by - each * given == usual).mean() >= LIMITS.nearly_all
+        if len(np.unique(lane[takers])) > 1 or lane[takers[0]] in count or not regular:
             continue
-        order = np.arange(len(takers))
         ready = np.searchsorted(job.moment(2 * makers + 1), job.moment(2 * takers), side="right") - 1
-        item = order + min(int((ready - order).min()), usual - len(count) - 1)
+        item = (np.arange(len(takers)) - 1 - usual) // each
+        item += int((ready - item).min())
         exists = (item >= 0) & (item < len(makers))
         sure = np.full(exists.sum(), Confidence.FIRST_POSSIBLE)
         parts.append((2 * makers[item[exists]] + 1, 2 * takers[exists], sure))
@@ -290,7 +302,8 @@ def _what(job: RecordedJob, rows: Array) -> npt.NDArray[np.uint64]:
     """Return a number per operator, equal for operators of one name in annotations of one name."""
     acts = job.activities
     region = nearest(acts.parent, acts.kind == ActivityKind.ANNOTATION, rows)
-    return mixed(acts.name[rows], np.where(region >= 0, acts.name[region], -1))
+    name = np.where(acts.kind[rows] == ActivityKind.STEP, -1, acts.name[rows])  # which has a number in it
+    return mixed(name, np.where(region >= 0, acts.name[region], -1))
 
 
 def places_of(among: Array, wanted: Array) -> Array:
@@ -305,7 +318,7 @@ def _first_moments(takes: _Takes, rows: Array, since: Array) -> Array:
     for lane in np.unique(takes.lane[rows]).tolist():
         own, thread = takes.lane[rows] == lane, takes.threads[lane]
         at = np.searchsorted(thread.times, since[own])
-        sooner = thread.times[at] < takes.start[rows[own]]
+        sooner = thread.times[at] <= takes.start[rows[own]]
         target[own] = np.where(sooner, thread.vertices[at], target[own])
     return target
 

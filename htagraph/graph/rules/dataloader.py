@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.core.arrays import Array, Mask
-from htagraph.core.kinds import EdgeKind, Provenance
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import has_loader_workers, names_that
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.calls import grouped, mixed
@@ -40,7 +40,8 @@ def dataloader(job: RecordedJob) -> Edges:
     of_workers = names_that(has_loader_workers, job.names)[acts.name[region]] & ~outside
     items = np.flatnonzero(outside)
     items = items[np.argsort(job.moment(source[items]), kind="stable")]
-    sites = grouped(mixed(acts.lane[region[items]], acts.name[region[items]], acts.name[target[items] >> 1]))
+    name = np.where(acts.kind == ActivityKind.STEP, -1, acts.name)  # which has a number in it
+    sites = grouped(mixed(acts.lane[region[items]], name[region[items]], name[target[items] >> 1]))
     lag, parts = lasts.copy(), []
     for rows in [*_longest(job, region, lasts, of_workers), *(items[site] for site in sites)]:
         waited, edges = _workers_edges(job, target[rows], lasts[rows], region[rows])
@@ -76,7 +77,8 @@ def _workers_edges(job: RecordedJob, resumes: Array, lasts: Array, region: Array
     before = waited - np.clip(apart, workers, LIMITS.ahead * workers)
     waited, before = waited[before >= 0], before[before >= 0]
     lag = ends[waited] - ends[before]
-    if len(waited) > LIMITS.several and _spread(lag[1:]) > LIMITS.steady * _spread(lasts[waited[1:]]):
+    pace = lag[1:] / (waited - before)[1:]
+    if len(waited) > LIMITS.several and _spread(pace) > LIMITS.steady * _spread(lasts[waited[1:]]):
         waited, before, lag = waited[:0], before[:0], lag[:0]
     edges = Edges.of(
         resumes[before], resumes[waited], lag, EdgeKind.DATALOADER, Provenance.INFERRED,

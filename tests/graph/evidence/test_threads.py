@@ -130,6 +130,17 @@ def test_futures_are_waited_for_all_together() -> None:
     assert slower.speedup < 1.01
 
 
+def test_a_main_thread_that_runs_no_operator_ends_its_steps_with_the_work_of_others() -> None:
+    """As an event loop does whose model runs in a thread: two clients take turns at it, and prepare meanwhile."""
+    events: list[Json] = []
+    for number in range(20):
+        begin = 20_400 * number
+        events += [op("model", begin, 20_000, OTHER), op("prepare", begin + 20_150, 18_000, OTHER + 1 + number % 2)]
+        events += [step(number // 2, begin - 100, 40_800)] if number % 2 == 0 else []
+    faster = hg.what_if(load(events)).scale(factor=0.5, name="model").run()
+    assert faster.step_ns == pytest.approx(28_500_000, rel=0.05), "a client prepares, and is answered"
+
+
 def test_threads_without_regularity_are_left_alone() -> None:
     events = [op("a", 1000 * i, 300) for i in range(10)]
     events += [op("b", 7000 * i % 9000 + 411 * i, 100, OTHER) for i in range(9)]

@@ -6,6 +6,7 @@ import htagraph as hg
 from htagraph import EdgeKind, GapKind
 from htagraph.queries.replay import predict
 from htagraph.simulate import REGIMES, simulate
+from tests.host_jobs import host_job
 from tests.oracles import edges_by_name
 from tests.reach import SHARED
 from tests.strategies import OTHER, Json, annotation, complete, load, op, step
@@ -119,3 +120,25 @@ def test_each_gloo_collective_is_enqueued_and_awaited() -> None:
     waits = [edge for edge in found if edge[0] == "gloo:all_reduce.end"]
     assert len(calls) == len(graph.select(kind="host_communication")) == 24
     assert len(waits) >= 18
+
+
+def asks_and_answers(*, answered: bool) -> dict[int, list[Json]]:
+    """Return two ranks that record no communication: rank 1 looks up, and rank 0 trains with it or not."""
+    job: dict[int, list[Json]] = {0: [], 1: []}
+    at = 0
+    for number in range(8):
+        asks = at if answered else 31_300 * number % 23_000 + 30_000 * number
+        job[1].append(op("lookup", asks + 200, 12_000))
+        at += 12_400
+        job[0].append(op("train", at, 9_000 + 40 * number))
+        at += 9_000 + 40 * number
+    return job
+
+
+def test_ranks_of_a_host_without_recorded_communication_may_wait_for_each_other() -> None:
+    graph = host_job(asks_and_answers(answered=True))
+    assert [name for name, *_ in edges_by_name(graph, EdgeKind.THREAD)].count("lookup.end") >= 7
+    faster = hg.what_if(graph).scale(factor=0.5, name="lookup").run()
+    assert faster.saved_ns == pytest.approx(8 * 6_000_000, rel=0.2)
+    apart = host_job(asks_and_answers(answered=False))
+    assert not [edge for edge in edges_by_name(apart, EdgeKind.THREAD) if "lookup.end" in edge]

@@ -19,13 +19,14 @@ from htagraph.core.arrays import Array, Ints, coded
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import Naming, transfer_direction
 from htagraph.graph.activities import Activities
+from htagraph.graph.evidence.recordings import hosts_of
 from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
 
 if TYPE_CHECKING:
     from htagraph.graph.evidence.host_communication import CallArguments
 
-__all__ = ["HostCollectives", "HostParts", "groups_of_calls", "host_parts", "hosts_of"]
+__all__ = ["HostCollectives", "HostParts", "groups_of_calls", "host_parts"]
 
 _Class: TypeAlias = tuple[int, int, int, int]
 """A rank's sends to a peer of one tag, or its receives: (rank, 1 or -1, rank of the peer within the group, tag)."""
@@ -311,28 +312,3 @@ def _unexplained(division: _Division, calls: HostCollectives, rows: Array) -> fl
         last = {key: max(each[key][0] for each in members) for key in shared}
         total += sum(float(np.median([each[key][1] - last[key] for key in shared])) for each in members)
     return total
-
-
-def hosts_of(traces: Mapping[int, Trace]) -> dict[int, int]:
-    """Return the number of each rank's host, equal for ranks of one host; a rank whose host is unknown is left out.
-
-    A host is known by its name. Files without one are of one host if they list the same devices, at least as many as
-    the job has ranks, and no two of them ran on the same device or in the same process.
-    """
-    name = {rank: trace.facts.host for rank, trace in traces.items()}
-    number: dict[str, int] = {}
-    hosts = {rank: number.setdefault(host, len(number)) for rank, host in name.items() if host}
-    nameless = [trace for rank, trace in traces.items() if rank not in hosts]
-    if not hosts and _share_devices(nameless):
-        return dict.fromkeys(traces, 0)
-    return hosts
-
-
-def _share_devices(traces: list[Trace]) -> bool:
-    """Return whether all files list the same devices, enough for all ranks, and each rank used others of them."""
-    tables = [trace.facts.devices for trace in traces]
-    if len(tables) < 2 or any(table != tables[0] for table in tables):
-        return False
-    size = max(len(traces), *(trace.facts.world_size for trace in traces))
-    used = [{pid for pid, _ in trace.lanes if isinstance(pid, int) and pid >= 0} for trace in traces]
-    return size <= len(tables[0]) and all(used) and len(set().union(*used)) == sum(map(len, used))

@@ -19,10 +19,10 @@ from htagraph.graph.activities import Activities
 from htagraph.graph.clock_fits import medians
 from htagraph.graph.clocks import Clock, corrected, estimate_clocks
 from htagraph.graph.construction.matching.alignment import Cluster, Track, with_broken
-from htagraph.graph.construction.matching.host_parts import hosts_of
 from htagraph.graph.construction.matching.members import Members, members_of
 from htagraph.graph.construction.matching.teams import Team, aligned, host_collectives, host_transfers, tested, times
 from htagraph.graph.evidence.calls import grouped
+from htagraph.graph.evidence.recordings import hosts_of
 from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
 

@@ -92,7 +92,7 @@ function answerText(panel, job, answer) {
     `${timeText(recorded.makespan)} → ${timeText(answer.makespan)}.`,
   ], "now")];
   if (tooWide(answer, panel.constants)) {
-    const sure = answer.low > 1 || answer.high < 1 ? "Known only roughly" : "Too uncertain to act on";
+    const sure = Math.log(answer.high / answer.low) > Math.abs(Math.log(speedup)) ? "The recording cannot tell" : "Known only roughly";
     lines.push(made("p", `${sure}, as ${answer.cause}.`, "note"));
   }
   if (job.missing.length) lines.push(made("p", `${panel.words.missing} ${job.missing.join("; ")}.`, "note"));

@@ -46,11 +46,12 @@ export function intervalOf(job, recorded, now, factors, constants) {
   if (!(now.makespan > 0) || !(recorded.makespan > 0)) return { low: speedup, high: speedup, cause: "" };
   if (job.asRecorded && factors.every((factor) => factor === 1)) return { low: 1, high: 1, cause: "" };
   const ratios = [{ log: 0, cause: "" }];
+  const all = stepsOf(job.readings[0], now.time);
   for (const reading of job.readings.slice(1)) {
-    const other = predicted(reading, factors).makespan;
+    const { makespan: other, time } = predicted(reading, factors);
     if (other > 0) ratios.push({ log: Math.log(now.makespan / other), cause: reading.cause });
+    if (reading.ratio === 1) ratios.push({ log: byStepsOf(all, stepsOf(reading, time), speedup), cause: reading.cause });
   }
-  const all = lengthsOf(job.readings[0].skeleton.steps, now.time, true).map(({ ns }) => ns);
   ratios.push({ log: aheadOf(recorded, now.makespan, all, constants), cause: constants.steps_ahead });
   const logs = ratios.map(({ log }) => log);
   const steps = all.filter((ns) => ns > 0);
@@ -64,9 +65,20 @@ export function intervalOf(job, recorded, now, factors, constants) {
   };
 }
 
+function stepsOf(reading, time) {
+  return lengthsOf(reading.skeleton.steps, time, true).map(({ ns }) => ns);
+}
+
+/** Return the logarithm by which steps are longer under another reading, at most 0; it turns no gain into a loss. */
+function byStepsOf(steps, others, speedup) {
+  const ratio = sumOf(steps) / Math.max(sumOf(others), 1);
+  if (steps.length < 2 || others.length !== steps.length || ratio <= 0 || ratio >= 1) return 0;
+  return speedup > 1 ? Math.max(Math.log(ratio), -Math.log(speedup)) : Math.log(ratio);
+}
+
 /** Return the logarithm by which steps shorten more than the job, where other work ends later behind them; else 0. */
 function aheadOf(recorded, makespan, steps, { wide }) {
-  const sum = steps.reduce((one, other) => one + other, 0);
+  const sum = sumOf(steps);
   const extra = makespan - sum - (recorded.makespan - recorded.steps);
   const log = -Math.log1p(Math.max(extra, 0) / Math.max(sum, 1));
   return steps.length > 1 && log < -Math.log1p(wide) ? log : 0;
@@ -101,8 +113,12 @@ function ofMean(steps, { quantile, shared, unknown_step_spread, max_period, min_
   return Math.min(width, Math.log(Math.max(...steps) / Math.min(...steps)));
 }
 
+function sumOf(values) {
+  return values.reduce((sum, each) => sum + each, 0);
+}
+
 function meanOf(values) {
-  return values.reduce((sum, each) => sum + each, 0) / values.length;
+  return sumOf(values) / values.length;
 }
 
 /** Return the 95th percentile of Student's t distribution, to the second order. */
