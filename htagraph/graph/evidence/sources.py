@@ -78,9 +78,9 @@ def _keep_pace(job: RecordedJob, source: Array, target: Array, waited: Array) ->
     items, wait, pace = np.diff(waited), end - start, np.diff(end[waited])
     long = np.isin(np.arange(1, len(end)), waited)
     every = (wait[1:], np.diff(end), np.diff(end)[long])  # short waits follow long work
-    alike = [every, *((wait[waited][1:][rows], pace[rows], pace[rows]) for rows in grouped(items))]
+    alike = [every, *((wait[waited[1:]][rows], pace[rows], pace[rows]) for rows in grouped(items))]
     # the first item of a recording may have been asked for before it
-    found = any(_makes_up(*(column[first:] for column in each)) for each in alike for first in (0, 1))
+    found = any(_makes_up(w[first:], p[first:], steady[first:]) for w, p, steady in alike for first in (0, 1))
     best, least = np.full(len(end), -1, np.int64), float(every[2].std()) if found else np.inf
     for asked in _moments_between(job, source, target):
         known = np.flatnonzero(asked[1:] >= 0) + 1
