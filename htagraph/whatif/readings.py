@@ -319,9 +319,13 @@ def slow_loaders(graph: DependencyGraph) -> UnrecordedWaits:
     fetches, loader = fetches[order], loader[order]
     follows = np.flatnonzero(np.diff(loader) == 0)
     batch, before = fetches[follows + 1], edges.target[fetches[follows]]
-    took = graph.time[edges.target[batch]] - graph.time[before]
-    took = np.minimum(took, np.add(*middles(took, coded(loader[follows + 1]))) // 2)  # the loader's median
+    took = _at_most_usual(graph.time[edges.target[batch]] - graph.time[before], loader[follows + 1])
     return UnrecordedWaits(before, edges.target[batch], took, batch)
+
+
+def _at_most_usual(took: Array, group: Array) -> Array:
+    """Return times, none longer than the median of its group, ns."""
+    return np.minimum(took, np.add(*middles(took, coded(group))) // 2)
 
 
 @once
@@ -330,24 +334,23 @@ def ready_answers(graph: DependencyGraph) -> UnrecordedWaits:
 
     Frames with a known wait in them or right behind them, and in data loaders, are left out.
     """
-    acts, edges, time = graph.activities, graph.edges, graph.time
+    acts, edges = graph.activities, graph.edges
     asking = names_that(is_asking, graph.names)[acts.name] & (acts.kind == ActivityKind.PYTHON)
     if not asking.any():
         return _NONE
     rows = graph.tree.outermost(asking & ~graph.tree.inside(names_that(is_data_loader, graph.names)[acts.name]))
     site = coded(acts.lane[rows], acts.name[rows])
-    known = edges.target[of_kind(graph, EdgeKind.THREAD, EdgeKind.DATALOADER)]
-    known = np.sort(lane_moments(acts, known >> 1, acts.moment(known)))
+    waits = edges.target[of_kind(graph, EdgeKind.THREAD, EdgeKind.DATALOADER)].astype(np.int64)
+    waits = np.sort(lane_moments(acts, waits >> 1, acts.moment(waits)))
     first, behind = (lane_moments(acts, rows, when) for when in (acts.start[rows], acts.end[rows] + LIMITS.turn_ns))
-    known = np.bincount(site, np.searchsorted(known, behind) - np.searchsorted(known, first))
+    known = np.bincount(site, np.searchsorted(waits, behind) - np.searchsorted(waits, first))
     usual = np.add(*middles(acts.duration[rows], site)) // 2
     keep = (np.bincount(site)[site] >= LIMITS.several) & (known[site] == 0) & (usual < 2 * LIMITS.turn_ns)
     rows, site = rows[keep], site[keep]
     order = np.lexsort((acts.start[rows], site))
     follows = np.flatnonzero(np.diff(site[order]) == 0)
     before, target = 2 * rows[order[follows]] + 1, 2 * rows[order[follows + 1]] + 1
-    took = time[target] - time[before]
-    took = np.minimum(took, np.add(*middles(took, coded(site[order[follows + 1]]))) // 2)
+    took = _at_most_usual(graph.time[target] - graph.time[before], site[order[follows + 1]])
     return UnrecordedWaits(before, target, took, graph.in_edges[graph.in_offsets[target]].astype(np.int64))
 
 
