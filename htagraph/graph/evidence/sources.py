@@ -12,10 +12,11 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, inverse_of
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import RecordedJob
+from htagraph.graph.evidence.threads import places_of
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["outside_waits"]
@@ -93,12 +94,13 @@ def _keep_pace(job: RecordedJob, source: Array, target: Array, waited: Array) ->
 def _moments_between(job: RecordedJob, source: Array, target: Array) -> Iterator[Array]:
     """Yield the moments of one kind that a thread has between stretches, the last before each, -1 for none."""
     acts, lane = job.activities, job.activities.lane
-    vertices = job.boundaries[lane[job.boundaries >> 1] == lane[source[0] >> 1]].astype(np.int64)
+    vertices = job.boundaries[job.boundaries_of(int(acts.rank[source[0] >> 1]))].astype(np.int64)
+    vertices = vertices[lane[vertices >> 1] == lane[source[0] >> 1]]
     above = acts.parent[vertices >> 1]
     vertices = vertices[(above < 0) | (acts.kind[above] != ActivityKind.OP) | (np.isin(vertices, (source, target)))]
     name = np.where(acts.kind == ActivityKind.STEP, -1, acts.name)
-    key, place = 2 * name[vertices >> 1] + (vertices & 1), inverse_of(vertices, 2 * len(acts))
-    behind, last = place[target[:-1]], place[source[1:]]
+    key = 2 * name[vertices >> 1] + (vertices & 1)
+    behind, last = places_of(vertices, target[:-1]), places_of(vertices, source[1:])
     middle = len(last) // 2
     for each in np.unique(key[behind[middle] + 1 : last[middle] + 1])[: LIMITS.tried].tolist():
         of_kind = np.flatnonzero(key == each)
