@@ -111,8 +111,8 @@ def _with_source(text: str, claim: Claim) -> str:
     source = claim.facts.get("source")
     if not source:
         return text
-    text = text.replace(CATEGORY_WORDS["data_loading"], f"waiting for another process in {source}")
-    return f"{text} That process sets the pace." if claim.about == "data_loading" else text
+    text = text.replace(CATEGORY_WORDS["data_loading"], f"waiting for another process or thread in {source}")
+    return f"{text} What it waits for sets the pace." if claim.about == "data_loading" else text
 
 
 def _short(claim: Claim) -> str:
@@ -133,7 +133,8 @@ def _short(claim: Claim) -> str:
 def _advice(claim: Claim) -> str:
     facts = claim.facts
     if claim.about == "data_loading":
-        return "Make that process faster, or ask it for work earlier." if facts.get("source") else LOADER_ADVICE
+        source = facts.get("source")
+        return f"Make what {source} waits for faster, or ask for it earlier." if source else LOADER_ADVICE
     if claim.about != "communication":
         return ""
     if facts.get("absent"):
@@ -148,7 +149,7 @@ def _trial(claim: Claim) -> Trial | None:
         return None
     who = "Transfers that take no time save"
     if loads:
-        who = f"A {'process' if claim.facts.get('source') else 'loader'} that the job never waits for saves"
+        who = f"A {'source' if claim.facts.get('source') else 'loader'} that the job never waits for saves"
     options = ("--free-dataloader",) if loads else ("--network", "0")
     return Trial(us, f"{who} {gain_text(claim, us)}.", options)
 

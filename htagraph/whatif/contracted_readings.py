@@ -23,29 +23,10 @@ from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.skeleton import Skeleton, skeleton_of
 from htagraph.queries.time_classes import SWITCHED_OFF, ClassParts, Parts, class_parts, paths_of_parts
 from htagraph.queries.weights import NEVER, State, initial
+from htagraph.whatif import readings
 from htagraph.whatif.interval import UNEXPLAINED_PAUSES, UNKNOWN_SHARING
 from htagraph.whatif.links import Sharing, assumed, may_overlap
-from htagraph.whatif.readings import (
-    DOUBTS,
-    QUICK,
-    SHARE,
-    UnrecordedWaits,
-    hidden_in_pauses,
-    outside_pauses,
-    ready_answers,
-    slow_loaders,
-    slow_messages,
-    untimed_messages,
-    unwaited,
-    with_possible_waits,
-    with_quick_messages,
-    with_slow_answers,
-    with_slow_loaders,
-    with_slow_messages,
-    with_waits_for_absent_ranks,
-    with_waits_for_outside,
-    without_doubtful_waits,
-)
+from htagraph.whatif.readings import DOUBTS, QUICK, SHARE, UnrecordedWaits
 
 __all__ = ["BUILDERS", "Reading", "contracted_readings", "shares_links_differently"]
 
@@ -114,7 +95,7 @@ def _makespan(graph: DependencyGraph, gap: Array | None = None) -> int:
 
 def _doubtful(state: State, parts: ClassParts) -> _Read | None:
     """See `without_doubtful_waits`: what it adds to gaps belongs to no class."""
-    changed = without_doubtful_waits(state)
+    changed = readings.without_doubtful_waits(state)
     if changed is None:
         return None
     other = np.flatnonzero(changed.lag != state.lag)
@@ -139,7 +120,7 @@ def _absent(state: State, parts: ClassParts) -> _Read | None:
 def _possible(state: State, parts: ClassParts) -> _Read | None:
     """See `with_possible_waits`: a pause is a wait only while no factor changes it."""
     graph = state.graph
-    (source, target), (ends, nexts) = hidden_in_pauses(graph), unwaited(graph)
+    (source, target), (ends, nexts) = readings.hidden_in_pauses(graph), readings.unwaited(graph)
     still = state.gap[target] == graph.gap[target]
     source, target = source[still], target[still]
     if not len(target) and not len(ends):
@@ -180,7 +161,7 @@ def _hidden(waits_of: Callable[[DependencyGraph], UnrecordedWaits], state: State
 
 def _outside(state: State, parts: ClassParts) -> _Read | None:
     """See `with_waits_for_outside`: the pace follows the change of the pause."""
-    graph, (source, target, own) = state.graph, outside_pauses(state.graph)
+    graph, (source, target, own) = state.graph, readings.outside_pauses(state.graph)
     if not len(target):
         return None
     inside, count = own >= 0, len(parts.source)
@@ -201,7 +182,7 @@ def _outside(state: State, parts: ClassParts) -> _Read | None:
 
 def _quick(state: State, parts: ClassParts) -> _Read | None:
     """See `with_quick_messages`: each follows the change of its class."""
-    rows = untimed_messages(state.graph)
+    rows = readings.untimed_messages(state.graph)
     rows = rows[state.lag[rows] > 0]
     if not len(rows):
         return None
@@ -229,13 +210,13 @@ def _with_edges(parts: ClassParts, source: Array, target: Array, lag: Array) -> 
 
 
 BUILDERS: Final[dict[Callable[[State], State | None], Callable[[State, ClassParts], _Read | None]]] = {
-    without_doubtful_waits: _doubtful,
-    with_possible_waits: _possible,
-    with_slow_loaders: partial(_hidden, slow_loaders),
-    with_slow_answers: partial(_hidden, ready_answers),
-    with_slow_messages: partial(_hidden, slow_messages),
-    with_quick_messages: _quick,
-    with_waits_for_absent_ranks: _absent,
-    with_waits_for_outside: _outside,
+    readings.without_doubtful_waits: _doubtful,
+    readings.with_possible_waits: _possible,
+    readings.with_slow_loaders: partial(_hidden, readings.slow_loaders),
+    readings.with_slow_answers: partial(_hidden, readings.ready_answers),
+    readings.with_slow_messages: partial(_hidden, readings.slow_messages),
+    readings.with_quick_messages: _quick,
+    readings.with_waits_for_absent_ranks: _absent,
+    readings.with_waits_for_outside: _outside,
 }
 """By the function that reads a recording in another way: what does the same to classes of time."""

@@ -30,9 +30,9 @@ from htagraph.whatif.rewire import with_waits
 
 __all__ = [
     "DOUBTS", "QUICK", "SHARE", "UnrecordedWaits", "hidden_in_pauses", "outside_pauses", "ready_answers",
-    "slow_loaders", "slow_messages", "untimed_messages", "unwaited", "with_changed_surroundings",
-    "with_possible_waits", "with_quick_messages", "with_slow_answers", "with_slow_loaders", "with_slow_messages",
-    "with_waits_for_absent_ranks", "with_waits_for_outside", "without_doubtful_waits",
+    "slow_loaders", "slow_messages", "untimed_messages", "unwaited", "with_possible_waits", "with_quick_messages",
+    "with_slow_answers", "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks",
+    "with_waits_for_outside", "without_doubtful_waits", "without_surroundings",
 ]  # fmt: skip
 
 _MAX_WAKE_NS = 300_000
@@ -319,9 +319,13 @@ def slow_loaders(graph: DependencyGraph) -> UnrecordedWaits:
     fetches, loader = fetches[order], loader[order]
     follows = np.flatnonzero(np.diff(loader) == 0)
     batch, before = fetches[follows + 1], edges.target[fetches[follows]]
-    took = graph.time[edges.target[batch]] - graph.time[before]
-    took = np.minimum(took, np.add(*middles(took, coded(loader[follows + 1]))) // 2)  # the loader's median
+    took = _at_most_usual(graph.time[edges.target[batch]] - graph.time[before], loader[follows + 1])
     return UnrecordedWaits(before, edges.target[batch], took, batch)
+
+
+def _at_most_usual(took: Array, group: Array) -> Array:
+    """Return times, none longer than the median of its group, ns."""
+    return np.minimum(took, np.add(*middles(took, coded(group))) // 2)
 
 
 @once
@@ -330,24 +334,23 @@ def ready_answers(graph: DependencyGraph) -> UnrecordedWaits:
 
     Frames with a known wait in them or right behind them, and in data loaders, are left out.
     """
-    acts, edges, time = graph.activities, graph.edges, graph.time
+    acts, edges = graph.activities, graph.edges
     asking = names_that(is_asking, graph.names)[acts.name] & (acts.kind == ActivityKind.PYTHON)
     if not asking.any():
         return _NONE
     rows = graph.tree.outermost(asking & ~graph.tree.inside(names_that(is_data_loader, graph.names)[acts.name]))
     site = coded(acts.lane[rows], acts.name[rows])
-    known = edges.target[of_kind(graph, EdgeKind.THREAD, EdgeKind.DATALOADER)]
-    known = np.sort(lane_moments(acts, known >> 1, acts.moment(known)))
+    waits = edges.target[of_kind(graph, EdgeKind.THREAD, EdgeKind.DATALOADER)].astype(np.int64)
+    waits = np.sort(lane_moments(acts, waits >> 1, acts.moment(waits)))
     first, behind = (lane_moments(acts, rows, when) for when in (acts.start[rows], acts.end[rows] + LIMITS.turn_ns))
-    known = np.bincount(site, np.searchsorted(known, behind) - np.searchsorted(known, first))
+    known = np.bincount(site, np.searchsorted(waits, behind) - np.searchsorted(waits, first))
     usual = np.add(*middles(acts.duration[rows], site)) // 2
     keep = (np.bincount(site)[site] >= LIMITS.several) & (known[site] == 0) & (usual < 2 * LIMITS.turn_ns)
     rows, site = rows[keep], site[keep]
     order = np.lexsort((acts.start[rows], site))
     follows = np.flatnonzero(np.diff(site[order]) == 0)
     before, target = 2 * rows[order[follows]] + 1, 2 * rows[order[follows + 1]] + 1
-    took = time[target] - time[before]
-    took = np.minimum(took, np.add(*middles(took, coded(site[order[follows + 1]]))) // 2)
+    took = _at_most_usual(graph.time[target] - graph.time[before], site[order[follows + 1]])
     return UnrecordedWaits(before, target, took, graph.in_edges[graph.in_offsets[target]].astype(np.int64))
 
 
@@ -402,31 +405,24 @@ def with_quick_messages(state: State) -> State | None:
     return replace(state, lag=lag)
 
 
-def with_changed_surroundings(state: State) -> State | None:
-    """Return the state in which code right before and after shortened host activities shortens as they do, or None.
+def without_surroundings(state: State) -> State | None:
+    """Return the state in which code right before and after removed host activities went with them, or None.
 
-    This code may prepare or take up their work (hooks, an operator's own time around an inner one), or do something
-    else. Stretches from a turn of the host on do something else.
+    This code prepared or took up their work (hooks, an operator's own time around an inner one), or did something else.
+    Stretches from a turn of the host on did something else.
     """
     graph, edges, acts = state.graph, state.graph.edges, state.graph.activities
-    host = of_kind(graph, EdgeKind.BODY) & (edges.activity >= 0)
-    host[host] = ~acts.on_device[edges.activity[host]]
-    was, now = (
-        np.bincount(edges.activity[host], np.maximum(lag[host], 0), len(acts)) for lag in (edges.lag, state.lag)
-    )
-    top = graph.tree.outermost(now < was)
-    if not len(top):
+    host = of_kind(graph, EdgeKind.BODY) & ~np.append(acts.on_device, [True])[edges.activity]
+    gone = marked(np.concatenate((*state.unblocked, np.zeros(0, np.int64))), len(acts)) & ~acts.on_device
+    gone &= np.bincount(edges.activity[host], state.lag[host], len(acts)) <= 0
+    if not gone.any():
         return None
-    share = np.ones(graph.vertex_count)
-    share[2 * top] = share[2 * top + 1] = now[top] / was[top]
-    ends = np.where(edges.target & 1, 1.0, share[edges.target]), np.where(edges.source & 1, share[edges.source], 1.0)
-    share = np.minimum(*ends)
-    rows = np.flatnonzero((share < 1) & (host | of_kind(graph, EdgeKind.HOST_ORDER)) & (state.lag > NEVER))
-    lag, gap, target, share = state.lag.copy(), state.gap.copy(), edges.target[rows], share[rows]
-    short = (lag[rows] > 0) & (lag[rows] < LIMITS.turn_ns)
-    lag[rows[short]] = np.rint(share * lag[rows])[short]
-    short = (graph.gap_kind[target] == GapKind.HOST_UNTRACED) & (gap[target] < LIMITS.turn_ns)
-    gap[target[short]] = np.rint(share * gap[target])[short]
+    top = marked(graph.tree.outermost(gone), len(acts))
+    beside = (top[edges.target >> 1] & (edges.target & 1 == 0)) | (top[edges.source >> 1] & (edges.source & 1 == 1))
+    rows = np.flatnonzero(beside & (host | of_kind(graph, EdgeKind.HOST_ORDER)))
+    target, lag, gap = edges.target[rows], state.lag.copy(), state.gap.copy()
+    lag[rows[(lag[rows] > 0) & (lag[rows] < LIMITS.turn_ns)]] = 0
+    gap[target[(graph.gap_kind[target] == GapKind.HOST_UNTRACED) & (gap[target] < LIMITS.turn_ns)]] = 0
     return replace(state, lag=lag, gap=gap)
 
 
@@ -466,7 +462,7 @@ DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
     "another thread or process may not keep up, which the recording cannot show": with_slow_answers,
     "messages that nobody waited for may take long": with_slow_messages,
     "messages that nobody waited for may take hardly any time": with_quick_messages,
-    "code around what was changed may change with it": with_changed_surroundings,
+    "code around what was removed may go with it": without_surroundings,
     "what looks like transfer may be waiting for ranks that were not recorded": with_waits_for_absent_ranks,
 }
 """Cause of an interval's width → the other reading of the recording."""

@@ -13,7 +13,7 @@ from htagraph.queries.replay import predict, without_unexplained
 from htagraph.whatif.contracted_readings import BUILDERS, contracted_readings, shares_links_differently
 from htagraph.whatif.interval import UNEXPLAINED_PAUSES
 from htagraph.whatif.outcome import Outcome
-from htagraph.whatif.readings import DOUBTS, with_changed_surroundings
+from htagraph.whatif.readings import DOUBTS, without_surroundings
 from htagraph.whatif.scenario import Scenario
 from tests.reach import DATA, graph_of
 
@@ -74,7 +74,7 @@ def test_without_any_change_each_reading_is_the_recording() -> None:
 
 
 def test_every_doubt_has_a_builder() -> None:
-    assert set(DOUBTS.values()) == {*BUILDERS, with_changed_surroundings}  # no factor of a class removes anything
+    assert set(DOUBTS.values()) == {*BUILDERS, without_surroundings}  # no factor of a class removes anything
 
 
 def test_transfers_on_one_stream_share_nothing() -> None:

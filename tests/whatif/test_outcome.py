@@ -85,9 +85,9 @@ def test_the_interval_holds_the_speedup_without_unexplained_pauses() -> None:
     assert 0.94 * outcome.speedup < outcome.low < outcome.speedup
     assert 26 / (2 + 5) < outcome.high < 1.07 * 26 / (2 + 5)  # chance adds to the reading without the pause
     assert outcome.notes == (
-        f"the recording cannot tell how much: a speedup of {outcome.low:.2f} to {outcome.high:.2f} (90 %), as pauses in the "
-        "recording are not explained; the prediction is nearly the worst case; a recording with Python stacks "
-        "(with_stack=True) shows more",
+        f"the recording cannot tell how much: a speedup of {outcome.low:.2f} to {outcome.high:.2f} (90 %), as "
+        "pauses in the recording are not explained; the prediction is nearly the worst case; a recording with "
+        "Python stacks (with_stack=True) shows more",
     )
 
 

@@ -17,10 +17,12 @@ from htagraph.whatif.readings import (
     DOUBTS,
     with_possible_waits,
     with_quick_messages,
+    with_slow_answers,
     with_slow_loaders,
     with_slow_messages,
     with_waits_for_outside,
     without_doubtful_waits,
+    without_surroundings,
 )
 from tests.host_jobs import host_job, transfer
 from tests.strategies import OTHER, Json, annotation, complete, jobs, load, op, step
@@ -126,6 +128,34 @@ def test_a_slower_loader_that_was_hidden_may_bind() -> None:
     assert outcome.low < 0.7 < 0.9 < outcome.speedup
     note = next(note for note in outcome.notes if "the data loader may not keep up" in note)
     assert "the prediction is nearly the best case" in note
+
+
+def test_code_around_a_removed_operator_may_go_with_it() -> None:
+    events = [op("outer", 0, 700), op("a", 300, 200), op("b", 600, 50)]  # µs: 300 and 100 in `outer` around `a`
+    state = hg.what_if(load(events)).remove(name="a").state
+    other = without_surroundings(state) or state
+    assert makespan_ms(state) - makespan_ms(other) == pytest.approx(0.4)
+    assert without_surroundings(hg.what_if(load(events)).scale(factor=0.5, name="a").state) is None
+
+
+def test_a_thread_that_was_always_done_in_time_may_be_waited_for() -> None:
+    events = []
+    for i in range(6):
+        at = 30_000 * i
+        events += [op("hand", at, 2_000), op("left", at + 2_000, 28_000), op("right", at + 2_200, 15_000, tid=OTHER)]
+    scenario = hg.what_if(load(events)).scale(factor=0.1, name="left")
+    other = with_possible_waits(scenario.state) or scenario.state
+    assert makespan_ms(other) > 6 * 17 > 95 > makespan_ms(scenario.state)
+
+
+def test_what_a_frame_asks_for_and_was_ready_may_take_nearly_a_step() -> None:
+    name = "multiprocessing/connection.py(246): recv"
+    events = [complete("python_function", name, 20_000 * i, 300) for i in range(8)]
+    events += [op("learn", 20_000 * i + 300, 19_000) for i in range(8)]
+    scenario = hg.what_if(load(events)).scale(factor=0.1, name="learn")
+    other = with_slow_answers(scenario.state) or scenario.state
+    assert makespan_ms(other) > 7 * 18 > 5 * makespan_ms(scenario.state)
+    assert any("another thread or process may not keep up" in note for note in scenario.run().notes)
 
 
 def test_loaders_that_were_waited_for_or_have_no_workers_leave_no_doubt() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind
 from htagraph.core.kinds import Provenance
-from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op
+from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, step
 
 PACE_US = 40_000
 WORK = [20_000, 23_000, 19_000, 21_500, 20_500, 24_000, 18_000, 22_000, 21_000, 20_000]
@@ -45,6 +45,36 @@ def test_a_region_that_makes_up_for_the_work_before_it_waits() -> None:
     of_learner = 1000 * (PACE_US / 2 + sum(WORK))
     assert twice.makespan_ns == pytest.approx(of_learner, rel=0.05), "then the learner sets the pace"
     assert not hg.replay(graph).max_error_ns
+
+
+def test_short_waits_behind_long_work_show_the_pace_as_well() -> None:
+    works = [20_000, 20_020, 39_000] * 5
+    half = hg.what_if(learner(works, paced(works))).scale(factor=0.5, op="learn").run()
+    assert half.saved_ns < 0.05 * half.baseline_ns, "each item would still be waited for"
+
+
+def test_a_pause_of_the_step_itself_may_wait() -> None:
+    events, at = [], 0
+    for number, (work, wait) in enumerate(zip(WORK, paced(WORK), strict=True)):
+        events += [step(number, at, wait + work), op("learn", at + wait, work)]
+        at += wait + work
+    graph = load(events)
+    assert is_outside(graph)
+    assert hg.what_if(graph).free_dataloader().run().makespan_ns == 1000 * sum(WORK), "the step's work stays"
+
+
+def test_a_pace_may_count_from_a_moment_between_two_waits() -> None:
+    events, at = [], 0
+    for number, work in enumerate(WORK):  # an answer takes 30 ms, beside `learn`
+        before = 5_000 * (1 + number * number % 7)
+        events += [op("ask", at, before), op("learn", at + before, work)]
+        events += [annotation("answer", at + before + work, 30_000 - work)]
+        at += before + 30_000
+    graph = load(events)
+    assert is_outside(graph)
+    assert hg.what_if(graph).scale(factor=0.5, op="learn").run().saved_ns < 0.05 * graph.time.max()
+    asks = 5e6 * sum(1 + i * i % 7 for i in range(10))
+    assert hg.what_if(graph).scale(factor=0, op="ask").run().saved_ns == pytest.approx(asks, rel=0.1)
 
 
 @pytest.mark.parametrize(

@@ -46,11 +46,11 @@ export function intervalOf(job, recorded, now, factors, constants) {
   if (!(now.makespan > 0) || !(recorded.makespan > 0)) return { low: speedup, high: speedup, cause: "" };
   if (job.asRecorded && factors.every((factor) => factor === 1)) return { low: 1, high: 1, cause: "" };
   const ratios = [{ log: 0, cause: "" }];
-  const all = stepsOf(job.readings[0], now.time);
+  const all = stepTimesOf(job.readings[0], now.time);
   for (const reading of job.readings.slice(1)) {
     const { makespan: other, time } = predicted(reading, factors);
     if (other > 0) ratios.push({ log: Math.log(now.makespan / other), cause: reading.cause });
-    if (reading.ratio === 1) ratios.push({ log: byStepsOf(all, stepsOf(reading, time), speedup), cause: reading.cause });
+    if (reading.ratio === 1) ratios.push({ log: byStepsOf(all, stepTimesOf(reading, time), speedup), cause: reading.cause });
   }
   ratios.push({ log: aheadOf(recorded, now.makespan, all, constants), cause: constants.steps_ahead });
   const logs = ratios.map(({ log }) => log);
@@ -65,7 +65,7 @@ export function intervalOf(job, recorded, now, factors, constants) {
   };
 }
 
-function stepsOf(reading, time) {
+function stepTimesOf(reading, time) {
   return lengthsOf(reading.skeleton.steps, time, true).map(({ ns }) => ns);
 }
 
