@@ -12,13 +12,14 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import time_text
-from htagraph.core.statistics import others_median
+from htagraph.core.statistics import MOST, others_median
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits
 from htagraph.queries.attribution import names_of
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
+from htagraph.queries.peers import rank_roles
 from htagraph.queries.rank_speed import SlowRanks, slow_ranks
 from htagraph.queries.straggler import (
     COMPARED,
@@ -106,6 +107,12 @@ class Stragglers(RankStragglers):
     """How many operators and kernels that rank has beyond those of every other rank, and their own time, µs."""
     by_step: pd.DataFrame = field(default_factory=BY_STEP.frame)
     """One row per rank and step; the columns are documented at `stragglers`."""
+
+    @property
+    def explained(self) -> tuple[Difference, ...]:
+        """The differences, if together they are most of what another rank waits for the rank; else they tell little."""
+        wait_us = self.ranks["blamed_us"].max() / max(len(self.ranks) - 1, 1)
+        return self.differences if sum(each.more_us for each in self.differences) >= MOST * wait_us else ()
 
     def plot(self) -> Figure:
         """Return the figure of how much longer each rank takes for each step; see `htagraph.plot.stragglers`."""
@@ -198,8 +205,10 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     rank, serves, most = straggler_among(graph, slow, blame)
     about = most if serves is None else serves
     differences = () if rank is not None or about is None else _differences(graph, chains, slow, about)
+    pipeline = rank_roles(graph)[1]
+    staged = bool((np.bincount(pipeline)[pipeline] > 1).all())
     return Stragglers(
-        table, rank, total / 1000, serves, len(slow.steps), charged_to_nobody(blame),
+        table, rank, total / 1000, serves, len(slow.steps), charged_to_nobody(blame), staged,
         _blame_table(graph, waits, chains, blame), differences,
         (0, 0.0) if about is None else alone_work(graph, chains.own, about), _by_step(graph, slow),
     )  # fmt: skip
@@ -291,9 +300,9 @@ def _of_steps(row: dict[Any, Any], steps: int, most_us: float) -> str:
     alone = "by itself, without waiting for others, its step takes"
     if 0 < row["slow_steps"] < steps:
         longer = f"{time_text(row['slow_excess_us'])} longer than its peers'"
-        return f"{alone} {longer} in {row['slow_steps']} of {steps} steps, and about as long in the others"
+        return f"{alone} {longer} in {row['slow_steps']} of {steps} steps"
     if excess <= 0:
-        return f"{alone} {time_text(-excess)} less than its peers' in all"
+        return f"{alone} {time_text(-excess)} less than its peers'"
     if not row["slow"]:
         why = "which may be chance"
         if excess > _CLEAR_ERRORS * error:

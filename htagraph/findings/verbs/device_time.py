@@ -9,7 +9,7 @@ from itertools import groupby
 import pandas as pd
 
 from htagraph.core.errors import nearest_words
-from htagraph.core.naming import short_name
+from htagraph.core.naming import ANY_STEP, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MIN_PERCENT, SHORT_LIST
 from htagraph.findings.phrases import (
@@ -255,13 +255,19 @@ def phases_sentences(table: pd.DataFrame, inputs: Sequence[str], annotation: str
             f"There are no phases: {what}. Put torch.profiler.record_function('name') around a part of the code, call "
             "prof.step() in the loop, and record with ProfilerActivity.CPU."
         ]
-    sums = table.groupby("phase", sort=False)[["wall_us", "host_us", "busy_us", "count", "kernels"]].sum()
+    sums = table.groupby("phase", sort=False).agg(
+        **{each: (each, "sum") for each in ("wall_us", "host_us", "busy_us", "count", "kernels")}, ranks=("rank", "nunique")
+    )
     most, name = sums.iloc[int(sums["wall_us"].argmax())], str(sums.index[int(sums["wall_us"].argmax())])
+    if annotation is None and set(sums.index) == {ANY_STEP}:
+        return ["There are no phases but the steps. Put torch.profiler.record_function('name') around parts of the code."]
     share = 100 * most["busy_us"] / most["wall_us"] if most["wall_us"] else 0.0
     runs = f"; its kernels run {share_text(share)} of that" if most["kernels"] else ""
     queued = bool(most["kernels"] and most["host_us"] + most["busy_us"] < MOST * most["wall_us"])
     where = f", its host {time_text(most['host_us'])}; else its work waits on the device" if queued else ""
-    ranks = f"over {plural(table['rank'].nunique(), 'rank')} " if table["rank"].nunique() > 1 else ""
+    ranks = f"over {plural(int(most['ranks']), 'rank')} " if most["ranks"] > 1 else ""
+    if most["ranks"] == 1 < table["rank"].nunique():
+        ranks = f"on rank {table['rank'][table['phase'] == name].iloc[0]} alone "
     known = table[table["tokens"] > 0]
     if len(known):
         tokens = known.groupby("phase")[["tokens", "wall_us"]].sum()

@@ -157,13 +157,13 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
     rank, part = int(most["rank"]), "most of it" if stragglers.mostly_charged else "the largest part"
     charged = stragglers.mostly_charged or {rank: most["share_percent"]}
     who = and_list([f"rank {each} ({share:.0f} %)" for each, share in charged.items()])
-    late = " It is late at single collectives, not over whole steps." if most["step_excess_us"] <= 0 else ""
+    late = " It is late within steps, not over whole steps." if most["step_excess_us"] <= 0 else ""
     return spoken(
         f"The ranks wait {total} for each other (summed over ranks), {part} for {who}; but {why}.",
         *nobody,
         f"Rank {rank}: {most['evidence']}.{late}",
         *_known(stragglers, rank, most["blamed_us"] / max(len(stragglers.ranks) - 1, 1)),
-        _to_tell(inputs) if stragglers.few_steps else "",
+        _to_tell(inputs) if stragglers.few_steps and not stragglers.staged else "",
     )
 
 
@@ -189,14 +189,15 @@ def _to_tell(inputs: Sequence[str]) -> str:
 
 def _known(stragglers: Stragglers, rank: int, wait_us: float) -> list[str]:
     """Return what a rank takes longer for than its peers, and what it alone does; `wait_us`: wait of another for it."""
-    parts = [_difference(each) for each in stragglers.differences if each.more_us >= MIN_SHARE * wait_us]
+    parts = [_difference(each) for each in stragglers.explained if each.more_us >= MIN_SHARE * wait_us]
     others = "any other rank" if stragglers.ranks["step_excess_us"].isna().all() else "any of its peers"
     count, us = stragglers.alone
-    work = f"{count:,} operators and kernels" if count > 1 else "an operator or kernel"
+    work = "an activity" if count == 1 else f"{count:,} activities"
     return spoken(
         f"What takes longer on rank {rank} than on {others}, without what it calls: {'; '.join(parts)}."
         if parts else "",
-        f"Rank {rank} also does {work} that no other rank does ({time_text(us)} in all)." if count else "",
+        f"Rank {rank} also has {work} that no other rank has ({time_text(us)} in all)."
+        if us >= MIN_SHARE * wait_us and count else "",
     )  # fmt: skip
 
 

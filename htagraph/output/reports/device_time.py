@@ -252,6 +252,8 @@ def phases_report(
     brief = table.groupby("rank").head(top).drop(columns=["example", *_PHASES_FOR_PROGRAMS])
     if (table["tokens"] < 0).all():
         brief = brief.drop(columns=["tokens", "tokens_per_s"])
+    if not graph.activities.on_device.any():
+        brief = brief.drop(columns=["busy_us", "idle_percent", "kernels", "launches"])
     sentences = findings.phases_sentences(table, inputs, annotation)
     return report_on(graph, "phases", {"phases": table}, sentences, brief={"phases": brief})
 
