@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from htagraph.findings.finding import Claim, Finding, Trial, in_short, saved_claim, saves_text
 from htagraph.findings.phrases import time_text
-from htagraph.findings.results import Results
+from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.findings.waiting import are_waits_known, waits_evidence
 from htagraph.whatif.scenario import what_if
@@ -24,6 +24,13 @@ _CAUSES = {
 """Why a rank is late, by the cause that is the largest part of it, and what to compare with the other ranks."""
 
 
+_FREES = {
+    "kernels": "computation", "host": "host", "launch": "host", "data_loading": "data_loading",
+    "network": "communication",
+}  # fmt: skip
+"""Of which time of the whole job (`FREE`) a late rank's is a part, by its cause."""
+
+
 def _when(results: Results) -> list[Claim]:
     slow = results.slow
     if slow.straggler is None or not are_waits_known(results):
@@ -32,8 +39,10 @@ def _when(results: Results) -> list[Claim]:
     row = ranks[ranks["rank"] == slow.straggler].iloc[0]
     facts = {"total_us": slow.total_wait_us, "cause": str(row["cause"]), "cause_name": str(row["cause_name"])}
     outcome = what_if(results.graph).fix_straggler().run()
+    free = _FREES.get(facts["cause"])
     fixed = saved_claim("straggler", "", outcome, results.makespan_ns, {"steps": results.steps})
     facts |= {"fixed": fixed, "free_us": max(fixed.figure, 0.0), "ranks": [slow.straggler]}
+    facts["within"] = FREE[free][1] if free else ""
     share, about = float(row["share_percent"]), str(slow.straggler)
     return [Claim("straggler", about, share, "percent", rests_on=doubts_of(results), facts=facts)]
 

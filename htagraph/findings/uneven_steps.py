@@ -38,8 +38,8 @@ def steps_text(graph: DependencyGraph) -> str:
 def _others(cadence: Cadence) -> npt.NDArray[np.float64] | None:
     """Return the times of the steps that are not odd, ns; None where these are few, or differ as well."""
     others = cadence.lengths[~cadence.odd & np.isfinite(cadence.lengths)]
-    few = cadence.odd.any() and 2 * len(others) <= np.isfinite(cadence.lengths).sum()
-    return None if not len(others) or few or others.max() > STANDS_OUT * others.min() else others
+    most_odd = cadence.odd.any() and 2 * cadence.odd.sum() >= len(cadence.odd)
+    return None if not len(others) or most_odd or others.max() > STANDS_OUT * others.min() else others
 
 
 def _when(results: Results) -> list[Claim]:
