@@ -294,10 +294,9 @@ def why_nobody(slow: RankStragglers) -> str:
         excess = time_text(float(slow.ranks.loc[slow.ranks["rank"] == rank, "slow_excess_us"].iloc[0]))
         does = "costs too little, or is slow mostly in its transfers" if rank == most["rank"] else "explains too little"
         return f"rank {rank}, slower than its peers by {excess} a step, {does}"
-    if slow.staged:
-        return "ranks that send to each other, as the stages of a pipeline do, wait by design"
-    if slow.few_steps:
-        return f"from {plural(slow.steps, 'step')} nobody can tell whether a rank is slow or was late by chance"
+    if slow.staged or slow.few_steps:
+        few = f"from {plural(slow.steps, 'step')} nobody can tell whether a rank is slow or was late by chance"
+        return "ranks that send to each other, as the stages of a pipeline do, wait by design" if slow.staged else few
     if most["step_excess_us"] != most["step_excess_us"]:
         return f"the steps of rank {most['rank']} cannot be compared with those of another rank"
     last, every = int(most["late_count"]), int(slow.ranks["late_count"].sum())

@@ -49,7 +49,8 @@ def _words(claim: Claim) -> str:
     facts = claim.facts
     ranks, least, most = facts["ranks"], time_text(facts["least_us"]), time_text(facts["most_us"])
     s, others = "s" if len(ranks) > 1 else "", "s" if facts["others"] > 1 else ""
-    waited = f"; each waits {time_text(facts['waited_us'])} for it" if facts["waited_us"] else ""
+    who = "each" if others else "the other"
+    waited = f"; {who} waits {time_text(facts['waited_us'])} for it" if facts["waited_us"] else ""
     range_text = most if least == most else f"{least} to {most}"
     return (
         f"The pipeline stage{s} of {ranks_text(ranks)} work{'' if s else 's'} {time_text(facts['own_us'])} a step, the "

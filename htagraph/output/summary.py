@@ -248,7 +248,13 @@ def summary_of(results: Results, *, top: int = 5) -> Summary:
     claims = claims_of(results)
     step_us = usual_step_ns(graph, graph.time) / 1000 if len(tables["steps"]) else float("nan")
     return Summary(
-        results.inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims), step_us,
+        results.inputs,
+        tables,
+        issues_of(graph),
+        sentences(claims),
+        window_us(graph),
+        tuple(claims),
+        step_us,
         steps_text(graph),
     )
 

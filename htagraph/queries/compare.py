@@ -184,7 +184,7 @@ def _by_extra_work(beyond: Array, alone: Array) -> tuple[int, npt.NDArray[np.boo
     own &= _beyond(alone) >= MOST * beyond
     own &= beyond > MOST * np.where(own, beyond, 0).max(initial=0)
     units = np.flatnonzero(own.any(axis=1))
-    if len(units) != 1 or own.sum() < 2:  # noqa: PLR2004 - once may be chance
+    if len(units) != 1 or own.sum() < 2:  # once may be chance
         return -1, own[0]
     least = beyond[units[0]][own[units[0]]].min()
     some = beyond[units[0]] >= least

@@ -33,9 +33,10 @@ def peers(graph: DependencyGraph, across: Literal["rank", "step"] = "rank") -> n
 
     Two activities are peers if they have the same name and kind, run on lanes of the same role (see `lane_roles`) in
     the same step (across ranks) or on the same rank (across steps), and are each the k-th of that name there in the
-    order of time. What is in a region that one rank alone has is the same as nothing outside of this region. Instances are counted from the begin of the step; before the first step and between steps, from the
-    end of that stretch, because recordings miss the first events rather than the last. Where one rank lacks an
-    instance, the later ones of that name in that step are compared with a neighbour of the same name.
+    order of time. What is in a region that one rank alone has is the same as nothing outside of this region. Instances
+    are counted from the begin of the step; before the first step and between steps, from the end of that stretch,
+    because recordings miss the first events rather than the last. Where one rank lacks an instance, the later ones of
+    that name in that step are compared with a neighbour of the same name.
 
     Args:
         graph: the job.

@@ -37,7 +37,14 @@ def test_odd_steps_make_means_uncertain(lengths: tuple[int, ...], words: list[st
 
 
 def test_many_odd_steps_are_counted() -> None:
-    facts = {"odd": (1, 2, 3, 4, 5), "low_us": 1000.0, "high_us": 2000.0, "usual_us": 100.0, "warm_up": False, "turn": 0}
+    facts = {
+        "odd": (1, 2, 3, 4, 5),
+        "low_us": 1000.0,
+        "high_us": 2000.0,
+        "usual_us": 100.0,
+        "warm_up": False,
+        "turn": 0,
+    }
     text = UNEVEN_STEPS.whole(Claim("uneven_steps", "", 5, "count", facts=facts))
     assert text.startswith("5 steps take 1.00 ms to 2.00 ms, the others about 100.0 µs")
     assert text.endswith("so means per step fit neither.")

@@ -197,7 +197,7 @@ def _known(stragglers: Stragglers, rank: int, wait_us: float) -> list[str]:
         f"What takes longer on rank {rank} than on {others}, without what it calls: {'; '.join(parts)}."
         if parts else "",
         f"Rank {rank} also has {work} that no other rank has ({time_text(us)} in all)."
-        if us >= MIN_SHARE * wait_us and count else "",
+        if count and us >= MIN_SHARE * wait_us and not stragglers.staged else "",
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from htagraph.core.tables import Col, Table
 from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, drawn, gives, report_on
+from htagraph.queries.inputs import window_us
 
 __all__ = [
     "counters_report", "idle_report", "kernels_report", "launches_report", "patterns_report", "phases_report",
@@ -254,7 +255,7 @@ def phases_report(
         brief = brief.drop(columns=["tokens", "tokens_per_s"])
     if not graph.activities.on_device.any():
         brief = brief.drop(columns=["busy_us", "idle_percent", "kernels", "launches"])
-    sentences = findings.phases_sentences(table, inputs, annotation)
+    sentences = findings.phases_sentences(table, inputs, annotation, window_us(graph))
     return report_on(graph, "phases", {"phases": table}, sentences, brief={"phases": brief})
 
 

@@ -130,7 +130,12 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
         *interruption_note(graph, inputs),
     ]
     figures = {"straggler": result.straggler, "total_wait_us": result.total_wait_us}
-    return report_on(graph, "stragglers", tables, conclusions, figures=figures, brief=brief, plot=result.plot)
+    count = len(graph.ranks)
+    cut = {"stragglers": f"{TABLE.title} ({top} of {count} ranks)"} if count > top else {}
+    return report_on(
+        graph, "stragglers", tables, conclusions, figures=figures, brief=brief if count > 1 else {}, titles=cut,
+        plot=result.plot,
+    )  # fmt: skip
 
 
 @gives(
