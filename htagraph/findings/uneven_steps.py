@@ -14,15 +14,15 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import Cadence, cadence_of, mean_step_ns, usual_step_ns
 from htagraph.graph.tolerances import LIMITS
 
-__all__ = ["UNEVEN_STEPS", "steps_text"]
+__all__ = ["UNEVEN_STEPS", "step_text"]
 
 
-def steps_text(graph: DependencyGraph) -> str:
+def step_text(graph: DependencyGraph) -> str:
     """Return how long a step takes: the usual time, and the mean where that differs; the range where none is usual.
 
     Example:
         >>> import htagraph as hg
-        >>> steps_text(hg.load("data/demo"))
+        >>> step_text(hg.load("data/demo"))
         '8.70 ms'
     """
     cadence = cadence_of(graph)

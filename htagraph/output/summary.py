@@ -16,7 +16,7 @@ from htagraph.core.tables import Col, Table
 from htagraph.findings.finding import Claim
 from htagraph.findings.phrases import plural, time_text, untraced_before
 from htagraph.findings.results import CLOCKS, LAUNCHES, Results
-from htagraph.findings.uneven_steps import steps_text
+from htagraph.findings.uneven_steps import step_text
 from htagraph.findings.verdict import ROWS, claims_of, rows_of, sentences
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import usual_step_ns
@@ -255,7 +255,7 @@ def summary_of(results: Results, *, top: int = 5) -> Summary:
         window_us(graph),
         tuple(claims),
         step_us,
-        steps_text(graph),
+        step_text(graph),
     )
 
 
