@@ -241,8 +241,10 @@ def _as_whole_steps(graph: DependencyGraph, work: _Work, aim: Array, slow: SlowR
     mine = (work.rank == graph.ranks[position]) & (at >= 0)
     removed = np.bincount(at[mine], (work.value - before)[mine], len(steps))
     more = np.where(mine, np.maximum(before - usual, 0), 0.0)
-    share = np.clip((excess - removed) / np.maximum(np.bincount(at[mine], more[mine], len(steps)), 1), 0, 1)
-    less = np.where(mine, np.rint(share[at] * more), 0).astype(np.int64)
+    left = np.nan_to_num(excess - removed)  # a stage compares with no rank
+    share = np.clip(left / np.maximum(np.bincount(at[mine], more[mine], len(steps)), 1), 0, 1)
+    less = np.zeros(len(before), np.int64)
+    less[mine] = np.rint(share[at[mine]] * more[mine]).astype(np.int64)
     return np.where((aim >= 0) | (less > 0), before - less, -1)
 
 
