@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +13,12 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import time_text
-from htagraph.core.statistics import MOST, others_median
+from htagraph.core.statistics import CHANCE, MOST, SEVERAL, others_median
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.attribution import names_of
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
 from htagraph.queries.peers import rank_roles
@@ -198,6 +200,10 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         _evidence(row, work, len(slow.steps), most)
         for row, work, most in zip(table.to_dict("records"), works, _most_of_others(table), strict=True)
     ]
+    roles, pipeline = rank_roles(graph)
+    staged = bool((np.bincount(pipeline)[pipeline] > 1).all())
+    if staged and len(np.unique(roles)) == len(roles):  # stages of one pipeline are compared by like work
+        evidence = [each.replace("its step takes", "work that all stages do takes") for each in evidence]
     if agreement_ns(graph.clocks, np.unique(waits.rank[waits.wait > 0]).tolist()) < 0:
         evidence = [f"{each} (by clocks whose agreement is unknown)" if "wait " in each else each for each in evidence]
     table = table.assign(evidence=pd.array(evidence, dtype="str"))
@@ -205,13 +211,32 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     rank, serves, most = straggler_among(graph, slow, blame)
     about = most if serves is None else serves
     differences = () if rank is not None or about is None else _differences(graph, chains, slow, about)
-    pipeline = rank_roles(graph)[1]
-    staged = bool((np.bincount(pipeline)[pipeline] > 1).all())
     return Stragglers(
         table, rank, total / 1000, serves, len(slow.steps), charged_to_nobody(blame), staged,
-        _blame_table(graph, waits, chains, blame), differences,
+        _slow_group(graph, slow), _blame_table(graph, waits, chains, blame), differences,
         (0, 0.0) if about is None else alone_work(graph, chains.own, about), _by_step(graph, slow),
     )  # fmt: skip
+
+
+def _slow_group(graph: DependencyGraph, slow: SlowRanks) -> dict[int, float]:
+    """Return by how much each of several ranks takes longer for its steps than all others do, µs; empty for no such.
+
+    Both groups are apart in nearly all steps, beyond chance, and by more than the ranks of either differ.
+    """
+    own = slow.by_step[:, np.isfinite(slow.by_step).all(axis=0)] / 1000
+    if len(np.unique(slow.roles)) > 1 or not own.size or len(own) <= SEVERAL:
+        return {}
+    usual = np.median(own, axis=1)
+    order = np.argsort(usual)
+    gap = np.diff(usual[order])
+    cut = int(gap.argmax()) + 1
+    fast, late = order[:cut], np.sort(order[cut:])
+    apart = (own[late].min(axis=0) > own[fast].max(axis=0)).mean() >= LIMITS.nearly_all
+    apart &= gap.max() > max(np.ptp(usual[late]), np.ptp(usual[fast]), LIMITS.small * float(np.median(usual)))
+    if not apart or not 1 < len(late) <= MOST * len(own) or comb(len(own), cut) ** float(1 - own.shape[1]) >= CHANCE:
+        return {}
+    longer = usual[late] - np.median(usual[fast])
+    return dict(zip(np.array(graph.ranks)[late].tolist(), longer.tolist(), strict=True))
 
 
 def _by_step(graph: DependencyGraph, slow: SlowRanks) -> pd.DataFrame:

@@ -284,6 +284,16 @@ def slower_rank(slow: RankStragglers) -> int | None:
     return next(iter(ranks.loc[cost >= MIN_SHARE * slow.total_wait_us, "rank"].tolist()), None)
 
 
+def _why_no_single(slow: RankStragglers) -> str:
+    """Return why no single rank is named: several are slow, are stages, or took too few steps."""
+    if slow.slow_group:
+        ranks, longer = ", ".join(map(str, slow.slow_group)), time_text(min(slow.slow_group.values()))
+        return f"ranks {_ranges(ranks)} take at least {longer} longer for a step than all others"
+    if slow.staged:
+        return "ranks that send to each other, as the stages of a pipeline do, wait by design"
+    return f"from {plural(slow.steps, 'step')} nobody can tell whether a rank is slow or was late by chance"
+
+
 def why_nobody(slow: RankStragglers) -> str:
     """Return why no rank is the straggler though ranks wait, as part of a sentence."""
     if slow.serves is not None:
@@ -294,9 +304,8 @@ def why_nobody(slow: RankStragglers) -> str:
         excess = time_text(float(slow.ranks.loc[slow.ranks["rank"] == rank, "slow_excess_us"].iloc[0]))
         does = "costs too little, or is slow mostly in its transfers" if rank == most["rank"] else "explains too little"
         return f"rank {rank}, slower than its peers by {excess} a step, {does}"
-    if slow.staged or slow.few_steps:
-        few = f"from {plural(slow.steps, 'step')} nobody can tell whether a rank is slow or was late by chance"
-        return "ranks that send to each other, as the stages of a pipeline do, wait by design" if slow.staged else few
+    if slow.slow_group or slow.staged or slow.few_steps:
+        return _why_no_single(slow)
     if most["step_excess_us"] != most["step_excess_us"]:
         return f"the steps of rank {most['rank']} cannot be compared with those of another rank"
     last, every = int(most["late_count"]), int(slow.ranks["late_count"].sum())

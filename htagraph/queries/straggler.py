@@ -75,6 +75,8 @@ class RankStragglers:
     """Waiting that no rank can be charged with, by cause (``recording``, ``clocks``), µs."""
     staged: bool = False
     """Whether the ranks are stages of pipelines, which wait for each other by design."""
+    slow_group: Mapping[int, float] = field(default_factory=dict)
+    """By how much each of several ranks takes longer for its steps than all others do, µs; empty for no such ranks."""
 
     @property
     def mostly_charged(self) -> dict[int, float]:

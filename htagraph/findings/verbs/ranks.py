@@ -161,7 +161,8 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
     rank, part = int(most["rank"]), "most of it" if stragglers.mostly_charged else "the largest part"
     charged = stragglers.mostly_charged or {rank: most["share_percent"]}
     who = and_list([f"rank {each} ({share:.0f} %)" for each, share in charged.items()])
-    waited = f"The ranks wait {total} for each other (summed over ranks), {part} for {who}; but {why}."
+    but = "" if stragglers.slow_group else "but "
+    waited = f"The ranks wait {total} for each other (summed over ranks), {part} for {who}; {but}{why}."
     if sum(unblamed(stragglers).values()) > MOST * stragglers.total_wait_us:
         waited, nobody = nobody[0].replace("the waiting", f"{total} of waiting (summed over ranks)"), []
     late = " It is late within steps, not over whole steps." if most["step_excess_us"] <= 0 else ""
@@ -170,7 +171,7 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
         *nobody,
         f"Rank {rank}: {most['evidence']}.{late}",
         *_known(stragglers, rank, most["blamed_us"] / max(len(stragglers.ranks) - 1, 1)),
-        _to_tell(inputs) if stragglers.few_steps and not stragglers.staged else "",
+        _to_tell(inputs) if stragglers.few_steps and not stragglers.staged and not stragglers.slow_group else "",
     )
 
 
