@@ -149,8 +149,8 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
 
     A rank is called the straggler if (1) its steps take longer than its peers', step by step, beyond the spread of its
     steps and the differences between the other ranks, where the time of a step is what the rank does by itself, without
-    waiting for others; or single steps of the rank stand out, more often or more evenly than by chance, or by work that
-    no other rank does; or the rank's work of one name, or all of it, is slower throughout, and its steps agree; (2) its
+    waiting for others; or single steps of the rank stand out, more often or more evenly than by chance, by equal
+    delays of one piece of work, or by work that no other rank does; or the rank's work of one name, or all of it, is slower throughout, and its steps agree; (2) its
     steps take at least 0.4 % of a step longer on average, and others wait for it as long; and (3) no other rank is
     charged more waiting beyond its peers, and the waiting charged to this rank is not mostly caused by transfers. Peers
     are ranks that do the same work by design; stages of a pipeline are compared with the same stage of other pipelines.
@@ -158,8 +158,7 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     job is shorter with this stage as fast as the others. A rank that takes longer in all steps for work that no other
     rank does, and for whose result the other ranks wait in broadcasts, is no straggler: the program is made so. A
     recording of a single step of fewer than four ranks shows no straggler. Clocks do not matter for (1) and (2); where
-    clocks are unknown, the evidence says so. A job whose ranks are late by chance
-    has no straggler.
+    clocks are unknown, the evidence says so. A job whose ranks are late by chance has no straggler.
 
     Args:
         graph: the job.
@@ -167,9 +166,10 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     Returns:
         An object with ``straggler`` (the rank or None), ``total_wait_us``, ``to_frame()`` and ``blame``; ``nobody_us``
         (waiting that no rank can be charged with, by cause); ``serves`` (the rank whose result the others wait for, or
-        None), ``mostly_charged`` (the ranks that most waiting is charged
-        to), ``steps`` and, without a straggler, ``differences`` (what takes more time on the rank that is charged most
-        than on its peers), ``alone`` (what only that rank does) and ``by_step``.
+        None), ``staged`` (whether ranks are stages of pipelines), ``slow_group`` (by how much each of several ranks
+        that are slower than all others takes longer for its steps), ``mostly_charged`` (the ranks that most waiting is
+        charged to), ``steps`` and, without a straggler, ``differences`` (what takes more time on the rank that is
+        charged most than on its peers), ``alone`` (what only that rank does) and ``by_step``.
 
         ``to_frame()``: a row per rank: {columns}.
 

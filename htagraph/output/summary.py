@@ -38,7 +38,7 @@ _STEPS = Table(
     Col("mean_us min_us max_us"),
 )
 _KERNELS = Table(
-    "Top kernels by kind, all ranks (share of the time of all of them)",
+    "What takes the most time by kind, all ranks (share of the time of all of these)",
     Col("kind name", "str"),
     Col("ranks count", "int64"),
     Col("total_us min_us max_us mean_us share_percent"),

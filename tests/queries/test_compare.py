@@ -262,4 +262,6 @@ def test_equal_delays_of_one_piece_of_work_are_no_chance() -> None:
         for rank, lengths in late.items():
             for length in lengths:
                 held[rank, next(steps)] = length * STEP_NS
-        assert np.flatnonzero(compare(times + held, parts=parts_of([loader + held])).slow).tolist() == [slow][: slow + 1]
+        assert (
+            np.flatnonzero(compare(times + held, parts=parts_of([loader + held])).slow).tolist() == [slow][: slow + 1]
+        )

@@ -253,10 +253,12 @@ def phases_report(
     brief = table.groupby("rank").head(top).drop(columns=["example", *_PHASES_FOR_PROGRAMS])
     if (table["tokens"] < 0).all():
         brief = brief.drop(columns=["tokens", "tokens_per_s"])
+    titles = {}
     if not graph.activities.on_device.any():
+        titles = {"phases": "Phases, the most wall time of a rank first"}
         brief = brief.drop(columns=["busy_us", "idle_percent", "kernels", "launches"])
     sentences = findings.phases_sentences(table, inputs, annotation, window_us(graph))
-    return report_on(graph, "phases", {"phases": table}, sentences, brief={"phases": brief})
+    return report_on(graph, "phases", {"phases": table}, sentences, brief={"phases": brief}, titles=titles)
 
 
 @gives(
