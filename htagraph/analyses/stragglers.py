@@ -147,18 +147,19 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     ranks that were late in that collective. The rest of the wait is charged to the rank that arrived last, with the
     cause ``none``.
 
-    A rank is called the straggler if (1) its steps take longer than its peers', step by step, beyond the spread of its
-    steps and the differences between the other ranks, where the time of a step is what the rank does by itself, without
-    waiting for others; or single steps of the rank stand out, more often or more evenly than by chance, by equal
-    delays of one piece of work, or by work that no other rank does; or the rank's work of one name, or all of it, is slower throughout, and its steps agree; (2) its
-    steps take at least 0.4 % of a step longer on average, and others wait for it as long; and (3) no other rank is
-    charged more waiting beyond its peers, and the waiting charged to this rank is not mostly caused by transfers. Peers
-    are ranks that do the same work by design; stages of a pipeline are compared with the same stage of other pipelines.
-    The stages of a single pipeline are compared by how fast they do like work: the slow stage is the straggler if the
-    job is shorter with this stage as fast as the others. A rank that takes longer in all steps for work that no other
-    rank does, and for whose result the other ranks wait in broadcasts, is no straggler: the program is made so. A
-    recording of a single step of fewer than four ranks shows no straggler. Clocks do not matter for (1) and (2); where
-    clocks are unknown, the evidence says so. A job whose ranks are late by chance has no straggler.
+    A rank is called the straggler if (1) its steps take longer than its peers', step by step, beyond the spread of
+    its steps and the differences between the other ranks, where the time of a step is what the rank does by itself,
+    without waiting for others; or single steps of the rank stand out, more often or more evenly than by chance, by
+    equal delays of one piece of work, or by work that no other rank does; or the rank's work of one name, or all of
+    it, is slower throughout, and its steps agree; (2) its steps take at least 0.4 % of a step longer on average,
+    and others wait for it as long; and (3) no other rank is charged more waiting beyond its peers, and the waiting
+    charged to this rank is not mostly caused by transfers. Peers are ranks that do the same work by design; stages
+    of a pipeline are compared with the same stage of other pipelines. The stages of a single pipeline are compared
+    by how fast they do like work: the slow stage is the straggler if the job is shorter with this stage as fast as
+    the others. A rank that takes longer in all steps for work that no other rank does, and for whose result the
+    other ranks wait in broadcasts, is no straggler: the program is made so. A recording of a single step of fewer
+    than four ranks shows no straggler. Clocks do not matter for (1) and (2); where clocks are unknown, the evidence
+    says so. A job whose ranks are late by chance has no straggler.
 
     Args:
         graph: the job.

@@ -39,7 +39,7 @@ def _when(results: Results) -> list[Claim]:
     row = ranks[ranks["rank"] == slow.straggler].iloc[0]
     facts = {"total_us": slow.total_wait_us, "cause": str(row["cause"]), "cause_name": str(row["cause_name"])}
     outcome = what_if(results.graph).fix_straggler().run()
-    free = _FREES.get(facts["cause"])
+    free = _FREES.get(str(row["cause"]))
     fixed = saved_claim("straggler", "", outcome, results.makespan_ns, {"steps": results.steps})
     facts |= {"fixed": fixed, "free_us": max(fixed.figure, 0.0), "ranks": [slow.straggler]}
     facts["within"] = FREE[free][1] if free else ""

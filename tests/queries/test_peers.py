@@ -223,7 +223,7 @@ def test_ranks_that_send_in_a_row_are_stages() -> None:
 def test_what_is_in_a_region_of_one_rank_alone_is_no_peer_of_what_others_do() -> None:
     """Rank 2 of a recorded job computes products in `extra_work`, before those that all ranks have."""
     graph = graph_of(DATA / "gloo_ddp")
-    acts, names = graph.activities, np.array(graph.names)[graph.activities.name]
+    names = np.array(graph.names)[graph.activities.name]
     group, extra = peers(graph), graph.tree.inside(names == "extra_work")
     assert extra.any()
     assert (group[extra] == -1).all()
