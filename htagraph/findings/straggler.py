@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from htagraph.core.statistics import MOST
 from htagraph.findings.finding import Claim, Finding, Trial, in_short, saved_claim, saves_text
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import FREE, Results
@@ -20,6 +21,7 @@ _CAUSES = {
     "network": ("its transfers take longer", "its links"),
     "collective": ("it is late from an earlier collective", ""),
     "none": ("its own work looks like theirs", ""),
+    "alone": ("it does work that no other rank does", ""),
 }  # fmt: skip
 """Why a rank is late, by the cause that is the largest part of it, and what to compare with the other ranks."""
 
@@ -38,6 +40,8 @@ def _when(results: Results) -> list[Claim]:
     ranks = slow.to_frame()
     row = ranks[ranks["rank"] == slow.straggler].iloc[0]
     facts = {"total_us": slow.total_wait_us, "cause": str(row["cause"]), "cause_name": str(row["cause_name"])}
+    if row["cause"] == "host" and slow.alone[1] > MOST * row["slow_excess_us"] * row["slow_steps"]:
+        facts["cause"] = "alone"
     outcome = what_if(results.graph).fix_straggler().run()
     free = _FREES.get(str(row["cause"]))
     fixed = saved_claim("straggler", "", outcome, results.makespan_ns, {"steps": results.steps})
@@ -57,6 +61,9 @@ def _words(claim: Claim) -> str:
 
 
 def _advice(claim: Claim) -> str:
+    if claim.facts["cause"] == "alone":
+        work = in_short(claim.facts["cause_name"]) or "this work"
+        return f"Ask why only rank {claim.about} does {work}: share it among the ranks, or take it out of the steps."
     compare = _CAUSES.get(claim.facts["cause"], ("", ""))[1]
     return f"Compare rank {claim.about} with its peers: {compare}." if compare else ""
 
