@@ -317,7 +317,7 @@ def slow_steps(differences: Array, floor: float, share: float = 1.0) -> tuple[in
     """Return (the row of the rank that is slow in some steps, or -1; in which steps).
 
     Where the differences are those of one piece of work that takes a `share` of a step: what interrupts a rank hits it
-    again with that probability, and what delays this work of any rank is seldom equally long.
+    again with that probability, and what delays this work of any rank is seldom equally long, nor only on this one.
 
     Example:
         >>> held_up = np.zeros((4, 10))
@@ -344,7 +344,7 @@ def slow_steps(differences: Array, floor: float, share: float = 1.0) -> tuple[in
     alike = stands_out & (rest > MOST * np.median(rest[row][steps]))
     others = sum(len(_begins(each)) for at, each in enumerate(alike) if at != row)
     chance = ranks * _at_least(len(begins), len(begins) + others, 1 / ranks) * _chance_of_distances(begins, count)
-    if share < 1:
+    if share < 1 and not others:
         chance *= max(share ** (len(begins) - 1), _chance_of_lengths(rest[row][steps]))
     return (row, steps) if chance < _CHANCE_OF_DELAYS else (-1, none)
 
