@@ -13,7 +13,7 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import time_text
-from htagraph.core.statistics import CHANCE, MOST, SEVERAL, others_median
+from htagraph.core.statistics import CHANCE, MOST, SEVERAL, STANDS_OUT, others_median
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -233,7 +233,8 @@ def _slow_group(graph: DependencyGraph, slow: SlowRanks) -> dict[int, float]:
     cut = int(gap.argmax()) + 1
     fast, late = order[:cut], np.sort(order[cut:])
     apart = (own[late].min(axis=0) > own[fast].max(axis=0)).mean() >= LIMITS.nearly_all
-    apart &= gap.max() > max(np.ptp(usual[late]), np.ptp(usual[fast]), LIMITS.small * float(np.median(usual)))
+    within = max(np.ptp(usual[late]), np.ptp(usual[fast]))
+    apart &= gap.max() > max(STANDS_OUT * within, LIMITS.small * float(np.median(usual)))
     if not apart or not 1 < len(late) <= MOST * len(own) or comb(len(own), cut) ** float(1 - own.shape[1]) >= CHANCE:
         return {}
     longer = usual[late] - np.median(usual[fast])
