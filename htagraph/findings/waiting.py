@@ -30,7 +30,7 @@ def _when(results: Results) -> list[Claim]:
     rank = slower_rank(slow)
     facts = {
         "charged": slow.mostly_charged, "serves": slow.serves, "why": why_nobody(slow), "nobody": unblamed(slow),
-        "few_steps": slow.few_steps, "staged": slow.staged, "group": list(slow.slow_group),
+        "few_steps": slow.few_steps, "staged": slow.staged, "ranks": list(slow.slow_group),
         "does": next((each.name for each in slow.differences if not each.peers_count), ""),
         "uneven": next((each for each in slow.explained if each.longest_us <= MOST * each.more_us), None),
     }  # fmt: skip
@@ -71,8 +71,8 @@ def _why(claim: Claim) -> str:
 def _advice(claim: Claim) -> str:
     from htagraph.queries.compare import ENOUGH_STEPS  # here, as other commands do without
 
-    if claim.facts["group"]:
-        return f"Compare {ranks_text(claim.facts['group'])} with the others: their node, devices and inputs."
+    if claim.facts["ranks"]:
+        return f"Compare {ranks_text(claim.facts['ranks'])} with the others: their node, devices and inputs."
     if claim.facts["staged"]:
         return "In a pipeline, more micro-batches make these waits shorter."
     few = claim.facts["few_steps"] and claim.facts["serves"] is None
