@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,15 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import time_text
-from htagraph.core.statistics import others_median
+from htagraph.core.statistics import CHANCE, MOST, SEVERAL, STANDS_OUT, others_median
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.attribution import names_of
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
+from htagraph.queries.peers import rank_roles
 from htagraph.queries.rank_speed import SlowRanks, slow_ranks
 from htagraph.queries.straggler import (
     COMPARED,
@@ -107,6 +110,12 @@ class Stragglers(RankStragglers):
     by_step: pd.DataFrame = field(default_factory=BY_STEP.frame)
     """One row per rank and step; the columns are documented at `stragglers`."""
 
+    @property
+    def explained(self) -> tuple[Difference, ...]:
+        """The differences, if together they are most of what another rank waits for the rank; else they tell little."""
+        wait_us = self.ranks["blamed_us"].max() / max(len(self.ranks) - 1, 1)
+        return self.differences if sum(each.more_us for each in self.differences) >= MOST * wait_us else ()
+
     def plot(self) -> Figure:
         """Return the figure of how much longer each rank takes for each step; see `htagraph.plot.stragglers`."""
         from htagraph.output.plot.breakdowns import stragglers as figure
@@ -138,19 +147,19 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     ranks that were late in that collective. The rest of the wait is charged to the rank that arrived last, with the
     cause ``none``.
 
-    A rank is called the straggler if (1) its steps take longer than its peers', step by step, beyond the spread of its
-    steps and the differences between the other ranks, where the time of a step is what the rank does by itself, without
-    waiting for others; or single steps of the rank stand out, more often or more evenly than by chance, or by work that
-    no other rank does; or the rank's work of one name, or all of it, is slower throughout, and its steps agree; (2) its
-    steps take at least 0.4 % of a step longer on average, and others wait for it as long; and (3) no other rank is
-    charged more waiting beyond its peers, and the waiting charged to this rank is not mostly caused by transfers. Peers
-    are ranks that do the same work by design; stages of a pipeline are compared with the same stage of other pipelines.
-    The stages of a single pipeline are compared by how fast they do like work: the slow stage is the straggler if the
-    job is shorter with this stage as fast as the others. A rank that takes longer in all steps for work that no other
-    rank does, and for whose result the other ranks wait in broadcasts, is no straggler: the program is made so. A
-    recording of a single step of fewer than four ranks shows no straggler. Clocks do not matter for (1) and (2); where
-    clocks are unknown, the evidence says so. A job whose ranks are late by chance
-    has no straggler.
+    A rank is called the straggler if (1) its steps take longer than its peers', step by step, beyond the spread of
+    its steps and the differences between the other ranks, where the time of a step is what the rank does by itself,
+    without waiting for others; or single steps of the rank stand out, more often or more evenly than by chance, by
+    equal delays of one piece of work, or by work that no other rank does; or the rank's work of one name, or all of
+    it, is slower throughout, and its steps agree; (2) its steps take at least 0.4 % of a step longer on average,
+    and others wait for it as long; and (3) no other rank is charged more waiting beyond its peers, and the waiting
+    charged to this rank is not mostly caused by transfers. Peers are ranks that do the same work by design; stages
+    of a pipeline are compared with the same stage of other pipelines. The stages of a single pipeline are compared
+    by how fast they do like work: the slow stage is the straggler if the job is shorter with this stage as fast as
+    the others. A rank that takes longer in all steps for work that no other rank does, and for whose result the
+    other ranks wait in broadcasts, is no straggler: the program is made so. A recording of a single step of fewer
+    than four ranks shows no straggler. Clocks do not matter for (1) and (2); where clocks are unknown, the evidence
+    says so. A job whose ranks are late by chance has no straggler.
 
     Args:
         graph: the job.
@@ -158,9 +167,10 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     Returns:
         An object with ``straggler`` (the rank or None), ``total_wait_us``, ``to_frame()`` and ``blame``; ``nobody_us``
         (waiting that no rank can be charged with, by cause); ``serves`` (the rank whose result the others wait for, or
-        None), ``mostly_charged`` (the ranks that most waiting is charged
-        to), ``steps`` and, without a straggler, ``differences`` (what takes more time on the rank that is charged most
-        than on its peers), ``alone`` (what only that rank does) and ``by_step``.
+        None), ``staged`` (whether ranks are stages of pipelines), ``slow_group`` (by how much each of several ranks
+        that are slower than all others takes longer for its steps), ``mostly_charged`` (the ranks that most waiting is
+        charged to), ``steps`` and, without a straggler, ``differences`` (what takes more time on the rank that is
+        charged most than on its peers), ``alone`` (what only that rank does) and ``by_step``.
 
         ``to_frame()``: a row per rank: {columns}.
 
@@ -191,6 +201,10 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         _evidence(row, work, len(slow.steps), most)
         for row, work, most in zip(table.to_dict("records"), works, _most_of_others(table), strict=True)
     ]
+    roles, pipeline = rank_roles(graph)
+    staged = bool((np.bincount(pipeline)[pipeline] > 1).all())
+    if staged and len(np.unique(roles)) == len(roles):  # stages of one pipeline are compared by like work
+        evidence = [each.replace("its step takes", "work that all stages do takes") for each in evidence]
     if agreement_ns(graph.clocks, np.unique(waits.rank[waits.wait > 0]).tolist()) < 0:
         evidence = [f"{each} (by clocks whose agreement is unknown)" if "wait " in each else each for each in evidence]
     table = table.assign(evidence=pd.array(evidence, dtype="str"))
@@ -199,10 +213,32 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     about = most if serves is None else serves
     differences = () if rank is not None or about is None else _differences(graph, chains, slow, about)
     return Stragglers(
-        table, rank, total / 1000, serves, len(slow.steps), charged_to_nobody(blame),
-        _blame_table(graph, waits, chains, blame), differences,
+        table, rank, total / 1000, serves, len(slow.steps), charged_to_nobody(blame), staged,
+        _slow_group(graph, slow), _blame_table(graph, waits, chains, blame), differences,
         (0, 0.0) if about is None else alone_work(graph, chains.own, about), _by_step(graph, slow),
     )  # fmt: skip
+
+
+def _slow_group(graph: DependencyGraph, slow: SlowRanks) -> dict[int, float]:
+    """Return by how much each of several ranks takes longer for its steps than all others do, µs; empty for no such.
+
+    Both groups are apart in nearly all steps, beyond chance, and by more than the ranks of either differ.
+    """
+    own = slow.by_step[:, np.isfinite(slow.by_step).all(axis=0)] / 1000
+    if len(np.unique(slow.roles)) > 1 or not own.size or len(own) <= SEVERAL:
+        return {}
+    usual = np.median(own, axis=1)
+    order = np.argsort(usual)
+    gap = np.diff(usual[order])
+    cut = int(gap.argmax()) + 1
+    fast, late = order[:cut], np.sort(order[cut:])
+    apart = (own[late].min(axis=0) > own[fast].max(axis=0)).mean() >= LIMITS.nearly_all
+    within = max(np.ptp(usual[late]), np.ptp(usual[fast]))
+    apart &= gap.max() > max(STANDS_OUT * within, LIMITS.small * float(np.median(usual)))
+    if not apart or not 1 < len(late) <= MOST * len(own) or comb(len(own), cut) ** float(1 - own.shape[1]) >= CHANCE:
+        return {}
+    longer = usual[late] - np.median(usual[fast])
+    return dict(zip(np.array(graph.ranks)[late].tolist(), longer.tolist(), strict=True))
 
 
 def _by_step(graph: DependencyGraph, slow: SlowRanks) -> pd.DataFrame:
@@ -291,9 +327,9 @@ def _of_steps(row: dict[Any, Any], steps: int, most_us: float) -> str:
     alone = "by itself, without waiting for others, its step takes"
     if 0 < row["slow_steps"] < steps:
         longer = f"{time_text(row['slow_excess_us'])} longer than its peers'"
-        return f"{alone} {longer} in {row['slow_steps']} of {steps} steps, and about as long in the others"
+        return f"{alone} {longer} in {row['slow_steps']} of {steps} steps"
     if excess <= 0:
-        return f"{alone} {time_text(-excess)} less than its peers' in all"
+        return f"{alone} {time_text(-excess)} less than its peers'"
     if not row["slow"]:
         why = "which may be chance"
         if excess > _CLEAR_ERRORS * error:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from htagraph.core.naming import short_name
+from htagraph.core.statistics import MOST
 from htagraph.findings.finding import (
     Bar,
     Chart,
@@ -137,7 +138,13 @@ def _trial(claim: Claim) -> Trial:
     return Trial(claim.figure, sentence, ("--no-interruptions",))
 
 
+def _advice(claim: Claim) -> str:
+    """Return what to check; what takes most of every rank's time is no garbage collector, but a lack of cores."""
+    pattern = claim.facts["pattern"]
+    return _CHECK["in turn" if not pattern and min(claim.facts["shares"].values()) > 100 * MOST else pattern]
+
+
 INTERRUPTED = Finding(
     "interrupted", when=_when, short=_short, evidence=_evidence, trial=_trial,
-    advice=lambda claim: _CHECK[claim.facts["pattern"]],
+    advice=_advice,
 )  # fmt: skip

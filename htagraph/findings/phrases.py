@@ -53,7 +53,7 @@ CATEGORY_WORDS = {
 NO_OPERATOR = "in no operator"
 """What the time of steps outside all operators is called."""
 
-_GROUP = re.compile(r"(\S+) (.*?) ?\[([\d, ]+)\]")
+_GROUP = re.compile(r"(\S+) (.*?) ?\[([\d,. ]+)\]")
 _PAIR = re.compile(r"\d+→\d+")
 _NO_PURPOSE = "undefined"
 """What PyTorch records as the purpose of a process group that was given none."""
@@ -129,6 +129,8 @@ def group_words(group: str) -> str:
     Example:
         >>> group_words("0 default_pg [0, 1, 2, 3]"), group_words("3 undefined [0, 2]")
         ('process group default_pg (ranks 0-3)', 'process group 3 (ranks 0, 2)')
+        >>> group_words("0 default_pg [0, 1, 2, ..., 63]")
+        'process group default_pg (ranks 0-2, …, 63)'
         >>> group_words("ranks 0, 1, 2"), group_words("2→3")
         ('ranks 0-2', 'rank 2 to rank 3')
     """
@@ -144,7 +146,9 @@ def group_words(group: str) -> str:
 
 
 def _ranges(ranks: str) -> str:
-    """Return ``0-2, 5`` for ``0, 1, 2, 5``."""
+    """Return ``0-2, 5`` for ``0, 1, 2, 5``; PyTorch shortens long lists to ``0, 1, 2, ..., 63``."""
+    if "..." in ranks:
+        return ", …, ".join(map(_ranges, ranks.split("...")))
     runs: list[list[int]] = []
     for rank in [int(each) for each in ranks.split(",") if each.strip().isdigit()]:
         if runs and rank == runs[-1][-1] + 1:
@@ -280,6 +284,16 @@ def slower_rank(slow: RankStragglers) -> int | None:
     return next(iter(ranks.loc[cost >= MIN_SHARE * slow.total_wait_us, "rank"].tolist()), None)
 
 
+def _why_no_single(slow: RankStragglers) -> str:
+    """Return why no single rank is named: several are slow, are stages, or took too few steps."""
+    if slow.slow_group:
+        ranks, longer = ", ".join(map(str, slow.slow_group)), time_text(min(slow.slow_group.values()))
+        return f"ranks {_ranges(ranks)} take at least {longer} longer for a step than all others"
+    if slow.staged:
+        return "ranks that send to each other, as the stages of a pipeline do, wait by design"
+    return f"from {plural(slow.steps, 'step')} nobody can tell whether a rank is slow or was late by chance"
+
+
 def why_nobody(slow: RankStragglers) -> str:
     """Return why no rank is the straggler though ranks wait, as part of a sentence."""
     if slow.serves is not None:
@@ -290,8 +304,8 @@ def why_nobody(slow: RankStragglers) -> str:
         excess = time_text(float(slow.ranks.loc[slow.ranks["rank"] == rank, "slow_excess_us"].iloc[0]))
         does = "costs too little, or is slow mostly in its transfers" if rank == most["rank"] else "explains too little"
         return f"rank {rank}, slower than its peers by {excess} a step, {does}"
-    if slow.few_steps:
-        return f"from {plural(slow.steps, 'step')} nobody can tell whether a rank is slow or was late by chance"
+    if slow.slow_group or slow.staged or slow.few_steps:
+        return _why_no_single(slow)
     if most["step_excess_us"] != most["step_excess_us"]:
         return f"the steps of rank {most['rank']} cannot be compared with those of another rank"
     last, every = int(most["late_count"]), int(slow.ranks["late_count"].sum())

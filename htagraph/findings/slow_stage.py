@@ -7,6 +7,7 @@ from htagraph.findings.limits import MAX_LISTED, MIN_SHARE
 from htagraph.findings.phrases import ranks_text, time_text
 from htagraph.findings.results import Results
 from htagraph.findings.waiting import waits_evidence
+from htagraph.graph.measures.steps import usual_step_ns
 from htagraph.queries.rank_speed import slow_stage
 from htagraph.whatif.options import criteria_text
 from htagraph.whatif.scenario import what_if
@@ -37,10 +38,14 @@ def _when(results: Results) -> list[Claim]:
         return []
     ranks = slow.to_frame()
     charged = float(ranks.loc[ranks["rank"].isin(stage.ranks), "blamed_us"].sum())
+    waited = charged / (stage.steps * len(stage.others))
+    left = (
+        usual_step_ns(graph, graph.time) - stage.most_ns
+    ) / 1000  # waits of sends and receives at once add up to more
     facts = {
         "ranks": stage.ranks, "own_us": stage.own_ns / 1000, "least_us": stage.least_ns / 1000,
         "most_us": stage.most_ns / 1000, "others": len(stage.others), "options": tuple(options),
-        "waited_us": charged / (stage.steps * len(stage.others)), "steps": results.steps,
+        "waited_us": waited if waited <= left else 0.0, "steps": results.steps,
     }  # fmt: skip
     return [saved_claim("slow_stage", ", ".join(map(str, stage.ranks)), outcome, makespan, facts)]
 
@@ -49,7 +54,8 @@ def _words(claim: Claim) -> str:
     facts = claim.facts
     ranks, least, most = facts["ranks"], time_text(facts["least_us"]), time_text(facts["most_us"])
     s, others = "s" if len(ranks) > 1 else "", "s" if facts["others"] > 1 else ""
-    waited = f"; each waits {time_text(facts['waited_us'])} for it" if facts["waited_us"] else ""
+    who = "each" if others else "the other"
+    waited = f"; {who} waits {time_text(facts['waited_us'])} for it" if facts["waited_us"] else ""
     range_text = most if least == most else f"{least} to {most}"
     return (
         f"The pipeline stage{s} of {ranks_text(ranks)} work{'' if s else 's'} {time_text(facts['own_us'])} a step, the "

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from htagraph.core.statistics import MOST
 from htagraph.findings.finding import Claim, Finding, Trial, in_short, saved_claim, saves_text
 from htagraph.findings.phrases import time_text
-from htagraph.findings.results import Results
+from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.findings.waiting import are_waits_known, waits_evidence
 from htagraph.whatif.scenario import what_if
@@ -20,8 +21,16 @@ _CAUSES = {
     "network": ("its transfers take longer", "its links"),
     "collective": ("it is late from an earlier collective", ""),
     "none": ("its own work looks like theirs", ""),
+    "alone": ("it does work that no other rank does", ""),
 }  # fmt: skip
 """Why a rank is late, by the cause that is the largest part of it, and what to compare with the other ranks."""
+
+
+_FREES = {
+    "kernels": "computation", "host": "host", "launch": "host", "data_loading": "data_loading",
+    "network": "communication",
+}  # fmt: skip
+"""Of which time of the whole job (`FREE`) a late rank's is a part, by its cause."""
 
 
 def _when(results: Results) -> list[Claim]:
@@ -31,9 +40,13 @@ def _when(results: Results) -> list[Claim]:
     ranks = slow.to_frame()
     row = ranks[ranks["rank"] == slow.straggler].iloc[0]
     facts = {"total_us": slow.total_wait_us, "cause": str(row["cause"]), "cause_name": str(row["cause_name"])}
+    if row["cause"] == "host" and slow.alone[1] > MOST * row["slow_excess_us"] * row["slow_steps"]:
+        facts["cause"] = "alone"
     outcome = what_if(results.graph).fix_straggler().run()
+    free = _FREES.get(str(row["cause"]))
     fixed = saved_claim("straggler", "", outcome, results.makespan_ns, {"steps": results.steps})
     facts |= {"fixed": fixed, "free_us": max(fixed.figure, 0.0), "ranks": [slow.straggler]}
+    facts["within"] = FREE[free][1] if free else ""
     share, about = float(row["share_percent"]), str(slow.straggler)
     return [Claim("straggler", about, share, "percent", rests_on=doubts_of(results), facts=facts)]
 
@@ -48,6 +61,9 @@ def _words(claim: Claim) -> str:
 
 
 def _advice(claim: Claim) -> str:
+    if claim.facts["cause"] == "alone":
+        work = in_short(claim.facts["cause_name"]) or "this work"
+        return f"Ask why only rank {claim.about} does {work}: share it among the ranks, or take it out of the steps."
     compare = _CAUSES.get(claim.facts["cause"], ("", ""))[1]
     return f"Compare rank {claim.about} with its peers: {compare}." if compare else ""
 

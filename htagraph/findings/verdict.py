@@ -191,20 +191,27 @@ def trial_of(claims: Iterable[Claim]) -> Trial | None:
     A name's time can be halved, not made zero; a straggler can be as fast as its peers, a wait or a late batch can be
     gone.
     """
-    trials = [trial for _, _, trial, _ in _actions(stated(claims)) if trial]
-    return max(trials, key=lambda trial: trial.saved_us, default=None)
+    actions = [each for each in _actions(stated(claims)) if each[2]]
+    return max(actions, key=lambda each: each[3], default=("", "", None, 0.0))[2]
 
 
-def _first(every: Iterable[tuple[Finding, list[Claim]]]) -> tuple[str, Trial | None]:
+def _first(every: Sequence[tuple[Finding, list[Claim]]]) -> tuple[str, Trial | None]:
     """Return (the advice, the trial) of what gains most."""
     actions = [each for each in _actions(every) if each[1] and each[3] > 0]  # a change alone tells nobody what to do
     return max(actions, key=lambda each: each[3], default=("", "", None, 0.0))[1:3]
 
 
-def _actions(every: Iterable[tuple[Finding, list[Claim]]]) -> Iterator[tuple[str, str, Trial | None, float]]:
-    """Yield (its finding, the advice, the trial, what that gains, µs) of each claim that has an advice or a trial."""
+def _actions(every: Sequence[tuple[Finding, list[Claim]]]) -> Iterator[tuple[str, str, Trial | None, float]]:
+    """Yield (its finding, the advice, the trial, what that gains, µs) of each claim that has an advice or a trial.
+
+    Work of all ranks that takes no time gains what it gains beyond the straggler: what makes that late comes first.
+    """
+    late = next((claim.facts for _, claims in every for claim in claims if claim.says == STRAGGLER.name), {})
     for finding, claims in every:
         for claim in claims:
             advice, trial = finding.advice(claim), finding.trial(claim)
             if advice or trial:
-                yield finding.name, advice, trial, trial.saved_us if trial else gain_us(claim)
+                us = trial.saved_us if trial else gain_us(claim)
+                if trial and " ".join(trial.options) == late.get("within"):
+                    us -= late["free_us"]
+                yield finding.name, advice, trial, us

@@ -5,7 +5,7 @@ from __future__ import annotations
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import Bar, Chart, Claim, Evidence, Finding, Place, RestsOn, Rows, in_short
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
-from htagraph.findings.phrases import and_list, slower_rank, time_text, unblamed, why_nobody
+from htagraph.findings.phrases import and_list, ranks_text, slower_rank, time_text, unblamed, why_nobody
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.queries.straggler import Difference
@@ -30,9 +30,9 @@ def _when(results: Results) -> list[Claim]:
     rank = slower_rank(slow)
     facts = {
         "charged": slow.mostly_charged, "serves": slow.serves, "why": why_nobody(slow), "nobody": unblamed(slow),
-        "few_steps": slow.few_steps,
+        "few_steps": slow.few_steps, "staged": slow.staged, "ranks": list(slow.slow_group),
         "does": next((each.name for each in slow.differences if not each.peers_count), ""),
-        "uneven": next((each for each in slow.differences if each.more_us >= MIN_SHARE * slow.total_wait_us), None),
+        "uneven": next((each for each in slow.explained if each.longest_us <= MOST * each.more_us), None),
     }  # fmt: skip
     about = "" if rank is None else str(rank)
     return [Claim("waiting", about, slow.total_wait_us, "us", rests_on=doubts_of(results), facts=facts)]
@@ -71,6 +71,10 @@ def _why(claim: Claim) -> str:
 def _advice(claim: Claim) -> str:
     from htagraph.queries.compare import ENOUGH_STEPS  # here, as other commands do without
 
+    if claim.facts["ranks"]:
+        return f"Compare {ranks_text(claim.facts['ranks'])} with the others: their node, devices and inputs."
+    if claim.facts["staged"]:
+        return "In a pipeline, more micro-batches make these waits shorter."
     few = claim.facts["few_steps"] and claim.facts["serves"] is None
     return f"Record {ENOUGH_STEPS} steps or more, to tell which." if few else ""
 

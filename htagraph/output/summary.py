@@ -16,6 +16,7 @@ from htagraph.core.tables import Col, Table
 from htagraph.findings.finding import Claim
 from htagraph.findings.phrases import plural, time_text, untraced_before
 from htagraph.findings.results import CLOCKS, LAUNCHES, Results
+from htagraph.findings.uneven_steps import step_text
 from htagraph.findings.verdict import ROWS, claims_of, rows_of, sentences
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import usual_step_ns
@@ -37,7 +38,7 @@ _STEPS = Table(
     Col("mean_us min_us max_us"),
 )
 _KERNELS = Table(
-    "Top kernels by kind, all ranks (share of the time of all of them)",
+    "What takes the most time by kind, all ranks (share of the time of all of these)",
     Col("kind name", "str"),
     Col("ranks count", "int64"),
     Col("total_us min_us max_us mean_us share_percent"),
@@ -79,6 +80,7 @@ class Summary:
             conclusion uncertain.
         step_us: How long a step takes, as for what-ifs, µs: the median from step to step, without first steps that warm
             up and the one at the edge of the recording; NaN without steps.
+        step_text: The same in words, with the mean where that differs; the range where no step is usual.
     """
 
     inputs: pd.DataFrame
@@ -88,6 +90,7 @@ class Summary:
     window_us: float
     claims: tuple[Claim, ...] = ()
     step_us: float = float("nan")
+    step_text: str = ""
 
     def __repr__(self) -> str:
         """Return what was read, the window and the first sentence of the verdict; the tables are in `tables`."""
@@ -120,7 +123,7 @@ class Summary:
         on = on.replace(" on none (host only)", ", no device work")
         steps = self.tables["steps"]
         count = int(steps["steps"].max()) if len(steps) else 0
-        each = f", {plural(count, 'step')} of {time_text(self.step_us)}"
+        each = f", {plural(count, 'step')} of {self.step_text}"
         return f"{ranks}{on}{each if count else ''}: {time_text(self.window_us)} recorded."
 
     def brief(self) -> dict[str, pd.DataFrame]:
@@ -245,7 +248,14 @@ def summary_of(results: Results, *, top: int = 5) -> Summary:
     claims = claims_of(results)
     step_us = usual_step_ns(graph, graph.time) / 1000 if len(tables["steps"]) else float("nan")
     return Summary(
-        results.inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims), step_us
+        results.inputs,
+        tables,
+        issues_of(graph),
+        sentences(claims),
+        window_us(graph),
+        tuple(claims),
+        step_us,
+        step_text(graph),
     )
 
 

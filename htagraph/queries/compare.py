@@ -162,34 +162,56 @@ def _by_parts(found: Excess, times: Array, work: Array, alone: Array, names: Arr
     """Mark the unit that is slow by what its draws consist of, if there is one and its work agrees."""
     known = np.flatnonzero(np.isfinite(times).all(axis=0))
     beyond, in_work = _beyond(times[:, known]), _beyond(work[:, known])
-    at, some = _by_extra_work(in_work, alone[:, known])  # which is work, whatever transfers do
-    if at < 0:
-        at, some = _by_name(found, names[:, :, known], _LEAST_ERROR * float(np.median(times[:, known]))), known >= 0
+    usual = float(np.median(times[:, known]))
+    scale = usual / np.median(times[:, known], axis=0)
+    at, some = _by_extra_work(in_work * scale, alone[:, known] * scale)  # which is work, whatever transfers do
+    for find in (_by_name, _by_delays) if at < 0 else ():
+        at, some = find(found, names[:, :, known], usual)
         at = at if at >= 0 and _is_work(beyond, in_work, at, some) else -1
+        if at >= 0:
+            break
     if at >= 0:
         found.slow[at], found.in_slow[at] = True, np.median(beyond[at, some])
         found.when[at, known[some]] = True
 
 
 def _by_extra_work(beyond: Array, alone: Array) -> tuple[int, npt.NDArray[np.bool_]]:
-    """Return (the unit that is slow by work that no other does, or -1; in which draws): more than once, and only it."""
+    """Return (the unit that is slow by work that no other does, or -1; in which draws).
+
+    It is so more than once, and only it; no unit differs as much in the other draws, as units do where draws vary.
+    """
     own = beyond > 0
     own &= _beyond(alone) >= MOST * beyond
     own &= beyond > MOST * np.where(own, beyond, 0).max(initial=0)
     units = np.flatnonzero(own.any(axis=1))
-    return (int(units[0]), own[units[0]]) if len(units) == 1 and own.sum() > 1 else (-1, own[0])
+    if len(units) != 1 or own.sum() < 2:  # once may be chance
+        return -1, own[0]
+    least = beyond[units[0]][own[units[0]]].min()
+    some = beyond[units[0]] >= least
+    return (int(units[0]) if np.abs(beyond[:, ~some]).max(initial=0) < least else -1), some
 
 
-def _by_name(found: Excess, names: Array, floor: float) -> int:
-    """Return the unit that takes longer for work of some name, if nothing makes up for it and its draws agree; or -1.
+def _by_name(found: Excess, names: Array, usual: float) -> tuple[int, npt.NDArray[np.bool_]]:
+    """Return (the unit that takes longer for work of some name, or -1; in which draws: all).
 
-    What is more than chance is added up over all names, as what a unit does in one kernel others may do in another.
+    Nothing makes up for it, and its draws agree. What is more than chance is added up over all names, as what a unit
+    does in one kernel others may do in another.
     """
+    floor = _LEAST_ERROR * usual
     compared = [_compared(each, floor, tests=len(names)) for each in names]
     sure = [np.where(np.abs(typical) >= SURE_ERRORS * errors, typical, 0) for typical, errors, _, _ in compared]
     total, agrees = np.sum(sure, axis=0), (found.excess == found.excess.max()) & (found.excess >= found.error)
     slow = [at for typical, _, at, is_slow in compared if is_slow and agrees[at] and total[at] >= MOST * typical[at]]
-    return max(slow, key=lambda at: float(total[at]), default=-1)
+    return max(slow, key=lambda at: float(total[at]), default=-1), np.ones(names.shape[2], np.bool_)
+
+
+def _by_delays(_: Excess, names: Array, usual: float) -> tuple[int, npt.NDArray[np.bool_]]:
+    """Return (the unit that work of some name delays, or -1; in which draws): `slow_steps` by name."""
+    for each in names:
+        at, some = slow_steps(_beyond(each), _LEAST_ERROR * usual, min(float(np.median(each)) / usual, 1.0))
+        if at >= 0:
+            return at, some
+    return -1, np.zeros(names.shape[2], np.bool_)
 
 
 def _beyond(times: Array) -> npt.NDArray[np.float64]:
@@ -291,8 +313,11 @@ def _needed_among_few(rest: Array, errors: Array, error: float, freedom: float) 
     return float(upper_quantile(_CHANCE_BETWEEN_FEW / (count + 1), of_both) * np.sqrt(both))
 
 
-def slow_steps(differences: Array, floor: float) -> tuple[int, npt.NDArray[np.bool_]]:
+def slow_steps(differences: Array, floor: float, share: float = 1.0) -> tuple[int, npt.NDArray[np.bool_]]:
     """Return (the row of the rank that is slow in some steps, or -1; in which steps).
+
+    Where the differences are those of one piece of work that takes a `share` of a step: what interrupts a rank hits it
+    again with that probability, and what delays this work of any rank is seldom equally long, nor only on this one.
 
     Example:
         >>> held_up = np.zeros((4, 10))
@@ -319,6 +344,8 @@ def slow_steps(differences: Array, floor: float) -> tuple[int, npt.NDArray[np.bo
     alike = stands_out & (rest > MOST * np.median(rest[row][steps]))
     others = sum(len(_begins(each)) for at, each in enumerate(alike) if at != row)
     chance = ranks * _at_least(len(begins), len(begins) + others, 1 / ranks) * _chance_of_distances(begins, count)
+    if share < 1 and not others:
+        chance *= max(share ** (len(begins) - 1), _chance_of_lengths(rest[row][steps]))
     return (row, steps) if chance < _CHANCE_OF_DELAYS else (-1, none)
 
 
@@ -337,6 +364,12 @@ def _at_least(number: int, trials: int, share: float) -> float:
 def _log_ways(count: int, number: int) -> float:
     """Return the logarithm of the ways to choose some of so many, whose number of thousands of steps is no float."""
     return lgamma(count + 1) - lgamma(number + 1) - lgamma(count - number + 1)
+
+
+def _chance_of_lengths(lengths: Array) -> float:
+    """Return the probability that delays of any length up to the longest are as equal by chance."""
+    spread, number = float(np.ptp(lengths) / lengths.max()), len(lengths)
+    return number * spread ** (number - 1) - (number - 1) * spread**number
 
 
 def _chance_of_distances(begins: Array, count: int) -> float:

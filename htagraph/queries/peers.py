@@ -33,9 +33,10 @@ def peers(graph: DependencyGraph, across: Literal["rank", "step"] = "rank") -> n
 
     Two activities are peers if they have the same name and kind, run on lanes of the same role (see `lane_roles`) in
     the same step (across ranks) or on the same rank (across steps), and are each the k-th of that name there in the
-    order of time. Instances are counted from the begin of the step; before the first step and between steps, from the
-    end of that stretch, because recordings miss the first events rather than the last. Where one rank lacks an
-    instance, the later ones of that name in that step are compared with a neighbour of the same name.
+    order of time. What is in a region that one rank alone has is the same as nothing outside of this region. Instances
+    are counted from the begin of the step; before the first step and between steps, from the end of that stretch,
+    because recordings miss the first events rather than the last. Where one rank lacks an instance, the later ones of
+    that name in that step are compared with a neighbour of the same name.
 
     Args:
         graph: the job.
@@ -168,8 +169,24 @@ def _places(graph: DependencyGraph, *, by_rank: bool) -> tuple[Array, Array, Arr
     # steps are numbers on the time line, the rest has places of its own beyond them
     shared, own = (part[rows], acts.rank[rows]) if by_rank else (acts.rank[rows], part[rows])
     numbered = by_rank & (acts.kind[rows] == ActivityKind.STEP)  # their names number them
-    what = coded(np.where(numbered, -1, acts.name[rows]), acts.kind[rows], lane)
+    region = _extra_region(graph)[rows] if by_rank else lane  # what only one rank does is no peer of what others do
+    what = coded(np.where(numbered, -1, acts.name[rows]), acts.kind[rows], lane, region)
     return rows, what, shared, _occurrence(coded(what, shared, own), acts.start[rows], from_end[rows])
+
+
+def _extra_region(graph: DependencyGraph) -> npt.NDArray[np.int64]:
+    """Return, for each activity, the name of the region around it that a rank alone has; -1 where most ranks have one.
+
+    Where most have, regions are called by their ranks, and are the same work.
+    """
+    acts, names = graph.activities, len(graph.names)
+    region = acts.kind == ActivityKind.ANNOTATION
+    rank, name = np.divmod(np.unique(acts.rank[region].astype(np.int64) * names + acts.name[region]), max(1, names))
+    alone = np.bincount(name, minlength=names)[name] == 1
+    if not alone.any() or len(np.unique(rank[alone])) > MOST * len(graph.ranks):
+        return np.full(len(acts), -1)
+    around = graph.tree.nearest(region & np.isin(acts.name, name[alone]), np.arange(len(acts)))
+    return np.where(around >= 0, acts.name[around], -1).astype(np.int64)
 
 
 def _match_lanes(of_rank: Array, known: Array, stream: Array, role: Array) -> None:

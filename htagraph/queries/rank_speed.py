@@ -35,7 +35,9 @@ WorkOf: TypeAlias = Callable[[Array, int], Array]
 """Returns the work of one of the `SIDES` of the ranks at some positions: a column per name and step, or per activity,
 with the place of its rank, its name or `ALL_NAMES`, its step, how many calls it is, and their time, ns."""
 SIDES: Final = (1, 0, 2)
-"""The sides of a rank: its kernels, its operators, and the untraced time of its host, by the region it is in."""
+"""The sides of a rank: its kernels, its operators, and the untraced time of its host, by the region it is in.
+
+The own time of a region, such as that of a data loader, is in no operator and counts as untraced."""
 _KERNELS, _OPERATORS, _UNTRACED = SIDES
 ALL_NAMES: Final = -1
 """Stands for all names together, where others are numbers from 0 on."""
@@ -146,14 +148,16 @@ def _alone(sums: Sequence[tuple[Array, Array, Array]]) -> npt.NDArray[np.float64
 def _times_by_name(sums: Sequence[tuple[Array, Array, Array]], rows: Array) -> npt.NDArray[np.float64]:
     """Return the time of each name by rank and step, ns, of the names that take a good part of some rank's work.
 
-    Of a rank in whose work a name is no good part, the largest time that is none counts in each step. The last ones are
-    those of all names together, of each side.
+    Of a rank in whose work a name is no good part, the largest time that is none counts in each step, but no more than
+    any other rank takes. The last ones are those of all names together, of each side.
     """
     tables = []
     for _, time, whole in sums:
         large: Array = np.any(time[:, rows], axis=2)
         least = MIN_SHARE_OF_NAME * whole[rows].mean(axis=1)[:, None]
-        tables += [np.where(large[:, :, None], time[:, rows], least)[large.any(axis=1)], whole[None, rows]]
+        known = np.where(large[:, :, None], time[:, rows], np.inf).min(axis=1, keepdims=True)  # is no less elsewhere
+        times = np.where(large[:, :, None], time[:, rows], np.minimum(least, known))
+        tables += [times[large.any(axis=1)], whole[None, rows]]
     return np.concatenate(tables)
 
 
@@ -187,16 +191,18 @@ def work_of(graph: DependencyGraph, ranks: Array, side: int) -> npt.NDArray[np.i
 
 def _untraced(graph: DependencyGraph, ranks: Array) -> npt.NDArray[np.int64]:
     """Return the untraced time of some ranks by the annotation or operator around it, one call for each in a step."""
-    acts = graph.activities
+    acts, regions = graph.activities, (ActivityKind.ANNOTATION, ActivityKind.OP)
     place = inverse_of(np.array(graph.ranks)[ranks], int(max(graph.ranks)) + 2)
     vertex = np.flatnonzero(graph.gap_kind == GapKind.HOST_UNTRACED)
-    vertex = vertex[place[acts.rank[vertex >> 1]] >= 0]
     around = np.where(vertex & 1, vertex >> 1, acts.parent[vertex >> 1])
-    named = (around >= 0) & of_kinds(acts.kind[around], (ActivityKind.ANNOTATION, ActivityKind.OP))
-    name = np.where(named, acts.name[around], _NO_REGION)
-    cells = np.stack([place[acts.rank[vertex >> 1]], name, acts.step[vertex >> 1]]).astype(np.int64)
-    cells, at = np.unique(cells, axis=1, return_inverse=True)
-    time = np.bincount(at.ravel(), graph.gap[vertex], cells.shape[1]).astype(np.int64)
+    around = np.where((around >= 0) & of_kinds(acts.kind[around], regions), around, -1)
+    inside = np.flatnonzero((acts.kind == ActivityKind.ANNOTATION) & (graph.own_time > 0))
+    at, around = np.concatenate([vertex >> 1, inside]), np.concatenate([around, inside])
+    time = np.concatenate([graph.gap[vertex], graph.own_time[inside]])
+    cells = np.stack([place[acts.rank[at]], np.where(around >= 0, acts.name[around], _NO_REGION), acts.step[at]])
+    some = cells[0] >= 0
+    cells, at = np.unique(cells[:, some].astype(np.int64), axis=1, return_inverse=True)
+    time = np.bincount(at.ravel(), time[some], cells.shape[1]).astype(np.int64)
     return np.concatenate([cells, np.ones((1, len(time)), np.int64), time[None]])
 
 

@@ -73,6 +73,10 @@ class RankStragglers:
     """Steps whose times were compared."""
     nobody_us: Mapping[str, float] = field(default_factory=dict)
     """Waiting that no rank can be charged with, by cause (``recording``, ``clocks``), µs."""
+    staged: bool = False
+    """Whether the ranks are stages of pipelines, which wait for each other by design."""
+    slow_group: Mapping[int, float] = field(default_factory=dict)
+    """By how much each of several ranks takes longer for its steps than all others do, µs; empty for no such ranks."""
 
     @property
     def mostly_charged(self) -> dict[int, float]:
@@ -334,12 +338,19 @@ def _of_rank(graph: DependencyGraph, chains: Chains, vertex: Array, rank: int, c
         return SlowWork(text, most, float("nan"))
     rows = np.flatnonzero((chains.about == cause) & (graph.activities.rank == rank) & ~np.isnan(chains.others))
     whole, of_name = _slower(chains, rows), rows[graph.activities.name[rows] == name]
-    if len(of_name) and not chains.others[of_name].any():
-        return SlowWork(text, most, whole, alone=True)
+    extra = of_name[chains.others[of_name] == 0]
+    if len(of_name) and chains.own[extra].sum() > MOST * chains.own[of_name].sum():
+        return SlowWork(f"{text}{_in_region(graph, extra[chains.own[extra].argmax()])}", most, whole, alone=True)
     named = _slower(chains, of_name) if name >= 0 else float("nan")
     if named > 0 and (np.isnan(whole) or named > STANDS_OUT * whole):
         return SlowWork(text, most, named, named=True)
     return SlowWork(text, most, whole)
+
+
+def _in_region(graph: DependencyGraph, activity: int) -> str:
+    """Return in which annotation of the program an activity is, as part of its name; empty for none."""
+    around = int(graph.tree.nearest(graph.activities.kind == ActivityKind.ANNOTATION, [activity])[0])
+    return f" in {graph.names[graph.activities.name[around]]}" if around not in (-1, activity) else ""
 
 
 def _slower(chains: Chains, rows: Array) -> float:

@@ -53,7 +53,7 @@ INTERRUPTIONS = "interruptions of host code"
 _NOTES = {
     "kernel": "",
     "call": "the calls' own time",
-    "operator": "all inside it, and all device work launched there",
+    "operator": "all inside it, and all that it launches",
     "function": "the function's own code, not what it calls",
     "rank": "its own work, and its data loader's where it waits for the workers; others then wait less for it",
     "group": "transfers only; waiting for a late rank counts for what makes it late",

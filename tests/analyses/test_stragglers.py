@@ -341,3 +341,12 @@ def test_what_casts_doubt_on_a_large_difference_is_what_is_there() -> None:
     assert "which is negligible" in _of_steps(row | {"own_step_us": 1e8}, 3, 20_000.0)
     assert "and another's 20.0 ms" in _of_steps(row, 3, 20_000.0)
     assert "which may be chance" in _of_steps(row | {"step_error_us": 9_000.0}, 3, 20_000.0)
+
+
+def test_several_slow_ranks_are_a_group() -> None:
+    """Half of the ranks, 25 % slower in each step; one rank alone, or ranks that differ by chance, are none."""
+    slow = tuple(SlowRank(rank=rank, factor=1.3) for rank in (1, 2))
+    job = Job(ranks=4, steps=4, layers=1, slow_ranks=slow)
+    assert list(stragglers(run(job)).slow_group) == [1, 2]
+    assert not stragglers(run(job.model_copy(update={"slow_ranks": slow[:1]}))).slow_group
+    assert not stragglers(run(job.model_copy(update={"slow_ranks": ()}))).slow_group

@@ -32,8 +32,8 @@ def test_what_equal_stages_gain_is_given_per_step_as_other_gains_are() -> None:
     }  # fmt: skip
     claim = Claim("slow_stage", "1", 138_100.0, "us", interval=(135_000.0, 141_000.0), facts=facts)
     assert SLOW_STAGE.short(claim) == (
-        "The pipeline stage of rank 1 works 102.2 ms a step, the other 54.1 ms; each waits 61.0 ms for it. With equal "
-        "stages a step would take 13.8 ms less (12 %)."
+        "The pipeline stage of rank 1 works 102.2 ms a step, the other 54.1 ms; the other waits 61.0 ms for it. With "
+        "equal stages a step would take 13.8 ms less (12 %)."
     )
     trial = trial_of([claim])
     assert trial is not None

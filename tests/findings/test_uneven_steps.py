@@ -21,6 +21,11 @@ from tests.strategies import load, op, step
             (400, 100, 100, 300, 100),
             ["steps 0 and 3 take 300.0 µs to 400.0 µs, the others about 100.0 µs, so means per step fit neither"],
         ),
+        (
+            (*((100, 100, 300) * 3), 100),
+            ["one step in 3 takes 300.0 µs, the others about 100.0 µs, so means per step fit neither"],
+        ),
+        ((100, 160, 400), ["steps take 100.0 µs to 400.0 µs, so no figure per step is that of most of them"]),
         ((9000, 50), ["steps take 50.0 µs to 9.00 ms, so no figure per step is that of most of them"]),
         ((100, 100), []),
     ],
@@ -32,7 +37,14 @@ def test_odd_steps_make_means_uncertain(lengths: tuple[int, ...], words: list[st
 
 
 def test_many_odd_steps_are_counted() -> None:
-    facts = {"odd": (1, 2, 3, 4, 5), "low_us": 1000.0, "high_us": 2000.0, "usual_us": 100.0, "warm_up": False}
+    facts = {
+        "odd": (1, 2, 3, 4, 5),
+        "low_us": 1000.0,
+        "high_us": 2000.0,
+        "usual_us": 100.0,
+        "warm_up": False,
+        "turn": 0,
+    }
     text = UNEVEN_STEPS.whole(Claim("uneven_steps", "", 5, "count", facts=facts))
     assert text.startswith("5 steps take 1.00 ms to 2.00 ms, the others about 100.0 µs")
     assert text.endswith("so means per step fit neither.")

@@ -51,6 +51,7 @@ def test_a_rank_that_is_slower_by_next_to_nothing_is_not_named_beside_the_waitin
 )
 def test_waiting_without_a_straggler_says_what_is_known(about: str, facts: dict[str, Any], words: str) -> None:
     known = {"charged": {}, "few_steps": False, "serves": None, "does": "", "why": "nobody is slow", "nobody": {}}
+    known |= {"staged": False, "ranks": []}
     claim = Claim("waiting", about, 500.0, "us", facts=known | {"uneven": None} | facts)
     assert words in WAITING.whole(claim)
     assert ("Record 5 steps" in WAITING.advice(claim)) == facts.get("few_steps", False)

@@ -250,3 +250,18 @@ def test_work_that_only_one_rank_does_in_some_steps_is_no_chance() -> None:
     assert not compare(times + once, parts=parts_of([once], once)).slow.any()
     both = extra + np.roll(extra, (1, 1), (0, 1))
     assert not compare(times + both, parts=parts_of([both], both)).slow.any()
+
+
+def test_equal_delays_of_one_piece_of_work_are_no_chance() -> None:
+    """Three of six steps, in the loader of a rank; unequal ones, or such of two ranks, may strike any rank."""
+    (times,) = jobs("normal", (4, 6), 1)
+    loader = 0.1 * times
+    for late, slow in (({1: (1, 1, 1)}, 1), ({1: (1, 0.4, 2)}, -1), ({1: (1, 1), 2: (1,)}, -1)):
+        held = np.zeros_like(times)
+        steps = iter((1, 3, 5))
+        for rank, lengths in late.items():
+            for length in lengths:
+                held[rank, next(steps)] = length * STEP_NS
+        assert (
+            np.flatnonzero(compare(times + held, parts=parts_of([loader + held])).slow).tolist() == [slow][: slow + 1]
+        )

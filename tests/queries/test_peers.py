@@ -217,3 +217,14 @@ def test_ranks_that_send_in_a_row_are_stages() -> None:
     found, pipeline = rank_roles(host_job(passed_on(4, round_trip=False)))
     assert len(set(found.tolist())) == 4
     assert len(set(pipeline.tolist())) == 1
+
+
+@pytest.mark.slow
+def test_what_is_in_a_region_of_one_rank_alone_is_no_peer_of_what_others_do() -> None:
+    """Rank 2 of a recorded job computes products in `extra_work`, before those that all ranks have."""
+    graph = graph_of(DATA / "gloo_ddp")
+    names = np.array(graph.names)[graph.activities.name]
+    group, extra = peers(graph), graph.tree.inside(names == "extra_work")
+    assert extra.any()
+    assert (group[extra] == -1).all()
+    assert (group[(names == "aten::mm") & ~extra] >= 0).all()

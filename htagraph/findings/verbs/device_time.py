@@ -9,7 +9,7 @@ from itertools import groupby
 import pandas as pd
 
 from htagraph.core.errors import nearest_words
-from htagraph.core.naming import short_name
+from htagraph.core.naming import ANY_STEP, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MIN_PERCENT, SHORT_LIST
 from htagraph.findings.phrases import (
@@ -244,10 +244,12 @@ def counters_sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int, in
     )
 
 
-def phases_sentences(table: pd.DataFrame, inputs: Sequence[str], annotation: str | None) -> list[str]:
+def phases_sentences(
+    table: pd.DataFrame, inputs: Sequence[str], annotation: str | None, window_us: float = 0.0
+) -> list[str]:
     """Return which phase takes the most time, how busy the device is then, and how fast tokens are made.
 
-    The annotation is what was asked for, None for the outermost ones.
+    The annotation is what was asked for, None for the outermost ones; `window_us` is the time of the recording.
     """
     if not len(table):
         what = "no annotation was recorded" if annotation is None else f"nothing is called {annotation!r}"
@@ -255,13 +257,22 @@ def phases_sentences(table: pd.DataFrame, inputs: Sequence[str], annotation: str
             f"There are no phases: {what}. Put torch.profiler.record_function('name') around a part of the code, call "
             "prof.step() in the loop, and record with ProfilerActivity.CPU."
         ]
-    sums = table.groupby("phase", sort=False)[["wall_us", "host_us", "busy_us", "count", "kernels"]].sum()
+    phases = table.groupby("phase", sort=False)
+    sums = phases[["wall_us", "host_us", "busy_us", "count", "kernels"]].sum().assign(ranks=phases["rank"].nunique())
     most, name = sums.iloc[int(sums["wall_us"].argmax())], str(sums.index[int(sums["wall_us"].argmax())])
+    if annotation is None and set(sums.index) == {ANY_STEP}:
+        return [
+            "There are no phases but the steps. Put torch.profiler.record_function('name') around parts of the code."
+        ]
     share = 100 * most["busy_us"] / most["wall_us"] if most["wall_us"] else 0.0
     runs = f"; its kernels run {share_text(share)} of that" if most["kernels"] else ""
     queued = bool(most["kernels"] and most["host_us"] + most["busy_us"] < MOST * most["wall_us"])
     where = f", its host {time_text(most['host_us'])}; else its work waits on the device" if queued else ""
-    ranks = f"over {plural(table['rank'].nunique(), 'rank')} " if table["rank"].nunique() > 1 else ""
+    ranks = f"over {plural(int(most['ranks']), 'rank')} " if most["ranks"] > 1 else ""
+    if most["ranks"] == 1 < table["rank"].nunique():
+        ranks = f"on rank {table['rank'][table['phase'] == name].iloc[0]} alone "
+    part = 100 * most["wall_us"] / most["ranks"] / window_us if window_us else 0.0
+    of_window = f" ({share_text(part)} of the recording)" if part else ""
     known = table[table["tokens"] > 0]
     if len(known):
         tokens = known.groupby("phase")[["tokens", "wall_us"]].sum()
@@ -277,7 +288,7 @@ def phases_sentences(table: pd.DataFrame, inputs: Sequence[str], annotation: str
         second = f"To predict the job if {name} took half its time: {line}"
     return [
         f"{name} takes the most wall time: {time_text(most['wall_us'])} {ranks}in "
-        f"{plural(int(most['count']), 'region')}{runs}{where}.",
+        f"{plural(int(most['count']), 'region')}{of_window}{runs}{where}.",
         second,
     ]
 

@@ -49,11 +49,13 @@ def group_text(group: str) -> str:
     return group_words(group).removeprefix("process group ")
 
 
-def collectives_sentences(parts: pd.DataFrame, late: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
+def collectives_sentences(
+    parts: pd.DataFrame, late: pd.DataFrame, inputs: Sequence[str], nobody_us: float = 0.0
+) -> list[str]:
     """Return what the time in collectives is spent on, and the command to run next.
 
     `late` has how often each rank came last (``last_rank``, ``collectives``) and how long the others then waited
-    (``waited_us``), the longest first.
+    (``waited_us``), the longest first; for `nobody_us` of that no rank can be blamed.
     """
     if not len(parts):
         return ["No collective was recorded: the ranks do not communicate in these traces."]
@@ -69,7 +71,7 @@ def collectives_sentences(parts: pd.DataFrame, late: pd.DataFrame, inputs: Seque
     who = "All ranks together spend" if len(ranks) > 1 else f"Rank {ranks[0]} spends"
     return spoken(
         f"{who} {time_text(total)} in collectives: {whole}.{_baseline(parts, share)}",
-        _after_collectives(share, late, inputs),
+        _after_collectives(share, late, inputs, nobody_us),
         f"Sends and receives lasted {time_text(beside)} more (summed over ranks) beside other work of the threads that "
         "asked for them; how much of that the transfers took is not recorded."
         if beside else "",
@@ -91,11 +93,13 @@ def _baseline(parts: pd.DataFrame, share: dict[str, float]) -> str:
     return ""
 
 
-def _after_collectives(share: dict[str, float], late: pd.DataFrame, inputs: Sequence[str]) -> str:
+def _after_collectives(share: dict[str, float], late: pd.DataFrame, inputs: Sequence[str], nobody_us: float) -> str:
     if share["wait"] >= _MIN_WAIT_SHARE and len(late):
         rank, us = int(late.iloc[0]["last_rank"]), float(late.iloc[0]["waited_us"])
         count = plural(int(late.iloc[0]["collectives"]), "collective")
         why = command_line("stragglers", inputs)
+        if nobody_us > MOST * us:
+            return f"No rank can be blamed for {time_text(nobody_us)} of the waiting. To see why: {why}"
         return f"Rank {rank} came last in {count}; the others waited {time_text(us)} for it. To see why: {why}"
     line = command_line("what-if", inputs, "--network", "0.5")
     is_transfer = share["transfer"] >= MOST
@@ -157,13 +161,17 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
     rank, part = int(most["rank"]), "most of it" if stragglers.mostly_charged else "the largest part"
     charged = stragglers.mostly_charged or {rank: most["share_percent"]}
     who = and_list([f"rank {each} ({share:.0f} %)" for each, share in charged.items()])
-    late = " It is late at single collectives, not over whole steps." if most["step_excess_us"] <= 0 else ""
+    but = "" if stragglers.slow_group else "but "
+    waited = f"The ranks wait {total} for each other (summed over ranks), {part} for {who}; {but}{why}."
+    if sum(unblamed(stragglers).values()) > MOST * stragglers.total_wait_us:
+        waited, nobody = nobody[0].replace("the waiting", f"{total} of waiting (summed over ranks)"), []
+    late = " It is late within steps, not over whole steps." if most["step_excess_us"] <= 0 else ""
     return spoken(
-        f"The ranks wait {total} for each other (summed over ranks), {part} for {who}; but {why}.",
+        waited,
         *nobody,
         f"Rank {rank}: {most['evidence']}.{late}",
         *_known(stragglers, rank, most["blamed_us"] / max(len(stragglers.ranks) - 1, 1)),
-        _to_tell(inputs) if stragglers.few_steps else "",
+        _to_tell(inputs) if stragglers.few_steps and not stragglers.staged and not stragglers.slow_group else "",
     )
 
 
@@ -189,14 +197,15 @@ def _to_tell(inputs: Sequence[str]) -> str:
 
 def _known(stragglers: Stragglers, rank: int, wait_us: float) -> list[str]:
     """Return what a rank takes longer for than its peers, and what it alone does; `wait_us`: wait of another for it."""
-    parts = [_difference(each) for each in stragglers.differences if each.more_us >= MIN_SHARE * wait_us]
+    parts = [_difference(each) for each in stragglers.explained if each.more_us >= MIN_SHARE * wait_us]
     others = "any other rank" if stragglers.ranks["step_excess_us"].isna().all() else "any of its peers"
     count, us = stragglers.alone
-    work = f"{count:,} operators and kernels" if count > 1 else "an operator or kernel"
+    work = "an activity" if count == 1 else f"{count:,} activities"
     return spoken(
         f"What takes longer on rank {rank} than on {others}, without what it calls: {'; '.join(parts)}."
         if parts else "",
-        f"Rank {rank} also does {work} that no other rank does ({time_text(us)} in all)." if count else "",
+        f"Rank {rank} also has {work} that no other rank has ({time_text(us)} in all)."
+        if count and us >= MIN_SHARE * wait_us and not stragglers.staged else "",
     )  # fmt: skip
 
 

@@ -68,6 +68,7 @@ def meetings(job: RecordedJob, kind: EdgeKind, *, pairs: bool) -> Edges:
         part = Edges.of(source, target, cost, kind, Provenance.INFERRED, activity=owner, confidence=confidence)
         part.provenance[confidence == 100] = Provenance.OBSERVED  # matched by ids
         edges.append(part)
+    joins = np.union1d(joins, matches.feeds[feeds])  # an end that follows nothing would stay where it was recorded
     edges.append(Edges.of(2 * joins, 2 * joins + 1, 0, EdgeKind.BODY, Provenance.INFERRED, activity=joins))
     return Edges.concatenate(edges)
 

@@ -111,7 +111,7 @@ def _facts(summary: Summary) -> list[tuple[str, str]]:
     ]
     if len(steps):
         facts.insert(2, ("steps", f"{int(steps['steps'].max()):,}"))
-        facts.insert(3, ("usual step", time_text(summary.step_us)))
+        facts.insert(3, ("usual step", summary.step_text))
     return facts
 
 

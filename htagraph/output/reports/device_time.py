@@ -18,6 +18,7 @@ from htagraph.core.tables import Col, Table
 from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, drawn, gives, report_on
+from htagraph.queries.inputs import window_us
 
 __all__ = [
     "counters_report", "idle_report", "kernels_report", "launches_report", "patterns_report", "phases_report",
@@ -252,8 +253,12 @@ def phases_report(
     brief = table.groupby("rank").head(top).drop(columns=["example", *_PHASES_FOR_PROGRAMS])
     if (table["tokens"] < 0).all():
         brief = brief.drop(columns=["tokens", "tokens_per_s"])
-    sentences = findings.phases_sentences(table, inputs, annotation)
-    return report_on(graph, "phases", {"phases": table}, sentences, brief={"phases": brief})
+    titles = {}
+    if not graph.activities.on_device.any():
+        titles = {"phases": "Phases, the most wall time of a rank first"}
+        brief = brief.drop(columns=["busy_us", "idle_percent", "kernels", "launches"])
+    sentences = findings.phases_sentences(table, inputs, annotation, window_us(graph))
+    return report_on(graph, "phases", {"phases": table}, sentences, brief={"phases": brief}, titles=titles)
 
 
 @gives(

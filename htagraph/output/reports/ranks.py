@@ -45,6 +45,8 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
     from htagraph.analyses.collectives import collectives
     from htagraph.findings.interrupted import interruption_note
     from htagraph.findings.verbs import ranks as findings
+    from htagraph.queries.blame import blame_of, chains_of
+    from htagraph.queries.straggler import charged_to_nobody
 
     parts = collectives(graph)
     table = by_operation(parts).head(top)
@@ -62,7 +64,8 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
             "collective", "op", "group", "rank", "step", "start_us", "duration_us", "beside_us", "wait_us",
             "transfer_us", "excess_us", "wait_or_transfer_us", "busbw_gb_s", "last_rank",
         ]].drop(columns=empty)  # fmt: skip
-    conclusions = [*findings.collectives_sentences(parts, late, inputs), *interruption_note(graph, inputs)]
+    nobody_us = sum(charged_to_nobody(blame_of(graph, chains_of(graph))).values()) if len(late) else 0.0
+    conclusions = [*findings.collectives_sentences(parts, late, inputs, nobody_us), *interruption_note(graph, inputs)]
     return report_on(graph, "collectives", tables, conclusions, brief=brief, plot=lambda: drawn("collectives", parts))
 
 
@@ -130,7 +133,12 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
         *interruption_note(graph, inputs),
     ]
     figures = {"straggler": result.straggler, "total_wait_us": result.total_wait_us}
-    return report_on(graph, "stragglers", tables, conclusions, figures=figures, brief=brief, plot=result.plot)
+    count = len(graph.ranks)
+    cut = {"stragglers": f"{TABLE.title} ({top} of {count} ranks)"} if count > top else {}
+    return report_on(
+        graph, "stragglers", tables, conclusions, figures=figures, brief=brief if count > 1 else {}, titles=cut,
+        plot=result.plot,
+    )  # fmt: skip
 
 
 @gives(

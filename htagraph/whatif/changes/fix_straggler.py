@@ -62,7 +62,7 @@ def fix_straggler(
     instance becomes shorter by this excess. A name with too few instances follows all host or device work of the rank,
     and a place in the step follows its name; data loading is judged separately. So a single stall stays, and nothing
     becomes slower. Work done only once, in a job without steps, is taken as typical. Work that the other ranks do not
-    have stays as well, and a note says how much time this work takes.
+    have stays as well, unless it makes the steps of the straggler longer than theirs, and a note says how much stays.
 
     Args:
         state: the weights so far.
@@ -222,7 +222,8 @@ def _as_whole_steps(graph: DependencyGraph, work: _Work, aim: Array, slow: SlowR
     """Return `aim` where the slow rank's steps exceed the others' by no more than chance.
 
     A rank that now and then loses its core takes the typical time for each kind of work, and yet longer for its steps.
-    What is left of the excess of a step comes off the units that exceed their peers there, each by the same share.
+    What is left of the excess of a step comes off the units that exceed their peers there, each by the same share; work
+    that no other rank does exceeds them by all its time.
     """
     position = int(slow.slow.argmax())
     peer = slow.roles == slow.roles[position]
@@ -233,16 +234,18 @@ def _as_whole_steps(graph: DependencyGraph, work: _Work, aim: Array, slow: SlowR
     own = int(np.count_nonzero(peer[:position]))
     others = _of_others(times.T.ravel(), np.repeat(np.arange(len(steps)), int(peer.sum())), to)
     excess = times[own] - others.reshape(len(steps), -1)[:, own]
-    usual = np.nan_to_num(_of_peers(work, to), nan=np.inf)
+    usual = np.where(work.group >= 0, np.nan_to_num(_of_peers(work, to), nan=np.inf), 0)
+    before = np.where(aim >= 0, aim, work.value)
     activity = np.where(work.activity >= 0, work.activity, work.vertex >> 1)
     at = number[graph.activities.step[activity]]
-    mine = (work.rank == graph.ranks[position]) & (at >= 0) & (aim >= 0)
-    removed = np.bincount(at[mine], (work.value - aim)[mine], len(steps))
-    more = np.where(mine, np.maximum(aim - usual, 0), 0.0)
-    share = np.clip((excess - removed) / np.maximum(np.bincount(at[mine], more[mine], len(steps)), 1), 0, 1)
-    out = aim.copy()
-    out[mine] -= np.rint(share[at[mine]] * more[mine]).astype(np.int64)
-    return out
+    mine = (work.rank == graph.ranks[position]) & (at >= 0)
+    removed = np.bincount(at[mine], (work.value - before)[mine], len(steps))
+    more = np.where(mine, np.maximum(before - usual, 0), 0.0)
+    left = np.nan_to_num(excess - removed)  # a stage compares with no rank
+    share = np.clip(left / np.maximum(np.bincount(at[mine], more[mine], len(steps)), 1), 0, 1)
+    less = np.zeros(len(before), np.int64)
+    less[mine] = np.rint(share[at[mine]] * more[mine]).astype(np.int64)
+    return np.where((aim >= 0) | (less > 0), before - less, -1)
 
 
 def _of_peers(work: _Work, to: str) -> npt.NDArray[np.float64]:

@@ -143,7 +143,7 @@ def test_a_phase_whose_work_waits_in_a_queue_is_not_what_to_shorten() -> None:
 
 def test_a_job_that_launches_nothing_anywhere_has_no_share_of_kernels() -> None:
     said = phases_sentences(TABLE_PHASES.assign(rank=[0, 1], tokens=-1, kernels=0, busy_us=0.0), ["x"], None)
-    assert said[0] == "decode takes the most wall time: 9.00 ms over 2 ranks in 9 regions."
+    assert said[0] == "decode takes the most wall time: 9.00 ms on rank 1 alone in 9 regions."
     assert said[1].startswith("To see what the host does meanwhile")
 
 

@@ -103,10 +103,10 @@ def test_too_few_steps_are_said_with_who_is_charged_what_it_did_and_what_to_reco
         "aten::cat, 90.0 µs, 80.0 µs of it at once (the others at most 2.0 µs); log, 3 times, 9.0 µs (no other" in more
     )
     assert "aten::mm" not in more
-    assert alone == "Rank 1 also does 3 operators and kernels that no other rank does (9.0 µs in all)."
+    assert alone == "Rank 1 also has 3 activities that no other rank has (9.0 µs in all)."
     assert "record 5 steps or more" in todo
     late = stragglers_sentences(replace(few, ranks=few.ranks.assign(step_excess_us=-1.0)), 2, [])
-    assert late[1].endswith("It is late at single collectives, not over whole steps.")
+    assert late[1].endswith("It is late within steps, not over whole steps.")
     assert len(stragglers_sentences(replace(found(None), steps=9), 2, [])) == 2
 
 
