@@ -24,7 +24,7 @@ __all__ = [
     "exact_glob", "has_loader_workers", "inference_phase", "is_allocation", "is_autograd_node", "is_backward",
     "is_batched_product", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader",
     "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer",
-    "is_poll", "is_product", "is_softmax", "is_source_frame", "is_triton_kernel", "is_wait", "matches",
+    "is_poll", "is_product", "is_single_precision", "is_softmax", "is_source_frame", "is_triton_kernel", "is_wait", "matches",
     "names_like", "names_that", "operator_of_frame", "short_name", "stable_name", "step_number", "transfer_direction",
 ]  # fmt: skip
 
@@ -266,6 +266,9 @@ is_batched_product = _named(
     r"^aten::(bmm|baddbmm)$", "the operator that multiplies matrices of a batch, each by its own"
 )
 is_product = _named(r"^aten::(_scaled_)?(add)?mm$", "the operator that multiplies two matrices")
+is_single_precision = _named(
+    r"sgemm|scudnn", "a kernel of cuBLAS or cuDNN that multiplies in single precision, and not on tensor cores"
+)
 is_softmax = _named(r"^aten::_(safe_)?softmax$", "the operator that computes a softmax")
 is_wait = _named(
     r"::wait_tensor$|^<built-in method (wait|synchronize) of (PyCapsule|torch\._C\._distributed)",

@@ -14,7 +14,7 @@ from htagraph.analyses.overlap import overlap
 from htagraph.analyses.step_times import step_times
 from htagraph.core.tables import Col, Table
 from htagraph.findings.finding import Claim
-from htagraph.findings.phrases import plural, time_text, untraced_before
+from htagraph.findings.phrases import plural, share_text, time_text, untraced_before
 from htagraph.findings.results import CLOCKS, LAUNCHES, Results
 from htagraph.findings.verdict import ROWS, claims_of, rows_of, sentences
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -121,7 +121,20 @@ class Summary:
         steps = self.tables["steps"]
         count = int(steps["steps"].max()) if len(steps) else 0
         each = f", {plural(count, 'step')} of {time_text(self.step_us)}"
-        return f"{ranks}{on}{each if count else ''}: {time_text(self.window_us)} recorded."
+        return f"{ranks}{on}{each if count else ''}: {time_text(self.window_us)} recorded{self._busy()}."
+
+    def _busy(self) -> str:
+        """Return how busy devices are from their first to their last work, and how much of that is communication."""
+        times = self.tables["temporal_breakdown"]
+        times = times[(times["executor"] == "device") & (times["window_us"] > 0)]
+        if not len(times):
+            return ""
+        window = times["window_us"].sum()
+        busy, talks = (
+            share_text(100 * us / window)
+            for us in (window - times["idle_us"].sum(), times["exposed_communication_us"].sum())
+        )
+        return f", {'devices' if len(times) > 1 else 'device'} busy {busy}{f' ({talks} only communicating)' if talks != '0 %' else ''}"
 
     def brief(self) -> dict[str, pd.DataFrame]:
         """Return the tables that a reader wants to see first: time by rank, top kernels, problems in the files.

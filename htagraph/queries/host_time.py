@@ -114,8 +114,9 @@ def first_calls(path: CriticalPath) -> dict[int, int]:
 
     A call counts if it is a rank's first of its name and lasts at least 5 ms, or the first of its name inside operators
     of one name and lasts at least 50 ms; if it takes 100 times the median of the later ones; and if the first one is as
-    long on most ranks that call it. Of a function that is called once nothing tells, unless the call is the rank's
-    first of all: a context is made then.
+    long on most ranks that call it. So does one of at least 50 ms, and 100 times the median, inside the first operator
+    of its name. Of a function that is called once nothing tells, unless the call is the rank's first of all: a context
+    is made then.
 
     Example:
         >>> import htagraph as hg
@@ -137,7 +138,7 @@ def first_calls(path: CriticalPath) -> dict[int, int]:
         inside = alike & (around == around[np.searchsorted(calls, each)])
         of_all = alike.sum() == 1 and acts.start[each] == acts.start[calls[acts.rank[calls] == acts.rank[each]]].min()
         by_name = _is_first(graph, calls[alike], each, _MIN_NS)
-        if of_all or by_name or _is_first(graph, calls[inside], each, _MIN_INSIDE_NS):
+        if of_all or by_name or _is_first(graph, calls[inside], each, _MIN_INSIDE_NS) or _in_first(graph, calls[alike], each):
             found[each] = int(spent[each])
     return found
 
@@ -235,6 +236,16 @@ def _is_first(graph: DependencyGraph, alike: Array, call: int, least_ns: int) ->
     if own[0] != call or not _is_long(acts.duration[own], least_ns):
         return False
     return float(np.mean([_is_long(acts.duration[each], least_ns) for each in of_ranks])) > MOST
+
+
+def _in_first(graph: DependencyGraph, alike: Array, call: int) -> bool:
+    """Return whether a call is a long one of some, inside its rank's first operator of a name."""
+    acts, around = graph.activities, int(graph.tree.parent[call])
+    if around < 0:
+        return False
+    same = (acts.name == acts.name[around]) & (acts.rank == acts.rank[call])
+    usual, is_first = _TIMES * float(np.median(acts.duration[alike])), acts.end[same].min() > acts.start[around]
+    return bool(is_first and acts.duration[call] >= max(_MIN_INSIDE_NS, usual))
 
 
 def _is_long(duration: Array, least_ns: int) -> bool:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Cadence", "StepWindow", "Steps", "cadence_of", "is_paced_by_ends", "last_end", "mean_step_ns", "step_lengths",
-    "step_window", "steps_of", "usual_step_ns", "whole_steps",
+    "duration_ns", "step_window", "steps_of", "usual_step_ns", "usual_steps", "whole_steps",
 ]  # fmt: skip
 
 
@@ -209,6 +209,35 @@ def usual_step_ns(graph: DependencyGraph, time: Array, like: DependencyGraph | N
     some = np.isin(numbers, cadence.steps[cadence.counted]) if cadence else np.zeros(0, np.bool_)
     usual = float(np.median(lengths[some])) if some.any() else 0.0
     return usual if usual > 0 else mean_step_ns(graph, time)  # ends that a change puts in another order are no steps
+
+
+def usual_steps(graph: DependencyGraph) -> list[int]:
+    """Return the steps that most steps are like, where a recording holds much else, such as a warm-up; else none.
+
+    Steps count that take within 10 % of the usual one, if at least two do and they are most of those that could.
+
+    Example:
+        >>> import htagraph as hg
+        >>> usual_steps(hg.load("data/demo"))  # which are the whole recording
+        []
+    """
+    cadence = None if whole_steps(graph) else cadence_of(graph)
+    if cadence is None:
+        return []
+    near = np.abs(cadence.lengths - cadence.usual_ns) <= (1 - LIMITS.nearly_all) * cadence.usual_ns
+    count = int((near & cadence.counted).sum())
+    return cadence.steps[near & cadence.counted].tolist() if count >= max(2, MOST * cadence.counted.sum()) else []
+
+
+def duration_ns(graph: DependencyGraph, time: Array, like: DependencyGraph | None = None) -> float:
+    """Return how long a job takes, ns: its usual steps (`usual_steps`), or without them up to its last moment.
+
+    `time` is the moment of each vertex, as recorded or as predicted; the steps are those of the recording `like`.
+    """
+    usual = usual_steps(like or graph)
+    last = last_end(graph, time)
+    whole = 0.0 if last is None else float(last - (like or graph).origin_ns)
+    return len(usual) * usual_step_ns(graph, time, like) if usual else whole
 
 
 @dataclass(frozen=True, eq=False)
