@@ -75,7 +75,7 @@ def _head(results: Results) -> tuple[int, float, float] | None:
     """Return the rank whose recording begins late on the path, how late, µs, and its percent; None for none."""
     parts = results.usual_path.segments
     late = np.flatnonzero(parts.category == CATEGORIES.index("head"))
-    if not len(late):
+    if not len(late) or (len(results.graph.ranks) == 1 and not results.head_ns):
         return None
     longest = late[parts.length[late].argmax()]
     length = float(parts.length[longest])
@@ -202,6 +202,7 @@ def _shares(claim: Claim) -> tuple[list[tuple[str, float]], list[tuple[str, floa
     """Return the categories that are the cause, and the others, with their percent of the path."""
     own = _own(claim)
     shares = [(each, share) for each, share in claim.facts["shares"].items() if share >= MIN_PERCENT]
+    shares = [pair for pair in shares if pair[0] != "head" or claim.facts.get("late") is None]  # has a sentence
     return [pair for pair in shares if pair[0] in own], [pair for pair in shares if pair[0] not in own]
 
 

@@ -20,7 +20,7 @@ def _when(results: Results) -> list[Claim]:
     if results.bound.cause != "host" or unrecorded or not acts.on_device.any():
         return []
     stacks = bool(of_kinds(acts.kind, (ActivityKind.PYTHON,)).any())
-    return [Claim("recorded", "", results.bound.causes["host"], "percent", facts={"stacks": stacks})]
+    return [Claim("recorded", "", results.bound.causes.get("host", 0.0), "percent", facts={"stacks": stacks})]
 
 
 def _advice(claim: Claim) -> str:

@@ -138,8 +138,9 @@ def _single(graph: DependencyGraph) -> Iterator[_Found]:
         return
     us, ranks = float(acts.duration[rows].sum()) / 1000, len(np.unique(acts.rank[rows]))
     names, count = np.unique(acts.name[rows], return_counts=True)
-    often = in_short(graph.names[names[count.argmax()]])
-    text = f"Matrix products in single precision, without tensor cores, take {time_text(us / ranks)} ({often} and others)"
+    often = f"{in_short(graph.names[names[count.argmax()]])}{' and others' if len(names) > 1 else ''}"
+    on_each = " on each rank" if ranks > 1 else ""
+    text = f"Matrix products in single precision, without tensor cores, take {time_text(us / ranks)}{on_each} ({often})"
     globs = [exact_glob(graph.names[name]) for name in names.tolist()]
     yield text, tuple(("--scale", f"kind=computation,name={glob}:0.5") for glob in globs), rows
 

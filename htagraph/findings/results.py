@@ -126,11 +126,19 @@ class Results:
 
     @cached_property
     def parts(self) -> Segments:
-        """The segments that conclusions are about: the usual path without start-up, and what came before it."""
+        """The segments that conclusions are about: the usual path without start-up and the head."""
         parts = self.usual_path.segments
         started = (parts.gap == GapKind.NONE) & np.isin(parts.activity, list(self.first_calls))
-        chosen = ~started & (parts.category != CATEGORIES.index("head"))
+        is_head = (parts.category == CATEGORIES.index("head")) & (self.head_ns > 0)
+        chosen = ~(started | is_head)
         return parts.only(chosen) if chosen.any() else parts
+
+    @cached_property
+    def head_ns(self) -> int:
+        """How long the device of a job's only rank did work from before the recording, if that is 5 % of the path."""
+        parts = self.path.segments
+        head = int(parts.length[parts.category == CATEGORIES.index("head")].sum())
+        return head if len(self.graph.ranks) == 1 and head >= MIN_SHARE * self.path.makespan_ns else 0
 
     @cached_property
     def bound(self) -> Bound:
@@ -173,9 +181,7 @@ class Results:
         """How long takes what conclusions are about, ns: the usual steps, or all but start-up and what came before."""
         if not self.is_whole:
             return _whole_ns(self.graph)
-        parts = self.path.segments
-        head = parts.length[parts.category == CATEGORIES.index("head")].sum()
-        return self._lasts(self._steady) - (0 if self.usual else int(head))
+        return self._lasts(self._steady) - (0 if self.usual else self.head_ns)
 
     @cached_property
     def steps(self) -> int:
