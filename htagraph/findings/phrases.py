@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from htagraph.core.errors import time_text
-from htagraph.core.naming import exact_glob, is_source_frame, short_name
+from htagraph.core.naming import exact_glob, is_source_frame, short_name, without_address
 from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT, MIN_SHARE
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.compare import SURE_ERRORS
@@ -177,7 +177,7 @@ def name_text(name: str, letters: int) -> str:
         >>> name_text("loss < 3, in\nwords", 40)
         'loss < 3, in words'
     """
-    plain = name.rsplit("/", 1)[-1] if is_source_frame(name) else short_name(name)
+    plain = name.rsplit("/", 1)[-1] if is_source_frame(name) else short_name(without_address(name))
     return shortened(" ".join(plain.split()), letters)
 
 

@@ -34,7 +34,7 @@ _STEPS = Table(
     "Step times (a step ends when all work launched in it has finished)",
     Col("rank steps", "int64"),
     Col("period_us", heading="start to start_us"),
-    Col("mean_us min_us max_us"),
+    Col("median_us min_us max_us"),
 )
 _KERNELS = Table(
     "Top kernels by kind, all ranks (share of the time of all of them)",
@@ -59,8 +59,8 @@ class Summary:
             the file does not say), ``steps`` (such as ``4-6``), ``events`` (in the file), ``activities`` (in the
             graph), ``start_utc`` (text), ``span_us`` (from the rank's first to its last activity).
         tables: Results by name. ``temporal_breakdown``, ``overlap``, ``rank_idle`` and ``idle_breakdown`` are those
-            of the analyses. ``steps``: ``rank``, ``steps`` (count), ``period_us`` (mean time from one step's start
-            to the next, NaN for one step), ``mean_us``, ``min_us``, ``max_us`` (durations until all work of a step
+            of the analyses. ``steps``: ``rank``, ``steps`` (count), ``period_us`` (median time from one step's start
+            to the next, NaN for one step), ``median_us``, ``min_us``, ``max_us`` (durations until all work of a step
             is over; they overlap where the host runs ahead). ``kernels``: ``kind``, ``name``, ``ranks`` (with this
             kernel), ``count``, ``total_us``, ``min_us``, ``max_us``, ``mean_us``, ``share_percent`` (of the summed
             durations of all kernels of all ranks). ``launches``: ``rank``, ``launches`` (calls), ``works`` (pieces
@@ -287,9 +287,9 @@ def _by_kind(issues: pd.DataFrame) -> pd.DataFrame:
 def _steps(graph: DependencyGraph) -> pd.DataFrame:
     """Return per rank how many steps there are, how far apart they begin and how long they take."""
     steps = step_times(graph).groupby("rank")
-    table = steps["duration_us"].agg(["count", "mean", "min", "max"])
-    table = table.set_axis(["steps", "mean_us", "min_us", "max_us"], axis=1)
-    period = steps["start_us"].agg(lambda start: (start.max() - start.min()) / (len(start) - 1 or float("nan")))
+    table = steps["duration_us"].agg(["count", "median", "min", "max"])
+    table = table.set_axis(["steps", "median_us", "min_us", "max_us"], axis=1)
+    period = steps["start_us"].agg(lambda start: start.sort_values().diff().median())
     table.insert(1, "period_us", period.astype("float64"))
     return table.reset_index()
 

@@ -43,7 +43,7 @@ def lines(graph: hg.DependencyGraph) -> list[str]:
 def test_calls_longer_than_their_kernels_are_told() -> None:
     short, long = ([launch(0, 8, 1), kernel(COMPUTE, 10, us, 1)] for us in (2, 50))
     assert lines(load(long)) == ["1 call launched 1 kernel or copy in 8.0 µs of host time."]
-    assert lines(load(short))[1].startswith("100 % of the calls took longer than what they launched.")
+    assert lines(load(short))[1].startswith("100 % of the calls took longer than what they launched, which")
 
 
 def test_a_job_without_launches_says_what_to_record() -> None:
@@ -65,6 +65,8 @@ def test_calls_that_wait_for_their_work_are_no_cost_of_launching() -> None:
     first, last = lines(load([launch(0, 8, 1), kernel(COMPUTE, 10, 50, 1), *blocks]))
     assert first == "1 call launched 1 kernel or copy in 8.0 µs of host time."
     assert last.startswith("1 call of cudaLaunchKernel returned only when the work was over, and waited for the device")
+    full = load([launch(0, 8, 1), kernel(COMPUTE, 10, 50, 1), launch(70, 1000, 2), kernel("k", 5000, 9, 2)])
+    assert "returned before the work began, late: the queue was full" in lines(full)[-1]
 
 
 DEVICES = pd.DataFrame({"rank": [0, 0, 1, 2], "share_percent": [3.0, 1.0, 4.0, 95.0]})
@@ -79,7 +81,7 @@ def test_the_cause_with_most_time_is_named_with_its_share() -> None:
     idle, cause, second = idle_sentences(streams(host_wait=75.0, other=25.0), DEVICES, ["x"], lambda: 0.3)
     assert idle == "Devices are idle between their first and last work: ranks 0 and 1: 4 %, rank 2: 95 %."
     assert cause.startswith("75 % of the idle time of streams is host_wait: ")
-    assert second.startswith("With an infinitely fast host the job would be 30 % shorter.")
+    assert second.startswith("With an infinitely fast host the job would be 30 % shorter, by replay.")
     assert second.endswith(": htagraph what-if x --infinite-host")
     for said in (
         idle_sentences(streams(host_wait=1.0, other=25.0), DEVICES, ["x"], lambda: 0.3),
@@ -111,6 +113,7 @@ def test_an_empty_queue_suggests_what_it_costs() -> None:
     first, second = counters_sentences(queues(0, 0.5), COPIES.iloc[:0], 1024, ["x"])
     assert first == "No queue held 1,024 kernels and copies: the longest held 9."
     assert second.endswith(": htagraph opportunities x")
+    assert counters_sentences(queues(0, 5), COPIES.iloc[:0], 10, ["x"])[0].startswith("A queue held 9 kernels and copies")
 
 
 TABLE_PHASES = pd.DataFrame({
