@@ -24,9 +24,9 @@ __all__ = [
     "exact_glob", "has_loader_workers", "inference_phase", "is_allocation", "is_autograd_node", "is_backward",
     "is_batched_product", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader",
     "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer",
-    "is_poll", "is_product", "is_single_precision", "is_softmax", "is_source_frame", "is_triton_kernel", "is_wait", "matches",
-    "names_like", "names_that", "operator_of_frame", "short_name", "stable_name", "step_number", "transfer_direction",
-    "without_address",
+    "is_poll", "is_product", "is_single_precision", "is_softmax", "is_source_frame", "is_triton_kernel", "is_wait",
+    "matches", "names_like", "names_that", "operator_of_frame", "short_name", "stable_name", "step_number",
+    "transfer_direction", "without_address",
 ]  # fmt: skip
 
 _MAGIC = re.compile(r"[*?[]")

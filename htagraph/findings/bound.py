@@ -128,7 +128,9 @@ def _short(claim: Claim) -> str:
     word = "host time" if is_unrecorded(claim) else cause_words(claim.about, claim.facts["shares"])
     text = f"{_where(claim)}ound by {word}: {share_text(claim.figure)} of the critical path{_rank_in_short(claim)}"
     if is_unrecorded(claim):
-        text = f"{text}, {share_text(claim.facts['unrecorded_percent'])} without any event, so what ran then is not known"
+        text = (
+            f"{text}, {share_text(claim.facts['unrecorded_percent'])} without any event, so what ran then is not known"
+        )
     free = _free(claim, "; without it ")
     text += f"{free}; then {', '.join(others[: 1 if free else SHORT_LIST])}" if others else free
     if claim.facts.get("absent"):
@@ -158,6 +160,8 @@ def _advice(claim: Claim) -> str:
         return "Record with with_stack=True, to see what the host does."
     if claim.about == "data_loading":
         return "Make that process faster, or ask it for work earlier." if facts.get("source") else LOADER_ADVICE
+    if claim.about == "computation":
+        return "See which kernels take it (htagraph kernels), and how near they are to the device's peaks (roofline)."
     if claim.about != "communication":
         return ""
     if facts.get("absent"):

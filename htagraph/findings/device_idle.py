@@ -72,7 +72,10 @@ def idle_times(results: Results) -> pd.DataFrame:
         idle = np.clip(begin + length, start, stop) - np.clip(begin, start, stop)
         by_cause = np.bincount(pauses.causes(), np.where(of_rank == rank, idle, 0), len(CAUSES))
         by_cause[CAUSES.index("host_wait")] += lead + trail
-        rows += [(rank, cause, ns / 1000, (stop - start) / 1000, lead / 1000, trail / 1000) for cause, ns in zip(CAUSES, by_cause, strict=True)]
+        rows += [
+            (rank, cause, ns / 1000, (stop - start) / 1000, lead / 1000, trail / 1000)
+            for cause, ns in zip(CAUSES, by_cause, strict=True)
+        ]
     return pd.DataFrame(rows, columns=["rank", "cause", "idle_us", "window_us", "lead_us", "trail_us"])
 
 

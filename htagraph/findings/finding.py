@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_CHART", "NO_ROWS", "Bar", "BarPart", "Chart", "Claim", "Evidence", "Finding", "Place", "RestsOn", "Rows",
-    "Trial", "gain_text", "gain_us", "gap_words", "in_short", 
-    "interval_us", "is_sure", "less_text", "likely", "of_activities", "per_step", "saved_claim", "saved_us", "saves_text",
-    "stretches", 
+    "Trial", "gain_text", "gain_us", "gap_words", "in_short", "interval_us", "is_sure", "less_text", "likely",
+    "of_activities", "per_step", "saved_claim", "saved_us", "saves_text", "stretches",
 ]  # fmt: skip
 
 _MIN_SPREAD = 0.25

@@ -87,8 +87,12 @@ def _worth_naming(results: Results) -> list[dict[Any, Any]]:
     """Return the rows that say what to change: no class of work, nothing around the whole job, the inner of two."""
     table = results.opportunities
     rows = [row | {"gain_percent": 100_000 * row["gain_us"] / results.makespan_ns} for row in table.to_dict("records")]
-    rows = [row for row in rows if row["gain_percent"] >= MIN_PERCENT and row["what"] != "rank"]  # which nobody can free
-    elsewhere = {INTERRUPTIONS_ROW} | {BETWEEN_OPERATORS for claim in results.claims(BOUND.when) if is_unrecorded(claim)}
+    rows = [
+        row for row in rows if row["gain_percent"] >= MIN_PERCENT and row["what"] != "rank"
+    ]  # which nobody can free
+    elsewhere = {INTERRUPTIONS_ROW} | {
+        BETWEEN_OPERATORS for claim in results.claims(BOUND.when) if is_unrecorded(claim)
+    }
     rows = [row for row in rows if row["name"] not in elsewhere]  # findings of their own
     rows = [row for row in rows if row["what"] != "phase" or not _wraps(results, row)]
     rows = [row for row in rows if row["name"] not in CLASSES] or rows
@@ -151,7 +155,9 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
 def _outcome(graph: DependencyGraph, row: Mapping[Any, Any], factor: float) -> Outcome:
     """Return what happens if the target of a row takes a part of its time, or the straggler is as fast as its peers."""
     scenario = what_if(graph)
-    scale = partial(scenario.scale, factor=factor, **criteria(row["target"])) if row["target"] else scenario.fix_straggler
+    scale = (
+        partial(scenario.scale, factor=factor, **criteria(row["target"])) if row["target"] else scenario.fix_straggler
+    )
     return scale().run()
 
 
@@ -249,9 +255,7 @@ def _trial(claim: Claim) -> Trial | None:
 
 def _advice(*claims: Claim) -> str:
     """Return what to change, or what to record to see it; of what contains another gain, that one says it."""
-    named = next(
-        (each for each in claims if each.facts["target"] and not each.facts["around"]), None
-    )
+    named = next((each for each in claims if each.facts["target"] and not each.facts["around"]), None)
     if named is None:
         return ""
     if named.about == BETWEEN_OPERATORS and not named.facts["stacks"]:

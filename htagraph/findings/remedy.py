@@ -186,8 +186,14 @@ def _when(results: Results) -> list[Claim]:
                 shown = tuple(rows[:MOST_ROWS].tolist())
                 steps = results.graph.activities.step[rows]
                 if results.usual and not np.isin(steps, results.usual).any():  # a part of other steps, and of all
-                    facts |= {"steps": 0, "percent": 100 * outcome.saved_ns / outcome.baseline_ns, "makespan_us": outcome.baseline_ns / 1000}
-                    claim = Claim("remedy", kind, outcome.saved_ns / 1000, "us", interval_us(outcome), shown, facts=facts)
+                    facts |= {
+                        "steps": 0,
+                        "percent": 100 * outcome.saved_ns / outcome.baseline_ns,
+                        "makespan_us": outcome.baseline_ns / 1000,
+                    }
+                    claim = Claim(
+                        "remedy", kind, outcome.saved_ns / 1000, "us", interval_us(outcome), shown, facts=facts
+                    )
                 else:
                     claim = saved_claim("remedy", kind, outcome, makespan, facts, shown)
                 of_kind += [claim] if makespan else []

@@ -21,6 +21,7 @@ from htagraph.core.kinds import CATEGORIES, ActivityKind, GapKind
 from htagraph.core.tables import Col, Table
 from htagraph.findings.limits import MIN_SHARE
 from htagraph.graph.measures.steps import duration_ns, usual_steps, whole_steps
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.host_time import first_calls
 from htagraph.queries.inputs import inputs_of
 from htagraph.queries.path_segments import Bound, Segments, bound_of
@@ -148,8 +149,14 @@ class Results:
         long may be spent on something else.
         """
         bound, free = bound_of(self.usual_path, self.parts), self.free
-        best = next(iter(free), "")
+        best = next((cause for cause in free if cause != "host" or not self._computes), "")
         return bound if bound.by_workers or not best or not bound.cause else bound._replace(cause=best)
+
+    @cached_property
+    def _computes(self) -> bool:
+        """Whether devices compute nearly all the time, so that a host which is nearly as slow is not what bounds."""
+        computing = self.busy.loc[self.busy["executor"] == "device", "computation_us"]
+        return len(computing) > 0 and 1000 * computing.mean() >= LIMITS.nearly_all * _whole_ns(self.graph)
 
     @cached_property
     def free(self) -> dict[str, int]:

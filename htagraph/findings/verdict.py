@@ -202,7 +202,9 @@ def _first(every: Iterable[tuple[Finding, list[Claim]]]) -> tuple[str, Trial | N
     """Return (the advice, the trial) of what gains most."""
     actions = [each for each in _actions(every) if each[1] and each[3] > 0]  # a change alone tells nobody what to do
     # where to look, for what bounds the job, is said if there is nothing to do
-    return max(actions, key=lambda each: (each[0] != BOUND.name or each[2] is not None, each[3]), default=("", "", None, 0.0))[1:3]
+    return max(
+        actions, key=lambda each: (each[0] != BOUND.name or each[2] is not None, each[3]), default=("", "", None, 0.0)
+    )[1:3]
 
 
 def _actions(every: Iterable[tuple[Finding, list[Claim]]]) -> Iterator[tuple[str, str, Trial | None, float]]:

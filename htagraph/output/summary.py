@@ -129,12 +129,10 @@ class Summary:
         times = times[(times["executor"] == "device") & (times["window_us"] > 0)]
         if not len(times):
             return ""
-        window = times["window_us"].sum()
-        busy, talks = (
-            share_text(100 * us / window)
-            for us in (window - times["idle_us"].sum(), times["exposed_communication_us"].sum())
-        )
-        return f", {'devices' if len(times) > 1 else 'device'} busy {busy}{f' ({talks} only communicating)' if talks != '0 %' else ''}"
+        window, who = times["window_us"].sum(), "devices" if len(times) > 1 else "device"
+        busy = share_text(100 * (1 - times["idle_us"].sum() / window))
+        talks = share_text(100 * times["exposed_communication_us"].sum() / window)
+        return f", {who} busy {busy}{f' ({talks} only communicating)' if talks != '0 %' else ''}"
 
     def brief(self) -> dict[str, pd.DataFrame]:
         """Return the tables that a reader wants to see first: time by rank, top kernels, problems in the files.

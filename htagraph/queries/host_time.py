@@ -138,7 +138,12 @@ def first_calls(path: CriticalPath) -> dict[int, int]:
         inside = alike & (around == around[np.searchsorted(calls, each)])
         of_all = alike.sum() == 1 and acts.start[each] == acts.start[calls[acts.rank[calls] == acts.rank[each]]].min()
         by_name = _is_first(graph, calls[alike], each, _MIN_NS)
-        if of_all or by_name or _is_first(graph, calls[inside], each, _MIN_INSIDE_NS) or _in_first(graph, calls[alike], each):
+        if (
+            of_all
+            or by_name
+            or _is_first(graph, calls[inside], each, _MIN_INSIDE_NS)
+            or _in_first(graph, calls[alike], each)
+        ):
             found[each] = int(spent[each])
     return found
 

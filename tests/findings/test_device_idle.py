@@ -15,7 +15,14 @@ from tests.strategies import COMPUTE, Json, kernel, launch, load, op, runtime
 
 
 def idle(cause: str, host: str = "", waits: float = 0.0) -> Claim:
-    facts = {"rank": 1, "rank_percent": 35.0, "several": True, "host": host, "in_collectives_percent": waits, "where": "In the steps"}
+    facts = {
+        "rank": 1,
+        "rank_percent": 35.0,
+        "several": True,
+        "host": host,
+        "in_collectives_percent": waits,
+        "where": "In the steps",
+    }
     return Claim("device_idle", cause, 30.0, "percent", facts=facts)
 
 
@@ -76,7 +83,9 @@ def test_idle_time_is_drawn_where_there_is_any() -> None:
     assert idle_chart(table.assign(idle_us=0.0)) is NO_CHART
 
 
-@pytest.mark.parametrize(("host_us", "words"), [(1000, "nothing is launched then (690.0 µs after the last one)"), (310, "")])
+@pytest.mark.parametrize(
+    ("host_us", "words"), [(1000, "nothing is launched then (690.0 µs after the last one)"), (310, "")]
+)
 def test_idle_time_begins_with_the_steps_and_ends_with_them(host_us: int, words: str) -> None:
     """The device works from 5 to 310 µs, with a pause of 105 µs; the recording goes on."""
     events = [op("a", 0, host_us), launch(0, 2, 1), kernel(COMPUTE, 5, 100, 1), launch(202, 3, 2)]

@@ -74,7 +74,10 @@ def test_retries_of_a_real_job_are_those_of_its_file() -> None:
 def test_products_in_single_precision_are_told_by_their_kernels() -> None:
     events = [launch(0, 5, 1), kernel("ampere_sgemm_128x64_tn", 10, 900, 1)]
     words = found(events)["single precision"]
-    assert "take 900.0 µs (ampere_sgemm_128x64_tn); with such products twice as fast, the job would take 450.0 µs less" in words
+    assert (
+        "take 900.0 µs (ampere_sgemm_128x64_tn); with such products twice as fast, the job would take 450.0 µs less"
+        in words
+    )
 
 
 def test_the_gain_is_that_of_the_change_that_is_named() -> None:

@@ -44,7 +44,11 @@ def test_claims_of_a_summary_agree_with_its_tables(path: Path) -> None:
         if claim.says == "gain" and claim.facts["target"]:
             outcome = hg.what_if(graph).scale(factor=0.0, **criteria(claim.facts["target"])).run()
             at_most = saved_us(outcome)[0]
-            assert claim.figure <= at_most * (1 + 1e-6) if claim.facts["started"] else claim.figure == pytest.approx(at_most)
+            assert (
+                claim.figure <= at_most * (1 + 1e-6)
+                if claim.facts["started"]
+                else claim.figure == pytest.approx(at_most)
+            )
             assert claim.facts["half_us"] <= claim.figure
 
 

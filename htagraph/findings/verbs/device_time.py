@@ -60,11 +60,6 @@ _MEANING = {
         "a resource"
     ),
 }
-_RECORDED = (
-    "Without a profiler there are more: on an H100, decoding kernel by kernel took 1.6 times as long recorded as "
-    "unrecorded, and decoding by CUDA graphs 1.3 times."
-)
-"""What recording costs: measured on `data/gpu_demo/generate` and its `truth.json`."""
 _MAX_KERNELS = 12
 """Kernels of a pattern that are listed, the same in a row as one; chosen: about three lines. Doubled, about six."""
 
@@ -139,14 +134,13 @@ def launches_sentences(stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequen
     blocked, stats = stats[waits].drop_duplicates("launch"), stats[~waits]
     calls = stats.drop_duplicates("launch")
     launched = "kernel or copy" if len(stats) == 1 else "kernels and copies"
-    short, excessive, span = float(calls["short"].mean()), calls[calls["excessive_runtime"]], graphs["span_us"].sum()
+    short, span = float(calls["short"].mean()), graphs["span_us"].sum()
     return spoken(
         f"{plural(len(calls), 'call')} launched {len(stats):,} {launched} in {time_text(calls['launch_us'].sum())} of "
         "host time." if len(calls) else "",
-        f"{100 * short:.0f} % of the calls took longer than what they launched, which costs time where the device waits "
-        f"for the host. To see what fewer launches would save: {command_line('opportunities', inputs)}"
+        f"{100 * short:.0f} % of the calls took longer than what they launched, which costs time where a device waits "
+        f"for it. To see what fewer launches would save: {command_line('opportunities', inputs)}"
         if short >= LARGE_SHARE else "",
-        _too_long(stats, excessive, inputs) if len(excessive) else "",
         _blocked(blocked[blocked["delay_us"] <= 0], "returned only when the work was over"),
         _blocked(blocked[blocked["delay_us"] > 0], "returned before the work began, late: the queue was full"),
         f"Inside CUDA graphs ({len(graphs):,} launched), the device is idle "
@@ -162,21 +156,6 @@ def _blocked(calls: pd.DataFrame, how: str) -> str:
     names = " and ".join(calls["launch_name"].unique()[:SHORT_LIST])
     time = time_text(calls["launch_us"].sum())
     return f"{plural(len(calls), 'call')} of {names} {how}, and waited for the device rather than launch: {time}."
-
-
-def _too_long(stats: pd.DataFrame, excessive: pd.DataFrame, inputs: Sequence[str]) -> str:
-    """Return which calls took long, how many began their work before they returned, and how to see a full queue."""
-    slowest, count = excessive.iloc[int(excessive["launch_us"].argmax())], len(excessive)
-    longest = f"{time_text(slowest['launch_us'])} ({slowest['launch_name']} on rank {slowest['rank']})"
-    if count > 1:
-        longest = f"{time_text(excessive['launch_us'].sum())} together; the longest took {longest}"
-    begun = stats.groupby("launch")["delay_us"].min() == 0
-    held = int(begun.reindex(excessive["launch"]).sum())
-    of_them = "It" if count == 1 else "All of them" if held == count else f"{held:,} of them"
-    why = f" {of_them} returned after the work had begun, so that no full queue held {'it' if held == 1 else 'them'}."
-    see = f" To see whether a queue was full{' for the rest' if held else ''}: {command_line('counters', inputs)}"
-    rest = (why if held else "") + (see if held < count else "")
-    return f"{plural(count, 'call')} took excessively long: {longest}.{rest}"
 
 
 def idle_sentences(
@@ -196,7 +175,7 @@ def idle_sentences(
     cause, share = str(by_cause.index[0]), share_text(100 * by_cause.iloc[0] / total)
     return spoken(
         f"Devices are idle between their first and last work: {_by_rank(devices)}.",
-        f"{share[0].upper()}{share[1:]} of the idle time of streams is {cause}: {_MEANING[cause]}.",
+        f"{share.capitalize()} of the idle time of streams is {cause}: {_MEANING[cause]}.",
         _after_idle(cause, streams["rank"].nunique(), inputs, gain_by_host),
     )
 
@@ -222,8 +201,8 @@ def _after_idle(cause: str, ranks: int, inputs: Sequence[str], gain_by_host: Cal
                 f"what: {bounds}"
             )
         return (
-            f"With an infinitely fast host the job would be {share_text(100 * gain)} shorter, by replay. To see what bounds it "
-            f"then: {command_line('what-if', inputs, '--infinite-host')}"
+            f"With an infinitely fast host the job would be {share_text(100 * gain)} shorter, by replay. To see what "
+            f"bounds it then: {command_line('what-if', inputs, '--infinite-host')}"
         )
     if cause != "other":
         return ""
@@ -238,7 +217,6 @@ def counters_sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int, in
         return ["No launch with its device work is in the traces, so there are no queues to count."]
     longest, copied, most_queued = queues.iloc[int(queues["full_us"].argmax())], "", queues["max"].max()
     is_near = most_queued >= LIMITS.nearly_all * full  # what is at work, or blocked, is not counted
-    copies = copies[~copies["copy"].str.startswith("Memset")]
     if len(copies):
         most = copies.iloc[int(copies["busy_us"].argmax())]
         copied = (
@@ -251,7 +229,8 @@ def counters_sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int, in
         f"more for {time_text(longest['full_us'])}. Launches then block, and the device does not wait for the host."
         if longest["full_us"] > 0
         else f"A queue held {most_queued:,.0f} kernels and copies, and {full:,} are full: launches that wait for room "
-        "cost nothing while the device is busy." if is_near
+        "cost nothing while the device is busy."
+        if is_near
         else f"No queue held {full:,} kernels and copies: the longest held {most_queued:,.0f}.",
         "Queues are empty most of the time: the device waits for the host. To see what that costs: "
         f"{command_line('opportunities', inputs)}"
@@ -283,8 +262,7 @@ def phases_sentences(table: pd.DataFrame, inputs: Sequence[str], annotation: str
     if len(known):
         tokens = known.groupby("phase")[["tokens", "wall_us"]].sum()
         rates = [f"{phase} {1e6 * row.tokens / row.wall_us:,.0f}" for phase, row in tokens.iterrows() if row.wall_us]
-        recorded = f" {_RECORDED}" if known["kernels"].any() else ""
-        second = f"Tokens per second of a rank's wall time: {', '.join(rates)}.{recorded}"
+        second = f"Tokens per second of a rank's wall time, as recorded: {', '.join(rates)}."
     elif not most["kernels"] or queued:
         nothing = "It launches nothing. " if table["kernels"].any() and not queued else ""
         meanwhile = f"what the {'device' if queued else 'host'} does meanwhile"

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from htagraph.graph.selection import IntSelector
 
 __all__ = [
-    "Cadence", "StepWindow", "Steps", "cadence_of", "is_paced_by_ends", "last_end", "mean_step_ns", "step_lengths",
-    "duration_ns", "step_window", "steps_of", "usual_step_ns", "usual_steps", "whole_steps",
+    "Cadence", "StepWindow", "Steps", "cadence_of", "duration_ns", "is_paced_by_ends", "last_end", "mean_step_ns",
+    "step_lengths", "step_window", "steps_of", "usual_step_ns", "usual_steps", "whole_steps",
 ]  # fmt: skip
 
 
