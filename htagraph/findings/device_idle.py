@@ -17,7 +17,7 @@ from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.measures.waits import waiting_devices
 from htagraph.queries.host_time import late_reason
 
-__all__ = ["DEVICE_IDLE", "idle_chart", "idle_times"]
+__all__ = ["DEVICE_IDLE", "device_use", "idle_chart", "idle_times"]
 
 _TEXT = {
     "kernel_wait": "{where}, {who} pause{s} {share} of the time{at} between many small kernels.",
@@ -77,6 +77,19 @@ def idle_times(results: Results) -> pd.DataFrame:
             for cause, ns in zip(CAUSES, by_cause, strict=True)
         ]
     return pd.DataFrame(rows, columns=["rank", "cause", "idle_us", "window_us", "lead_us", "trail_us"])
+
+
+def device_use(results: Results) -> str:
+    """Return how busy devices are, and how much of that they only communicate, as a part of a sentence."""
+    table = idle_times(results)
+    window, who = table["window_us"].sum() / len(CAUSES), "devices" if table["rank"].nunique() > 1 else "device"
+    if not window:
+        return ""
+    text = f", {who} busy {share_text(100 * (1 - table['idle_us'].sum() / window))}"
+    if results.usual:
+        return f"{text} {steps_text(results.usual).lower()}"
+    talks = 100 * results.busy["exposed_communication_us"].sum() / window
+    return f"{text} ({share_text(talks)} only communicating)" if talks else text
 
 
 def _when(results: Results) -> list[Claim]:
@@ -148,7 +161,7 @@ def _words(claim: Claim) -> str:
         if "short_percent" in facts
         else ""
     )
-    sides = (("lead", "before the first kernel"), ("trail", "after the last one"))
+    sides = (("lead", "before its first work"), ("trail", "after its last"))
     outside = [f"{time_text(facts[side])} {words}" for side, words in sides if facts.get(side)]
     why = _HOST.get(facts["host"], ("", ""))[0].format(short=short)
     return f"{facts['where']}, {text}{why}{f' ({and_list(outside)})' if outside else ''}."

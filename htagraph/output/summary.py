@@ -13,8 +13,9 @@ from htagraph.analyses.kernel_breakdown import kernel_breakdown
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.step_times import step_times
 from htagraph.core.tables import Col, Table
+from htagraph.findings.device_idle import device_use
 from htagraph.findings.finding import Claim
-from htagraph.findings.phrases import plural, share_text, time_text, untraced_before
+from htagraph.findings.phrases import plural, time_text, untraced_before
 from htagraph.findings.results import CLOCKS, LAUNCHES, Results
 from htagraph.findings.verdict import ROWS, claims_of, rows_of, sentences
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -79,6 +80,7 @@ class Summary:
             conclusion uncertain.
         step_us: How long a step takes, as for what-ifs, µs: the median from step to step, without first steps that warm
             up and the one at the edge of the recording; NaN without steps.
+        device_use: how busy devices are, as a part of a sentence; empty without device work.
     """
 
     inputs: pd.DataFrame
@@ -88,6 +90,7 @@ class Summary:
     window_us: float
     claims: tuple[Claim, ...] = ()
     step_us: float = float("nan")
+    device_use: str = ""
 
     def __repr__(self) -> str:
         """Return what was read, the window and the first sentence of the verdict; the tables are in `tables`."""
@@ -121,18 +124,7 @@ class Summary:
         steps = self.tables["steps"]
         count = int(steps["steps"].max()) if len(steps) else 0
         each = f", {plural(count, 'step')} of {time_text(self.step_us)}"
-        return f"{ranks}{on}{each if count else ''}: {time_text(self.window_us)} recorded{self._busy()}."
-
-    def _busy(self) -> str:
-        """Return how busy devices are from their first to their last work, and how much of that is communication."""
-        times = self.tables["temporal_breakdown"]
-        times = times[(times["executor"] == "device") & (times["window_us"] > 0)]
-        if not len(times):
-            return ""
-        window, who = times["window_us"].sum(), "devices" if len(times) > 1 else "device"
-        busy = share_text(100 * (1 - times["idle_us"].sum() / window))
-        talks = share_text(100 * times["exposed_communication_us"].sum() / window)
-        return f", {who} busy {busy}{f' ({talks} only communicating)' if talks != '0 %' else ''}"
+        return f"{ranks}{on}{each if count else ''}: {time_text(self.window_us)} recorded{self.device_use}."
 
     def brief(self) -> dict[str, pd.DataFrame]:
         """Return the tables that a reader wants to see first: time by rank, top kernels, problems in the files.
@@ -256,8 +248,9 @@ def summary_of(results: Results, *, top: int = 5) -> Summary:
     claims = claims_of(results)
     step_us = usual_step_ns(graph, graph.time) / 1000 if len(tables["steps"]) else float("nan")
     return Summary(
-        results.inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims), step_us
-    )
+        results.inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims), step_us,
+        device_use(results),
+    )  # fmt: skip
 
 
 def _extremes(times: pd.DataFrame) -> pd.DataFrame:

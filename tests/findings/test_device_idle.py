@@ -84,7 +84,7 @@ def test_idle_time_is_drawn_where_there_is_any() -> None:
 
 
 @pytest.mark.parametrize(
-    ("host_us", "words"), [(1000, "nothing is launched then (690.0 µs after the last one)"), (310, "")]
+    ("host_us", "words"), [(1000, "nothing is launched then (690.0 µs after its last)"), (310, "")]
 )
 def test_idle_time_begins_with_the_steps_and_ends_with_them(host_us: int, words: str) -> None:
     """The device works from 5 to 310 µs, with a pause of 105 µs; the recording goes on."""

@@ -201,8 +201,8 @@ def _after_idle(cause: str, ranks: int, inputs: Sequence[str], gain_by_host: Cal
                 f"what: {bounds}"
             )
         return (
-            f"With an infinitely fast host the job would be {share_text(100 * gain)} shorter, by replay. To see what "
-            f"bounds it then: {command_line('what-if', inputs, '--infinite-host')}"
+            f"With an infinitely fast host the job would be {share_text(100 * gain)} shorter. To see what bounds "
+            f"it then: {command_line('what-if', inputs, '--infinite-host')}"
         )
     if cause != "other":
         return ""

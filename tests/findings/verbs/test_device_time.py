@@ -71,7 +71,7 @@ def test_the_cause_with_most_time_is_named_with_its_share() -> None:
     idle, cause, second = idle_sentences(streams(host_wait=75.0, other=25.0), DEVICES, ["x"], lambda: 0.3)
     assert idle == "Devices are idle between their first and last work: ranks 0 and 1: 4 %, rank 2: 95 %."
     assert cause.startswith("75 % of the idle time of streams is host_wait: ")
-    assert second.startswith("With an infinitely fast host the job would be 30 % shorter, by replay.")
+    assert second.startswith("With an infinitely fast host the job would be 30 % shorter.")
     assert second.endswith(": htagraph what-if x --infinite-host")
     for said in (
         idle_sentences(streams(host_wait=1.0, other=25.0), DEVICES, ["x"], lambda: 0.3),
