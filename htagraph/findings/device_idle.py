@@ -101,8 +101,9 @@ def _when(results: Results) -> list[Claim]:
     for cause, us in table.groupby("cause")["idle_us"].sum().sort_values(ascending=False).items():
         if us < MIN_SHARE * window:
             continue
-        shares = (100 * table["idle_us"] / table["window_us"])[table["cause"] == cause]
-        worst = table.loc[shares.idxmax()]
+        of_cause = table[table["cause"] == cause]
+        shares = 100 * of_cause["idle_us"] / of_cause["window_us"]
+        worst = of_cause.iloc[int(shares.to_numpy().argmax())]
         facts = {
             "rank": int(worst["rank"]), "rank_percent": float(shares.max()), "several": len(shares) > 1, "host": "",
             "compiled": compiled, "where": _where(results),

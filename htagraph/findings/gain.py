@@ -213,7 +213,7 @@ def _evidence(results: Results, *claims: Claim) -> Evidence:
     headings = {"low_us": "at least_us", "high_us": "at most_us", "half_us": "with half its time_us"}
     first = next((at for at, claim in enumerate(claims) if _trial(claim) and claim.facts["target"]), None)
     return Evidence(
-        chart, Rows(frame, "Of the whole recording", places, headings),
+        chart, Rows(frame, "What each saves, summed over steps", places, headings),
         place=None if first is None else places[first],
         look="" if first is None else f"{gain_name(claims[first])} on the critical path",
         meaning=opportunities,

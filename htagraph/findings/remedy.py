@@ -35,16 +35,20 @@ from htagraph.findings.finding import (
     of_activities,
     saved_claim,
 )
-from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS
+from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
 from htagraph.findings.phrases import plural, size_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.host_time import MANY
 from htagraph.whatif.options import CHANGES
 from htagraph.whatif.scenario import what_if
 
 __all__ = ["REMEDY"]
 
 
+_SMALL_BYTES = 1_000_000
+"""Bytes; chosen: on NVLink and faster networks of 100 GB/s, 1 MB takes as long as the start of a transfer. Doubled,
+messages that are mostly transfer are told to be small."""
 _Found: TypeAlias = tuple[str, tuple[tuple[str, str], ...], Array]
 """What was recorded, as the start of a sentence; the changes that are closest to the better way, as options of
 ``htagraph what-if`` and their values; the activities."""
@@ -129,6 +133,33 @@ def _attention(graph: DependencyGraph) -> Iterator[_Found]:
     yield text, (("--scale", f"op={glob}*:0"),), rows
 
 
+def _messages(graph: DependencyGraph) -> Iterator[_Found]:
+    """Yield the collectives of each name that are launched one after the other, many in a row, with small messages.
+
+    What comes between two of them is at most a copy and a division: another order of the job cannot need them apart.
+    """
+    acts, waits = graph.activities, graph.waits
+    size = np.full(len(acts), -1, np.int64)
+    size[waits.activity] = waits.bytes
+    works = np.flatnonzero(acts.on_device & (acts.cause >= 0))
+    works = works[np.lexsort((acts.start[acts.cause[works]], acts.rank[works]))]
+    talks = acts.kind[works] == ActivityKind.COMMUNICATION
+    place, rows = np.flatnonzero(talks), works[talks]
+    new = np.ones(len(rows), np.bool_)
+    new[1:] = (np.diff(place) > 1 + SHORT_LIST) | (np.diff(acts.name[rows]) != 0) | (np.diff(acts.rank[rows]) != 0)
+    run = np.cumsum(new) - 1
+    rows, run = (each[np.bincount(run)[run] >= MANY] for each in (rows, run))
+    for name in np.unique(acts.name[rows]).tolist():
+        own = rows[acts.name[rows] == name]
+        runs, usual = len(np.unique(run[acts.name[rows] == name])), float(np.median(size[own]))
+        if 0 <= usual <= _SMALL_BYTES:
+            text = (
+                f"{in_short(graph.names[name])} runs {len(own) // runs:,} times in a row, each with {size_text(usual)}"
+            )
+            factor = f"{runs / len(own):.4f}"  # as if one took the time of one of them
+            yield text, (("--scale", f"kind=communication,name={exact_glob(graph.names[name])}:{factor}"),), own
+
+
 def _single(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the matrix products that run in single precision on the general cores of a device."""
     acts = graph.activities
@@ -161,6 +192,10 @@ _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str
     "single precision": (
         _single, "with such products twice as fast",
         "Use autocast (bfloat16, float16) or, on Ampere and later, TF32: torch.set_float32_matmul_precision('high').",
+    ),
+    "messages": (
+        _messages, "with one call in place of each row, as long as one of them",
+        "Send them as one: larger buckets (bucket_cap_mb), or a flat tensor (torch.distributed._coalescing_manager).",
     ),
     "attention": (
         _attention, "without the softmax",

@@ -15,7 +15,7 @@ from htagraph.graph.measures.pauses import CAUSES
 from htagraph.queries.interruptions import LONG_NS
 from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to
 
-__all__ = ["LATE_REASONS", "first_calls", "host_pauses", "late_reason"]
+__all__ = ["LATE_REASONS", "MANY", "first_calls", "host_pauses", "late_reason"]
 
 _CATEGORIES = ("host", "launch", "sync")
 _KEYS = ["what", "inside", "before", "rank"]
@@ -42,9 +42,9 @@ or pauses for long with something else; it works on many small things; or on few
 _MAX_WAITS = 24
 """How many waits of a device are looked into, the longest. Chosen: where few pauses are the reason, they are most of
 the time. Doubled, a summary takes a few ms longer."""
-_MANY = 30
-"""Waits of a device; fewer are no sign of many small pieces of work. Chosen: a training step has hundreds. Doubled, a
-recording of 30 to 60 kernels is not advised to use CUDA graphs."""
+MANY = 30
+"""Waits of a device, or collectives in a row; fewer are no sign of many small pieces. Chosen: a training step has
+hundreds. Doubled, a recording of 30 to 60 kernels is not advised to use CUDA graphs."""
 _CALLS = (ActivityKind.LAUNCH, ActivityKind.RUNTIME)
 _MIN_NS = 5_000_000
 """ns; chosen: making a context takes some 100 ms and a stream some ms, while a steady call takes µs. Doubled, streams
@@ -106,7 +106,7 @@ def late_reason(graph: DependencyGraph, rank: int) -> str:
     if not time.any():
         return ""
     reason_of_most = LATE_REASONS[int(time.argmax())]
-    return "few" if reason_of_most == "launches" and count < _MANY else reason_of_most
+    return "few" if reason_of_most == "launches" and count < MANY else reason_of_most
 
 
 def first_calls(path: CriticalPath) -> dict[int, int]:

@@ -11,7 +11,7 @@ from tests.reach import DATA, SHARED
 from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, runtime
 
 
-def found(events: list[Json]) -> dict[str, str]:
+def found(events: list[Json] | dict[int, list[Json]]) -> dict[str, str]:
     return {claim.about: REMEDY.short(claim) for claim in REMEDY.when(Results(load(events)))}
 
 
@@ -69,6 +69,23 @@ def test_retries_of_a_real_job_are_those_of_its_file() -> None:
     assert REMEDY.short(claim).startswith("In step 4, the allocator gives memory back and asks for it again")
     assert results.usual == [5, 6]
     assert results.bound.cause == "computation"
+
+
+@pytest.mark.parametrize(("elements", "compute_us", "named"), [(1000, 0, True), (10**7, 0, False), (1000, 5, False)])
+def test_small_messages_in_a_row_could_be_one(elements: int, compute_us: int, *, named: bool) -> None:
+    """Each is launched behind the one before; with computation between, or large ones, nobody is told to join them."""
+    events: list[Json] = []
+    for at in range(40):
+        talk = kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 100 * at + 20, 90, at + 1, 20)
+        talk["args"] |= {"In msg nelems": elements, "dtype": "Float", "Collective name": "allreduce"}
+        talk["args"] |= {"Process Group Name": "0", "Process Group Ranks": "[0, 1]", "Group size": 2}
+        events += [launch(20 * at, 5, at + 1), talk]
+        for more in range(4 if compute_us else 0):
+            events += [launch(20 * at + 10 + 2 * more, 1, 1000 + 4 * at + more)]
+            events += [kernel(COMPUTE, 100 * at + 30 + 6 * more, compute_us, 1000 + 4 * at + more)]
+    words = found({0: events, 1: events}).get("messages", "")
+    assert bool(words) == named
+    assert not words or "runs 40 times in a row, each with 4.0 kB; with one call" in words
 
 
 def test_products_in_single_precision_are_told_by_their_kernels() -> None:
