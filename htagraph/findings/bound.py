@@ -22,7 +22,9 @@ from htagraph.findings.finding import (
     Rows,
     Trial,
     gain_text,
+    likely,
     per_step,
+    saved_claim,
     stretches,
 )
 from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE, MOST_ROWS, ROUNDING, SHORT_LIST
@@ -61,6 +63,9 @@ def _when(results: Results) -> list[Claim]:
         gain = results.free[bound.cause]
         facts |= {"free_us": gain / 1000, "free_percent": 100 * gain / max(results.makespan_ns, 1)}
         facts |= {"steps": results.steps, "change": FREE[bound.cause][1]}
+    if bound.cause == "host" and bound.cause in results.free and not results.first_calls:
+        outcome = what_if(graph).infinite_host().run()
+        facts["likely"] = likely(saved_claim("bound", "host", outcome, results.makespan_ns, {"steps": results.steps}))
     share = bound.causes.get(bound.cause, 0.0)
     return [Claim("bound", bound.cause, share, "percent", rests_on=doubts_of(results) & rests, facts=facts)]
 
@@ -199,7 +204,7 @@ def _free(claim: Claim, start: str) -> str:
     who, less = "a step" if steps > 1 else "the job", time_text(per_step(claim.facts["free_us"], steps))
     without = {"host": "with a free CPU", "communication": "without them", "memory": "without them"}
     start = start.replace("without it", without.get(claim.about, "without it"))
-    return f"{start}{who} takes {less} less ({claim.facts['free_percent']:.0f} %)"
+    return f"{start}{who} takes {less} less ({claim.facts['free_percent']:.0f} %{claim.facts.get('likely', '')})"
 
 
 def _shares(claim: Claim) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
