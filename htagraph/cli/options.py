@@ -352,12 +352,13 @@ def _warn(issues: Sequence[Issue]) -> None:
     for issue in issues:
         if issue.what not in _HARMLESS:
             kinds.setdefault(issue.what, []).append(issue)
-    counts = {what: sum(max(issue.count, 1) for issue in alike) for what, alike in kinds.items()}
+    counts = [(alike[0], sum(max(issue.count, 1) for issue in alike)) for alike in kinds.values()]
+    first = [f"{Path(issue.file).name}: " if issue.file else "" for issue, _ in counts]
     if len(kinds) == 1:
-        (alike,), (count,) = kinds.values(), counts.values()
-        where = f"{alike[0].file}: " if alike[0].file else ""
-        text = f"{where}{alike[0].detail}{f' ({count:,} in all)' if count > 1 else ''}"
+        ((issue, count),) = counts
+        text = f"{first[0]}{issue.detail}{f' ({count:,} in all)' if count > 1 else ''}"
     else:
-        text = f"{', '.join(f'{what} ({count:,})' for what, count in counts.items())}: htagraph validate explains them"
+        each = [f"{where}{issue.what} ({count:,})" for where, (issue, count) in zip(first, counts, strict=True)]
+        text = f"{', '.join(each)}; htagraph validate explains them"
     if kinds:
         typer.echo(printable(f"htagraph: warning: {text}"), err=True)

@@ -83,5 +83,5 @@ def test_warnings_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     _warn([harmless])
     assert capsys.readouterr().err.splitlines() == [
         "htagraph: warning: rank-0.json: the file ends early (3 in all)",
-        "htagraph: warning: truncated (3), header_damaged (1): htagraph validate explains them",
+        "htagraph: warning: rank-0.json: truncated (3), a.json: header_damaged (1); htagraph validate explains them",
     ]
