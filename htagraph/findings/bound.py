@@ -166,7 +166,7 @@ def _advice(claim: Claim) -> str:
     if claim.about == "data_loading":
         return "Make that process faster, or ask it for work earlier." if facts.get("source") else LOADER_ADVICE
     if claim.about == "computation":
-        return "See which kernels take it (htagraph kernels), and how near they are to the device's peaks (roofline)."
+        return "See which kernels take it (htagraph kernels), and how near they come to its peaks (htagraph roofline)."
     if claim.about != "communication":
         return ""
     if facts.get("absent"):

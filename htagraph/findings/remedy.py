@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -39,6 +40,7 @@ from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
 from htagraph.findings.phrases import plural, size_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.host_time import MANY
 from htagraph.whatif.options import CHANGES
 from htagraph.whatif.scenario import what_if
@@ -152,10 +154,10 @@ def _messages(graph: DependencyGraph) -> Iterator[_Found]:
     for name in np.unique(acts.name[rows]).tolist():
         own = rows[acts.name[rows] == name]
         runs, usual = len(np.unique(run[acts.name[rows] == name])), float(np.median(size[own]))
-        if 0 <= usual <= _SMALL_BYTES:
-            text = (
-                f"{in_short(graph.names[name])} runs {len(own) // runs:,} times in a row, each with {size_text(usual)}"
-            )
+        all_of_name = acts.duration[works[talks & (acts.name[works] == name)]].sum()
+        if 0 <= usual <= _SMALL_BYTES and acts.duration[own].sum() >= LIMITS.nearly_all * all_of_name:
+            times = f"{len(own) // runs:,} times in a row"
+            text = f"{in_short(graph.names[name])} runs {times}, each with {size_text(usual)}"
             factor = f"{runs / len(own):.4f}"  # as if one took the time of one of them
             yield text, (("--scale", f"kind=communication,name={exact_glob(graph.names[name])}:{factor}"),), own
 
@@ -195,7 +197,7 @@ _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str
     ),
     "messages": (
         _messages, "with one call in place of each row, as long as one of them",
-        "Send them as one: larger buckets (bucket_cap_mb), or a flat tensor (torch.distributed._coalescing_manager).",
+        "Send them as one: with larger buckets (bucket_cap_mb), or as one flat tensor.",
     ),
     "attention": (
         _attention, "without the softmax",
@@ -219,18 +221,12 @@ def _when(results: Results) -> list[Claim]:
                 options = tuple(word for pair in changes for word in pair)
                 facts = {"text": text, "options": options, "steps": results.steps}
                 shown = tuple(rows[:MOST_ROWS].tolist())
+                claim = saved_claim("remedy", kind, outcome, makespan, facts, shown)
                 steps = results.graph.activities.step[rows]
                 if results.usual and not np.isin(steps, results.usual).any():  # a part of other steps, and of all
-                    facts |= {
-                        "steps": 0,
-                        "percent": 100 * outcome.saved_ns / outcome.baseline_ns,
-                        "makespan_us": outcome.baseline_ns / 1000,
-                    }
-                    claim = Claim(
-                        "remedy", kind, outcome.saved_ns / 1000, "us", interval_us(outcome), shown, facts=facts
-                    )
-                else:
-                    claim = saved_claim("remedy", kind, outcome, makespan, facts, shown)
+                    whole, saved_ns = outcome.baseline_ns, outcome.saved_ns
+                    facts |= {"steps": 0, "percent": 100 * saved_ns / whole, "makespan_us": whole / 1000}
+                    claim = replace(claim, figure=saved_ns / 1000, interval=interval_us(outcome), facts=facts)
                 of_kind += [claim] if makespan else []
         of_kind = [claim for claim in of_kind if claim.facts["percent"] >= MIN_PERCENT]
         claims += [max(of_kind, key=lambda claim: claim.figure)] if of_kind else []
