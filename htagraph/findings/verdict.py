@@ -78,8 +78,8 @@ ROWS: Final = Table(
 def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> list[Claim]:
     """Return what findings claim of a job, each thing once.
 
-    What bounds the job and starts it comes first, then what gains most; all that is no change follows, in the order of
-    the findings.
+    What bounds the job and starts it comes first, then what gains most, with advice before without; all that is no
+    change follows, in the order of the findings.
 
     Example:
         >>> import htagraph as hg
@@ -94,11 +94,15 @@ def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> lis
         kept = [claim for claim in kept if claim.facts.get("what") != "straggler"]
     if SLOW_STAGE.name in says:  # which ranks wait for
         kept = [claim for claim in kept if claim.says != WAITING.name]
-    most = dict.fromkeys(_BY_NAME, 0.0)
-    for name, *_, us in _actions(stated(kept)):
-        most[name] = max(most[name], us)
+    most = dict.fromkeys(_BY_NAME, (False, 0.0))
+    for name, advice, _, us in _actions(stated(kept)):
+        most[name] = max(most[name], (bool(advice) and us > 0, us))
     first = {BOUND.name: 1, START_UP.name: 0 if any(_is_mostly_start_up(claim) for claim in kept) else 2}
-    return sorted(kept, key=lambda claim: (first.get(claim.says, 3), 0.0 if claim.says in first else -most[claim.says]))
+    order = {
+        name: (first.get(name, 3), *((0, 0.0) if name in first else (-known, -us)))
+        for name, (known, us) in most.items()
+    }
+    return sorted(kept, key=lambda claim: order[claim.says])
 
 
 def _is_mostly_start_up(claim: Claim) -> bool:
