@@ -110,12 +110,17 @@ def whole_steps(graph: DependencyGraph) -> int:
     steps = graph.step_spans
     if not len(steps):
         return 0
-    covered = int(graph.time[steps.end].max() - graph.time[steps.start].min())
-    whole = int(graph.time[1::2][graph.awake].max()) - graph.origin_ns
+    covered, share = _covered(graph)
     most = int(np.bincount(steps.rank).max())  # ranks may number the same steps differently
     usual = most * usual_step_ns(graph, graph.time)
     is_usual = LIMITS.nearly_all * max(covered, usual) <= min(covered, usual)
-    return most if is_usual and covered >= LIMITS.nearly_all * whole else 0
+    return most if is_usual and share >= LIMITS.nearly_all else 0
+
+
+def _covered(graph: DependencyGraph) -> tuple[int, float]:
+    """Return the time from the first step's start to the last one's end, ns, and its share of the recording."""
+    covered = int(graph.time[graph.step_spans.end].max() - graph.time[graph.step_spans.start].min())
+    return covered, covered / max(int(graph.time[1::2][graph.awake].max()) - graph.origin_ns, 1)
 
 
 class Cadence(NamedTuple):
@@ -214,7 +219,8 @@ def usual_step_ns(graph: DependencyGraph, time: Array, like: DependencyGraph | N
 def usual_steps(graph: DependencyGraph) -> list[int]:
     """Return the steps that most steps are like, where a recording holds much else, such as a warm-up; else none.
 
-    Steps count that take within 10 % of the usual one, if at least two do and they are most of those that could.
+    Steps count that take within 10 % of the usual one, if at least two do and they are most of those that could, and if
+    steps cover most of the recording.
 
     Example:
         >>> import htagraph as hg
@@ -222,7 +228,7 @@ def usual_steps(graph: DependencyGraph) -> list[int]:
         []
     """
     cadence = None if whole_steps(graph) else cadence_of(graph)
-    if cadence is None:
+    if cadence is None or _covered(graph)[1] < MOST:
         return []
     near = np.abs(cadence.lengths - cadence.usual_ns) <= (1 - LIMITS.nearly_all) * cadence.usual_ns
     count = int((near & cadence.counted).sum())
