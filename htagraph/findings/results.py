@@ -223,7 +223,12 @@ class Results:
     @cached_property
     def opportunities(self) -> pd.DataFrame:
         """Result of `htagraph.opportunities`."""
-        return opportunities(self.graph)
+        return opportunities(self.graph, top=10 * self.wide)
+
+    @cached_property
+    def wide(self) -> int:
+        """How many times as many opportunities are looked at, as their gain may be in start-up or other steps."""
+        return 2 if self.usual or self.first_calls else 1
 
     @cached_property
     def interruptions(self) -> pd.DataFrame:

@@ -224,8 +224,7 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
         ['clocks', 'critical_path', 'gaps']
     """
     results = Results(graph)
-    part = 2 if results.usual or results.first_calls else 1  # where much of a gain is elsewhere, more are looked at
-    results.opportunities = opportunities(graph, top=part * _OPPORTUNITIES_PER_KERNEL * top)
+    results.opportunities = opportunities(graph, top=results.wide * _OPPORTUNITIES_PER_KERNEL * top)
     return summary_of(results, top=top)
 
 

@@ -9,6 +9,7 @@ from itertools import groupby
 import pandas as pd
 
 from htagraph.core.errors import nearest_words
+from htagraph.core.kinds import HOST
 from htagraph.core.naming import exact_glob, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MIN_PERCENT, SHORT_LIST
@@ -97,10 +98,11 @@ def top_entry(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> list[str]:
         return ["No device work was recorded."]
     owned = table[table["name"] != ""]
     row = (owned if len(owned) and owned[spent].any() else table).iloc[0]
-    outside = f"work {OUTSIDE.get(by, '')}"
+    outside, on_host = f"work {OUTSIDE.get(by, '')}", row.get("kind") in {kind.label for kind in HOST}
+    what = "time" if on_host else "device time"
     among = f" (not counting {outside})" if len(owned) < len(table) and row["name"] else ""
     return spoken(
-        f"{short_name(row['name']) or outside} takes the most device time{among}: {time_text(float(row[spent]))} over "
+        f"{short_name(row['name']) or outside} takes the most {what}{among}: {time_text(float(row[spent]))} over "
         f"all ranks, {row['share_percent']:.0f} %.",
         _after_top(table, by, inputs),
     )
@@ -108,7 +110,7 @@ def top_entry(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> list[str]:
 
 def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> str:
     if by == "name":
-        if "kind" in table and table["kind"].iloc[0] == "communication":
+        if "kind" in table and table["kind"].iloc[0].endswith("communication"):
             return f"To split it into waiting and transfer: {command_line('collectives', inputs)}"
         name, short = table["name"].iloc[0], short_name(table["name"].iloc[0])
         alike = table["name"].str.contains(short, regex=False) & (table["name"] != name)
@@ -142,7 +144,7 @@ def launches_sentences(stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequen
         f"for it. To see what fewer launches would save: {command_line('opportunities', inputs)}"
         if short >= LARGE_SHARE else "",
         _blocked(blocked[blocked["delay_us"] <= 0], "returned only when the work was over"),
-        _blocked(blocked[blocked["delay_us"] > 0], "returned before the work began, late: the queue was full"),
+        _blocked(blocked[blocked["delay_us"] > 0], "waited for earlier work of the device, as where a queue is full"),
         f"Inside CUDA graphs ({len(graphs):,} launched), the device is idle "
         f"{100 * graphs['gap_us'].sum() / span:.1f} % of the time."
         if span > 0 else "",
@@ -155,7 +157,7 @@ def _blocked(calls: pd.DataFrame, how: str) -> str:
         return ""
     names = " and ".join(calls["launch_name"].unique()[:SHORT_LIST])
     time = time_text(calls["launch_us"].sum())
-    return f"{plural(len(calls), 'call')} of {names} {how}, and waited for the device rather than launch: {time}."
+    return f"{plural(len(calls), 'call')} of {names} {how}, which is no cost of launching: {time}."
 
 
 def idle_sentences(
