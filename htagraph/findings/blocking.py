@@ -39,14 +39,13 @@ def _when(results: Results) -> list[Claim]:
     if place is None or place.blocked_ns < MIN_SHARE * makespan:
         return []
     outcome = what_if(graph).remove_sync(**place.criteria).run()
-    if outcome.saved_ns < MIN_SHARE * makespan:
-        return []
     facts = {
         "count": place.count, "blocked_us": place.blocked_ns / 1000, "target": criteria_text(place.criteria),
         "several": len(graph.ranks) > 1, "steps": results.steps, "frame": _frame(graph, place.criteria),
         "computes": _computes(graph, place.criteria),
     }  # fmt: skip
-    return [saved_claim("blocking", place.name, outcome, makespan, facts)]
+    claim = saved_claim("blocking", place.name, outcome, makespan, facts)
+    return [claim] if claim.facts["percent"] >= 100 * MIN_SHARE else []
 
 
 def _frame(graph: DependencyGraph, which: dict[str, Any]) -> str:
