@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from enum import Enum
@@ -37,9 +36,6 @@ _HARMLESS = (
 _MAX_REPEATED_PATHS = 4
 """Paths that a suggested command repeats; chosen: more make it unreadable. Doubled, it may fill several lines."""
 _PLAIN = re.compile(r"\d+(\.\d*)?")
-_MAX_ALIKE = 8
-"""Warnings of one kind that are said; the results list all. Chosen: those of a host with eight devices. Doubled, jobs
-of many ranks fill a screen with them."""
 
 
 def _option(kind: Any, *names: str, **settings: Any) -> Any:  # noqa: ANN401 - a type, and what typer takes
@@ -351,15 +347,18 @@ def read_on(scheduler: str, paths: list[str], ranks: str | None, steps: str | No
 
 
 def _warn(issues: Sequence[Issue]) -> None:
-    """Say on stderr what was damaged; the results list it in full."""
-    said = Counter[str]()
+    """Say on stderr in a line what was damaged; the results list it in full."""
+    kinds: dict[str, list[Issue]] = {}
     for issue in issues:
-        said[issue.what] += issue.what not in _HARMLESS
-        if 0 < said[issue.what] <= _MAX_ALIKE and issue.what not in _HARMLESS:
-            where = f"{issue.file}: " if issue.file else ""
-            how_many = f" ({issue.count:,} in all)" if issue.count > 1 else ""
-            typer.echo(printable(f"htagraph: warning: {where}{issue.detail}{how_many}"), err=True)
-    for what, count in said.items():
-        if count > _MAX_ALIKE:
-            more = f"{count - _MAX_ALIKE:,} more warnings of this kind ({what}); --format json lists them all"
-            typer.echo(f"htagraph: warning: {more}", err=True)
+        if issue.what not in _HARMLESS:
+            kinds.setdefault(issue.what, []).append(issue)
+    counts = [(alike[0], sum(max(issue.count, 1) for issue in alike)) for alike in kinds.values()]
+    first = [f"{Path(issue.file).name}: " if issue.file else "" for issue, _ in counts]
+    if len(kinds) == 1:
+        ((issue, count),) = counts
+        text = f"{first[0]}{issue.detail}{f' ({count:,} in all)' if count > 1 else ''}"
+    else:
+        each = [f"{where}{issue.what} ({count:,})" for where, (issue, count) in zip(first, counts, strict=True)]
+        text = f"{', '.join(each)}; htagraph validate explains them"
+    if kinds:
+        typer.echo(printable(f"htagraph: warning: {text}"), err=True)

@@ -24,8 +24,9 @@ __all__ = [
     "exact_glob", "has_loader_workers", "inference_phase", "is_allocation", "is_asking", "is_autograd_node",
     "is_backward", "is_batched_product", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader",
     "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer",
-    "is_poll", "is_product", "is_softmax", "is_source_frame", "is_triton_kernel", "is_wait", "matches",
-    "names_like", "names_that", "operator_of_frame", "short_name", "stable_name", "step_number", "transfer_direction",
+    "is_poll", "is_product", "is_single_precision", "is_softmax", "is_source_frame", "is_triton_kernel", "is_wait",
+    "matches", "names_like", "names_that", "operator_of_frame", "short_name", "stable_name", "step_number",
+    "transfer_direction", "without_address",
 ]  # fmt: skip
 
 _MAGIC = re.compile(r"[*?[]")
@@ -266,6 +267,9 @@ is_batched_product = _named(
     r"^aten::(bmm|baddbmm)$", "the operator that multiplies matrices of a batch, each by its own"
 )
 is_product = _named(r"^aten::(_scaled_)?(add)?mm$", "the operator that multiplies two matrices")
+is_single_precision = _named(
+    r"sgemm|scudnn", "a kernel of cuBLAS or cuDNN that multiplies in single precision, and not on tensor cores"
+)
 is_softmax = _named(r"^aten::_(safe_)?softmax$", "the operator that computes a softmax")
 is_wait = _named(
     r"::wait_tensor$|^<built-in method (wait|synchronize) of (PyCapsule|torch\._C\._distributed)",
@@ -372,6 +376,7 @@ BETWEEN_OPERATORS = "Python between operators"
 """What the host's time is called that no event covers, or only a step."""
 _SIGNATURE = re.compile(r"^void |[(<]")
 _CALL, _CALL_KEPT = "operator()", "operator\0"  # these parentheses belong to the name, not to parameters
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _UNSTABLE = re.compile(r"(?<=\.py)\(\d+\)| at 0x[0-9a-f]+")
 
 
@@ -404,6 +409,16 @@ def short_name(name: str) -> str:
             depth = max(0, depth - 1)
     words = "".join(plain).replace(_CALL_KEPT, _CALL).split()
     return words[-1] if words else name
+
+
+def without_address(name: str) -> str:
+    """Return a name without the address of an object, which says nothing to a reader.
+
+    Example:
+        >>> without_address("<built-in method mm of Tensor object at 0x7f2a>")
+        '<built-in method mm of Tensor object>'
+    """
+    return _ADDRESS.sub("", name)
 
 
 def stable_name(name: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import DEVICE_WAITS, ActivityKind, of_kinds
 from htagraph.core.naming import is_source_frame, names_that
+from htagraph.core.statistics import MOST
 from htagraph.findings.finding import (
     Bar,
     Chart,
@@ -38,13 +39,13 @@ def _when(results: Results) -> list[Claim]:
     if place is None or place.blocked_ns < MIN_SHARE * makespan:
         return []
     outcome = what_if(graph).remove_sync(**place.criteria).run()
-    if outcome.saved_ns < MIN_SHARE * makespan:
-        return []
     facts = {
         "count": place.count, "blocked_us": place.blocked_ns / 1000, "target": criteria_text(place.criteria),
         "several": len(graph.ranks) > 1, "steps": results.steps, "frame": _frame(graph, place.criteria),
+        "computes": _computes(graph, place.criteria),
     }  # fmt: skip
-    return [saved_claim("blocking", place.name, outcome, makespan, facts)]
+    claim = saved_claim("blocking", place.name, outcome, makespan, facts)
+    return [claim] if claim.facts["percent"] >= 100 * MIN_SHARE else []
 
 
 def _frame(graph: DependencyGraph, which: dict[str, Any]) -> str:
@@ -56,7 +57,21 @@ def _frame(graph: DependencyGraph, which: dict[str, Any]) -> str:
     return graph.names[int(np.bincount(names).argmax())] if len(names) else ""
 
 
+def _computes(graph: DependencyGraph, which: dict[str, Any]) -> bool:
+    """Return whether most of the waits are inside operators that launch kernels, so that these cannot be left out."""
+    acts, tree = graph.activities, graph.tree
+    calls = graph.select(**which).activities
+    calls = calls[acts.kind[calls] == ActivityKind.SYNC] if (acts.kind[calls] == ActivityKind.SYNC).any() else calls
+    around = np.unique(tree.nearest(acts.kind == ActivityKind.OP, calls))
+    around = around[around >= 0]
+    kernels = np.sort(tree.first[acts.cause[(acts.kind == ActivityKind.COMPUTATION) & (acts.cause >= 0)]])
+    has = np.searchsorted(kernels, tree.stop[around]) > np.searchsorted(kernels, tree.first[around])
+    return bool(len(around)) and float(has.mean()) > MOST
+
+
 def _advice(claim: Claim) -> str:
+    if claim.facts.get("computes"):
+        return "See what makes it wait: a size that depends on values, a copy, or kernels that are tried out."
     where = f" in {in_short(claim.facts['frame'])}" if claim.facts["frame"] else ""
     return f"Move {in_short(claim.about)}{where} out of the loop, or do it every few steps only."
 

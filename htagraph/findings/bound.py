@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import COMMUNICATION, EdgeKind, Provenance, of_kinds
+from htagraph.core.kinds import COMMUNICATION, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.core.naming import is_data_loader, short_name, stable_name, step_number
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import (
@@ -22,11 +22,13 @@ from htagraph.findings.finding import (
     Rows,
     Trial,
     gain_text,
+    likely,
     per_step,
+    saved_claim,
     stretches,
 )
 from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE, MOST_ROWS, ROUNDING, SHORT_LIST
-from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words, time_text
+from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words, share_text, steps_text, time_text
 from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.measures.waits import lacks_members, ranks_not_read
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.path_segments import Bound
 
-__all__ = ["BOUND", "LOADER_ADVICE"]
+__all__ = ["BOUND", "LOADER_ADVICE", "is_unrecorded"]
 
 LOADER_ADVICE = "Use more loader workers (num_workers), a larger prefetch_factor or cheaper samples."
 """What to do where the job waits for its data loader."""
@@ -51,27 +53,38 @@ def _when(results: Results) -> list[Claim]:
     rests = {RestsOn.CLOCKS} if len(bound.ranks) > 1 else set()
     rests |= {RestsOn.MATCHES} if bound.shares.get("communication", 0.0) >= MIN_PERCENT else set()
     facts = {
+        "usual": results.usual, "started": bool(results.first_calls), "unrecorded_percent": _unrecorded(results),
         "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers, "batches": bound.batches,
         "unexplained_percent": bound.unexplained_percent, "several": len(graph.ranks) > 1,
         "absent": _absent(graph), "source": _source(graph), "without_rank_percent": _without_rank(graph, bound),
-        "late": _head(results) if len(graph.ranks) > 1 else None,
+        "late": _head(results),
     }  # fmt: skip
     if bound.cause in results.free:
         gain = results.free[bound.cause]
         facts |= {"free_us": gain / 1000, "free_percent": 100 * gain / max(results.makespan_ns, 1)}
         facts |= {"steps": results.steps, "change": FREE[bound.cause][1]}
+    if bound.cause == "host" and bound.cause in results.free and not results.first_calls:
+        outcome = what_if(graph).infinite_host().run()
+        facts["likely"] = likely(saved_claim("bound", "host", outcome, results.makespan_ns, {"steps": results.steps}))
     share = bound.causes.get(bound.cause, 0.0)
     return [Claim("bound", bound.cause, share, "percent", rests_on=doubts_of(results) & rests, facts=facts)]
 
 
-def _head(results: Results) -> tuple[int, float] | None:
-    """Return the rank whose recording begins late on the path, and how late, µs; None for none."""
-    parts = results.path.segments
+def _unrecorded(results: Results) -> float:
+    """Return how much of what is concluded about is host time without any event in it, percent."""
+    length, untraced = results.parts.length, results.parts.gap == GapKind.HOST_UNTRACED
+    return 100 * float(length[untraced].sum()) / max(int(length.sum()), 1)
+
+
+def _head(results: Results) -> tuple[int, float, float] | None:
+    """Return the rank whose recording begins late on the path, how late, µs, and its percent; None for none."""
+    parts = results.usual_path.segments
     late = np.flatnonzero(parts.category == CATEGORIES.index("head"))
-    if not len(late):
+    if not len(late) or (len(results.graph.ranks) == 1 and not results.head_ns):
         return None
     longest = late[parts.length[late].argmax()]
-    return int(results.graph.activities.rank[parts.place[longest]]), float(parts.length[longest]) / 1000
+    length = float(parts.length[longest])
+    return int(results.graph.activities.rank[parts.place[longest]]), length / 1000, 100 * length / parts.length.sum()
 
 
 def _without_rank(graph: DependencyGraph, bound: Bound) -> float:
@@ -117,8 +130,12 @@ def _with_source(text: str, claim: Claim) -> str:
 
 def _short(claim: Claim) -> str:
     others = [f"{CATEGORY_WORDS[each]} {share:.0f} %" for each, share in _shares(claim)[1]]
-    word = cause_words(claim.about, claim.facts["shares"])
-    text = f"Bound by {word}: {claim.figure:.0f} % of the critical path{_rank_in_short(claim)}"
+    word = "host time" if is_unrecorded(claim) else cause_words(claim.about, claim.facts["shares"])
+    text = f"{_where(claim)}ound by {word}: {share_text(claim.figure)} of the critical path{_rank_in_short(claim)}"
+    if is_unrecorded(claim):
+        text = (
+            f"{text}, {share_text(claim.facts['unrecorded_percent'])} without any event, so what ran then is not known"
+        )
     free = _free(claim, "; without it ")
     text += f"{free}; then {', '.join(others[: 1 if free else SHORT_LIST])}" if others else free
     if claim.facts.get("absent"):
@@ -130,11 +147,27 @@ def _short(claim: Claim) -> str:
     return _with_source(f"{text}.{_late(claim)}", claim)
 
 
+def _where(claim: Claim) -> str:
+    """Return the start of the sentence: about what it is, where that is not the whole recording."""
+    if usual := claim.facts.get("usual"):
+        return f"{steps_text(usual)}, b"
+    return "Apart from start-up, b" if claim.facts.get("started") else "B"
+
+
+def is_unrecorded(claim: Claim) -> bool:
+    """Return whether the host bounds the job, but mostly in time without any event."""
+    return claim.about == "host" and claim.facts.get("unrecorded_percent", 0.0) > 100 * MOST
+
+
 def _advice(claim: Claim) -> str:
     facts = claim.facts
+    if is_unrecorded(claim):
+        return "Record with with_stack=True, to see what the host does."
     if claim.about == "data_loading":
         source = facts.get("source")
         return f"Make what {source} waits for faster, or ask for it earlier." if source else LOADER_ADVICE
+    if claim.about == "computation":
+        return "See which kernels take it (htagraph kernels), and how near they come to its peaks (htagraph roofline)."
     if claim.about != "communication":
         return ""
     if facts.get("absent"):
@@ -145,7 +178,7 @@ def _advice(claim: Claim) -> str:
 def _trial(claim: Claim) -> Trial | None:
     """A loader that is never waited for, or transfers without time; all else takes some time in any case."""
     us, loads = claim.facts.get("free_us", 0.0), claim.about == "data_loading"
-    if us <= 0 or not _advice(claim) or claim.facts.get("absent"):
+    if us <= 0 or claim.about not in ("data_loading", "communication") or claim.facts.get("absent"):
         return None
     who = "Transfers that take no time save"
     if loads:
@@ -155,22 +188,24 @@ def _trial(claim: Claim) -> Trial | None:
 
 
 def _late(claim: Claim) -> str:
-    """Return which recording begins late, where the path waits for that."""
-    late, share = claim.facts.get("late"), claim.facts["shares"].get("head", 0.0)
-    if late is None or share < MIN_PERCENT:
+    """Return which recording begins late, where the path waits for that, or that it waits for earlier work."""
+    late = claim.facts.get("late")
+    if late is None or late[2] < MIN_PERCENT:
         return ""
-    return f" Rank {late[0]}'s recording begins {time_text(late[1])} late ({share:.0f} %)."
+    if not claim.facts["several"]:
+        return f" The path begins {time_text(late[1])} after the recording, behind work begun earlier."
+    return f" Rank {late[0]}'s recording begins {time_text(late[1])} late ({late[2]:.0f} %)."
 
 
 def _free(claim: Claim, start: str) -> str:
     """Return how much less time the job would take without its cause, behind a start; empty where that is unknown."""
-    if "free_us" not in claim.facts or claim.facts["by_workers"]:
+    if "free_us" not in claim.facts or claim.facts["by_workers"] or is_unrecorded(claim):
         return ""
     steps = claim.facts["steps"]
     who, less = "a step" if steps > 1 else "the job", time_text(per_step(claim.facts["free_us"], steps))
     without = {"host": "with a free CPU", "communication": "without them", "memory": "without them"}
     start = start.replace("without it", without.get(claim.about, "without it"))
-    return f"{start}{who} takes {less} less ({claim.facts['free_percent']:.0f} %)"
+    return f"{start}{who} takes {less} less ({claim.facts['free_percent']:.0f} %{claim.facts.get('likely', '')})"
 
 
 def _shares(claim: Claim) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
@@ -206,7 +241,7 @@ def _rank_in_short(claim: Claim) -> str:
 def _evidence(results: Results, claim: Claim) -> Evidence:
     path, shares = results.path, claim.facts["shares"]
     named = [category for category, share in shares.items() if share >= 100 * ROUNDING]
-    us = path.makespan_ns / 100_000  # of a percent
+    us = int(results.parts.length.sum()) / 100_000  # of a percent
     parts = [BarPart(CATEGORY_WORDS[each], each.replace("_", "-"), shares[each] * us) for each in named]
     parts.append(BarPart("other", "other", sum(share for each, share in shares.items() if each not in named) * us))
     chart = Chart("What the critical path is spent on", stacks=[("critical path", parts)])

@@ -10,19 +10,20 @@ from htagraph.core.statistics import MOST
 from htagraph.findings.bound import LOADER_ADVICE
 from htagraph.findings.finding import NO_CHART, BarPart, Chart, Claim, Evidence, Finding, Place, Rows, Trial, gain_text
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
+from htagraph.findings.phrases import and_list, share_text, steps_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.graph.measures.waits import waiting_devices
 from htagraph.queries.host_time import late_reason
 
-__all__ = ["DEVICE_IDLE", "device_window_us", "idle_chart"]
+__all__ = ["DEVICE_IDLE", "device_use", "idle_chart", "idle_times"]
 
 _TEXT = {
-    "kernel_wait": "From first to last device work, devices pause {share} of the time{at} between many small kernels.",
+    "kernel_wait": "{where}, {who} pause{s} {share} of the time{at} between many small kernels.",
     "other": (
-        "From first to last device work, devices are idle {share} of the time{at}, but not for a late launch: work "
-        "waited for an event, a stream or a rank, or its launch was not recorded."
+        "{where}, {who} {are} idle {share} of the time{at}, but not for a late launch: work waited for an event, a "
+        "stream or a rank, or its launch was not recorded."
     ),
 }
 _FUSED = "Fuse the kernels{compile}, or replay them as a CUDA graph."
@@ -34,6 +35,7 @@ _HOST = {
         ", which launches CUDA graphs, each too late",
         "Launch graphs with fewer kernels, or earlier: a launch takes the longer the more kernels its graph has.",
     ),
+    "nothing": (": nothing is launched then", ""),
     "few": (", which launches little work, each piece late", ""),
     "launches": (
         ", which launches many small pieces of work, each too late{short}",
@@ -49,35 +51,78 @@ _CAUSES = {"host_wait": ("host wait", "host"), "kernel_wait": ("kernel wait", "w
 """Causes of idle time in words, and their colors."""
 
 
-def device_window_us(results: Results) -> float:
-    """Return the time from first to last device work, summed over ranks, µs."""
-    return float(results.busy.loc[results.busy["executor"] == "device", "window_us"].sum())
+def idle_times(results: Results) -> pd.DataFrame:
+    """Return how long each rank's device is idle in the steps, or in the recording without steps, by cause.
+
+    Columns: ``rank``, ``cause``, ``idle_us``, ``window_us``, ``lead_us`` and ``trail_us``: how much of the window comes
+    before the first device work and after the last, which then wait for the host; not where earlier work was running.
+    """
+    graph, rows = results.graph, []
+    acts, spans, pauses = graph.activities, graph.step_spans, graph.device_pauses
+    earlier = {issue.rank for issue in graph.issues if issue.what == "queued_behind_earlier_work"}
+    begin, length, of_rank = pauses.begin, pauses.length, pauses.places[pauses.place, 0]
+    for rank in results.busy.loc[results.busy["executor"] == "device", "rank"].tolist():
+        every = np.arange(acts.of_rank(rank).start, acts.of_rank(rank).stop)
+        work, steps = every[acts.on_device[every]], np.flatnonzero(spans.rank == rank)
+        first, last = int(graph.time[2 * work].min()), int(graph.time[2 * work + 1].max())
+        marks, ends = (spans.start[steps], spans.end[steps]) if len(steps) else (2 * every, 2 * every + 1)
+        start, stop = min(first, int(graph.time[marks].min())), max(last, int(graph.time[ends].max()))
+        start, stop = results.usual_path.window if results.usual else (first if rank in earlier else start, stop)
+        lead, trail = max(0, first - start), max(0, stop - last)
+        idle = np.clip(begin + length, start, stop) - np.clip(begin, start, stop)
+        by_cause = np.bincount(pauses.causes(), np.where(of_rank == rank, idle, 0), len(CAUSES))
+        by_cause[CAUSES.index("host_wait")] += lead + trail
+        rows += [
+            (rank, cause, ns / 1000, (stop - start) / 1000, lead / 1000, trail / 1000)
+            for cause, ns in zip(CAUSES, by_cause, strict=True)
+        ]
+    return pd.DataFrame(rows, columns=["rank", "cause", "idle_us", "window_us", "lead_us", "trail_us"])
+
+
+def device_use(results: Results) -> str:
+    """Return how busy devices are, and how much of that they only communicate, as a part of a sentence."""
+    table = idle_times(results)
+    window, who = table["window_us"].sum() / len(CAUSES), "devices" if table["rank"].nunique() > 1 else "device"
+    if not window:
+        return ""
+    text = f", {who} busy {share_text(100 * (1 - table['idle_us'].sum() / window))}"
+    if results.usual:
+        return f"{text} {steps_text(results.usual).lower()}"
+    talks = 100 * results.busy["exposed_communication_us"].sum() / window
+    return f"{text} ({share_text(talks)} only communicating)" if talks else text
 
 
 def _when(results: Results) -> list[Claim]:
-    window = device_window_us(results)
+    table, graph, claims = idle_times(results), results.graph, []
+    window = float(table["window_us"].sum()) / len(CAUSES)
     if not window:
         return []
-    rank_idle, graph, claims = results.rank_idle, results.graph, []
     compiled = bool(names_that(is_compiled_region, graph.names).any())
-    for cause, us in rank_idle.groupby("cause")["idle_us"].sum().sort_values(ascending=False).items():
+    for cause, us in table.groupby("cause")["idle_us"].sum().sort_values(ascending=False).items():
         if us < MIN_SHARE * window:
             continue
-        worst = rank_idle[rank_idle["cause"] == cause].sort_values("share_percent").iloc[-1]
-        share, several = float(worst["share_percent"]), len(results.busy) > 1
+        of_cause = table[table["cause"] == cause]
+        shares = 100 * of_cause["idle_us"] / of_cause["window_us"]
+        worst = of_cause.iloc[int(shares.to_numpy().argmax())]
         facts = {
-            "rank": int(worst["rank"]),
-            "rank_percent": share,
-            "several": several,
-            "host": "",
-            "compiled": compiled,
-        }
+            "rank": int(worst["rank"]), "rank_percent": float(shares.max()), "several": len(shares) > 1, "host": "",
+            "compiled": compiled, "where": _where(results),
+        }  # fmt: skip
         if cause == "host_wait":
-            facts["host"] = _host_reason(graph, int(worst["rank"]))
+            sides = {side: float(worst[f"{side}_us"]) for side in ("lead", "trail")}
+            facts |= {side: us if us >= MIN_SHARE * worst["window_us"] else 0.0 for side, us in sides.items()}
+            alone = sides["trail"] > MOST * worst["idle_us"]
+            facts["host"] = "nothing" if alone else _host_reason(graph, int(worst["rank"]))
             facts["in_collectives_percent"] = 100 * sum(waiting_devices(graph).values()) / 1000 / window
             facts |= _launching(results) if facts["host"] == "launches" else {}
         claims.append(Claim("device_idle", str(cause), 100 * us / window, "percent", facts=facts))
     return claims
+
+
+def _where(results: Results) -> str:
+    if results.usual:
+        return steps_text(results.usual)
+    return "In the steps" if len(results.graph.step_spans) else "In the recording"
 
 
 def _launching(results: Results) -> dict[str, float]:
@@ -105,19 +150,22 @@ def _in_graphs(graph: DependencyGraph) -> bool:
 
 def _words(claim: Claim) -> str:
     facts = claim.facts
-    at, share, waits = _worst(claim), f"{claim.figure:.0f} %", facts.get("in_collectives_percent", 0.0)
+    at, share, waits = _worst(claim), share_text(claim.figure), facts.get("in_collectives_percent", 0.0)
+    who, s, are = ("devices", "", "are") if facts["several"] else ("the device", "s", "is")
     if claim.about != "host_wait":
-        return _TEXT[claim.about].format(share=share, at=at)
-    text = f"devices wait for the host {share} of the time{at}"
+        return _TEXT[claim.about].format(where=facts["where"], who=who, s=s, are=are, share=share, at=at)
+    text = f"{who} wait{s} {share} of the time{at} for the host"
     if waits >= 100 * MIN_SHARE:  # in kernels that spin, so that the device looks busy
-        text = f"devices wait {waits:.0f} % in collectives for late ranks and {share} for the host{at}"
+        text = f"{who} wait{s} {waits:.0f} % in collectives for late ranks and {share} for the host{at}"
     short = (
         f" ({facts['short_percent']:.0f} % of the calls take longer than their work)"
         if "short_percent" in facts
         else ""
     )
+    sides = (("lead", "before its first work"), ("trail", "after its last"))
+    outside = [f"{time_text(facts[side])} {words}" for side, words in sides if facts.get(side)]
     why = _HOST.get(facts["host"], ("", ""))[0].format(short=short)
-    return f"From first to last device work, {text}{why}."
+    return f"{facts['where']}, {text}{why}{f' ({and_list(outside)})' if outside else ''}."
 
 
 def _advice(claim: Claim) -> str:

@@ -18,6 +18,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import GapKind
 from htagraph.findings.limits import LETTERS_IN_SHORT, MOST_ROWS
 from htagraph.findings.phrases import command_line, name_text, time_text
+from htagraph.graph.measures.steps import duration_ns
 
 if TYPE_CHECKING:
     from htagraph.findings.results import Results
@@ -25,9 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_CHART", "NO_ROWS", "Bar", "BarPart", "Chart", "Claim", "Evidence", "Finding", "Place", "RestsOn", "Rows",
-    "Trial", "gain_text", "gain_us", "gap_words", "in_short", 
-    "interval_us", "is_sure", "less_text", "likely", "of_activities", "per_step", "saved_claim", "saves_text",
-    "stretches", 
+    "Trial", "gain_text", "gain_us", "gap_words", "in_short", "interval_us", "is_sure", "less_text", "likely",
+    "of_activities", "per_step", "saved_claim", "saved_us", "saves_text", "stretches",
 ]  # fmt: skip
 
 _MIN_SPREAD = 0.25
@@ -257,9 +257,21 @@ def interval_us(outcome: Outcome) -> tuple[float, float]:
 def saved_claim(
     says: str, about: str, outcome: Outcome, makespan_ns: int, facts: dict[str, Any], rows: tuple[int, ...] = ()
 ) -> Claim:
-    """Return the claim that a change saves what its replay saves; to the facts come its percent of the makespan."""
-    facts |= {"percent": 100 * outcome.saved_ns / makespan_ns, "makespan_us": makespan_ns / 1000}
-    return Claim(says, about, outcome.saved_ns / 1000, "us", interval=interval_us(outcome), rows=rows, facts=facts)
+    """Return the claim that a change saves what its replay saves; to the facts come its percent of the makespan.
+
+    The makespan is that of the usual steps, and the change then saves what it saves in these.
+    """
+    us, interval = saved_us(outcome)
+    facts |= {"percent": 100_000 * us / makespan_ns, "makespan_us": makespan_ns / 1000}
+    return Claim(says, about, us, "us", interval=interval, rows=rows, facts=facts)
+
+
+def saved_us(outcome: Outcome) -> tuple[float, tuple[float, float]]:
+    """Return what a change saves of the recorded run, or of its usual steps, µs, and the interval of that."""
+    before, (low, high) = outcome.baseline, interval_us(outcome)
+    us = (duration_ns(before, before.time) - duration_ns(outcome.state.graph, outcome.time, before)) / 1000
+    part = us * 1000 / outcome.saved_ns if outcome.saved_ns else 0.0
+    return us, (min(us, low * part), max(us, high * part))
 
 
 def per_step(us: float, steps: int) -> float:

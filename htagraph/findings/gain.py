@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import ActivityKind, GapKind
 from htagraph.core.naming import BETWEEN_OPERATORS, names_that
-from htagraph.findings.bound import LOADER_ADVICE
+from htagraph.findings.bound import BOUND, LOADER_ADVICE, is_unrecorded
 from htagraph.findings.finding import (
     Bar,
     Chart,
@@ -26,9 +27,9 @@ from htagraph.findings.finding import (
     Rows,
     Trial,
     in_short,
-    interval_us,
     likely,
     per_step,
+    saved_us,
     saves_text,
     stretches,
 )
@@ -36,8 +37,8 @@ from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT
 from htagraph.findings.phrases import distinct, group_words, time_text
 from htagraph.findings.results import Results
-from htagraph.findings.start_up import START_UP, is_start_up
 from htagraph.findings.unmatched import doubts_of
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.change_scope import UNTRACED, activities_of
 from htagraph.queries.weights import initial
 from htagraph.whatif.candidates import CLASSES
@@ -46,6 +47,9 @@ from htagraph.whatif.links import shares_links
 from htagraph.whatif.opportunities import opportunities
 from htagraph.whatif.options import criteria
 from htagraph.whatif.scenario import what_if
+
+if TYPE_CHECKING:
+    from htagraph.whatif.outcome import Outcome
 
 __all__ = ["GAIN", "gain_name"]
 
@@ -70,6 +74,7 @@ def _when(results: Results) -> list[Claim]:
         claims += _replayed(results, row)
         if len(claims) == MAX_LISTED:
             break
+    claims.sort(key=lambda claim: -claim.figure)
     around = {claim.facts["inside"] for claim in claims}
     return [replace(claim, facts={**claim.facts, "around": claim.about in around}) for claim in claims]
 
@@ -81,9 +86,14 @@ def _is_loader(row: Mapping[Any, Any]) -> bool:
 def _worth_naming(results: Results) -> list[dict[Any, Any]]:
     """Return the rows that say what to change: no class of work, nothing around the whole job, the inner of two."""
     table = results.opportunities
-    rows = table[table["gain_percent"] >= MIN_PERCENT].to_dict("records")
-    rows = [row for row in rows if row["what"] != "rank"]  # nobody can make all work of a rank take no time
-    rows = [row for row in rows if row["name"] != INTERRUPTIONS_ROW]  # a finding of their own
+    rows = [row | {"gain_percent": 100_000 * row["gain_us"] / results.makespan_ns} for row in table.to_dict("records")]
+    rows = [
+        row for row in rows if row["gain_percent"] >= MIN_PERCENT and row["what"] != "rank"
+    ]  # which nobody can free
+    elsewhere = {INTERRUPTIONS_ROW} | {
+        BETWEEN_OPERATORS for claim in results.claims(BOUND.when) if is_unrecorded(claim)
+    }
+    rows = [row for row in rows if row["name"] not in elsewhere]  # findings of their own
     rows = [row for row in rows if row["what"] != "phase" or not _wraps(results, row)]
     rows = [row for row in rows if row["name"] not in CLASSES] or rows
     inner: dict[str, float] = {}
@@ -111,39 +121,52 @@ def _wraps(results: Results, row: Mapping[Any, Any]) -> bool:
 
 
 def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
-    """Return the claim of a row if a what-if of its target gains the same; without a target, as the row says it."""
+    """Return the claim of a row if a what-if of its target gains the same; without a target, as the row says it.
+
+    The claim is about what conclusions are about: usual steps only, where these are not the whole recording, and what
+    is left of the gain without start-up, if that is worth naming.
+    """
     graph, name, gain, interval = results.graph, str(row["name"]), float(row["gain_us"]), None
+    half, started = float(row.get("gain_at_50_us", 0.0)), _start_up_us(results, row)
     if row["target"] or row["what"] == "straggler":
-        scenario = what_if(graph)
-        scenario = scenario.scale(factor=0.0, **criteria(row["target"])) if row["target"] else scenario.fix_straggler()
-        outcome = scenario.run()
+        outcome = _outcome(graph, row, 0.0)
         if abs(outcome.saved_ns - 1000 * gain) > 1:
             return []
-        interval = interval_us(outcome)
+        gain, interval = saved_us(outcome)
+        half = saved_us(_outcome(graph, row, 0.5))[0] if results.usual and row["target"] else half
+    elif results.usual:
+        return []
+    gain, half = gain - started, half - started / 2
+    percent = 100_000 * gain / results.makespan_ns
+    if percent < MIN_PERCENT:
+        return []
     rests = {RestsOn.CLOCKS, RestsOn.MATCHES} if row["what"] in ("straggler", "group") else set()
     facts = {
-        "what": row["what"], "target": row["target"], "note": row["note"], "percent": float(row["gain_percent"]),
-        "half_us": float(row.get("gain_at_50_us", 0.0)), "makespan_us": 100 * gain / float(row["gain_percent"]),
+        "what": row["what"], "target": row["target"], "note": row["note"], "percent": percent,
+        "half_us": half, "makespan_us": results.makespan_ns / 1000, "started": started > 0,
         "loader": _is_loader(row), "steps": results.steps, "shared": shares_links(graph), "inside": row["inside"],
         "stacks": bool((graph.activities.kind == ActivityKind.PYTHON).any()),
         "interrupted": bool(results.claims(INTERRUPTED.when)),
-        **_start_up(results, row),
     }  # fmt: skip
-    return [Claim("gain", name, gain, "us", interval=interval, rests_on=doubts_of(results) & rests, facts=facts)]
+    ends = None if interval is None else (interval[0] - started, interval[1] - started)
+    return [Claim("gain", name, gain, "us", interval=ends, rests_on=doubts_of(results) & rests, facts=facts)]
 
 
-def _start_up(results: Results, row: Mapping[Any, Any]) -> dict[str, float]:
-    """Return how much of a row's gain are first calls, µs, as the fact ``start_up_us``, where there are any."""
-    started = results.claims(START_UP.when)
-    if not started:
-        return {}
-    each_us = started[0].facts["each_us"]
-    if row["target"]:
-        calls, parts = np.array(list(each_us), np.int64), np.array(list(each_us.values()))
-        inside = activities_of(initial(results.graph), criteria(row["target"]))[calls]
-        return {"start_up_us": float(parts[inside].sum())}
-    is_class = row["what"] == "phase"  # a class of work, of which first calls are a part
-    return {"start_up_us": sum(each_us.values()) if is_class else 0.0}
+def _outcome(graph: DependencyGraph, row: Mapping[Any, Any], factor: float) -> Outcome:
+    """Return what happens if the target of a row takes a part of its time, or the straggler is as fast as its peers."""
+    scenario = what_if(graph)
+    scale = (
+        partial(scenario.scale, factor=factor, **criteria(row["target"])) if row["target"] else scenario.fix_straggler
+    )
+    return scale().run()
+
+
+def _start_up_us(results: Results, row: Mapping[Any, Any]) -> float:
+    """Return how much of a row's gain are first calls, µs."""
+    calls, parts = np.array([*results.first_calls], np.int64), np.array([*results.first_calls.values()]) / 1000
+    if row["target"] and len(calls):
+        parts = parts[activities_of(initial(results.graph), criteria(row["target"]))[calls]]
+    return float(parts.sum()) if row["target"] or row["what"] == "phase" else 0.0  # a class of work has all of them
 
 
 def gain_name(claim: Claim) -> str:
@@ -190,7 +213,7 @@ def _evidence(results: Results, *claims: Claim) -> Evidence:
     headings = {"low_us": "at least_us", "high_us": "at most_us", "half_us": "with half its time_us"}
     first = next((at for at, claim in enumerate(claims) if _trial(claim) and claim.facts["target"]), None)
     return Evidence(
-        chart, Rows(frame, "Of the whole recording", places, headings),
+        chart, Rows(frame, "What each saves, summed over steps", places, headings),
         place=None if first is None else places[first],
         look="" if first is None else f"{gain_name(claims[first])} on the critical path",
         meaning=opportunities,
@@ -217,7 +240,7 @@ def _most_critical(results: Results, claim: Claim) -> Place | None:
 def _trial(claim: Claim) -> Trial | None:
     """Half the time of a name, or a straggler as fast as its peers: no name's time can be zero."""
     facts = claim.facts
-    if is_start_up(claim) or facts["around"]:
+    if facts.get("started") or facts["around"]:  # a what-if would count first calls, which nobody can halve
         return None
     if facts["what"] == "straggler":
         sentence = f"The straggler as fast as its peers {saves_text(claim)}."
@@ -232,9 +255,7 @@ def _trial(claim: Claim) -> Trial | None:
 
 def _advice(*claims: Claim) -> str:
     """Return what to change, or what to record to see it; of what contains another gain, that one says it."""
-    named = next(
-        (each for each in claims if each.facts["target"] and not is_start_up(each) and not each.facts["around"]), None
-    )
+    named = next((each for each in claims if each.facts["target"] and not each.facts["around"]), None)
     if named is None:
         return ""
     if named.about == BETWEEN_OPERATORS and not named.facts["stacks"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from htagraph.core.naming import short_name
+from htagraph.findings.bound import BOUND, is_unrecorded
 from htagraph.findings.finding import Bar, Chart, Claim, Evidence, Finding, Place, Rows, in_short
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import LARGE_SHARE, MAX_NAMED, MIN_PERCENT
@@ -19,20 +20,20 @@ __all__ = ["HOST_PAUSE"]
 
 def _when(results: Results) -> list[Claim]:
     """Claim what the host does longest; in a job that it does not bound, only what is long and much of the path."""
-    if not results.bound.cause:
+    if not results.bound.cause or any(map(is_unrecorded, results.claims(BOUND.when))):
         return []
     is_bound = results.bound.cause == "host"
     percent, longest_us = (MIN_PERCENT, 0.0) if is_bound else (100 * LARGE_SHARE, LONG_NS / 1000)
     stopped = results.claims(INTERRUPTED.when)
-    outside = frozenset().union(*(claim.facts["activities"] for claim in stopped))
+    outside = frozenset(results.first_calls).union(*(claim.facts["activities"] for claim in stopped))
     return [
         Claim(
             "host_pause", str(row["what"]), float(row["share_percent"]), "percent", rows=(int(row["activity"]),),
             facts={key: row[key] for key in ("inside", "before", "after", "rank", "count", "total_us", "longest_us")},
         )
-        for row in host_pauses(results.path, MAX_NAMED).to_dict("records")
+        for row in host_pauses(results.usual_path, MAX_NAMED).to_dict("records")
         if row["share_percent"] >= percent and row["longest_us"] >= longest_us
-        and int(row["activity"]) not in outside  # what interrupts it makes it long
+        and int(row["activity"]) not in outside  # which is said elsewhere
     ]  # fmt: skip
 
 
@@ -46,7 +47,7 @@ def _short(*claims: Claim) -> str:
         where += f" on rank {facts['rank']}" if several else ""
         times = f" {facts['count']:,} times" if facts["count"] > 1 else ""
         parts.append(f"{what}{where}{times}, {time_text(facts['total_us'])} ({claim.figure:.0f} %)")
-    return f"Most host time on it: {'; '.join(parts)}."
+    return f"On the critical path, most host time is: {'; '.join(parts)}."
 
 
 def _evidence(_results: Results, *claims: Claim) -> Evidence:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from htagraph.core.errors import time_text
-from htagraph.core.naming import exact_glob, is_source_frame, short_name
+from htagraph.core.naming import exact_glob, is_source_frame, short_name, without_address
 from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT, MIN_SHARE
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.compare import SURE_ERRORS
@@ -36,6 +36,7 @@ __all__ = [
     "size_text",
     "slower_rank",
     "spoken",
+    "steps_text",
     "time_text",
     "unblamed",
     "untraced_before",
@@ -180,7 +181,7 @@ def name_text(name: str, letters: int) -> str:
         >>> name_text("loss < 3, in\nwords", 40)
         'loss < 3, in words'
     """
-    plain = name.rsplit("/", 1)[-1] if is_source_frame(name) else short_name(name)
+    plain = name.rsplit("/", 1)[-1] if is_source_frame(name) else short_name(without_address(name))
     return shortened(" ".join(plain.split()), letters)
 
 
@@ -206,6 +207,16 @@ def distinct(texts: Sequence[str], wholes: Sequence[str], room: int) -> list[str
             parts = [f"{text[: room - 4]} #{number}" for number in range(1, len(several) + 1)]
         shown |= {(text, whole): part for whole, part in zip(several, parts, strict=True)}
     return [shown[key] for key in zip(texts, wholes, strict=True)]
+
+
+def steps_text(steps: Sequence[int]) -> str:
+    """Return in which steps something is so, as the start of a sentence.
+
+    Example:
+        >>> steps_text([5, 6]), steps_text(range(2, 9))
+        ('In steps 5 and 6', 'In steps 2-8')
+    """
+    return f"In steps {and_list(map(str, steps)) if len(steps) <= MAX_LISTED else f'{steps[0]}-{steps[-1]}'}"
 
 
 def spoken(*sentences: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from htagraph.core.kinds import ActivityKind, of_kinds
+from htagraph.findings.bound import BOUND, is_unrecorded
 from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.results import Results
 
@@ -15,10 +16,11 @@ def _when(results: Results) -> list[Claim]:
     The host of a job without a device does the work itself, in few and long operators, which recording slows little.
     """
     acts = results.graph.activities
-    if results.bound.cause != "host" or not acts.on_device.any():
+    unrecorded = any(map(is_unrecorded, results.claims(BOUND.when)))
+    if results.bound.cause != "host" or unrecorded or not acts.on_device.any():
         return []
     stacks = bool(of_kinds(acts.kind, (ActivityKind.PYTHON,)).any())
-    return [Claim("recorded", "", results.bound.causes["host"], "percent", facts={"stacks": stacks})]
+    return [Claim("recorded", "", results.bound.causes.get("host", 0.0), "percent", facts={"stacks": stacks})]
 
 
 def _advice(claim: Claim) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ from htagraph.core.naming import (
     is_batched_product,
     is_optimizer,
     is_product,
+    is_single_precision,
     is_softmax,
     matches,
     names_that,
@@ -29,21 +31,26 @@ from htagraph.findings.finding import (
     Finding,
     Trial,
     in_short,
+    interval_us,
     less_text,
     of_activities,
     saved_claim,
-    saves_text,
 )
-from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS
+from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
 from htagraph.findings.phrases import plural, size_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.tolerances import LIMITS
+from htagraph.queries.host_time import MANY
 from htagraph.whatif.options import CHANGES
 from htagraph.whatif.scenario import what_if
 
 __all__ = ["REMEDY"]
 
 
+_SMALL_BYTES = 1_000_000
+"""Bytes; chosen: on NVLink and faster networks of 100 GB/s, 1 MB takes as long as the start of a transfer. Doubled,
+messages that are mostly transfer are told to be small."""
 _Found: TypeAlias = tuple[str, tuple[tuple[str, str], ...], Array]
 """What was recorded, as the start of a sentence; the changes that are closest to the better way, as options of
 ``htagraph what-if`` and their values; the activities."""
@@ -64,22 +71,26 @@ def _pageable(graph: DependencyGraph) -> Iterator[_Found]:
 
 
 def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
-    """Yield the calls with which the allocator gives memory back and asks for it again, inside of one operator.
+    """Yield the calls of steps in which the allocator gives memory back and asks for it again, inside of one operator.
 
-    A single call that takes most of their time is the start of a library.
+    A single call that takes most of their time there is the start of a library.
     """
     acts = graph.activities
     calls = np.flatnonzero((acts.kind == ActivityKind.RUNTIME) & names_that(is_allocation, graph.names)[acts.name])
     parent = graph.tree.parent[calls]
     frees = names_that(lambda name: "free" in name.lower(), graph.names)[acts.name[calls]]
     both = np.intersect1d(parent[frees & (parent >= 0)], parent[~frees & (parent >= 0)])
-    rows = calls[np.isin(parent, both)]
-    recurs = len(graph.steps) < 2 or len(np.unique(acts.step[rows])) > 1  # in one step of several, it is warming up
-    if len(both) < 2 or not recurs or acts.duration[rows].max() >= MOST * acts.duration[rows].sum():
+    within, steps = np.isin(parent, both), np.unique(acts.step[calls[np.isin(parent, both)]])
+    own = acts.duration[calls[within]]
+    if (within & frees).sum() < 2 or own.max() >= MOST * own.sum():
         return
+    rows = calls[np.isin(acts.step[calls], steps)]  # of the same steps, too: what was given back is asked for later
+    ranks = len(np.unique(acts.rank[rows]))
+    us = float(acts.duration[rows].sum()) / 1000 / ranks
+    once = f"In step {steps[0]}, t" if len(graph.steps) > 1 and len(steps) == 1 and steps[0] >= 0 else "T"
     text = (
-        f"The allocator gives memory back and asks for it again in {plural(len(both), 'operator')} "
-        f"({plural(len(rows), 'call')}, {time_text(float(acts.duration[rows].sum()) / 1000)})"
+        f"{once}he allocator gives memory back and asks for it again: its calls take {time_text(us)}"
+        f"{' on each rank' if ranks > 1 else ''}"
     )
     names = [exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]
     yield text, tuple(("--scale", f"name={name}:0") for name in names), rows
@@ -124,6 +135,49 @@ def _attention(graph: DependencyGraph) -> Iterator[_Found]:
     yield text, (("--scale", f"op={glob}*:0"),), rows
 
 
+def _messages(graph: DependencyGraph) -> Iterator[_Found]:
+    """Yield the collectives of each name that are launched one after the other, many in a row, with small messages.
+
+    What comes between two of them is at most a copy and a division: another order of the job cannot need them apart.
+    """
+    acts, waits = graph.activities, graph.waits
+    size = np.full(len(acts), -1, np.int64)
+    size[waits.activity] = waits.bytes
+    works = np.flatnonzero(acts.on_device & (acts.cause >= 0))
+    works = works[np.lexsort((acts.start[acts.cause[works]], acts.rank[works]))]
+    talks = acts.kind[works] == ActivityKind.COMMUNICATION
+    place, rows = np.flatnonzero(talks), works[talks]
+    new = np.ones(len(rows), np.bool_)
+    new[1:] = (np.diff(place) > 1 + SHORT_LIST) | (np.diff(acts.name[rows]) != 0) | (np.diff(acts.rank[rows]) != 0)
+    run = np.cumsum(new) - 1
+    rows, run = (each[np.bincount(run)[run] >= MANY] for each in (rows, run))
+    for name in np.unique(acts.name[rows]).tolist():
+        own = rows[acts.name[rows] == name]
+        runs, usual = len(np.unique(run[acts.name[rows] == name])), float(np.median(size[own]))
+        all_of_name = acts.duration[works[talks & (acts.name[works] == name)]].sum()
+        if 0 <= usual <= _SMALL_BYTES and acts.duration[own].sum() >= LIMITS.nearly_all * all_of_name:
+            times = f"{len(own) // runs:,} times in a row"
+            text = f"{in_short(graph.names[name])} runs {times}, each with {size_text(usual)}"
+            factor = f"{runs / len(own):.4f}"  # as if one took the time of one of them
+            yield text, (("--scale", f"kind=communication,name={exact_glob(graph.names[name])}:{factor}"),), own
+
+
+def _single(graph: DependencyGraph) -> Iterator[_Found]:
+    """Yield the matrix products that run in single precision on the general cores of a device."""
+    acts = graph.activities
+    is_single = names_that(is_single_precision, graph.names)[acts.name] & acts.on_device
+    rows = np.flatnonzero(is_single & (acts.kind == ActivityKind.COMPUTATION))
+    if not len(rows):
+        return
+    us, ranks = float(acts.duration[rows].sum()) / 1000, len(np.unique(acts.rank[rows]))
+    names, count = np.unique(acts.name[rows], return_counts=True)
+    often = f"{in_short(graph.names[names[count.argmax()]])}{' and others' if len(names) > 1 else ''}"
+    on_each = " on each rank" if ranks > 1 else ""
+    text = f"Matrix products in single precision, without tensor cores, take {time_text(us / ranks)}{on_each} ({often})"
+    globs = [exact_glob(graph.names[name]) for name in names.tolist()]
+    yield text, tuple(("--scale", f"kind=computation,name={glob}:0.5") for glob in globs), rows
+
+
 _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str, str]]] = {
     "pageable copies": (
         _pageable, "without these copies",
@@ -136,6 +190,14 @@ _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str
     "optimizer": (
         _optimizer, "as one kernel with no host time",
         "Make the optimizer with fused=True.",
+    ),
+    "single precision": (
+        _single, "with such products twice as fast",
+        "Use autocast (bfloat16, float16) or, on Ampere and later, TF32: torch.set_float32_matmul_precision('high').",
+    ),
+    "messages": (
+        _messages, "with one call in place of each row, as long as one of them",
+        "Send them as one: with larger buckets (bucket_cap_mb), or as one flat tensor.",
     ),
     "attention": (
         _attention, "without the softmax",
@@ -159,7 +221,13 @@ def _when(results: Results) -> list[Claim]:
                 options = tuple(word for pair in changes for word in pair)
                 facts = {"text": text, "options": options, "steps": results.steps}
                 shown = tuple(rows[:MOST_ROWS].tolist())
-                of_kind += [saved_claim("remedy", kind, outcome, makespan, facts, shown)] if makespan else []
+                claim = saved_claim("remedy", kind, outcome, makespan, facts, shown)
+                steps = results.graph.activities.step[rows]
+                if results.usual and not np.isin(steps, results.usual).any():  # a part of other steps, and of all
+                    whole, saved_ns = outcome.baseline_ns, outcome.saved_ns
+                    facts |= {"steps": 0, "percent": 100 * saved_ns / whole, "makespan_us": whole / 1000}
+                    claim = replace(claim, figure=saved_ns / 1000, interval=interval_us(outcome), facts=facts)
+                of_kind += [claim] if makespan else []
         of_kind = [claim for claim in of_kind if claim.facts["percent"] >= MIN_PERCENT]
         claims += [max(of_kind, key=lambda claim: claim.figure)] if of_kind else []
     return claims
@@ -170,7 +238,8 @@ def _words(claim: Claim) -> str:
 
 
 def _trial(claim: Claim) -> Trial:
-    return Trial(claim.figure, f"The job {_KINDS[claim.about][1]} {saves_text(claim)}.", claim.facts["options"])
+    change = _KINDS[claim.about][1]
+    return Trial(claim.figure, f"{change[0].upper()}{change[1:]}, {less_text(claim)}.", claim.facts["options"])
 
 
 def _evidence(results: Results, claim: Claim) -> Evidence:

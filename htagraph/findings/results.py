@@ -17,14 +17,16 @@ from htagraph.analyses.launch_stats import launch_stats
 from htagraph.analyses.stragglers import Stragglers, stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import CATEGORIES, ActivityKind, GapKind
 from htagraph.core.tables import Col, Table
 from htagraph.findings.limits import MIN_SHARE
-from htagraph.graph.measures.steps import last_end, whole_steps
+from htagraph.graph.measures.steps import duration_ns, usual_steps, whole_steps
+from htagraph.graph.tolerances import LIMITS
+from htagraph.queries.host_time import first_calls
 from htagraph.queries.inputs import inputs_of
-from htagraph.queries.path_segments import Bound, bound_of
+from htagraph.queries.path_segments import Bound, Segments, bound_of
 from htagraph.queries.replay import predict
-from htagraph.queries.weights import State, initial
+from htagraph.queries.weights import OwnTime, State, initial, with_factor
 from htagraph.whatif.changes.free_dataloader import free_dataloader
 from htagraph.whatif.changes.infinite_host import infinite_host
 from htagraph.whatif.changes.scale import scale
@@ -66,6 +68,11 @@ FREE: Final[dict[str, tuple[Callable[[State], State], str]]] = {
 """Cause of a bound → the change by which it takes no time, and the change as an option of ``htagraph what-if``."""
 
 
+def _whole_ns(graph: DependencyGraph) -> int:
+    """Return the time from the first to the last moment of any rank, ns."""
+    return int(graph.time.max()) - graph.origin_ns if len(graph.time) else 0
+
+
 class Results:
     """The results of a job's analyses, and the claims that findings make of them.
 
@@ -97,45 +104,96 @@ class Results:
         return critical_path(self.graph)
 
     @cached_property
+    def is_whole(self) -> bool:
+        """Whether the path is that of the whole job, not of a part of it."""
+        first, last = self.path.window
+        return last - first >= (1 - MIN_SHARE) * _whole_ns(self.graph)
+
+    @cached_property
+    def usual(self) -> list[int]:
+        """The steps that conclusions are about, where these are not the whole recording (`usual_steps`)."""
+        return usual_steps(self.graph) if self.is_whole else []
+
+    @cached_property
+    def first_calls(self) -> dict[int, int]:
+        """The first calls that are at least 5 % of the path, and how long each is on it, ns; empty for less."""
+        calls = first_calls(self.path)
+        return calls if sum(calls.values()) >= max(1, MIN_SHARE * self.path.makespan_ns) else {}
+
+    @cached_property
+    def usual_path(self) -> CriticalPath:
+        """The path of the usual steps, or the path."""
+        return critical_path(self.graph, self.usual) if self.usual else self.path
+
+    @cached_property
+    def parts(self) -> Segments:
+        """The segments that conclusions are about: the usual path without start-up and the head."""
+        parts = self.usual_path.segments
+        started = (parts.gap == GapKind.NONE) & np.isin(parts.activity, list(self.first_calls))
+        is_head = (parts.category == CATEGORIES.index("head")) & (self.head_ns > 0)
+        chosen = ~(started | is_head)
+        return parts.only(chosen) if chosen.any() else parts
+
+    @cached_property
+    def head_ns(self) -> int:
+        """How long the device of a job's only rank did work from before the recording, if that is 5 % of the path."""
+        parts = self.path.segments
+        head = int(parts.length[parts.category == CATEGORIES.index("head")].sum())
+        return head if len(self.graph.ranks) == 1 and head >= MIN_SHARE * self.path.makespan_ns else 0
+
+    @cached_property
     def bound(self) -> Bound:
         """What bounds the window of the path: of the whole job, the cause without which the job would be shortest.
 
         Shares of a path decide for a part of the job, and where no cause can be taken away: a path that is nearly as
         long may be spent on something else.
         """
-        bound, free = bound_of(self.path), self.free
-        best = next(iter(free), "")
+        bound, free = bound_of(self.usual_path, self.parts), self.free
+        best = next((cause for cause in free if cause != "host" or not self._computes), "")
         return bound if bound.by_workers or not best or not bound.cause else bound._replace(cause=best)
+
+    @cached_property
+    def _computes(self) -> bool:
+        """Whether devices compute nearly all the time, so that a host which is nearly as slow is not what bounds."""
+        computing = self.busy.loc[self.busy["executor"] == "device", "computation_us"]
+        return len(computing) > 0 and 1000 * computing.mean() >= LIMITS.nearly_all * _whole_ns(self.graph)
 
     @cached_property
     def free(self) -> dict[str, int]:
         """By cause of `bound`: how much shorter the job is if that takes no time, ns, the most first.
 
-        Each is a replay. Empty for the path of a part of the job.
+        Each is a replay, without start-up. Empty for the path of a part of the job.
         """
-        first, last = self.path.window
-        if last - first < (1 - MIN_SHARE) * self.makespan_ns:
+        if not self.is_whole:
             return {}
-        gains = {}
+        before, gains = self._lasts(self._steady), {}
         for cause, (change, _) in FREE.items():
             with suppress(SelectionError):  # nothing of that kind
-                state = change(initial(self.graph))
-                time = predict(state.graph, state.lag, state.gap, state.head)
-                gains[cause] = self._last(self.graph.time) - self._last(time)
+                gains[cause] = before - self._lasts(change(self._steady))
         return {cause: gains[cause] for cause in sorted(gains, key=lambda each: -gains[each]) if gains[cause] > 0}
 
-    def _last(self, time: Array) -> int:
-        return last_end(self.graph, time) or 0
+    @cached_property
+    def _steady(self) -> State:
+        """The job without the time of its first calls."""
+        rows = np.flatnonzero(np.isin(self.graph.edges.activity, [*self.first_calls]))
+        started = OwnTime(rows, np.zeros(len(rows), np.int64), np.zeros(0, np.int64))
+        return with_factor(initial(self.graph), started, 0.0)
+
+    def _lasts(self, state: State) -> int:
+        time = predict(state.graph, state.lag, state.gap, state.head)
+        return round(duration_ns(state.graph, time, self.graph))
 
     @cached_property
     def makespan_ns(self) -> int:
-        """From the first to the last moment of any rank, ns."""
-        return int(self.graph.time.max()) - self.graph.origin_ns if len(self.graph.time) else 0
+        """How long takes what conclusions are about, ns: the usual steps, or all but start-up and what came before."""
+        if not self.is_whole:
+            return _whole_ns(self.graph)
+        return self._lasts(self._steady) - (0 if self.usual else self.head_ns)
 
     @cached_property
     def steps(self) -> int:
         """How many steps the times of gains are divided by; 0 for none."""
-        return whole_steps(self.graph)
+        return len(self.usual) or whole_steps(self.graph)
 
     @cached_property
     def inputs(self) -> pd.DataFrame:
@@ -165,7 +223,12 @@ class Results:
     @cached_property
     def opportunities(self) -> pd.DataFrame:
         """Result of `htagraph.opportunities`."""
-        return opportunities(self.graph)
+        return opportunities(self.graph, top=10 * self.wide)
+
+    @cached_property
+    def wide(self) -> int:
+        """How many times as many opportunities are looked at, as their gain may be in start-up or other steps."""
+        return 2 if self.usual or self.first_calls else 1
 
     @cached_property
     def interruptions(self) -> pd.DataFrame:

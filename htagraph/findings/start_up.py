@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from htagraph.core.statistics import MOST
 from htagraph.findings.finding import Claim, Evidence, Finding, of_activities
-from htagraph.findings.limits import MIN_SHARE, SHORT_LIST
+from htagraph.findings.limits import SHORT_LIST
 from htagraph.findings.phrases import and_list, share_text, time_text
 from htagraph.findings.results import Results
-from htagraph.queries.host_time import first_calls
 
-__all__ = ["START_UP", "is_start_up"]
-
-
-def is_start_up(gain: Claim) -> bool:
-    """Return whether most of a gain is first calls, which nobody can halve."""
-    return bool(gain.facts.get("start_up_us", 0.0) > MOST * gain.figure)
+__all__ = ["START_UP"]
 
 
 def _when(results: Results) -> list[Claim]:
-    path = results.path
-    calls = first_calls(path)
-    share = 100 * sum(calls.values()) / max(path.makespan_ns, 1)
-    if share < 100 * MIN_SHARE:
+    path, calls = results.path, results.first_calls
+    if not calls:
         return []
+    share = 100 * sum(calls.values()) / max(path.makespan_ns, 1)
     acts, names = path.graph.activities, path.graph.names
     longest = sorted(calls, key=lambda call: -calls[call])
     facts = {
         "calls": tuple((names[acts.name[call]], calls[call] / 1000) for call in longest),
-        "free_us": sum(calls.values()) / 1000, "each_us": {call: ns / 1000 for call, ns in calls.items()},
+        "free_us": sum(calls.values()) / 1000,
     }  # fmt: skip
     return [Claim("start_up", names[acts.name[longest[0]]], share, "percent", rows=tuple(longest), facts=facts)]
 

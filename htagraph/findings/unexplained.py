@@ -11,6 +11,7 @@ from htagraph.findings.finding import BarPart, Chart, Claim, Evidence, Finding, 
 from htagraph.findings.limits import MIN_SHARE
 from htagraph.findings.phrases import time_text
 from htagraph.findings.results import Results
+from htagraph.queries.path_segments import bound_of
 from htagraph.queries.paths import CriticalPath
 
 __all__ = ["UNEXPLAINED"]
@@ -19,7 +20,7 @@ _COLORS = ("gap", "other", "waiting", "host", "launch")
 
 
 def _when(results: Results) -> list[Claim]:
-    bound = results.bound
+    bound = bound_of(results.path)
     if not bound.cause or bound.unexplained_percent < 100 * MIN_SHARE:
         return []
     mostly = next(iter(bound.unexplained), "")

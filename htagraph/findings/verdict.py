@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
+from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table
 from htagraph.findings.blocking import BLOCKING
 from htagraph.findings.bound import BOUND
@@ -18,7 +19,6 @@ from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import MOST_ROWS, SHORT_LIST
 from htagraph.findings.no_device_work import NO_DEVICE_WORK
 from htagraph.findings.nothing_recorded import NOTHING_RECORDED
-from htagraph.findings.partly_device import PARTLY_DEVICE
 from htagraph.findings.phrases import spoken
 from htagraph.findings.ranks_missing import RANKS_MISSING
 from htagraph.findings.recorded import RECORDED
@@ -48,7 +48,6 @@ FINDINGS: tuple[Finding, ...] = (
     SLOW_STAGE,
     STRAGGLER,
     WAITING,
-    PARTLY_DEVICE,
     DEVICE_IDLE,
     RECORDED,
     CUT_SHORT,
@@ -79,8 +78,8 @@ ROWS: Final = Table(
 def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> list[Claim]:
     """Return what findings claim of a job, each thing once.
 
-    What bounds the job and starts it comes first, then what gains most; all that is no change follows, in the order of
-    the findings.
+    What bounds the job and starts it comes first, then what gains most, with advice before without; all that is no
+    change follows, in the order of the findings.
 
     Example:
         >>> import htagraph as hg
@@ -95,11 +94,19 @@ def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> lis
         kept = [claim for claim in kept if claim.facts.get("what") != "straggler"]
     if SLOW_STAGE.name in says:  # which ranks wait for
         kept = [claim for claim in kept if claim.says != WAITING.name]
-    most = dict.fromkeys(_BY_NAME, 0.0)
-    for name, *_, us in _actions(stated(kept)):
-        most[name] = max(most[name], us)
-    first = (BOUND.name, START_UP.name)
-    return sorted(kept, key=lambda claim: (claim.says not in first, claim.says in first or -most[claim.says]))
+    most = dict.fromkeys(_BY_NAME, (False, 0.0))
+    for name, advice, _, us in _actions(stated(kept)):
+        most[name] = max(most[name], (bool(advice) and us > 0, us))
+    first = {BOUND.name: 1, START_UP.name: 0 if any(_is_mostly_start_up(claim) for claim in kept) else 2}
+    order = {
+        name: (first.get(name, 3), *((0, 0.0) if name in first else (-known, -us)))
+        for name, (known, us) in most.items()
+    }
+    return sorted(kept, key=lambda claim: order[claim.says])
+
+
+def _is_mostly_start_up(claim: Claim) -> bool:
+    return claim.says == START_UP.name and claim.figure > 100 * MOST
 
 
 def stated(claims: Iterable[Claim]) -> list[tuple[Finding, list[Claim]]]:
@@ -198,7 +205,10 @@ def trial_of(claims: Iterable[Claim]) -> Trial | None:
 def _first(every: Sequence[tuple[Finding, list[Claim]]]) -> tuple[str, Trial | None]:
     """Return (the advice, the trial) of what gains most."""
     actions = [each for each in _actions(every) if each[1] and each[3] > 0]  # a change alone tells nobody what to do
-    return max(actions, key=lambda each: each[3], default=("", "", None, 0.0))[1:3]
+    # where to look, for what bounds the job, is said if there is nothing to do
+    return max(
+        actions, key=lambda each: (each[0] != BOUND.name or each[2] is not None, each[3]), default=("", "", None, 0.0)
+    )[1:3]
 
 
 def _actions(every: Sequence[tuple[Finding, list[Claim]]]) -> Iterator[tuple[str, str, Trial | None, float]]:

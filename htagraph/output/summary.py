@@ -13,6 +13,7 @@ from htagraph.analyses.kernel_breakdown import kernel_breakdown
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.step_times import step_times
 from htagraph.core.tables import Col, Table
+from htagraph.findings.device_idle import device_use
 from htagraph.findings.finding import Claim
 from htagraph.findings.phrases import plural, time_text, untraced_before
 from htagraph.findings.results import CLOCKS, LAUNCHES, Results
@@ -35,7 +36,7 @@ _STEPS = Table(
     "Step times (a step ends when all work launched in it has finished)",
     Col("rank steps", "int64"),
     Col("period_us", heading="start to start_us"),
-    Col("mean_us min_us max_us"),
+    Col("median_us min_us max_us"),
 )
 _KERNELS = Table(
     "What takes the most time by kind, all ranks (share of the time of all of these)",
@@ -60,8 +61,8 @@ class Summary:
             the file does not say), ``steps`` (such as ``4-6``), ``events`` (in the file), ``activities`` (in the
             graph), ``start_utc`` (text), ``span_us`` (from the rank's first to its last activity).
         tables: Results by name. ``temporal_breakdown``, ``overlap``, ``rank_idle`` and ``idle_breakdown`` are those
-            of the analyses. ``steps``: ``rank``, ``steps`` (count), ``period_us`` (mean time from one step's start
-            to the next, NaN for one step), ``mean_us``, ``min_us``, ``max_us`` (durations until all work of a step
+            of the analyses. ``steps``: ``rank``, ``steps`` (count), ``period_us`` (median time from one step's start
+            to the next, NaN for one step), ``median_us``, ``min_us``, ``max_us`` (durations until all work of a step
             is over; they overlap where the host runs ahead). ``kernels``: ``kind``, ``name``, ``ranks`` (with this
             kernel), ``count``, ``total_us``, ``min_us``, ``max_us``, ``mean_us``, ``share_percent`` (of the summed
             durations of all kernels of all ranks). ``launches``: ``rank``, ``launches`` (calls), ``works`` (pieces
@@ -81,6 +82,7 @@ class Summary:
         step_us: How long a step takes, as for what-ifs, µs: the median from step to step, without first steps that warm
             up and the one at the edge of the recording; NaN without steps.
         step_text: The same in words, with the mean where that differs; the range where no step is usual.
+        device_use: how busy devices are, as a part of a sentence; empty without device work.
     """
 
     inputs: pd.DataFrame
@@ -91,6 +93,7 @@ class Summary:
     claims: tuple[Claim, ...] = ()
     step_us: float = float("nan")
     step_text: str = ""
+    device_use: str = ""
 
     def __repr__(self) -> str:
         """Return what was read, the window and the first sentence of the verdict; the tables are in `tables`."""
@@ -124,7 +127,7 @@ class Summary:
         steps = self.tables["steps"]
         count = int(steps["steps"].max()) if len(steps) else 0
         each = f", {plural(count, 'step')} of {self.step_text}"
-        return f"{ranks}{on}{each if count else ''}: {time_text(self.window_us)} recorded."
+        return f"{ranks}{on}{each if count else ''}: {time_text(self.window_us)} recorded{self.device_use}."
 
     def brief(self) -> dict[str, pd.DataFrame]:
         """Return the tables that a reader wants to see first: time by rank, top kernels, problems in the files.
@@ -223,8 +226,9 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
         >>> sorted(summary.tables)[:3]
         ['clocks', 'critical_path', 'gaps']
     """
-    gains = opportunities(graph, top=_OPPORTUNITIES_PER_KERNEL * top)
-    return summary_of(Results(graph, opportunities=gains), top=top)
+    results = Results(graph)
+    results.opportunities = opportunities(graph, top=results.wide * _OPPORTUNITIES_PER_KERNEL * top)
+    return summary_of(results, top=top)
 
 
 def summary_of(results: Results, *, top: int = 5) -> Summary:
@@ -248,15 +252,9 @@ def summary_of(results: Results, *, top: int = 5) -> Summary:
     claims = claims_of(results)
     step_us = usual_step_ns(graph, graph.time) / 1000 if len(tables["steps"]) else float("nan")
     return Summary(
-        results.inputs,
-        tables,
-        issues_of(graph),
-        sentences(claims),
-        window_us(graph),
-        tuple(claims),
-        step_us,
-        step_text(graph),
-    )
+        results.inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims), step_us,
+        step_text(graph), device_use(results),
+    )  # fmt: skip
 
 
 def _extremes(times: pd.DataFrame) -> pd.DataFrame:
@@ -284,9 +282,9 @@ def _by_kind(issues: pd.DataFrame) -> pd.DataFrame:
 def _steps(graph: DependencyGraph) -> pd.DataFrame:
     """Return per rank how many steps there are, how far apart they begin and how long they take."""
     steps = step_times(graph).groupby("rank")
-    table = steps["duration_us"].agg(["count", "mean", "min", "max"])
-    table = table.set_axis(["steps", "mean_us", "min_us", "max_us"], axis=1)
-    period = steps["start_us"].agg(lambda start: (start.max() - start.min()) / (len(start) - 1 or float("nan")))
+    table = steps["duration_us"].agg(["count", "median", "min", "max"])
+    table = table.set_axis(["steps", "median_us", "min_us", "max_us"], axis=1)
+    period = steps["start_us"].agg(lambda start: start.sort_values().diff().median())
     table.insert(1, "period_us", period.astype("float64"))
     return table.reset_index()
 

@@ -15,7 +15,7 @@ from htagraph.graph.measures.pauses import CAUSES
 from htagraph.queries.interruptions import LONG_NS
 from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to
 
-__all__ = ["LATE_REASONS", "first_calls", "host_pauses", "late_reason"]
+__all__ = ["LATE_REASONS", "MANY", "first_calls", "host_pauses", "late_reason"]
 
 _CATEGORIES = ("host", "launch", "sync")
 _KEYS = ["what", "inside", "before", "rank"]
@@ -42,9 +42,9 @@ or pauses for long with something else; it works on many small things; or on few
 _MAX_WAITS = 24
 """How many waits of a device are looked into, the longest. Chosen: where few pauses are the reason, they are most of
 the time. Doubled, a summary takes a few ms longer."""
-_MANY = 30
-"""Waits of a device; fewer are no sign of many small pieces of work. Chosen: a training step has hundreds. Doubled, a
-recording of 30 to 60 kernels is not advised to use CUDA graphs."""
+MANY = 30
+"""Waits of a device, or collectives in a row; fewer are no sign of many small pieces. Chosen: a training step has
+hundreds. Doubled, a recording of 30 to 60 kernels is not advised to use CUDA graphs."""
 _CALLS = (ActivityKind.LAUNCH, ActivityKind.RUNTIME)
 _MIN_NS = 5_000_000
 """ns; chosen: making a context takes some 100 ms and a stream some ms, while a steady call takes µs. Doubled, streams
@@ -106,16 +106,15 @@ def late_reason(graph: DependencyGraph, rank: int) -> str:
     if not time.any():
         return ""
     reason_of_most = LATE_REASONS[int(time.argmax())]
-    return "few" if reason_of_most == "launches" and count < _MANY else reason_of_most
+    return "few" if reason_of_most == "launches" and count < MANY else reason_of_most
 
 
 def first_calls(path: CriticalPath) -> dict[int, int]:
     """Return the first calls on a critical path that are far longer than later ones, and how long they are on it, ns.
 
-    A call counts if it is a rank's first of its name and lasts at least 5 ms, or the first of its name inside operators
-    of one name and lasts at least 50 ms; if it takes 100 times the median of the later ones; and if the first one is as
-    long on most ranks that call it. Of a function that is called once nothing tells, unless the call is the rank's
-    first of all: a context is made then.
+    A call counts if it is a rank's first of its name and lasts at least 5 ms, or is inside a rank's first operator of
+    a name and lasts at least 50 ms; if it takes 100 times the median of all; and if most ranks that call it have one.
+    Of a function that is called once nothing tells, unless the call is the rank's first of all: a context is made then.
 
     Example:
         >>> import htagraph as hg
@@ -130,14 +129,11 @@ def first_calls(path: CriticalPath) -> dict[int, int]:
     if not len(long):
         return {}
     calls = np.flatnonzero(of_kinds(acts.kind, _CALLS))
-    around = np.append(acts.name, -1)[graph.tree.parent[calls]]  # -1, the last one, for none
     found = {}
     for each in long.tolist():
-        alike = acts.name[calls] == acts.name[each]
-        inside = alike & (around == around[np.searchsorted(calls, each)])
-        of_all = alike.sum() == 1 and acts.start[each] == acts.start[calls[acts.rank[calls] == acts.rank[each]]].min()
-        by_name = _is_first(graph, calls[alike], each, _MIN_NS)
-        if of_all or by_name or _is_first(graph, calls[inside], each, _MIN_INSIDE_NS):
+        alike = calls[acts.name[calls] == acts.name[each]]
+        of_all = len(alike) == 1 and acts.start[each] == acts.start[calls[acts.rank[calls] == acts.rank[each]]].min()
+        if of_all or _is_first(graph, alike, each) or _in_first(graph, alike, each):
             found[each] = int(spent[each])
     return found
 
@@ -225,18 +221,28 @@ def _waits(graph: DependencyGraph, rank: int) -> tuple[list[tuple[int, int]], fl
     return list(zip(pauses.after[waits].tolist(), pauses.begin[waits].tolist(), strict=True)), share, count
 
 
-def _is_first(graph: DependencyGraph, alike: Array, call: int, least_ns: int) -> bool:
+def _is_first(graph: DependencyGraph, alike: Array, call: int) -> bool:
     """Return whether a call is its rank's first of some, and a long one, there and on most ranks."""
     acts = graph.activities
     alike = alike[np.lexsort((acts.start[alike], acts.rank[alike]))]
     ranks, begin = np.unique(acts.rank[alike], return_index=True)
     of_ranks = np.split(alike, begin[1:])
     own = of_ranks[int(np.searchsorted(ranks, acts.rank[call]))]
-    if own[0] != call or not _is_long(acts.duration[own], least_ns):
+    is_long = [_is_long(acts.duration[each]) for each in (own, *of_ranks)]
+    return own[0] == call and is_long[0] and float(np.mean(is_long[1:])) > MOST
+
+
+def _in_first(graph: DependencyGraph, alike: Array, call: int) -> bool:
+    """Return whether a call is a long one of some, inside its rank's first operator of a name; most ranks have one."""
+    acts, around = graph.activities, int(graph.tree.parent[call])
+    same = (acts.name == acts.name[around]) & (acts.rank == acts.rank[call])
+    if around < 0 or acts.end[same].min() <= acts.start[around]:
         return False
-    return float(np.mean([_is_long(acts.duration[each], least_ns) for each in of_ranks])) > MOST
+    limit = max(_MIN_INSIDE_NS, _TIMES * float(np.median(acts.duration[alike])))
+    long = np.unique(acts.rank[alike[acts.duration[alike] >= limit]])
+    return bool(acts.duration[call] >= limit and len(long) > MOST * len(np.unique(acts.rank[alike])))
 
 
-def _is_long(duration: Array, least_ns: int) -> bool:
+def _is_long(duration: Array) -> bool:
     """Return whether the first of some durations is far longer than the later ones."""
-    return len(duration) > 1 and int(duration[0]) >= max(least_ns, _TIMES * float(np.median(duration[1:])))
+    return len(duration) > 1 and int(duration[0]) >= max(_MIN_NS, _TIMES * float(np.median(duration[1:])))

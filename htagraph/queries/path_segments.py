@@ -69,6 +69,10 @@ class Segments:
     def __len__(self) -> int:
         return len(self.start)
 
+    def only(self, chosen: npt.NDArray[np.bool_]) -> Segments:
+        """Return some of them."""
+        return Segments(**{name: column[chosen] for name, column in vars(self).items()})
+
 
 def segments_of(graph: DependencyGraph, vertices: Array, into: Array, start: int) -> Segments:
     """Return the segments of a path, given its vertices and the edges into all but the first, from a moment (ns) on.
@@ -130,8 +134,8 @@ class Bound(NamedTuple):
         return self.shares.get("gap", 0.0)
 
 
-def bound_of(path: CriticalPath) -> Bound:
-    """Return what bounds the window of a critical path.
+def bound_of(path: CriticalPath, some: Segments | None = None) -> Bound:
+    """Return what bounds the window of a critical path, by all of its segments or by some.
 
     Example:
         >>> import htagraph as hg
@@ -139,7 +143,7 @@ def bound_of(path: CriticalPath) -> Bound:
         >>> bound.cause, bound.by_workers
         ('computation', False)
     """
-    parts = path.segments
+    parts = path.segments if some is None else some
     rank = path.graph.activities.rank[parts.place] if len(parts) else np.zeros(0, np.int64)
     shares = {CATEGORIES[code]: share for code, share in _shares(parts.category, parts.length).items()}
     gap = parts.category == CATEGORIES.index("gap")

@@ -79,7 +79,7 @@ def test_host_code_and_launch_calls_are_one_cause() -> None:
 
 def test_a_recording_that_begins_late_is_named_by_its_rank() -> None:
     shares = {"computation": 62.0, "head": 36.0}
-    late = bound("computation", 62.0, ranks={7: 100.0}, shares=shares, late=(7, 7500.0))
+    late = bound("computation", 62.0, ranks={7: 100.0}, shares=shares, late=(7, 7500.0, 36.0))
     assert BOUND.whole(late).endswith(", on rank 7. Rank 7's recording begins 7.50 ms late (36 %).")
 
 

@@ -6,15 +6,23 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.findings.device_idle import DEVICE_IDLE, idle_chart
+from htagraph.findings.device_idle import DEVICE_IDLE, idle_chart, idle_times
 from htagraph.findings.finding import NO_CHART, Claim
+from htagraph.findings.results import Results
 from htagraph.graph.measures.waits import waiting_devices
 from tests.reach import DATA, graph_of
-from tests.strategies import Json, kernel, load, runtime
+from tests.strategies import COMPUTE, Json, kernel, launch, load, op, runtime
 
 
 def idle(cause: str, host: str = "", waits: float = 0.0) -> Claim:
-    facts = {"rank": 1, "rank_percent": 35.0, "several": True, "host": host, "in_collectives_percent": waits}
+    facts = {
+        "rank": 1,
+        "rank_percent": 35.0,
+        "several": True,
+        "host": host,
+        "in_collectives_percent": waits,
+        "where": "In the steps",
+    }
     return Claim("device_idle", cause, 30.0, "percent", facts=facts)
 
 
@@ -48,7 +56,7 @@ def test_its_share_is_that_of_the_same_windows() -> None:
     graph = graph_of(DATA / "demo")
     summary = hg.summarize(graph)
     (claim,) = [one for one in summary.claims if one.says == "device_idle"]
-    window = summary.tables["temporal_breakdown"]["window_us"].sum()
+    window = idle_times(Results(graph)).groupby("rank")["window_us"].first().sum()
     share = 100 * sum(waiting_devices(graph).values()) / 1000 / window
     assert claim.facts["in_collectives_percent"] == pytest.approx(share)
 
@@ -73,3 +81,14 @@ def test_idle_time_is_drawn_where_there_is_any() -> None:
     chart = idle_chart(table)
     assert [(word, parts[0].value) for word, parts in chart.stacks] == [(f"rank {rank}", 5.0) for rank in range(3)]
     assert idle_chart(table.assign(idle_us=0.0)) is NO_CHART
+
+
+@pytest.mark.parametrize(
+    ("host_us", "words"), [(1000, "nothing is launched then (690.0 µs after its last)"), (310, "")]
+)
+def test_idle_time_begins_with_the_steps_and_ends_with_them(host_us: int, words: str) -> None:
+    """The device works from 5 to 310 µs, with a pause of 105 µs; the recording goes on."""
+    events = [op("a", 0, host_us), launch(0, 2, 1), kernel(COMPUTE, 5, 100, 1), launch(202, 3, 2)]
+    claims = DEVICE_IDLE.when(Results(load([*events, kernel(COMPUTE, 210, 100, 2)])))
+    assert words in " ".join(DEVICE_IDLE.short(claim) for claim in claims)
+    assert [round(claim.figure) for claim in claims] == [80 if words else 35]

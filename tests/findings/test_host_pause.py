@@ -21,7 +21,8 @@ def pause(about: str, **facts: object) -> Claim:
 def test_a_pause_is_told_with_the_function_around_it() -> None:
     sleep = pause("<built-in function sleep>")
     assert HOST_PAUSE.short(sleep) == (
-        "Most host time on it: <built-in function sleep> in train.py(42): augment 20 times, 200.0 ms (22 %)."
+        "On the critical path, most host time is: <built-in function sleep> in train.py(42): augment 20 times, "
+        "200.0 ms (22 %)."
     )
     on_both = HOST_PAUSE.whole(pause("sleep"), pause("sleep", rank=1))
     assert "sleep in train.py(42): augment on rank 1 20 times" in on_both

@@ -30,7 +30,7 @@ def test_the_tables_are_those_of_the_analyses() -> None:
         "critical_path", "opportunities", "stragglers", "interruptions", "gaps", "clocks",
     }  # fmt: skip
     assert summary.tables["steps"].to_dict("records") == [
-        {"rank": rank, "steps": 1, "period_us": pytest.approx(math.nan, nan_ok=True), "mean_us": 90, **ends}
+        {"rank": rank, "steps": 1, "period_us": pytest.approx(math.nan, nan_ok=True), "median_us": 90, **ends}
         for rank in (0, 3)
     ]
     assert summary.window_us == 90

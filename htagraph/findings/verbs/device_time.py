@@ -9,7 +9,8 @@ from itertools import groupby
 import pandas as pd
 
 from htagraph.core.errors import nearest_words
-from htagraph.core.naming import ANY_STEP, short_name
+from htagraph.core.kinds import HOST
+from htagraph.core.naming import ANY_STEP, exact_glob, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MIN_PERCENT, SHORT_LIST
 from htagraph.findings.phrases import (
@@ -23,6 +24,7 @@ from htagraph.findings.phrases import (
     spoken,
     time_text,
 )
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = [
     "OUTSIDE",
@@ -59,11 +61,6 @@ _MEANING = {
         "a resource"
     ),
 }
-_RECORDED = (
-    "Without a profiler there are more: on an H100, decoding kernel by kernel took 1.6 times as long recorded as "
-    "unrecorded, and decoding by CUDA graphs 1.3 times."
-)
-"""What recording costs: measured on `data/gpu_demo/generate` and its `truth.json`."""
 _MAX_KERNELS = 12
 """Kernels of a pattern that are listed, the same in a row as one; chosen: about three lines. Doubled, about six."""
 
@@ -101,10 +98,11 @@ def top_entry(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> list[str]:
         return ["No device work was recorded."]
     owned = table[table["name"] != ""]
     row = (owned if len(owned) and owned[spent].any() else table).iloc[0]
-    outside = f"work {OUTSIDE.get(by, '')}"
+    outside, on_host = f"work {OUTSIDE.get(by, '')}", row.get("kind") in {kind.label for kind in HOST}
+    what = "time" if on_host else "device time"
     among = f" (not counting {outside})" if len(owned) < len(table) and row["name"] else ""
     return spoken(
-        f"{short_name(row['name']) or outside} takes the most device time{among}: {time_text(float(row[spent]))} over "
+        f"{short_name(row['name']) or outside} takes the most {what}{among}: {time_text(float(row[spent]))} over "
         f"all ranks, {row['share_percent']:.0f} %.",
         _after_top(table, by, inputs),
     )
@@ -112,7 +110,11 @@ def top_entry(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> list[str]:
 
 def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> str:
     if by == "name":
-        half = f"name={glob_of(short_name(table['name'].iloc[0]))}:0.5"
+        if "kind" in table and table["kind"].iloc[0].endswith("communication"):
+            return f"To split it into waiting and transfer: {command_line('collectives', inputs)}"
+        name, short = table["name"].iloc[0], short_name(table["name"].iloc[0])
+        alike = table["name"].str.contains(short, regex=False) & (table["name"] != name)
+        half = f"name={exact_glob(name) if alike.any() else glob_of(short)}:0.5"
         return f"To predict the job if it took half its time: {command_line('what-if', inputs, '--scale', half)}"
     if by == "operator":
         return f"To split operators by input shapes: {command_line('kernels', inputs, '--by', 'shape')}"
@@ -132,38 +134,30 @@ def launches_sentences(stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequen
     if not len(stats):
         return ["No launch with its device work is in the traces: record with CUDA activities to see any."]
     blocked, stats = stats[waits].drop_duplicates("launch"), stats[~waits]
-    how = f"{plural(len(blocked), 'call')} of {' and '.join(blocked['launch_name'].unique()[:SHORT_LIST])}"
     calls = stats.drop_duplicates("launch")
     launched = "kernel or copy" if len(stats) == 1 else "kernels and copies"
-    short, excessive, span = float(calls["short"].mean()), calls[calls["excessive_runtime"]], graphs["span_us"].sum()
+    short, span = float(calls["short"].mean()), graphs["span_us"].sum()
     return spoken(
         f"{plural(len(calls), 'call')} launched {len(stats):,} {launched} in {time_text(calls['launch_us'].sum())} of "
         "host time." if len(calls) else "",
-        f"{100 * short:.0f} % of the calls took longer than what they launched. To see what "
-        f"fewer launches would save: {command_line('opportunities', inputs)}"
+        f"{100 * short:.0f} % of the calls took longer than what they launched, which costs time where a device waits "
+        f"for it. To see what fewer launches would save: {command_line('opportunities', inputs)}"
         if short >= LARGE_SHARE else "",
-        _too_long(stats, excessive, inputs) if len(excessive) else "",
-        f"{how} returned only when the work was over, and waited for the device rather than launch: "
-        f"{time_text(blocked['launch_us'].sum())}." if len(blocked) else "",
+        _blocked(blocked[blocked["delay_us"] <= 0], "returned only when the work was over"),
+        _blocked(blocked[blocked["delay_us"] > 0], "waited for earlier work of the device, as where a queue is full"),
         f"Inside CUDA graphs ({len(graphs):,} launched), the device is idle "
         f"{100 * graphs['gap_us'].sum() / span:.1f} % of the time."
         if span > 0 else "",
     )  # fmt: skip
 
 
-def _too_long(stats: pd.DataFrame, excessive: pd.DataFrame, inputs: Sequence[str]) -> str:
-    """Return which calls took long, how many began their work before they returned, and how to see a full queue."""
-    slowest, count = excessive.iloc[int(excessive["launch_us"].argmax())], len(excessive)
-    longest = f"{time_text(slowest['launch_us'])} ({slowest['launch_name']} on rank {slowest['rank']})"
-    if count > 1:
-        longest = f"{time_text(excessive['launch_us'].sum())} together; the longest took {longest}"
-    begun = stats.groupby("launch")["delay_us"].min() == 0
-    held = int(begun.reindex(excessive["launch"]).sum())
-    of_them = "It" if count == 1 else "All of them" if held == count else f"{held:,} of them"
-    why = f" {of_them} returned after the work had begun, so that no full queue held {'it' if held == 1 else 'them'}."
-    see = f" To see whether a queue was full{' for the rest' if held else ''}: {command_line('counters', inputs)}"
-    rest = (why if held else "") + (see if held < count else "")
-    return f"{plural(count, 'call')} took excessively long: {longest}.{rest}"
+def _blocked(calls: pd.DataFrame, how: str) -> str:
+    """Return how many calls waited for the device, and how long; empty for none."""
+    if not len(calls):
+        return ""
+    names = " and ".join(calls["launch_name"].unique()[:SHORT_LIST])
+    time = time_text(calls["launch_us"].sum())
+    return f"{plural(len(calls), 'call')} of {names} {how}, which is no cost of launching: {time}."
 
 
 def idle_sentences(
@@ -183,7 +177,7 @@ def idle_sentences(
     cause, share = str(by_cause.index[0]), share_text(100 * by_cause.iloc[0] / total)
     return spoken(
         f"Devices are idle between their first and last work: {_by_rank(devices)}.",
-        f"{share} of the idle time of streams is {cause}: {_MEANING[cause]}.",
+        f"{share.capitalize()} of the idle time of streams is {cause}: {_MEANING[cause]}.",
         _after_idle(cause, streams["rank"].nunique(), inputs, gain_by_host),
     )
 
@@ -209,8 +203,8 @@ def _after_idle(cause: str, ranks: int, inputs: Sequence[str], gain_by_host: Cal
                 f"what: {bounds}"
             )
         return (
-            f"With an infinitely fast host the job would be {share_text(100 * gain)} shorter. To see what bounds it "
-            f"then: {command_line('what-if', inputs, '--infinite-host')}"
+            f"With an infinitely fast host the job would be {share_text(100 * gain)} shorter. To see what bounds "
+            f"it then: {command_line('what-if', inputs, '--infinite-host')}"
         )
     if cause != "other":
         return ""
@@ -223,7 +217,8 @@ def counters_sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int, in
     """Return which queue held `full` entries, whether queues are empty, and which copies take the most time."""
     if not len(queues):
         return ["No launch with its device work is in the traces, so there are no queues to count."]
-    longest, copied = queues.iloc[int(queues["full_us"].argmax())], ""
+    longest, copied, most_queued = queues.iloc[int(queues["full_us"].argmax())], "", queues["max"].max()
+    is_near = most_queued >= LIMITS.nearly_all * full  # what is at work, or blocked, is not counted
     if len(copies):
         most = copies.iloc[int(copies["busy_us"].argmax())]
         copied = (
@@ -235,7 +230,10 @@ def counters_sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int, in
         f"Rank {longest['rank']:.0f}, stream {longest['stream']:.0f}: the queue held {full:,} kernels and copies or "
         f"more for {time_text(longest['full_us'])}. Launches then block, and the device does not wait for the host."
         if longest["full_us"] > 0
-        else f"No queue held {full:,} kernels and copies: the longest held {queues['max'].max():.0f}.",
+        else f"A queue held {most_queued:,.0f} kernels and copies, and {full:,} are full: launches that wait for room "
+        "cost nothing while the device is busy."
+        if is_near
+        else f"No queue held {full:,} kernels and copies: the longest held {most_queued:,.0f}.",
         "Queues are empty most of the time: the device waits for the host. To see what that costs: "
         f"{command_line('opportunities', inputs)}"
         if queues["mean_over_time"].max() < 1
@@ -277,8 +275,7 @@ def phases_sentences(
     if len(known):
         tokens = known.groupby("phase")[["tokens", "wall_us"]].sum()
         rates = [f"{phase} {1e6 * row.tokens / row.wall_us:,.0f}" for phase, row in tokens.iterrows() if row.wall_us]
-        recorded = f" {_RECORDED}" if known["kernels"].any() else ""
-        second = f"Tokens per second of a rank's wall time: {', '.join(rates)}.{recorded}"
+        second = f"Tokens per second of a rank's wall time, as recorded: {', '.join(rates)}."
     elif not most["kernels"] or queued:
         nothing = "It launches nothing. " if table["kernels"].any() and not queued else ""
         meanwhile = f"what the {'device' if queued else 'host'} does meanwhile"

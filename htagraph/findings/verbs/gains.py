@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from htagraph.findings import verdict
-from htagraph.findings.bound import BOUND
+from htagraph.findings.bound import BOUND, is_unrecorded
 from htagraph.findings.finding import Claim
 from htagraph.findings.gain import GAIN
 from htagraph.findings.interrupted import INTERRUPTED
@@ -52,6 +52,8 @@ def opportunities_sentences(claims: Sequence[Claim], inputs: Sequence[str]) -> l
     """Return what gains most and the command that tries half of it; the claims are those of `CONCLUSIONS`."""
     gains = [claim for claim in claims if claim.says == GAIN.name]
     bound = verdict.sentences(claim for claim in claims if claim.says != GAIN.name)
+    if not gains and any(map(is_unrecorded, claims)):
+        return bound
     if not gains:
         return [
             *bound,

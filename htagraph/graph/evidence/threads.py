@@ -133,7 +133,8 @@ def _items(job: RecordedJob, lanes: Sequence[int]) -> Array:
         above = np.where(acts.parent[of_rank] >= 0, acts.parent[of_rank] - of_rank.start, -1)
         steps = own[acts.lane[of_rank]] & (acts.kind[of_rank] == ActivityKind.STEP)
         tops = outermost(above, wanted)
-        parts += [of_rank.start + tops, of_rank.start + np.setdiff1d(np.flatnonzero(steps), nearest(above, steps, tops))]
+        empty = np.setdiff1d(np.flatnonzero(steps), nearest(above, steps, tops))
+        parts += [of_rank.start + tops, of_rank.start + empty]
     items = np.concatenate(parts)
     return items[np.lexsort((job.moment(2 * items), acts.lane[items]))]
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from htagraph.graph.selection import IntSelector
 
 __all__ = [
-    "Cadence", "StepWindow", "Steps", "cadence_of", "is_paced_by_ends", "last_end", "mean_step_ns", "step_lengths",
-    "step_window", "steps_of", "usual_step_ns", "whole_steps",
+    "Cadence", "StepWindow", "Steps", "cadence_of", "duration_ns", "is_paced_by_ends", "last_end", "mean_step_ns",
+    "step_lengths", "step_window", "steps_of", "usual_step_ns", "usual_steps", "whole_steps",
 ]  # fmt: skip
 
 
@@ -110,12 +110,17 @@ def whole_steps(graph: DependencyGraph) -> int:
     steps = graph.step_spans
     if not len(steps):
         return 0
-    covered = int(graph.time[steps.end].max() - graph.time[steps.start].min())
-    whole = int(graph.time[1::2][graph.awake].max()) - graph.origin_ns
+    covered, share = _covered(graph)
     most = int(np.bincount(steps.rank).max())  # ranks may number the same steps differently
     usual = most * usual_step_ns(graph, graph.time)
     is_usual = LIMITS.nearly_all * max(covered, usual) <= min(covered, usual)
-    return most if is_usual and covered >= LIMITS.nearly_all * whole else 0
+    return most if is_usual and share >= LIMITS.nearly_all else 0
+
+
+def _covered(graph: DependencyGraph) -> tuple[int, float]:
+    """Return the time from the first step's start to the last one's end, ns, and its share of the recording."""
+    covered = int(graph.time[graph.step_spans.end].max() - graph.time[graph.step_spans.start].min())
+    return covered, covered / max(int(graph.time[1::2][graph.awake].max()) - graph.origin_ns, 1)
 
 
 class Cadence(NamedTuple):
@@ -209,6 +214,36 @@ def usual_step_ns(graph: DependencyGraph, time: Array, like: DependencyGraph | N
     some = np.isin(numbers, cadence.steps[cadence.counted]) if cadence else np.zeros(0, np.bool_)
     usual = float(np.median(lengths[some])) if some.any() else 0.0
     return usual if usual > 0 else mean_step_ns(graph, time)  # ends that a change puts in another order are no steps
+
+
+def usual_steps(graph: DependencyGraph) -> list[int]:
+    """Return the steps that most steps are like, where a recording holds much else, such as a warm-up; else none.
+
+    Steps count that take within 10 % of the usual one, if at least two do and they are most of those that could, and if
+    steps cover most of the recording.
+
+    Example:
+        >>> import htagraph as hg
+        >>> usual_steps(hg.load("data/demo"))  # which are the whole recording
+        []
+    """
+    cadence = None if whole_steps(graph) else cadence_of(graph)
+    if cadence is None or _covered(graph)[1] < MOST:
+        return []
+    near = np.abs(cadence.lengths - cadence.usual_ns) <= (1 - LIMITS.nearly_all) * cadence.usual_ns
+    count = int((near & cadence.counted).sum())
+    return cadence.steps[near & cadence.counted].tolist() if count >= max(2, MOST * cadence.counted.sum()) else []
+
+
+def duration_ns(graph: DependencyGraph, time: Array, like: DependencyGraph | None = None) -> float:
+    """Return how long a job takes, ns: its usual steps (`usual_steps`), or without them up to its last moment.
+
+    `time` is the moment of each vertex, as recorded or as predicted; the steps are those of the recording `like`.
+    """
+    usual = usual_steps(like or graph)
+    last = last_end(graph, time)
+    whole = 0.0 if last is None else float(last - (like or graph).origin_ns)
+    return len(usual) * usual_step_ns(graph, time, like) if usual else whole
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,7 +81,7 @@ def glance_section(results: PageResults) -> Section:
     )
     headings = wording_of("summary").headings
     steps = _some(
-        summary.tables["steps"], "mean_us", headings=headings, caption="Step times: until all work of a step is over"
+        summary.tables["steps"], "median_us", headings=headings, caption="Step times: until all work of a step is over"
     )
     body = element(
         "div", element("div", *cards, class_="cards"), steps, definition(step_times),

@@ -13,6 +13,7 @@ from htagraph.core.naming import collective_op, short_name, step_number
 from htagraph.core.tables import Col, Table
 from htagraph.findings.phrases import NO_OPERATOR, group_words, untraced_before
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.steps import whole_steps
 from htagraph.output.report import Report, drawn, gives, report_on
 from htagraph.queries.paths import CriticalPath
 
@@ -216,10 +217,10 @@ def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: 
     from htagraph.findings.verdict import claims_of
     from htagraph.whatif.opportunities import TABLE, opportunities
 
-    table = opportunities(graph, top=top)
-    results = Results(graph, opportunities=table)
+    results = Results(graph)
+    results.opportunities = opportunities(graph, top=results.wide * top)
+    table, steps = results.opportunities.head(top), whole_steps(graph)
     sentences = findings.opportunities_sentences(claims_of(results, findings.CONCLUSIONS), inputs)
-    steps = results.steps
     title = f"{TABLE.title} (times per step of {steps:,})" if steps > 1 else TABLE.title
     return report_on(
         graph, "opportunities", {"opportunities": table}, sentences,

@@ -11,7 +11,16 @@ import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
-from htagraph.graph.measures.steps import StepWindow, cadence_of, mean_step_ns, step_window, usual_step_ns, whole_steps
+from htagraph.graph.measures.steps import (
+    StepWindow,
+    cadence_of,
+    duration_ns,
+    mean_step_ns,
+    step_window,
+    usual_step_ns,
+    usual_steps,
+    whole_steps,
+)
 from tests.reach import DATASETS, graph_of
 from tests.strategies import COMPUTE, Json, complete, jobs, kernel, launch, load, op, step
 
@@ -43,6 +52,27 @@ def test_steps_count_where_they_cover_the_recording(beside_us: int, steps: int) 
 
 def test_without_steps_there_are_none() -> None:
     assert whole_steps(load([op("a", 0, 10)])) == whole_steps(load([])) == 0
+
+
+@pytest.mark.parametrize(
+    ("lengths", "outside_us", "usual"),
+    [
+        ([400, 100, 100, 100], 0, [1, 2, 3]),
+        ([100, 100, 100, 100], 0, []),  # they are the recording
+        ([300, 100, 300, 100, 300], 0, []),  # no step is like the median
+        ([400, 100, 100, 100], 900, []),  # most of the recording is something else
+    ],
+)
+def test_usual_steps_stand_for_a_recording_that_warms_up(lengths: list[int], outside_us: int, usual: list[int]) -> None:
+    events: list[Json] = []
+    for number, lasts in enumerate(lengths):
+        at = sum(lengths[:number])
+        events += [step(number, at, lasts - 1), launch(at, 2, number + 1)]
+        events += [kernel(COMPUTE, at + 5, lasts - 10, number + 1)]
+    events += [op("after", sum(lengths), outside_us)] if outside_us else []
+    graph = load(events)
+    assert usual_steps(graph) == usual
+    assert not usual or duration_ns(graph, graph.time) == pytest.approx(len(usual) * 100_000, rel=0.05)
 
 
 def test_ranks_that_number_their_steps_differently_have_them_once() -> None:

@@ -31,10 +31,10 @@ def test_of_many_ranks_those_with_the_longest_steps_are_shown() -> None:
     results = PageResults(graph_of(DATA / "demo"), ["x"])
     steps = results.summary.tables["steps"]
     results.summary.tables["steps"] = pd.concat(
-        [steps.iloc[:1].assign(rank=rank, mean_us=100.0 * rank) for rank in range(64)], ignore_index=True
+        [steps.iloc[:1].assign(rank=rank, median_us=100.0 * rank) for rank in range(64)], ignore_index=True
     )
     body = glance_section(results).body
-    assert "The 16 with the largest mean of 64 ranks" in body
+    assert "The 16 with the largest median of 64 ranks" in body
     shown = re.findall(r'<td class="number">(\d+)</td><td class="number">3</td>', body)
     assert shown == [str(rank) for rank in range(63, 47, -1)]
 
