@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -10,13 +11,12 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, occurring
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ADDED, of_kinds
-from htagraph.core.statistics import CHANCE, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import StepWindow, cadence_of, is_paced_by_ends, step_lengths, step_window
 from htagraph.graph.selection import IntSelector
 from htagraph.queries.paths import CriticalPath, path_in_window, path_to
 
-__all__ = ["ComparedPart", "chance_us", "parts_of", "step_times_ns"]
+__all__ = ["ComparedPart", "parts_of", "step_times_ns"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +41,62 @@ class ComparedPart:
             return self.graph.ranks
         return (int(self.ranks),) if isinstance(self.ranks, int | np.integer) else tuple(self.ranks)
 
-    @property
-    def count(self) -> int:
-        """How many steps lie between the begin and the end of what is compared; 1 for a whole job."""
-        return self.window.count if self.window else 1
+    def usual_ns(self, time: Array) -> float:
+        """Return how long a usual step takes, ns: the median time from step to step; of a whole job, all of it.
+
+        `time` is the moment of each vertex, ns, as recorded or as predicted.
+        """
+        if self.window is not None:
+            lengths = self.step_lengths(time)[1]
+            usual = float(np.median(lengths)) if len(lengths) else 0.0
+            return usual if usual > 0 else self.window.mean(time)
+        rows = self.activities[self.graph.awake[self.activities]]
+        rows = rows if len(rows) else self.activities
+        return float(time[2 * rows + 1].max() - time[2 * rows].min()) if len(rows) else 0.0
+
+    def step_lengths(self, time: Array) -> tuple[Array, npt.NDArray[np.float64]]:
+        """Return (numbers of the steps, the time of each from step to step, ns); see `steps.step_lengths`."""
+        some = np.isin(self.graph.step_spans.rank, self.chosen_ranks)
+        numbers, lengths = step_lengths(self.graph, time, ends=is_paced_by_ends(self.graph), some=some)
+        chosen = np.isin(numbers, self.steps or ())
+        return numbers[chosen], lengths[chosen]
+
+    @cached_property
+    def weights(self) -> npt.NDArray[np.float64]:
+        """How much each step number counts in the usual step; the last one is for what is in no step.
+
+        Those of the middle half by their length count, so that no single slow step says what a usual one is made of.
+        """
+        weights = np.zeros(int(self.graph.activities.step.max(initial=0)) + 2)
+        if self.steps is None:
+            return weights + 1
+        numbers, lengths = self.step_lengths(self.graph.time)
+        if not len(numbers):
+            numbers, lengths = (np.array(self.steps) for _ in range(2))
+        place, many = np.argsort(np.argsort(lengths, kind="stable")), len(numbers)
+        middle = np.minimum(place + 1, 0.75 * many) - np.maximum(place, 0.25 * many)
+        weights[numbers] = np.maximum(middle, 0) * 2 / many
+        return weights
+
+    def per_step(self, rows: Array) -> npt.NDArray[np.float64]:
+        """Return what each activity counts in the usual step of a rank, so that times of all sum to that of a step."""
+        return self.weights[self.graph.activities.step[rows]] * len(self.steps or (0,)) / self.repeats
+
+    def usual_times(self, path: CriticalPath) -> npt.NDArray[np.float64]:
+        """Return the time of each segment of its critical path in a usual step, ns; they sum to `usual_ns`."""
+        graph, parts = self.graph, path.segments
+        times = parts.length.astype(np.float64)
+        if self.window is not None:
+            spans, ends = graph.step_spans, is_paced_by_ends(graph)
+            rows = np.flatnonzero(spans.rank == self.window.rank)
+            marks = np.maximum.accumulate(graph.time[(spans.end if ends else spans.start)[rows]])
+            weight = self.weights[spans.step[rows]][ends : len(rows) - 1 + ends] * (np.diff(spans.step[rows]) == 1)
+            passed = np.concatenate(([0.0], np.cumsum(weight * np.diff(marks))))
+            begin, end = (
+                np.interp(at - marks[0], marks - marks[0], passed) for at in (parts.start, parts.start + parts.length)
+            )
+            times = end - begin if (end - begin).sum() > 0 else times
+        return times * (self.usual_ns(graph.time) / max(times.sum(), 1.0))
 
     def sums(self, key: Array, size: int) -> tuple[Array, Array]:
         """Return (how many of its activities have each key, how long they last in all, ns)."""
@@ -59,24 +111,9 @@ class ComparedPart:
         return path_to(self.graph, np.array([self.window.end]), int(self.graph.time[self.window.begins[0]]))
 
 
-def chance_us(parts: tuple[ComparedPart, ComparedPart]) -> float:
-    """Return by how much the mean step times may differ by chance, µs, as steps of one job differ; 0 if unknown.
-
-    That is Student's limit for the difference of two means, from the spread of the steps of each job.
-    """
-    times = [step_times_ns(part) for part in parts]
-    if min(len(each) for each in times) < 2:
-        return 0.0
-    freedom = sum(len(each) - 1 for each in times)
-    error = float(np.sqrt(sum(each.var(ddof=1) / len(each) for each in times)))
-    return upper_quantile(CHANCE, freedom) * error / 1000
-
-
 def step_times_ns(part: ComparedPart) -> npt.NDArray[np.float64]:
     """Return the time from each step to the next, mean over ranks, ns; see `steps.step_lengths`."""
-    graph, spans = part.graph, part.graph.step_spans
-    some = np.isin(spans.step, part.steps or ()) & np.isin(spans.rank, part.chosen_ranks)
-    return step_lengths(graph, graph.time, ends=is_paced_by_ends(graph), some=some)[1]
+    return part.step_lengths(part.graph.time)[1]
 
 
 def parts_of(

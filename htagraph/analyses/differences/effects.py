@@ -13,6 +13,7 @@ import pandas as pd
 from htagraph.analyses.differences.alignment import Alignment
 from htagraph.analyses.differences.compared_parts import ComparedPart
 from htagraph.analyses.differences.own_work import OwnWork
+from htagraph.analyses.differences.step_change import change_of_times
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ANNOTATIONS, BLOCKING, COMMUNICATION, ActivityKind
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
@@ -32,6 +33,7 @@ TABLE = Table(
     Col("rank", "int64"),
     Col("rank_change_us"),
     Col("whole", "bool"),
+    Col("plus_minus_us"),
 )
 Key: TypeAlias = tuple[str, str, bool]
 """What a row is of: name, kind, and whether of the outermost calls of that name with all inside them."""
@@ -43,9 +45,6 @@ durations must explain, below which a sentence says where the rest is.
 
 Chosen: dependencies that were not recorded are common on hosts. Doubled, replays never decide alone."""
 
-_LEAST_CHANGE = 0.05
-"""Share of its own time by which work must have changed, for its effect not to be chance as well. Chosen: means of ten
-steps differ by less. Doubled, operators that take 5 to 10 % longer are no cause where steps differ as much."""
 _LEAST_EFFECT = 0.01
 """Share of the change of the step time by which the effect of calls with all inside them must exceed that of their own
 time, to be shown instead. Chosen: a fifth of what a sentence names. Doubled, 1 to 2 % of it are not shown."""
@@ -53,41 +52,19 @@ time, to be shown instead. Chosen: a fifth of what a sentence names. Doubled, 1 
 
 @dataclass(frozen=True, eq=False)
 class Effects:
-    """Effects of changes of work on the mean step time."""
+    """Effects of changes of work on the usual step."""
 
     rows: list[tuple[Any, ...]]
     explained_us: float
-    """Change of the mean step time that all changes of work cause together, µs."""
-    recorded_us: float = 0.0
-    """Change of the mean step time as recorded, µs."""
-    chance_us: float = 0.0
-    """How large a change may be by chance, µs, as steps of one job differ."""
+    """Change of the usual step that all changes of work cause together, µs."""
+    change_us: float = 0.0
+    """Change of the usual step that needs a cause, µs: as recorded, 0 where it is noise."""
     replayed: Callable[[Sequence[Key]], float] = lambda _: 0.0
     """Returns the effect of several rows together, µs; what two of them contain counts once."""
     own_us: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     """Own time per rank and step before and after, by name and kind, µs; also of those that are no rows."""
-
-    @property
-    def is_chance(self) -> bool:
-        """Whether the change may be chance: it is no larger, and no replay leads to a change of about that size.
-
-        Rows whose own time hardly changed are themselves chance. Effects that make up for each other lead to it, if one
-        alone is larger than chance, and the change not far below it.
-        """
-        if not self.recorded_us or abs(self.recorded_us) > self.chance_us:
-            return False
-        together = self.explained_us / self.recorded_us
-        alone = self._alone_us(self.recorded_us, _LEAST_CHANGE) / abs(self.recorded_us)
-        right = [MIN_EXPLAINED_SHARE <= each <= 1 / MIN_EXPLAINED_SHARE for each in (together, alone)]
-        effect = [*TABLE.types].index("effect_us")
-        large = abs(self.recorded_us) >= MOST * self.chance_us
-        large &= any(abs(row[effect]) > self.chance_us for row in self.rows)
-        return not (right[0] and (right[1] or large))
-
-    @property
-    def change_us(self) -> float:
-        """Change of the mean step time that needs a cause, µs: as recorded, 0 where it may be chance."""
-        return 0.0 if self.is_chance else self.recorded_us
+    calls: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
+    """Activities per rank and step before and after, by name and kind."""
 
     @property
     def is_explained(self) -> bool:
@@ -95,18 +72,16 @@ class Effects:
         change = self.change_us
         return not change or self._alone_us(change) / abs(change) >= MIN_EXPLAINED_SHARE
 
-    def _alone_us(self, change: float, least: float = 0.0) -> float:
+    def _alone_us(self, change: float) -> float:
         """Return how much of a change the rows explain one by one, µs; together they may explain more, as waits do."""
-        rows = [dict(zip(TABLE.types, row, strict=True)) for row in self.rows]
-        return float(sum(
-            max(0.0, np.sign(change) * row["effect_us"]) for row in rows
-            if max(abs(row["change_us"]), abs(row["rank_change_us"])) >= least * max(row["before_us"], row["after_us"])
-        ))  # fmt: skip
+        effect = [*TABLE.types].index("effect_us")
+        return float(sum(max(0.0, np.sign(change) * row[effect]) for row in self.rows))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per name; the columns are documented at `Diff.causes`."""
         table = TABLE.frame(self.rows)
-        order = np.lexsort((-table["effect_us"].abs().to_numpy(), -self._weight(table)))
+        is_noise = (table["change_us"].abs() <= table["plus_minus_us"]).to_numpy()
+        order = np.lexsort((-table["effect_us"].abs().to_numpy(), -self._weight(table), is_noise))
         return table.iloc[order].reset_index(drop=True)
 
     def likely_us(self, row: dict[Any, Any]) -> float:
@@ -131,34 +106,34 @@ class Effects:
         return np.sign(self.change_us) * table["effect_us"].to_numpy() + np.array(likely, np.float64)
 
 
-def effects(
-    tree: Alignment,
-    parts: tuple[ComparedPart, ComparedPart],
-    count: int,
-    change_us: float = 0.0,
-    chance_us: float = 0.0,
-) -> Effects:
+def effects(tree: Alignment, parts: tuple[ComparedPart, ComparedPart], count: int, change_us: float = 0.0) -> Effects:
     """Return the effects of changes of own time; see `Diff.causes`.
 
-    The `count` names that changed most are replayed one by one; all names together are replayed in any case. The mean
-    step time changed by `change_us`, 0 for no change; it may change by `chance_us` by chance.
+    The `count` names that changed most are replayed one by one; all names together are replayed in any case. The usual
+    step changed by `change_us`, 0 for no change.
     """
     if not all(len(part.activities) for part in parts):
         return Effects([], 0.0)
     both = [OwnWork.of(part) for part in parts]
-    calls, lasted = zip(*(part.sums(path, len(tree)) for path, part in zip(tree.path, parts, strict=True)), strict=True)
-    keys, group, labels, rank, path = _keys(
-        tree, both, [each / part.repeats for each, part in zip(calls, parts, strict=True)]
+    calls, lasted = (
+        [each / part.repeats for each, part in zip(column, parts, strict=True)]
+        for column in zip(
+            *(part.sums(path, len(tree)) for path, part in zip(tree.path, parts, strict=True)), strict=True
+        )
     )
+    keys, group, labels, rank, path = _keys(tree, both, calls)
     size = len(group)
+    counted = [part.per_step(own.whose) / 1000 for own, part in zip(both, parts, strict=True)]
     (old, new), shown = (
-        [
-            np.bincount(key, times, size) / part.repeats / 1000
-            for key, times, part in zip(keys, each, parts, strict=True)
-        ]
-        for each in ([own.time for own in both], [own.shown for own in both])
-    )  # fmt: skip
+        [np.bincount(key, times * each, size) for key, times, each in zip(keys, column, counted, strict=True)]
+        for column in ([own.time for own in both], [own.shown for own in both])
+    )
     factors = _ratio(new, old), _ratio(old, new)  # these make the job before like the job after, and vice versa
+    root = tree.outermost((calls[0] == 0) | (calls[1] == 0))
+    of_path, _ = _groups(tree)
+    whole_of = np.where(root >= 0, of_path[root], -1)[path]
+    number = {label: i for i, label in enumerate(labels)}
+    inside = np.zeros(size, np.bool_)  # the calls that are told with all inside them
 
     def effect(chosen: Array) -> float:
         caused = 0.0
@@ -169,43 +144,66 @@ def effects(
         return caused
 
     def of(key: Key) -> Array:
-        return whole_of[path] == number[key[:2]] if key[2] else group == number[key[:2]]
+        return whole_of == number[key[:2]] if key[2] else (group == number[key[:2]]) & ~inside
 
     def row(key: Key, us: float) -> tuple[Any, ...]:
         mine = of(key)
         times = [float(each[mine].sum()) for each in shown]
         by_rank = _by_rank(rank[mine], (shown[1] - shown[0])[mine], parts)
-        return (*key[:2], *times, times[1] - times[0], us, *by_rank, key[2])
+        noise = _noise_us([_by_step(own, mine[each], part) for own, each, part in zip(both, keys, parts, strict=True)])
+        return (*key[:2], *times, times[1] - times[0], us, *by_rank, key[2], noise)
 
-    root = tree.outermost((calls[0] == 0) | (calls[1] == 0))
-    of_path, _ = _groups(tree)
-    whole_of = np.where(root >= 0, of_path[root], -1)
-    number = {label: i for i, label in enumerate(labels)}
     most = np.abs(np.bincount(group, new - old, len(labels)))
     every = np.argsort(-most, kind="stable")[:count].tolist()
     alone = {(*labels[which], False): effect(group == which) for which in every if most[which]}
-    together = effect(np.ones(size, np.bool_))
-    if change_us and together / change_us >= MIN_EXPLAINED_SHARE > sum(alone.values()) / change_us:
-        outer = np.flatnonzero(root == np.arange(len(root)))  # only one job has them
-        longest = outer[np.argsort(-(lasted[0] + lasted[1])[outer], kind="stable")][:count].tolist()
+    if change_us:
+        long = sum(lasted) >= 1000 * _LEAST_EFFECT * abs(change_us)
+        outer = np.flatnonzero((root == np.arange(len(root))) & long)  # only one job has them
+        longest = outer[np.argsort(-sum(lasted)[outer], kind="stable")][:count].tolist()
         outermost = dict.fromkeys(labels[of_path[each]] for each in longest)
         whole = {(*label, True): effect(of((*label, True))) for label in outermost}
-        alone = _or_whole(alone, whole, _LEAST_EFFECT * abs(change_us))
-    work = [np.bincount(group, each, len(labels)) for each in shown]
+        whole = _larger(whole, alone, _LEAST_EFFECT * abs(change_us))
+        inside = np.isin(whole_of, [number[key[:2]] for key in whole])
+        beside = {
+            key: effect(of(key)) if (inside & (group == number[key[:2]])).any() else us for key, us in alone.items()
+        }
+        alone = {key: us for key, us in beside.items() if (new - old)[of(key)].any()} | whole
+    work, often = (
+        dict(
+            zip(
+                labels,
+                zip(*(np.bincount(code, each, len(labels)).tolist() for each in column), strict=True),
+                strict=True,
+            )
+        )
+        for code, column in ((group, shown), (of_path, calls))
+    )
     return Effects(
-        [row(*each) for each in alone.items()],
-        together, change_us, chance_us, lambda chosen: effect(np.any([of(key) for key in chosen], axis=0)),
-        dict(zip(labels, zip(work[0].tolist(), work[1].tolist(), strict=True), strict=True)),
+        [row(*each) for each in alone.items()], effect(np.ones(size, np.bool_)), change_us,
+        lambda chosen: effect(np.any([of(key) for key in chosen], axis=0)),
+        work, often,
     )  # fmt: skip
 
 
-def _or_whole(alone: dict[Key, float], whole: dict[Key, float], least: float) -> dict[Key, float]:
-    """Return the effects, of calls with all inside them where that is larger than of their own time by `least`.
+def _larger(whole: dict[Key, float], alone: dict[Key, float], least: float) -> dict[Key, float]:
+    """Return the effects of calls with all inside them that are larger than those of their own time by `least`.
 
     Two calls that wait for the same, such as a copy and a synchronization, gain only if both go.
     """
-    larger = {key: us for key, us in whole.items() if abs(us) > abs(alone.get((*key[:2], False), 0.0)) + least}
-    return {key: us for key, us in alone.items() if (*key[:2], True) not in larger} | larger
+    return {key: us for key, us in whole.items() if abs(us) > abs(alone.get((*key[:2], False), 0.0)) + least}
+
+
+def _by_step(own: OwnWork, mine: Array, part: ComparedPart) -> npt.NDArray[np.float64]:
+    """Return how long some own times last in each compared step, µs per rank."""
+    steps = part.graph.activities.step[own.whose[mine]]
+    by_step = np.bincount(np.maximum(steps, 0), own.shown[mine], len(part.weights))[list(part.steps or (0,))]
+    return by_step * len(part.steps or (0,)) / part.repeats / 1000
+
+
+def _noise_us(times: list[npt.NDArray[np.float64]]) -> float:
+    """Return half the 99 % interval of the change between times of two jobs' steps, µs; NaN if nobody knows it."""
+    change = change_of_times(*([each] for each in sorted(times, key=np.median)))  # the same both ways round
+    return change.plus_minus_percent * change.before_us / 100 if change.is_known else np.nan
 
 
 def _by_rank(rank: Array, change: Array, parts: tuple[ComparedPart, ComparedPart]) -> tuple[int, float]:
@@ -264,19 +262,14 @@ def _groups(tree: Alignment) -> tuple[Array, list[tuple[str, str]]]:
 
 
 def _saved(own: OwnWork, factor: Array, part: ComparedPart) -> float:
-    """Return how much shorter the mean step time is with own times multiplied by `factor`, µs.
+    """Return how much shorter the usual step is with own times multiplied by `factor`, µs.
 
     A call whose own times are all multiplied by 0 is gone: nothing waits in it any more.
     """
     graph = part.graph
     state = _unblocked(with_factor(own.state, own.where, factor), own.whose, factor)
     time = predict(graph, state.lag, state.gap, state.head)
-    if part.window is not None:
-        was, now = (part.window.mean(each) for each in (graph.time, time))
-        return (was - now) / 1000
-    rows = part.activities[graph.awake[part.activities]]
-    was, now = (int(each[2 * rows + 1].max()) - int(each[2 * rows].min()) for each in (graph.time, time))
-    return (was - now) / 1000
+    return (part.usual_ns(graph.time) - part.usual_ns(time)) / 1000
 
 
 def _unblocked(state: State, whose: Array, factor: Array) -> State:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.analyses.differences.compared_parts import parts_of, step_times_ns
-from htagraph.analyses.differences.diff import Diff
+from htagraph.analyses.differences.compared_parts import ComparedPart, parts_of, step_times_ns
 from htagraph.core.arrays import Array
 from htagraph.core.errors import HtagraphError
 from htagraph.core.statistics import CHANCE, SEVERAL, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import IntSelector
 
-__all__ = ["StepChange", "change_of_runs", "change_of_times", "step_change", "typical"]
+if TYPE_CHECKING:
+    from htagraph.analyses.differences.diff import Diff
+
+__all__ = ["StepChange", "change_between", "change_of_runs", "change_of_times", "step_change", "typical"]
 
 _RUN_SPREAD = 0.004
 """Relative standard deviation of a job's mean step from run to run that no single run shows. Measured on pairs of runs
@@ -87,8 +90,11 @@ class StepChange:
             return "nothing was recorded in one of the jobs"
         if not self.is_known:
             return f"{self.percent:+.1f} %; too few steps to tell from noise"
-        within = ", within noise" if self.is_noise else ""
-        return f"{self.percent:+.1f} % ± {self.plus_minus_percent:.1f} %{within}"
+        return f"{self.interval()}, within noise" if self.is_noise else self.interval()
+
+    def interval(self) -> str:
+        """Return the change and its interval, such as ``+3.1 % ± 4.0 %``, or without one where nobody knows it."""
+        return f"{self.percent:+.1f} %" + (f" ± {self.plus_minus_percent:.1f} %" if self.is_known else "")
 
 
 def step_change(
@@ -120,17 +126,22 @@ def _is_any_empty(recordings: Sequence[DependencyGraph]) -> bool:
     return not all(len(each.activities) for each in recordings)
 
 
+def change_between(parts: tuple[ComparedPart, ComparedPart]) -> StepChange:
+    """Return the change of the usual step between two single recordings."""
+    sides = [[step_times_ns(part) / 1000] for part in parts]
+    if all(len(side[0]) for side in sides):
+        return change_of_times(*sides)
+    times = [part.usual_ns(part.graph.time) / 1000 for part in parts]
+    percent = 100 * (times[1] / times[0] - 1) if times[0] else math.inf if times[1] else 0.0
+    return StepChange(times[0], times[1], percent, math.inf, (1, 1), (len(sides[0][0]), len(sides[1][0])))
+
+
 def change_of_runs(
     result: Diff, before: Sequence[DependencyGraph], after: Sequence[DependencyGraph], *, ranks: IntSelector = None
 ) -> StepChange:
     """Return the change of the steps that a diff compares, in all runs."""
-    if not (result.parts[0].steps and result.parts[1].steps):
-        none = np.zeros(0)
-        change = change_of_times([none], [none])
-        return replace(
-            change, before_us=result.before_us, after_us=result.after_us, percent=result.change_percent, runs=(1, 1),
-            is_empty=_is_any_empty([*before, *after]),
-        )  # fmt: skip
+    if len(before) == len(after) == 1 or not (result.parts[0].steps and result.parts[1].steps):
+        return replace(result.change, is_empty=_is_any_empty([*before, *after]))
     return step_change(before, after, steps=result.parts[0].steps, steps_after=result.parts[1].steps, ranks=ranks)
 
 
@@ -167,7 +178,7 @@ def change_of_times(before: Sequence[npt.NDArray[np.float64]], after: Sequence[n
         logs = [[np.log(np.maximum(run, np.finfo(float).tiny)) for run in side] for side in sides]
         width = _by_ranks(logs) if max(map(len, sides)) == 1 else math.inf
         width = width if math.isfinite(width) else _by_spread(logs)
-        width = 100 * ratio * abs(math.expm1(width if ratio < 1 else -width))  # the end towards no change
+        width = 100 * max(ratio, 1.0) * -math.expm1(-width)  # the end towards no change, the same both ways round
     percent = 100 * (ratio - 1)
     return StepChange(
         middles[0], middles[1], percent, width, (len(sides[0]), len(sides[1])), (counts[0], counts[1])

@@ -11,11 +11,12 @@ import pandas as pd
 
 from htagraph.analyses.differences.compared_parts import ComparedPart
 from htagraph.analyses.differences.diff import Diff
-from htagraph.analyses.differences.effects import MIN_EXPLAINED_SHARE, PYTHON_BETWEEN, Effects, Key
+from htagraph.analyses.differences.effects import PYTHON_BETWEEN, Effects, Key
 from htagraph.analyses.differences.step_change import StepChange
 from htagraph.analyses.overlap import overlap
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import is_data_loader, short_name
+from htagraph.core.statistics import MOST
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MAX_NAMED, MIN_SHARE, ROUNDING
 from htagraph.findings.phrases import CATEGORY_WORDS, and_list, command_line, plural, spoken, time_text
 from htagraph.graph.measures.steps import cadence_of
@@ -31,7 +32,7 @@ _MIN_PATH_SHARE = 0.001
 _MAX_FACTOR_DIFFERENCE = 0.1
 """How much relative changes of own time that have one cause differ, as a share of the larger. Chosen: operators that
 one change halves are recorded as 49.5 to 50.5 % shorter. Doubled, -20 % and -24 % are called one cause."""
-_ONE_SIDED, _WHOLE = ("new", "gone"), "with all inside"
+_ONE_SIDED, _WHOLE, _REPLACED = ("new", "gone"), "with all inside", "replaced"
 _MIN_WAITING = 2.0
 """How many times its own time on all ranks a call that only one job has must change the step time, for it to be said to
 make the host wait. Chosen: its own time alone cannot do that. Doubled, waits as long as the call are not named."""
@@ -53,44 +54,67 @@ def diff_sentences(diff: Diff) -> list[str]:
     empty = [word for word, path in (("before", diff.before), ("after", diff.after)) if not path.makespan_ns]
     if empty:
         return [
-            _change(diff, effects),
+            _change(diff),
             f"Nothing was recorded in the job {empty[0]}: there is nothing to compare with.",
         ]
-    return [_change(diff, effects), *unlike(diff), *_causes(diff, effects), *_where(diff, effects), *structure(diff)]
+    apart = unlike(diff)
+    if _is_other_work(diff):
+        return [*apart, _change(diff), *structure(diff)]
+    return [*apart, _change(diff), *_causes(diff, effects), *_where(diff, effects), *structure(diff), *_left_out(diff)]
 
 
-def _change(diff: Diff, effects: Effects) -> str:
+def _change(diff: Diff) -> str:
     before, after = time_text(diff.before_us), time_text(diff.after_us)
-    what = "On average, a step" if diff.unit == "step" else "The job"
+    what, change = ("A usual step" if diff.unit == "step" else "The job"), diff.change
+    if change.is_noise:
+        both = f"{after} in both jobs" if before == after else f"{after} instead of {before}"
+        return f"No difference that these recordings show: a usual step takes {both} ({change.interval()})."
     if diff.is_same:
         return f"{what} takes as long as before: {after} ({before} before)."
-    percent = f" ({abs(diff.change_percent):.1f} %)" if diff.before_us else ""
-    chance = "; steps of one job differ by that much, too" if effects.is_chance else ""
-    change = f"{time_text(abs(diff.change_us))}{percent} {_longer(diff.change_us)}"
-    return f"{what} is {change}: {after} instead of {before}{chance}."
+    unknown = "" if change.is_known or diff.unit != "step" else "; too few steps were recorded to tell that from noise"
+    percent = f" ({change.interval()})" if diff.before_us else ""
+    return (
+        f"{what} is {time_text(abs(diff.change_us))} {_longer(diff.change_us)}{percent}: {after} instead of "
+        f"{before}{unknown}."
+    )
 
 
 def unlike(diff: Diff) -> list[str]:
-    """Say where the jobs ran on other devices or are of different size, which changes times by itself."""
+    """Say first what else the jobs differ in, which changes times by itself, and what would make them comparable."""
     inputs = [inputs_of(part.graph) for part in diff.parts]
     devices = [", ".join(sorted(set(each["device"]))) for each in inputs]
     worlds = [int(each["world_size"].max()) if len(each) else 0 for each in inputs]
     before, after = (len(part.chosen_ranks) for part in diff.parts)
     stacks = [bool((part.graph.activities.kind == ActivityKind.PYTHON).any()) for part in diff.parts]
-    return spoken(
-        f"The jobs ran on different devices: {devices[0]} before, {devices[1]} after."
-        if devices[0] != devices[1] else "",
-        f"The jobs have different sizes: {worlds[0]} ranks before and {worlds[1]} after."
+    differ = spoken(
+        f"ran on different devices ({devices[0]} before, {devices[1]} after)" if devices[0] != devices[1] else "",
+        f"have different sizes ({worlds[0]} ranks before, {worlds[1]} after)"
         if all(worlds) and worlds[0] != worlds[1] else "",
-        f"Different numbers of ranks were read, {before} before and {after} after: how long ranks wait for each other "
-        "and transfer differs for that reason alone."
-        if before != after else "",
+        f"were read with different numbers of ranks ({before} before, {after} after)" if before != after else "",
+    )  # fmt: skip
+    return spoken(
+        "The jobs do different work: operators and kernels that both have take less than half of the time of either. "
+        "So no change can be named as the cause; compare recordings of one program."
+        if _is_other_work(diff) else "",
+        f"The jobs {and_list(differ)}, which changes times by itself: the differences below are of all that together. "
+        "To see what one change does, record both jobs alike otherwise."
+        if differ else "",
         f"Python functions were recorded in the job {'before' if stacks[0] else 'after'} only, which makes its host "
         "slower: record both with the same settings to compare their hosts."
         if stacks[0] != stacks[1] else "",
-        *_left_out(diff),
         _without_steps(diff),
     )  # fmt: skip
+
+
+def _is_other_work(diff: Diff) -> bool:
+    """Return whether neither most of the operators' time nor most of the device's has names that both jobs have."""
+    tree = diff.alignment
+    times = [part.sums(path, len(tree))[1] for part, path in zip(diff.parts, tree.path, strict=True)]
+    names, on_device = np.array([short_name(name) for name in tree.names], object), tree.on_device
+    operators = np.array([kind == ActivityKind.OP.label for kind in tree.kinds], np.bool_)
+    common = np.isin(names, names[(times[0] > 0)]) & np.isin(names, names[(times[1] > 0)])
+    sides = [(each[some].sum(), each[some & common].sum()) for some in (operators, on_device) for each in times]
+    return all(both < MOST * whole for whole, both in sides if whole) and all(whole for whole, _ in sides[:2])
 
 
 def _left_out(diff: Diff) -> list[str]:
@@ -126,17 +150,28 @@ def _without_steps(diff: Diff) -> str:
 
 def _causes(diff: Diff, effects: Effects) -> list[str]:
     """Say which work, as long as before, would bring the old time back; causes of one origin in one sentence."""
-    rows = effects.to_frame().to_dict("records")
+    rows = [row for row in effects.to_frame().to_dict("records") if not abs(row["change_us"]) <= row["plus_minus_us"]]
     if not effects.change_us:
         return _beside(rows[0], effects, diff) if rows else []
+    shares = [(row["effect_us"] / diff.change_us, effects.likely_us(row) / abs(diff.change_us)) for row in rows]
+    replaced = {_side(row) for row, (share, _) in zip(rows, shares, strict=True) if abs(share) >= MIN_SHARE} >= {
+        *_ONE_SIDED
+    }
     bullets: dict[tuple[str, Any], list[dict[Any, Any]]] = {}
-    for row in rows:
-        if (row["effect_us"] / diff.change_us + effects.likely_us(row) / abs(diff.change_us)) >= MIN_SHARE:
+    for row, (share, likely) in zip(rows, shares, strict=True):
+        if replaced and _side(row) and abs(share) >= MIN_SHARE:
+            bullets.setdefault((_REPLACED, None), []).append(row)
+        elif share + likely >= MIN_SHARE:
             origin = _origin(row, diff)
             alike = [each for each, (first, *_) in bullets.items() if each[0] == origin[0] and _in_step(first, row)]
             bullets.setdefault(alike[0] if alike and origin[0] == row["kind"] else origin, []).append(row)
     named = _named([*bullets.items()], effects, diff)
     return [*(_cause(each, effects, diff) for each in named), *_rest(named, effects, diff)]
+
+
+def _side(row: dict[Any, Any]) -> str:
+    """Return whether only one job has the work of a row, and which."""
+    return "" if row["before_us"] and row["after_us"] else "new" if row["after_us"] else "gone"
 
 
 @dataclass(frozen=True)
@@ -154,49 +189,57 @@ class _NamedCause:
 def _named(
     bullets: Sequence[tuple[tuple[str, Any], list[dict[Any, Any]]]], effects: Effects, diff: Diff
 ) -> list[_NamedCause]:
-    """Return the causes that are named, with their effects, which add up.
-
-    What lies in a call that is named with all inside it, and adds nothing to that, is not named again.
-    """
+    """Return the causes that are named, the largest first, with their effects, which add up."""
+    sums = [
+        float(rows[0]["effect_us"]) if len(rows) == 1 else effects.replayed([_key(row) for row in rows])
+        for _, rows in bullets
+    ]
+    likely = [sum(effects.likely_us(row) for row in rows) for _, rows in bullets]
+    weights = [us / diff.change_us + more / abs(diff.change_us) for us, more in zip(sums, likely, strict=True)]
     named: list[_NamedCause] = []
     keys: list[Key] = []
     before = 0.0
-    for origin, rows in bullets:
-        own = [(row["name"], row["kind"], row["whole"]) for row in rows]
-        alone = float(rows[0]["effect_us"]) if len(own) == 1 else effects.replayed(own)
-        together = effects.replayed([*keys, *own]) if keys else alone
-        adds = together - before
-        is_inside = any(each[2] for each in keys) and adds / diff.change_us < MIN_SHARE <= alone / diff.change_us
-        if is_inside:
-            continue
-        keys, before = [*keys, *own], together
-        named.append(_NamedCause(origin, rows, alone, adds))
-        if len(named) == MAX_NAMED:
+    for at in sorted(range(len(sums)), key=lambda each: -weights[each]):
+        origin, rows = bullets[at]
+        if weights[at] < MIN_SHARE or len(named) == MAX_NAMED:
             break
+        own = [_key(row) for row in rows]
+        together = effects.replayed([*keys, *own]) if keys else sums[at]
+        keys = [*keys, *own]
+        named.append(_NamedCause(origin, rows, sums[at], together - before))
+        before = together
     return named
+
+
+def _key(row: dict[Any, Any]) -> Key:
+    return row["name"], row["kind"], row["whole"]
 
 
 def _rest(named: Sequence[_NamedCause], effects: Effects, diff: Diff) -> list[str]:
     """Say what the named causes leave of the change, or what takes a part of their effect back."""
-    together = sum(each.effect_us for each in named)
-    if together / diff.change_us > 1 + (MIN_SHARE if len(named) == 1 else ROUNDING):
-        back = f"{time_text(abs(together - diff.change_us))} of this is made up for"
+    change, together = diff.change_us, sum(each.effect_us for each in named)
+    if together / change > 1 + (MIN_SHARE if len(named) == 1 else ROUNDING):
+        back = f"{time_text(abs(together - change))} of this is made up for"
         parts = _largest_parts(diff, against=True)
         return [f"{'Together' if len(named) > 1 else 'Alone'}, that would be {_effect(together, diff)}; {back}{parts}."]
-    share = max(effects.explained_us / diff.change_us, together / diff.change_us)  # those of one side may counteract
-    if share >= MIN_EXPLAINED_SHARE:
-        return _others(together, effects, diff) if named and together / diff.change_us <= 1 - MIN_SHARE else []
-    explained = share * diff.change_us
-    visible = _visible_us(diff, diff.change_us - explained)
-    rest = diff.change_us - explained - visible
+    other = effects.explained_us - together if 0 <= (effects.explained_us - together) / change <= 1 else 0.0
+    visible = _visible_us(diff, change - together - other)
+    rest = change - together - other - visible
     ran = ("ran", "no longer does") if visible > 0 else ("did not run", "now does")
-    return spoken(
-        f"Communication that {ran[0]} beside computation {ran[1]}, which makes the {diff.unit} "
-        f"{_effect(visible, diff)}." if visible else "",
-        f"Longer or shorter work explains only {max(0.0, 100 * share):.0f} % of the change; {time_text(abs(rest))} "
-        f"{_longer(rest)} is not explained: it is in what waits for what, and in pauses{_largest_parts(diff)}."
-        if abs(rest / diff.change_us) >= MIN_SHARE else "",
-    )  # fmt: skip
+    where = "" if named or abs(other / change) >= MIN_SHARE else _largest_parts(diff)
+    told = [
+        text
+        for us, text in (
+            (visible, f"communication that {ran[0]} beside computation {ran[1]}, which makes the {diff.unit} "
+             f"{_effect(visible, diff)}"),
+            (other, f"{'all other' if named else 'many small'} changes of work together make the {diff.unit} "
+             f"{_effect(other, diff)}"),
+            (rest, f"longer or shorter work does not explain {time_text(abs(rest))} {_longer(rest)}, which is in what "
+             f"waits for what, and in pauses{where}"),
+        ) if abs(us / change) >= MIN_SHARE
+    ]  # fmt: skip
+    text = "; ".join(told)
+    return [f"Beyond that, {text}." if named else f"{text[0].upper()}{text[1:]}."] if told else []
 
 
 def _visible_us(diff: Diff, most_us: float) -> float:
@@ -215,34 +258,18 @@ def _visible_us(diff: Diff, most_us: float) -> float:
     return float(sign * max(0.0, min(sign * exposed, -sign * hidden, abs(most_us))))
 
 
-def _others(together: float, effects: Effects, diff: Diff) -> list[str]:
-    """Say what makes up the rest of the change, where work explains most of it and the named causes do not."""
-    rest = [
-        (f"all other changes of work together make the {diff.unit}", effects.explained_us - together),
-        (f"what waits for what, and pauses, make the {diff.unit}", diff.change_us - effects.explained_us),
-    ]
-    parts = [
-        f"{what} {_effect(us, diff) if us * diff.change_us > 0 else f'{time_text(abs(us))} {_longer(us)}'}"
-        for what, us in rest if abs(us / diff.change_us) >= MIN_SHARE
-    ]  # fmt: skip
-    return [f"Beyond that, {'; '.join(parts)}."] if parts else []
-
-
 def _effect(us: float, diff: Diff) -> str:
     """Return an effect on the step time in words, with its share of the change where it is a part of that."""
     share = us / diff.change_us
-    part = f" ({100 * share:.0f} % of the change)" if share < 1 else " (the whole change)"
+    part = f" ({100 * share:.0f} % of the change)" if share < 1 - ROUNDING else " (the whole change)"
     return f"{time_text(abs(us))} {_longer(us)}{part if share <= 1 + MIN_SHARE else ''}"
 
 
 def _origin(row: dict[Any, Any], diff: Diff) -> tuple[str, Any]:
-    """Return what rows must have in common to be one cause: transfers, work of one rank, being new or gone.
-
-    Calls with all inside them are none with own times, which may lie in them.
-    """
-    one_sided = "" if row["before_us"] and row["after_us"] else "new" if row["after_us"] else "gone"
-    if row["whole"]:
-        return (one_sided, _WHOLE) if one_sided else (_WHOLE, row["name"])
+    """Return what rows must have in common to be one cause: transfers, work of one rank, being new or gone."""
+    one_sided = _side(row)
+    if row["whole"] and not one_sided:
+        return _WHOLE, row["name"]
     if row["kind"] in _TRANSFERS:
         return "transfers", None
     ranks = len(diff.parts[0].chosen_ranks)
@@ -263,9 +290,7 @@ def _beside(row: dict[Any, Any], effects: Effects, diff: Diff) -> list[str]:
     origin = _origin(row, diff)
     if abs(row[_CHANGE.get(origin[0], "change_us")]) < MIN_SHARE * diff.before_us:
         return []
-    if diff.is_same:
-        return [f"{_own(origin, [row], effects, diff)}, which does not change how long the {diff.unit} takes."]
-    return [f"{_own(origin, [row], effects, diff)}; steps differ too much to say whether that changed the step time."]
+    return [f"{_own(origin, [row], effects, diff)}, which does not show in how long the {diff.unit} takes."]
 
 
 def _largest_parts(diff: Diff, *, against: bool = False) -> str:
@@ -310,7 +335,7 @@ def _cause(named: _NamedCause, effects: Effects, diff: Diff) -> str:
 def _makes(named: _NamedCause, diff: Diff) -> str:
     """Say what a cause does to the step time: by itself, as the table has it, and beyond the causes named before it."""
     beyond = _effect(named.effect_us, diff)
-    if _signed(named.alone_us) == _signed(named.effect_us):
+    if abs(named.alone_us - named.effect_us) < MIN_SHARE * abs(diff.change_us):
         return f"makes the {diff.unit} {beyond}"
     alone = f"{time_text(abs(named.alone_us))} {_longer(named.alone_us)}"
     return f"makes the {diff.unit} {alone}, or {beyond} beyond the above"
@@ -325,14 +350,29 @@ def _own(origin: tuple[str, Any], rows: list[dict[Any, Any]], effects: Effects, 
     """Say by how much the own time of some rows changed, or that of all in them."""
     change = sum(row[_CHANGE.get(origin[0], "change_us")] for row in rows)
     where = f"per {diff.unit} on rank {origin[1]}" if origin[0] in _CHANGE else f"per rank and {diff.unit}"
-    take, be = ("take", "are") if len(rows) > 1 else ("takes", "is")
-    if origin[0] in _ONE_SIDED:
-        names = and_list(_few([row["name"] + _elsewhere(row, effects) for row in rows]))
-        time = f"{_WHOLE}, {time_text(abs(change))} of work" if origin[1] else f"{time_text(abs(change))} own time"
-        return f"{names} ({time} {where}) {be} {origin[0]}"
+    take = "take" if len(rows) > 1 else "takes"
+    if origin[0] in (*_ONE_SIDED, _REPLACED):
+        parts = [(side, [row for row in rows if _side(row) == side]) for side in reversed(_ONE_SIDED)]
+        return and_list(_one_sided(side, some, where, effects) for side, some in parts if some)
     if origin[0] == _WHOLE:
         return f"{rows[0]['name']} {_WHOLE}, at call paths of one job only, takes {_more_or_less(change)} {where}"
-    return f"{_names(rows, diff)} {take} {_more_or_less(change)} own time {where}"
+    often = "" if origin[0] in _CHANGE else _often(rows, effects)
+    return f"{_names(rows, diff)} {take} {_more_or_less(change)} own time {where}{often}"
+
+
+def _often(rows: list[dict[Any, Any]], effects: Effects) -> str:
+    """Say where work takes another time because it occurs more or less often."""
+    old, new = (sum(effects.calls.get(_key(row)[:2], (0.0, 0.0))[side] for row in rows) for side in (0, 1))
+    changes = [row["change_us"] * (new - old) > MIN_SHARE * abs(row["change_us"]) * max(old, new) for row in rows]
+    return f" ({new:,.3g} call{'' if new == 1 else 's'} instead of {old:,.3g})" if changes == [True] else ""
+
+
+def _one_sided(side: str, rows: list[dict[Any, Any]], where: str, effects: Effects) -> str:
+    """Say what is new or gone, and how long it takes."""
+    names = and_list(_few([row["name"] + _elsewhere(row, effects) for row in rows]))
+    time, whole = time_text(abs(sum(row["change_us"] for row in rows))), [row["whole"] for row in rows]
+    own = f"{time} own time" if not any(whole) else f"{time} of work" if not all(whole) else f"{_WHOLE}, {time} of work"
+    return f"{names} ({own} {where}) {'are' if len(rows) > 1 else 'is'} {side}"
 
 
 def _elsewhere(row: dict[Any, Any], effects: Effects) -> str:
@@ -369,6 +409,8 @@ def _more_or_less(us: float) -> str:
 
 def _where(diff: Diff, effects: Effects) -> list[str]:
     """Say how the time on the critical path shifted between categories."""
+    if not effects.change_us:
+        return []
     table = diff.summary()
     by_category = table[table["group"] == "category"]
     smallest = max(MIN_SHARE * abs(diff.change_us), _MIN_PATH_SHARE * diff.before_us)
@@ -408,7 +450,7 @@ def _computation_us(part: ComparedPart) -> float:
     """Return the time of kernels that compute, per rank and step."""
     acts = part.graph.activities
     rows = part.activities[acts.kind[part.activities] == ActivityKind.COMPUTATION]
-    return float(acts.duration[rows].sum()) / part.repeats / 1000
+    return float((acts.duration[rows] * part.per_step(rows)).sum()) / 1000
 
 
 def _signed(us: float) -> str:
@@ -437,8 +479,12 @@ def _such(several: Sized) -> str:
 
 
 def cut(text: str) -> str:
-    """Return a text that fits into a sentence: its end says most."""
-    return text if len(text) <= _MAX_LETTERS else f"…{text[1 - _MAX_LETTERS :]}"
+    """Return a text that fits into a sentence: its end says most, and the outermost name of a path where it is."""
+    if len(text) <= _MAX_LETTERS:
+        return text
+    first = text.partition(" > ")[0] + " > "
+    first = first if len(first) < _MAX_LETTERS // 2 else ""
+    return f"{first}…{text[len(first) + 1 - _MAX_LETTERS :]}"
 
 
 def gate(change: StepChange, limit: str, limit_percent: float, *, fails: bool) -> str:
