@@ -269,7 +269,7 @@ def _saved(own: OwnWork, factor: Array, part: ComparedPart) -> float:
     graph = part.graph
     state = _unblocked(with_factor(own.state, own.where, factor), own.whose, factor)
     time = predict(graph, state.lag, state.gap, state.head)
-    return (part.usual_ns(graph.time) - part.usual_ns(time)) / 1000
+    return part.saved_ns(time) / 1000
 
 
 def _unblocked(state: State, whose: Array, factor: Array) -> State:
