@@ -22,7 +22,7 @@ from htagraph.core.tables import Col, Table
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind, with_factor, without_waits
 
-__all__ = ["MIN_EXPLAINED_SHARE", "PYTHON_BETWEEN", "Effects", "Key", "effects"]
+__all__ = ["PYTHON_BETWEEN", "Effects", "Key", "effects"]
 
 PYTHON_BETWEEN = (BETWEEN_OPERATORS, "host")
 """Name and kind of the own time of steps, and of host code outside them."""
@@ -39,12 +39,6 @@ Key: TypeAlias = tuple[str, str, bool]
 """What a row is of: name, kind, and whether of the outermost calls of that name with all inside them."""
 _MAY_WAIT = frozenset((PYTHON_BETWEEN[1], *(each.label for each in (*ANNOTATIONS, *COMMUNICATION))))
 """Kinds whose own time may hide waiting: code that no operator covers, and communication without its partners."""
-MIN_EXPLAINED_SHARE = 0.7
-"""Share of the change of the step time that replays must explain to be all that decides the order of causes, or that
-durations must explain, below which a sentence says where the rest is.
-
-Chosen: dependencies that were not recorded are common on hosts. Doubled, replays never decide alone."""
-
 _LEAST_EFFECT = 0.01
 """Share of the change of the step time by which the effect of calls with all inside them must exceed that of their own
 time, to be shown instead. Chosen: a fifth of what a sentence names. Doubled, 1 to 2 % of it are not shown."""
@@ -61,21 +55,10 @@ class Effects:
     """Change of the usual step that needs a cause, µs: as recorded, 0 where it is noise."""
     replayed: Callable[[Sequence[Key]], float] = lambda _: 0.0
     """Returns the effect of several rows together, µs; what two of them contain counts once."""
-    own_us: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
+    own_us: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
     """Own time per rank and step before and after, by name and kind, µs; also of those that are no rows."""
-    calls: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
+    calls: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
     """Activities per rank and step before and after, by name and kind."""
-
-    @property
-    def is_explained(self) -> bool:
-        """Whether replays explain most of the change, so that a row without effect is no cause."""
-        change = self.change_us
-        return not change or self._alone_us(change) / abs(change) >= MIN_EXPLAINED_SHARE
-
-    def _alone_us(self, change: float) -> float:
-        """Return how much of a change the rows explain one by one, µs; together they may explain more, as waits do."""
-        effect = [*TABLE.types].index("effect_us")
-        return float(sum(max(0.0, np.sign(change) * row[effect]) for row in self.rows))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per name; the columns are documented at `Diff.causes`."""
@@ -84,26 +67,12 @@ class Effects:
         order = np.lexsort((-table["effect_us"].abs().to_numpy(), -self._weight(table), is_noise))
         return table.iloc[order].reset_index(drop=True)
 
-    def likely_us(self, row: dict[Any, Any]) -> float:
-        """Return how much of the change that no replay explains a row may have caused, µs, in its direction.
-
-        Where dependencies were not recorded, a replay does not see what a change of work led to. The work of one rank
-        that changed by as much as the step time did is then the likely cause; communication and code between
-        operators are not, whose time may be waiting for just that work.
-        """
-        if self.is_explained or row["kind"] in _MAY_WAIT:
-            return 0.0
-        sign = np.sign(self.change_us)
-        missing = abs(self.change_us) - self._alone_us(self.change_us)
-        return max(0.0, min(missing, float(sign * row["rank_change_us"]) - max(0.0, float(sign * row["effect_us"]))))
-
     def _weight(self, table: pd.DataFrame) -> npt.NDArray[np.float64]:
         """Return how much speaks for each row as a cause; below 0 where its effect is against the change."""
         if not self.change_us:
             share = np.where(table["kind"].isin(_MAY_WAIT), MOST, 1.0)
             return share * table[["change_us", "rank_change_us"]].abs().max(axis=1).to_numpy()
-        likely = [self.likely_us(row) for row in table.to_dict("records")]
-        return np.sign(self.change_us) * table["effect_us"].to_numpy() + np.array(likely, np.float64)
+        return np.asarray(np.sign(self.change_us) * table["effect_us"].to_numpy())
 
 
 def effects(tree: Alignment, parts: tuple[ComparedPart, ComparedPart], count: int, change_us: float = 0.0) -> Effects:
@@ -115,12 +84,8 @@ def effects(tree: Alignment, parts: tuple[ComparedPart, ComparedPart], count: in
     if not all(len(part.activities) for part in parts):
         return Effects([], 0.0)
     both = [OwnWork.of(part) for part in parts]
-    calls, lasted = (
-        [each / part.repeats for each, part in zip(column, parts, strict=True)]
-        for column in zip(
-            *(part.sums(path, len(tree)) for path, part in zip(tree.path, parts, strict=True)), strict=True
-        )
-    )
+    sums = [part.sums(path, len(tree)) for path, part in zip(tree.path, parts, strict=True)]
+    calls, lasted = ([each[which] / part.repeats for each, part in zip(sums, parts, strict=True)] for which in (0, 1))
     keys, group, labels, rank, path = _keys(tree, both, calls)
     size = len(group)
     counted = [part.per_step(own.whose) / 1000 for own, part in zip(both, parts, strict=True)]
@@ -150,34 +115,33 @@ def effects(tree: Alignment, parts: tuple[ComparedPart, ComparedPart], count: in
         mine = of(key)
         times = [float(each[mine].sum()) for each in shown]
         by_rank = _by_rank(rank[mine], (shown[1] - shown[0])[mine], parts)
-        noise = _noise_us([_by_step(own, mine[each], part) for own, each, part in zip(both, keys, parts, strict=True)])
-        return (*key[:2], *times, times[1] - times[0], us, *by_rank, key[2], noise)
+        return (
+            *key[:2],
+            *times,
+            times[1] - times[0],
+            us,
+            *by_rank,
+            key[2],
+            _noise_us(both, [mine[each] for each in keys], parts),
+        )
 
     most = np.abs(np.bincount(group, new - old, len(labels)))
     every = np.argsort(-most, kind="stable")[:count].tolist()
     alone = {(*labels[which], False): effect(group == which) for which in every if most[which]}
     if change_us:
-        long = sum(lasted) >= 1000 * _LEAST_EFFECT * abs(change_us)
-        outer = np.flatnonzero((root == np.arange(len(root))) & long)  # only one job has them
-        longest = outer[np.argsort(-sum(lasted)[outer], kind="stable")][:count].tolist()
-        outermost = dict.fromkeys(labels[of_path[each]] for each in longest)
+        outer = np.flatnonzero(root == np.arange(len(root)))  # only one job has them
+        outer = outer[np.argsort(-sum(lasted)[outer], kind="stable")][:count]
+        least = _LEAST_EFFECT * abs(change_us)
+        outermost = dict.fromkeys(labels[of_path[each]] for each in outer.tolist() if sum(lasted)[each] >= 1000 * least)
         whole = {(*label, True): effect(of((*label, True))) for label in outermost}
-        whole = _larger(whole, alone, _LEAST_EFFECT * abs(change_us))
+        # two calls that wait for the same, such as a copy and a synchronization, gain only if both go
+        whole = {key: us for key, us in whole.items() if abs(us) > abs(alone.get((*key[:2], False), 0.0)) + least}
         inside = np.isin(whole_of, [number[key[:2]] for key in whole])
-        beside = {
-            key: effect(of(key)) if (inside & (group == number[key[:2]])).any() else us for key, us in alone.items()
-        }
-        alone = {key: us for key, us in beside.items() if (new - old)[of(key)].any()} | whole
-    work, often = (
-        dict(
-            zip(
-                labels,
-                zip(*(np.bincount(code, each, len(labels)).tolist() for each in column), strict=True),
-                strict=True,
-            )
-        )
-        for code, column in ((group, shown), (of_path, calls))
-    )
+        cut = {labels[each] for each in np.unique(group[inside]).tolist()}
+        alone = {
+            key: effect(of(key)) if key[:2] in cut else us for key, us in alone.items() if (new - old)[of(key)].any()
+        } | whole
+    work, often = _by_label(labels, group, shown), _by_label(labels, of_path, calls)
     return Effects(
         [row(*each) for each in alone.items()], effect(np.ones(size, np.bool_)), change_us,
         lambda chosen: effect(np.any([of(key) for key in chosen], axis=0)),
@@ -185,23 +149,21 @@ def effects(tree: Alignment, parts: tuple[ComparedPart, ComparedPart], count: in
     )  # fmt: skip
 
 
-def _larger(whole: dict[Key, float], alone: dict[Key, float], least: float) -> dict[Key, float]:
-    """Return the effects of calls with all inside them that are larger than those of their own time by `least`.
-
-    Two calls that wait for the same, such as a copy and a synchronization, gain only if both go.
-    """
-    return {key: us for key, us in whole.items() if abs(us) > abs(alone.get((*key[:2], False), 0.0)) + least}
-
-
-def _by_step(own: OwnWork, mine: Array, part: ComparedPart) -> npt.NDArray[np.float64]:
-    """Return how long some own times last in each compared step, µs per rank."""
-    steps = part.graph.activities.step[own.whose[mine]]
-    by_step = np.bincount(np.maximum(steps, 0), own.shown[mine], len(part.weights))[list(part.steps or (0,))]
-    return by_step * len(part.steps or (0,)) / part.repeats / 1000
+def _by_label(
+    labels: list[tuple[str, str]], code: Array, both: Sequence[Array]
+) -> dict[tuple[str, str], tuple[float, ...]]:
+    """Return the sums of both jobs by name and kind."""
+    sums = [np.bincount(code, each, len(labels)).tolist() for each in both]
+    return dict(zip(labels, zip(*sums, strict=True), strict=True))
 
 
-def _noise_us(times: list[npt.NDArray[np.float64]]) -> float:
-    """Return half the 99 % interval of the change between times of two jobs' steps, µs; NaN if nobody knows it."""
+def _noise_us(both: list[OwnWork], mine: list[Array], parts: tuple[ComparedPart, ComparedPart]) -> float:
+    """Return half the 99 % interval of the change of some own times, as steps differ, µs; NaN if nobody knows it."""
+    times = []
+    for own, some, part in zip(both, mine, parts, strict=True):
+        steps = part.graph.activities.step[own.whose[some]]
+        by_step = np.bincount(np.maximum(steps, 0), own.shown[some], len(part.weights))[[*(part.steps or (0,))]]
+        times.append(by_step * len(by_step) / part.repeats / 1000)
     change = change_of_times(*([each] for each in sorted(times, key=np.median)))  # the same both ways round
     return change.plus_minus_percent * change.before_us / 100 if change.is_known else np.nan
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from htagraph.analyses.differences.compared_parts import ComparedPart
 from htagraph.analyses.differences.diff import Diff
 from htagraph.analyses.differences.effects import PYTHON_BETWEEN, Effects, Key
 from htagraph.analyses.differences.step_change import StepChange
@@ -25,10 +24,12 @@ from htagraph.queries.inputs import inputs_of
 __all__ = ["compare_sentences", "cut", "diff_sentences", "gate", "next_command", "structure", "too_long", "unlike"]
 
 _HOST = "host"
-_HOST_CODE = frozenset((PYTHON_BETWEEN[1], *(kind.label for kind in ActivityKind if kind.is_host_code)))
+_WORK = {
+    "computation": frozenset((ActivityKind.COMPUTATION.label,)),
+    _HOST: frozenset((PYTHON_BETWEEN[1], *(kind.label for kind in ActivityKind if kind.is_host_code))),
+}
+"""Kinds of work that the critical path spends time on, by category, as far as their own time says how much there is."""
 _TRANSFERS = frozenset(kind.label for kind in COMMUNICATION)
-_MIN_PATH_SHARE = 0.001
-"""Share of the step time; chosen: less of a category is no change. Doubled, changes of 0.1 to 0.2 % are not listed."""
 _MAX_FACTOR_DIFFERENCE = 0.1
 """How much relative changes of own time that have one cause differ, as a share of the larger. Chosen: operators that
 one change halves are recorded as 49.5 to 50.5 % shorter. Doubled, -20 % and -24 % are called one cause."""
@@ -119,19 +120,11 @@ def _is_other_work(diff: Diff) -> bool:
 
 def _left_out(diff: Diff) -> list[str]:
     """Say how many first steps are not compared because they warm up."""
-    counts = {}
-    for which, part in zip(("before", "after"), diff.parts, strict=True):
-        cadence = cadence_of(part.graph)
-        if (
-            cadence is not None
-            and part.steps
-            and cadence.warm_up
-            and part.steps[0] > cadence.steps[cadence.warm_up - 1]
-        ):
-            counts[which] = cadence.warm_up
+    cadences = [cadence_of(part.graph) for part in diff.parts]
     return [
-        f"Not compared: the first {plural(count, 'step')} of the job {which}, as first steps warm up."
-        for which, count in counts.items()
+        f"Not compared: the first {plural(cadence.warm_up, 'step')} of the job {which}, as first steps warm up."
+        for which, part, cadence in zip(("before", "after"), diff.parts, cadences, strict=True)
+        if cadence and cadence.warm_up and part.steps and part.steps[0] > cadence.steps[cadence.warm_up - 1]
     ]
 
 
@@ -153,20 +146,20 @@ def _causes(diff: Diff, effects: Effects) -> list[str]:
     rows = [row for row in effects.to_frame().to_dict("records") if not abs(row["change_us"]) <= row["plus_minus_us"]]
     if not effects.change_us:
         return _beside(rows[0], effects, diff) if rows else []
-    shares = [(row["effect_us"] / diff.change_us, effects.likely_us(row) / abs(diff.change_us)) for row in rows]
-    replaced = {_side(row) for row, (share, _) in zip(rows, shares, strict=True) if abs(share) >= MIN_SHARE} >= {
-        *_ONE_SIDED
-    }
+    large = [(row, row["effect_us"] / diff.change_us) for row in rows]
+    large = [(row, share) for row, share in large if abs(share) >= MIN_SHARE]
+    replaced = {_side(row) for row, _ in large} >= {*_ONE_SIDED}
     bullets: dict[tuple[str, Any], list[dict[Any, Any]]] = {}
-    for row, (share, likely) in zip(rows, shares, strict=True):
-        if replaced and _side(row) and abs(share) >= MIN_SHARE:
+    for row, share in large:
+        if replaced and _side(row):
             bullets.setdefault((_REPLACED, None), []).append(row)
-        elif share + likely >= MIN_SHARE:
+        elif share > 0:
             origin = _origin(row, diff)
             alike = [each for each, (first, *_) in bullets.items() if each[0] == origin[0] and _in_step(first, row)]
             bullets.setdefault(alike[0] if alike and origin[0] == row["kind"] else origin, []).append(row)
     named = _named([*bullets.items()], effects, diff)
-    return [*(_cause(each, effects, diff) for each in named), *_rest(named, effects, diff)]
+    against = [row for row, share in large if share < 0 and not (replaced and _side(row))]
+    return [*(_cause(each, effects, diff) for each in named), *_rest(named, against, effects, diff)]
 
 
 def _side(row: dict[Any, Any]) -> str:
@@ -194,14 +187,12 @@ def _named(
         float(rows[0]["effect_us"]) if len(rows) == 1 else effects.replayed([_key(row) for row in rows])
         for _, rows in bullets
     ]
-    likely = [sum(effects.likely_us(row) for row in rows) for _, rows in bullets]
-    weights = [us / diff.change_us + more / abs(diff.change_us) for us, more in zip(sums, likely, strict=True)]
     named: list[_NamedCause] = []
     keys: list[Key] = []
     before = 0.0
-    for at in sorted(range(len(sums)), key=lambda each: -weights[each]):
+    for at in sorted(range(len(sums)), key=lambda each: -sums[each] / diff.change_us):
         origin, rows = bullets[at]
-        if weights[at] < MIN_SHARE or len(named) == MAX_NAMED:
+        if sums[at] / diff.change_us < MIN_SHARE or len(named) == MAX_NAMED:
             break
         own = [_key(row) for row in rows]
         together = effects.replayed([*keys, *own]) if keys else sums[at]
@@ -215,13 +206,16 @@ def _key(row: dict[Any, Any]) -> Key:
     return row["name"], row["kind"], row["whole"]
 
 
-def _rest(named: Sequence[_NamedCause], effects: Effects, diff: Diff) -> list[str]:
-    """Say what the named causes leave of the change, or what takes a part of their effect back."""
+def _rest(named: Sequence[_NamedCause], against: list[dict[Any, Any]], effects: Effects, diff: Diff) -> list[str]:
+    """Say what the named causes leave of the change, or what takes a part of their effect back: rows `against` it."""
     change, together = diff.change_us, sum(each.effect_us for each in named)
     if together / change > 1 + (MIN_SHARE if len(named) == 1 else ROUNDING):
-        back = f"{time_text(abs(together - change))} of this is made up for"
-        parts = _largest_parts(diff, against=True)
-        return [f"{'Together' if len(named) > 1 else 'Alone'}, that would be {_effect(together, diff)}; {back}{parts}."]
+        back = f"{time_text(abs(together - change))} of this is made up for by"
+        some = abs(sum(row["effect_us"] for row in against)) < (1 - MIN_SHARE) * abs(together - change)
+        names = and_list([*_few([row["name"] for row in against]), *(["many small changes"] if some else [])])
+        return [
+            f"{'Together' if len(named) > 1 else 'Alone'}, that would be {_effect(together, diff)}; {back} {names}."
+        ]
     other = effects.explained_us - together if 0 <= (effects.explained_us - together) / change <= 1 else 0.0
     visible = _visible_us(diff, change - together - other)
     rest = change - together - other - visible
@@ -293,13 +287,10 @@ def _beside(row: dict[Any, Any], effects: Effects, diff: Diff) -> list[str]:
     return [f"{_own(origin, [row], effects, diff)}, which does not show in how long the {diff.unit} takes."]
 
 
-def _largest_parts(diff: Diff, *, against: bool = False) -> str:
-    """Say where on the critical path that is; with `against`, where the path changed the other way."""
+def _largest_parts(diff: Diff) -> str:
+    """Say where on the critical path that is."""
     table = diff.to_frame()
-    table = table[table["change_us"] / diff.change_us * (-1 if against else 1) >= MIN_SHARE]
-    rows = table.head(MAX_NAMED).to_dict("records")
-    if not rows and against:
-        return " by many small changes"
+    rows = table[table["change_us"] / diff.change_us >= MIN_SHARE].head(MAX_NAMED).to_dict("records")
     parts = [f"{_signed(row['change_us'])} {_place(row)}" for row in rows]
     return f": {'; '.join(parts)}" if parts else ""
 
@@ -315,11 +306,6 @@ def _cause(named: _NamedCause, effects: Effects, diff: Diff) -> str:
     """Say how much the work of one origin changed, and what that did to the step time."""
     origin, rows, unit, effect = named.origin, named.rows, diff.unit, named.effect_us
     change, own = sum(row[_CHANGE.get(origin[0], "change_us")] for row in rows), _own(origin, rows, effects, diff)
-    if sum(effects.likely_us(row) for row in rows) > abs(named.alone_us):
-        return (
-            f"{own}, which is likely why the {unit} is {_longer(diff.change_us)}: "
-            "what waits for it was not recorded, and no replay can tell."
-        )
     if effect / diff.change_us < MIN_SHARE <= named.alone_us / diff.change_us:
         return (
             f"{own}, which alone would make the {unit} {_effect(named.alone_us, diff)}, but adds nothing to the above."
@@ -327,9 +313,10 @@ def _cause(named: _NamedCause, effects: Effects, diff: Diff) -> str:
     if change * effect < 0:
         return f"{own} on average, but where the {unit} waits for it, it {_makes(named, diff)}."
     ranks = len(diff.parts[0].chosen_ranks)  # which may take their time one after the other
-    gone = origin[0] in _ONE_SIDED and abs(effect) > _MIN_WAITING * ranks * abs(change)
-    waiting = f" and {_waiting(origin[0], len(rows))}," if gone else ","
-    return f"{own}{waiting} which {_makes(named, diff)}."
+    where = "in it" if len(rows) == 1 else "in them"
+    words = {"gone": f" and nothing waits {where} any more,", "new": f" and the host waits {where},"}
+    waits = origin[0] in _ONE_SIDED and abs(effect) > _MIN_WAITING * ranks * abs(change)
+    return f"{own}{words[origin[0]] if waits else ','} which {_makes(named, diff)}."
 
 
 def _makes(named: _NamedCause, diff: Diff) -> str:
@@ -339,11 +326,6 @@ def _makes(named: _NamedCause, diff: Diff) -> str:
         return f"makes the {diff.unit} {beyond}"
     alone = f"{time_text(abs(named.alone_us))} {_longer(named.alone_us)}"
     return f"makes the {diff.unit} {alone}, or {beyond} beyond the above"
-
-
-def _waiting(origin: str, count: int) -> str:
-    where = "in it" if count == 1 else "in them"
-    return f"nothing waits {where} any more" if origin == "gone" else f"the host waits {where}"
 
 
 def _own(origin: tuple[str, Any], rows: list[dict[Any, Any]], effects: Effects, diff: Diff) -> str:
@@ -369,15 +351,11 @@ def _often(rows: list[dict[Any, Any]], effects: Effects) -> str:
 
 def _one_sided(side: str, rows: list[dict[Any, Any]], where: str, effects: Effects) -> str:
     """Say what is new or gone, and how long it takes."""
-    names = and_list(_few([row["name"] + _elsewhere(row, effects) for row in rows]))
+    also = [row["whole"] and all(effects.own_us[row["name"], row["kind"]]) for row in rows]  # calls elsewhere
+    names = and_list(_few([row["name"] + " at some call paths" * more for row, more in zip(rows, also, strict=True)]))
     time, whole = time_text(abs(sum(row["change_us"] for row in rows))), [row["whole"] for row in rows]
     own = f"{time} own time" if not any(whole) else f"{time} of work" if not all(whole) else f"{_WHOLE}, {time} of work"
     return f"{names} ({own} {where}) {'are' if len(rows) > 1 else 'is'} {side}"
-
-
-def _elsewhere(row: dict[Any, Any], effects: Effects) -> str:
-    """Say where both jobs have calls of a name, and only one of them has these."""
-    return " at some call paths" if row["whole"] and all(effects.own_us[row["name"], row["kind"]]) else ""
 
 
 def _names(rows: list[dict[Any, Any]], diff: Diff) -> str:
@@ -413,13 +391,11 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
         return []
     table = diff.summary()
     by_category = table[table["group"] == "category"]
-    smallest = max(MIN_SHARE * abs(diff.change_us), _MIN_PATH_SHARE * diff.before_us)
-    by_category = by_category[by_category["change_us"].abs() > smallest].head(2 * MAX_NAMED)
+    by_category = by_category[by_category["change_us"].abs() > MIN_SHARE * abs(diff.change_us)].head(2 * MAX_NAMED)
     if not len(by_category):
         return []
     ranks = len(diff.parts[0].chosen_ranks)
-    before, after = (_computation_us(part) for part in diff.parts)
-    work = {"computation": (after - before) * ranks, _HOST: _host_change_us(effects) * ranks}
+    work = {key: _own_change_us(effects, kinds) * ranks for key, kinds in _WORK.items()}
     parts = [
         f"{CATEGORY_WORDS[key]} {_signed(us)}{_exposed(work[key], us) if key in work else ''}"
         for key, us in zip(by_category["key"], by_category["change_us"], strict=True)
@@ -434,23 +410,13 @@ def _exposed(work_us: float, us: float) -> str:
     return ""
 
 
-def _host_change_us(effects: Effects) -> float:
-    """Return by how much the own time of operators, Python and other host code changed, per rank and step.
+def _own_change_us(effects: Effects, kinds: frozenset[str]) -> float:
+    """Return by how much the own time of work of some kinds changed, per rank and step.
 
     Fetching data is not part of it: on the critical path that is the data loader's.
     """
-    return sum(
-        after - before
-        for (name, kind), (before, after) in effects.own_us.items()
-        if kind in _HOST_CODE and not is_data_loader(name)
-    )
-
-
-def _computation_us(part: ComparedPart) -> float:
-    """Return the time of kernels that compute, per rank and step."""
-    acts = part.graph.activities
-    rows = part.activities[acts.kind[part.activities] == ActivityKind.COMPUTATION]
-    return float((acts.duration[rows] * part.per_step(rows)).sum()) / 1000
+    times = [both for (name, kind), both in effects.own_us.items() if kind in kinds and not is_data_loader(name)]
+    return sum(after - before for before, after in times)
 
 
 def _signed(us: float) -> str:

@@ -104,17 +104,6 @@ def test_an_effect_against_the_change_is_no_cause_of_it() -> None:
     assert found.to_frame()["name"].tolist() == ["work", "wait"]
 
 
-def test_where_replays_explain_little_the_work_of_one_rank_that_changed_as_much_comes_first() -> None:
-    rows = ("wait", "host_communication", -15, -0.3, -30), ("work", "op", -4, 0, -20), ("other", "op", -1, -0.1, -2)
-    found = named(-20, *rows)
-    assert found.to_frame()["name"].tolist() == ["work", "other", "wait"]
-    assert [round(found.likely_us(row), 1) for row in found.to_frame().to_dict("records")] == [19.6, 1.9, 0]
-    told = named(-20, *rows, ("cause", "op", -19, -19, -19))
-    assert told.to_frame()["name"].tolist()[0] == "cause"
-    assert told.is_explained
-    assert not found.is_explained
-
-
 def test_where_the_change_may_be_chance_the_work_that_changed_most_comes_first() -> None:
     rows = ("less", "op", -12, -0.1, -12), ("longer wait", "step", 12, 4, 12)
     assert named(0, *rows).to_frame()["name"].tolist() == ["less", "longer wait"]

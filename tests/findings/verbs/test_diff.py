@@ -161,7 +161,7 @@ def test_what_makes_up_for_a_cause_is_named() -> None:
     lines = lines_of(in_a_row(400, 200), in_a_row(100, 300))
     assert "(" not in lines[1].partition("which makes")[2]
     assert lines[2] == (
-        "Alone, that would be 300.0 µs shorter; 100.0 µs of this is made up for: +100.0 µs host code at mlp."
+        "Alone, that would be 300.0 µs shorter; 100.0 µs of this is made up for by mlp."
     )
 
 
