@@ -47,8 +47,7 @@ class ComparedPart:
         `time` is the moment of each vertex, ns, as recorded or as predicted.
         """
         if self.window is not None:
-            lengths = self.step_lengths(time)[1]
-            usual = float(np.median(lengths)) if len(lengths) else 0.0
+            usual = float(np.median(self.step_lengths(time)[1]))
             return usual if usual > 0 else self.window.mean(time)
         rows = self.activities[self.graph.awake[self.activities]]
         rows = rows if len(rows) else self.activities
@@ -56,16 +55,21 @@ class ComparedPart:
 
     def saved_ns(self, time: Array) -> float:
         """Return how much shorter the usual step is in a replay, ns: over the steps that make it up."""
+        if self.window is None:
+            return self.usual_ns(self.graph.time) - self.usual_ns(time)
         (numbers, was), (_, now) = self.step_lengths(self.graph.time), self.step_lengths(time)
-        if len(numbers):
-            return float((self.weights[numbers] * (was - now)).sum())
-        return self.usual_ns(self.graph.time) - self.usual_ns(time)
+        return float((self.weights[numbers] * (was - now)).sum())
 
     def step_lengths(self, time: Array) -> tuple[Array, npt.NDArray[np.float64]]:
-        """Return (numbers of the steps, the time of each from step to step, ns); see `steps.step_lengths`."""
+        """Return (numbers of the steps, the time of each from step to step, ns, mean over ranks).
+
+        See `steps.step_lengths`. Where no step has a next one, it is from the start of each to its end.
+        """
         some = np.isin(self.graph.step_spans.rank, self.chosen_ranks)
         numbers, lengths = step_lengths(self.graph, time, ends=is_paced_by_ends(self.graph), some=some)
         chosen = np.isin(numbers, self.steps or ())
+        if self.window is not None and not chosen.any():
+            return self.window.steps, self.window.lengths(time).astype(np.float64)
         return numbers[chosen], lengths[chosen]
 
     @cached_property
@@ -78,8 +82,6 @@ class ComparedPart:
         if self.steps is None:
             return weights + 1
         numbers, lengths = self.step_lengths(self.graph.time)
-        if not len(numbers):
-            numbers, lengths = (np.array(self.steps) for _ in range(2))
         place, many = np.argsort(np.argsort(lengths, kind="stable")), len(numbers)
         middle = np.minimum(place + 1, 0.75 * many) - np.maximum(place, 0.25 * many)
         weights[numbers] = np.maximum(middle, 0) * 2 / many
@@ -91,19 +93,28 @@ class ComparedPart:
 
     def usual_times(self, path: CriticalPath) -> npt.NDArray[np.float64]:
         """Return the time of each segment of its critical path in a usual step, ns; they sum to `usual_ns`."""
-        graph, parts = self.graph, path.segments
-        times = parts.length.astype(np.float64)
-        if self.window is not None:
-            spans, ends = graph.step_spans, is_paced_by_ends(graph)
-            rows = np.flatnonzero(spans.rank == self.window.rank)
-            marks = np.maximum.accumulate(graph.time[(spans.end if ends else spans.start)[rows]])
-            weight = self.weights[spans.step[rows]][ends : len(rows) - 1 + ends] * (np.diff(spans.step[rows]) == 1)
-            passed = np.concatenate(([0.0], np.cumsum(weight * np.diff(marks))))
-            begin, end = (
-                np.interp(at - marks[0], marks - marks[0], passed) for at in (parts.start, parts.start + parts.length)
-            )
-            times = end - begin if (end - begin).sum() > 0 else times
-        return times * (self.usual_ns(graph.time) / max(times.sum(), 1.0))
+        parts, (steps, marks) = path.segments, self._marks
+        passed = np.concatenate(([0.0], np.cumsum(self.weights[steps] * np.diff(marks))))
+        at = np.append(parts.start, parts.start[-1:] + parts.length[-1:])
+        times = np.diff(np.interp(at - marks[0], marks - marks[0], passed)) if len(steps) else parts.length
+        times = times if times.sum() > 0 else parts.length
+        return np.asarray(times * (self.usual_ns(self.graph.time) / max(float(times.sum()), 1.0)))
+
+    def times_by_step(self, path: CriticalPath, category: int) -> npt.NDArray[np.float64]:
+        """Return how long its critical path spends on a category in each compared step, ns; all of it without steps."""
+        parts, (steps, marks) = path.segments, self._marks
+        spent = np.concatenate(([0.0], np.cumsum(np.where(parts.category == category, parts.length, 0))))
+        at = np.append(parts.start, parts.start[-1:] + parts.length[-1:])
+        known = np.isin(steps, self.step_lengths(self.graph.time)[0])
+        return np.diff(np.interp(marks - at[:1], at - at[:1], spent))[known] if known.any() else spent[-1:]
+
+    @cached_property
+    def _marks(self) -> tuple[Array, Array]:
+        """The steps of the rank that says how long a step takes, and the moments between which each of them lies."""
+        spans, ends = self.graph.step_spans, is_paced_by_ends(self.graph)
+        rows = np.flatnonzero((spans.rank == self.window.rank) if self.window else spans.rank < 0)
+        marks = np.maximum.accumulate(self.graph.time[(spans.end if ends else spans.start)[rows]])
+        return spans.step[rows[1:] if ends else rows[:-1]], marks
 
     def sums(self, key: Array, size: int) -> tuple[Array, Array]:
         """Return (how many of its activities have each key, how long they last in all, ns)."""

@@ -62,6 +62,8 @@ class Diff:
     after: CriticalPath
     parts: tuple[ComparedPart, ComparedPart]
     alignment: Alignment
+    of_runs: StepChange | None = None
+    """The change of the usual step over several runs of the jobs, of which these are two."""
 
     def __repr__(self) -> str:
         return f"Diff({self.before_us / 1000:,.3f} → {self.after_us / 1000:,.3f} ms per {self.unit})"
@@ -115,7 +117,7 @@ class Diff:
     @cached_property
     def change(self) -> StepChange:
         """The change of the usual step, with its 99 % interval, as steps of one job differ."""
-        return change_between(self.parts)
+        return self.of_runs or change_between(self.parts)
 
     @cached_property
     def entries(self) -> pd.DataFrame:
@@ -268,13 +270,9 @@ class Diff:
 
         Returns:
             One row per pair: ``before_step``, ``after_step`` (int64), ``before_us``, ``after_us``, ``change_us``
-            (float64): from the start of a step to that of the next one, the last one to its end, as in `before_us`.
+            (float64): the times whose median is `before_us` or `after_us`.
         """
-        none = np.zeros(0, np.int64)
-        steps, times = zip(*(
-            (part.window.steps, part.window.lengths(part.graph.time)) if part.window else (none, none)
-            for part in self.parts
-        ), strict=True)  # fmt: skip
+        steps, times = zip(*(part.step_lengths(part.graph.time) for part in self.parts), strict=True)
         pairs = min(map(len, steps))
         table = pd.DataFrame({
             "before_step": steps[0][:pairs], "after_step": steps[1][:pairs],

@@ -128,12 +128,11 @@ def _is_any_empty(recordings: Sequence[DependencyGraph]) -> bool:
 
 def change_between(parts: tuple[ComparedPart, ComparedPart]) -> StepChange:
     """Return the change of the usual step between two single recordings."""
-    sides = [[step_times_ns(part) / 1000] for part in parts]
-    if all(len(side[0]) for side in sides):
-        return change_of_times(*sides)
-    times = [part.usual_ns(part.graph.time) / 1000 for part in parts]
-    percent = 100 * (times[1] / times[0] - 1) if times[0] else math.inf if times[1] else 0.0
-    return StepChange(times[0], times[1], percent, math.inf, (1, 1), (len(sides[0][0]), len(sides[1][0])))
+    if all(part.steps for part in parts):
+        return change_of_times(*([step_times_ns(part) / 1000] for part in parts))
+    before, after = (part.usual_ns(part.graph.time) / 1000 for part in parts)
+    percent = 100 * (after / before - 1) if before else math.inf if after else 0.0
+    return StepChange(before, after, percent, math.inf, (1, 1), (0, 0))
 
 
 def change_of_runs(

@@ -65,8 +65,8 @@ def diff_sentences(diff: Diff) -> list[str]:
 
 
 def _change(diff: Diff) -> str:
-    before, after = time_text(diff.before_us), time_text(diff.after_us)
     what, change = ("A usual step" if diff.unit == "step" else "The job"), diff.change
+    before, after = time_text(change.before_us), time_text(change.after_us)
     if change.is_noise:
         both = f"{after} in both jobs" if before == after else f"{after} instead of {before}"
         return f"No difference that these recordings show: a usual step takes {both} ({change.interval()})."
@@ -75,8 +75,8 @@ def _change(diff: Diff) -> str:
     unknown = "" if change.is_known or diff.unit != "step" else "; too few steps were recorded to tell that from noise"
     percent = f" ({change.interval()})" if diff.before_us else ""
     return (
-        f"{what} is {time_text(abs(diff.change_us))} {_longer(diff.change_us)}{percent}: {after} instead of "
-        f"{before}{unknown}."
+        f"{what} is {time_text(abs(change.after_us - change.before_us))} {_longer(change.percent)}{percent}: {after} "
+        f"instead of {before}{unknown}."
     )
 
 
@@ -220,7 +220,6 @@ def _rest(named: Sequence[_NamedCause], against: list[dict[Any, Any]], effects: 
     visible = _visible_us(diff, change - together - other)
     rest = change - together - other - visible
     ran = ("ran", "no longer does") if visible > 0 else ("did not run", "now does")
-    where = "" if named or abs(other / change) >= MIN_SHARE else _largest_parts(diff)
     told = [
         text
         for us, text in (
@@ -229,7 +228,7 @@ def _rest(named: Sequence[_NamedCause], against: list[dict[Any, Any]], effects: 
             (other, f"{'all other' if named else 'many small'} changes of work together make the {diff.unit} "
              f"{_effect(other, diff)}"),
             (rest, f"longer or shorter work does not explain {time_text(abs(rest))} {_longer(rest)}, which is in what "
-             f"waits for what, and in pauses{where}"),
+             f"waits for what, and in pauses"),
         ) if abs(us / change) >= MIN_SHARE
     ]  # fmt: skip
     text = "; ".join(told)
@@ -285,21 +284,6 @@ def _beside(row: dict[Any, Any], effects: Effects, diff: Diff) -> list[str]:
     if abs(row[_CHANGE.get(origin[0], "change_us")]) < MIN_SHARE * diff.before_us:
         return []
     return [f"{_own(origin, [row], effects, diff)}, which does not show in how long the {diff.unit} takes."]
-
-
-def _largest_parts(diff: Diff) -> str:
-    """Say where on the critical path that is."""
-    table = diff.to_frame()
-    rows = table[table["change_us"] / diff.change_us >= MIN_SHARE].head(MAX_NAMED).to_dict("records")
-    parts = [f"{_signed(row['change_us'])} {_place(row)}" for row in rows]
-    return f": {'; '.join(parts)}" if parts else ""
-
-
-def _place(row: dict[Any, Any]) -> str:
-    """Return what a call path spends its time on the critical path on."""
-    if row["kind"] == ActivityKind.STEP.label and row["category"] == _HOST:
-        return PYTHON_BETWEEN[0]
-    return f"{CATEGORY_WORDS[row['category']]} at {cut(row['path'])}"
 
 
 def _cause(named: _NamedCause, effects: Effects, diff: Diff) -> str:
@@ -468,9 +452,14 @@ def gate(change: StepChange, limit: str, limit_percent: float, *, fails: bool) -
     return f"Limit {limit} is not exceeded: {times}{several}."
 
 
-def too_long(what: str, before_us: float, after_us: float, limit: str) -> str:
-    """Return the sentence about a limit of ``--fail-on`` that is exceeded; times are per step, µs."""
-    return f"Too long: {what} is {time_text(after_us)} instead of {time_text(before_us)}, which exceeds {limit}."
+def too_long(what: str, before_us: float, after_us: float, limit: str, *, is_noise: bool = False) -> str:
+    """Return the sentence about a limit of ``--fail-on`` that is exceeded, or may be; times are per usual step, µs."""
+    times = f"{what} is {time_text(after_us)} instead of {time_text(before_us)}"
+    if is_noise:
+        return (
+            f"The recordings cannot tell whether {limit} is exceeded: {times}, and steps of one job differ by as much."
+        )
+    return f"Too long: {times}, which exceeds {limit}."
 
 
 def next_command(diff: Diff, inputs: Sequence[str]) -> list[str]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from htagraph.analyses.differences import Diff
-from htagraph.analyses.differences.step_change import StepChange, change_of_runs
+from htagraph.analyses.differences.step_change import StepChange, change_of_runs, change_of_times
+from htagraph.core.kinds import CATEGORIES
 from htagraph.core.naming import short_name
 from htagraph.core.tables import Col, Table
 from htagraph.findings.verbs import diff as findings
@@ -88,7 +89,9 @@ def diff_report(  # noqa: PLR0913 - what the options say
     graphs = [part.graph for part in result.parts]
     whole = result.summary()
     change = change or change_of_runs(result, [graphs[0]], [graphs[1]])
-    exceeded = [each for each in limits if _is_broken(each, result, whole, change, strict=strict)]
+    noisy = [each for each in limits if _is_noise(each, result, whole)]
+    broken = [each for each in limits if _is_broken(each, result, whole, change, strict=strict)]
+    exceeded = [each for each in broken if strict or each not in noisy]
     tables = {
         "contributions": result.to_frame().head(top),
         "work": result.causes(top),
@@ -100,8 +103,9 @@ def diff_report(  # noqa: PLR0913 - what the options say
         "paired_steps": result.step_times(),
     }
     unknown = [
-        each.text for each in limits if each.what == STEP_TIME and change.cannot_tell(each.percent_of(change.before_us))
-    ]
+        each.text for each in limits
+        if each in noisy or (each.what == STEP_TIME and change.cannot_tell(each.percent_of(change.before_us)))
+    ]  # fmt: skip
     figures = {
         "before_us": result.before_us, "after_us": result.after_us, "change_us": result.change_us,
         "change_percent": result.change_percent, "unit": result.unit,
@@ -109,7 +113,8 @@ def diff_report(  # noqa: PLR0913 - what the options say
         "step_change_percent": change.percent, "step_change_plus_minus_percent": change.plus_minus_percent,
     }  # fmt: skip
     sentences = [
-        *_gates(result, whole, limits, exceeded, change),
+        *_gates(result, whole, limits, [each for each in exceeded if each not in noisy], change),
+        *(findings.too_long(each.what, *_times(result, whole, each.what), each.text, is_noise=True) for each in noisy),
         *result.sentences(),
         *findings.next_command(result, inputs),
     ]
@@ -165,10 +170,18 @@ def _times(result: Diff, whole: pd.DataFrame, what: str) -> tuple[float, float]:
 
 
 def _is_broken(each: Limit, result: Diff, whole: pd.DataFrame, change: StepChange, *, strict: bool) -> bool:
-    """Return whether a limit is exceeded by more than noise; of categories nobody knows their noise."""
+    """Return whether a limit is exceeded, of the step time by more than noise."""
     if each.what != STEP_TIME:
         return change.is_empty or each.broken(*_times(result, whole, each.what))
     return change.fails(each.percent_of(change.before_us), strict=strict)
+
+
+def _is_noise(each: Limit, result: Diff, whole: pd.DataFrame) -> bool:
+    """Return whether the critical path exceeds the limit of a category by no more than its steps differ."""
+    if each.what == STEP_TIME or not each.broken(*_times(result, whole, each.what)):
+        return False
+    paths = zip(result.parts, (result.before, result.after), strict=True)
+    return change_of_times(*([part.times_by_step(path, CATEGORIES.index(each.what))] for part, path in paths)).is_noise
 
 
 def _gates(
