@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from htagraph.analyses.differences.compared_parts import ComparedPart
 from htagraph.analyses.differences.diff import Diff
 from htagraph.analyses.differences.effects import PYTHON_BETWEEN, Effects, Key
 from htagraph.analyses.differences.step_change import StepChange
@@ -58,9 +59,13 @@ def diff_sentences(diff: Diff) -> list[str]:
             _change(diff),
             f"Nothing was recorded in the job {empty[0]}: there is nothing to compare with.",
         ]
-    apart = unlike(diff)
+    apart = unlike(diff.parts)
     if _is_other_work(diff):
-        return [*apart, _change(diff), *structure(diff)]
+        other = (
+            "The jobs do different work: operators and kernels that both have take less than half of the time of "
+            "either. So no change can be named as the cause; compare recordings of one program."
+        )
+        return [other, *apart, _change(diff), *structure(diff)]
     return [*apart, _change(diff), *_causes(diff, effects), *_where(diff, effects), *structure(diff), *_left_out(diff)]
 
 
@@ -80,31 +85,34 @@ def _change(diff: Diff) -> str:
     )
 
 
-def unlike(diff: Diff) -> list[str]:
+def unlike(parts: Sequence[ComparedPart]) -> list[str]:
     """Say first what else the jobs differ in, which changes times by itself, and what would make them comparable."""
-    inputs = [inputs_of(part.graph) for part in diff.parts]
+    inputs = [inputs_of(part.graph) for part in parts]
     devices = [", ".join(sorted(set(each["device"]))) for each in inputs]
     worlds = [int(each["world_size"].max()) if len(each) else 0 for each in inputs]
-    before, after = (len(part.chosen_ranks) for part in diff.parts)
-    stacks = [bool((part.graph.activities.kind == ActivityKind.PYTHON).any()) for part in diff.parts]
+    before, after = (len(part.chosen_ranks) for part in parts)
+    stacks = _stacks(parts)
+    sizes = all(worlds) and worlds[0] != worlds[1]
     differ = spoken(
         f"ran on different devices ({devices[0]} before, {devices[1]} after)" if devices[0] != devices[1] else "",
-        f"have different sizes ({worlds[0]} ranks before, {worlds[1]} after)"
-        if all(worlds) and worlds[0] != worlds[1] else "",
-        f"were read with different numbers of ranks ({before} before, {after} after)" if before != after else "",
+        f"have different sizes ({worlds[0]} ranks before, {worlds[1]} after)" if sizes else "",
+        f"were read with different numbers of ranks ({before} before, {after} after)"
+        if before != after and not sizes else "",
     )  # fmt: skip
     return spoken(
-        "The jobs do different work: operators and kernels that both have take less than half of the time of either. "
-        "So no change can be named as the cause; compare recordings of one program."
-        if _is_other_work(diff) else "",
         f"The jobs {and_list(differ)}, which changes times by itself: the differences below are of all that together. "
         "To see what one change does, record both jobs alike otherwise."
         if differ else "",
         f"Python functions were recorded in the job {'before' if stacks[0] else 'after'} only, which makes its host "
         "slower: record both with the same settings to compare their hosts."
         if stacks[0] != stacks[1] else "",
-        _without_steps(diff),
+        _without_steps(parts),
     )  # fmt: skip
+
+
+def _stacks(parts: Sequence[ComparedPart]) -> list[bool]:
+    """Return for each job whether Python functions were recorded."""
+    return [bool((part.graph.activities.kind == ActivityKind.PYTHON).any()) for part in parts]
 
 
 def _is_other_work(diff: Diff) -> bool:
@@ -128,10 +136,10 @@ def _left_out(diff: Diff) -> list[str]:
     ]
 
 
-def _without_steps(diff: Diff) -> str:
+def _without_steps(parts: Sequence[ComparedPart]) -> str:
     """Say where whole jobs are compared because only one of them has steps."""
-    counts = [len(part.graph.steps) for part in diff.parts]
-    if diff.unit != "job" or all(counts) or not any(counts):
+    counts = [len(part.graph.steps) for part in parts]
+    if parts[0].steps or all(counts) or not any(counts):
         return ""
     without, other = ("before", "after") if counts[1] else ("after", "before")
     steps = f"{max(counts)} step{'' if max(counts) == 1 else 's'}"
@@ -143,7 +151,11 @@ def _without_steps(diff: Diff) -> str:
 
 def _causes(diff: Diff, effects: Effects) -> list[str]:
     """Say which work, as long as before, would bring the old time back; causes of one origin in one sentence."""
-    rows = [row for row in effects.to_frame().to_dict("records") if not abs(row["change_us"]) <= row["plus_minus_us"]]
+    unlike_hosts = len(set(_stacks(diff.parts))) > 1
+    rows = [
+        row for row in effects.to_frame().to_dict("records")
+        if not abs(row["change_us"]) <= row["plus_minus_us"] and not (unlike_hosts and row["kind"] in _WORK[_HOST])
+    ]  # fmt: skip
     if not effects.change_us:
         return _beside(rows[0], effects, diff) if rows else []
     large = [(row, row["effect_us"] / diff.change_us) for row in rows]
@@ -409,10 +421,12 @@ def _signed(us: float) -> str:
 
 def structure(diff: Diff) -> list[str]:
     """Say which call paths and kernels only one of the jobs has."""
+    apart = ActivityKind.PYTHON.label if len(set(_stacks(diff.parts))) > 1 else ""  # recorded in one job only
+    tables = [(table[table["kind"] != apart], who) for table, who in ((diff.added, "after"), (diff.removed, "before"))]
     lines = [
         f"Only the job {who} has {plural(len(table), 'call path')}{_such(table)} {cut(str(table['path'].iloc[0]))} "
         f"({time_text(float(table['total_us'].iloc[0]))} per rank and {diff.unit})."
-        for table, who in ((diff.added, "after"), (diff.removed, "before")) if len(table)
+        for table, who in tables if len(table)
     ]  # fmt: skip
     pairs = [tuple(map(short_name, pair)) for pair in diff.renamed[["before", "after"]].itertuples(index=False)]
     others, alike = ([pair for pair in pairs if (pair[0] == pair[1]) is same] for same in (False, True))

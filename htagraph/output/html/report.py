@@ -94,7 +94,7 @@ def comparison_bytes(diff: Diff, inputs: Sequence[str] = ()) -> bytes:
     Example:
         >>> import htagraph as hg
         >>> graph = hg.load("data/demo")
-        >>> b"takes as long as before" in comparison_bytes(hg.diff(graph, graph))
+        >>> b"No difference that these recordings show" in comparison_bytes(hg.diff(graph, graph))
         True
     """
     named = list(inputs) or ["BEFORE", "AFTER"]
@@ -126,7 +126,7 @@ def _findings(diff: Diff, inputs: Sequence[str]) -> Section:
     first, *others = diff_sentences(diff)
     title = f"Time per {diff.unit}, by what the critical path is spent on"
     chart = waterfall(title, diff.before_us, steps_of_change(diff), diff.after_us)
-    causes = diff.causes(1)["name"].tolist()
+    causes = diff.causes(_ROWS)["name"].tolist()
     link = _link(diff, causes[0]) if causes else ""
     look = element("a", f"In the timeline: {causes[0]}", href=link) if link else ""
     command = element("p", element("span", "Try ", element("code", command_line("diff", inputs))), look, class_="try")

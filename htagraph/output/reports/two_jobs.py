@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from htagraph.analyses.differences import Diff
+from htagraph.analyses.differences.compared_parts import parts_of
 from htagraph.analyses.differences.step_change import StepChange, change_of_runs, change_of_times
 from htagraph.core.kinds import CATEGORIES
 from htagraph.core.naming import short_name
@@ -120,29 +121,34 @@ def diff_report(  # noqa: PLR0913 - what the options say
     ]
     return Report(
         "diff", of_both(inputs_of, graphs), of_both(issues_of, graphs), result.after.makespan_ns / 1000, tables,
-        sentences, figures, _brief(tables), plot=result.plot,
+        sentences, figures, _brief(tables, is_noise=change.is_noise), plot=result.plot,
     )  # fmt: skip
 
 
 def marked(causes: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of causes as it is shown: names say whose rows are of all inside a call.
+    """Return the table of causes as it is shown: what changed by more than noise, named if it is all inside a call.
 
     Example:
-        >>> marked(pd.DataFrame({"name": ["mm", "aten::item"], "whole": [False, True]}))["name"].tolist()
-        ['mm', 'aten::item (with all inside)']
+        >>> rows = {"name": ["mm", "item", "add"], "whole": [False, True, False], "change_us": 5.0}
+        >>> marked(pd.DataFrame(rows).assign(plus_minus_us=[1.0, math.nan, 9.0]))["name"].tolist()
+        ['mm', 'item (with all inside)']
     """
+    causes = causes[~(causes["change_us"].abs() <= causes["plus_minus_us"])]
     name = causes["name"].mask(causes["whole"], causes["name"] + " (with all inside)")
-    return causes.drop(columns="whole").assign(name=name)
+    return causes.drop(columns=["whole", "plus_minus_us"]).assign(name=name).reset_index(drop=True)
 
 
-def _brief(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Return what a reader wants to see."""
+def _brief(tables: dict[str, pd.DataFrame], *, is_noise: bool) -> dict[str, pd.DataFrame]:
+    """Return what a reader wants to see; of steps that do not differ, not where on the path they do."""
     table = tables["contributions"]
     columns = ["path", "category", "before_us", "after_us", "change_us", "before_count", "after_count"]
     shares = tables["summary"]
-    shown = {"work": marked(tables["work"]), "contributions": table.loc[table["change_us"] != 0, columns]}
+    shown = {
+        "work": marked(tables["work"]),
+        "contributions": table.loc[(table["change_us"] != 0) & (not is_noise), columns],
+    }
     for group in ("category", "operator"):
-        rows = shares[(shares["group"] == group) & (shares["change_us"] != 0)]
+        rows = shares[(shares["group"] == group) & (shares["change_us"] != 0) & (not is_noise)]
         shown[f"change_{group}"] = rows.drop(columns="group").rename(columns={"key": group})
     shown["names"] = _unlike(tables["names"])
     columns = ["path", "count_per_step", "total_us", "critical_us"]
@@ -214,5 +220,6 @@ def compare_report(
     unlike = _unlike(table).head(top).rename(columns={"change": "occurs"})
     return Report(
         "compare", of_both(inputs_of, graphs), of_both(issues_of, graphs), window_us(graphs[1]), {"names": table},
-        findings.compare_sentences(table, inputs), brief={"names": unlike},
+        [*findings.unlike(parts_of(*graphs, None, None, None)), *findings.compare_sentences(table, inputs)],
+        brief={"names": unlike},
     )  # fmt: skip
