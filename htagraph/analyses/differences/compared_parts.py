@@ -16,7 +16,7 @@ from htagraph.graph.measures.steps import StepWindow, cadence_of, is_paced_by_en
 from htagraph.graph.selection import IntSelector
 from htagraph.queries.paths import CriticalPath, path_in_window, path_to
 
-__all__ = ["ComparedPart", "parts_of", "step_times_ns"]
+__all__ = ["ComparedPart", "parts_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,11 +127,6 @@ class ComparedPart:
         if self.window is None:
             return path_in_window(self.graph, None, self.ranks)
         return path_to(self.graph, np.array([self.window.end]), int(self.graph.time[self.window.begins[0]]))
-
-
-def step_times_ns(part: ComparedPart) -> npt.NDArray[np.float64]:
-    """Return the time from each step to the next, mean over ranks, ns; see `steps.step_lengths`."""
-    return part.step_lengths(part.graph.time)[1]
 
 
 def parts_of(

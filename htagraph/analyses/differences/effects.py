@@ -130,9 +130,10 @@ def effects(tree: Alignment, parts: tuple[ComparedPart, ComparedPart], count: in
     alone = {(*labels[which], False): effect(group == which) for which in every if most[which]}
     if change_us:
         outer = np.flatnonzero(root == np.arange(len(root)))  # only one job has them
-        outer = outer[np.argsort(-sum(lasted)[outer], kind="stable")][:count]
+        total = lasted[0] + lasted[1]
+        outer = outer[np.argsort(-total[outer], kind="stable")][:count]
         least = _LEAST_EFFECT * abs(change_us)
-        outermost = dict.fromkeys(labels[of_path[each]] for each in outer.tolist() if sum(lasted)[each] >= 1000 * least)
+        outermost = dict.fromkeys(labels[of_path[each]] for each in outer.tolist() if total[each] >= 1000 * least)
         whole = {(*label, True): effect(of((*label, True))) for label in outermost}
         # two calls that wait for the same, such as a copy and a synchronization, gain only if both go
         whole = {key: us for key, us in whole.items() if abs(us) > abs(alone.get((*key[:2], False), 0.0)) + least}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.analyses.differences.compared_parts import ComparedPart, parts_of, step_times_ns
+from htagraph.analyses.differences.compared_parts import ComparedPart, parts_of
 from htagraph.core.arrays import Array
 from htagraph.core.errors import HtagraphError
 from htagraph.core.statistics import CHANCE, SEVERAL, upper_quantile
@@ -118,8 +118,12 @@ def step_change(
         raise HtagraphError(msg)
     first = [parts_of(each, after[0], steps, steps_after, ranks)[0] for each in before]
     second = [parts_of(before[0], each, steps, steps_after, ranks)[1] for each in after]
-    change = change_of_times(*([step_times_ns(part) / 1000 for part in side] for side in (first, second)))
+    change = change_of_times(*([_times_us(part) for part in side] for side in (first, second)))
     return replace(change, is_empty=_is_any_empty([*before, *after]))
+
+
+def _times_us(part: ComparedPart) -> npt.NDArray[np.float64]:
+    return part.step_lengths(part.graph.time)[1] / 1000
 
 
 def _is_any_empty(recordings: Sequence[DependencyGraph]) -> bool:
@@ -129,7 +133,7 @@ def _is_any_empty(recordings: Sequence[DependencyGraph]) -> bool:
 def change_between(parts: tuple[ComparedPart, ComparedPart]) -> StepChange:
     """Return the change of the usual step between two single recordings."""
     if all(part.steps for part in parts):
-        return change_of_times(*([step_times_ns(part) / 1000] for part in parts))
+        return change_of_times(*([_times_us(part)] for part in parts))
     before, after = (part.usual_ns(part.graph.time) / 1000 for part in parts)
     percent = 100 * (after / before - 1) if before else math.inf if after else 0.0
     return StepChange(before, after, percent, math.inf, (1, 1), (0, 0))
@@ -148,7 +152,7 @@ def typical(runs: Sequence[DependencyGraph]) -> DependencyGraph:
     """Return the run whose steps are neither the fastest nor the slowest: that with the median usual step."""
     if len(runs) == 1:
         return runs[0]
-    usual = [float(np.median(step_times_ns(parts_of(each, each, None, None, None)[0]))) for each in runs]
+    usual = [float(np.median(_times_us(parts_of(each, each, None, None, None)[0]))) for each in runs]
     return runs[int(np.argsort(usual, kind="stable")[(len(runs) - 1) // 2])]
 
 

@@ -55,10 +55,7 @@ def diff_sentences(diff: Diff) -> list[str]:
     effects = diff.effects()
     empty = [word for word, path in (("before", diff.before), ("after", diff.after)) if not path.makespan_ns]
     if empty:
-        return [
-            _change(diff),
-            f"Nothing was recorded in the job {empty[0]}: there is nothing to compare with.",
-        ]
+        return [_change(diff), f"Nothing was recorded in the job {empty[0]}: there is nothing to compare with."]
     apart = unlike(diff.parts)
     if _is_other_work(diff):
         other = (
@@ -195,10 +192,7 @@ def _named(
     bullets: Sequence[tuple[tuple[str, Any], list[dict[Any, Any]]]], effects: Effects, diff: Diff
 ) -> list[_NamedCause]:
     """Return the causes that are named, the largest first, with their effects, which add up."""
-    sums = [
-        float(rows[0]["effect_us"]) if len(rows) == 1 else effects.replayed([_key(row) for row in rows])
-        for _, rows in bullets
-    ]
+    sums = [effects.replayed([_key(row) for row in rows]) for _, rows in bullets]
     named: list[_NamedCause] = []
     keys: list[Key] = []
     before = 0.0
@@ -224,27 +218,26 @@ def _rest(named: Sequence[_NamedCause], against: list[dict[Any, Any]], effects: 
     if together / change > 1 + (MIN_SHARE if len(named) == 1 else ROUNDING):
         back = f"{time_text(abs(together - change))} of this is made up for by"
         some = abs(sum(row["effect_us"] for row in against)) < (1 - MIN_SHARE) * abs(together - change)
-        names = and_list([*_few([row["name"] for row in against]), *(["many small changes"] if some else [])])
-        return [
-            f"{'Together' if len(named) > 1 else 'Alone'}, that would be {_effect(together, diff)}; {back} {names}."
-        ]
-    other = effects.explained_us - together if 0 <= (effects.explained_us - together) / change <= 1 else 0.0
+        names = and_list([*_few([row["name"] for row in against]), *(["other changes and waits"] if some else [])])
+        count = "Together" if len(named) > 1 else "Alone"
+        return [f"{count}, that would be {_effect(together, diff)}; {back} {names}."]
+    other = effects.explained_us - together
+    apart = -MIN_SHARE <= other / change <= 1 + MIN_SHARE  # else other changes of work and waits make up for each other
+    other = other if apart else 0.0
     visible = _visible_us(diff, change - together - other)
     rest = change - together - other - visible
     ran = ("ran", "no longer does") if visible > 0 else ("did not run", "now does")
-    told = [
-        text
-        for us, text in (
-            (visible, f"communication that {ran[0]} beside computation {ran[1]}, which makes the {diff.unit} "
-             f"{_effect(visible, diff)}"),
-            (other, f"{'all other' if named else 'many small'} changes of work together make the {diff.unit} "
-             f"{_effect(other, diff)}"),
-            (rest, f"longer or shorter work does not explain {time_text(abs(rest))} {_longer(rest)}, which is in what "
-             f"waits for what, and in pauses"),
-        ) if abs(us / change) >= MIN_SHARE
-    ]  # fmt: skip
-    text = "; ".join(told)
-    return [f"Beyond that, {text}." if named else f"{text[0].upper()}{text[1:]}."] if told else []
+    parts = (
+        (visible, f"communication that {ran[0]} beside computation {ran[1]}, which makes the {diff.unit} "
+         f"{_effect(visible, diff)}"),
+        (other, f"{'all other' if named else 'many small'} changes of work together make the {diff.unit} "
+         f"{_effect(other, diff)}"),
+        (rest, f"longer or shorter work does not explain {time_text(abs(rest))} {_longer(rest)}, which is in what "
+         "waits for what, and in pauses" if apart else
+         f"other changes of work and what waits for what make the {diff.unit} {_effect(rest, diff)}"),
+    )  # fmt: skip
+    text = "; ".join(each for us, each in parts if abs(us / change) >= MIN_SHARE)
+    return [f"Beyond that, {text}." if named else f"{text[0].upper()}{text[1:]}."] if text else []
 
 
 def _visible_us(diff: Diff, most_us: float) -> float:
@@ -347,7 +340,7 @@ def _often(rows: list[dict[Any, Any]], effects: Effects) -> str:
 
 def _one_sided(side: str, rows: list[dict[Any, Any]], where: str, effects: Effects) -> str:
     """Say what is new or gone, and how long it takes."""
-    also = [row["whole"] and all(effects.own_us[row["name"], row["kind"]]) for row in rows]  # calls elsewhere
+    also = [row["whole"] and all(effects.own_us[_key(row)[:2]]) for row in rows]  # calls elsewhere
     names = and_list(_few([row["name"] + " at some call paths" * more for row, more in zip(rows, also, strict=True)]))
     time, whole = time_text(abs(sum(row["change_us"] for row in rows))), [row["whole"] for row in rows]
     own = f"{time} own time" if not any(whole) else f"{time} of work" if not all(whole) else f"{_WHOLE}, {time} of work"

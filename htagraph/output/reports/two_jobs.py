@@ -19,10 +19,14 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, gives
 from htagraph.queries.inputs import inputs_of, issues_of, window_us
 
-__all__ = ["STEP_TIME", "Limit", "compare_report", "diff_report", "marked", "of_both"]
+__all__ = ["INSIDE", "STEP_TIME", "Limit", "compare_report", "diff_report", "marked", "of_both"]
 
 STEP_TIME = "step_time"
 """What a limit may be of, besides a category of the critical path."""
+
+
+INSIDE = " (with all inside)"
+"""What follows the name of a call whose row is of all inside it."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ def marked(causes: pd.DataFrame) -> pd.DataFrame:
         ['mm', 'item (with all inside)']
     """
     causes = causes[~(causes["change_us"].abs() <= causes["plus_minus_us"])]
-    name = causes["name"].mask(causes["whole"], causes["name"] + " (with all inside)")
+    name = causes["name"].mask(causes["whole"], causes["name"] + INSIDE)
     return causes.drop(columns=["whole", "plus_minus_us"]).assign(name=name).reset_index(drop=True)
 
 
@@ -220,6 +224,6 @@ def compare_report(
     unlike = _unlike(table).head(top).rename(columns={"change": "occurs"})
     return Report(
         "compare", of_both(inputs_of, graphs), of_both(issues_of, graphs), window_us(graphs[1]), {"names": table},
-        [*findings.unlike(parts_of(*graphs, None, None, None)), *findings.compare_sentences(table, inputs)],
+        [*findings.unlike(parts_of(graphs[0], graphs[1], None, None, None)), *findings.compare_sentences(table, inputs)],
         brief={"names": unlike},
     )  # fmt: skip

@@ -160,9 +160,7 @@ def test_a_sentence_states_the_effect_that_the_table_states() -> None:
 def test_what_makes_up_for_a_cause_is_named() -> None:
     lines = lines_of(in_a_row(400, 200), in_a_row(100, 300))
     assert "(" not in lines[1].partition("which makes")[2]
-    assert lines[2] == (
-        "Alone, that would be 300.0 µs shorter; 100.0 µs of this is made up for by mlp."
-    )
+    assert lines[2] == ("Alone, that would be 300.0 µs shorter; 100.0 µs of this is made up for by mlp.")
 
 
 def test_the_own_time_of_a_step_is_python_between_operators() -> None:
