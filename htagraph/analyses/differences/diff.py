@@ -248,9 +248,7 @@ class Diff:
             Rows whose change lies within that come last. Effects need not sum to the change: if two things delay the
             same moment, one alone may have no effect; and dependencies may have changed. Waiting for communication on
             host threads is no own time; its effect counts for the communication. Rows are ordered by their effect in
-            the direction of the change. Where replays explain too little of it, because dependencies were not recorded,
-            work of one rank that changed as much comes first. Where the step did not change beyond chance, that whose
-            own time changed most comes first.
+            the direction of the change; where the step did not change beyond chance, by their own time's change.
         """
         return self.effects(count).to_frame()
 

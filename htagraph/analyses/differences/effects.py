@@ -87,10 +87,9 @@ def effects(tree: Alignment, parts: tuple[ComparedPart, ComparedPart], count: in
     sums = [part.sums(path, len(tree)) for path, part in zip(tree.path, parts, strict=True)]
     calls, lasted = ([each[which] / part.repeats for each, part in zip(sums, parts, strict=True)] for which in (0, 1))
     keys, group, labels, rank, path = _keys(tree, both, calls)
-    size = len(group)
     counted = [part.per_step(own.whose) / 1000 for own, part in zip(both, parts, strict=True)]
     (old, new), shown = (
-        [np.bincount(key, times * each, size) for key, times, each in zip(keys, column, counted, strict=True)]
+        [np.bincount(key, times * each, len(group)) for key, times, each in zip(keys, column, counted, strict=True)]
         for column in ([own.time for own in both], [own.shown for own in both])
     )
     factors = _ratio(new, old), _ratio(old, new)  # these make the job before like the job after, and vice versa
@@ -98,7 +97,7 @@ def effects(tree: Alignment, parts: tuple[ComparedPart, ComparedPart], count: in
     of_path, _ = _groups(tree)
     whole_of = np.where(root >= 0, of_path[root], -1)[path]
     number = {label: i for i, label in enumerate(labels)}
-    inside = np.zeros(size, np.bool_)  # the calls that are told with all inside them
+    inside = np.zeros(len(group), np.bool_)  # the calls that are told with all inside them
 
     def effect(chosen: Array) -> float:
         caused = 0.0
@@ -115,15 +114,8 @@ def effects(tree: Alignment, parts: tuple[ComparedPart, ComparedPart], count: in
         mine = of(key)
         times = [float(each[mine].sum()) for each in shown]
         by_rank = _by_rank(rank[mine], (shown[1] - shown[0])[mine], parts)
-        return (
-            *key[:2],
-            *times,
-            times[1] - times[0],
-            us,
-            *by_rank,
-            key[2],
-            _noise_us(both, [mine[each] for each in keys], parts),
-        )
+        noise = _noise_us(both, [mine[each] for each in keys], parts)
+        return (*key[:2], *times, times[1] - times[0], us, *by_rank, key[2], noise)
 
     most = np.abs(np.bincount(group, new - old, len(labels)))
     every = np.argsort(-most, kind="stable")[:count].tolist()
@@ -144,7 +136,7 @@ def effects(tree: Alignment, parts: tuple[ComparedPart, ComparedPart], count: in
         } | whole
     work, often = _by_label(labels, group, shown), _by_label(labels, of_path, calls)
     return Effects(
-        [row(*each) for each in alone.items()], effect(np.ones(size, np.bool_)), change_us,
+        [row(*each) for each in alone.items()], effect(np.ones(len(group), np.bool_)), change_us,
         lambda chosen: effect(np.any([of(key) for key in chosen], axis=0)),
         work, often,
     )  # fmt: skip

@@ -224,6 +224,6 @@ def compare_report(
     unlike = _unlike(table).head(top).rename(columns={"change": "occurs"})
     return Report(
         "compare", of_both(inputs_of, graphs), of_both(issues_of, graphs), window_us(graphs[1]), {"names": table},
-        [*findings.unlike(parts_of(graphs[0], graphs[1], None, None, None)), *findings.compare_sentences(table, inputs)],
+        findings.unlike(parts_of(graphs[0], graphs[1], None, None, None)) + findings.compare_sentences(table, inputs),
         brief={"names": unlike},
     )  # fmt: skip
