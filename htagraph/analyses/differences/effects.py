@@ -15,9 +15,8 @@ from htagraph.analyses.differences.compared_parts import ComparedPart
 from htagraph.analyses.differences.own_work import OwnWork
 from htagraph.analyses.differences.step_change import change_of_times
 from htagraph.core.arrays import Array
-from htagraph.core.kinds import ANNOTATIONS, BLOCKING, COMMUNICATION, ActivityKind
+from htagraph.core.kinds import BLOCKING, COMMUNICATION, ActivityKind
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
-from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind, with_factor, without_waits
@@ -37,8 +36,6 @@ TABLE = Table(
 )
 Key: TypeAlias = tuple[str, str, bool]
 """What a row is of: name, kind, and whether of the outermost calls of that name with all inside them."""
-_MAY_WAIT = frozenset((PYTHON_BETWEEN[1], *(each.label for each in (*ANNOTATIONS, *COMMUNICATION))))
-"""Kinds whose own time may hide waiting: code that no operator covers, and communication without its partners."""
 _LEAST_EFFECT = 0.01
 """Share of the change of the step time by which the effect of calls with all inside them must exceed that of their own
 time, to be shown instead. Chosen: a fifth of what a sentence names. Doubled, 1 to 2 % of it are not shown."""
@@ -63,16 +60,10 @@ class Effects:
     def to_frame(self) -> pd.DataFrame:
         """Return a row per name; the columns are documented at `Diff.causes`."""
         table = TABLE.frame(self.rows)
+        own, effect = table[["change_us", "rank_change_us"]].abs().max(axis=1), table["effect_us"]
+        weight = (effect * np.sign(self.change_us) if self.change_us else own).to_numpy()
         is_noise = (table["change_us"].abs() <= table["plus_minus_us"]).to_numpy()
-        order = np.lexsort((-table["effect_us"].abs().to_numpy(), -self._weight(table), is_noise))
-        return table.iloc[order].reset_index(drop=True)
-
-    def _weight(self, table: pd.DataFrame) -> npt.NDArray[np.float64]:
-        """Return how much speaks for each row as a cause; below 0 where its effect is against the change."""
-        if not self.change_us:
-            share = np.where(table["kind"].isin(_MAY_WAIT), MOST, 1.0)
-            return share * table[["change_us", "rank_change_us"]].abs().max(axis=1).to_numpy()
-        return np.asarray(np.sign(self.change_us) * table["effect_us"].to_numpy())
+        return table.iloc[np.lexsort((-effect.abs().to_numpy(), -weight, is_noise))].reset_index(drop=True)
 
 
 def effects(tree: Alignment, parts: tuple[ComparedPart, ComparedPart], count: int, change_us: float = 0.0) -> Effects:
