@@ -59,8 +59,8 @@ def diff_sentences(diff: Diff) -> list[str]:
     apart = unlike(diff.parts)
     if _is_other_work(diff):
         other = (
-            "The jobs do different work: operators and kernels that both have take less than half of the time of "
-            "either. So no change can be named as the cause; compare recordings of one program."
+            "The jobs do different work: operators and kernels that both have are less than half of either, in number "
+            "and in time. So no change can be named as the cause; compare recordings of one program."
         )
         return [other, *apart, _change(diff), *structure(diff)]
     return [*apart, _change(diff), *_causes(diff, effects), *_where(diff, effects), *structure(diff), *_left_out(diff)]
@@ -113,14 +113,20 @@ def _stacks(parts: Sequence[ComparedPart]) -> list[bool]:
 
 
 def _is_other_work(diff: Diff) -> bool:
-    """Return whether neither most of the operators' time nor most of the device's has names that both jobs have."""
+    """Return whether both jobs have few names, and little time of operators and of the device, in common."""
     tree = diff.alignment
-    times = [part.sums(path, len(tree))[1] for part, path in zip(diff.parts, tree.path, strict=True)]
-    names, on_device = np.array([short_name(name) for name in tree.names], object), tree.on_device
+    name = np.unique([short_name(each) for each in tree.names], return_inverse=True)[1]
     operators = np.array([kind == ActivityKind.OP.label for kind in tree.kinds], np.bool_)
-    common = np.isin(names, names[(times[0] > 0)]) & np.isin(names, names[(times[1] > 0)])
-    sides = [(each[some].sum(), each[some & common].sum()) for some in (operators, on_device) for each in times]
-    return all(both < MOST * whole for whole, both in sides if whole) and all(whole for whole, _ in sides[:2])
+    shares = []
+    for some in (operators, tree.on_device):
+        sums = [
+            np.bincount(path, graph.activities.duration, len(tree))  # of all that was recorded
+            for graph, path in zip(tree.graphs, tree.path, strict=True)
+        ]
+        times = [np.bincount(name[some], each[some], len(tree)) for each in sums]
+        both = (times[0] > 0) & (times[1] > 0)
+        shares += [each[both].sum() / each.sum() for time in times if time.any() for each in (time, time > 0)]
+    return bool(max(shares, default=1.0) < MOST)
 
 
 def _left_out(diff: Diff) -> list[str]:

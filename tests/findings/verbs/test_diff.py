@@ -232,3 +232,12 @@ def test_the_largest_change_is_named() -> None:
         "To see why steps take another time: htagraph diff x y",
     ]
     assert compare_sentences(table.iloc[:0], ["x", "y"]) == ["Neither job has an activity."]
+
+
+def test_what_is_gone_and_what_is_new_instead_are_one_cause() -> None:
+    before, after = (
+        load([step(1, 0, 90 + us), op("embed", 0, 90), op(name, 90, us)]) for name, us in (("a", 900), ("b", 400))
+    )
+    assert lines_of(before, after)[1].startswith(
+        "a (900.0 µs own time per rank and step) is gone and b (400.0 µs own time per rank and step) is new, which"
+    )
