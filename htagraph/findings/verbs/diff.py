@@ -133,7 +133,8 @@ def _left_out(diff: Diff) -> list[str]:
     """Say how many first steps are not compared because they warm up."""
     cadences = [cadence_of(part.graph) for part in diff.parts]
     return [
-        f"Not compared: the first {plural(cadence.warm_up, 'step')} of the job {which}, as first steps warm up."
+        f"Not compared: the first {plural(cadence.warm_up, 'step').removeprefix('1 ')} of the job {which}, as first "
+        "steps warm up."
         for which, part, cadence in zip(("before", "after"), diff.parts, cadences, strict=True)
         if cadence and cadence.warm_up and part.steps and part.steps[0] > cadence.steps[cadence.warm_up - 1]
     ]
@@ -240,7 +241,7 @@ def _rest(named: Sequence[_NamedCause], against: list[dict[Any, Any]], effects: 
          f"{_effect(other, diff)}"),
         (rest, f"longer or shorter work does not explain {time_text(abs(rest))} {_longer(rest)}, which is in what "
          "waits for what, and in pauses" if apart else
-         f"other changes of work and what waits for what make the {diff.unit} {_effect(rest, diff)}"),
+         f"{'other ' * bool(named)}changes of work and what waits for what make the {diff.unit} {_effect(rest, diff)}"),
     )  # fmt: skip
     text = "; ".join(each for us, each in parts if abs(us / change) >= MIN_SHARE)
     return [f"Beyond that, {text}." if named else f"{text[0].upper()}{text[1:]}."] if text else []
