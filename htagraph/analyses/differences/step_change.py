@@ -145,7 +145,12 @@ def change_of_runs(
     """Return the change of the steps that a diff compares, in all runs."""
     if len(before) == len(after) == 1 or not (result.parts[0].steps and result.parts[1].steps):
         return replace(result.change, is_empty=_is_any_empty([*before, *after]))
-    return step_change(before, after, steps=result.parts[0].steps, steps_after=result.parts[1].steps, ranks=ranks)
+    sides = [
+        [_times_us(parts_of(run, run, [each for each in run.steps if each in part.steps], None, ranks)[0])
+         for run in runs]
+        for part, runs in zip(result.parts, (before, after), strict=True) if part.steps
+    ]  # fmt: skip
+    return replace(change_of_times(*sides), is_empty=_is_any_empty([*before, *after]))
 
 
 def typical(runs: Sequence[DependencyGraph]) -> DependencyGraph:

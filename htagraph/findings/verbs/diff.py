@@ -459,6 +459,7 @@ def gate(change: StepChange, limit: str, limit_percent: float, *, fails: bool) -
     if change.cannot_tell(limit_percent):
         rest = "so it counts as exceeded" if fails else "so it does not fail without --strict"
         more = f"about {change.steps_to_tell(limit_percent):,} steps of each job, or several runs, would"
+        more = "more runs would" if max(change.runs) > 1 else more
         return f"The recordings cannot tell whether {limit} is exceeded, {rest}: {times}; {more}."
     several = f" ({change.runs[0]} runs before, {change.runs[1]} after)" if max(change.runs) > 1 else ""
     if fails:
