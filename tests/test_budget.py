@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.reach import REPOSITORY
 
 PACKAGE = REPOSITORY / "htagraph"
-LINES, FILES, CLASSES, CONSTANTS = 71_635, 397, 450, 329
+LINES, FILES, CLASSES, CONSTANTS = 71_640, 397, 450, 329
 TEST_LINES = 52_250
 HEADS_PERCENT = 11.3
 """Lines of docstrings, imports, ``__all__`` and aliases at the top of modules, of all lines."""

@@ -101,6 +101,9 @@ def effects(tree: Alignment, parts: tuple[ComparedPart, ComparedPart], count: in
     def of(key: Key) -> Array:
         return whole_of == number[key[:2]] if key[2] else (group == number[key[:2]]) & ~inside
 
+    def parts_in(key: Key) -> set[int]:
+        return {number[key[:2]], *group[of(key)].tolist()}
+
     def row(key: Key, us: float) -> tuple[Any, ...]:
         mine = of(key)
         times = [float(each[mine].sum()) for each in shown]
@@ -113,13 +116,15 @@ def effects(tree: Alignment, parts: tuple[ComparedPart, ComparedPart], count: in
     alone = {(*labels[which], False): effect(group == which) for which in every if most[which]}
     if change_us:
         outer = np.flatnonzero(root == np.arange(len(root)))  # only one job has them
-        total = lasted[0] + lasted[1]
+        total, least = lasted[0] + lasted[1], _LEAST_EFFECT * abs(change_us)
         outer = outer[np.argsort(-total[outer], kind="stable")][:count]
-        least = _LEAST_EFFECT * abs(change_us)
         outermost = dict.fromkeys(labels[of_path[each]] for each in outer.tolist() if total[each] >= 1000 * least)
         whole = {(*label, True): effect(of((*label, True))) for label in outermost}
-        # two calls that wait for the same, such as a copy and a synchronization, gain only if both go
-        whole = {key: us for key, us in whole.items() if abs(us) > abs(alone.get((*key[:2], False), 0.0)) + least}
+        # told where no work of one name says as much: a copy and a synchronization that wait for the same gain together
+        whole = {
+            key: us for key, us in whole.items()
+            if abs(us) > least + max(abs(alone.get((*labels[part], False), 0.0)) for part in parts_in(key))
+        }  # fmt: skip
         inside = np.isin(whole_of, [number[key[:2]] for key in whole])
         cut = {labels[each] for each in np.unique(group[inside]).tolist()}
         alone = {
