@@ -14,8 +14,8 @@ from pathlib import Path
 from tests.reach import REPOSITORY
 
 PACKAGE = REPOSITORY / "htagraph"
-LINES, FILES, CLASSES, CONSTANTS = 71_550, 397, 450, 329
-TEST_LINES = 52_230
+LINES, FILES, CLASSES, CONSTANTS = 71_640, 397, 450, 329
+TEST_LINES = 52_250
 HEADS_PERCENT = 11.3
 """Lines of docstrings, imports, ``__all__`` and aliases at the top of modules, of all lines."""
 LONGEST_FILE = 600

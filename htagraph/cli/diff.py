@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -54,6 +55,7 @@ def diff(  # noqa: PLR0913 - one argument per option
     result = difference_of(*graphs, steps=numbers, steps_after=later, ranks=some)
     names = compare(*graphs, by=_BY[by], steps=numbers, steps_after=later, ranks=some)
     change = change_of_runs(result, *runs, ranks=some)
+    result = replace(result, of_runs=change)
     shown = diff_report(result, names, (before, after), limits=limits, change=change, strict=strict, top=top)
     if comment is not None:
         from htagraph.output.regressions import comment as comment_on

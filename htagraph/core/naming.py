@@ -20,13 +20,13 @@ from htagraph.core.kinds import ActivityKind
 
 __all__ = [
     "ANY_STEP", "BETWEEN_OPERATORS", "COUNTER_RANGE", "DEFAULT_NAMING", "DEVICE_ANNOTATION", "DEVICE_CATEGORIES",
-    "FRAME", "HOST_CATEGORIES", "LINEAR", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "collective_op", "copy_kind",
-    "exact_glob", "has_loader_workers", "inference_phase", "is_allocation", "is_asking", "is_autograd_node",
-    "is_backward", "is_batched_product", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader",
-    "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer",
-    "is_poll", "is_product", "is_single_precision", "is_softmax", "is_source_frame", "is_triton_kernel", "is_wait",
-    "matches", "names_like", "names_that", "operator_of_frame", "short_name", "stable_name", "step_number",
-    "transfer_direction", "without_address",
+    "FRAME", "HOST_CATEGORIES", "LINEAR", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "call_name",
+    "collective_op", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase", "is_allocation", "is_asking",
+    "is_autograd_node", "is_backward", "is_batched_product", "is_collective_call", "is_compiled_region",
+    "is_compiling", "is_data_loader", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call",
+    "is_module_frame", "is_optimizer", "is_poll", "is_product", "is_single_precision", "is_softmax",
+    "is_source_frame", "is_triton_kernel", "is_wait", "matches", "names_like", "names_that", "operator_of_frame",
+    "short_name", "stable_name", "step_number", "transfer_direction", "without_address",
 ]  # fmt: skip
 
 _MAGIC = re.compile(r"[*?[]")
@@ -293,6 +293,19 @@ is_kernel_launch = _named(
     r"^(?-i:(cuda|hip|cu)(Ext)?(Module)?(Cooperative)?LaunchKernel|(cuda|cu)LaunchCooperativeKernel)",
     "a runtime or driver call that launches one kernel",
 )
+_MAKER = re.compile(r"^(cuda|hip|cu)(?=[A-Z][a-z])|(_v\d|_pt[ds]z?)+$")
+
+
+def call_name(name: str) -> str:
+    """Return what a runtime or driver call does, without who made the device; any other name is returned unchanged.
+
+    Example:
+        >>> call_name("hipMemcpyAsync"), call_name("cuLaunchKernelEx"), call_name("aten::mm")
+        ('MemcpyAsync', 'LaunchKernel', 'aten::mm')
+    """
+    return "LaunchKernel" if is_kernel_launch(name) else _MAKER.sub("", name) if _MAKER.match(name) else name
+
+
 is_memory_call = _named(r"^(cuda|hip|cu)Mem(cpy|set)", "a runtime or driver call that copies or sets memory")
 is_allocation = _named(
     r"^(cuda|hip)(Malloc|Free)$", "a runtime call with which PyTorch's allocator asks for memory or frees it"

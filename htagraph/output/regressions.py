@@ -42,7 +42,7 @@ def comment(
     unit = result.unit
     categories = result.summary().query("group == 'category'")
     largest = float(categories["change_us"].abs().max()) if len(categories) else 0.0
-    rows = categories[categories["change_us"].abs() > _MIN_SHARE * largest]
+    rows = categories[(categories["change_us"].abs() > _MIN_SHARE * largest) & (not change.is_noise)]
     lines = [f"### {_verdict(change, exceeded, limits, unknown)}", ""]
     lines += [f"| per {unit} | before | after | change |", "|---|---:|---:|---:|"]
     lines += [_row(f"**{unit} time**", change.before_us, change.after_us, f"**{change.text()}**")]

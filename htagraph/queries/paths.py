@@ -165,8 +165,11 @@ class CriticalPath:
         })  # fmt: skip
 
     @described(SHARES)
-    def summary(self) -> pd.DataFrame:
+    def summary(self, times: Array | None = None) -> pd.DataFrame:
         """Return the makespan divided by rank, category, edge, operator, kernel and module.
+
+        Args:
+            times: the time of each segment, ns, if it is not its length.
 
         Returns:
             One row per group and key, the largest of a group first: {columns}. The times of each group sum to the
@@ -182,12 +185,12 @@ class CriticalPath:
         """
         import pandas as pd
 
-        rows = []
+        rows, lengths = [], self.segments.length if times is None else times
         for group, (codes, word) in self._groups().items():
             low = int(codes.min(initial=0))
             count = np.bincount(codes - low)
             kinds = np.flatnonzero(count)
-            time = np.bincount(codes - low, self.segments.length)[kinds]  # exact: sums of ns below 2^53
+            time = np.bincount(codes - low, lengths)[kinds]  # of lengths it is exact: sums of ns below 2^53
             kinds, count = kinds + low, count[kinds]
             keys: dict[str, tuple[float, int]] = {}  # kernels may share a short name
             for code, lasted, many in zip(kinds.tolist(), time.tolist(), count.tolist(), strict=True):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
-from htagraph.core.naming import is_module_frame, names_that, short_name, stable_name
+from htagraph.core.naming import call_name, is_module_frame, names_that, short_name, stable_name
 from htagraph.core.parents import depths, nearest
 from htagraph.core.statistics import MOST
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -91,8 +91,9 @@ def align(before: DependencyGraph, after: DependencyGraph) -> Alignment:
     """Return both jobs' activities in one tree of call paths.
 
     Annotations and module frames that only one of the jobs has are no level of the tree, so that adding one moves
-    nothing, nor are frames of Python functions, whose names hold line numbers. Device work of a name that only one of
-    the jobs has is paired under each path: by likeness of names, and under an operator the only one left of each job
+    nothing, nor are frames of Python functions, whose names hold line numbers. Runtime calls that only
+    one of them has are paired by what they do, whoever made the device. Device work of a name that only one of the jobs
+    has is paired under each path: by likeness of names, and under an operator the only one left of each job
     with the other's, if both are launched equally often in it.
     """
     rows = _BothJobs.of(before, after)
@@ -140,8 +141,12 @@ class _BothJobs:
     @staticmethod
     def of(before: DependencyGraph, after: DependencyGraph) -> _BothJobs:
         codes: dict[str, int] = {}
-        tables = [np.array([codes.setdefault(stable_name(name), len(codes)) for name in g.names], np.int64)
-                  for g in (before, after)]  # fmt: skip
+        stable = [[stable_name(name) for name in graph.names] for graph in (before, after)]
+        both = {*stable[0]} & {*stable[1]}
+        known = {call_name(name): name for name in sorted(both, reverse=True)}
+        paired = [[name if name in both else known.get(call_name(name), call_name(name)) for name in names]
+                  for names in stable]  # fmt: skip
+        tables = [np.array([codes.setdefault(name, len(codes)) for name in names], np.int64) for names in paired]
         names = list(codes)
         acts = (before.activities, after.activities)
         split = len(acts[0])

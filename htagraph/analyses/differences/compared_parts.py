@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -10,13 +11,12 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, occurring
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ADDED, of_kinds
-from htagraph.core.statistics import CHANCE, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import StepWindow, cadence_of, is_paced_by_ends, step_lengths, step_window
 from htagraph.graph.selection import IntSelector
 from htagraph.queries.paths import CriticalPath, path_in_window, path_to
 
-__all__ = ["ComparedPart", "chance_us", "parts_of", "step_times_ns"]
+__all__ = ["ComparedPart", "parts_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +41,80 @@ class ComparedPart:
             return self.graph.ranks
         return (int(self.ranks),) if isinstance(self.ranks, int | np.integer) else tuple(self.ranks)
 
-    @property
-    def count(self) -> int:
-        """How many steps lie between the begin and the end of what is compared; 1 for a whole job."""
-        return self.window.count if self.window else 1
+    def usual_ns(self, time: Array) -> float:
+        """Return how long a usual step takes, ns: the median time from step to step; of a whole job, all of it.
+
+        `time` is the moment of each vertex, ns, as recorded or as predicted.
+        """
+        if self.window is not None:
+            usual = float(np.median(self.step_lengths(time)[1]))
+            return usual if usual > 0 else self.window.mean(time)
+        rows = self.activities[self.graph.awake[self.activities]]
+        rows = rows if len(rows) else self.activities
+        return float(time[2 * rows + 1].max() - time[2 * rows].min()) if len(rows) else 0.0
+
+    def saved_ns(self, time: Array) -> float:
+        """Return how much shorter the usual step is in a replay, ns: over the steps that make it up."""
+        if self.window is None:
+            return self.usual_ns(self.graph.time) - self.usual_ns(time)
+        (numbers, was), (_, now) = self.step_lengths(self.graph.time), self.step_lengths(time)
+        return float((self.weights[numbers] * (was - now)).sum())
+
+    def step_lengths(self, time: Array) -> tuple[Array, npt.NDArray[np.float64]]:
+        """Return (numbers of the steps, the time of each from step to step, ns, mean over ranks).
+
+        See `steps.step_lengths`. Where no step has a next one, it is from the start of each to its end.
+        """
+        some = np.isin(self.graph.step_spans.rank, self.chosen_ranks)
+        numbers, lengths = step_lengths(self.graph, time, ends=is_paced_by_ends(self.graph), some=some)
+        chosen = np.isin(numbers, self.steps or ())
+        if self.window is not None and not chosen.any():
+            return self.window.steps, self.window.lengths(time).astype(np.float64)
+        return numbers[chosen], lengths[chosen]
+
+    @cached_property
+    def weights(self) -> npt.NDArray[np.float64]:
+        """How much each step number counts in the usual step; the last one is for what is in no step.
+
+        Those of the middle half by their length count, so that no single slow step says what a usual one is made of.
+        """
+        weights = np.zeros(int(self.graph.activities.step.max(initial=0)) + 2)
+        if self.steps is None:
+            return weights + 1
+        numbers, lengths = self.step_lengths(self.graph.time)
+        place, many = np.argsort(np.argsort(lengths, kind="stable")), len(numbers)
+        middle = np.minimum(place + 1, 0.75 * many) - np.maximum(place, 0.25 * many)
+        weights[numbers] = np.maximum(middle, 0) * 2 / many
+        return weights
+
+    def per_step(self, rows: Array) -> npt.NDArray[np.float64]:
+        """Return what each activity counts in the usual step of a rank, so that times of all sum to that of a step."""
+        return self.weights[self.graph.activities.step[rows]] * len(self.steps or (0,)) / self.repeats
+
+    def usual_times(self, path: CriticalPath) -> npt.NDArray[np.float64]:
+        """Return the time of each segment of its critical path in a usual step, ns; they sum to `usual_ns`."""
+        parts, (steps, marks) = path.segments, self._marks
+        passed = np.concatenate(([0.0], np.cumsum(self.weights[steps] * np.diff(marks))))
+        at = np.append(parts.start, parts.start[-1:] + parts.length[-1:])
+        times = np.diff(np.interp(at - marks[0], marks - marks[0], passed)) if len(steps) else parts.length
+        times = times if times.sum() > 0 else parts.length
+        return np.asarray(times * (self.usual_ns(self.graph.time) / max(float(times.sum()), 1.0)))
+
+    def times_by_step(self, path: CriticalPath, category: int) -> npt.NDArray[np.float64]:
+        """Return how long its critical path spends on a category in each compared step, ns; all of it without steps."""
+        parts, (steps, marks) = path.segments, self._marks
+        spent = np.concatenate(([0.0], np.cumsum(np.where(parts.category == category, parts.length, 0))))
+        at = np.append(parts.start, parts.start[-1:] + parts.length[-1:])
+        known = np.isin(steps, self.step_lengths(self.graph.time)[0])
+        return np.diff(np.interp(marks - at[:1], at - at[:1], spent))[known] if known.any() else spent[-1:]
+
+    @cached_property
+    def _marks(self) -> tuple[Array, Array]:
+        """The steps of the rank that says how long a step takes, and the moments between which each of them lies."""
+        spans, ends = self.graph.step_spans, is_paced_by_ends(self.graph)
+        rows = np.flatnonzero((spans.rank == self.window.rank) if self.window else spans.rank < 0)
+        marks = np.maximum.accumulate(self.graph.time[(spans.end if ends else spans.start)[rows]])
+        return spans.step[rows[1:] if ends else rows[:-1]], marks
 
     def sums(self, key: Array, size: int) -> tuple[Array, Array]:
         """Return (how many of its activities have each key, how long they last in all, ns)."""
@@ -57,26 +127,6 @@ class ComparedPart:
         if self.window is None:
             return path_in_window(self.graph, None, self.ranks)
         return path_to(self.graph, np.array([self.window.end]), int(self.graph.time[self.window.begins[0]]))
-
-
-def chance_us(parts: tuple[ComparedPart, ComparedPart]) -> float:
-    """Return by how much the mean step times may differ by chance, µs, as steps of one job differ; 0 if unknown.
-
-    That is Student's limit for the difference of two means, from the spread of the steps of each job.
-    """
-    times = [step_times_ns(part) for part in parts]
-    if min(len(each) for each in times) < 2:
-        return 0.0
-    freedom = sum(len(each) - 1 for each in times)
-    error = float(np.sqrt(sum(each.var(ddof=1) / len(each) for each in times)))
-    return upper_quantile(CHANCE, freedom) * error / 1000
-
-
-def step_times_ns(part: ComparedPart) -> npt.NDArray[np.float64]:
-    """Return the time from each step to the next, mean over ranks, ns; see `steps.step_lengths`."""
-    graph, spans = part.graph, part.graph.step_spans
-    some = np.isin(spans.step, part.steps or ()) & np.isin(spans.rank, part.chosen_ranks)
-    return step_lengths(graph, graph.time, ends=is_paced_by_ends(graph), some=some)[1]
 
 
 def parts_of(

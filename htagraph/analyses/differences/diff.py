@@ -12,8 +12,9 @@ import pandas as pd
 
 from htagraph.analyses.differences.alignment import Alignment, align
 from htagraph.analyses.differences.compare import change_words
-from htagraph.analyses.differences.compared_parts import ComparedPart, chance_us, parts_of
+from htagraph.analyses.differences.compared_parts import ComparedPart, parts_of
 from htagraph.analyses.differences.effects import Effects, effects
+from htagraph.analyses.differences.step_change import StepChange, change_between
 from htagraph.core.arrays import Array, texts_of
 from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.core.naming import short_name, stable_name
@@ -29,12 +30,12 @@ __all__ = ["Diff", "diff"]
 
 _MAX_EQUAL_SHARE = 0.001
 """Share of the step time; chosen: less is no change. Doubled, changes of 0.1 to 0.2 % are called none."""
-_ENTRY = ("path", "place", "category", "before_ns", "after_ns")
+_ENTRY = ("path", "place", "category", "before_ns", "after_ns", "before_us", "after_us")
 TABLE = Table(
     "Change of the critical path per step, by call path",
     Col("path name kind category", "str"),
     Col("before_us after_us"),
-    Col("change_us", doc="on the critical path per step; the changes sum to that of the mean step time"),
+    Col("change_us", doc="on the critical path in a usual step; the changes sum to that of the usual step"),
     Col("change_percent", doc="``change_us`` as a share of the step time before"),
     Col("before_count after_count", doc="activities per rank and step, on the critical path or not"),
     Col("change", "str", "``added``, ``removed``, ``more``, ``fewer``, ``same``, by these counts"),
@@ -61,6 +62,8 @@ class Diff:
     after: CriticalPath
     parts: tuple[ComparedPart, ComparedPart]
     alignment: Alignment
+    of_runs: StepChange | None = None
+    """The change of the usual step over several runs of the jobs, of which these are two."""
 
     def __repr__(self) -> str:
         return f"Diff({self.before_us / 1000:,.3f} → {self.after_us / 1000:,.3f} ms per {self.unit})"
@@ -82,22 +85,21 @@ class Diff:
 
     @property
     def before_us(self) -> float:
-        """The mean step time of the job before, µs.
+        """How long a usual step of the job before takes, µs: the median over steps, from the end of one to the next.
 
-        A step lasts from its start to the next step's start, and the last step to the end of its work. Steps are
-        measured on the rank whose first and last steps are most like the rank's other steps, so that the moments at
-        which profilers start and stop do not count.
+        On hosts, it is from begin to begin. That is the figure of `summary`: neither steps that warm up nor the step at
+        the edge of a recording count. Of whole jobs, it is all their time.
         """
-        return self.before.makespan_ns / self.parts[0].count / 1000
+        return self.parts[0].usual_ns(self.parts[0].graph.time) / 1000
 
     @property
     def after_us(self) -> float:
-        """The mean step time of the job after, µs."""
-        return self.after.makespan_ns / self.parts[1].count / 1000
+        """How long a usual step of the job after takes, µs."""
+        return self.parts[1].usual_ns(self.parts[1].graph.time) / 1000
 
     @property
     def change_us(self) -> float:
-        """Increase of the mean step time from before to after, µs; negative if steps became shorter."""
+        """Increase of the usual step from before to after, µs; negative if steps became shorter."""
         return self.after_us - self.before_us
 
     @property
@@ -109,8 +111,13 @@ class Diff:
 
     @property
     def is_same(self) -> bool:
-        """Whether the mean step time changed by at most 0.1 %, which is no change."""
+        """Whether the usual step changed by at most 0.1 %, which is no change."""
         return abs(self.change_us) <= _MAX_EQUAL_SHARE * self.before_us
+
+    @cached_property
+    def change(self) -> StepChange:
+        """The change of the usual step, with its 99 % interval, as steps of one job differ."""
+        return self.of_runs or change_between(self.parts)
 
     @cached_property
     def entries(self) -> pd.DataFrame:
@@ -118,9 +125,10 @@ class Diff:
 
         One row per ``path``, ``place`` (int64, see `Alignment`) and ``category`` (int64, index into
         `htagraph.queries.paths.CATEGORIES`) with ``before_ns`` and ``after_ns`` (int64), whose sums are the
-        lengths of the two windows.
+        lengths of the two windows, and ``before_us`` and ``after_us`` (float64), whose sums are the usual steps.
         """
-        paths = zip((self.before, self.after), self.alignment.path, self.alignment.place, (1, 0), strict=True)
+        both = (self.before, self.after)
+        paths = zip(self.parts, both, self.alignment.path, self.alignment.place, (1, 0), strict=True)
         table = pd.concat([_timed(*each) for each in paths])
         return table.groupby(["path", "place", "category"], as_index=False).sum()[[*_ENTRY]]
 
@@ -140,13 +148,12 @@ class Diff:
             One row per call path and category: {columns}.
         """
         by = "place" if each else "path"
-        rows = self.entries.groupby([by, "category"], as_index=False).agg(
-            path=("path", "first"), before_ns=("before_ns", "sum"), after_ns=("after_ns", "sum")
-        )
+        times = {column: (column, "sum") for column in _ENTRY[3:]}
+        rows = self.entries.groupby([by, "category"], as_index=False).agg(path=("path", "first"), **times)
         if by == "path":
             rows = rows.loc[:, ~rows.columns.duplicated()]
         path = rows["path"].to_numpy()
-        before, after = (rows[f"{word}_ns"] / part.count / 1000 for word, part in self._worded())
+        before, after = rows["before_us"], rows["after_us"]
         count, tree = self._counts(by)[:, rows[by].to_numpy()], self.alignment
         table = TABLE.frame({
             "path": texts_of(tree.texts, path),
@@ -173,13 +180,13 @@ class Diff:
         Returns:
             One row per ``group`` and ``key`` (str; see `CriticalPath.summary`), of each group the largest change
             first: ``before_us``, ``after_us``, ``change_us`` (float64, on the critical path per step; the changes of
-            each group sum to that of the mean step time), ``change_percent`` (float64: of the step time before).
+            each group sum to that of the usual step), ``change_percent`` (float64: of the step before).
         """
         sides = []
-        for (word, part), path in zip(self._worded(), (self.before, self.after), strict=True):
-            table = path.summary()
+        for word, part, path in zip(("before", "after"), self.parts, (self.before, self.after), strict=True):
+            table = path.summary(part.usual_times(path))
             table["key"] = table["key"].map(stable_name)  # steps have one name
-            sides.append((table.groupby(["group", "key"])["time_us"].sum() / part.count).rename(f"{word}_us"))
+            sides.append(table.groupby(["group", "key"])["time_us"].sum().rename(f"{word}_us"))
         table = pd.concat(sides, axis=1).fillna(0.0).astype("float64")
         table["change_us"] = table["after_us"] - table["before_us"]
         table["change_percent"] = 100 * table["change_us"] / (self.before_us or np.nan)
@@ -232,37 +239,38 @@ class Diff:
 
         Returns:
             One row per name, the likeliest cause first: ``name`` (str: short name; the own time of steps is ``Python
-            between operators``), ``kind`` (str), ``before_us``,
-            ``after_us``, ``change_us`` (float64: own time per rank and step), ``effect_us`` (float64: by how much the
-            mean step time is longer because of that), ``rank`` (int64: the rank whose own time changed most, -1 if the
-            jobs have different ranks), ``rank_change_us`` (float64: by how much, per step), ``whole`` (bool: times and
-            effect are those of the outermost calls of that name that only one job has, with all inside them, and not
-            the own time; what lies inside may have rows, too). Effects need not sum to the
-            change: if two things delay the same moment, one alone may have no effect; and dependencies may have
-            changed. Waiting for communication on host threads is no own time; its effect counts for the
-            communication. Rows are ordered by their effect in the direction of the change. Where replays explain
-            too little of it, because dependencies were not recorded, work of one rank that changed as much comes first.
-            Where the step time did not change beyond chance, that whose own time changed most comes first.
+            between operators``), ``kind`` (str), ``before_us``, ``after_us``, ``change_us`` (float64: own time per rank
+            and usual step), ``effect_us`` (float64: by how much the usual step is longer because of that), ``rank``
+            (int64: the rank whose own time changed most, -1 if the jobs have different ranks), ``rank_change_us``
+            (float64: by how much, per step), ``whole`` (bool: times and effect are those of the outermost calls of that
+            name that only one job has, with all inside them, and not the own time; what lies inside is in no other
+            row), ``plus_minus_us`` (float64: half the 99 % interval of ``change_us``, as steps differ; NaN if unknown).
+            Rows whose change lies within that come last. Effects need not sum to the change: if two things delay the
+            same moment, one alone may have no effect; and dependencies may have changed. Waiting for communication on
+            host threads is no own time; its effect counts for the communication. Rows are ordered by their effect in
+            the direction of the change; where the step did not change beyond chance, by their own time's change.
         """
         return self.effects(count).to_frame()
 
     def effects(self, count: int = 10) -> Effects:
         """Return the rows of `causes`, and the effect of all changes of work together."""
-        change = 0.0 if self.is_same else self.change_us
-        return effects(self.alignment, self.parts, count, change, chance_us(self.parts))
+        if count not in self._effects:
+            change = 0.0 if self.is_same or self.change.is_noise else self.change_us
+            self._effects[count] = effects(self.alignment, self.parts, count, change)
+        return self._effects[count]
+
+    @cached_property
+    def _effects(self) -> dict[int, Effects]:
+        return {}
 
     def step_times(self) -> pd.DataFrame:
         """Return each step's time, paired in order.
 
         Returns:
             One row per pair: ``before_step``, ``after_step`` (int64), ``before_us``, ``after_us``, ``change_us``
-            (float64): from the start of a step to that of the next one, the last one to its end, as in `before_us`.
+            (float64): the times whose median is `before_us` or `after_us`.
         """
-        none = np.zeros(0, np.int64)
-        steps, times = zip(*(
-            (part.window.steps, part.window.lengths(part.graph.time)) if part.window else (none, none)
-            for part in self.parts
-        ), strict=True)  # fmt: skip
+        steps, times = zip(*(part.step_lengths(part.graph.time) for part in self.parts), strict=True)
         pairs = min(map(len, steps))
         table = pd.DataFrame({
             "before_step": steps[0][:pairs], "after_step": steps[1][:pairs],
@@ -282,9 +290,6 @@ class Diff:
 
         return diff_sentences(self)
 
-    def _worded(self) -> list[tuple[str, ComparedPart]]:
-        return [("before", self.parts[0]), ("after", self.parts[1])]
-
     def _counts(self, by: str) -> Array:
         """Return how many activities of each path or place both jobs have in what is compared."""
         numbers = self.alignment.path if by == "path" else self.alignment.place
@@ -299,12 +304,12 @@ class Diff:
         root = tree.outermost(only)
         sided = self.entries[only[self.entries["path"].to_numpy()]] if len(tree) else self.entries
         critical = np.zeros(len(tree))
-        np.add.at(critical, root[sided["path"].to_numpy()], sided["after_ns" if side else "before_ns"].to_numpy())
+        np.add.at(critical, root[sided["path"].to_numpy()], sided["after_us" if side else "before_us"].to_numpy())
         rows = np.flatnonzero(only & (root == np.arange(len(tree))))
         table = ADDED_PATHS.frame({
             "path": texts_of(tree.texts, rows), "name": texts_of(tree.names, rows), "kind": texts_of(tree.kinds, rows),
             "count_per_step": count[rows] / part.repeats, "total_us": total[rows] / part.repeats / 1000,
-            "critical_us": critical[rows] / part.count / 1000,
+            "critical_us": critical[rows],
         })  # fmt: skip
         order = np.lexsort((-table["total_us"].to_numpy(), -table["critical_us"].to_numpy()))
         return table.iloc[order].reset_index(drop=True)
@@ -320,10 +325,11 @@ def diff(
 ) -> Diff:
     """Return why the steps of one job take longer than those of another.
 
-    A step lasts from its start to the next step's start, and the last step to the end of its work, on one rank (see
-    `Diff.before_us`). The critical path of each job tiles the time of all steps, so that the change of their mean is
-    the sum of the changes of what lies on the path. Activities are aligned by call path: the names of the annotations,
-    operators and modules around the activity, for device work around its launch. Siblings of equal names are aligned by
+    A step lasts from its end to the end of the next one, on hosts from begin to begin (see `Diff.before_us`). The
+    critical path of each job tiles the time of all steps; of the middle half of the steps, what lies on the path makes
+    up the usual step, so that its change is the sum of the changes of what lies on the path. Activities are aligned by
+    call path: the names of the annotations, operators and modules around the activity, for device work around its
+    launch. Siblings of equal names are aligned by
     order. Steps, ranks and threads are taken together.
 
     Args:
@@ -355,13 +361,14 @@ def diff(
     return Diff(paths[0], paths[1], parts, align(before, after))
 
 
-def _timed(path: CriticalPath, number: Array, place: Array, first: int) -> pd.DataFrame:
+def _timed(part: ComparedPart, path: CriticalPath, number: Array, place: Array, first: int) -> pd.DataFrame:
     """Return the time of each segment; with `first` that of the job before."""
     segments = path.segments
     kind = path.graph.activities.kind[segments.activity]
     whose = np.where(of_kinds(kind, ADDED), segments.place, segments.activity)
-    length = segments.length.astype(np.int64)
+    length, usual = segments.length.astype(np.int64), part.usual_times(path) / 1000
     return pd.DataFrame({
         "path": number[whose], "place": place[whose], "category": segments.category.astype(np.int64),
         "before_ns": length * first, "after_ns": length * (1 - first),
+        "before_us": usual * first, "after_us": usual * (1 - first),
     })  # fmt: skip

@@ -13,39 +13,29 @@ import pandas as pd
 from htagraph.analyses.differences.alignment import Alignment
 from htagraph.analyses.differences.compared_parts import ComparedPart
 from htagraph.analyses.differences.own_work import OwnWork
+from htagraph.analyses.differences.step_change import change_of_times
 from htagraph.core.arrays import Array
-from htagraph.core.kinds import ANNOTATIONS, BLOCKING, COMMUNICATION, ActivityKind
+from htagraph.core.kinds import BLOCKING, COMMUNICATION, ActivityKind
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
-from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind, with_factor, without_waits
 
-__all__ = ["MIN_EXPLAINED_SHARE", "PYTHON_BETWEEN", "Effects", "Key", "effects"]
+__all__ = ["PYTHON_BETWEEN", "Effects", "Key", "effects"]
 
 PYTHON_BETWEEN = (BETWEEN_OPERATORS, "host")
 """Name and kind of the own time of steps, and of host code outside them."""
 TABLE = Table(
-    "Causes: time per rank and step, own or with all inside, and its effect on the step time (replayed)",
+    "Work that changed: time per rank and step, own or with all inside, and its effect on the step (replayed)",
     Col("name kind", "str"),
     Col("before_us after_us change_us effect_us"),
     Col("rank", "int64"),
     Col("rank_change_us"),
     Col("whole", "bool"),
+    Col("plus_minus_us"),
 )
 Key: TypeAlias = tuple[str, str, bool]
 """What a row is of: name, kind, and whether of the outermost calls of that name with all inside them."""
-_MAY_WAIT = frozenset((PYTHON_BETWEEN[1], *(each.label for each in (*ANNOTATIONS, *COMMUNICATION))))
-"""Kinds whose own time may hide waiting: code that no operator covers, and communication without its partners."""
-MIN_EXPLAINED_SHARE = 0.7
-"""Share of the change of the step time that replays must explain to be all that decides the order of causes, or that
-durations must explain, below which a sentence says where the rest is.
-
-Chosen: dependencies that were not recorded are common on hosts. Doubled, replays never decide alone."""
-
-_LEAST_CHANGE = 0.05
-"""Share of its own time by which work must have changed, for its effect not to be chance as well. Chosen: means of ten
-steps differ by less. Doubled, operators that take 5 to 10 % longer are no cause where steps differ as much."""
 _LEAST_EFFECT = 0.01
 """Share of the change of the step time by which the effect of calls with all inside them must exceed that of their own
 time, to be shown instead. Chosen: a fifth of what a sentence names. Doubled, 1 to 2 % of it are not shown."""
@@ -53,112 +43,52 @@ time, to be shown instead. Chosen: a fifth of what a sentence names. Doubled, 1 
 
 @dataclass(frozen=True, eq=False)
 class Effects:
-    """Effects of changes of work on the mean step time."""
+    """Effects of changes of work on the usual step."""
 
     rows: list[tuple[Any, ...]]
     explained_us: float
-    """Change of the mean step time that all changes of work cause together, µs."""
-    recorded_us: float = 0.0
-    """Change of the mean step time as recorded, µs."""
-    chance_us: float = 0.0
-    """How large a change may be by chance, µs, as steps of one job differ."""
+    """Change of the usual step that all changes of work cause together, µs."""
+    change_us: float = 0.0
+    """Change of the usual step that needs a cause, µs: as recorded, 0 where it is noise."""
     replayed: Callable[[Sequence[Key]], float] = lambda _: 0.0
     """Returns the effect of several rows together, µs; what two of them contain counts once."""
-    own_us: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
+    own_us: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
     """Own time per rank and step before and after, by name and kind, µs; also of those that are no rows."""
-
-    @property
-    def is_chance(self) -> bool:
-        """Whether the change may be chance: it is no larger, and no replay leads to a change of about that size.
-
-        Rows whose own time hardly changed are themselves chance. Effects that make up for each other lead to it, if one
-        alone is larger than chance, and the change not far below it.
-        """
-        if not self.recorded_us or abs(self.recorded_us) > self.chance_us:
-            return False
-        together = self.explained_us / self.recorded_us
-        alone = self._alone_us(self.recorded_us, _LEAST_CHANGE) / abs(self.recorded_us)
-        right = [MIN_EXPLAINED_SHARE <= each <= 1 / MIN_EXPLAINED_SHARE for each in (together, alone)]
-        effect = [*TABLE.types].index("effect_us")
-        large = abs(self.recorded_us) >= MOST * self.chance_us
-        large &= any(abs(row[effect]) > self.chance_us for row in self.rows)
-        return not (right[0] and (right[1] or large))
-
-    @property
-    def change_us(self) -> float:
-        """Change of the mean step time that needs a cause, µs: as recorded, 0 where it may be chance."""
-        return 0.0 if self.is_chance else self.recorded_us
-
-    @property
-    def is_explained(self) -> bool:
-        """Whether replays explain most of the change, so that a row without effect is no cause."""
-        change = self.change_us
-        return not change or self._alone_us(change) / abs(change) >= MIN_EXPLAINED_SHARE
-
-    def _alone_us(self, change: float, least: float = 0.0) -> float:
-        """Return how much of a change the rows explain one by one, µs; together they may explain more, as waits do."""
-        rows = [dict(zip(TABLE.types, row, strict=True)) for row in self.rows]
-        return float(sum(
-            max(0.0, np.sign(change) * row["effect_us"]) for row in rows
-            if max(abs(row["change_us"]), abs(row["rank_change_us"])) >= least * max(row["before_us"], row["after_us"])
-        ))  # fmt: skip
+    calls: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
+    """Activities per rank and step before and after, by name and kind."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per name; the columns are documented at `Diff.causes`."""
         table = TABLE.frame(self.rows)
-        order = np.lexsort((-table["effect_us"].abs().to_numpy(), -self._weight(table)))
-        return table.iloc[order].reset_index(drop=True)
-
-    def likely_us(self, row: dict[Any, Any]) -> float:
-        """Return how much of the change that no replay explains a row may have caused, µs, in its direction.
-
-        Where dependencies were not recorded, a replay does not see what a change of work led to. The work of one rank
-        that changed by as much as the step time did is then the likely cause; communication and code between
-        operators are not, whose time may be waiting for just that work.
-        """
-        if self.is_explained or row["kind"] in _MAY_WAIT:
-            return 0.0
-        sign = np.sign(self.change_us)
-        missing = abs(self.change_us) - self._alone_us(self.change_us)
-        return max(0.0, min(missing, float(sign * row["rank_change_us"]) - max(0.0, float(sign * row["effect_us"]))))
-
-    def _weight(self, table: pd.DataFrame) -> npt.NDArray[np.float64]:
-        """Return how much speaks for each row as a cause; below 0 where its effect is against the change."""
-        if not self.change_us:
-            share = np.where(table["kind"].isin(_MAY_WAIT), MOST, 1.0)
-            return share * table[["change_us", "rank_change_us"]].abs().max(axis=1).to_numpy()
-        likely = [self.likely_us(row) for row in table.to_dict("records")]
-        return np.sign(self.change_us) * table["effect_us"].to_numpy() + np.array(likely, np.float64)
+        own, effect = table[["change_us", "rank_change_us"]].abs().max(axis=1), table["effect_us"]
+        weight = (effect * np.sign(self.change_us) if self.change_us else own).to_numpy()
+        is_noise = (table["change_us"].abs() <= table["plus_minus_us"]).to_numpy()
+        return table.iloc[np.lexsort((-effect.abs().to_numpy(), -weight, is_noise))].reset_index(drop=True)
 
 
-def effects(
-    tree: Alignment,
-    parts: tuple[ComparedPart, ComparedPart],
-    count: int,
-    change_us: float = 0.0,
-    chance_us: float = 0.0,
-) -> Effects:
+def effects(tree: Alignment, parts: tuple[ComparedPart, ComparedPart], count: int, change_us: float = 0.0) -> Effects:
     """Return the effects of changes of own time; see `Diff.causes`.
 
-    The `count` names that changed most are replayed one by one; all names together are replayed in any case. The mean
-    step time changed by `change_us`, 0 for no change; it may change by `chance_us` by chance.
+    The `count` names that changed most are replayed one by one; all names together are replayed in any case. The usual
+    step changed by `change_us`, 0 for no change.
     """
     if not all(len(part.activities) for part in parts):
         return Effects([], 0.0)
     both = [OwnWork.of(part) for part in parts]
-    calls, lasted = zip(*(part.sums(path, len(tree)) for path, part in zip(tree.path, parts, strict=True)), strict=True)
-    keys, group, labels, rank, path = _keys(
-        tree, both, [each / part.repeats for each, part in zip(calls, parts, strict=True)]
-    )
-    size = len(group)
+    sums = [part.sums(path, len(tree)) for path, part in zip(tree.path, parts, strict=True)]
+    calls, lasted = ([each[which] / part.repeats for each, part in zip(sums, parts, strict=True)] for which in (0, 1))
+    keys, group, labels, rank, path = _keys(tree, both, calls)
+    counted = [part.per_step(own.whose) / 1000 for own, part in zip(both, parts, strict=True)]
     (old, new), shown = (
-        [
-            np.bincount(key, times, size) / part.repeats / 1000
-            for key, times, part in zip(keys, each, parts, strict=True)
-        ]
-        for each in ([own.time for own in both], [own.shown for own in both])
-    )  # fmt: skip
+        [np.bincount(key, times * each, len(group)) for key, times, each in zip(keys, column, counted, strict=True)]
+        for column in ([own.time for own in both], [own.shown for own in both])
+    )
     factors = _ratio(new, old), _ratio(old, new)  # these make the job before like the job after, and vice versa
+    root = tree.outermost((calls[0] == 0) | (calls[1] == 0))
+    of_path, _ = _groups(tree)
+    whole_of = np.where(root >= 0, of_path[root], -1)[path]
+    number = {label: i for i, label in enumerate(labels)}
+    inside = np.zeros(len(group), np.bool_)  # the calls that are told with all inside them
 
     def effect(chosen: Array) -> float:
         caused = 0.0
@@ -169,43 +99,62 @@ def effects(
         return caused
 
     def of(key: Key) -> Array:
-        return whole_of[path] == number[key[:2]] if key[2] else group == number[key[:2]]
+        return whole_of == number[key[:2]] if key[2] else (group == number[key[:2]]) & ~inside
+
+    def parts_in(key: Key) -> set[int]:
+        return {number[key[:2]], *group[of(key)].tolist()}
 
     def row(key: Key, us: float) -> tuple[Any, ...]:
         mine = of(key)
         times = [float(each[mine].sum()) for each in shown]
         by_rank = _by_rank(rank[mine], (shown[1] - shown[0])[mine], parts)
-        return (*key[:2], *times, times[1] - times[0], us, *by_rank, key[2])
+        noise = _noise_us(both, [mine[each] for each in keys], parts)
+        return (*key[:2], *times, times[1] - times[0], us, *by_rank, key[2], noise)
 
-    root = tree.outermost((calls[0] == 0) | (calls[1] == 0))
-    of_path, _ = _groups(tree)
-    whole_of = np.where(root >= 0, of_path[root], -1)
-    number = {label: i for i, label in enumerate(labels)}
     most = np.abs(np.bincount(group, new - old, len(labels)))
     every = np.argsort(-most, kind="stable")[:count].tolist()
     alone = {(*labels[which], False): effect(group == which) for which in every if most[which]}
-    together = effect(np.ones(size, np.bool_))
-    if change_us and together / change_us >= MIN_EXPLAINED_SHARE > sum(alone.values()) / change_us:
+    if change_us:
         outer = np.flatnonzero(root == np.arange(len(root)))  # only one job has them
-        longest = outer[np.argsort(-(lasted[0] + lasted[1])[outer], kind="stable")][:count].tolist()
-        outermost = dict.fromkeys(labels[of_path[each]] for each in longest)
+        total, least = lasted[0] + lasted[1], _LEAST_EFFECT * abs(change_us)
+        outer = outer[np.argsort(-total[outer], kind="stable")][:count]
+        outermost = dict.fromkeys(labels[of_path[each]] for each in outer.tolist() if total[each] >= 1000 * least)
         whole = {(*label, True): effect(of((*label, True))) for label in outermost}
-        alone = _or_whole(alone, whole, _LEAST_EFFECT * abs(change_us))
-    work = [np.bincount(group, each, len(labels)) for each in shown]
+        # told where no work of one name says as much: a copy and a synchronization that wait for the same gain together
+        whole = {
+            key: us for key, us in whole.items()
+            if abs(us) > least + max(abs(alone.get((*labels[part], False), 0.0)) for part in parts_in(key))
+        }  # fmt: skip
+        inside = np.isin(whole_of, [number[key[:2]] for key in whole])
+        cut = {labels[each] for each in np.unique(group[inside]).tolist()}
+        alone = {
+            key: effect(of(key)) if key[:2] in cut else us for key, us in alone.items() if (new - old)[of(key)].any()
+        } | whole
+    work, often = _by_label(labels, group, shown), _by_label(labels, of_path, calls)
     return Effects(
-        [row(*each) for each in alone.items()],
-        together, change_us, chance_us, lambda chosen: effect(np.any([of(key) for key in chosen], axis=0)),
-        dict(zip(labels, zip(work[0].tolist(), work[1].tolist(), strict=True), strict=True)),
+        [row(*each) for each in alone.items()], effect(np.ones(len(group), np.bool_)), change_us,
+        lambda chosen: effect(np.any([of(key) for key in chosen], axis=0)),
+        work, often,
     )  # fmt: skip
 
 
-def _or_whole(alone: dict[Key, float], whole: dict[Key, float], least: float) -> dict[Key, float]:
-    """Return the effects, of calls with all inside them where that is larger than of their own time by `least`.
+def _by_label(
+    labels: list[tuple[str, str]], code: Array, both: Sequence[Array]
+) -> dict[tuple[str, str], tuple[float, ...]]:
+    """Return the sums of both jobs by name and kind."""
+    sums = [np.bincount(code, each, len(labels)).tolist() for each in both]
+    return dict(zip(labels, zip(*sums, strict=True), strict=True))
 
-    Two calls that wait for the same, such as a copy and a synchronization, gain only if both go.
-    """
-    larger = {key: us for key, us in whole.items() if abs(us) > abs(alone.get((*key[:2], False), 0.0)) + least}
-    return {key: us for key, us in alone.items() if (*key[:2], True) not in larger} | larger
+
+def _noise_us(both: list[OwnWork], mine: list[Array], parts: tuple[ComparedPart, ComparedPart]) -> float:
+    """Return half the 99 % interval of the change of some own times, as steps differ, µs; NaN if nobody knows it."""
+    times = []
+    for own, some, part in zip(both, mine, parts, strict=True):
+        steps = part.graph.activities.step[own.whose[some]]
+        by_step = np.bincount(np.maximum(steps, 0), own.shown[some], len(part.weights))[[*(part.steps or (0,))]]
+        times.append(by_step * len(by_step) / part.repeats / 1000)
+    change = change_of_times(*([each] for each in sorted(times, key=np.median)))  # the same both ways round
+    return change.plus_minus_percent * change.before_us / 100 if change.is_known else np.nan
 
 
 def _by_rank(rank: Array, change: Array, parts: tuple[ComparedPart, ComparedPart]) -> tuple[int, float]:
@@ -264,19 +213,14 @@ def _groups(tree: Alignment) -> tuple[Array, list[tuple[str, str]]]:
 
 
 def _saved(own: OwnWork, factor: Array, part: ComparedPart) -> float:
-    """Return how much shorter the mean step time is with own times multiplied by `factor`, µs.
+    """Return how much shorter the usual step is with own times multiplied by `factor`, µs.
 
     A call whose own times are all multiplied by 0 is gone: nothing waits in it any more.
     """
     graph = part.graph
     state = _unblocked(with_factor(own.state, own.where, factor), own.whose, factor)
     time = predict(graph, state.lag, state.gap, state.head)
-    if part.window is not None:
-        was, now = (part.window.mean(each) for each in (graph.time, time))
-        return (was - now) / 1000
-    rows = part.activities[graph.awake[part.activities]]
-    was, now = (int(each[2 * rows + 1].max()) - int(each[2 * rows].min()) for each in (graph.time, time))
-    return (was - now) / 1000
+    return part.saved_ns(time) / 1000
 
 
 def _unblocked(state: State, whose: Array, factor: Array) -> State:

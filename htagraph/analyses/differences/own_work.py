@@ -9,7 +9,7 @@ import pandas as pd
 
 from htagraph.analyses.differences.compared_parts import ComparedPart
 from htagraph.core.arrays import Array, Mask, marked
-from htagraph.core.kinds import EdgeKind, GapKind
+from htagraph.core.kinds import OPERATORS, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import OwnTime, State, initial, own_time
 
@@ -43,7 +43,7 @@ class OwnWork:
         whose = np.where(owner >= 0, owner, every.gaps >> 1)
         on_edge, at_gap = inside[edges.activity[every.edges]], inside[whose]
         where = OwnTime(every.edges[on_edge], every.fixed[on_edge], every.gaps[at_gap])
-        whose = np.concatenate([edges.activity[where.edges], whose[at_gap]])
+        whose = np.concatenate([_innermost(graph, where.edges), whose[at_gap]])
         times = np.maximum(0, np.concatenate([edges.lag[where.edges] - where.fixed, graph.gap[where.gaps]]))
         until = np.concatenate([
             graph.time[edges.source[where.edges]] + edges.lag[where.edges], graph.time[where.gaps]
@@ -51,6 +51,18 @@ class OwnWork:
         before = np.concatenate([np.zeros(len(where.edges), np.bool_), owner[at_gap] < 0])
         once = _once(graph, where, whose, until - times, until.copy())
         return OwnWork(state, where, times, _shown(graph, where, times, once, whose), whose, before)
+
+
+def _innermost(graph: DependencyGraph, edges: Array) -> Array:
+    """Return whose time each edge stands for: the annotation in an operator, not the operator around the annotation."""
+    kind, target, owner = graph.activities.kind, graph.edges.target[edges], graph.edges.activity[edges]
+    inner = np.where(target & 1, target >> 1, graph.tree.parent[target >> 1])
+    nested = (inner >= 0) & (kind[inner] == ActivityKind.ANNOTATION) & of_kinds(kind[owner], OPERATORS)
+    nested &= (graph.time[2 * inner] >= graph.time[2 * owner]) & (
+        graph.time[2 * inner + 1] <= graph.time[2 * owner + 1]
+    )
+    nested &= graph.activities.lane[inner] == graph.activities.lane[owner]
+    return np.asarray(np.where(nested, inner, owner))
 
 
 def _once(graph: DependencyGraph, where: OwnTime, whose: Array, begin: Array, end: Array) -> Array:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.analyses.differences.compared_parts import parts_of, step_times_ns
-from htagraph.analyses.differences.diff import Diff
+from htagraph.analyses.differences.compared_parts import ComparedPart, parts_of
 from htagraph.core.arrays import Array
 from htagraph.core.errors import HtagraphError
 from htagraph.core.statistics import CHANCE, SEVERAL, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import IntSelector
 
-__all__ = ["StepChange", "change_of_runs", "change_of_times", "step_change", "typical"]
+if TYPE_CHECKING:
+    from htagraph.analyses.differences.diff import Diff
+
+__all__ = ["StepChange", "change_between", "change_of_runs", "change_of_times", "step_change", "typical"]
 
 _RUN_SPREAD = 0.004
 """Relative standard deviation of a job's mean step from run to run that no single run shows. Measured on pairs of runs
@@ -87,8 +90,11 @@ class StepChange:
             return "nothing was recorded in one of the jobs"
         if not self.is_known:
             return f"{self.percent:+.1f} %; too few steps to tell from noise"
-        within = ", within noise" if self.is_noise else ""
-        return f"{self.percent:+.1f} % ± {self.plus_minus_percent:.1f} %{within}"
+        return f"{self.interval()}, within noise" if self.is_noise else self.interval()
+
+    def interval(self) -> str:
+        """Return the change and its interval, such as ``+3.1 % ± 4.0 %``, or without one where nobody knows it."""
+        return f"{self.percent:+.1f} %" + (f" ± {self.plus_minus_percent:.1f} %" if self.is_known else "")
 
 
 def step_change(
@@ -112,33 +118,46 @@ def step_change(
         raise HtagraphError(msg)
     first = [parts_of(each, after[0], steps, steps_after, ranks)[0] for each in before]
     second = [parts_of(before[0], each, steps, steps_after, ranks)[1] for each in after]
-    change = change_of_times(*([step_times_ns(part) / 1000 for part in side] for side in (first, second)))
+    change = change_of_times(*([_times_us(part) for part in side] for side in (first, second)))
     return replace(change, is_empty=_is_any_empty([*before, *after]))
+
+
+def _times_us(part: ComparedPart) -> npt.NDArray[np.float64]:
+    return part.step_lengths(part.graph.time)[1] / 1000
 
 
 def _is_any_empty(recordings: Sequence[DependencyGraph]) -> bool:
     return not all(len(each.activities) for each in recordings)
 
 
+def change_between(parts: tuple[ComparedPart, ComparedPart]) -> StepChange:
+    """Return the change of the usual step between two single recordings."""
+    if all(part.steps for part in parts):
+        return change_of_times(*([_times_us(part)] for part in parts))
+    before, after = (part.usual_ns(part.graph.time) / 1000 for part in parts)
+    percent = 100 * (after / before - 1) if before else math.inf if after else 0.0
+    return StepChange(before, after, percent, math.inf, (1, 1), (0, 0))
+
+
 def change_of_runs(
     result: Diff, before: Sequence[DependencyGraph], after: Sequence[DependencyGraph], *, ranks: IntSelector = None
 ) -> StepChange:
     """Return the change of the steps that a diff compares, in all runs."""
-    if not (result.parts[0].steps and result.parts[1].steps):
-        none = np.zeros(0)
-        change = change_of_times([none], [none])
-        return replace(
-            change, before_us=result.before_us, after_us=result.after_us, percent=result.change_percent, runs=(1, 1),
-            is_empty=_is_any_empty([*before, *after]),
-        )  # fmt: skip
-    return step_change(before, after, steps=result.parts[0].steps, steps_after=result.parts[1].steps, ranks=ranks)
+    if len(before) == len(after) == 1 or not (result.parts[0].steps and result.parts[1].steps):
+        return replace(result.change, is_empty=_is_any_empty([*before, *after]))
+    sides = [
+        [_times_us(parts_of(run, run, [each for each in run.steps if each in part.steps], None, ranks)[0])
+         for run in runs]
+        for part, runs in zip(result.parts, (before, after), strict=True) if part.steps
+    ]  # fmt: skip
+    return replace(change_of_times(*sides), is_empty=_is_any_empty([*before, *after]))
 
 
 def typical(runs: Sequence[DependencyGraph]) -> DependencyGraph:
     """Return the run whose steps are neither the fastest nor the slowest: that with the median usual step."""
     if len(runs) == 1:
         return runs[0]
-    usual = [float(np.median(step_times_ns(parts_of(each, each, None, None, None)[0]))) for each in runs]
+    usual = [float(np.median(_times_us(parts_of(each, each, None, None, None)[0]))) for each in runs]
     return runs[int(np.argsort(usual, kind="stable")[(len(runs) - 1) // 2])]
 
 
@@ -167,7 +186,7 @@ def change_of_times(before: Sequence[npt.NDArray[np.float64]], after: Sequence[n
         logs = [[np.log(np.maximum(run, np.finfo(float).tiny)) for run in side] for side in sides]
         width = _by_ranks(logs) if max(map(len, sides)) == 1 else math.inf
         width = width if math.isfinite(width) else _by_spread(logs)
-        width = 100 * ratio * abs(math.expm1(width if ratio < 1 else -width))  # the end towards no change
+        width = 100 * max(ratio, 1.0) * -math.expm1(-width)  # the end towards no change, the same both ways round
     percent = 100 * (ratio - 1)
     return StepChange(
         middles[0], middles[1], percent, width, (len(sides[0]), len(sides[1])), (counts[0], counts[1])

@@ -11,11 +11,12 @@ import pandas as pd
 
 from htagraph.analyses.differences.compared_parts import ComparedPart
 from htagraph.analyses.differences.diff import Diff
-from htagraph.analyses.differences.effects import MIN_EXPLAINED_SHARE, PYTHON_BETWEEN, Effects, Key
+from htagraph.analyses.differences.effects import PYTHON_BETWEEN, Effects, Key
 from htagraph.analyses.differences.step_change import StepChange
 from htagraph.analyses.overlap import overlap
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import is_data_loader, short_name
+from htagraph.core.statistics import MOST
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MAX_NAMED, MIN_SHARE, ROUNDING
 from htagraph.findings.phrases import CATEGORY_WORDS, and_list, command_line, plural, spoken, time_text
 from htagraph.graph.measures.steps import cadence_of
@@ -24,14 +25,16 @@ from htagraph.queries.inputs import inputs_of
 __all__ = ["compare_sentences", "cut", "diff_sentences", "gate", "next_command", "structure", "too_long", "unlike"]
 
 _HOST = "host"
-_HOST_CODE = frozenset((PYTHON_BETWEEN[1], *(kind.label for kind in ActivityKind if kind.is_host_code)))
+_WORK = {
+    "computation": frozenset((ActivityKind.COMPUTATION.label,)),
+    _HOST: frozenset((PYTHON_BETWEEN[1], *(kind.label for kind in ActivityKind if kind.is_host_code))),
+}
+"""Kinds of work that the critical path spends time on, by category, as far as their own time says how much there is."""
 _TRANSFERS = frozenset(kind.label for kind in COMMUNICATION)
-_MIN_PATH_SHARE = 0.001
-"""Share of the step time; chosen: less of a category is no change. Doubled, changes of 0.1 to 0.2 % are not listed."""
 _MAX_FACTOR_DIFFERENCE = 0.1
 """How much relative changes of own time that have one cause differ, as a share of the larger. Chosen: operators that
 one change halves are recorded as 49.5 to 50.5 % shorter. Doubled, -20 % and -24 % are called one cause."""
-_ONE_SIDED, _WHOLE = ("new", "gone"), "with all inside"
+_ONE_SIDED, _WHOLE, _REPLACED = ("new", "gone"), "with all inside", "replaced"
 _MIN_WAITING = 2.0
 """How many times its own time on all ranks a call that only one job has must change the step time, for it to be said to
 make the host wait. Chosen: its own time alone cannot do that. Doubled, waits as long as the call are not named."""
@@ -52,69 +55,95 @@ def diff_sentences(diff: Diff) -> list[str]:
     effects = diff.effects()
     empty = [word for word, path in (("before", diff.before), ("after", diff.after)) if not path.makespan_ns]
     if empty:
-        return [
-            _change(diff, effects),
-            f"Nothing was recorded in the job {empty[0]}: there is nothing to compare with.",
-        ]
-    return [_change(diff, effects), *unlike(diff), *_causes(diff, effects), *_where(diff, effects), *structure(diff)]
+        return [_change(diff), f"Nothing was recorded in the job {empty[0]}: there is nothing to compare with."]
+    apart = unlike(diff.parts)
+    if _is_other_work(diff):
+        other = (
+            "The jobs do different work: operators and kernels that both have are less than half of either, in number "
+            "and in time. So no change can be named as the cause; compare recordings of one program."
+        )
+        return [other, *apart, _change(diff), *structure(diff)]
+    return [*apart, _change(diff), *_causes(diff, effects), *_where(diff, effects), *structure(diff), *_left_out(diff)]
 
 
-def _change(diff: Diff, effects: Effects) -> str:
-    before, after = time_text(diff.before_us), time_text(diff.after_us)
-    what = "On average, a step" if diff.unit == "step" else "The job"
+def _change(diff: Diff) -> str:
+    what, change = ("A usual step" if diff.unit == "step" else "The job"), diff.change
+    before, after = time_text(change.before_us), time_text(change.after_us)
+    if change.is_noise:
+        both = f"{after} in both jobs" if before == after else f"{after} instead of {before}"
+        return f"No difference that these recordings show: a usual step takes {both} ({change.interval()})."
     if diff.is_same:
         return f"{what} takes as long as before: {after} ({before} before)."
-    percent = f" ({abs(diff.change_percent):.1f} %)" if diff.before_us else ""
-    chance = "; steps of one job differ by that much, too" if effects.is_chance else ""
-    change = f"{time_text(abs(diff.change_us))}{percent} {_longer(diff.change_us)}"
-    return f"{what} is {change}: {after} instead of {before}{chance}."
+    unknown = "" if change.is_known or diff.unit != "step" else "; too few steps were recorded to tell that from noise"
+    percent = f" ({change.interval()})" if diff.before_us else ""
+    return (
+        f"{what} is {time_text(abs(change.after_us - change.before_us))} {_longer(change.percent)}{percent}: {after} "
+        f"instead of {before}{unknown}."
+    )
 
 
-def unlike(diff: Diff) -> list[str]:
-    """Say where the jobs ran on other devices or are of different size, which changes times by itself."""
-    inputs = [inputs_of(part.graph) for part in diff.parts]
+def unlike(parts: Sequence[ComparedPart]) -> list[str]:
+    """Say first what else the jobs differ in, which changes times by itself, and what would make them comparable."""
+    inputs = [inputs_of(part.graph) for part in parts]
     devices = [", ".join(sorted(set(each["device"]))) for each in inputs]
     worlds = [int(each["world_size"].max()) if len(each) else 0 for each in inputs]
-    before, after = (len(part.chosen_ranks) for part in diff.parts)
-    stacks = [bool((part.graph.activities.kind == ActivityKind.PYTHON).any()) for part in diff.parts]
+    before, after = (len(part.chosen_ranks) for part in parts)
+    stacks = _stacks(parts)
+    sizes = all(worlds) and worlds[0] != worlds[1]
+    differ = spoken(
+        f"ran on different devices ({devices[0]} before, {devices[1]} after)" if devices[0] != devices[1] else "",
+        f"have different sizes ({worlds[0]} ranks before, {worlds[1]} after)" if sizes else "",
+        f"were read with different numbers of ranks ({before} before, {after} after)"
+        if before != after and not sizes else "",
+    )  # fmt: skip
     return spoken(
-        f"The jobs ran on different devices: {devices[0]} before, {devices[1]} after."
-        if devices[0] != devices[1] else "",
-        f"The jobs have different sizes: {worlds[0]} ranks before and {worlds[1]} after."
-        if all(worlds) and worlds[0] != worlds[1] else "",
-        f"Different numbers of ranks were read, {before} before and {after} after: how long ranks wait for each other "
-        "and transfer differs for that reason alone."
-        if before != after else "",
+        f"The jobs {and_list(differ)}, which changes times by itself: the differences below are of all that together. "
+        "To see what one change does, record both jobs alike otherwise."
+        if differ else "",
         f"Python functions were recorded in the job {'before' if stacks[0] else 'after'} only, which makes its host "
         "slower: record both with the same settings to compare their hosts."
         if stacks[0] != stacks[1] else "",
-        *_left_out(diff),
-        _without_steps(diff),
+        _without_steps(parts),
     )  # fmt: skip
+
+
+def _stacks(parts: Sequence[ComparedPart]) -> list[bool]:
+    """Return for each job whether Python functions were recorded."""
+    return [bool((part.graph.activities.kind == ActivityKind.PYTHON).any()) for part in parts]
+
+
+def _is_other_work(diff: Diff) -> bool:
+    """Return whether both jobs have few names, and little time of operators and of the device, in common."""
+    tree = diff.alignment
+    name = np.unique([short_name(each) for each in tree.names], return_inverse=True)[1]
+    operators = np.array([kind == ActivityKind.OP.label for kind in tree.kinds], np.bool_)
+    shares = []
+    for some in (operators, tree.on_device):
+        sums = [
+            np.bincount(path, graph.activities.duration, len(tree))  # of all that was recorded
+            for graph, path in zip(tree.graphs, tree.path, strict=True)
+        ]
+        times = [np.bincount(name[some], each[some], len(tree)) for each in sums]
+        both = (times[0] > 0) & (times[1] > 0)
+        shares += [each[both].sum() / each.sum() for time in times if time.any() for each in (time, time > 0)]
+    return bool(max(shares, default=1.0) < MOST)
 
 
 def _left_out(diff: Diff) -> list[str]:
     """Say how many first steps are not compared because they warm up."""
-    counts = {}
-    for which, part in zip(("before", "after"), diff.parts, strict=True):
-        cadence = cadence_of(part.graph)
-        if (
-            cadence is not None
-            and part.steps
-            and cadence.warm_up
-            and part.steps[0] > cadence.steps[cadence.warm_up - 1]
-        ):
-            counts[which] = cadence.warm_up
+    cadences = [cadence_of(part.graph) for part in diff.parts]
     return [
-        f"Not compared: the first {plural(count, 'step')} of the job {which}, as first steps warm up."
-        for which, count in counts.items()
+        f"Not compared: the first {plural(cadence.warm_up, 'step').removeprefix('1 ')} of the job {which}, as first "
+        "steps warm up."
+        for which, part, cadence in zip(("before", "after"), diff.parts, cadences, strict=True)
+        if cadence and cadence.warm_up and part.steps and part.steps[0] > cadence.steps[cadence.warm_up - 1]
     ]
 
 
-def _without_steps(diff: Diff) -> str:
+def _without_steps(parts: Sequence[ComparedPart]) -> str:
     """Say where whole jobs are compared because only one of them has steps."""
-    counts = [len(part.graph.steps) for part in diff.parts]
-    if diff.unit != "job" or all(counts) or not any(counts):
+    counts = [len(part.graph.steps) for part in parts]
+    if parts[0].steps or all(counts) or not any(counts):
         return ""
     without, other = ("before", "after") if counts[1] else ("after", "before")
     steps = f"{max(counts)} step{'' if max(counts) == 1 else 's'}"
@@ -126,17 +155,32 @@ def _without_steps(diff: Diff) -> str:
 
 def _causes(diff: Diff, effects: Effects) -> list[str]:
     """Say which work, as long as before, would bring the old time back; causes of one origin in one sentence."""
-    rows = effects.to_frame().to_dict("records")
+    unlike_hosts = len(set(_stacks(diff.parts))) > 1
+    rows = [
+        row for row in effects.to_frame().to_dict("records")
+        if not abs(row["change_us"]) <= row["plus_minus_us"] and not (unlike_hosts and row["kind"] in _WORK[_HOST])
+    ]  # fmt: skip
     if not effects.change_us:
         return _beside(rows[0], effects, diff) if rows else []
+    large = [(row, row["effect_us"] / diff.change_us) for row in rows]
+    large = [(row, share) for row, share in large if abs(share) >= MIN_SHARE]
+    replaced = {_side(row) for row, _ in large} >= {*_ONE_SIDED}
     bullets: dict[tuple[str, Any], list[dict[Any, Any]]] = {}
-    for row in rows:
-        if (row["effect_us"] / diff.change_us + effects.likely_us(row) / abs(diff.change_us)) >= MIN_SHARE:
+    for row, share in large:
+        if replaced and _side(row):
+            bullets.setdefault((_REPLACED, None), []).append(row)
+        elif share > 0:
             origin = _origin(row, diff)
             alike = [each for each, (first, *_) in bullets.items() if each[0] == origin[0] and _in_step(first, row)]
             bullets.setdefault(alike[0] if alike and origin[0] == row["kind"] else origin, []).append(row)
     named = _named([*bullets.items()], effects, diff)
-    return [*(_cause(each, effects, diff) for each in named), *_rest(named, effects, diff)]
+    against = [row for row, share in large if share < 0 and not (replaced and _side(row))]
+    return [*(_cause(each, effects, diff) for each in named), *_rest(named, against, effects, diff)]
+
+
+def _side(row: dict[Any, Any]) -> str:
+    """Return whether only one job has the work of a row, and which."""
+    return "" if row["before_us"] and row["after_us"] else "new" if row["after_us"] else "gone"
 
 
 @dataclass(frozen=True)
@@ -154,49 +198,53 @@ class _NamedCause:
 def _named(
     bullets: Sequence[tuple[tuple[str, Any], list[dict[Any, Any]]]], effects: Effects, diff: Diff
 ) -> list[_NamedCause]:
-    """Return the causes that are named, with their effects, which add up.
-
-    What lies in a call that is named with all inside it, and adds nothing to that, is not named again.
-    """
+    """Return the causes that are named, the largest first, with their effects, which add up."""
+    sums = [effects.replayed([_key(row) for row in rows]) for _, rows in bullets]
     named: list[_NamedCause] = []
     keys: list[Key] = []
     before = 0.0
-    for origin, rows in bullets:
-        own = [(row["name"], row["kind"], row["whole"]) for row in rows]
-        alone = float(rows[0]["effect_us"]) if len(own) == 1 else effects.replayed(own)
-        together = effects.replayed([*keys, *own]) if keys else alone
-        adds = together - before
-        is_inside = any(each[2] for each in keys) and adds / diff.change_us < MIN_SHARE <= alone / diff.change_us
-        if is_inside:
-            continue
-        keys, before = [*keys, *own], together
-        named.append(_NamedCause(origin, rows, alone, adds))
-        if len(named) == MAX_NAMED:
+    for at in sorted(range(len(sums)), key=lambda each: -sums[each] / diff.change_us):
+        origin, rows = bullets[at]
+        if sums[at] / diff.change_us < MIN_SHARE or len(named) == MAX_NAMED:
             break
+        own = [_key(row) for row in rows]
+        together = effects.replayed([*keys, *own]) if keys else sums[at]
+        keys = [*keys, *own]
+        named.append(_NamedCause(origin, rows, sums[at], together - before))
+        before = together
     return named
 
 
-def _rest(named: Sequence[_NamedCause], effects: Effects, diff: Diff) -> list[str]:
-    """Say what the named causes leave of the change, or what takes a part of their effect back."""
-    together = sum(each.effect_us for each in named)
-    if together / diff.change_us > 1 + (MIN_SHARE if len(named) == 1 else ROUNDING):
-        back = f"{time_text(abs(together - diff.change_us))} of this is made up for"
-        parts = _largest_parts(diff, against=True)
-        return [f"{'Together' if len(named) > 1 else 'Alone'}, that would be {_effect(together, diff)}; {back}{parts}."]
-    share = max(effects.explained_us / diff.change_us, together / diff.change_us)  # those of one side may counteract
-    if share >= MIN_EXPLAINED_SHARE:
-        return _others(together, effects, diff) if named and together / diff.change_us <= 1 - MIN_SHARE else []
-    explained = share * diff.change_us
-    visible = _visible_us(diff, diff.change_us - explained)
-    rest = diff.change_us - explained - visible
+def _key(row: dict[Any, Any]) -> Key:
+    return row["name"], row["kind"], row["whole"]
+
+
+def _rest(named: Sequence[_NamedCause], against: list[dict[Any, Any]], effects: Effects, diff: Diff) -> list[str]:
+    """Say what the named causes leave of the change, or what takes a part of their effect back: rows `against` it."""
+    change, together = diff.change_us, sum(each.effect_us for each in named)
+    if together / change > 1 + (MIN_SHARE if len(named) == 1 else ROUNDING):
+        back = f"{time_text(abs(together - change))} of this is made up for by"
+        some = abs(sum(row["effect_us"] for row in against)) < (1 - MIN_SHARE) * abs(together - change)
+        names = and_list([*_few([row["name"] for row in against]), *(["other changes and waits"] if some else [])])
+        count = "Together" if len(named) > 1 else "Alone"
+        return [f"{count}, that would be {_effect(together, diff)}; {back} {names}."]
+    other = effects.explained_us - together
+    apart = -MIN_SHARE <= other / change <= 1 + MIN_SHARE  # else other changes of work and waits make up for each other
+    other = other if apart else 0.0
+    visible = _visible_us(diff, change - together - other)
+    rest = change - together - other - visible
     ran = ("ran", "no longer does") if visible > 0 else ("did not run", "now does")
-    return spoken(
-        f"Communication that {ran[0]} beside computation {ran[1]}, which makes the {diff.unit} "
-        f"{_effect(visible, diff)}." if visible else "",
-        f"Longer or shorter work explains only {max(0.0, 100 * share):.0f} % of the change; {time_text(abs(rest))} "
-        f"{_longer(rest)} is not explained: it is in what waits for what, and in pauses{_largest_parts(diff)}."
-        if abs(rest / diff.change_us) >= MIN_SHARE else "",
+    parts = (
+        (visible, f"communication that {ran[0]} beside computation {ran[1]}, which makes the {diff.unit} "
+         f"{_effect(visible, diff)}"),
+        (other, f"{'all other' if named else 'many small'} changes of work together make the {diff.unit} "
+         f"{_effect(other, diff)}"),
+        (rest, f"longer or shorter work does not explain {time_text(abs(rest))} {_longer(rest)}, which is in what "
+         "waits for what, and in pauses" if apart else
+         f"{'other ' * bool(named)}changes of work and what waits for what make the {diff.unit} {_effect(rest, diff)}"),
     )  # fmt: skip
+    text = "; ".join(each for us, each in parts if abs(us / change) >= MIN_SHARE)
+    return [f"Beyond that, {text}." if named else f"{text[0].upper()}{text[1:]}."] if text else []
 
 
 def _visible_us(diff: Diff, most_us: float) -> float:
@@ -215,34 +263,18 @@ def _visible_us(diff: Diff, most_us: float) -> float:
     return float(sign * max(0.0, min(sign * exposed, -sign * hidden, abs(most_us))))
 
 
-def _others(together: float, effects: Effects, diff: Diff) -> list[str]:
-    """Say what makes up the rest of the change, where work explains most of it and the named causes do not."""
-    rest = [
-        (f"all other changes of work together make the {diff.unit}", effects.explained_us - together),
-        (f"what waits for what, and pauses, make the {diff.unit}", diff.change_us - effects.explained_us),
-    ]
-    parts = [
-        f"{what} {_effect(us, diff) if us * diff.change_us > 0 else f'{time_text(abs(us))} {_longer(us)}'}"
-        for what, us in rest if abs(us / diff.change_us) >= MIN_SHARE
-    ]  # fmt: skip
-    return [f"Beyond that, {'; '.join(parts)}."] if parts else []
-
-
 def _effect(us: float, diff: Diff) -> str:
     """Return an effect on the step time in words, with its share of the change where it is a part of that."""
     share = us / diff.change_us
-    part = f" ({100 * share:.0f} % of the change)" if share < 1 else " (the whole change)"
+    part = f" ({100 * share:.0f} % of the change)" if share < 1 - ROUNDING else " (the whole change)"
     return f"{time_text(abs(us))} {_longer(us)}{part if share <= 1 + MIN_SHARE else ''}"
 
 
 def _origin(row: dict[Any, Any], diff: Diff) -> tuple[str, Any]:
-    """Return what rows must have in common to be one cause: transfers, work of one rank, being new or gone.
-
-    Calls with all inside them are none with own times, which may lie in them.
-    """
-    one_sided = "" if row["before_us"] and row["after_us"] else "new" if row["after_us"] else "gone"
-    if row["whole"]:
-        return (one_sided, _WHOLE) if one_sided else (_WHOLE, row["name"])
+    """Return what rows must have in common to be one cause: transfers, work of one rank, being new or gone."""
+    one_sided = _side(row)
+    if row["whole"] and not one_sided:
+        return _WHOLE, row["name"]
     if row["kind"] in _TRANSFERS:
         return "transfers", None
     ranks = len(diff.parts[0].chosen_ranks)
@@ -263,38 +295,13 @@ def _beside(row: dict[Any, Any], effects: Effects, diff: Diff) -> list[str]:
     origin = _origin(row, diff)
     if abs(row[_CHANGE.get(origin[0], "change_us")]) < MIN_SHARE * diff.before_us:
         return []
-    if diff.is_same:
-        return [f"{_own(origin, [row], effects, diff)}, which does not change how long the {diff.unit} takes."]
-    return [f"{_own(origin, [row], effects, diff)}; steps differ too much to say whether that changed the step time."]
-
-
-def _largest_parts(diff: Diff, *, against: bool = False) -> str:
-    """Say where on the critical path that is; with `against`, where the path changed the other way."""
-    table = diff.to_frame()
-    table = table[table["change_us"] / diff.change_us * (-1 if against else 1) >= MIN_SHARE]
-    rows = table.head(MAX_NAMED).to_dict("records")
-    if not rows and against:
-        return " by many small changes"
-    parts = [f"{_signed(row['change_us'])} {_place(row)}" for row in rows]
-    return f": {'; '.join(parts)}" if parts else ""
-
-
-def _place(row: dict[Any, Any]) -> str:
-    """Return what a call path spends its time on the critical path on."""
-    if row["kind"] == ActivityKind.STEP.label and row["category"] == _HOST:
-        return PYTHON_BETWEEN[0]
-    return f"{CATEGORY_WORDS[row['category']]} at {cut(row['path'])}"
+    return [f"{_own(origin, [row], effects, diff)}, which does not show in how long the {diff.unit} takes."]
 
 
 def _cause(named: _NamedCause, effects: Effects, diff: Diff) -> str:
     """Say how much the work of one origin changed, and what that did to the step time."""
     origin, rows, unit, effect = named.origin, named.rows, diff.unit, named.effect_us
     change, own = sum(row[_CHANGE.get(origin[0], "change_us")] for row in rows), _own(origin, rows, effects, diff)
-    if sum(effects.likely_us(row) for row in rows) > abs(named.alone_us):
-        return (
-            f"{own}, which is likely why the {unit} is {_longer(diff.change_us)}: "
-            "what waits for it was not recorded, and no replay can tell."
-        )
     if effect / diff.change_us < MIN_SHARE <= named.alone_us / diff.change_us:
         return (
             f"{own}, which alone would make the {unit} {_effect(named.alone_us, diff)}, but adds nothing to the above."
@@ -302,42 +309,49 @@ def _cause(named: _NamedCause, effects: Effects, diff: Diff) -> str:
     if change * effect < 0:
         return f"{own} on average, but where the {unit} waits for it, it {_makes(named, diff)}."
     ranks = len(diff.parts[0].chosen_ranks)  # which may take their time one after the other
-    gone = origin[0] in _ONE_SIDED and abs(effect) > _MIN_WAITING * ranks * abs(change)
-    waiting = f" and {_waiting(origin[0], len(rows))}," if gone else ","
-    return f"{own}{waiting} which {_makes(named, diff)}."
+    where = "in it" if len(rows) == 1 else "in them"
+    words = {"gone": f" and nothing waits {where} any more,", "new": f" and the host waits {where},"}
+    waits = origin[0] in _ONE_SIDED and abs(effect) > _MIN_WAITING * ranks * abs(change)
+    return f"{own}{words[origin[0]] if waits else ','} which {_makes(named, diff)}."
 
 
 def _makes(named: _NamedCause, diff: Diff) -> str:
     """Say what a cause does to the step time: by itself, as the table has it, and beyond the causes named before it."""
     beyond = _effect(named.effect_us, diff)
-    if _signed(named.alone_us) == _signed(named.effect_us):
+    if abs(named.alone_us - named.effect_us) < MIN_SHARE * abs(diff.change_us):
         return f"makes the {diff.unit} {beyond}"
     alone = f"{time_text(abs(named.alone_us))} {_longer(named.alone_us)}"
     return f"makes the {diff.unit} {alone}, or {beyond} beyond the above"
-
-
-def _waiting(origin: str, count: int) -> str:
-    where = "in it" if count == 1 else "in them"
-    return f"nothing waits {where} any more" if origin == "gone" else f"the host waits {where}"
 
 
 def _own(origin: tuple[str, Any], rows: list[dict[Any, Any]], effects: Effects, diff: Diff) -> str:
     """Say by how much the own time of some rows changed, or that of all in them."""
     change = sum(row[_CHANGE.get(origin[0], "change_us")] for row in rows)
     where = f"per {diff.unit} on rank {origin[1]}" if origin[0] in _CHANGE else f"per rank and {diff.unit}"
-    take, be = ("take", "are") if len(rows) > 1 else ("takes", "is")
-    if origin[0] in _ONE_SIDED:
-        names = and_list(_few([row["name"] + _elsewhere(row, effects) for row in rows]))
-        time = f"{_WHOLE}, {time_text(abs(change))} of work" if origin[1] else f"{time_text(abs(change))} own time"
-        return f"{names} ({time} {where}) {be} {origin[0]}"
+    take = "take" if len(rows) > 1 else "takes"
+    if origin[0] in (*_ONE_SIDED, _REPLACED):
+        parts = [(side, [row for row in rows if _side(row) == side]) for side in reversed(_ONE_SIDED)]
+        return and_list(_one_sided(side, some, where, effects) for side, some in parts if some)
     if origin[0] == _WHOLE:
         return f"{rows[0]['name']} {_WHOLE}, at call paths of one job only, takes {_more_or_less(change)} {where}"
-    return f"{_names(rows, diff)} {take} {_more_or_less(change)} own time {where}"
+    often = "" if origin[0] in _CHANGE else _often(rows, effects)
+    return f"{_names(rows, diff)} {take} {_more_or_less(change)} own time {where}{often}"
 
 
-def _elsewhere(row: dict[Any, Any], effects: Effects) -> str:
-    """Say where both jobs have calls of a name, and only one of them has these."""
-    return " at some call paths" if row["whole"] and all(effects.own_us[row["name"], row["kind"]]) else ""
+def _often(rows: list[dict[Any, Any]], effects: Effects) -> str:
+    """Say where work takes another time because it occurs more or less often."""
+    old, new = (sum(effects.calls.get(_key(row)[:2], (0.0, 0.0))[side] for row in rows) for side in (0, 1))
+    changes = [row["change_us"] * (new - old) > MIN_SHARE * abs(row["change_us"]) * max(old, new) for row in rows]
+    return f" ({new:,.3g} call{'' if new == 1 else 's'} instead of {old:,.3g})" if changes == [True] else ""
+
+
+def _one_sided(side: str, rows: list[dict[Any, Any]], where: str, effects: Effects) -> str:
+    """Say what is new or gone, and how long it takes."""
+    also = [row["whole"] and all(effects.own_us[_key(row)[:2]]) for row in rows]  # calls elsewhere
+    names = and_list(_few([row["name"] + " at some call paths" * more for row, more in zip(rows, also, strict=True)]))
+    time, whole = time_text(abs(sum(row["change_us"] for row in rows))), [row["whole"] for row in rows]
+    own = f"{time} own time" if not any(whole) else f"{time} of work" if not all(whole) else f"{_WHOLE}, {time} of work"
+    return f"{names} ({own} {where}) {'are' if len(rows) > 1 else 'is'} {side}"
 
 
 def _names(rows: list[dict[Any, Any]], diff: Diff) -> str:
@@ -369,15 +383,15 @@ def _more_or_less(us: float) -> str:
 
 def _where(diff: Diff, effects: Effects) -> list[str]:
     """Say how the time on the critical path shifted between categories."""
+    if not effects.change_us:
+        return []
     table = diff.summary()
     by_category = table[table["group"] == "category"]
-    smallest = max(MIN_SHARE * abs(diff.change_us), _MIN_PATH_SHARE * diff.before_us)
-    by_category = by_category[by_category["change_us"].abs() > smallest].head(2 * MAX_NAMED)
+    by_category = by_category[by_category["change_us"].abs() > MIN_SHARE * abs(diff.change_us)].head(2 * MAX_NAMED)
     if not len(by_category):
         return []
     ranks = len(diff.parts[0].chosen_ranks)
-    before, after = (_computation_us(part) for part in diff.parts)
-    work = {"computation": (after - before) * ranks, _HOST: _host_change_us(effects) * ranks}
+    work = {key: _own_change_us(effects, kinds) * ranks for key, kinds in _WORK.items()}
     parts = [
         f"{CATEGORY_WORDS[key]} {_signed(us)}{_exposed(work[key], us) if key in work else ''}"
         for key, us in zip(by_category["key"], by_category["change_us"], strict=True)
@@ -392,23 +406,13 @@ def _exposed(work_us: float, us: float) -> str:
     return ""
 
 
-def _host_change_us(effects: Effects) -> float:
-    """Return by how much the own time of operators, Python and other host code changed, per rank and step.
+def _own_change_us(effects: Effects, kinds: frozenset[str]) -> float:
+    """Return by how much the own time of work of some kinds changed, per rank and step.
 
     Fetching data is not part of it: on the critical path that is the data loader's.
     """
-    return sum(
-        after - before
-        for (name, kind), (before, after) in effects.own_us.items()
-        if kind in _HOST_CODE and not is_data_loader(name)
-    )
-
-
-def _computation_us(part: ComparedPart) -> float:
-    """Return the time of kernels that compute, per rank and step."""
-    acts = part.graph.activities
-    rows = part.activities[acts.kind[part.activities] == ActivityKind.COMPUTATION]
-    return float(acts.duration[rows].sum()) / part.repeats / 1000
+    times = [both for (name, kind), both in effects.own_us.items() if kind in kinds and not is_data_loader(name)]
+    return sum(after - before for before, after in times)
 
 
 def _signed(us: float) -> str:
@@ -417,10 +421,12 @@ def _signed(us: float) -> str:
 
 def structure(diff: Diff) -> list[str]:
     """Say which call paths and kernels only one of the jobs has."""
+    apart = ActivityKind.PYTHON.label if len(set(_stacks(diff.parts))) > 1 else ""  # recorded in one job only
+    tables = [(table[table["kind"] != apart], who) for table, who in ((diff.added, "after"), (diff.removed, "before"))]
     lines = [
         f"Only the job {who} has {plural(len(table), 'call path')}{_such(table)} {cut(str(table['path'].iloc[0]))} "
         f"({time_text(float(table['total_us'].iloc[0]))} per rank and {diff.unit})."
-        for table, who in ((diff.added, "after"), (diff.removed, "before")) if len(table)
+        for table, who in tables if len(table)
     ]  # fmt: skip
     pairs = [tuple(map(short_name, pair)) for pair in diff.renamed[["before", "after"]].itertuples(index=False)]
     others, alike = ([pair for pair in pairs if (pair[0] == pair[1]) is same] for same in (False, True))
@@ -437,8 +443,12 @@ def _such(several: Sized) -> str:
 
 
 def cut(text: str) -> str:
-    """Return a text that fits into a sentence: its end says most."""
-    return text if len(text) <= _MAX_LETTERS else f"…{text[1 - _MAX_LETTERS :]}"
+    """Return a text that fits into a sentence: its end says most, and the outermost name of a path where it is."""
+    if len(text) <= _MAX_LETTERS:
+        return text
+    first = text.partition(" > ")[0] + " > "
+    first = first if len(first) < _MAX_LETTERS // 2 else ""
+    return f"{first}…{text[len(first) + 1 - _MAX_LETTERS :]}"
 
 
 def gate(change: StepChange, limit: str, limit_percent: float, *, fails: bool) -> str:
@@ -449,6 +459,7 @@ def gate(change: StepChange, limit: str, limit_percent: float, *, fails: bool) -
     if change.cannot_tell(limit_percent):
         rest = "so it counts as exceeded" if fails else "so it does not fail without --strict"
         more = f"about {change.steps_to_tell(limit_percent):,} steps of each job, or several runs, would"
+        more = "more runs would" if max(change.runs) > 1 else more
         return f"The recordings cannot tell whether {limit} is exceeded, {rest}: {times}; {more}."
     several = f" ({change.runs[0]} runs before, {change.runs[1]} after)" if max(change.runs) > 1 else ""
     if fails:
@@ -456,9 +467,14 @@ def gate(change: StepChange, limit: str, limit_percent: float, *, fails: bool) -
     return f"Limit {limit} is not exceeded: {times}{several}."
 
 
-def too_long(what: str, before_us: float, after_us: float, limit: str) -> str:
-    """Return the sentence about a limit of ``--fail-on`` that is exceeded; times are per step, µs."""
-    return f"Too long: {what} is {time_text(after_us)} instead of {time_text(before_us)}, which exceeds {limit}."
+def too_long(what: str, before_us: float, after_us: float, limit: str, *, is_noise: bool = False) -> str:
+    """Return the sentence about a limit of ``--fail-on`` that is exceeded, or may be; times are per usual step, µs."""
+    times = f"{what} is {time_text(after_us)} instead of {time_text(before_us)}"
+    if is_noise:
+        return (
+            f"The recordings cannot tell whether {limit} is exceeded: {times}, and steps of one job differ by as much."
+        )
+    return f"Too long: {times}, which exceeds {limit}."
 
 
 def next_command(diff: Diff, inputs: Sequence[str]) -> list[str]:

@@ -21,7 +21,7 @@ from htagraph.output.html.page import Section, element, page
 from htagraph.output.html.tables import definition, table_of
 from htagraph.output.html.timeline import timeline_of
 from htagraph.output.html.what_if_panel import what_if_section
-from htagraph.output.reports.two_jobs import marked, of_both
+from htagraph.output.reports.two_jobs import INSIDE, marked, of_both
 from htagraph.output.whole_files import write_whole
 from htagraph.queries.inputs import inputs_of, issues_of
 
@@ -94,7 +94,7 @@ def comparison_bytes(diff: Diff, inputs: Sequence[str] = ()) -> bytes:
     Example:
         >>> import htagraph as hg
         >>> graph = hg.load("data/demo")
-        >>> b"takes as long as before" in comparison_bytes(hg.diff(graph, graph))
+        >>> b"No difference that these recordings show" in comparison_bytes(hg.diff(graph, graph))
         True
     """
     named = list(inputs) or ["BEFORE", "AFTER"]
@@ -126,7 +126,7 @@ def _findings(diff: Diff, inputs: Sequence[str]) -> Section:
     first, *others = diff_sentences(diff)
     title = f"Time per {diff.unit}, by what the critical path is spent on"
     chart = waterfall(title, diff.before_us, steps_of_change(diff), diff.after_us)
-    causes = diff.causes(1)["name"].tolist()
+    causes = marked(diff.causes(_ROWS))["name"].tolist()
     link = _link(diff, causes[0]) if causes else ""
     look = element("a", f"In the timeline: {causes[0]}", href=link) if link else ""
     command = element("p", element("span", "Try ", element("code", command_line("diff", inputs))), look, class_="try")
@@ -138,10 +138,9 @@ def _findings(diff: Diff, inputs: Sequence[str]) -> Section:
 
 
 def _causes(diff: Diff) -> Section:
-    causes = diff.causes(_ROWS)
-    shown = marked(causes)
+    shown = marked(diff.causes(_ROWS))
     columns = ["name", "kind", "before_us", "after_us", "change_us", "effect_us"]
-    links = [_link(diff, name) for name in causes["name"].tolist()]
+    links = [_link(diff, name) for name in shown["name"].tolist()]
     effects = [
         Bar(name, abs(us), color="more" if us > 0 else "less", text=change_text(us))
         for name, us in zip(shown["name"], shown["effect_us"], strict=True)
@@ -163,7 +162,8 @@ def _link(diff: Diff, name: str) -> str:
     """Return the address of the longest activity of a name, in the job after where it has one; empty for none."""
     for side, part in reversed(list(zip(_SIDES, diff.parts, strict=True))):
         acts = part.graph.activities
-        meant = [number for number, each in enumerate(part.graph.names) if name in (each, short_name(each))]
+        short = name.removesuffix(INSIDE)
+        meant = [number for number, each in enumerate(part.graph.names) if short in (each, short_name(each))]
         rows = part.activities[np.isin(acts.name[part.activities], meant)]
         if len(rows):
             return f"#on={side}&event={int(rows[acts.duration[rows].argmax()])}"

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from htagraph.analyses.differences import Diff
-from htagraph.analyses.differences.step_change import StepChange, change_of_runs
+from htagraph.analyses.differences.compared_parts import parts_of
+from htagraph.analyses.differences.step_change import StepChange, change_of_runs, change_of_times
+from htagraph.core.kinds import CATEGORIES
 from htagraph.core.naming import short_name
 from htagraph.core.tables import Col, Table
 from htagraph.findings.verbs import diff as findings
@@ -17,10 +19,14 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, gives
 from htagraph.queries.inputs import inputs_of, issues_of, window_us
 
-__all__ = ["STEP_TIME", "Limit", "compare_report", "diff_report", "marked", "of_both"]
+__all__ = ["INSIDE", "STEP_TIME", "Limit", "compare_report", "diff_report", "marked", "of_both"]
 
 STEP_TIME = "step_time"
 """What a limit may be of, besides a category of the critical path."""
+
+
+INSIDE = " (with all inside)"
+"""What follows the name of a call whose row is of all inside it."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,9 @@ def diff_report(  # noqa: PLR0913 - what the options say
     graphs = [part.graph for part in result.parts]
     whole = result.summary()
     change = change or change_of_runs(result, [graphs[0]], [graphs[1]])
-    exceeded = [each for each in limits if _is_broken(each, result, whole, change, strict=strict)]
+    noisy = [each for each in limits if _is_noise(each, result, whole)]
+    broken = [each for each in limits if _is_broken(each, result, whole, change, strict=strict)]
+    exceeded = [each for each in broken if strict or each not in noisy]
     tables = {
         "contributions": result.to_frame().head(top),
         "work": result.causes(top),
@@ -100,8 +108,9 @@ def diff_report(  # noqa: PLR0913 - what the options say
         "paired_steps": result.step_times(),
     }
     unknown = [
-        each.text for each in limits if each.what == STEP_TIME and change.cannot_tell(each.percent_of(change.before_us))
-    ]
+        each.text for each in limits
+        if each in noisy or (each.what == STEP_TIME and change.cannot_tell(each.percent_of(change.before_us)))
+    ]  # fmt: skip
     figures = {
         "before_us": result.before_us, "after_us": result.after_us, "change_us": result.change_us,
         "change_percent": result.change_percent, "unit": result.unit,
@@ -109,35 +118,41 @@ def diff_report(  # noqa: PLR0913 - what the options say
         "step_change_percent": change.percent, "step_change_plus_minus_percent": change.plus_minus_percent,
     }  # fmt: skip
     sentences = [
-        *_gates(result, whole, limits, exceeded, change),
+        *_gates(result, whole, limits, [each for each in exceeded if each not in noisy], change),
+        *(findings.too_long(each.what, *_times(result, whole, each.what), each.text, is_noise=True) for each in noisy),
         *result.sentences(),
         *findings.next_command(result, inputs),
     ]
     return Report(
         "diff", of_both(inputs_of, graphs), of_both(issues_of, graphs), result.after.makespan_ns / 1000, tables,
-        sentences, figures, _brief(tables), plot=result.plot,
+        sentences, figures, _brief(tables, is_noise=change.is_noise), plot=result.plot,
     )  # fmt: skip
 
 
 def marked(causes: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of causes as it is shown: names say whose rows are of all inside a call.
+    """Return the table of causes as it is shown: what changed by more than noise, named if it is all inside a call.
 
     Example:
-        >>> marked(pd.DataFrame({"name": ["mm", "aten::item"], "whole": [False, True]}))["name"].tolist()
-        ['mm', 'aten::item (with all inside)']
+        >>> rows = {"name": ["mm", "item", "add"], "whole": [False, True, False], "change_us": 5.0}
+        >>> marked(pd.DataFrame(rows).assign(plus_minus_us=[1.0, math.nan, 9.0]))["name"].tolist()
+        ['mm', 'item (with all inside)']
     """
-    name = causes["name"].mask(causes["whole"], causes["name"] + " (with all inside)")
-    return causes.drop(columns="whole").assign(name=name)
+    causes = causes[~(causes["change_us"].abs() <= causes["plus_minus_us"])]
+    name = causes["name"].mask(causes["whole"], causes["name"] + INSIDE)
+    return causes.drop(columns=["whole", "plus_minus_us"]).assign(name=name).reset_index(drop=True)
 
 
-def _brief(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Return what a reader wants to see."""
+def _brief(tables: dict[str, pd.DataFrame], *, is_noise: bool) -> dict[str, pd.DataFrame]:
+    """Return what a reader wants to see; of steps that do not differ, not where on the path they do."""
     table = tables["contributions"]
     columns = ["path", "category", "before_us", "after_us", "change_us", "before_count", "after_count"]
     shares = tables["summary"]
-    shown = {"work": marked(tables["work"]), "contributions": table.loc[table["change_us"] != 0, columns]}
+    shown = {
+        "work": marked(tables["work"]),
+        "contributions": table.loc[(table["change_us"] != 0) & (not is_noise), columns],
+    }
     for group in ("category", "operator"):
-        rows = shares[(shares["group"] == group) & (shares["change_us"] != 0)]
+        rows = shares[(shares["group"] == group) & (shares["change_us"] != 0) & (not is_noise)]
         shown[f"change_{group}"] = rows.drop(columns="group").rename(columns={"key": group})
     shown["names"] = _unlike(tables["names"])
     columns = ["path", "count_per_step", "total_us", "critical_us"]
@@ -165,10 +180,18 @@ def _times(result: Diff, whole: pd.DataFrame, what: str) -> tuple[float, float]:
 
 
 def _is_broken(each: Limit, result: Diff, whole: pd.DataFrame, change: StepChange, *, strict: bool) -> bool:
-    """Return whether a limit is exceeded by more than noise; of categories nobody knows their noise."""
+    """Return whether a limit is exceeded, of the step time by more than noise."""
     if each.what != STEP_TIME:
         return change.is_empty or each.broken(*_times(result, whole, each.what))
     return change.fails(each.percent_of(change.before_us), strict=strict)
+
+
+def _is_noise(each: Limit, result: Diff, whole: pd.DataFrame) -> bool:
+    """Return whether the critical path exceeds the limit of a category by no more than its steps differ."""
+    if each.what == STEP_TIME or not each.broken(*_times(result, whole, each.what)):
+        return False
+    paths = zip(result.parts, (result.before, result.after), strict=True)
+    return change_of_times(*([part.times_by_step(path, CATEGORIES.index(each.what))] for part, path in paths)).is_noise
 
 
 def _gates(
@@ -201,5 +224,6 @@ def compare_report(
     unlike = _unlike(table).head(top).rename(columns={"change": "occurs"})
     return Report(
         "compare", of_both(inputs_of, graphs), of_both(issues_of, graphs), window_us(graphs[1]), {"names": table},
-        findings.compare_sentences(table, inputs), brief={"names": unlike},
+        findings.unlike(parts_of(graphs[0], graphs[1], None, None, None)) + findings.compare_sentences(table, inputs),
+        brief={"names": unlike},
     )  # fmt: skip

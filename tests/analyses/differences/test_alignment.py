@@ -13,7 +13,7 @@ from htagraph import DependencyGraph
 from htagraph.analyses.differences.alignment import align
 from htagraph.core.naming import stable_name
 from tests.reach import DATA, graph_of
-from tests.strategies import COMPUTE, annotation, kernel, launch, load, op, step, traces
+from tests.strategies import COMPUTE, annotation, kernel, launch, load, op, runtime, step, traces
 
 
 def operators(*names: str, kernel_name: str = COMPUTE) -> list[Any]:
@@ -162,3 +162,11 @@ def test_a_kernel_that_both_jobs_run_is_no_other_kernels_new_name() -> None:
     after = one_operator("gemm_64x64_nn", elsewhere=("gemm_64x64_nn",))
     assert not replaced(before, after)
     assert not replaced(after, before)
+
+
+def test_calls_of_other_makers_that_do_the_same_are_one_path() -> None:
+    jobs = [
+        load([op("op", 0, 9), runtime(name, 1, 2)]) for name in ("cudaLaunchKernelExC", "hipLaunchKernel", "hipFree")
+    ]
+    assert not len(hg.diff(*jobs[:2]).added)
+    assert hg.diff(*jobs[::2]).added["name"].tolist() == ["hipFree"]

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
-from htagraph.analyses.differences.compared_parts import chance_us, parts_of
+from htagraph.analyses.differences.compared_parts import parts_of
+from htagraph.graph.measures.steps import usual_step_ns
 from tests.reach import DATA, graph_of
 from tests.strategies import Job, jobs, load, op, step
 
@@ -45,7 +46,7 @@ def test_steps_go_from_the_first_to_the_last_given(
     graph = load([step(n, 10 * n, 10) for n in (5, 6, 7)])
     parts = parts_of(graph, graph, steps, steps_after, None)  # type: ignore[arg-type]
     assert [part.steps for part in parts] == chosen
-    assert [part.count for part in parts] == [len(numbers) for numbers in chosen]
+    assert [part.usual_ns(graph.time) for part in parts] == [10_000, 10_000]
 
 
 @pytest.mark.parametrize(("ranks", "chosen"), [(None, (0, 1, 2, 3)), (2, (2,)), ([1, 3], (1, 3)), (np.int64(1), (1,))])
@@ -60,7 +61,7 @@ def test_whole_jobs_are_compared_if_one_has_no_steps() -> None:
     plain, stepped = load([op("a", 0, 9)]), load([step(1, 0, 10), op("a", 0, 9), op("b", 20, 9)])
     for pair in ((plain, stepped), (stepped, plain)):
         parts = parts_of(*pair, None, None, None)
-        assert [(part.steps, part.count, part.repeats) for part in parts] == [(None, 1, 1)] * 2
+        assert [(part.steps, part.repeats) for part in parts] == [(None, 1)] * 2
     assert len(parts[0].activities) == 3
 
 
@@ -82,28 +83,20 @@ def of_lengths(*lengths: int) -> hg.DependencyGraph:
     return load(events)
 
 
-def test_chance_is_students_limit_of_the_spread_of_steps() -> None:
-    """By hand: from the begins of steps, 100, 90, 110 and 90, and the same; s² = 91.67, t(0.995, 6) = 3.707."""
-    uneven = of_lengths(100, 90, 110, 90, 110)
-    assert chance_us(parts_of(uneven, uneven, None, None, None)) == pytest.approx(
-        3.707 * (2 * 91.67 / 4) ** 0.5, rel=1e-3
-    )
-    even = of_lengths(100, 100, 100, 100)
-    assert chance_us(parts_of(even, even, None, None, None)) == 0
+def test_one_slow_step_is_no_part_of_the_usual_one() -> None:
+    """From the begins of steps: 100, 90, 900, 110 and 105; the last one has no next step."""
+    uneven = of_lengths(100, 90, 900, 110, 105, 300)
+    part, _ = parts_of(uneven, uneven, None, None, None)
+    assert part.usual_ns(uneven.time) == 105_000
+    assert part.weights[1:].tolist() == pytest.approx([0.3, 0.0, 0.0, 0.3, 0.4, 0.0, 0.0])
+    assert part.usual_times(part.path()).sum() == pytest.approx(105_000)
+    work = uneven.select(name="work").activities
+    lasted = uneven.activities.duration[work]
+    assert (lasted * part.per_step(work)).sum() == pytest.approx(6 * 0.3 * 100_000 / 6 + 33_000 + 42_000)
 
 
-def test_too_few_steps_have_no_spread() -> None:
-    for lengths in ((100,), (100, 50)):
-        one = of_lengths(*lengths)
-        assert chance_us(parts_of(one, one, None, None, None)) == 0
-    bare = load([op("a", 0, 9)])
-    assert chance_us(parts_of(bare, bare, None, None, None)) == 0
-
-
-def test_what_the_profiler_does_after_the_last_step_is_no_spread_of_steps() -> None:
-    even = of_lengths(100, 100, 100, 100)
-    events = [
-        event for i in range(4) for event in (step(i + 1, 100 * i, 100), op("work", 100 * i, 100 + 900 * (i == 3)))
-    ]
-    longer = load(events)
-    assert chance_us(parts_of(even, longer, None, None, None)) == 0
+def test_the_usual_step_is_that_of_the_summary_of_either_job() -> None:
+    graph = graph_of(DATA / "demo")
+    part, _ = parts_of(graph, graph, None, None, None)
+    assert part.usual_ns(graph.time) == usual_step_ns(graph, graph.time)
+    assert part.usual_times(part.path()).sum() == pytest.approx(part.usual_ns(graph.time))

@@ -114,7 +114,7 @@ def test_the_change_is_put_where_it_was_made(change: Change, name: str, category
     truth = (recorded(SMALL.model_copy(update={"changes": (change,)}))[1] - recorded(SMALL)[1]) / 1000
     found = hg.diff(before, after)
     whole(found)
-    assert found.change_us == pytest.approx(truth, rel=0.01)
+    assert found.change_us == pytest.approx(truth, rel=0.02)  # the truth is of the mean step
     causes = found.causes()
     assert causes.iloc[0]["name"] == name
     assert causes.iloc[0]["effect_us"] == pytest.approx(truth, rel=0.05)
@@ -132,7 +132,7 @@ def test_work_that_is_hidden_is_no_cause() -> None:
     assert causes["name"].tolist() == ["aten::addmm"]
     assert causes.iloc[0]["change_us"] > 100
     assert causes.iloc[0]["effect_us"] == pytest.approx(0, abs=1)
-    assert "as long as before" in found.sentences()[0]
+    assert found.sentences()[0].startswith("No difference that these recordings show: ")
 
 
 def test_a_rank_that_became_slow_is_named_by_rank() -> None:
@@ -221,7 +221,7 @@ def test_nothing_is_compared_with_nothing() -> None:
 @pytest.mark.slow
 def test_different_numbers_of_ranks_are_said() -> None:
     four, one = hg.load(DATA / "demo"), hg.load(DATA / "demo", ranks=[0])
-    assert "4 before and 1 after" in " ".join(hg.diff(four, one).sentences())
+    assert "numbers of ranks (4 before, 1 after)" in " ".join(hg.diff(four, one).sentences())
     for found in (hg.diff(four, four), hg.diff(four, one, ranks=0), hg.diff(four, one, ranks=[0])):
         assert "numbers of ranks" not in " ".join(found.sentences())
 
@@ -259,8 +259,8 @@ def test_no_steps_chosen_and_what_is_no_graph_are_refused(call: Any) -> None:
 def test_a_diff_says_that_devices_and_sizes_differ() -> None:
     jobs = [hg.load(SHARED / "hta" / "trace_diff" / name) for name in ("control", "test")]
     said = hg.diff(*jobs).sentences()
-    assert any(line.startswith("The jobs ran on different devices: ") and "A100" in line for line in said)
-    assert "The jobs have different sizes: 8 ranks before and 2 after." in said
+    assert said[0].startswith("The jobs ran on different devices (NVIDIA A100")
+    assert "have different sizes (8 ranks before, 2 after)" in said[0]
 
 
 # in a notebook
