@@ -34,7 +34,7 @@ def plot(name: str, paths: list[str], *, output: Path, ranks: str | None = None,
     """
     import htagraph as hg
     from htagraph.output import plot as figures
-    from htagraph.output.plot.files import write_figure
+    from htagraph.output.whole_files import write_figure
 
     known = [each for each in figures.__all__ if each not in _WITHOUT_TRACES]
     chosen = name.replace("-", "_")

@@ -127,7 +127,7 @@ def write(
 ) -> None:
     """Write a result."""
     if output is not None and is_figure(form, output):
-        from htagraph.output.plot.files import write_figure
+        from htagraph.output.whole_files import write_figure
 
         with phase("drawing"):
             refuse_input(output, paths, "--output")

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from htagraph.cluster.engines import Engine, Failed, Patience, engine_of, run_each
-from htagraph.core.errors import HtagraphError, Issue, OtherJsonError, RankError, SelectionError, TraceError
+from htagraph.core.errors import HtagraphError, Issue, OtherJsonError, SelectionError, TraceError
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import load
 from htagraph.queries.rank_digests.digest import RankDigest, digest
 from htagraph.queries.rank_digests.job_skeleton import JobSkeleton, joined_job
-from htagraph.trace.discover import Looked, RankedFile, TracePaths, look_at, rank_files, rank_in_name
+from htagraph.trace.discover import Looked, RankedFile, TracePaths, look_at, named_rank, rank_files
 from htagraph.trace.remote import TracePath
 
 __all__ = [
@@ -261,7 +261,7 @@ def load_on(
     beside: list[Issue] = []
 
     def skip(path: TracePath, error: HtagraphError) -> None:
-        lacking.append(MissingRank(_named_rank(path), str(path), str(error)))
+        lacking.append(MissingRank(named_rank(path), str(path), str(error)))
 
     def leave_out(path: TracePath, why: HtagraphError) -> None:
         kind = "other_json" if isinstance(why, OtherJsonError) else "made_by_htagraph"
@@ -307,10 +307,3 @@ def _looked(workers: Engine, paths: Sequence[TracePath], patience: Patience) -> 
         else:
             by_path.update((looked[0], looked) for looked in answer)
     return [by_path[path] for path in paths]
-
-
-def _named_rank(path: TracePath) -> int:
-    try:
-        return rank_in_name(path)
-    except RankError:
-        return -1
