@@ -46,7 +46,7 @@ def execution_trace(
 ) -> None:  # fmt: skip
     """What an execution trace (Chakra) holds: operators by name with schemas, and which activities are its nodes."""
     from htagraph.output.reports.files import execution_trace_report
-    from htagraph.trace.profiler_files.execution_trace import read_execution_trace
+    from htagraph.trace.profiler_files.files import read_execution_trace
 
     nodes = read_execution_trace(file)
     graph = read(paths, None, None) if paths else None
@@ -64,8 +64,7 @@ def mcp(paths: list[str] | None = None, *, no_cache: bool = False) -> None:
     except ImportError:
         msg = "the server needs a package more: pip install 'htagraph[mcp]'"
         raise HtagraphError(msg) from None
-    from htagraph.cli.service.folders import Folders
-    from htagraph.cli.service.mcp_server import mcp_server
+    from htagraph.cli.service.mcp_server import Folders, mcp_server
 
     mcp_server(Folders.of(paths or ["."]), cache=not no_cache).run("stdio")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from htagraph.hta.shapes.figures import memory_categories, show
-from htagraph.trace.profiler_files.memory_timeline import read_memory_timeline, times_and_sizes
+from htagraph.trace.profiler_files.files import read_memory_timeline, times_and_sizes
 
 __all__ = ["MemoryAnalysis"]
 

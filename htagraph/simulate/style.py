@@ -7,7 +7,7 @@ from typing import Final
 
 from htagraph.simulate.catalogue import COLLECTIVES
 from htagraph.simulate.job import Era, Job, JobGroup, RankPlace
-from htagraph.simulate.rank import STREAMS
+from htagraph.simulate.program import STREAMS
 from htagraph.simulate.template import TemplateEvent
 
 _GRID_SECONDS: Final = 7_889_238

@@ -11,8 +11,7 @@ from htagraph.simulate.costs import columns, draw
 from htagraph.simulate.draws import mix, normal, uniform
 from htagraph.simulate.engine import Code, compile_code
 from htagraph.simulate.job import places
-from htagraph.simulate.program import epilogue, step
-from htagraph.simulate.rank import STREAM_INDEX, STREAMS
+from htagraph.simulate.program import STREAM_INDEX, STREAMS, epilogue, step
 from htagraph.simulate.simulated import execute
 from htagraph.simulate.style import ranks_text
 from htagraph.simulate.template import Builder, Template

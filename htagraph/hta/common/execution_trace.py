@@ -14,7 +14,7 @@ import pandas as pd
 from htagraph.core.errors import SelectionError
 from htagraph.hta.common.trace import Trace
 from htagraph.queries.arguments import link_execution_trace
-from htagraph.trace.profiler_files.execution_trace import LISTS, read_execution_trace
+from htagraph.trace.profiler_files.files import LISTS, read_execution_trace
 
 __all__ = [
     "EXECUTION_TRACE_SUPPORTED_EVENTS", "ExecutionTrace", "Node", "add_et_column", "correlate_execution_trace",

@@ -230,7 +230,7 @@ def memory_categories(timeline: pd.DataFrame) -> Figure:
     """Return the figure of what memory was used for: areas by category over time."""
     from plotly.colors import qualitative
 
-    from htagraph.trace.profiler_files.memory_timeline import CATEGORIES
+    from htagraph.trace.profiler_files.files import CATEGORIES
 
     areas = [
         {

@@ -11,7 +11,7 @@ from plotly.graph_objects import Figure
 import htagraph as hg
 from htagraph.hta.shapes import figures
 from htagraph.hta.trace_analysis import TraceAnalysis
-from htagraph.trace.profiler_files.memory_timeline import CATEGORIES
+from htagraph.trace.profiler_files.files import CATEGORIES
 from tests.analyses.test_kernel_patterns import linear
 from tests.reach import DATA, graph_of
 from tests.strategies import COMMUNICATE, COMPUTE, annotation, kernel, launch, load, write
