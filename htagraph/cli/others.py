@@ -64,7 +64,8 @@ def mcp(paths: list[str] | None = None, *, no_cache: bool = False) -> None:
     except ImportError:
         msg = "the server needs a package more: pip install 'htagraph[mcp]'"
         raise HtagraphError(msg) from None
-    from htagraph.cli.service.mcp_server import Folders, mcp_server
+    from htagraph.cli.service.folders import Folders
+    from htagraph.cli.service.mcp_server import mcp_server
 
     mcp_server(Folders.of(paths or ["."]), cache=not no_cache).run("stdio")
 

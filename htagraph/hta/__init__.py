@@ -20,10 +20,18 @@ MODULES: dict[str, dict[str, str | int]] = {
     "analyzers.breakdown_analysis": {"BreakdownAnalysis": "shapes.breakdowns"},
     "analyzers.communication_analysis": {"CommunicationAnalysis": "shapes.breakdowns"},
     "analyzers.cuda_kernel_analysis": {"CudaKernelAnalysis": "shapes.launches"},
+    "analyzers.cupti_counter_analysis": dict.fromkeys(
+        ("CUDA_SASS_INSTRUCTION_COUNTER_FLOPS", "CuptiCounterAnalysis", "get_cupti_counter_data_with_operators"),
+        "shapes.counters",
+    ),
     "analyzers.straggler": dict.fromkeys(
         ("extract_iteration_info", "find_stragglers_with_late_start_comm_kernels"), "shapes.launches"
     ),
     "analyzers.straggler_analysis": {"StragglerAnalysis": "shapes.launches"},
+    "analyzers.timeline": dict.fromkeys(
+        ("gpu_kernels_figure", "plot_timeline", "plot_timeline_gpu_kernels", "plot_timeline_gpu_kernels_from_trace",
+         "prepare_timeline_gpu_events"), "common.timeline",
+    ),
     "analyzers.trace_counters": {"TraceCounters": "shapes.counters"},
     "common.constants": {"CUDA_MAX_LAUNCH_QUEUE_PER_STREAM": 1024, "MAX_EVENT_DURATION_US": 7 * 24 * 3600 * 10**6},
     "common.trace_df": dict.fromkeys(
@@ -42,14 +50,18 @@ MODULES: dict[str, dict[str, str | int]] = {
         ("AfterOperatorFilter", "BeforeOperatorFilter", "CombinedOperatorFilter", "OperatorFilter",
          "OperatorFilterMethod", "UnderOperatorFilter", "get_matching_kernels"), "common.trace_filter",
     ),
-    "configs.default_event_args": {"DEFAULT_EVENT_ARGS_YAML": "configs.event_args_yaml_parser"},
+    "configs.default_event_args": {"DEFAULT_EVENT_ARGS_YAML": "configs.parser_config"},
     "configs.env_options": dict.fromkeys(
         ("CP_LAUNCH_EDGE_ENV", "CP_LAUNCH_EDGE_SHOW_ENV", "CP_STRICT_NEG_WEIGHT_CHECK_ENV", "HTAEnvOptions",
          "HTA_DISABLE_CG_DEPTH_ENV", "HTA_DISABLE_NS_ROUNDING_ENV", "critical_path_add_zero_weight_launch_edges",
          "critical_path_show_zero_weight_launch_edges", "critical_path_strict_negative_weight_check",
          "disable_call_graph_depth", "disable_ns_rounding", "get_options"), "configs.config",
     ),
+    "configs.event_args_yaml_parser": dict.fromkeys(
+        ("YamlVersion", "parse_event_args_yaml", "v1_0_0"), "configs.parser_config"
+    ),
     "utils.checker": dict.fromkeys(("OperationOutcome", "is_valid_directory"), "utils.utils"),
+    "utils.test_utils": dict.fromkeys(("data_provider", "get_test_data_dir"), "utils.utils"),
     "utils.validate_trace": {"validate_trace_format": "common.trace"},
 }  # fmt: skip
 """The names of HTA's modules that are no files here: where each is, under `htagraph.hta`, or its value."""

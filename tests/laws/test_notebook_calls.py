@@ -15,10 +15,8 @@ from plotly import io as plotly_io
 
 from htagraph import hta
 from htagraph.hta.analyzers.critical_path_analysis import CPGraph, restore_cpgraph
-from htagraph.hta.analyzers.cupti_counter_analysis import CUDA_SASS_INSTRUCTION_COUNTER_FLOPS
-from htagraph.hta.analyzers.timeline import plot_timeline_gpu_kernels
 from htagraph.hta.common import execution_trace
-from htagraph.hta.common.timeline import PlotFormat, Timeline, align_module_with_kernels
+from htagraph.hta.common.timeline import PlotFormat, Timeline, align_module_with_kernels, plot_timeline_gpu_kernels
 from htagraph.hta.common.trace import Trace, TraceSymbolTable
 from htagraph.hta.common.trace_call_graph import CallGraph
 from htagraph.hta.common.trace_filter import (
@@ -31,6 +29,7 @@ from htagraph.hta.common.trace_filter import (
 )
 from htagraph.hta.configs.config import HtaConfig, logger
 from htagraph.hta.configs.parser_config import ParserConfig
+from htagraph.hta.shapes.counters import CUDA_SASS_INSTRUCTION_COUNTER_FLOPS
 from htagraph.hta.trace_analysis import TimeSeriesTypes, TraceAnalysis
 from htagraph.hta.trace_diff import DeviceType, LabeledTrace, TraceDiff
 from htagraph.hta.utils.utils import flatten_column_names, shorten_name
