@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
-from htagraph.core.counting import FIRST_SLOTS
 from htagraph.trace.kept import Frames
 from htagraph.trace.kineto.decode import UNDECODABLE
 from htagraph.trace.kineto.events import BulkField, call_columns, columns, is_frame
@@ -363,6 +362,9 @@ def _is_utf8(text: bytes) -> bool:
 
 NO_TOKEN = NO_SPAN
 """Number of an absent text."""
+FIRST_SLOTS = 1 << 12
+"""Slots of a hash table to begin with. Chosen: 64 kB lie in a cache of the processor. Doubled, tables of few keys take
+twice the memory."""
 _TEXT_BYTES = 256
 """Bytes of a text for which a new table has room. Chosen: long names; doubling it costs 1 MB per file."""
 
