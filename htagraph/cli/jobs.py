@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from htagraph.cli.options import chosen, given, read, read_on
-from htagraph.cli.waiting import phase
-from htagraph.cli.writing import need_perfetto, refuse_input, show, write
+from htagraph.cli.writing import need_perfetto, phase, refuse_input, show, write
 from htagraph.core.errors import HtagraphError
 from htagraph.core.kinds import FULL_QUEUE
 from htagraph.core.naming import LINEAR

@@ -11,8 +11,7 @@ import typer
 
 from htagraph.cli.options import as_command, read
 from htagraph.cli.verbs import Verb
-from htagraph.cli.waiting import progress
-from htagraph.cli.writing import Format, emit, show, target, write
+from htagraph.cli.writing import Format, emit, progress, show, target, write
 from htagraph.core.errors import HtagraphError, nearest_words
 
 __all__ = ["cache", "demo", "execution_trace", "mcp", "schema", "simulate", "validate"]

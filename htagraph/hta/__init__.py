@@ -34,6 +34,10 @@ MODULES: dict[str, dict[str, str | int]] = {
     ),
     "analyzers.trace_counters": {"TraceCounters": "shapes.counters"},
     "common.constants": {"CUDA_MAX_LAUNCH_QUEUE_PER_STREAM": 1024, "MAX_EVENT_DURATION_US": 7 * 24 * 3600 * 10**6},
+    "common.execution_trace": dict.fromkeys(
+        ("EXECUTION_TRACE_SUPPORTED_EVENTS", "ExecutionTrace", "Node", "add_et_column", "correlate_execution_trace",
+         "load_execution_trace"), "common.trace",
+    ),
     "common.trace_df": dict.fromkeys(
         ("find_events_by_name_patterns_using_decoded_names", "find_events_by_name_patterns_using_symbol_table",
          "find_op_occurrence", "get_iterations"), "common.trace_filter",
@@ -50,7 +54,15 @@ MODULES: dict[str, dict[str, str | int]] = {
         ("AfterOperatorFilter", "BeforeOperatorFilter", "CombinedOperatorFilter", "OperatorFilter",
          "OperatorFilterMethod", "UnderOperatorFilter", "get_matching_kernels"), "common.trace_filter",
     ),
+    "common.types": dict.fromkeys(
+        ("MEMCPY_TYPE_TO_STR", "DeviceType", "GroupingPattern", "MemcpyType", "infer_device_type",
+         "to_grouping_pattern"), "common.trace_symbol_table",
+    ),
     "configs.default_event_args": {"DEFAULT_EVENT_ARGS_YAML": "configs.parser_config"},
+    "configs.default_values": dict.fromkeys(
+        ("DEFAULT_CONFIG_FILENAME", "DEFAULT_TRACE_DIR", "AttributeSpec", "EventArgs", "ValueType", "YamlVersion"),
+        "configs.config",
+    ),
     "configs.env_options": dict.fromkeys(
         ("CP_LAUNCH_EDGE_ENV", "CP_LAUNCH_EDGE_SHOW_ENV", "CP_STRICT_NEG_WEIGHT_CHECK_ENV", "HTAEnvOptions",
          "HTA_DISABLE_CG_DEPTH_ENV", "HTA_DISABLE_NS_ROUNDING_ENV", "critical_path_add_zero_weight_launch_edges",

@@ -23,9 +23,8 @@ from htagraph.simulate import formats
 from htagraph.simulate.codes import Category, Op
 from htagraph.simulate.draws import mix
 from htagraph.simulate.engine import Executed
-from htagraph.simulate.formats import Slot, clock
+from htagraph.simulate.formats import A100, MI300X, Slot, Writer, clock
 from htagraph.simulate.job import JobGroup
-from htagraph.simulate.style import A100, MI300X, Writer
 from htagraph.simulate.template import BACKWARD, MAIN, NONE, Template
 
 Ints = npt.NDArray[np.int64]

@@ -26,9 +26,9 @@ from htagraph.simulate.costs import Durations, InstructionColumns, columns, draw
 from htagraph.simulate.draws import Float, mix, uniform
 from htagraph.simulate.emit import Ints, RankFile, Suffix, sink, trace_name
 from htagraph.simulate.engine import Code, Executed, Prepare, RankState, Run, Simulation, Stream, advance, compile_code
+from htagraph.simulate.formats import STYLES, Writer
 from htagraph.simulate.job import Job, JobGroup, RankPlace, places
 from htagraph.simulate.program import STREAMS, epilogue, step
-from htagraph.simulate.style import STYLES, Writer
 from htagraph.simulate.template import Template
 from htagraph.simulate.truth import MOMENTS, FileClock, Step, Truth, collectives, dependencies, mean_step_ns, step_of
 

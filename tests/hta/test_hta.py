@@ -14,7 +14,7 @@ import pytest
 from htagraph import hta
 from htagraph.hta.analyzers.critical_path_analysis import CPGraph, critical_path_analysis
 from htagraph.hta.common.trace import Trace
-from htagraph.hta.common.types import to_grouping_pattern
+from htagraph.hta.common.trace_symbol_table import to_grouping_pattern
 from htagraph.hta.trace_analysis import TraceAnalysis
 from tests.reach import DATA, SHARED
 

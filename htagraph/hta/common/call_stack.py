@@ -17,7 +17,7 @@ from htagraph.hta.common.trace_call_stack import (
     DFSCallback,
     StackWalks,
 )
-from htagraph.hta.common.types import DeviceType, infer_device_type
+from htagraph.hta.common.trace_symbol_table import DeviceType, infer_device_type
 
 __all__ = [
     "NON_EXISTENT_NODE_INDEX", "NULL_NODE_INDEX", "CallGraph", "CallStackGraph", "CallStackIdentity", "CallStackNode",

@@ -14,8 +14,7 @@ from htagraph.core.parents import depths, nearest
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.hta.common.trace import Trace
 from htagraph.hta.common.trace_call_stack import CallStackGraph, CallStackIdentity, CallStackNode
-from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
-from htagraph.hta.common.types import DeviceType, is_device_lane
+from htagraph.hta.common.trace_symbol_table import DeviceType, TraceSymbolTable, is_device_lane
 from htagraph.hta.shapes.frame import smallest_type
 from htagraph.hta.shapes.job import HtaJob
 from htagraph.hta.shapes.names import is_step, under_main

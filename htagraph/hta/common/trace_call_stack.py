@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
-from htagraph.hta.common.types import DeviceType
+from htagraph.hta.common.trace_symbol_table import DeviceType
 
 __all__ = [
     "NON_EXISTENT_NODE_INDEX", "NULL_NODE_INDEX", "CallStackGraph", "CallStackIdentity", "CallStackNode", "DFSCallback",

@@ -10,7 +10,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, ClassVar
 
-from htagraph.hta.configs.default_values import AttributeSpec, EventArgs, ValueType, YamlVersion
+from htagraph.hta.configs.config import AttributeSpec, EventArgs, ValueType, YamlVersion
 
 __all__ = [
     "AVAILABLE_ARGS", "DEFAULT_PARSE_VERSION", "AttributeSpec", "ParserBackend", "ParserConfig", "TraceType",

@@ -24,7 +24,7 @@ from htagraph.output.export.originals import FLOWS, Lane, Original, start_ns
 from htagraph.output.export.trace_writer import Column, RawEvent, TextRows, metadata, row_texts, slice_rows, us
 from htagraph.output.scene import NO_NUMBER, Slices
 from htagraph.trace.columns import Interner, label
-from htagraph.trace.kineto.decode import BlockDecoder
+from htagraph.trace.kineto.decode import BlockDecoder, split
 from htagraph.trace.kineto.scan.events import (
     FLAGS,
     GOLDEN,
@@ -39,7 +39,6 @@ from htagraph.trace.kineto.scan.events import (
 from htagraph.trace.kineto.scan.grammar import blank, byte, compiled, key_end, skip_value, value_behind, word
 from htagraph.trace.kineto.scan.scanner import Block, span_text
 from htagraph.trace.kineto.source import ahead, iter_bytes
-from htagraph.trace.kineto.split import split
 from htagraph.trace.kineto.times import padded
 
 __all__ = ["IDS_PER_RANK", "PREDICTED", "EventDecoder", "PidOf", "PidOfRank", "RecordedEvents", "event_spans"]

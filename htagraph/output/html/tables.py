@@ -10,9 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from htagraph.output.columns import columns_of, cut_all
 from htagraph.output.html.page import NOTHING, Html, element, join
-from htagraph.output.report import Wording
+from htagraph.output.report import Wording, columns_of, cut_all
 
 __all__ = ["definition", "table_of"]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from htagraph.core.errors import SelectionError
 from htagraph.hta.common.trace import Trace
 from htagraph.hta.common.trace_call_graph import CallGraph, parents_in_frame, parents_in_job, root_of, stack_columns
-from htagraph.hta.common.types import DeviceType
+from htagraph.hta.common.trace_symbol_table import DeviceType
 from tests.hta.shapes.test_job import event, job_of, kernel, launch, step, write
 from tests.reach import DATA, SHARED
 

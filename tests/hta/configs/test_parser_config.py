@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from htagraph.hta.common.trace import Trace
-from htagraph.hta.configs.default_values import ValueType
+from htagraph.hta.configs.config import ValueType
 from htagraph.hta.configs.parser_config import AttributeSpec, ParserConfig, parse_event_args_yaml, v1_0_0
 from tests.reach import DATA
 

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 
 from htagraph.core.errors import IssueLog, TraceError
 from htagraph.trace.columns import Interner, Trace
-from htagraph.trace.kineto import source, split
-from htagraph.trace.kineto.again import read_event
+from htagraph.trace.kineto import decode, source
 from htagraph.trace.kineto.decode import BlockDecoder, event_text_decoder
 from htagraph.trace.kineto.events import columns
-from htagraph.trace.kineto.read import STARTS
+from htagraph.trace.kineto.read import STARTS, read_event
 from htagraph.trace.kineto.scan import scanner
 from htagraph.trace.kineto.scan.grammar import PADDING
 from htagraph.trace.kineto.scan.scanner import NO_TOKEN, EventTexts, EventTextScanner, Reused, Scanner, TokenTable
@@ -166,7 +165,7 @@ def test_an_event_that_is_read_whole_declines_its_block_if_a_text_in_it_is_not_u
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
 def test_an_event_is_found_again_from_the_block_that_has_it(name: str, tmp_path: Path) -> None:
     path = written(tmp_path / name, document(healthy(30)))
-    with patch.object(split, "BLOCK_BYTES", 1 << 10), patch.object(source, "PIECE_BYTES", 1 << 9):
+    with patch.object(decode, "BLOCK_BYTES", 1 << 10), patch.object(source, "PIECE_BYTES", 1 << 9):
         trace = read_trace(path, lambda *_: 0)
     assert len(trace.bookmarks[STARTS]) > 5
     for number, at in trace.bookmarks[STARTS].tolist():
@@ -213,7 +212,7 @@ def test_memory_for_one_huge_event_is_not_kept(monkeypatch: pytest.MonkeyPatch) 
 def texts_of(path: Path, scan: EventTextScanner | None) -> tuple[list[bytes], int]:
     """Return (the text of each event of a file, how many blocks were scanned)."""
     log, texts, scanned = IssueLog(str(path)), list[bytes](), 0
-    for position, events in split.split(source.iter_bytes(path, log), event_text_decoder(), {}, log, scan):
+    for position, events in decode.split(source.iter_bytes(path, log), event_text_decoder(), {}, log, scan):
         assert position == len(texts)
         scanned += isinstance(events, EventTexts)
         texts += [bytes(events[at]) for at in range(len(events))]
