@@ -16,9 +16,8 @@ from htagraph.findings.verbs.diff import diff_sentences
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html import sections as parts_of
 from htagraph.output.html.charts import change_text, drawn, waterfall
-from htagraph.output.html.page import Section, element, page
+from htagraph.output.html.page import Section, definition, element, page, table_of
 from htagraph.output.html.sections import PageResults, findings_section
-from htagraph.output.html.tables import definition, table_of
 from htagraph.output.html.timeline import timeline_of
 from htagraph.output.html.what_if_panel import what_if_section
 from htagraph.output.reports.two_jobs import marked, of_both

@@ -26,8 +26,7 @@ from htagraph.findings.results import Results
 from htagraph.findings.verdict import sentences, stated
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.charts import curve, drawn, stacked
-from htagraph.output.html.page import NOTHING, Html, Section, element, join, json_bytes
-from htagraph.output.html.tables import definition, table_of
+from htagraph.output.html.page import NOTHING, Html, Section, definition, element, join, json_bytes, table_of
 from htagraph.output.html.timeline import PageTimeline
 from htagraph.output.report import wording_of
 from htagraph.output.reports.ranks import summed_by_operation
