@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from htagraph.simulate import formats
 from htagraph.simulate.codes import Category, Op
-from htagraph.simulate.draws import mix
+from htagraph.simulate.costs import mix
 from htagraph.simulate.engine import Executed
 from htagraph.simulate.formats import A100, MI300X, Slot, Writer, clock
 from htagraph.simulate.job import JobGroup

@@ -22,8 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.simulate.codes import Category, DeviceWork, Purpose
-from htagraph.simulate.costs import Durations, InstructionColumns, columns, draw
-from htagraph.simulate.draws import Float, mix, uniform
+from htagraph.simulate.costs import Durations, Float, InstructionColumns, columns, draw, mix, uniform
 from htagraph.simulate.emit import Ints, RankFile, Suffix, sink, trace_name
 from htagraph.simulate.engine import Code, Executed, Prepare, RankState, Run, Simulation, Stream, advance, compile_code
 from htagraph.simulate.formats import STYLES, Writer

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from htagraph.simulate import Job, SlowRank
-from htagraph.simulate.costs import columns, draw
-from htagraph.simulate.draws import mix, normal, uniform
+from htagraph.simulate.costs import columns, draw, mix, normal, uniform
 from htagraph.simulate.engine import Code, compile_code
 from htagraph.simulate.formats import ranks_text
 from htagraph.simulate.job import places
