@@ -37,6 +37,7 @@ MODULES: dict[str, str | dict[str, int]] = {
     "configs.default_values": "configs.config",
     "configs.env_options": "configs.config",
     "configs.event_args_yaml_parser": "configs.parser_config",
+    "memory_analysis": "shapes.figures",
     "utils.checker": "utils.utils",
     "utils.test_utils": "utils.utils",
     "utils.validate_trace": "common.trace",
