@@ -49,6 +49,9 @@ __all__ = [
 
 _ROWS = 16
 """Rows of a table by rank, and of one by name; chosen: two nodes of eight. Doubled, tables fill screens."""
+_CHANGES = 10
+"""Rows of a table of changes; chosen: as many as the command shows. Doubled, two tables fill a screen."""
+_SIDES = ("before", "after")
 _PARTS = {
     "computation": "computation", "exposed_communication": "communication", "exposed_memory": "memory", "idle": "idle",
 }  # fmt: skip
@@ -57,8 +60,6 @@ _IN_COLLECTIVES = {
     "wait": "wait", "transfer": "communication", "excess": "excess", "wait_or_transfer": "other", "beside": "idle",
 }  # fmt: skip
 """Parts of a rank's time in collectives, and their colors."""
-
-
 _MEANINGS = (
     "First to last activity: from the first to the last moment of any rank that was read, on the common clock.",
     "Mean time from step to step: from one step's start to the next one's, mean over steps and ranks. A job whose host "
@@ -187,18 +188,13 @@ def collective_section(results: PageResults) -> Section | None:
     ranks = results.summary.tables["stragglers"].nlargest(_ROWS, "blamed_us")
     late = ranks[["rank", "blamed_us", "share_percent", "waits_us", "late_count", "own_step_us", "slow", "cause"]]
     headings = {"blamed_us": "others wait for it_us", "waits_us": "it waits_us", "late_count": "came last"}
+    operations = summed_by_operation(parts, sort=True).drop(columns=["collectives", "beside_us", "algbw_gb_s"])
     body = element(
-        "div", times, table_of(_by_operation(parts)),
+        "div", times, table_of(operations.sort_values("total_us", ascending=False, kind="stable").head(_ROWS)),
         definition(collectives),
         *titled("Which rank the others wait for", table_of(late, headings=headings), definition(stragglers)),
     )  # fmt: skip
     return Section("collectives", "Collectives and stragglers", body)
-
-
-def _by_operation(parts: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per operation and process group, that with most time first."""
-    table = summed_by_operation(parts, sort=True).drop(columns=["collectives", "beside_us", "algbw_gb_s"])
-    return table.sort_values("total_us", ascending=False, kind="stable").head(_ROWS)
 
 
 def memory_section(results: PageResults) -> Section | None:
@@ -341,11 +337,6 @@ def _tries(results: PageResults, evidence: Evidence, trial: Trial | None) -> Ite
         yield element("a", "Try it on this page", href="#what-if", hidden=True, class_="trial", data_trial=words)
     if evidence.place:
         yield element("a", f"In the timeline: {evidence.look}", href=results.address(evidence.place))
-
-
-_SIDES = ("before", "after")
-_CHANGES = 10
-"""Rows of a table; chosen: as many as the command shows. Doubled, two tables fill a screen."""
 
 
 def report(job: DependencyGraph | Diff, target: str | Path, *, inputs: Sequence[str] = ()) -> Path:
