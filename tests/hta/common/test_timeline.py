@@ -15,6 +15,7 @@ from htagraph.hta.common.trace import Trace
 from htagraph.hta.common.trace_call_graph import CallGraph
 from htagraph.hta.common.trace_filter import CPUOperatorFilter, GPUKernelFilter
 from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
+from htagraph.hta.shapes import figures
 from tests.reach import DATA, SHARED
 
 HTA = SHARED / "hta"
@@ -160,7 +161,7 @@ def test_what_kernels_lack_is_named() -> None:
 
 def test_a_trace_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[int] = []
-    monkeypatch.setattr(timelines.figures, "show", lambda figure: shown.append(sum(len(bar.x) for bar in figure.data)))
+    monkeypatch.setattr(figures, "show", lambda figure: shown.append(sum(len(bar.x) for bar in figure.data)))
     trace = Trace(trace_dir=str(DATA / "demo"))
     trace.parse_traces(max_ranks=2)
     timelines.plot_timeline_gpu_kernels_from_trace("kernels", trace, ranks=[1], streams=[7])
