@@ -62,6 +62,7 @@ configs.env_options: CP_LAUNCH_EDGE_ENV CP_LAUNCH_EDGE_SHOW_ENV CP_STRICT_NEG_WE
     critical_path_show_zero_weight_launch_edges critical_path_strict_negative_weight_check disable_call_graph_depth
     disable_ns_rounding get_options
 configs.event_args_yaml_parser: YamlVersion parse_event_args_yaml v1_0_0
+memory_analysis: MemoryAnalysis
 utils.checker: OperationOutcome is_valid_directory
 utils.test_utils: data_provider get_test_data_dir
 utils.validate_trace: validate_trace_format
