@@ -59,8 +59,7 @@ class RecordedPackets(RecordedEvents):
     def write(self, writer: PacketWriter) -> None:
         """Write all events."""
         original = self._original
-        tracks = [(self._pid, number) for number in range(len(self._places))]
-        writer.add_ends(tracks, self._place, original.start - self._base_ns, original.duration)
+        writer.add_ends(self._where(), self._place, original.start - self._base_ns, original.duration)
         for slices, row, others in self._blocks():
             self._begin(writer, slices, row)
             for event in others:
@@ -68,6 +67,10 @@ class RecordedPackets(RecordedEvents):
         for row_ in self._back.tolist():
             writer.write(self._kept[row_])
         writer.add(self._track_names())
+
+    def _where(self) -> list[tuple[int, int]]:
+        """Return the tracks of the rank's one process."""
+        return [(self._pid, number) for number in range(len(self._places))]
 
     def _begin(self, writer: PacketWriter, slices: Slices, row: Array) -> None:
         """Write where slices and instants begin; keep the slices that must come behind all others."""
