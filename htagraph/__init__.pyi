@@ -76,10 +76,10 @@ from .queries.replay import Replay as Replay
 from .queries.replay import replay as replay
 from .queries.skeleton import Skeleton as Skeleton
 from .queries.skeleton import contract as contract
-from .trace.kineto.again import check_arguments as check_arguments
+from .trace.kineto.read import check_arguments as check_arguments
 from .trace.kineto.read import read_events as read_events
-from .trace.recording.files import trace_handler as trace_handler
 from .trace.recording.profile import profile as profile
+from .trace.recording.profile import trace_handler as trace_handler
 from .whatif.opportunities import opportunities as opportunities
 from .whatif.outcome import Outcome as Outcome
 from .whatif.scenario import Scenario as Scenario

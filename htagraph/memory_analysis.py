@@ -1,5 +1,5 @@
-"""HTA's `hta.memory_analysis` under the name that its users expect: see `htagraph.hta.memory_analysis`."""
+"""HTA's `hta.memory_analysis` under the name that its users expect: see `htagraph.hta.shapes.figures`."""
 
-from htagraph.hta.memory_analysis import MemoryAnalysis
+from htagraph.hta.shapes.figures import MemoryAnalysis
 
 __all__ = ["MemoryAnalysis"]

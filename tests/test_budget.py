@@ -14,9 +14,9 @@ from pathlib import Path
 from tests.reach import REPOSITORY
 
 PACKAGE = REPOSITORY / "htagraph"
-LINES, FILES, CLASSES, CONSTANTS = 71_640, 397, 450, 329
-TEST_LINES = 52_250
-HEADS_PERCENT = 11.3
+LINES, FILES, CLASSES, CONSTANTS = 71_049, 360, 450, 328
+TEST_LINES = 52_028
+HEADS_PERCENT = 10.8
 """Lines of docstrings, imports, ``__all__`` and aliases at the top of modules, of all lines."""
 LONGEST_FILE = 600
 _ONE_IDEA = ("analyses/", "graph/rules/", "whatif/changes/", "findings/", "cli/", "hta/", "trace_analysis")

@@ -1,6 +1,6 @@
 """The commands: one file and one function of the same name each, from options to an analysis to a report."""
 
-from htagraph.cli.waiting import show_messages
+from htagraph.cli.writing import show_messages
 
 __all__: list[str] = []
 

@@ -14,8 +14,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from htagraph.cli.waiting import analysing, ended, progress
-from htagraph.cli.writing import Format, ending, in_folder, of_known_form, of_known_form_or_figure, target
+from htagraph.cli.writing import (
+    Format,
+    analysing,
+    ended,
+    ending,
+    in_folder,
+    of_known_form,
+    of_known_form_or_figure,
+    progress,
+    target,
+)
 from htagraph.core.errors import printable
 from htagraph.core.kinds import CATEGORIES
 from htagraph.whatif.options import duration_ns, numbers

@@ -11,8 +11,7 @@ import typer
 
 from htagraph.cli.options import as_command, read
 from htagraph.cli.verbs import Verb
-from htagraph.cli.waiting import progress
-from htagraph.cli.writing import Format, emit, show, target, write
+from htagraph.cli.writing import Format, emit, progress, show, target, write
 from htagraph.core.errors import HtagraphError, nearest_words
 
 __all__ = ["cache", "demo", "execution_trace", "mcp", "schema", "simulate", "validate"]
@@ -46,7 +45,7 @@ def execution_trace(
 ) -> None:  # fmt: skip
     """What an execution trace (Chakra) holds: operators by name with schemas, and which activities are its nodes."""
     from htagraph.output.reports.files import execution_trace_report
-    from htagraph.trace.profiler_files.execution_trace import read_execution_trace
+    from htagraph.trace.profiler_files.files import read_execution_trace
 
     nodes = read_execution_trace(file)
     graph = read(paths, None, None) if paths else None

@@ -1,26 +1,94 @@
-"""DistributedJob: a job whose ranks lie with workers, and what they have in common here."""
+"""DistributedJob: a job whose ranks lie with workers, and what they have in common here.
+
+First what a worker does, which reads one file and sends back the digest of its rank, or a table; last `load_on`.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from types import FrameType
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from htagraph.cluster.engines import Engine
-from htagraph.cluster.on_worker import ReadOptions, table_of
-from htagraph.cluster.run_each import Failed, Patience, run_each
-from htagraph.core.errors import Issue, SelectionError, TraceError
+from htagraph.cluster.engines import Engine, Failed, Patience, engine_of, run_each
+from htagraph.core.errors import HtagraphError, Issue, OtherJsonError, SelectionError, TraceError
+from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import load
-from htagraph.queries.rank_digests.job_skeleton import JobSkeleton
-from htagraph.trace.discover import RankedFile
+from htagraph.queries.rank_digests.digest import RankDigest, digest
+from htagraph.queries.rank_digests.job_skeleton import JobSkeleton, joined_job
+from htagraph.trace.discover import Looked, RankedFile, TracePaths, look_at, named_rank, rank_files
+from htagraph.trace.remote import TracePath
 
-__all__ = ["DistributedJob", "MissingRank", "NotHereError"]
+__all__ = [
+    "DistributedJob", "MissingRank", "NotHereError", "ReadOptions", "digest_of", "load_on", "looks", "release",
+    "table_of",
+]  # fmt: skip
+
+
+class ReadOptions(NamedTuple):
+    """How files are read, and by which release."""
+
+    steps: tuple[int, ...] | None = None
+    cache: bool | str | os.PathLike[str] = False
+    naming: Naming = DEFAULT_NAMING
+    python: bool | None = None
+    release: str = ""
+
+
+def release() -> str:
+    """Return the release of the program that runs here."""
+    try:
+        return version("htagraph")
+    except PackageNotFoundError:  # not installed
+        return ""
+
+
+def looks(paths: Sequence[TracePath], alone: bool) -> list[Looked]:  # noqa: FBT001 - engines pass it on by position
+    """Return what the headers of some files say of their ranks."""
+    return [look_at(path, alone=alone) for path in paths]
+
+
+def digest_of(file: RankedFile, reading: ReadOptions) -> bytes | Failed:
+    """Return the digest of a rank as bytes."""
+    return _answer(file, reading, lambda graph: digest(graph, naming=reading.naming).to_bytes())
+
+
+def table_of(
+    file: RankedFile, reading: ReadOptions, analysis: Callable[..., pd.DataFrame], given: Sequence[Any],
+    options: dict[str, Any],
+) -> pd.DataFrame | Failed:  # fmt: skip
+    """Return an analysis of a rank."""
+    return _answer(file, reading, lambda graph: analysis(graph, *given, **options))
+
+
+def _answer(file: RankedFile, reading: ReadOptions, question: Callable[[DependencyGraph], Any]) -> Any:  # noqa: ANN401
+    """Return an answer about a rank, or why there is none. No error leaves: those of stores do not survive the way."""
+    if reading.release != release():
+        what = f"the worker has htagraph {release() or 'of no release'}, this program {reading.release or 'none'}"
+        return Failed(f"{what}; install the same release on both")
+    try:
+        graph = load(
+            {file.rank: file.path}, steps=reading.steps, naming=reading.naming, cache=reading.cache,
+            python=reading.python,
+        )  # fmt: skip
+        return question(graph)
+    except HtagraphError as error:
+        why = error.__cause__  # a store or a disk may answer another time
+        lasting = FileNotFoundError | PermissionError | IsADirectoryError
+        return Failed(str(error), isinstance(why, OSError) and not isinstance(why, lasting))
+    except MemoryError:
+        return Failed(f"{file.path}: does not fit into the worker's memory", may_mend=True)
+    except OSError as error:
+        return Failed(f"{file.path}: {error}", may_mend=True)
+    except Exception as error:  # noqa: BLE001 - a defect of ours must not cost the other ranks
+        return Failed(f"{file.path}: {type(error).__name__}: {error}")
 
 
 class NotHereError(SelectionError, AttributeError):
@@ -170,3 +238,72 @@ def reasons(lacking: Iterable[MissingRank]) -> str:
     every = sorted(lacking)
     more = f"; and {len(every) - 5} more" if len(every) > 5 else ""
     return "; ".join(f"rank {each.rank}: {each.why}" if each.rank >= 0 else each.why for each in every[:5]) + more
+
+
+def load_on(
+    engine: Any,  # noqa: ANN401 - of one of several libraries
+    paths: TracePaths,
+    ranks: Sequence[int] | None,
+    reading: Mapping[str, Any],
+    *,
+    progress: Callable[[float], None] | None = None,
+    patience: Patience | None = None,
+) -> DistributedJob:
+    """Return a job whose ranks are read by workers, one file per call; only digests of ranks travel.
+
+    The engine, paths, ranks, progress and errors are those of `htagraph.load`; `reading` has fields of `ReadOptions`.
+    All workers must have the same release, and see the same files. Files that cannot be read, and ranks whose workers
+    were lost time and again, are left out: ``job.missing`` lists them.
+    """
+    workers, waits = engine_of(engine), patience or Patience()
+    read_as = ReadOptions(**reading, release=release())
+    lacking: list[MissingRank] = []
+    beside: list[Issue] = []
+
+    def skip(path: TracePath, error: HtagraphError) -> None:
+        lacking.append(MissingRank(named_rank(path), str(path), str(error)))
+
+    def leave_out(path: TracePath, why: HtagraphError) -> None:
+        kind = "other_json" if isinstance(why, OtherJsonError) else "made_by_htagraph"
+        beside.append(Issue(str(path), kind, str(why), 1))
+
+    files = rank_files(paths, skip, leave_out, look=lambda found: _looked(workers, found, waits))
+    if ranks is not None:
+        have = {file.rank for file in files}
+        lacking += [MissingRank(rank, "", "no file of it was given") for rank in sorted(set(ranks) - have)]
+        files = [file for file in files if file.rank in set(ranks)]
+    digests: dict[int, tuple[RankedFile, RankDigest]] = {}
+    for file, answer in run_each(workers, digest_of, files, read_as, patience=waits):
+        try:  # what a worker sent is never trusted to be a digest
+            digest = answer if isinstance(answer, Failed) else RankDigest.from_bytes(answer)
+        except HtagraphError as error:
+            digest = Failed(str(error))
+        if isinstance(digest, Failed):
+            lacking.append(MissingRank(file.rank, str(file.path), digest.why))
+        else:
+            digests[file.rank] = file, digest
+        if progress is not None:
+            progress((len(digests) + len(lacking)) / max(len(files) + len(lacking), 1))
+    if not digests:
+        msg = f"no file could be read: {reasons(lacking)}" if lacking else "no trace files were given"
+        raise TraceError(msg)
+    moments = joined_job([digest for _, digest in digests.values()], naming=read_as.naming)
+    if ranks is None:
+        known = {each.rank for each in lacking}
+        why = "no file of it could be read" if -1 in known else "no file of it was given"
+        lacking += [MissingRank(rank, "", why) for rank in moments.missing if rank not in known]
+    read = tuple(digests[rank][0] for rank in sorted(digests))
+    return DistributedJob(moments, read, tuple(sorted(lacking)), workers, read_as, tuple(beside), waits)
+
+
+def _looked(workers: Engine, paths: Sequence[TracePath], patience: Patience) -> list[Looked]:
+    """Return what the headers of files say, read by workers, in the order of the files."""
+    size = 64  # a call costs some ms, as reading some headers does
+    batches = [tuple(paths[at : at + size]) for at in range(0, len(paths), size)]
+    by_path: dict[TracePath, Looked] = {}
+    for batch, answer in run_each(workers, looks, batches, len(paths) == 1, patience=patience):
+        if isinstance(answer, Failed):
+            by_path.update((path, (path, TraceError(f"{path}: {answer.why}"))) for path in batch)
+        else:
+            by_path.update((looked[0], looked) for looked in answer)
+    return [by_path[path] for path in paths]

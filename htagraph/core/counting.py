@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, inverse_of
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
 
-__all__ = ["FIRST_SLOTS", "GOLDEN", "numbered", "occurrences", "offsets_by_key", "sum_in_common"]
+__all__ = ["numbered", "occurrences", "offsets_by_key", "sum_in_common"]
 
 
 def offsets_by_key(keys: Array, count: int) -> Array:
@@ -38,14 +38,6 @@ def _count(keys: Array, offsets: Array) -> None:
         offsets[number] += offsets[number - 1]
 
 
-GOLDEN = 0x9E3779B97F4A7C15
-"""A multiplier that spreads numbers over the slots of a hash table: 2⁶⁴ over the golden ratio. Source: Knuth, The Art
-of Computer Programming, 6.4. Doubled, it would be even, and spread worse; it changes times only."""
-FIRST_SLOTS = 1 << 12
-"""Slots of a hash table to begin with. Chosen: 64 kB lie in a cache of the processor. Doubled, tables of few keys take
-twice the memory."""
-
-
 def numbered(keys: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return (the distinct keys, ascending; the place of each row's key among them): `np.unique` with its inverse.
 
@@ -56,44 +48,10 @@ def numbered(keys: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
         >>> [column.tolist() for column in numbered(np.array([7, -2, 7]))]
         [[-2, 7], [1, 0, 1]]
     """
-    number = np.empty(len(keys), np.int64)
-    found = _number_keys(for_reading(keys, np.int64), number, FIRST_SLOTS)
-    order = np.argsort(found, kind="stable")
-    return found[order], inverse_of(order, len(order))[number]
+    import pandas as pd  # which takes a moment to load
 
-
-@njit(cache=True, nogil=True)
-def _number_keys(keys: Array, number: Array, size: int) -> Array:
-    """Write a number for the key of each row, and return the key of each number, in the order of first rows."""
-    slots, found, count = np.full(size, -1, np.int64), np.empty(size, np.int64), 0
-    for row in range(len(keys)):
-        key = keys[row]
-        slot = _slot(slots, found, key)
-        if slots[slot] < 0:
-            slots[slot] = count
-            found[count] = key
-            count += 1
-            if 2 * count > size:
-                size *= 4
-                more = np.empty(size, np.int64)
-                more[:count] = found[:count]
-                found, slots = more, np.full(size, -1, np.int64)
-                for each in range(count):
-                    slots[_slot(slots, found, found[each])] = each
-            number[row] = count - 1
-        else:
-            number[row] = slots[slot]
-    return found[:count].copy()
-
-
-@njit(nogil=True)
-def _slot(slots: Array, found: Array, key: int) -> np.int64:
-    """Return the slot that has a key, or the free one where it belongs; the number of slots is a power of two."""
-    mixed = np.uint64(key) * np.uint64(GOLDEN)
-    slot = np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(len(slots) - 1))
-    while slots[slot] >= 0 and found[slots[slot]] != key:
-        slot = (slot + 1) & (len(slots) - 1)
-    return slot
+    number, found = pd.factorize(keys.astype(np.int64, copy=False), sort=True)
+    return np.asarray(found), number
 
 
 def occurrences(code: Array, count: int, *time: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

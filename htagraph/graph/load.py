@@ -135,7 +135,7 @@ def load(  # noqa: PLR0913 - one argument per choice
     ranks, steps = None if ranks is None else list(ranks), None if steps is None else list(steps)  # may be iterators
     time = _checked(time)
     if engine is not None:
-        from htagraph.cluster.load import load_on
+        from htagraph.cluster.job import load_on
 
         if time is not None:
             msg = "time= counts from the first activity of all ranks, which no worker knows; give steps= with an engine"

@@ -16,43 +16,33 @@ from types import ModuleType
 
 __all__ = ["MODULES"]
 
-MODULES: dict[str, dict[str, str | int]] = {
-    "analyzers.breakdown_analysis": {"BreakdownAnalysis": "shapes.breakdowns"},
-    "analyzers.communication_analysis": {"CommunicationAnalysis": "shapes.breakdowns"},
-    "analyzers.cuda_kernel_analysis": {"CudaKernelAnalysis": "shapes.launches"},
-    "analyzers.straggler": dict.fromkeys(
-        ("extract_iteration_info", "find_stragglers_with_late_start_comm_kernels"), "shapes.launches"
-    ),
-    "analyzers.straggler_analysis": {"StragglerAnalysis": "shapes.launches"},
-    "analyzers.trace_counters": {"TraceCounters": "shapes.counters"},
+MODULES: dict[str, str | dict[str, int]] = {
+    "analyzers.breakdown_analysis": "shapes.breakdowns",
+    "analyzers.communication_analysis": "shapes.breakdowns",
+    "analyzers.cuda_kernel_analysis": "shapes.launches",
+    "analyzers.cupti_counter_analysis": "shapes.counters",
+    "analyzers.straggler": "shapes.launches",
+    "analyzers.straggler_analysis": "shapes.launches",
+    "analyzers.timeline": "common.timeline",
+    "analyzers.trace_counters": "shapes.counters",
     "common.constants": {"CUDA_MAX_LAUNCH_QUEUE_PER_STREAM": 1024, "MAX_EVENT_DURATION_US": 7 * 24 * 3600 * 10**6},
-    "common.trace_df": dict.fromkeys(
-        ("find_events_by_name_patterns_using_decoded_names", "find_events_by_name_patterns_using_symbol_table",
-         "find_op_occurrence", "get_iterations"), "common.trace_filter",
-    ),
-    "common.trace_file": dict.fromkeys(
-        ("create_rank_to_trace_dict", "create_rank_to_trace_dict_from_dir", "get_trace_files", "read_trace",
-         "update_trace_rank", "write_trace"), "common.trace",
-    ),
-    "common.trace_parser": dict.fromkeys(
-        ("MetaData", "get_default_trace_parsing_backend", "infer_gpu_type", "parse_trace_dataframe", "parse_trace_dict",
-         "set_default_trace_parsing_backend"), "common.trace",
-    ),
-    "common.trace_stack_filter": dict.fromkeys(
-        ("AfterOperatorFilter", "BeforeOperatorFilter", "CombinedOperatorFilter", "OperatorFilter",
-         "OperatorFilterMethod", "UnderOperatorFilter", "get_matching_kernels"), "common.trace_filter",
-    ),
-    "configs.default_event_args": {"DEFAULT_EVENT_ARGS_YAML": "configs.event_args_yaml_parser"},
-    "configs.env_options": dict.fromkeys(
-        ("CP_LAUNCH_EDGE_ENV", "CP_LAUNCH_EDGE_SHOW_ENV", "CP_STRICT_NEG_WEIGHT_CHECK_ENV", "HTAEnvOptions",
-         "HTA_DISABLE_CG_DEPTH_ENV", "HTA_DISABLE_NS_ROUNDING_ENV", "critical_path_add_zero_weight_launch_edges",
-         "critical_path_show_zero_weight_launch_edges", "critical_path_strict_negative_weight_check",
-         "disable_call_graph_depth", "disable_ns_rounding", "get_options"), "configs.config",
-    ),
-    "utils.checker": dict.fromkeys(("OperationOutcome", "is_valid_directory"), "utils.utils"),
-    "utils.validate_trace": {"validate_trace_format": "common.trace"},
-}  # fmt: skip
-"""The names of HTA's modules that are no files here: where each is, under `htagraph.hta`, or its value."""
+    "common.execution_trace": "common.trace",
+    "common.trace_call_stack": "common.trace_call_graph",
+    "common.trace_df": "common.trace_filter",
+    "common.trace_file": "common.trace",
+    "common.trace_parser": "common.trace",
+    "common.trace_stack_filter": "common.trace_filter",
+    "common.types": "common.trace_symbol_table",
+    "configs.default_event_args": "configs.parser_config",
+    "configs.default_values": "configs.config",
+    "configs.env_options": "configs.config",
+    "configs.event_args_yaml_parser": "configs.parser_config",
+    "memory_analysis": "shapes.figures",
+    "utils.checker": "utils.utils",
+    "utils.test_utils": "utils.utils",
+    "utils.validate_trace": "common.trace",
+}
+"""HTA's modules that are no files here: where the names of each are, under `htagraph.hta`, or its names and values."""
 
 
 class _Rows(MetaPathFinder, Loader):
@@ -66,12 +56,10 @@ class _Rows(MetaPathFinder, Loader):
         return ModuleSpec(fullname, self) if row != fullname and row in MODULES else None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give a module its names."""
+        """Give a module its names, and whatever else lies where they are."""
         row = MODULES[module.__name__.removeprefix(f"{__name__}.")]
-        for name, place in row.items():
-            value = getattr(import_module(f"{__name__}.{place}"), name) if isinstance(place, str) else place
-            setattr(module, name, value)
-        module.__dict__["__all__"] = list(row)
+        names = vars(import_module(f"{__name__}.{row}")) if isinstance(row, str) else row
+        module.__dict__.update((name, value) for name, value in names.items() if not name.startswith("_"))
 
 
 sys.meta_path.append(_Rows())

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.hta.analyzers.cupti_counter_analysis import get_cupti_counter_data_with_operators
 from htagraph.hta.common.trace import Trace
 from htagraph.hta.shapes import breakdowns, counters, launches
-from htagraph.hta.shapes.counters import TimeSeriesTypes
+from htagraph.hta.shapes.counters import TimeSeriesTypes, get_cupti_counter_data_with_operators
 from htagraph.hta.shapes.job import TraceFiles, open_job
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from rich.text import Text
 from htagraph.core.errors import printable
 from htagraph.findings.phrases import command_line, plural
 from htagraph.findings.verdict import first_step, in_brief, trial_of
-from htagraph.output.columns import Column, columns_of, cut_all, fitted
-from htagraph.output.report import Report, Wording, wording_of
+from htagraph.output.report import Column, Report, Wording, columns_of, cut_all, fitted, wording_of
 from htagraph.output.summary import Summary
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from htagraph.findings.uneven_steps import step_text
 from htagraph.findings.verdict import ROWS, claims_of, rows_of, sentences
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import usual_step_ns
-from htagraph.output.columns import with_shares
-from htagraph.output.report import SCHEMA_VERSION, envelope, gives
+from htagraph.output.report import SCHEMA_VERSION, envelope, gives, with_shares
 from htagraph.queries.inputs import INPUTS, ISSUES, issues_of, window_us
 from htagraph.queries.replay import replay
 from htagraph.whatif.opportunities import opportunities

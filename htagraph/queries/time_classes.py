@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, marked
-from htagraph.core.contraction.vectors import UNBOUNDED, Weights
+from htagraph.core.contraction.net import UNBOUNDED, Weights
 from htagraph.core.errors import NothingMeetsError, SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import NEVER, ChangeError, State, checked, initial, own_time

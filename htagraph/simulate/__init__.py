@@ -11,8 +11,12 @@ together with the dependencies that really held (`Simulated.truth`).
     True
 """
 
-from htagraph.simulate.changes import (
+from htagraph.simulate.codes import Category
+from htagraph.simulate.job import (
+    REGIMES,
     Change,
+    Era,
+    Job,
     RemoveKernels,
     RemoveSync,
     ScaleHost,
@@ -23,9 +27,8 @@ from htagraph.simulate.changes import (
     ScaleOptimizer,
     SetNetwork,
     SlowRank,
+    demo_job,
 )
-from htagraph.simulate.codes import Category
-from htagraph.simulate.job import REGIMES, Era, Job, demo_job
 from htagraph.simulate.simulated import RankEvents, Simulated, scale_job, simulate, write_stream
 from htagraph.simulate.truth import MOMENTS, Collective, Dependency, FileClock, Member, Step, Truth, read_truth
 

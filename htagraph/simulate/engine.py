@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from htagraph.simulate.codes import Op, Purpose
-from htagraph.simulate.costs import Durations
-from htagraph.simulate.draws import mix, uniform
+from htagraph.simulate.costs import Durations, mix, uniform
 from htagraph.simulate.job import Job, JobGroup, RankPlace
 from htagraph.simulate.template import Instruction, Template
 

@@ -22,15 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.simulate.codes import Category, DeviceWork, Purpose
-from htagraph.simulate.costs import Durations, InstructionColumns, columns, draw
-from htagraph.simulate.draws import Float, mix, uniform
-from htagraph.simulate.emit import RankFile, Suffix, sink, trace_name
+from htagraph.simulate.costs import Durations, Float, InstructionColumns, columns, draw, mix, uniform
+from htagraph.simulate.emit import Ints, RankFile, Suffix, sink, trace_name
 from htagraph.simulate.engine import Code, Executed, Prepare, RankState, Run, Simulation, Stream, advance, compile_code
+from htagraph.simulate.formats import STYLES, Writer
 from htagraph.simulate.job import Job, JobGroup, RankPlace, places
-from htagraph.simulate.layout import Ints
-from htagraph.simulate.program import epilogue, step
-from htagraph.simulate.rank import STREAMS
-from htagraph.simulate.style import STYLES, Writer
+from htagraph.simulate.program import STREAMS, epilogue, step
 from htagraph.simulate.template import Template
 from htagraph.simulate.truth import MOMENTS, FileClock, Step, Truth, collectives, dependencies, mean_step_ns, step_of
 

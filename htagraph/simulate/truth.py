@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from htagraph.simulate.codes import Category, Op
+from htagraph.simulate.emit import Ints
 from htagraph.simulate.engine import Executed, arrivals_awaited
 from htagraph.simulate.job import Job, JobGroup, RankPlace
-from htagraph.simulate.layout import Ints
 from htagraph.simulate.template import NONE, Instruction
 
 MOMENTS: Final[dict[str, tuple[str, str]]] = {

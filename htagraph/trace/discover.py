@@ -22,7 +22,7 @@ from htagraph.trace.remote import RemotePath, TracePath, is_url, on_disk, path_o
 
 __all__ = [
     "RANK_LIMIT", "SUFFIXES", "RankedFile", "TracePaths", "checked_rank", "find_files", "look_all", "look_at",
-    "number_in_name", "pattern_of_name", "rank_files", "rank_in_name", "runs_of",
+    "named_rank", "number_in_name", "pattern_of_name", "rank_files", "rank_in_name", "runs_of",
 ]  # fmt: skip
 
 PathText: TypeAlias = str | os.PathLike[str]
@@ -71,7 +71,7 @@ class RankedFile:
             if self.source == "only file" and any(map(log.has, _CUT)):
                 log.add("rank_unknown", f"the file ends before it says its rank; read as rank {self.rank}: {_MAP_IT}")
             return self.rank
-        named = _named_rank(self.path)
+        named = named_rank(self.path)
         if named not in {-1, header_rank}:
             detail = f"the file's name says rank {named}, its distributedInfo rank {header_rank}"
             log.add("rank_differs", f"{detail}; read as rank {header_rank}: if that is wrong, {_MAP_IT}")
@@ -255,7 +255,8 @@ def _recorded(files: list[RankedFile], left_out: Skip | None) -> list[RankedFile
     return [file for file in files if not file.made]
 
 
-def _named_rank(path: TracePath) -> int:
+def named_rank(path: TracePath) -> int:
+    """Return the rank in the name of a file, -1 for none."""
     try:
         return rank_in_name(path)
     except RankError:

@@ -17,7 +17,7 @@ from htagraph.core.errors import time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES
 from htagraph.simulate import REGIMES, Job, SlowRank, simulate
-from htagraph.simulate.changes import ScaleKernels
+from htagraph.simulate.job import ScaleKernels
 from tests.graph.measures.test_waits import MADE, made
 from tests.reach import DATA, DATASETS, SHARED, graph_of, label
 from tests.strategies import COMMUNICATE, COMPUTE, Json, kernel, launch, load, op, runtime, step

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import io
 import json
+import logging
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +16,9 @@ import pandas as pd
 import pytest
 import typer
 
+from htagraph.cli import writing
 from htagraph.cli.main import app
-from htagraph.cli.writing import Format, form_of, target
+from htagraph.cli.writing import Format, form_of, show_messages, target
 from tests.command_line import one_line_of_error
 from tests.reach import DATA, REPOSITORY
 
@@ -182,3 +187,66 @@ def test_a_name_that_its_program_would_not_take_is_refused(option: str, name: st
     ran = run("critical-path", tmp_path / "no-traces.json", option, tmp_path / name)
     one_line_of_error(ran, name, f"end in {endings}")
     assert not list(tmp_path.iterdir())
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_nothing_is_shown_where_stderr_is_no_terminal(run: Any) -> None:
+    assert run("idle", REPOSITORY / "data" / "demo").err == ""
+
+
+def test_a_phase_is_shown_once_it_has_lasted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "_SHOWN_AFTER_S", 0.01)
+    monkeypatch.setenv("TERM", "xterm")
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with writing.phase("writing"):
+        until = time.monotonic() + 10
+        while "writing" not in screen.getvalue() and time.monotonic() < until:
+            time.sleep(0.01)
+    assert "writing" in screen.getvalue()
+
+
+def test_a_short_phase_is_silent_and_a_new_one_ends_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    writing.analysing()
+    with writing.phase("writing"):
+        assert writing._open == []
+    writing.ended()
+    assert screen.getvalue() == ""
+
+
+def test_after_reading_a_terminal_is_told_that_the_graph_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "_SHOWN_AFTER_S", 0.01)
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with writing.progress("reading") as advance:
+        assert advance is not None
+        advance(0.5)
+        advance(1.0)
+        advance(1.0)
+        until = time.monotonic() + 10
+        while "building" not in screen.getvalue() and time.monotonic() < until:
+            time.sleep(0.01)
+    assert "building the graph" in screen.getvalue()
+
+
+logger = logging.getLogger("htagraph.tests")
+
+
+def test_what_is_logged_is_a_line_on_stderr(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("htagraph"), "filters", [])
+    show_messages()
+    show_messages()  # which shows nothing twice
+    logger.info("compiling %s", "once")
+    logger.warning("no place")
+    logger.debug("details")
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == "htagraph: compiling once\nhtagraph: warning: no place\n"

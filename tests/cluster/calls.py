@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from htagraph.cluster.run_each import Failed
+from htagraph.cluster.engines import Failed
 
 __all__ = ["doubled", "dying", "dying_once", "hanging_once"]
 

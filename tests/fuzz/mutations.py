@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from htagraph.graph.storage.array_file import read_file, write_file
+from htagraph.graph.storage.saved import read_file, write_file
 
 __all__ = ["mutated"]
 

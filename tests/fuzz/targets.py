@@ -17,9 +17,8 @@ from htagraph.core.errors import HtagraphError
 from htagraph.output.render import FORMATS, render_summary
 from htagraph.queries.replay import replay
 from htagraph.queries.skeleton_bytes import from_bytes, to_bytes
-from htagraph.trace.profiler_files.execution_trace import read_execution_trace
+from htagraph.trace.profiler_files.files import read_execution_trace, read_memory_timeline
 from htagraph.trace.profiler_files.memory_snapshot import read_memory_snapshot
-from htagraph.trace.profiler_files.memory_timeline import read_memory_timeline
 
 __all__ = ["TARGETS", "Refused", "try_file"]
 

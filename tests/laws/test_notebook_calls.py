@@ -15,10 +15,8 @@ from plotly import io as plotly_io
 
 from htagraph import hta
 from htagraph.hta.analyzers.critical_path_analysis import CPGraph, restore_cpgraph
-from htagraph.hta.analyzers.cupti_counter_analysis import CUDA_SASS_INSTRUCTION_COUNTER_FLOPS
-from htagraph.hta.analyzers.timeline import plot_timeline_gpu_kernels
-from htagraph.hta.common import execution_trace
-from htagraph.hta.common.timeline import PlotFormat, Timeline, align_module_with_kernels
+from htagraph.hta.common import trace
+from htagraph.hta.common.timeline import PlotFormat, Timeline, align_module_with_kernels, plot_timeline_gpu_kernels
 from htagraph.hta.common.trace import Trace, TraceSymbolTable
 from htagraph.hta.common.trace_call_graph import CallGraph
 from htagraph.hta.common.trace_filter import (
@@ -31,6 +29,7 @@ from htagraph.hta.common.trace_filter import (
 )
 from htagraph.hta.configs.config import HtaConfig, logger
 from htagraph.hta.configs.parser_config import ParserConfig
+from htagraph.hta.shapes.counters import CUDA_SASS_INSTRUCTION_COUNTER_FLOPS
 from htagraph.hta.trace_analysis import TimeSeriesTypes, TraceAnalysis
 from htagraph.hta.trace_diff import DeviceType, LabeledTrace, TraceDiff
 from htagraph.hta.utils.utils import flatten_column_names, shorten_name
@@ -129,13 +128,13 @@ def test_customize_trace_parser() -> None:
 def test_execution_trace_demo(tmp_path: Path) -> None:
     place = HTA / "execution_trace"
     analyzer = TraceAnalysis(trace_dir=folder(tmp_path, place / "benchmark_simple_add_trace.json.gz"))
-    et = execution_trace.load_execution_trace(str(place / "benchmark_simple_add_et.json.gz"))
-    execution_trace.correlate_execution_trace(analyzer.t, 0, et)
+    et = trace.load_execution_trace(str(place / "benchmark_simple_add_et.json.gz"))
+    trace.correlate_execution_trace(analyzer.t, 0, et)
     trace_df = analyzer.t.get_trace(0)
     for column in ("cat", "name"):
         analyzer.t.symbol_table.add_symbols_to_trace_df(trace_df, col=column)
     for column in ("op_schema", "input_shapes", "input_types", "output_shapes", "output_types", "et_node_name"):
-        execution_trace.add_et_column(trace_df, et, column)
+        trace.add_et_column(trace_df, et, column)
     assert len(trace_df.head()) == 5
     linked = trace_df[trace_df["et_node"].notna()]
     assert len(linked) == 36

@@ -16,8 +16,8 @@ import htagraph as hg
 from htagraph.core.errors import SelectionError, TraceError
 from htagraph.core.statistics import MOST
 from htagraph.queries.arguments import arguments, link_execution_trace
-from htagraph.trace.kineto.again import category_arguments
-from htagraph.trace.profiler_files.execution_trace import LISTS
+from htagraph.trace.kineto.read import category_arguments
+from htagraph.trace.profiler_files.files import LISTS
 from tests.reach import JOBS, SHARED, graph_of, label, raw_events
 from tests.strategies import COMPUTE, MAIN, annotation, complete, kernel, launch, load, op, write
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph import SelectionError
 from htagraph.core import traverse
-from htagraph.core.contraction.vectors import UNBOUNDED
+from htagraph.core.contraction.net import UNBOUNDED
 from htagraph.queries.replay import predict
 from htagraph.queries.time_classes import Parts, TimeClasses, as_nanoseconds, class_parts, paths_of
 from htagraph.queries.weights import NEVER, ChangeError, initial

@@ -16,7 +16,7 @@ import pytest
 
 import htagraph.simulate as package
 from htagraph.simulate import Category, Era, Job, Simulated, demo_job, read_truth, scale_job, simulate, write_stream
-from htagraph.simulate.style import STYLES
+from htagraph.simulate.formats import STYLES
 
 ERAS: tuple[Era, ...] = get_args(Era)
 JOB = Job(

@@ -7,14 +7,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from htagraph.simulate import Job, SlowRank
-from htagraph.simulate.costs import columns, draw
-from htagraph.simulate.draws import mix, normal, uniform
+from htagraph.simulate.costs import columns, draw, mix, normal, uniform
 from htagraph.simulate.engine import Code, compile_code
+from htagraph.simulate.formats import ranks_text
 from htagraph.simulate.job import places
-from htagraph.simulate.program import epilogue, step
-from htagraph.simulate.rank import STREAM_INDEX, STREAMS
+from htagraph.simulate.program import STREAM_INDEX, STREAMS, epilogue, step
 from htagraph.simulate.simulated import execute
-from htagraph.simulate.style import ranks_text
 from htagraph.simulate.template import Builder, Template
 
 

@@ -16,7 +16,7 @@ from htagraph.core.naming import FRAME
 from htagraph.trace import kept as sieves
 from htagraph.trace.columns import GrowingTable, Trace
 from htagraph.trace.kept import Extent, Extents, FirstOf, Frames, Launches, Survey, Windows, merged, overlaps
-from htagraph.trace.kineto import source, split
+from htagraph.trace.kineto import decode, source
 from htagraph.trace.kineto.events import is_frame
 from htagraph.trace.readers import read_trace
 from tests.damage import END, Json, call, document, healthy, issues, kernel, names, op, written
@@ -233,7 +233,7 @@ def test_device_work_is_kept_with_its_launch_wherever_both_are_in_the_file(tmp_p
     late, early = kernel(1, ts=900), kernel(5, ts=120)
     events = [late, early, call(1, ts=150), call(5, ts=500), kernel(1, ts=950)]
     with (
-        patch.object(split, "BLOCK_BYTES", 100),
+        patch.object(decode, "BLOCK_BYTES", 100),
         patch.object(source, "PIECE_BYTES", 100),
         patch.object(sieves, "_ROWS", 1),
     ):
@@ -275,7 +275,7 @@ def test_rows_in_memory_do_not_grow_with_the_file(compiled: bool, tmp_path: Path
             add(table, *times)
             held.append(table.count)
 
-        pieces = patch.object(split, "BLOCK_BYTES", 5_000), patch.object(source, "PIECE_BYTES", 5_000)
+        pieces = patch.object(decode, "BLOCK_BYTES", 5_000), patch.object(source, "PIECE_BYTES", 5_000)
         with pieces[0], pieces[1], patch.object(sieves, "_ROWS", 50), patch.object(GrowingTable, "add_times", counted):
             windows = Windows(np.array([[1_000_000, 2_000_000]]), ALL, NO_MARKS)
             trace = read_trace(path, lambda *_: 0, compiled=compiled, sieve=windows)

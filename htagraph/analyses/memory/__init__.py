@@ -3,8 +3,8 @@
 from htagraph.analyses.memory.at_peak import at_peak
 from htagraph.analyses.memory.peaks import peaks
 from htagraph.analyses.memory.timeline import timeline
+from htagraph.trace.profiler_files.files import read_memory_timeline as read_timeline
 from htagraph.trace.profiler_files.memory_snapshot import MemorySnapshot as Snapshot
 from htagraph.trace.profiler_files.memory_snapshot import read_memory_snapshot as read_snapshot
-from htagraph.trace.profiler_files.memory_timeline import read_memory_timeline as read_timeline
 
 __all__ = ["Snapshot", "at_peak", "peaks", "read_snapshot", "read_timeline", "timeline"]

@@ -68,7 +68,8 @@ def bounded(envelope: _Json, window: Window) -> str:
         text = _json(_windowed(envelope, window, shown_rows, letters))
         if len(text.encode()) <= MAX_BYTES or (letters == _MIN_LETTERS and not any(shown_rows.values())):
             return text
-        largest = max(shown_rows, key=lambda name: _size(tables[name], window, shown_rows[name]), default="")
+        cut = {name: _clean_rows(tables[name], window, many, _MAX_LETTERS) for name, many in shown_rows.items()}
+        largest = max(cut, key=lambda name: len(_json(cut[name])), default="")
         if largest and shown_rows[largest]:
             shown_rows[largest] = min(shown_rows[largest], len(tables[largest])) // 2
         else:
@@ -93,10 +94,6 @@ def _refuse(window: Window, tables: dict[str, list[_Json]]) -> None:
     if window.offset and not window.table:
         msg = "offset: name the table whose further rows are wanted as well"
         raise HtagraphError(msg)
-
-
-def _size(rows: list[_Json], window: Window, count: int) -> int:
-    return len(_json(_clean_rows(rows, window, count, _MAX_LETTERS)))
 
 
 def _windowed(envelope: _Json, window: Window, shown_rows: dict[str, int], letters: int) -> _Json:

@@ -13,8 +13,19 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
-from htagraph.core.contraction.net import SOURCE, TARGET, Net, net_of, prune, shrink
-from htagraph.core.contraction.vectors import UNBOUNDED, Weights, copy, covers, sparse
+from htagraph.core.contraction.net import (
+    SOURCE,
+    TARGET,
+    UNBOUNDED,
+    Net,
+    Weights,
+    copy,
+    covers,
+    net_of,
+    prune,
+    shrink,
+    sparse,
+)
 from htagraph.core.traverse import counting_order
 
 __all__ = ["Collapsed", "Contracted", "collapse", "contract", "relevant_ends"]

@@ -1,4 +1,4 @@
-"""Graphs in files: `saved` writes and opens one, `array_file` says how it lies on the disk.
+"""Graphs in files: `saved` writes and opens one and says how it lies on the disk, `cache` keeps those of large jobs.
 
 A file is imported when it is first used: small jobs, which are not cached, need neither. `__init__.pyi` lists them.
 """

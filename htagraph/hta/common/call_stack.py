@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 
 from htagraph.hta.common.trace import Trace
-from htagraph.hta.common.trace_call_graph import parents_in_frame
-from htagraph.hta.common.trace_call_stack import (
+from htagraph.hta.common.trace_call_graph import (
     NON_EXISTENT_NODE_INDEX,
     NULL_NODE_INDEX,
     CallStackIdentity,
     DFSCallback,
     StackWalks,
+    parents_in_frame,
 )
-from htagraph.hta.common.types import DeviceType, infer_device_type
+from htagraph.hta.common.trace_symbol_table import DeviceType, infer_device_type
 
 __all__ = [
     "NON_EXISTENT_NODE_INDEX", "NULL_NODE_INDEX", "CallGraph", "CallStackGraph", "CallStackIdentity", "CallStackNode",

@@ -1,4 +1,4 @@
-"""Trace: the frames of a job's ranks, HTA's own way in, and what HTA's users find as ``TraceAnalysis.t``."""
+"""Trace: the frames of a job's ranks, HTA's way in, ``TraceAnalysis.t``; the execution traces beside them."""
 
 from __future__ import annotations
 
@@ -7,24 +7,30 @@ import json
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 
-from htagraph.core.errors import HtagraphError
+from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.hta.common.trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
 from htagraph.hta.configs.parser_config import ParserBackend, ParserConfig, ValueType
 from htagraph.hta.shapes.job import HtaJob, TraceFiles, files_of, open_job
 from htagraph.hta.shapes.names import is_mtia
 from htagraph.hta.utils.utils import get_value_from_dict
+from htagraph.queries.arguments import link_execution_trace
+from htagraph.trace.profiler_files.files import LISTS, read_execution_trace
 from htagraph.trace.readers import reader_of
 
 __all__ = [
-    "MetaData", "Trace", "TraceSymbolTable", "create_rank_to_trace_dict", "create_rank_to_trace_dict_from_dir",
-    "get_default_trace_parsing_backend", "get_trace_files", "infer_gpu_type", "parse_trace_dataframe",
-    "parse_trace_dict", "parse_trace_file", "read_trace", "set_default_trace_parsing_backend", "update_trace_rank",
-    "validate_trace_format", "write_trace",
+    "EXECUTION_TRACE_SUPPORTED_EVENTS", "ExecutionTrace", "MetaData", "Node", "Trace", "TraceSymbolTable",
+    "add_et_column", "correlate_execution_trace", "create_rank_to_trace_dict", "create_rank_to_trace_dict_from_dir",
+    "get_default_trace_parsing_backend", "get_trace_files", "infer_gpu_type", "load_execution_trace",
+    "parse_trace_dataframe", "parse_trace_dict", "parse_trace_file", "read_trace", "set_default_trace_parsing_backend",
+    "update_trace_rank", "validate_trace_format", "write_trace",
 ]  # fmt: skip
 
 MetaData: TypeAlias = dict[str, Any]
@@ -442,3 +448,97 @@ def validate_trace_format(
     errors |= {"skipped_arguments": dict(unknown)} if unknown and not ignore_missing_arguments else {}
     errors |= {"type_violations": wrong} if wrong else {}
     return not errors, errors
+
+
+EXECUTION_TRACE_SUPPORTED_EVENTS = ["cpu_op", "user_annotation"]
+"""The categories of events that have nodes."""
+
+_COLUMNS = {"et_node_name": "name", "op_schema": "op_schema", **{name: name for name in LISTS}}
+"""What `add_et_column` adds, and what a node calls it."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node of an execution trace."""
+
+    id: int
+    name: str
+    parent: int
+    rf_id: int
+    """The record-function id, the ``External id`` of the event; 0 of what is no operator."""
+    op_schema: str
+    input_shapes: Sequence[Any]
+    input_types: Sequence[Any]
+    output_shapes: Sequence[Any]
+    output_types: Sequence[Any]
+
+
+class ExecutionTrace:
+    """The nodes of an execution trace.
+
+    Args:
+        frame: what `read_execution_trace` returned.
+    """
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame = frame
+
+    @cached_property
+    def nodes(self) -> dict[int, Node]:
+        """The nodes by id."""
+        columns = self.frame[["name", "parent", "rf_id", "op_schema", *LISTS]]
+        return {row[0]: Node(*row) for row in columns.itertuples(name=None)}
+
+
+def load_execution_trace(et_file: str) -> ExecutionTrace:
+    """Return the execution trace in a file, as ``torch.profiler.ExecutionTraceObserver`` writes it.
+
+    Args:
+        et_file: the JSON file, gzipped or not.
+
+    Raises:
+        TraceError: the file cannot be read or is no execution trace.
+    """
+    return ExecutionTrace(read_execution_trace(Path(et_file).expanduser()))
+
+
+def correlate_execution_trace(trace: Trace, rank: int, et: ExecutionTrace) -> None:
+    """Add a column ``et_node`` to a rank's frame: the node behind each operator and annotation, NaN for none.
+
+    A node is behind an event if its record-function id is the event's ``External id`` and the names are the same.
+
+    Args:
+        trace: a job that was read.
+        rank: whose execution trace it is.
+        et: what `load_execution_trace` returned.
+
+    Raises:
+        ValueError: the rank was not read.
+        TraceError: ids are shared but most names differ: the two were not recorded in one run.
+    """
+    frame = trace.get_trace(rank)
+    links = link_execution_trace(trace.job.graph, et.frame, rank)
+    event = trace.job.graph.activities.event[links.index.to_numpy()]
+    node = pd.Series(links["et_node"].to_numpy(np.float64), index=event)
+    frame["et_node"] = frame["index"].map(node)
+
+
+def add_et_column(trace_df: pd.DataFrame, et: ExecutionTrace, column: str) -> None:
+    """Add what the nodes hold to a frame with a column ``et_node``.
+
+    Args:
+        trace_df: a frame that went through `correlate_execution_trace`.
+        et: the same execution trace.
+        column: ``op_schema``, ``input_shapes``, ``input_types``, ``output_shapes``, ``output_types`` or
+            ``et_node_name``; it is NaN for events without a node.
+
+    Raises:
+        SelectionError: there is no such column of nodes, or the frame has no ``et_node``.
+    """
+    if column not in _COLUMNS:
+        msg = f"column {column!r}: choose one of {', '.join(_COLUMNS)}"
+        raise SelectionError(msg)
+    if "et_node" not in trace_df:
+        msg = "the frame has no column 'et_node': call correlate_execution_trace first"
+        raise SelectionError(msg)
+    trace_df[column] = trace_df["et_node"].map(et.frame[_COLUMNS[column]].astype(object))

@@ -1,21 +1,28 @@
 """The figures of HTA's tables, and how they are shown.
 
 A function draws the result of the method of HTA's that has its name, with ``get_`` before it. Times are µs; `where`
-stands in titles, such as ``"rank 0"``.
+stands in titles, such as ``"rank 0"``. `MemoryAnalysis` is HTA's interface to memory timelines.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from functools import cached_property
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from htagraph.trace.profiler_files.files import read_memory_timeline, times_and_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
 __all__ = [
-    "OTHERS", "comm_comp_overlap", "counts_diff", "duration_diff", "figure", "gpu_kernel_breakdown",
+    "OTHERS", "MemoryAnalysis", "comm_comp_overlap", "counts_diff", "duration_diff", "figure", "gpu_kernel_breakdown",
     "idle_time_breakdown", "late_starts", "launch_stats", "memory_categories", "operator_kernels", "patterns", "show",
     "temporal_breakdown", "user_annotation_breakdown", "write",
 ]  # fmt: skip
@@ -230,7 +237,7 @@ def memory_categories(timeline: pd.DataFrame) -> Figure:
     """Return the figure of what memory was used for: areas by category over time."""
     from plotly.colors import qualitative
 
-    from htagraph.trace.profiler_files.memory_timeline import CATEGORIES
+    from htagraph.trace.profiler_files.files import CATEGORIES
 
     areas = [
         {
@@ -242,3 +249,45 @@ def memory_categories(timeline: pd.DataFrame) -> Figure:
     ]  # fmt: skip
     axes = {"xaxis_title": "Time (ms)", "yaxis_title": "Memory (GiB)"}
     return figure(areas, "What memory is used for", title_x=0.5, **axes)
+
+
+class MemoryAnalysis:
+    """What a device's memory was used for, from ``prof.export_memory_timeline("….raw.json.gz")``.
+
+    Args:
+        path: the file.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = path
+
+    def plot_memory_timeline(self, save_graph: bool = False) -> None:
+        """Show the memory in use by category over time, or write it to the folder ``images``.
+
+        Args:
+            save_graph: write ``images/memory_plot.png`` instead; ``images/memory_plot.html`` where no kaleido is
+                installed, without which plotly makes no images.
+        """
+        figure = memory_categories(self._timeline).update_layout(
+            title_text="Memory timeline", yaxis_title="Memory (GB)", width=1200, height=800
+        )
+        if not save_graph:
+            show(figure)
+            return
+        folder = Path("images")
+        folder.mkdir(exist_ok=True)
+        try:
+            figure.write_image(folder / "memory_plot.png")
+        except (ImportError, RuntimeError, ValueError) as error:
+            figure.write_html(folder / "memory_plot.html")
+            message = f"wrote {folder / 'memory_plot.html'}: plotly makes no image here ({str(error).splitlines()[0]})"
+            warnings.warn(message, stacklevel=2)
+
+    def _process_raw_events(self) -> tuple[list[int], list[list[int]]]:
+        """Return the moments of changes, and the bytes in use by category after each, in HTA's order."""
+        times, sizes = times_and_sizes(self.path)
+        return times.tolist(), sizes.tolist()
+
+    @cached_property
+    def _timeline(self) -> pd.DataFrame:
+        return read_memory_timeline(self.path)

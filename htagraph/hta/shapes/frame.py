@@ -11,7 +11,7 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.naming import COUNTER_RANGE
-from htagraph.hta.configs.default_values import AttributeSpec, ValueType
+from htagraph.hta.configs.config import AttributeSpec, ValueType
 from htagraph.hta.configs.parser_config import AVAILABLE_ARGS, ParserConfig
 from htagraph.hta.shapes.job import HtaJob
 from htagraph.hta.shapes.names import device_side, is_step, step_of, stream_of_events

@@ -286,7 +286,7 @@ def find_stragglers_with_late_start_comm_kernels(
 
 def _straggler_figures(job: HtaJob, steps: Sequence[int], starts: pd.DataFrame, found: Sequence[int]) -> list[Figure]:
     """Return HTA's three figures: long communication kernels, the candidates of them, and how late ranks start."""
-    from htagraph.hta.analyzers.timeline import gpu_kernels_figure
+    from htagraph.hta.common.timeline import gpu_kernels_figure
 
     acts, time = job.graph.activities, job.graph.time
     frame, symbols = _frame(job, steps)

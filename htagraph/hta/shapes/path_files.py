@@ -50,9 +50,8 @@ from htagraph.output.export.trace_writer import (
     row_texts,
     us,
 )
-from htagraph.trace.kineto.decode import event_text_decoder
+from htagraph.trace.kineto.decode import event_text_decoder, split
 from htagraph.trace.kineto.source import iter_bytes
-from htagraph.trace.kineto.split import split
 
 if TYPE_CHECKING:
     from htagraph.hta.analyzers.critical_path_analysis import CPGraph

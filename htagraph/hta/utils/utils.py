@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,19 +17,18 @@ import pandas as pd
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import activity_kind
+from htagraph.hta.configs.config import HtaConfig
 from htagraph.hta.shapes.names import memory_type, shorten
 
 if TYPE_CHECKING:
     from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
 __all__ = [
-    "IdleTimeType", "KernelType", "OperationOutcome", "flatten_column_names", "get_kernel_type",
-    "get_memory_kernel_type",
-    "get_symbol_column_names", "get_value_from_dict", "is_comm_kernel", "is_compute_kernel", "is_computer_kernel",
-    "is_memory_kernel", "is_valid_directory", "merge_kernel_intervals", "names_of", "normalize_gpu_stream_numbers",
-    "normalize_path",     "require", "shorten_name",
+    "IdleTimeType", "KernelType", "OperationOutcome", "data_provider", "flatten_column_names", "get_kernel_type",
+    "get_memory_kernel_type", "get_symbol_column_names", "get_test_data_dir", "get_value_from_dict", "is_comm_kernel",
+    "is_compute_kernel", "is_computer_kernel", "is_memory_kernel", "is_valid_directory", "merge_kernel_intervals",
+    "names_of", "normalize_gpu_stream_numbers", "normalize_path", "require", "shorten_name",
 ]  # fmt: skip
-
 
 KernelType = Enum("KernelType", ["COMMUNICATION", "MEMORY", "COMPUTATION", "OTHER"], start=0)
 """What a kernel does."""
@@ -212,3 +212,37 @@ def get_value_from_dict(d: Mapping[str, object] | object, key: str, default: obj
             return default
         d = d[part]
     return d
+
+
+def get_test_data_dir(*subdirs: str) -> str:
+    """Return a folder of HTA's test data, as `HtaConfig.get_test_data_path` finds it.
+
+    Raises:
+        FileNotFoundError: it is not there.
+    """
+    folder = HtaConfig.get_test_data_path(str(Path(*subdirs)))
+    if not Path(folder).is_dir():
+        msg = f"{folder} is no folder: set TEST_DATA_PREFIX_PATH to a checkout of Holistic Trace Analysis"
+        raise FileNotFoundError(msg)
+    return folder
+
+
+def data_provider(data_function: Callable[[], Iterable[Any]]) -> Callable[..., Callable[..., None]]:
+    """Return a decorator that runs a test method once for each value that a function gives.
+
+    Args:
+        data_function: returns dictionaries of keyword arguments, tuples of arguments, or single arguments.
+    """
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def run(self: object, *args: object, **named: object) -> None:
+            for data in data_function():
+                if isinstance(data, dict):
+                    test(self, *args, **named, **data)
+                else:
+                    test(self, *args, *(data if isinstance(data, tuple) else (data,)), **named)
+
+        return run
+
+    return decorate

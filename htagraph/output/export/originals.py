@@ -33,12 +33,11 @@ from htagraph.output.scene import nesting_tracks, tracks_of
 from htagraph.trace import kineto
 from htagraph.trace.columns import Interner
 from htagraph.trace.kineto.collecting import Columns, add_durations, add_events
-from htagraph.trace.kineto.decode import BlockDecoder
+from htagraph.trace.kineto.decode import BlockDecoder, split
 from htagraph.trace.kineto.from_blocks import BlockColumns
 from htagraph.trace.kineto.scan import events as scan
 from htagraph.trace.kineto.scan.scanner import Block, span_text
 from htagraph.trace.kineto.source import ahead, iter_bytes
-from htagraph.trace.kineto.split import split
 from htagraph.trace.kineto.times import FractionStyle, decimal_us, numbers_to_ns, text_to_ns
 from htagraph.trace.readers import reader_of
 from htagraph.trace.remote import TracePath

@@ -18,7 +18,7 @@ from htagraph.core.errors import HtagraphError, check_type
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind, Provenance
 from htagraph.graph.activities import BETWEEN
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.storage import array_file
+from htagraph.graph.storage import saved
 from htagraph.output.render import plain
 from htagraph.output.whole_files import write_whole
 from htagraph.trace.columns import TEXTS
@@ -86,7 +86,7 @@ def to_parquet(graph: DependencyGraph, folder: str | os.PathLike[str]) -> tuple[
     for name, table_of in tables.items():
         table = table_of(graph).replace_schema_metadata({"htagraph": version("htagraph")})
         written.append(target / f"{name}.parquet")
-        array_file.write_whole(written[-1], partial(parquet.write_table, table, compression="zstd"), durable=True)
+        saved.write_whole(written[-1], partial(parquet.write_table, table, compression="zstd"), durable=True)
     return written[0], written[1], written[2]
 
 

@@ -24,12 +24,21 @@ from htagraph.output.export.originals import FLOWS, Lane, Original, start_ns
 from htagraph.output.export.trace_writer import Column, RawEvent, TextRows, metadata, row_texts, slice_rows, us
 from htagraph.output.scene import NO_NUMBER, Slices
 from htagraph.trace.columns import Interner, label
-from htagraph.trace.kineto.decode import BlockDecoder
-from htagraph.trace.kineto.scan.events import FLAGS, OFFSET, PHASE, START_ABSENT, STOP, UNKNOWN, key_number, key_table
+from htagraph.trace.kineto.decode import BlockDecoder, split
+from htagraph.trace.kineto.scan.events import (
+    FLAGS,
+    GOLDEN,
+    OFFSET,
+    PHASE,
+    START_ABSENT,
+    STOP,
+    UNKNOWN,
+    key_number,
+    key_table,
+)
 from htagraph.trace.kineto.scan.grammar import blank, byte, compiled, key_end, skip_value, value_behind, word
 from htagraph.trace.kineto.scan.scanner import Block, span_text
 from htagraph.trace.kineto.source import ahead, iter_bytes
-from htagraph.trace.kineto.split import split
 from htagraph.trace.kineto.times import padded
 
 __all__ = ["IDS_PER_RANK", "PREDICTED", "EventDecoder", "PidOf", "PidOfRank", "RecordedEvents", "event_spans"]
@@ -49,8 +58,6 @@ _NOT_OTHERS = [ord(phase) for phase in ("X", "M", "B", "E", *FLOWS)]
 """Phases of events that are slices, names of tracks, or ends of slices and arrows."""
 _WRITTEN = frozenset({"ph", "pid", "tid", "ts", "dur", "name", "cat", "args"})
 """Keys that every writer of slices knows; the JSON of the others is `Slices.more`."""
-_ODD = 0x9E37_79B9_7F4A_7C15
-"""2^64 divided by the golden ratio, as in splitmix64: spreads the bits of what it is multiplied by."""
 _LENGTH = int(np.iinfo(np.uint32).max)  # of a span: its lower half
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 _decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
@@ -417,7 +424,7 @@ def _event(block: Block | list[RawEvent], at: int) -> RawEvent:
 
 def _codes(place: Array, moment: Array) -> npt.NDArray[np.uint64]:
     """Return a number for each place and moment; if two share one, an instant comes late that need not."""
-    return (moment.astype(np.uint64) + place.astype(np.uint64)) * np.uint64(_ODD) + place.astype(np.uint64)
+    return (moment.astype(np.uint64) + place.astype(np.uint64)) * np.uint64(GOLDEN) + place.astype(np.uint64)
 
 
 def event_spans(block: Block, which: Array) -> npt.NDArray[np.int64]:

@@ -25,10 +25,9 @@ from htagraph.core.compiled import njit
 from htagraph.core.errors import Issue, IssueLog
 from htagraph.output.scene import NO_NUMBER, Slices, Values
 from htagraph.output.whole_files import OutputFile
-from htagraph.trace.kineto.decode import event_decoder, event_text_decoder
+from htagraph.trace.kineto.decode import event_decoder, event_text_decoder, split
 from htagraph.trace.kineto.read import EXPORTED_KEY
 from htagraph.trace.kineto.source import iter_bytes
-from htagraph.trace.kineto.split import split
 from htagraph.trace.remote import TracePath, path_of
 
 __all__ = [

@@ -2,34 +2,341 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
+from htagraph.analyses.collectives import collectives
 from htagraph.analyses.differences import Diff
 from htagraph.analyses.differences.diff import ADDED_PATHS, REMOVED_PATHS
+from htagraph.analyses.idle_breakdown import idle_breakdown
+from htagraph.analyses.kernel_breakdown import kernel_breakdown
+from htagraph.analyses.memory import peaks, timeline
+from htagraph.analyses.operator_breakdown import operator_breakdown
+from htagraph.analyses.overlap import overlap
+from htagraph.analyses.step_times import step_times
+from htagraph.analyses.stragglers import stragglers
+from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.naming import short_name
-from htagraph.findings.finding import Bar, Chart
-from htagraph.findings.phrases import CATEGORY_WORDS, command_line, plural, time_text
+from htagraph.findings.device_idle import idle_chart
+from htagraph.findings.finding import Bar, BarPart, Chart, Claim, Evidence, Finding, Place, Trial
+from htagraph.findings.phrases import CATEGORY_WORDS, command_line, plural, size_text, time_text
+from htagraph.findings.results import Results
 from htagraph.findings.verbs.diff import diff_sentences
+from htagraph.findings.verdict import sentences, stated
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.html import sections as parts_of
-from htagraph.output.html.charts import change_text, drawn, waterfall
-from htagraph.output.html.findings import PageResults, findings_section
-from htagraph.output.html.page import Section, element, page
-from htagraph.output.html.tables import definition, table_of
-from htagraph.output.html.timeline import timeline_of
+from htagraph.output.html.charts import change_text, curve, drawn, stacked, waterfall
+from htagraph.output.html.page import NOTHING, Html, Section, definition, element, join, json_bytes, page, table_of
+from htagraph.output.html.timeline import PageTimeline, timeline_of
 from htagraph.output.html.what_if_panel import what_if_section
+from htagraph.output.report import wording_of
+from htagraph.output.reports.ranks import summed_by_operation
 from htagraph.output.reports.two_jobs import INSIDE, marked, of_both
+from htagraph.output.summary import Summary, summary_of
 from htagraph.output.whole_files import write_whole
 from htagraph.queries.inputs import inputs_of, issues_of
 
-__all__ = ["comparison_bytes", "report", "report_bytes", "steps_of_change"]
+__all__ = [
+    "PageResults", "breakdown_section", "collective_section", "comparison_bytes", "evidence_of", "files_table",
+    "findings_section", "glance_section", "memory_section", "report", "report_bytes", "steps_of_change",
+    "timeline_figure", "timeline_section", "titled",
+]  # fmt: skip
 
+_ROWS = 16
+"""Rows of a table by rank, and of one by name; chosen: two nodes of eight. Doubled, tables fill screens."""
+_CHANGES = 10
+"""Rows of a table of changes; chosen: as many as the command shows. Doubled, two tables fill a screen."""
 _SIDES = ("before", "after")
-_ROWS = 10
-"""Rows of a table; chosen: as many as the command shows. Doubled, two tables fill a screen."""
+_PARTS = {
+    "computation": "computation", "exposed_communication": "communication", "exposed_memory": "memory", "idle": "idle",
+}  # fmt: skip
+"""Parts of a rank's time, and their colors."""
+_IN_COLLECTIVES = {
+    "wait": "wait", "transfer": "communication", "excess": "excess", "wait_or_transfer": "other", "beside": "idle",
+}  # fmt: skip
+"""Parts of a rank's time in collectives, and their colors."""
+_MEANINGS = (
+    "First to last activity: from the first to the last moment of any rank that was read, on the common clock.",
+    "Mean time from step to step: from one step's start to the next one's, mean over steps and ranks. A job whose host "
+    "runs ahead has steps that last longer than that.",
+    "Events read: in the files, before any was left out. Problems in files: kinds of what was repaired, dropped or not "
+    "matched; each is a row below.",
+)
+SCRIPTS = (
+    "payload.js", "model.js", "layout.js", "colors.js", "scan.js", "words.js", "marks.js", "draw.js", "details.js",
+    "find.js", "moves.js", "timeline.js",
+)  # fmt: skip
+STYLES = ("timeline.css",)
+_KEYS = (
+    "Click into it or go there by Tab, then: W and S or the wheel zoom, A and D or dragging pan, arrow keys pan and "
+    "scroll, / finds, N goes to the next one found, 0 shows all. Click a slice to select it; . and , select the next "
+    "and the one before in its row, F or a double click zooms to it, Escape selects nothing."
+)
+_COLORS = (
+    "Blue is computation, orange communication, green memory copies; on the host, purple launches, pink blocking "
+    "calls, grey all else. The red line is the critical path, and the strip above all ranks says what it is spent on, "
+    "in the colors of the findings. Lines between ranks join the starts and the ends of one collective; dashed lines "
+    "are steps."
+)
+
+
+def glance_section(results: PageResults) -> Section:
+    """Return what was read: ranks, devices, steps, files, problems."""
+    summary = results.summary
+    cards = [
+        element("div", element("b", value), element("span", word), class_="card") for word, value in _facts(summary)
+    ]
+    issues = table_of(
+        summary.issues.assign(rank=summary.issues["rank"].fillna(-1)), caption="Repaired, dropped or unmatched"
+    )
+    headings = wording_of("summary").headings
+    steps = _some(
+        summary.tables["steps"], "median_us", headings=headings, caption="Step times: until all work of a step is over"
+    )
+    body = element(
+        "div", element("div", *cards, class_="cards"), steps, definition(step_times),
+        issues or element("p", "Nothing was repaired, dropped or unmatched."),
+        element("details", element("summary", "Files"), files_table(summary.inputs)),
+        element("details", element("summary", "What these numbers mean"), *(element("p", each) for each in _MEANINGS)),
+    )  # fmt: skip
+    return Section("job", "The job at a glance", body)
+
+
+def files_table(inputs: pd.DataFrame) -> Html:
+    """Return what was read, a row per rank; a file that does not say how many ranks its job has is no job of 0."""
+    sizes = ["unknown" if size == 0 else f"{size:,}" for size in inputs["world_size"].tolist()]
+    return table_of(inputs.assign(world_size=sizes))
+
+
+def _facts(summary: Summary) -> list[tuple[str, str]]:
+    inputs, steps = summary.inputs, summary.tables["steps"]
+    size = int(inputs["world_size"].max()) if len(inputs) else 0
+    devices = ", ".join(dict.fromkeys(inputs["device"]))
+    facts = [
+        ("ranks read", f"{len(inputs):,} of {size:,}" if size > len(inputs) else f"{len(inputs):,}"),
+        ("device", devices if len(devices) <= 60 else f"{devices[:59]}…"),
+        ("first to last activity", time_text(summary.window_us)),
+        ("events read", f"{int(inputs['events'].sum()):,}"),
+        ("problems in files", plural(summary.issues["what"].nunique(), "kind") if len(summary.issues) else "none"),
+    ]
+    if len(steps):
+        facts.insert(2, ("steps", f"{int(steps['steps'].max()):,}"))
+        facts.insert(3, ("usual step", summary.step_text))
+    return facts
+
+
+def breakdown_section(results: PageResults) -> Section:
+    """Return where the time of each rank went: by kind, by cause of idle time, by kernel, by operator."""
+    tables = results.summary.tables
+    temporal, hidden = tables["temporal_breakdown"], tables["overlap"]
+    hidden = hidden if hidden["communication_us"].any() else hidden.iloc[:0]
+    operators = operator_breakdown(results.graph, by="job").head(_ROWS)
+    everywhere = temporal["executor"].nunique() == 1
+    ranks = [f"rank {rank}" for rank in temporal["rank"]]
+    if not everywhere:
+        ranks = [f"{rank} ({executor})" for rank, executor in zip(ranks, temporal["executor"], strict=True)]
+    time = stacked("Time of each rank by what it was spent on", _stacks(ranks, temporal, _PARTS))
+    folded = element("details", element("summary", "As a table"), table_of(temporal)) if len(temporal) else NOTHING
+    parts = [
+        element("h3", "Time by rank"), time, folded, definition(temporal_breakdown),
+        *titled("Communication overlapped with computation", _some(hidden, "communication_us"), definition(overlap)),
+        *titled("Idle device time by cause", drawn(idle_chart(tables["rank_idle"])), definition(idle_breakdown)),
+        *titled("Kernels, all ranks", table_of(tables["kernels"]), definition(kernel_breakdown)),
+        *titled("Operators, all ranks", table_of(operators), definition(operator_breakdown)),
+    ]  # fmt: skip
+    return Section("breakdowns", "Where the time goes", element("div", *parts))
+
+
+def _stacks(ranks: Sequence[str], times: pd.DataFrame, colors: Mapping[str, str]) -> list[tuple[str, list[BarPart]]]:
+    """Return the parts of each rank's time, of which `times` has a row for each rank."""
+    return [
+        (rank, [BarPart(part.replace("_", " "), color, float(row[f"{part}_us"])) for part, color in colors.items()])
+        for rank, row in zip(ranks, times.to_dict("records"), strict=True)
+    ]
+
+
+def titled(title: str, shown: Html, meaning: Html) -> list[Html]:
+    """Return a heading, what it is of and what its numbers mean; nothing where there is nothing to show."""
+    return [element("h3", title), shown, meaning] if shown else []
+
+
+def _some(frame: pd.DataFrame, by: str, *, caption: str = "", headings: Mapping[str, str] | None = None) -> Html:
+    """Return a table; of many rows those with the largest values of a column, and how many there are."""
+    more = len(frame) - _ROWS
+    if more <= 0:
+        return table_of(frame, caption=caption, headings=headings)
+    word = by.rpartition("_")[0].replace("_", " ")
+    note = f"The {_ROWS} with the largest {word} of {len(frame):,} ranks; all: htagraph summary --format json"
+    shown = table_of(frame.nlargest(_ROWS, by), caption=caption, headings=headings)
+    return join((shown, element("p", note, class_="note")))
+
+
+def collective_section(results: PageResults) -> Section | None:
+    """Return how long ranks wait and transfer in collectives, and who makes others wait; None without any."""
+    parts = results.collectives
+    if not len(parts):
+        return None
+    sums = parts.groupby("rank")[[f"{part}_us" for part in _IN_COLLECTIVES]].sum()
+    times = stacked(
+        "Time in collectives by rank", _stacks([f"rank {rank}" for rank in sums.index], sums, _IN_COLLECTIVES)
+    )
+    ranks = results.summary.tables["stragglers"].nlargest(_ROWS, "blamed_us")
+    late = ranks[["rank", "blamed_us", "share_percent", "waits_us", "late_count", "own_step_us", "slow", "cause"]]
+    headings = {"blamed_us": "others wait for it_us", "waits_us": "it waits_us", "late_count": "came last"}
+    operations = summed_by_operation(parts, sort=True).drop(columns=["collectives", "beside_us", "algbw_gb_s"])
+    body = element(
+        "div", times, table_of(operations.sort_values("total_us", ascending=False, kind="stable").head(_ROWS)),
+        definition(collectives),
+        *titled("Which rank the others wait for", table_of(late, headings=headings), definition(stragglers)),
+    )  # fmt: skip
+    return Section("collectives", "Collectives and stragglers", body)
+
+
+def memory_section(results: PageResults) -> Section | None:
+    """Return how much memory was in use, and what ran at the peak; None where it was not recorded."""
+    most = peaks(results.graph)
+    if not len(most):
+        return None
+    events = timeline(results.graph)
+    parts: list[Html] = []
+    for (rank, device), of_device in list(events.groupby(["rank", "device"], sort=False))[:4]:  # a screen
+        every = max(1, -(-len(of_device) // 4000))  # several points per pixel
+        highest = of_device.groupby(pd.RangeIndex(len(of_device)) // every).agg(
+            {"time_us": "first", "allocated_bytes": "max"}
+        )
+        points = list(zip(highest["time_us"], highest["allocated_bytes"], strict=True))
+        parts.append(curve(f"Memory in use, rank {rank}, {device}", points, size_text(max(size for _, size in points))))
+    rows = [
+        f"Rank {row['rank']}, {row['device']}: at most {size_text(row['peak_bytes'])} in use, in "
+        f"{short_name(row['name'])}."
+        for row in most.head(_ROWS).to_dict("records")
+    ]
+    links = [results.address(Place(each)) if each >= 0 else "#memory" for each in most["activity"].tolist()]
+    table = table_of(most.drop(columns="activity"), links=links)
+    return Section(
+        "memory", "Memory", element("div", *(element("p", row) for row in rows), *parts, table, definition(peaks))
+    )
+
+
+def timeline_section(timelines: dict[str, tuple[str, PageTimeline]], *, events: str = "") -> Section:
+    """Return the section of timelines by id, each with its title; `events` is where a server tells about an event."""
+    body = element("div", *(timeline_figure(key, title, each) for key, (title, each) in timelines.items()))
+    payload: dict[str, bytes] = {}
+    for key, (_, each) in timelines.items():
+        payload |= {f"{key}-header": json_bytes(each.header | {"events": events}), f"{key}-data": each.data}
+    return Section("timeline", "Timeline", body, SCRIPTS, STYLES, payload)
+
+
+def timeline_figure(key: str, title: str, timeline: PageTimeline) -> Html:
+    """Return the place of a timeline: its controls, its canvas, and what it leaves out."""
+    controls = element(
+        "div",
+        element("input", type="search", class_="find", placeholder="Find by name", aria_label="Find by name"),
+        element("output", class_="found"),
+        element("button", "Next", type="button", class_="next"),
+        element("label", element("input", type="checkbox", class_="path", checked=True), " critical path"),
+        element("label", element("input", type="checkbox", class_="collectives", checked=True), " collectives"),
+        element("button", "All", type="button", class_="whole"),
+        element("button", "Larger", type="button", class_="larger"),
+        element("span", class_="range", title="What is shown, since the job's first activity"),
+        class_="controls",
+    )
+    canvas = element(
+        "canvas", class_="slices", tabindex=0, role="application", aria_describedby=f"{key}-keys",
+        aria_label="Timeline of ranks, streams and threads",
+    )  # fmt: skip
+    waiting = element("p", "The timeline needs scripts; all else on this page does not.", class_="waiting")
+    stage = element("div", canvas, waiting, element("div", class_="tip", hidden=True), class_="stage")
+    return element(
+        "div",
+        element("h3", title) if title else NOTHING,
+        controls,
+        stage,
+        element("div", element("p", "Nothing is selected.", class_="hint"), class_="selected", aria_live="polite"),
+        element("p", _KEYS, class_="hint", id=f"{key}-keys"),
+        element("p", _COLORS, class_="note"),
+        *(element("p", sentence, class_="note") for sentence in timeline.left_out),
+        class_="timeline",
+        data_key=key,
+    )
+
+
+class PageResults(Results):
+    """The results that a report shows, each computed once.
+
+    `words` are those of a command line that read the same; `key` is the id of the timeline that links lead to.
+    """
+
+    def __init__(self, graph: DependencyGraph, words: Sequence[str], key: str = "job") -> None:
+        super().__init__(graph)
+        self.words, self.key = words, key
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The summary of the job."""
+        return summary_of(self)
+
+    def address(self, place: Place | None) -> str:
+        """Return the address of a place in the timeline; empty for nowhere in particular."""
+        if place is None:
+            return ""
+        selected = f"&event={place.activity}"
+        if place.start_us is None:
+            return f"#on={self.key}{selected}"
+        stretch = f"&from={round(1000 * place.start_us)}&to={round(1000 * place.end_us)}"
+        return f"#on={self.key}{stretch}{selected if place.activity >= 0 else ''}"
+
+
+def findings_section(results: PageResults) -> Section:
+    """Return what the job's summary concludes, with evidence."""
+    parts = [_shown(results, finding, claims) for finding, claims in stated(results.summary.claims)]
+    return Section("findings", "Findings", element("div", *parts))
+
+
+def evidence_of(results: PageResults, finding: Finding, claims: Sequence[Claim]) -> Evidence:
+    """Return what proves the claims of a sentence; at least, where the first activity is that a claim rests on."""
+    evidence = finding.evidence(results, *claims)
+    rows = [row for claim in claims for row in claim.rows]
+    place, look = (evidence.place, evidence.look) if evidence.place or not rows else (Place(rows[0]), "one of them")
+    return replace(evidence, place=place, look=look)
+
+
+def _shown(results: PageResults, finding: Finding, claims: Sequence[Claim]) -> Html:
+    """Return a finding: its sentence, what proves it, what makes it uncertain and what to try."""
+    evidence = evidence_of(results, finding, claims)
+    rows = evidence.rows
+    chart = drawn(evidence.chart, lambda bar: results.address(bar.place))
+    links = [results.address(place) for place in rows.places]
+    table = table_of(rows.frame, caption=rows.caption, headings=rows.headings, links=links)
+    notes = [element("p", note) for note in evidence.notes]
+    table = element("div", table, *notes) if notes else table
+    parts: list[Html] = [element("p", sentence) for sentence in sentences(claims)]
+    parts += [element("div", chart, table, class_="columns")] if chart or table else []
+    rests = " and ".join(sorted({each.value for claim in claims for each in claim.rests_on}))
+    if rests and not finding.is_caution:
+        parts += [element("p", "Uncertain, because it rests on ", rests, ".", class_="note")]
+    tries = list(_tries(results, evidence, next(filter(None, map(finding.trial, claims)), None)))
+    parts += [element("p", *tries, class_="try")] if tries else []
+    parts += [definition(evidence.meaning)] if evidence.meaning else []
+    return element("div", *parts, class_=f"finding{' doubt' if finding.is_caution else ''}")
+
+
+def _tries(results: PageResults, evidence: Evidence, trial: Trial | None) -> Iterator[Html]:
+    """Yield what to try, the slider that has it too, and where it is in the timeline."""
+    command = ("what-if", *trial.options) if trial else evidence.command
+    if command:
+        verb, *options = command
+        yield element("span", "Try ", element("code", command_line(verb, results.words, *options)))
+    if trial:  # the panel's script shows the link if there is such a slider
+        words = json.dumps([*trial.options[0].split("=", 1), *trial.options[1:]])
+        yield element("a", "Try it on this page", href="#what-if", hidden=True, class_="trial", data_trial=words)
+    if evidence.place:
+        yield element("a", f"In the timeline: {evidence.look}", href=results.address(evidence.place))
 
 
 def report(job: DependencyGraph | Diff, target: str | Path, *, inputs: Sequence[str] = ()) -> Path:
@@ -67,9 +374,9 @@ def report(job: DependencyGraph | Diff, target: str | Path, *, inputs: Sequence[
 def report_bytes(graph: DependencyGraph, inputs: Sequence[str] = (), *, events: str = "") -> bytes:
     """Return the page of `report`; `events` is where its server tells all about an event, empty without a server."""
     results = PageResults(graph, inputs or _folder(graph))
-    first = findings_section(results), parts_of.glance_section(results)
-    timeline = parts_of.timeline_section({results.key: ("", timeline_of(results.path))}, events=events)
-    last = parts_of.breakdown_section(results), parts_of.collective_section(results), parts_of.memory_section(results)
+    first = findings_section(results), glance_section(results)
+    timeline = timeline_section({results.key: ("", timeline_of(results.path))}, events=events)
+    last = breakdown_section(results), collective_section(results), memory_section(results)
     panel = what_if_section(graph, results.words, results.summary.tables["opportunities"])
     sections: list[Section] = [*first, timeline, panel, *(each for each in last if each is not None)]
     recorded = next((moment for moment in results.summary.inputs["start_utc"] if moment), "")
@@ -104,8 +411,8 @@ def comparison_bytes(diff: Diff, inputs: Sequence[str] = ()) -> bytes:
     }
     graphs = [part.graph for part in diff.parts]
     issues = table_of(of_both(issues_of, graphs), caption="Repaired, dropped or unmatched")
-    jobs = element("div", parts_of.files_table(of_both(inputs_of, graphs)), issues)
-    timeline = parts_of.timeline_section(timelines)
+    jobs = element("div", files_table(of_both(inputs_of, graphs)), issues)
+    timeline = timeline_section(timelines)
     sections = [_findings(diff, named), _causes(diff), timeline, _paths(diff), Section("jobs", "Both jobs", jobs)]
     times = f"Per {diff.unit}: {time_text(diff.before_us)} before, {time_text(diff.after_us)} after."
     lead = element("p", f"{named[0]} → {named[1]}. {times}", class_="lead")
@@ -126,7 +433,7 @@ def _findings(diff: Diff, inputs: Sequence[str]) -> Section:
     first, *others = diff_sentences(diff)
     title = f"Time per {diff.unit}, by what the critical path is spent on"
     chart = waterfall(title, diff.before_us, steps_of_change(diff), diff.after_us)
-    causes = marked(diff.causes(_ROWS))["name"].tolist()
+    causes = marked(diff.causes(_CHANGES))["name"].tolist()
     link = _link(diff, causes[0]) if causes else ""
     look = element("a", f"In the timeline: {causes[0]}", href=link) if link else ""
     command = element("p", element("span", "Try ", element("code", command_line("diff", inputs))), look, class_="try")
@@ -138,7 +445,7 @@ def _findings(diff: Diff, inputs: Sequence[str]) -> Section:
 
 
 def _causes(diff: Diff) -> Section:
-    shown = marked(diff.causes(_ROWS))
+    shown = marked(diff.causes(_CHANGES))
     columns = ["name", "kind", "before_us", "after_us", "change_us", "effect_us"]
     links = [_link(diff, name) for name in shown["name"].tolist()]
     effects = [
@@ -172,7 +479,7 @@ def _link(diff: Diff, name: str) -> str:
 
 def _paths(diff: Diff) -> Section:
     table = diff.to_frame()
-    table = table[table["change_us"] != 0].head(_ROWS)
+    table = table[table["change_us"] != 0].head(_CHANGES)
     columns = ["path", "category", "before_us", "after_us", "change_us", "before_count", "after_count"]
     parts = [table_of(table[columns], caption="Change of the critical path by call path"), definition(Diff.to_frame)]
     paths = ["path", "count_per_step", "total_us", "critical_us"]
@@ -182,5 +489,5 @@ def _paths(diff: Diff) -> Section:
         ("Kernels replaced by others", diff.renamed, Diff.renamed),
         ("Steps, paired in their order", diff.step_times(), Diff.step_times),
     ):
-        parts += parts_of.titled(title, table_of(frame.head(_ROWS)), definition(meaning))
+        parts += titled(title, table_of(frame.head(_CHANGES)), definition(meaning))
     return Section("paths", "What changed", element("div", *parts))

@@ -10,7 +10,7 @@ import pandas as pd
 from htagraph.findings.phrases import plural, time_text
 from htagraph.findings.verbs.ranks import stragglers_sentences
 from htagraph.output.plot import style
-from htagraph.output.plot.raster import TimeColumns, columns_of, covered
+from htagraph.output.plot.style import TimeColumns, columns_of, covered
 from htagraph.output.scene import COLORS, KIND_COLORS
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import pandas as pd
 
 from htagraph.findings.phrases import time_text
 from htagraph.output.plot import style
-from htagraph.output.plot.raster import TimeColumns, columns_of, highest_of_steps, mean_of_steps
+from htagraph.output.plot.style import TimeColumns, columns_of, highest_of_steps, mean_of_steps
 from htagraph.output.scene import COLORS
-from htagraph.trace.profiler_files.memory_timeline import CATEGORIES
+from htagraph.trace.profiler_files.files import CATEGORIES
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -15,7 +15,7 @@ from htagraph.findings.bound import BOUND
 from htagraph.findings.phrases import plural, time_text
 from htagraph.findings.results import Results
 from htagraph.output.plot import style
-from htagraph.output.plot.raster import TimeColumns, columns_of, covered, longest, running
+from htagraph.output.plot.style import TimeColumns, columns_of, covered, longest, running
 from htagraph.output.scene import KIND_COLORS, Scene, path_scene, scene_of
 from htagraph.queries.paths import CATEGORIES
 

@@ -169,7 +169,7 @@ def execution_trace_report(
 )  # fmt: skip
 def cache_report() -> Report:
     """Return the report on what the cache of loaded jobs holds."""
-    from htagraph.graph.storage.cache_folder import cache_folder, cached_graphs, limit_bytes
+    from htagraph.graph.storage.cache import cache_folder, cached_graphs, limit_bytes
 
     folder = cache_folder()
     graphs = cached_graphs(folder) if folder is not None else []
@@ -190,7 +190,7 @@ def cache_report() -> Report:
 @gives("cache clear", figures=(Col("folder", "str"), Col("removed_graphs removed_bytes", "int64")))
 def cleared_report() -> Report:
     """Empty the cache of loaded jobs, and return the report on it."""
-    from htagraph.graph.storage.cache_folder import cache_folder, clear
+    from htagraph.graph.storage.cache import cache_folder, clear
 
     folder = cache_folder()
     count, size = clear(folder) if folder is not None else (0, 0)

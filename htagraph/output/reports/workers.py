@@ -14,8 +14,7 @@ from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.cluster.job import DistributedJob
 from htagraph.core.tables import Col, Table
 from htagraph.findings.verbs import workers as findings
-from htagraph.output.columns import with_shares
-from htagraph.output.report import Report, drawn, gives, wording_of
+from htagraph.output.report import Report, drawn, gives, with_shares, wording_of
 from htagraph.queries.inputs import inputs_of, issues_of, window_us
 
 __all__ = ["job_report", "job_stragglers_report"]

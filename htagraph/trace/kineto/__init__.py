@@ -1,7 +1,6 @@
 """The reader `kineto`: files of Kineto, which PyTorch's profiler writes, JSON, maybe gzipped, of one process each.
 
-The code that reads single events again is imported when it is first used, as most commands read a file once.
-`__init__.pyi` lists the names.
+`__init__.pyi` lists the names of a `Reader`; they are imported when first used, so that any file here may come first.
 """
 
 import lazy_loader

@@ -1,10 +1,10 @@
-from .again import arguments as arguments
-from .again import category_arguments as category_arguments
-from .again import check_arguments as check_arguments
-from .again import event as event
 from .events import CATEGORIES as CATEGORIES
 from .read import SUFFIXES as SUFFIXES
+from .read import arguments as arguments
+from .read import category_arguments as category_arguments
+from .read import check_arguments as check_arguments
 from .read import columns as columns
+from .read import event as event
 from .read import metadata as metadata
 from .read import recognizes as recognizes
 from .read import survey as survey

@@ -15,8 +15,7 @@ from htagraph.trace.kineto.collecting import Columns, add_thread_names, fields_o
 from htagraph.trace.kineto.decode import RawEvent, plain_events
 from htagraph.trace.kineto.events import HOST_CALLS, canonical_category
 from htagraph.trace.kineto.scan import events as scan
-from htagraph.trace.kineto.scan.scanner import Block, argument_keys, span_text
-from htagraph.trace.kineto.scan.tokens import NO_TOKEN
+from htagraph.trace.kineto.scan.scanner import NO_TOKEN, Block, argument_keys, span_text
 from htagraph.trace.kineto.times import NO_TIME
 
 __all__ = ["BlockColumns"]

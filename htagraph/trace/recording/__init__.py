@@ -5,7 +5,6 @@
 needs nothing but PyTorch, so it also works in training images that have none of htagraph's other dependencies.
 """
 
-from htagraph.trace.recording.files import trace_handler
-from htagraph.trace.recording.profile import profile
+from htagraph.trace.recording.profile import profile, trace_handler
 
 __all__ = ["profile", "trace_handler"]

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from htagraph.core.contraction.net import SOURCE, TARGET, Net, net_of
-from htagraph.core.contraction.vectors import UNBOUNDED
+from htagraph.core.contraction.net import SOURCE, TARGET, UNBOUNDED, Net, net_of
 
 LIMIT = 3
 """The largest factor of a component that is bounded."""

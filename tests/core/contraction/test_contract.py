@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from htagraph.core.contraction.contract import Contracted, collapse, contract, relevant_ends
-from htagraph.core.contraction.vectors import sparse
+from htagraph.core.contraction.net import sparse
 from htagraph.core.traverse import counting_order
 from tests.core.contraction.drawn import Dag, dags, distances, factors_of
 

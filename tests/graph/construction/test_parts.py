@@ -21,7 +21,7 @@ from htagraph.graph.construction.activities import RankPart, prepare
 from htagraph.graph.construction.parts import ReadTrace, Wanted, part_of, survey, thin_part_of
 from htagraph.trace import kept as sieves
 from htagraph.trace.columns import SparseColumn, Trace
-from htagraph.trace.kineto import source, split
+from htagraph.trace.kineto import decode, source
 from htagraph.trace.readers import read_trace
 from tests.reach import LARGE_BYTES, REAL, label
 from tests.strategies import BASE_NS, Json, annotation, complete, kernel, op, step, write
@@ -64,7 +64,7 @@ def in_small_pieces(piece: int, rows: int) -> ExitStack:
     """Return a context in which blocks have about `piece` bytes, and rows are dropped after every `rows`."""
     stack = ExitStack()
     for module, name, value in (
-        (source, "PIECE_BYTES", piece), (split, "BLOCK_BYTES", piece), (sieves, "_ROWS", rows),
+        (source, "PIECE_BYTES", piece), (decode, "BLOCK_BYTES", piece), (sieves, "_ROWS", rows),
     ):  # fmt: skip
         stack.enter_context(patch.object(module, name, value))
     return stack

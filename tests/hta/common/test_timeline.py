@@ -14,7 +14,9 @@ from htagraph.hta.common.timeline import EventType, PlotFormat, Timeline, Timeli
 from htagraph.hta.common.trace import Trace
 from htagraph.hta.common.trace_call_graph import CallGraph
 from htagraph.hta.common.trace_filter import CPUOperatorFilter, GPUKernelFilter
-from tests.reach import SHARED
+from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
+from htagraph.hta.shapes import figures
+from tests.reach import DATA, SHARED
 
 HTA = SHARED / "hta"
 FILE = TimelinePlotSetting(plot_format=PlotFormat.File)
@@ -122,3 +124,46 @@ def test_bars_of_a_real_trace_are_htas() -> None:
         assert len(events) == count
         assert events["calibrated_start_global"].sum() == pytest.approx(starts, rel=1e-7)
         assert events["calibrated_end_global"].sum() == pytest.approx(ends, rel=1e-7)
+
+
+SYMBOLS = TraceSymbolTable()
+SYMBOLS.add_symbols(["void gemm<int>(int)", "kernel", "nccl"])
+
+
+def kernels() -> pd.DataFrame:
+    return pd.DataFrame({
+        "name": [0, 2, 0, 0], "cat": 1, "rank": [0, 0, 1, 0], "stream": [7, 20, 7, -1], "iteration": [5, 5, 6, 5],
+        "ts": [10, 20, 30, 40], "dur": [5, 5000, 5, 5],
+    })  # fmt: skip
+
+
+def test_bars_are_as_long_as_their_events_but_for_short_ones() -> None:
+    events = timelines.prepare_timeline_gpu_events(kernels(), SYMBOLS, duration_threshold=100)
+    lasts = (events["calibrated_end_global"] - events["calibrated_start_global"]).dt.total_seconds() * 1_000_000
+    assert lasts.round(3).tolist() == [100, 5000, 100]
+    assert events["task"].tolist() == ["rank 0 stream 7", "rank 0 stream 20", "rank 1 stream 7"]
+    assert events["label"].tolist() == ["gemm", "nccl", "gemm"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "rows"), [({"ranks": [1]}, [2]), ({"iterations": [5]}, [0, 1]), ({"streams": [20]}, [1])]
+)
+def test_ranks_iterations_and_streams_are_chosen(chosen: dict[str, list[int]], rows: list[int]) -> None:
+    assert timelines.prepare_timeline_gpu_events(kernels(), SYMBOLS, **chosen).index.tolist() == rows  # type: ignore[arg-type]
+
+
+def test_what_kernels_lack_is_named() -> None:
+    with pytest.raises(ValueError, match="rank"):
+        timelines.prepare_timeline_gpu_events(kernels().drop(columns="rank"), SYMBOLS)
+    with pytest.raises(ValueError, match="prepare_timeline_gpu_events"):
+        timelines.plot_timeline("x", kernels())
+
+
+def test_a_trace_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[int] = []
+    monkeypatch.setattr(figures, "show", lambda figure: shown.append(sum(len(bar.x) for bar in figure.data)))
+    trace = Trace(trace_dir=str(DATA / "demo"))
+    trace.parse_traces(max_ranks=2)
+    timelines.plot_timeline_gpu_kernels_from_trace("kernels", trace, ranks=[1], streams=[7])
+    of_rank = trace.get_trace(1)
+    assert shown == [(of_rank["stream"].eq(7) & of_rank["iteration"].ne(-1)).sum()]

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.hta.common.trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
+from htagraph.hta.common.trace_symbol_table import (
+    DeviceType,
+    TraceSymbolTable,
+    decode_symbol_id_to_symbol_name,
+    infer_device_type,
+    is_device_lane,
+)
 
 
 def test_categories_of_2021_are_found_as_todays() -> None:
@@ -91,3 +98,20 @@ def test_kinds_of_symbols_have_their_numbers() -> None:
     assert made.get_operator_or_cuda_runtime_mask(frame).tolist() == [True, False, False]
     assert made.get_events_mask(frame, ["gem"]).tolist() == [False, False, True]
     assert not made.get_events_mask(frame, None).any()
+
+
+@pytest.mark.parametrize(
+    ("pid", "tid", "streams", "kind"),
+    [(5, 9, [-1, -1], DeviceType.CPU), (5, 7, [7, 7], DeviceType.GPU), (0, 9, [-1], DeviceType.GPU),
+     (5, 9, [-1, 7], DeviceType.UNKNOWN)],
+)  # fmt: skip
+def test_the_device_is_inferred(pid: int, tid: int, streams: list[int], kind: DeviceType) -> None:
+    assert infer_device_type(pd.DataFrame({"pid": pid, "tid": tid, "stream": streams})) == kind
+    if pid:
+        assert infer_device_type(pd.DataFrame({"stream": streams})) == kind
+
+
+def test_streams_and_device_tracks_are_no_threads() -> None:
+    assert is_device_lane(5, 7, np.array([7, 7]))
+    assert is_device_lane(0, 7, np.array([-1]))
+    assert not is_device_lane(5, 7, np.array([-1, 7]))

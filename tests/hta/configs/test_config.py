@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from htagraph.hta.configs.config import HtaConfig, logger
+from htagraph.hta.configs.config import AttributeSpec, HtaConfig, ValueType, YamlVersion, logger
 
 
 def test_the_last_file_counts_and_keys_have_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,3 +36,16 @@ def test_test_data_is_looked_for_where_the_variable_says(tmp_path: Path, monkeyp
 
 def test_the_logger_can_be_set() -> None:
     assert logger.name == "htagraph.hta"
+
+
+def test_a_version_is_its_text_and_back() -> None:
+    assert YamlVersion.from_string("1.2.3").get_version_str() == "1.2.3"
+    with pytest.raises(ValueError, match="three numbers"):
+        YamlVersion.from_string("1.2")
+
+
+def test_descriptions_are_equal_whatever_their_version() -> None:
+    one = AttributeSpec("a", "A", ValueType.Int, -1, YamlVersion(1, 0, 0))
+    assert one == one._replace(min_supported_version=YamlVersion(2, 0, 0))
+    assert one != one._replace(default_value=0)
+    assert len({one, one._replace(min_supported_version=YamlVersion(2, 0, 0))}) == 1

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from htagraph.hta.common.trace import Trace
-from htagraph.hta.configs.default_values import ValueType
-from htagraph.hta.configs.parser_config import AttributeSpec, ParserConfig
+from htagraph.hta.configs.config import ValueType
+from htagraph.hta.configs.parser_config import AttributeSpec, ParserConfig, parse_event_args_yaml, v1_0_0
 from tests.reach import DATA
 
 GRID = AttributeSpec("grid", "grid", ValueType.Object, "[]")
@@ -85,3 +85,31 @@ def test_descriptions_are_inferred_from_values() -> None:
 def test_communication_arguments_can_be_enabled() -> None:
     config = ParserConfig.enable_communication_args(ParserConfig(ParserConfig.get_minimum_args()))
     assert names(config) == [spec.name for spec in (*ParserConfig.ARGS_MINIMUM, *ParserConfig.ARGS_COMMUNICATION)]
+
+
+GROUPS = {
+    "ARGS_MINIMUM": ["stream", "correlation"],
+    "ARGS_BANDWIDTH": ["bytes", "memory_bw_gbps"],
+    "ARGS_SYNC": ["wait_on_stream", "wait_on_cuda_event_record_corr_id"],
+    "ARGS_INPUT_SHAPE": ["input_dims", "input_type", "input_strides"],
+    "ARGS_INFO": ["labels", "name", "sort_index"],
+    "ARGS_TRITON_KERNELS": ["kernel_backend", "kernel_hash"],
+    "ARGS_COMMUNICATION": [
+        "collective_name", "in_msg_nelems", "out_msg_nelems", "msg_dtype", "group_size", "process_rank",
+        "in_split_size", "out_split_size",
+    ],
+}  # fmt: skip
+
+
+def test_groups_are_htas() -> None:
+    groups = parse_event_args_yaml(v1_0_0)
+    for name, columns in GROUPS.items():
+        assert [spec.name for spec in getattr(groups, name)] == columns
+    assert len(groups.ARGS_DEFAULT) == 20
+    assert len(groups.ARGS_COMPLETE) == 47
+    assert len(groups.AVAILABLE_ARGS) == 52
+
+
+def test_columns_and_keys_are_unique() -> None:
+    known = parse_event_args_yaml().AVAILABLE_ARGS.values()
+    assert len({spec.name for spec in known}) == len({spec.raw_name for spec in known}) == len(known)

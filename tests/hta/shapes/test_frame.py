@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from htagraph.core.errors import TraceError
 from htagraph.hta.common.trace_filter import GPUKernelFilter
-from htagraph.hta.configs.default_values import AttributeSpec, ValueType
+from htagraph.hta.configs.config import AttributeSpec, ValueType
 from htagraph.hta.configs.parser_config import ParserConfig
 from htagraph.hta.shapes.frame import frame_of, ids_of_lanes, parsed_frame, smallest_type, whole
 from htagraph.hta.shapes.job import open_job

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from htagraph.hta.utils import utils
+from htagraph.hta.utils.utils import data_provider, get_test_data_dir
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), min_size=1, max_size=12))
@@ -64,3 +65,23 @@ def test_streams_become_numbers() -> None:
 def test_values_within_dictionaries() -> None:
     assert utils.get_value_from_dict({"a": {"b": 1}}, "a.b") == 1
     assert utils.get_value_from_dict({"a": 1}, "a.b", "none") == "none"
+
+
+def test_a_test_runs_once_for_each_value() -> None:
+    seen: list[tuple[int, int]] = []
+
+    class Some:
+        @data_provider(lambda: [{"a": 1, "b": 2}, (3, 4)])
+        def check(self, a: int, b: int) -> None:
+            seen.append((a, b))
+
+    Some().check()
+    assert seen == [(1, 2), (3, 4)]
+
+
+def test_absent_test_data_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "tests" / "data" / "here").mkdir(parents=True)
+    monkeypatch.setenv("TEST_DATA_PREFIX_PATH", str(tmp_path))
+    assert get_test_data_dir("here") == str(tmp_path / "tests" / "data" / "here")
+    with pytest.raises(FileNotFoundError, match="TEST_DATA_PREFIX_PATH"):
+        get_test_data_dir("absent")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from htagraph.output.html.page import script_of
-from htagraph.output.html.sections import SCRIPTS, STYLES
+from htagraph.output.html.report import SCRIPTS, STYLES
 from tests.output.html.browsed import CHROMIUM
 from tests.output.plot.test_style import contrast
 from tests.reach import REPOSITORY

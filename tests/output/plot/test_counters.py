@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 import htagraph as hg
-from htagraph.trace.profiler_files.memory_timeline import CATEGORIES
+from htagraph.trace.profiler_files.files import CATEGORIES
 from tests.output.plot.jobs import many_ranks
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, kernel, launch, load, op

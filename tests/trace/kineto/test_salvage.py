@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph.core.errors import DamagedTraceError, TraceError
 from htagraph.trace.columns import Trace
-from htagraph.trace.kineto import salvage, split
+from htagraph.trace.kineto import decode, salvage
 from htagraph.trace.kineto.read import read_events
 from tests.damage import (
     END,
@@ -39,7 +39,7 @@ from tests.damage import (
 )
 from tests.reach import REAL
 from tests.regex_steps import steps
-from tests.trace.kineto.test_split import read_in_pieces
+from tests.trace.kineto.test_decode import read_in_pieces
 
 EVENTS = healthy(4)
 TEXT = kineto_text(EVENTS)
@@ -490,7 +490,7 @@ def test_any_change_of_bytes_is_survived_or_refused_by_name(
 
 PATTERNS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": value
-    for module in (salvage, split)
+    for module in (salvage, decode)
     for name, value in vars(module).items()
     if isinstance(value, re.Pattern)
 }

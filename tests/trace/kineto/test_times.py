@@ -32,7 +32,7 @@ from htagraph.trace.kineto.times import (
 )
 from tests.damage import BASE_NS, END, Json, healthy, issues, kernel, kineto_text, loaded, names, op, written
 from tests.trace.kineto.same_columns import assert_same_columns
-from tests.trace.kineto.test_split import read_in_pieces
+from tests.trace.kineto.test_decode import read_in_pieces
 
 EPOCH_NS = 1_711_000_000_000_000_000
 QUARTER_NS = 7_889_238 * 10**9

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.compiled import njit
-from htagraph.core.counting import GOLDEN
 from htagraph.trace.kineto.scan.grammar import (
     DECIMAL,
     INTEGER,
@@ -37,8 +36,8 @@ from htagraph.trace.kineto.times import EXACT_FLOAT_US
 
 __all__ = [
     "ARGUMENT_WIDTH", "CATEGORY", "DECLINED", "DURATION", "DURATION_ABSENT", "DURATION_SLIP", "DURATION_STYLE",
-    "FIELDS", "FLAGS", "FLOAT", "ID", "ID_IS_NUMBER", "ID_IS_SPAN", "MAX_KEYS", "NAME", "NEEDS_EXACT", "NO_SPAN",
-    "OFFSET", "PHASE", "PROCESS", "RAW", "ROW_WIDTH", "SCANNED", "SIGNED", "SPAN", "START", "START_ABSENT",
+    "FIELDS", "FLAGS", "FLOAT", "GOLDEN", "ID", "ID_IS_NUMBER", "ID_IS_SPAN", "MAX_KEYS", "NAME", "NEEDS_EXACT",
+    "NO_SPAN", "OFFSET", "PHASE", "PROCESS", "RAW", "ROW_WIDTH", "SCANNED", "SIGNED", "SPAN", "START", "START_ABSENT",
     "START_SLIP", "START_STYLE", "STOP", "STYLE_BITS", "TEXT", "THREAD", "UNKNOWN", "UNSIGNED", "key_kind",
     "key_number", "key_table", "scan_events",
 ]  # fmt: skip
@@ -344,7 +343,9 @@ _MAX_TRIES = 100_000
 """Factors of the hash that are tried. Chosen: 40 keys need about 25; doubling it changes nothing."""
 _ENTRY_BYTES = 16 + _KEY_BYTES  # length, kind, text
 _ENTRIES = 8 * (1 + _PLACES)  # bytes of the factor and the places, which are before the entries
-_MIX = np.uint64(GOLDEN)  # another odd number of many bits would do
+GOLDEN = 0x9E3779B97F4A7C15
+"""A multiplier that spreads numbers over the slots of a hash table: 2⁶⁴ over the golden ratio. Source: Knuth, The Art
+of Computer Programming, 6.4. Doubled, it would be even, and spread worse; it changes times only."""
 
 
 def key_table(keys: Sequence[tuple[str, int]]) -> npt.NDArray[np.int64]:
@@ -388,7 +389,7 @@ def _code(start: Int, stop: Int) -> Int:
     first = word(start)
     if length < 8:
         return first & _low_bytes(length)
-    return first ^ (word(stop - 8) * _MIX) ^ np.uint64(length)
+    return first ^ (word(stop - 8) * np.uint64(GOLDEN)) ^ np.uint64(length)
 
 
 @compiled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -13,14 +14,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from htagraph.core.errors import IssueLog, TraceError
-from htagraph.trace.columns import Trace
-from htagraph.trace.kineto import source, split
-from htagraph.trace.kineto.again import read_event
+from htagraph.trace.columns import Interner, Trace
+from htagraph.trace.kineto import decode, source
 from htagraph.trace.kineto.decode import BlockDecoder, event_text_decoder
 from htagraph.trace.kineto.events import columns
-from htagraph.trace.kineto.read import STARTS
+from htagraph.trace.kineto.read import STARTS, read_event
 from htagraph.trace.kineto.scan import scanner
-from htagraph.trace.kineto.scan.scanner import EventTexts, EventTextScanner, Reused, Scanner
+from htagraph.trace.kineto.scan.grammar import PADDING
+from htagraph.trace.kineto.scan.scanner import NO_TOKEN, EventTexts, EventTextScanner, Reused, Scanner, TokenTable
 from htagraph.trace.readers import read_trace
 from tests.damage import END, Json, call, document, header, healthy, kernel, op, written
 from tests.reach import DATASETS, REAL, label
@@ -164,7 +165,7 @@ def test_an_event_that_is_read_whole_declines_its_block_if_a_text_in_it_is_not_u
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
 def test_an_event_is_found_again_from_the_block_that_has_it(name: str, tmp_path: Path) -> None:
     path = written(tmp_path / name, document(healthy(30)))
-    with patch.object(split, "BLOCK_BYTES", 1 << 10), patch.object(source, "PIECE_BYTES", 1 << 9):
+    with patch.object(decode, "BLOCK_BYTES", 1 << 10), patch.object(source, "PIECE_BYTES", 1 << 9):
         trace = read_trace(path, lambda *_: 0)
     assert len(trace.bookmarks[STARTS]) > 5
     for number, at in trace.bookmarks[STARTS].tolist():
@@ -211,7 +212,7 @@ def test_memory_for_one_huge_event_is_not_kept(monkeypatch: pytest.MonkeyPatch) 
 def texts_of(path: Path, scan: EventTextScanner | None) -> tuple[list[bytes], int]:
     """Return (the text of each event of a file, how many blocks were scanned)."""
     log, texts, scanned = IssueLog(str(path)), list[bytes](), 0
-    for position, events in split.split(source.iter_bytes(path, log), event_text_decoder(), {}, log, scan):
+    for position, events in decode.split(source.iter_bytes(path, log), event_text_decoder(), {}, log, scan):
         assert position == len(texts)
         scanned += isinstance(events, EventTexts)
         texts += [bytes(events[at]) for at in range(len(events))]
@@ -251,3 +252,61 @@ def test_a_number_that_its_column_cannot_hold_is_still_read() -> None:
 )  # fmt: skip
 def test_what_bulk_decoding_might_refuse_is_declined(text: bytes) -> None:
     assert EventTextScanner()(text, 0) is None
+
+
+def numbers(table: TokenTable, texts: Sequence[bytes]) -> list[int]:
+    """Return the numbers of texts that lie one behind the other, each between the bytes of others."""
+    memory = np.frombuffer(b"".join(texts) + PADDING, np.uint8)
+    lengths = np.array([len(text) for text in texts], np.int64)
+    starts = np.cumsum(lengths) - lengths
+    return table.numbers(memory.ctypes.data, (starts << 32) + lengths).tolist()
+
+
+def expected(texts: Sequence[bytes], known: Interner[bytes]) -> list[int]:
+    return [known[text] + 1 if text else NO_TOKEN for text in texts]
+
+
+_texts = st.lists(st.binary(max_size=3) | st.binary(max_size=20) | st.sampled_from([b"", b"\0", b"\0" * 8, b"x" * 16]))
+
+
+@given(st.lists(_texts, max_size=4))
+def test_texts_are_numbered_as_a_dict_does_from_block_to_block(blocks: list[list[bytes]]) -> None:
+    table, known = TokenTable(), Interner[bytes]()
+    for texts in blocks:
+        assert numbers(table, texts) == expected(texts, known)
+    assert [table.text(number) for number in range(len(table))] == [b"", *known]
+
+
+def test_a_table_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanner, "FIRST_SLOTS", 2)
+    monkeypatch.setattr(scanner, "_TEXT_BYTES", 8)
+    table, known, random = TokenTable(), Interner[bytes](), np.random.default_rng(1)
+    for _ in range(5):
+        texts = [random.bytes(int(size)) for size in random.integers(0, 40, 300)]
+        texts += [texts[int(place)] for place in random.integers(0, 300, 100)]
+        assert numbers(table, texts) == expected(texts, known)
+    assert [table.text(number) for number in range(1, len(table))] == list(known)
+
+
+def test_many_short_texts_are_kept_apart() -> None:
+    table, known = TokenTable(), Interner[bytes]()
+    texts = [number.to_bytes(3, "little") for number in range(20_000)]
+    assert numbers(table, texts) == expected(texts, known)
+    assert numbers(table, texts[::-1]) == expected(texts[::-1], known)
+
+
+def test_texts_longer_than_the_table_are_kept_whole() -> None:
+    long = np.random.default_rng(2).bytes(1 << 20)
+    last, longer, shorter = long[:-1] + bytes([long[-1] ^ 1]), long + b"\0", long[:-1]
+    table = TokenTable()
+    assert numbers(table, [b"a", long, last, longer, shorter, long]) == [1, 2, 3, 4, 5, 2]
+    assert [table.text(number) for number in (2, 3, 4, 5)] == [long, last, longer, shorter]
+
+
+@pytest.mark.parametrize("size", range(18))
+def test_each_byte_counts_and_so_do_zeros_at_the_end(size: int) -> None:
+    text = bytes(range(1, size + 1))
+    changed = [text[:at] + b"\xff" + text[at + 1 :] for at in range(size)]
+    texts = [text + bytes(zeros) for zeros in range(18)] + changed
+    kept = [each for each in texts if each]
+    assert numbers(TokenTable(), texts) == [kept.index(each) + 1 if each else NO_TOKEN for each in texts]
