@@ -20,8 +20,9 @@ from htagraph.core.kinds import ActivityKind
 
 __all__ = [
     "ANY_STEP", "BETWEEN_OPERATORS", "COUNTER_RANGE", "DEFAULT_NAMING", "DEVICE_ANNOTATION", "DEVICE_CATEGORIES",
-    "FRAME", "HOST_CATEGORIES", "LINEAR", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "collective_op", "copy_kind",
-    "exact_glob", "has_loader_workers", "inference_phase", "is_allocation", "is_autograd_node", "is_backward",
+    "FRAME", "HOST_CATEGORIES", "LINEAR", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "collective_kernel",
+    "collective_op", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase", "is_allocation", "is_autograd_node",
+    "is_backward",
     "is_batched_product", "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader",
     "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer",
     "is_poll", "is_product", "is_softmax", "is_source_frame", "is_triton_kernel", "is_wait", "matches",
@@ -211,6 +212,16 @@ def collective_op(name: str, naming: Naming = DEFAULT_NAMING, *, host: bool = Fa
     if host and not matches(_LIBRARY, name) and not matches(naming.host_communication, name):
         return ""
     return next((word for pattern, word in _COLLECTIVE_OPS if matches(pattern, name)), "")
+
+
+def collective_kernel(name: str) -> str:
+    """Return the short name of a kernel of collectives, the same for all versions of NCCL.
+
+    Example:
+        >>> collective_kernel("ncclKernel_SendRecv(ncclWorkElem)")
+        'ncclDevKernel_SendRecv'
+    """
+    return short_name(name).replace("ncclKernel_", "ncclDevKernel_")
 
 
 def transfer_direction(name: str) -> int:
