@@ -79,7 +79,7 @@ ROWS: Final = Table(
 def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> list[Claim]:
     """Return what findings claim of a job, each thing once.
 
-    What bounds the job and starts it comes first, then what gains most; all that is no change follows, in the order of
+    What makes all else doubtful comes first, then what bounds the job and starts it, then what gains most; all that is no change follows, in the order of
     the findings.
 
     Example:
@@ -99,7 +99,8 @@ def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> lis
     for name, *_, us in _actions(stated(kept)):
         most[name] = max(most[name], us)
     first = (BOUND.name, START_UP.name)
-    return sorted(kept, key=lambda claim: (claim.says not in first, claim.says in first or -most[claim.says]))
+    kept.sort(key=lambda claim: (claim.says not in first, claim.says in first or -most[claim.says]))
+    return sorted(kept, key=lambda claim: claim.says != UNMATCHED.name)  # all that follows rests on it
 
 
 def stated(claims: Iterable[Claim]) -> list[tuple[Finding, list[Claim]]]:
