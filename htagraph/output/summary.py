@@ -79,6 +79,7 @@ class Summary:
             conclusion uncertain.
         step_us: How long a step takes, as for what-ifs, µs: the median from step to step, without first steps that warm
             up and the one at the edge of the recording; NaN without steps.
+        graph: The job, on which the changes of findings are replayed.
     """
 
     inputs: pd.DataFrame
@@ -88,6 +89,7 @@ class Summary:
     window_us: float
     claims: tuple[Claim, ...] = ()
     step_us: float = float("nan")
+    graph: DependencyGraph | None = None
 
     def __repr__(self) -> str:
         """Return what was read, the window and the first sentence of the verdict; the tables are in `tables`."""
@@ -179,7 +181,7 @@ class Summary:
             >>> hg.summarize(hg.load("data/demo")).to_dict()["schema_version"]
             1
         """
-        results = {**self.tables, "findings": rows_of(self.claims), "verdict": self.verdict}
+        results = {**self.tables, "findings": rows_of(self.claims, self.graph), "verdict": self.verdict}
         return envelope("summary", self.inputs, self.issues, self.window_us, results)
 
 
@@ -245,7 +247,7 @@ def summary_of(results: Results, *, top: int = 5) -> Summary:
     claims = claims_of(results)
     step_us = usual_step_ns(graph, graph.time) / 1000 if len(tables["steps"]) else float("nan")
     return Summary(
-        results.inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims), step_us
+        results.inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims), step_us, graph
     )
 
 
