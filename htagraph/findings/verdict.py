@@ -84,8 +84,8 @@ ROWS: Final = Table(
 def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> list[Claim]:
     """Return what findings claim of a job, each thing once.
 
-    What makes all else doubtful comes first, then what bounds the job and starts it, then what gains most; all that is no change follows, in the order of
-    the findings.
+    What makes all else doubtful comes first, then what bounds the job and starts it, then what gains most; all that is
+    no change follows, in the order of the findings.
 
     Example:
         >>> import htagraph as hg
