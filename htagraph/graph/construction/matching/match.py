@@ -95,6 +95,7 @@ def _found(members: Members, hosts: Mapping[int, int]) -> tuple[Members, list[Te
     left &= ~members.host_transfer
     kept, issues = tested(members, teams + host_collectives(members))
     held = ~_unheld(members, kept)
+    held |= members.on_host & (members.group >= 0) & np.isin(members.group, members.group[held])  # the rest is doubtful
     refused = np.zeros(len(members), np.bool_)  # by id: their order may still tell
     labels = {team.label for team in kept}
     for team in teams:

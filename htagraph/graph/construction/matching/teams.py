@@ -318,8 +318,10 @@ def _mended(members: Members, grid: Array) -> Array:
             cost = np.where(members.label[own][:, None] == members.label[whole], apart, np.inf)
             at = _in_order(cost)
             if at is not None:
+                free = np.delete(cost, at, axis=1).min(axis=1, initial=np.inf)
+                clear = free >= LIMITS.times_worse * cost[np.arange(len(at)), at]
                 grid[line, columns] = -1
-                grid[line, columns[at]] = own
+                grid[line, columns[at[clear]]] = own[clear]
     return grid
 
 
