@@ -192,11 +192,12 @@ class _State(_Clocks):
 
     def join_strong(self, fits: Sequence[Fit], *, certain: bool, lone: bool) -> None:
         """Unite what many collectives show, the closest first, then what lacks records in the middle, then the rest."""
-        strong = sorted((fit for fit in fits if not self.outdone(fit)), key=_weakness)
+        strong, outdone = sorted(fits, key=_weakness), cache(self.outdone)
         for doubtful in (False, True):
             for fit in strong:
                 free = certain or lone or self.knows(fit)
-                if self.is_close(fit) or (free and (doubtful or not certain)):
+                apart = self.root[fit.first] != self.root[fit.second]
+                if apart and (self.is_close(fit) or (free and (doubtful or not certain))) and not outdone(fit):
                     self.join(fit, doubtful=doubtful and free)
             if not doubtful:
                 self.mend(certain=certain, lone=lone)
@@ -209,6 +210,7 @@ class _State(_Clocks):
                 continue
             longest = [max((self.tracks[number] for number in each.shift), key=len) for each in self.clusters.values()]
             others = [each for each in longest if each.pool == track.pool and each.rank != track.rank]
+            others = others[: max(LIMITS.track_neighbours, LIMITS.track_pairs // len(self.clusters))]
             found = [with_holes(other, track, self.between(other.rank, track.rank)) for other in others]
             for holed, fit in sorted((each for each in found if each), key=lambda each: _weakness(each[1])):
                 if certain or lone or self.knows(fit) or self.is_close(fit):
