@@ -21,12 +21,13 @@ from htagraph.core.kinds import ActivityKind
 __all__ = [
     "ANY_STEP", "BETWEEN_OPERATORS", "COUNTER_RANGE", "DEFAULT_NAMING", "DEVICE_ANNOTATION", "DEVICE_CATEGORIES",
     "FRAME", "HOST_CATEGORIES", "LINEAR", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "call_name",
-    "collective_op", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase", "is_allocation", "is_asking",
-    "is_autograd_node", "is_backward", "is_batched_product", "is_collective_call", "is_compiled_region",
-    "is_compiling", "is_data_loader", "is_gradient_ready", "is_graph_launch", "is_kernel_launch", "is_memory_call",
-    "is_module_frame", "is_optimizer", "is_poll", "is_product", "is_single_precision", "is_softmax",
-    "is_source_frame", "is_triton_kernel", "is_wait", "matches", "names_like", "names_that", "operator_of_frame",
-    "short_name", "stable_name", "step_number", "transfer_direction", "without_address",
+    "collective_kernel", "collective_op", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase",
+    "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_collective_call",
+    "is_compiled_region", "is_compiling", "is_data_loader", "is_gradient_ready", "is_graph_launch",
+    "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer", "is_poll", "is_product",
+    "is_single_precision", "is_softmax", "is_source_frame", "is_triton_kernel", "is_wait", "matches", "names_like",
+    "names_that", "operator_of_frame", "short_name", "stable_name", "step_number", "transfer_direction",
+    "without_address",
 ]  # fmt: skip
 
 _MAGIC = re.compile(r"[*?[]")
@@ -212,6 +213,16 @@ def collective_op(name: str, naming: Naming = DEFAULT_NAMING, *, host: bool = Fa
     if host and not matches(_LIBRARY, name) and not matches(naming.host_communication, name):
         return ""
     return next((word for pattern, word in _COLLECTIVE_OPS if matches(pattern, name)), "")
+
+
+def collective_kernel(name: str) -> str:
+    """Return the short name of a kernel of collectives, the same for all versions of NCCL.
+
+    Example:
+        >>> collective_kernel("ncclKernel_SendRecv(ncclWorkElem)")
+        'ncclDevKernel_SendRecv'
+    """
+    return short_name(name).replace("ncclKernel_", "ncclDevKernel_")
 
 
 def transfer_direction(name: str) -> int:

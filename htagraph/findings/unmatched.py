@@ -1,4 +1,4 @@
-"""A caution: communication calls have no known partner on another rank, so waiting in them looks like transfer."""
+"""Communication of some ranks could not be matched with that of others, so nobody knows who waited for whom there."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import numpy as np
 from htagraph.core.kinds import COMMUNICATION, of_kinds
 from htagraph.findings.finding import Claim, Evidence, Finding, RestsOn, of_activities
 from htagraph.findings.limits import MAX_NAMED
+from htagraph.findings.phrases import ranks_text
 from htagraph.findings.results import Results
 from htagraph.findings.unknown_clocks import UNKNOWN_CLOCKS
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.waits import unmatched
 
-__all__ = ["UNMATCHED", "doubts_of"]
-
-_MIN_MATCHED = 0.99
-"""Share of communication calls with partners; chosen: a few are always cut off by the ends of a recording. Doubled, a
-report never says that partners are missing."""
+__all__ = ["UNMATCHED", "doubts_of", "unmatched_sentences"]
 
 
 def doubts_of(results: Results) -> frozenset[RestsOn]:
@@ -23,30 +22,39 @@ def doubts_of(results: Results) -> frozenset[RestsOn]:
     return frozenset(rests_on for rests_on, finding in doubts.items() if results.claims(finding.when))
 
 
-def _when(results: Results) -> list[Claim]:
-    graph = results.graph
-    acts = graph.activities
-    talks = of_kinds(acts.kind, COMMUNICATION)
-    members = np.zeros(len(acts), np.bool_)
-    if graph.matches is not None:
-        members[graph.matches.activity] = True
-    alone = talks & ~members
-    if len(graph.ranks) < 2 or alone.sum() <= (1 - _MIN_MATCHED) * talks.sum():
+def _claims(graph: DependencyGraph) -> list[Claim]:
+    shares, alone = unmatched(graph)
+    ranks = sorted(shares, key=lambda rank: -shares[rank])
+    if not ranks:
         return []
     rows = tuple(np.flatnonzero(alone)[:MAX_NAMED].tolist())
-    return [Claim("unmatched", "", int(alone.sum()), "count", rows=rows, facts={"total": int(talks.sum())})]
-
-
-def _evidence(results: Results, claim: Claim) -> Evidence:
-    return Evidence(rows=of_activities(results, claim.rows, "Some of them"), command=("validate",))
+    facts = {"ranks": ranks, "total": int(of_kinds(graph.activities.kind, COMMUNICATION).sum())}
+    about = ", ".join(map(str, ranks))
+    return [Claim("unmatched", about, 100 * shares[ranks[0]], "percent", rows=rows, facts=facts)]
 
 
 def _short(claim: Claim) -> str:
-    alone = f"{claim.figure:,.0f} of {claim.facts['total']:,} communication calls have no known partner"
-    return f"{alone}, so waiting in them looks like transfer"
+    ranks = claim.facts["ranks"]
+    whose = ranks_text(sorted(ranks)).capitalize()
+    owner = f"{whose}'s communication" if len(ranks) == 1 else f"{whose}: communication"
+    share = f"{'' if len(ranks) == 1 else 'up to '}{claim.figure:.0f} %"
+    return (
+        f"{owner} could not be matched with the others' ({share}): waits for {'it' if len(ranks) == 1 else 'them'} "
+        "are unknown, so gains are upper bounds."
+    )
+
+
+def _evidence(results: Results, claim: Claim) -> Evidence:
+    return Evidence(rows=of_activities(results, claim.rows, "Some of it"), command=("validate",))
 
 
 UNMATCHED = Finding(
-    "unmatched", when=_when, short=_short, evidence=_evidence, is_caution=True,
-    advice=lambda _: "See which ranks lack them (htagraph validate), and record all ranks at the same time.",
+    "unmatched", when=lambda results: _claims(results.graph), short=_short, evidence=_evidence,
+    advice=lambda _: "Record all ranks at the same time with record_shapes=True, or with a newer PyTorch, which writes "
+    "process-group arguments.",
 )  # fmt: skip
+
+
+def unmatched_sentences(graph: DependencyGraph) -> list[str]:
+    """Return the first sentence about a prediction on a graph whose communication is not matched; none if it is."""
+    return [f"{UNMATCHED.whole(claim)} {UNMATCHED.advice(claim)}" for claim in _claims(graph)]

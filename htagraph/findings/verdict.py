@@ -12,7 +12,7 @@ from htagraph.findings.blocking import BLOCKING
 from htagraph.findings.bound import BOUND
 from htagraph.findings.cut_short import CUT_SHORT
 from htagraph.findings.device_idle import DEVICE_IDLE
-from htagraph.findings.finding import Claim, Finding, Trial, gain_us
+from htagraph.findings.finding import Claim, Finding, Trial, gain_us, interval_us
 from htagraph.findings.gain import GAIN
 from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.interrupted import INTERRUPTED
@@ -32,6 +32,9 @@ from htagraph.findings.unexplained import UNEXPLAINED
 from htagraph.findings.unknown_clocks import UNKNOWN_CLOCKS
 from htagraph.findings.unmatched import UNMATCHED
 from htagraph.findings.waiting import WAITING
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.whatif.options import CHANGES
+from htagraph.whatif.scenario import what_if
 
 __all__ = [
     "FINDINGS", "OF_PATH", "ROWS", "claims_of", "first_step", "in_brief", "rows_of", "sentences",
@@ -67,7 +70,9 @@ ROWS: Final = Table(
     Col("unit", "str", "of the figure: ``percent``, ``us`` or ``count``"),
     Col("ranks", "list", "the ranks that the finding names, the most important first"),
     Col("change", "str", "options of ``htagraph what-if`` that make the change; empty where no change is known"),
-    Col("gain_us", "any", "what the change saves: ``value``, and ``low`` and ``high`` where an interval is known"),
+    Col(
+        "gain_us", "any", "what the change saves, µs: ``value``, and ``low`` and ``high``, its 90 % interval by replay"
+    ),
     Col("share_percent", "any", "share of the path, of the makespan or of a time that the text names; may be null"),
     Col("rests_on", "list", "what else has to be right for the finding to hold"),
     Col("evidence", "list", "numbers of activities that prove the finding, some of them"),
@@ -78,8 +83,8 @@ ROWS: Final = Table(
 def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> list[Claim]:
     """Return what findings claim of a job, each thing once.
 
-    What bounds the job and starts it comes first, then what gains most, with advice before without; all that is no
-    change follows, in the order of the findings.
+    What makes all else doubtful comes first, then what bounds the job and starts it, then what gains most, with advice
+    before without; all that is no change follows, in the order of the findings.
 
     Example:
         >>> import htagraph as hg
@@ -97,7 +102,8 @@ def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> lis
     most = dict.fromkeys(_BY_NAME, (False, 0.0))
     for name, advice, _, us in _actions(stated(kept)):
         most[name] = max(most[name], (bool(advice) and us > 0, us))
-    first = {BOUND.name: 1, START_UP.name: 0 if any(_is_mostly_start_up(claim) for claim in kept) else 2}
+    first = {UNMATCHED.name: -1, BOUND.name: 1}  # all that follows rests on what is matched
+    first[START_UP.name] = 0 if any(_is_mostly_start_up(claim) for claim in kept) else 2
     order = {
         name: (first.get(name, 3), *((0, 0.0) if name in first else (-known, -us)))
         for name, (known, us) in most.items()
@@ -123,8 +129,10 @@ def sentences(claims: Iterable[Claim]) -> list[str]:
     return [" ".join(spoken(finding.whole(*every), finding.advice(*every))) for finding, every in stated(claims)]
 
 
-def rows_of(claims: Iterable[Claim]) -> list[dict[str, Any]]:
+def rows_of(claims: Iterable[Claim], graph: DependencyGraph | None = None) -> list[dict[str, Any]]:
     """Return claims as rows of `ROWS`, in their order, for programs.
+
+    With a graph, changes whose interval no claim has are replayed, so that each gain has one.
 
     Example:
         >>> (row,) = rows_of([Claim("ranks_missing", "3", 8, "count")])
@@ -138,16 +146,30 @@ def rows_of(claims: Iterable[Claim]) -> list[dict[str, Any]]:
         saved_us = tried.saved_us if tried else facts.get("free_us")
         fixed = facts.get("fixed", claim)
         low, high = fixed.interval if tried and fixed.interval and tried.saved_us == fixed.figure else (None, None)
+        options = tried.options if tried else tuple(str(facts.get("change", "")).split(" ", 1))
+        if graph is not None and low is None and saved_us is not None and options[0]:
+            low, high = _interval_us(graph, options)
         rows.append({
             "kind": claim.says, "about": claim.about, "figure": claim.figure, "unit": claim.unit,
             "ranks": [int(rank) for rank in facts.get("ranks", ())],
-            "change": " ".join(tried.options) if tried else facts.get("change", ""),
+            "change": " ".join(options),
             "gain_us": None if saved_us is None else {"low": low, "value": saved_us, "high": high},
             "share_percent": claim.figure if claim.unit == "percent" else facts.get("percent"),
             "rests_on": sorted(each.value for each in claim.rests_on), "evidence": list(claim.rows),
             "text": finding.whole(claim), "advice": finding.advice(claim),
         })  # fmt: skip
     return rows
+
+
+def _interval_us(graph: DependencyGraph, options: Sequence[str]) -> tuple[float, float]:
+    """Return the least and the largest time that the change of some options of ``htagraph what-if`` saves, µs."""
+    scenario, words = what_if(graph), list(options)
+    while words:
+        option, _, text = words.pop(0).removeprefix("--").partition("=")
+        if CHANGES[option].value == "required":
+            text = text or words.pop(0)
+        scenario = CHANGES[option].read(text).apply(scenario)
+    return interval_us(scenario.run())
 
 
 def in_brief(claims: Iterable[Claim], fits: Callable[[Sequence[str]], bool] = lambda _: True) -> tuple[list[str], int]:

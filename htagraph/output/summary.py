@@ -82,6 +82,7 @@ class Summary:
             up and the one at the edge of the recording; NaN without steps.
         step_text: The same in words, with the mean where that differs; the range where no step is usual.
         device_use: how busy devices are, as a part of a sentence; empty without device work.
+        graph: The job, on which the changes of findings are replayed.
     """
 
     inputs: pd.DataFrame
@@ -93,6 +94,7 @@ class Summary:
     step_us: float = float("nan")
     step_text: str = ""
     device_use: str = ""
+    graph: DependencyGraph | None = None
 
     def __repr__(self) -> str:
         """Return what was read, the window and the first sentence of the verdict; the tables are in `tables`."""
@@ -184,7 +186,7 @@ class Summary:
             >>> hg.summarize(hg.load("data/demo")).to_dict()["schema_version"]
             1
         """
-        results = {**self.tables, "findings": rows_of(self.claims), "verdict": self.verdict}
+        results = {**self.tables, "findings": rows_of(self.claims, self.graph), "verdict": self.verdict}
         return envelope("summary", self.inputs, self.issues, self.window_us, results)
 
 
@@ -252,7 +254,7 @@ def summary_of(results: Results, *, top: int = 5) -> Summary:
     step_us = usual_step_ns(graph, graph.time) / 1000 if len(tables["steps"]) else float("nan")
     return Summary(
         results.inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims), step_us,
-        step_text(graph), device_use(results),
+        step_text(graph), device_use(results), graph,
     )  # fmt: skip
 
 

@@ -20,11 +20,12 @@ from htagraph.core.intervals import difference, length, union
 from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind, of_kinds
 from htagraph.core.statistics import least_of
 from htagraph.graph.activities import blocked_since
+from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Waits", "bus_factor", "lacks_members", "ranks_not_read", "waiting_devices", "waits_of"]
+__all__ = ["Waits", "bus_factor", "lacks_members", "ranks_not_read", "unmatched", "waiting_devices", "waits_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,11 +185,32 @@ def ranks_not_read(graph: DependencyGraph) -> tuple[int, ...]:
 
 
 @once
+@once
+def unmatched(graph: DependencyGraph) -> tuple[dict[int, float], npt.NDArray[np.bool_]]:
+    """Return (the share that is not matched of the communication of each rank, which activities that is).
+
+    The share is that of the time or of the number, whichever is larger. Small shares do not matter, and are left out.
+    """
+    acts, matches = graph.activities, graph.matches
+    talks = of_kinds(acts.kind, COMMUNICATION)
+    alone = talks & (len(graph.ranks) > 1)
+    if matches is not None:
+        alone[matches.activity] = False
+    shares = {}
+    for rank in graph.ranks if alone.any() else ():
+        place = acts.of_rank(rank)
+        own, left, took = talks[place], alone[place], acts.duration[place]
+        share = max(left.sum() / max(own.sum(), 1), took[left].sum() / max(took[own].sum(), 1))
+        if share > LIMITS.small:
+            shares[rank] = float(share)
+    return shares, alone
+
+
 def lacks_members(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     """Return which activities are communication whose group is not in the graph on all its ranks.
 
     What such a one takes after the last recorded arrival is its transfer, or waiting for a rank that was not recorded.
-    Where ranks of the job were not read, communication that was not matched counts, too.
+    Where ranks of the job were not read, or could not be matched, communication without a match counts, too.
 
     Example:
         >>> import htagraph as hg
@@ -197,7 +219,7 @@ def lacks_members(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     """
     acts, matches = graph.activities, graph.matches
     out = np.zeros(len(acts), np.bool_)
-    if ranks_not_read(graph):
+    if ranks_not_read(graph) or unmatched(graph)[0]:
         out |= of_kinds(acts.kind, COMMUNICATION)
     if matches is not None and len(matches.size):
         present = np.bincount(matches.collective, minlength=matches.count)

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from htagraph.core.tables import Col, Table
+from htagraph.findings.unmatched import unmatched_sentences
 from htagraph.findings.verbs import what_if as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, drawn, gives, report_on
@@ -67,6 +68,7 @@ def what_if_report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: in
         del brief["changes"]
     notes = list(after.notes)
     sentences = [*findings.sentences(after, *map(bound_of, paths)), *(f"Note: {note}" for note in notes)]
+    sentences[:0] = unmatched_sentences(after.baseline)
     return report_on(
         after.baseline, "what-if", tables, sentences, figures={"notes": notes}, brief=brief, plot=after.plot
     )

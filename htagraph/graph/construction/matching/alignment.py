@@ -2,9 +2,8 @@
 
 Only order and time are used, so it needs no arguments and no known clock offsets. Members of one collective end
 together however far apart they arrived: under the right shift the differences of the ends are nearly constant, and
-no member starts after another has ended. A whole sequence lies beside the others under one shift. Where a record was
-lost in the middle, what comes behind it is one place nearer: parts of the sequence show the shift before and behind
-the hole, and between them ends tell where it is (`with_broken`).
+no member starts after another has ended. A whole sequence lies beside the others under one shift. Where records were
+lost in the middle, ends tell the place of each one that is left (`with_holes`).
 """
 
 from __future__ import annotations
@@ -13,21 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.core.arrays import Array, Mask
 from htagraph.graph.clock_fits import medians
 from htagraph.graph.tolerances import LIMITS
 
-__all__ = ["Cluster", "Fit", "Track", "fit_pair", "pairs", "slope", "with_broken"]
-
-
-_NOT_ALIKE: Final = 1e15
-"""ns: what it costs to put collectives of other kinds, sizes or steps side by side. Chosen: more than any times can
-differ by. It may be doubled without effect."""
+__all__ = ["Cluster", "Fit", "Track", "fit_pair", "pairs", "slope", "with_holes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +52,18 @@ class Track:
     """The number of the rank's host, whose clock is that of the other ranks there; -1 if it is unknown."""
     on_host: bool = False
     """Whether the collectives run on host threads, where members do not end together."""
-    part_of: int = -1
-    """The number of the track that it is a piece of; -1 for whole ones."""
+    places: Array | None = None
+    """The places of the collectives beside those of another track, where records were lost; None if none were."""
 
     @cached_property
     def step(self) -> Array:
         """The step of each collective, -1 where it is unknown."""
         return np.full(len(self.rows), -1, np.int64) if self.steps is None else self.steps
+
+    @cached_property
+    def place(self) -> Array:
+        """The place of each collective, ascending."""
+        return np.arange(len(self.rows)) if self.places is None else self.places
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -93,11 +91,13 @@ class Fit:
 
 @dataclass(eq=False)
 class Cluster:
-    """Tracks that belong together: the place of a track's i-th collective is i plus its shift."""
+    """Tracks that belong together: the place of each collective of a track is its own place plus the track's shift."""
 
     shift: dict[int, int] = field(default_factory=dict)
     spread: float = -1.0
     """The largest spread of a fit that united it; negative while there is but one track."""
+    holed: dict[int, Track] = field(default_factory=dict)
+    """By number: the tracks in which records are missing, with the places of those that are left."""
 
 
 def fit_pair(a: Track, b: Track, hint: float | None = None) -> Fit | None:
@@ -344,113 +344,99 @@ def _neighbours(pool: list[Track]) -> list[tuple[Track, Track]]:
     return [(pool[i], pool[j]) for i, j in sorted(near)]
 
 
-def with_broken(tracks: list[Track], clusters: list[Cluster]) -> tuple[list[Track], list[Cluster]]:
-    """Return the tracks and the clusters, with those left out that fit one of their pool in parts.
+def with_holes(a: Track, b: Track, hint: float | None = None) -> tuple[Track, Fit] | None:
+    """Return the second track with the places of its collectives in the first, and how they fit; None if they do not.
 
-    Only of tracks that certainly belong together: of a named group, or of ranks that have no other communication. Each
-    is added to the cluster of the longest track of its pool in pieces, which are new tracks.
+    Records may be lost in the middle of either. What is alike and ends together, under the one clock offset that most
+    ends agree on, is side by side; what does not end together (an all-to-all) is where its neighbours say. All else is
+    left out. `hint` is as in `fit_pair`.
     """
-    held = {number for each in clusters for number in each.shift}
-    left = [track for track in tracks if track.certain and not track.pairwise and track.number not in held]
-    left = [track for track in left if len(track) >= 2 * LIMITS.proof]
-    tracks, clusters = list(tracks), list(clusters)
-    for pool in sorted({track.pool for track in left}):
-        own = [each for each in clusters if any(tracks[number].pool == pool for number in each.shift)]
-        if len(own) > 1:
-            continue  # nobody can tell to which of them
-        alone = sorted((track for track in left if track.pool == pool), key=lambda track: (-len(track), track.rank))
-        if not own:
-            if len(alone) < 2:
-                continue
-            own = [Cluster({alone.pop(0).number: 0})]
-        _extend(tracks, own[0], alone)
-        if len(own[0].shift) > 1 and own[0] not in clusters:
-            clusters.append(own[0])
-    return tracks, clusters
-
-
-def _extend(tracks: list[Track], fellows: Cluster, alone: Sequence[Track]) -> None:
-    """Add tracks in pieces to a cluster whose longest track they fit; the pieces are appended to `tracks`."""
-    longest = max((tracks[number] for number in fellows.shift), key=len)
-    ranks = {tracks[number].rank for number in fellows.shift}
-    for track in alone:
-        place = _places(longest, track) if track.rank not in ranks else None
-        if place is None:
-            continue
-        ranks.add(track.rank)
-        apart = place - np.arange(len(track))
-        for piece in np.split(np.arange(len(track)), np.flatnonzero(np.diff(apart)) + 1):
-            number = len(tracks)
-            tracks.append(replace(_slice(track, piece), number=number, part_of=track.number))
-            fellows.shift[number] = int(place[piece[0]]) + fellows.shift[longest.number]
-
-
-def _slice(track: Track, rows: Array) -> Track:
-    """Return some consecutive collectives of a track as a track."""
-    return replace(
-        track, rows=track.rows[rows], start=track.start[rows], end=track.end[rows], label=track.label[rows],
-        barrier=track.barrier[rows], steps=None if track.steps is None else track.steps[rows],
-    )  # fmt: skip
-
-
-def _places(a: Track, b: Track) -> Ints | None:
-    """Return the place in `a` of each collective of `b`, ascending; None where its parts do not fit."""
-    parts = np.array_split(np.arange(len(b)), max(2, min(LIMITS.few, len(b) // LIMITS.proof)))
-    hint = 0.0 if a.host >= 0 and a.host == b.host else None
-    fits = [fit_pair(a, _slice(b, part), hint) for part in parts]
-    fits = [fit if fit is not None and fit.first == a.number else None for fit in fits]
-    offsets = [fit.offset for fit in fits if fit is not None]
-    if not offsets:
+    shifts = np.arange(-LIMITS.few, LIMITS.few + 1)
+    shifts = np.unique(np.concatenate((shifts, shifts + len(a) - len(b))))
+    if min(len(a), len(b)) < LIMITS.proof or len(b) * len(shifts) > LIMITS.shift_cells:
         return None
-    usual = float(np.median(offsets))
-    apart = LIMITS.most * float(np.median(np.diff(b.end)))
-    shifts: list[int | None] = [
-        fit.shift - int(part[0]) if fit is not None and abs(fit.offset - usual) <= apart + fit.spread else None
-        for part, fit in zip(parts, fits, strict=True)
-    ]
-    place = np.full(len(b), -1, np.int64)
-    at = 0
-    while at < len(parts):
-        stop = at + 1
-        if shifts[at] is None:
-            while stop < len(parts) and shifts[stop] is None:
-                stop += 1
-            before, behind = shifts[at - 1] if at else None, shifts[stop] if stop < len(parts) else None
-            rows = np.concatenate(parts[at:stop])
-            place[rows] = rows + _around_hole(a, b, rows, (before, behind), usual)
-        else:
-            place[parts[at]] = parts[at] + np.int64(shifts[at] or 0)
-        at = stop
-    fits_in = place[0] >= 0 and place[-1] < len(a) and (np.diff(place) > 0).all()
-    return place if fits_in and (_costs(a, b, np.arange(len(b)), place, usual) < _NOT_ALIKE).all() else None
+    at = np.arange(len(b))[:, None] + shifts
+    inside, at = (at >= 0) & (at < len(a)), np.clip(at, 0, len(a) - 1)
+    apart = np.where(inside & _alike(a, at, b, np.arange(len(b))[:, None]), b.end[:, None] - a.end[at], np.nan)
+    pace = float(np.median(np.diff(b.end)))
+    used = b.barrier if b.barrier.any() else np.ones(len(b), np.bool_)
+    offset = _offset(apart[used], max(LIMITS.ends_ns, 2 * a.floor, LIMITS.small * pace), hint)
+    if offset is None:
+        return None
+    error = _errors(apart, offset)
+    nearest = (np.arange(len(b)), error.argmin(axis=1))
+    place, error = at[nearest], error[nearest]
+    near = min(
+        LIMITS.most * pace, LIMITS.spreads * (float(np.quantile(error[used], LIMITS.typical, method="lower")) + a.floor)
+    )
+    place = _between(a, b, np.where(used & (error <= near) & (error <= _least(place, error)), place, -1))
+    kept = np.flatnonzero(place >= 0)
+    if used[kept].sum() < max(LIMITS.proof, (1 - LIMITS.lost) * used.sum()):
+        return None
+    ends = b.end[kept] - a.end[place[kept]]
+    middle = float(np.median(ends))
+    spread = float(np.quantile(np.abs(ends - middle)[used[kept]], LIMITS.typical))
+    fit = Fit(a.number, b.number, int(place[0]), middle, spread, len(kept))
+    if len(kept) == len(b) and place[-1] - place[0] == len(b) - 1:
+        return b, fit
+    held = {name: getattr(b, name)[kept] for name in ("rows", "start", "end", "label", "barrier")}
+    return replace(b, **held, steps=b.step[kept], places=a.place[place[kept]]), replace(fit, shift=0)
 
 
-def _around_hole(a: Track, b: Track, rows: Array, shifts: tuple[int | None, int | None], offset: float) -> Ints:
-    """Return the shift of each of some consecutive collectives, which changes once where that costs least.
+def _alike(a: Track, at: Array, b: Track, rows: Array) -> Mask:
+    """Return which collectives of two tracks can be one by their labels and steps."""
+    steps = (a.step[at] == b.step[rows]) | (a.step[at] < 0) | (b.step[rows] < 0)
+    return np.asarray((a.label[at] == b.label[rows]) & steps)
 
-    `shifts` are those of what comes before and behind, None at the ends of the track; `offset` is the clock of b less
-    that of a, ns.
+
+def _offset(apart: Array, width: float, hint: float | None) -> float | None:
+    """Return the clock offset under which ends lie closest; None where another one does about as well.
+
+    `apart` has the differences of ends, a row per collective and a column per shift, nan for what cannot be one. In
+    each column, the offset is tried on which most agree within a width.
     """
-    before, behind = shifts
-    if before is None and behind is None:
-        return np.zeros(len(rows), np.int64)
-    befores = [before] if before is not None else [int(behind or 0) - each for each in range(LIMITS.few + 1)]
-    behinds = [behind] if behind is not None else [int(before or 0) + each for each in range(LIMITS.few + 1)]
-    best, chosen = np.inf, np.zeros(len(rows), np.int64)
-    for first in befores:
-        for last in behinds:
-            one, other = (_costs(a, b, rows, rows + shift, offset) for shift in (first, last))
-            total = np.append(0.0, np.cumsum(one)) + np.append(np.cumsum(other[::-1])[::-1], 0.0)
-            cut = int(np.argmin(total))
-            if total[cut] < best:
-                best, chosen = float(total[cut]), np.where(np.arange(len(rows)) < cut, first, last)
-    return chosen
+    options: list[tuple[float, float]] = []
+    for column in apart.T:
+        values = np.sort(column[np.isfinite(column)])
+        if hint is not None:
+            values = values[np.abs(values - hint) <= LIMITS.clock_estimates_ns]
+        if len(values):
+            behind = np.searchsorted(values, values + width, side="right")
+            best = int((behind - np.arange(len(values))).argmax())
+            offset = float(np.median(values[best : behind[best]]))
+            options.append(
+                (float(np.quantile(_errors(apart, offset).min(axis=1), LIMITS.typical, method="lower")), offset)
+            )
+    least, offset = min(options, default=(np.inf, 0.0))
+    rival = min((error for error, other in options if abs(other - offset) > 2 * width), default=np.inf)
+    clear = np.isfinite(least) and rival + LIMITS.resolution_ns >= LIMITS.times_worse * (least + LIMITS.resolution_ns)
+    return offset if clear else None
 
 
-def _costs(a: Track, b: Track, rows: Array, place: Array, offset: float) -> npt.NDArray[np.float64]:
-    """Return how far apart the ends of collectives of b and those at some places of a are, ns."""
-    inside = (place >= 0) & (place < len(a))
-    at = np.clip(place, 0, len(a) - 1)
-    alike = inside & (a.label[at] == b.label[rows])
-    alike &= (a.step[at] == b.step[rows]) | (a.step[at] < 0) | (b.step[rows] < 0)
-    return np.where(alike, np.abs(b.end[rows] - a.end[at] - offset), _NOT_ALIKE)
+def _errors(apart: Array, offset: float) -> Array:
+    """Return how far differences are from an offset; infinite where they are unknown."""
+    return np.where(np.isfinite(apart), np.abs(apart - offset), np.inf)
+
+
+def _least(number: Array, value: Array) -> Array:
+    """Return for each value the least value of its number."""
+    least = np.full(int(number.max()) + 1, np.inf)
+    np.minimum.at(least, number, value)
+    return least[number]
+
+
+def _between(a: Track, b: Track, place: Array) -> Array:
+    """Return places, ascending, of collectives of b: those known, and those of others that only their order tells."""
+    highest = np.maximum.accumulate(np.append(-1, place[:-1]))
+    lowest = np.minimum.accumulate(np.append(np.where(place < 0, len(a), place), len(a))[:0:-1])[::-1]
+    place = np.where((place > highest) & (place < lowest), place, -1)
+    known = np.flatnonzero(place >= 0)
+    if not len(known):
+        return place
+    behind = np.searchsorted(known, np.arange(len(b)))
+    before, behind = known[np.maximum(behind - 1, 0)], known[np.minimum(behind, len(known) - 1)]
+    shift = place[before] - before
+    at = np.arange(len(b)) + shift
+    told = (place < 0) & ~b.barrier & (shift == place[behind] - behind) & (at >= 0) & (at < len(a))
+    told[told] = _alike(a, at[told], b, np.flatnonzero(told))
+    return np.where(told, at, place)

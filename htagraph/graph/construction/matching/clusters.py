@@ -23,7 +23,7 @@ import numpy as np
 
 from htagraph.core.arrays import Array
 from htagraph.graph.clock_fits import medians
-from htagraph.graph.construction.matching.alignment import Cluster, Fit, Track, fit_pair, pairs, slope
+from htagraph.graph.construction.matching.alignment import Cluster, Fit, Track, fit_pair, pairs, slope, with_holes
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["cluster", "partners"]
@@ -53,13 +53,7 @@ def cluster(tracks: Sequence[Track], island: Mapping[int, int] | None = None, *,
         fits = [fit for a, b in options if (fit := fitted(a, b, state.between(a.rank, b.rank))) is not None]
         state.learn(fits)
         weak = [fit for fit in fits if fit.count < LIMITS.proof]
-        for doubtful in (False, True):
-            for strong in sorted((fit for fit in fits if fit.count >= LIMITS.proof), key=_weakness):
-                a, b = state.tracks[strong.first], state.tracks[strong.second]
-                if certain or lone or state.between(a.rank, b.rank) is not None:
-                    state.join(strong, doubtful=doubtful)
-                elif strong.spread <= 3 * state.usual[a.pool] + 2 * LIMITS.resolution_ns:  # any closeness may be chance
-                    state.join(strong, doubtful=False)
+        state.join_strong([fit for fit in fits if fit.count >= LIMITS.proof], certain=certain, lone=lone)
         again = [(state.tracks[fit.first], state.tracks[fit.second]) for fit in weak]
         fits = [fit for a, b in again if (fit := fitted(a, b, state.between(a.rank, b.rank))) is not None]
         fits.sort(key=lambda fit: (-fit.count, fit.spread))
@@ -67,11 +61,13 @@ def cluster(tracks: Sequence[Track], island: Mapping[int, int] | None = None, *,
             if turn:
                 state.tie_agreeing(fits)
             for fit in fits:
-                a, b = state.tracks[fit.first], state.tracks[fit.second]
-                if certain or lone or state.between(a.rank, b.rank) is not None:
+                if certain or lone or state.knows(fit):
                     state.join(fit, doubtful=True)
     state.join_whole()
-    return [united for united in state.clusters.values() if len(united.shift) > 1]
+    found = [united for united in state.clusters.values() if len(united.shift) > 1]
+    for each in found:
+        each.holed = {own: state.tracks[own] for own in each.shift if state.tracks[own].places is not None}
+    return found
 
 
 def _weakness(fit: Fit) -> float:
@@ -194,11 +190,60 @@ class _State(_Clocks):
             self.root[number] = self.root[a.number]
         del self.clusters[next(root for root, each in self.clusters.items() if each is y)]
 
+    def join_strong(self, fits: Sequence[Fit], *, certain: bool, lone: bool) -> None:
+        """Unite what many collectives show, the closest first, then what lacks records in the middle, then the rest."""
+        strong, outdone = sorted(fits, key=_weakness), cache(self.outdone)
+        for doubtful in (False, True):
+            for fit in strong:
+                free = certain or lone or self.knows(fit)
+                apart = self.root[fit.first] != self.root[fit.second]
+                if apart and (self.is_close(fit) or (free and (doubtful or not certain))) and not outdone(fit):
+                    self.join(fit, doubtful=doubtful and free)
+            if not doubtful:
+                self.mend(certain=certain, lone=lone)
+
+    def mend(self, *, certain: bool, lone: bool) -> None:
+        """Unite tracks that lack records in the middle with those that they fit best, one after the other."""
+        for track in sorted(self.tracks.values(), key=lambda track: (-len(track), track.rank)):
+            own, pending = self.clusters[self.root[track.number]], len(self.off_mesh)
+            if track.certain != certain or (track.pairwise and not certain) or len(own.shift) > 1:
+                continue
+            longest = [max((self.tracks[number] for number in each.shift), key=len) for each in self.clusters.values()]
+            others = [each for each in longest if each.pool == track.pool and each.rank != track.rank]
+            others = others[: max(LIMITS.track_neighbours, LIMITS.track_pairs // len(self.clusters))]
+            found = [with_holes(other, track, self.between(other.rank, track.rank)) for other in others]
+            for holed, fit in sorted((each for each in found if each), key=lambda each: _weakness(each[1])):
+                if certain or lone or self.knows(fit) or self.is_close(fit):
+                    self.tracks[track.number] = holed
+                    self.join(fit, doubtful=False)
+                if len(self.clusters[self.root[track.number]].shift) > 1:
+                    break
+                self.tracks[track.number] = track
+            del self.off_mesh[pending:]
+
+    def outdone(self, fit: Fit) -> bool:
+        """Return whether two tracks of other lengths fit better as one that lacks records in the middle."""
+        a, b = sorted((self.tracks[fit.first], self.tracks[fit.second]), key=len, reverse=True)
+        if (a.pairwise and not a.certain) or (len(a) == len(b) and not fit.shift):
+            return False
+        found = with_holes(a, b, self.between(a.rank, b.rank))
+        return found is not None and found[0].places is not None and _weakness(found[1]) < _weakness(fit)
+
+    def knows(self, fit: Fit) -> bool:
+        """Return whether the clocks of two tracks' ranks are known against each other."""
+        return self.between(self.tracks[fit.first].rank, self.tracks[fit.second].rank) is not None
+
+    def is_close(self, fit: Fit) -> bool:
+        """Return whether two tracks end about as close as others do; under some clock offset, any two seem to meet."""
+        usual = self.usual.get(self.tracks[fit.first].pool, 0.0)
+        return fit.spread <= 3 * usual + 2 * LIMITS.resolution_ns
+
     def join_whole(self) -> None:
         """Unite what lies across the mesh, such as all ranks of a job, now that the arrivals of whole groups tell."""
         self.whole = True
         for fit in sorted(self.off_mesh, key=_weakness):
-            self.join(fit, doubtful=False)
+            if self.tracks[fit.first].places is None and self.tracks[fit.second].places is None:
+                self.join(fit, doubtful=False)
 
     def tie_agreeing(self, fits: Sequence[Fit]) -> None:
         """Note the clock offset between ranks on which several short fits agree, as long as no other has half as many.
@@ -268,14 +313,14 @@ class _State(_Clocks):
     def _merged(self, cluster: Cluster, move: int, rank: int) -> tuple[int, Array, Array]:
         """Return (first place, last arrival, middle end at each place) on the clock of a rank; nan where unknown."""
         low = min(cluster.shift.values()) + move
-        high = max(shift + len(self.tracks[number]) for number, shift in cluster.shift.items()) + move
+        high = max(shift + int(self.tracks[number].place[-1]) for number, shift in cluster.shift.items()) + move + 1
         last = np.full(high - low, np.nan)
         ends = np.full((len(cluster.shift), high - low), np.nan)
         barriers = any(self.tracks[number].barrier.any() for number in cluster.shift)
         for i, (number, shift) in enumerate(cluster.shift.items()):
             track = self.tracks[number]
             off = self.offset[track.rank] - self.offset[rank]
-            at = np.arange(len(track)) + shift + move - low
+            at = track.place + shift + move - low
             use = track.barrier if barriers else np.ones(len(track), np.bool_)
             last[at[use]] = np.fmax(last[at[use]], track.start[use] - off)
             ends[i, at[use]] = track.end[use] - off

@@ -18,9 +18,17 @@ from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities
 from htagraph.graph.clock_fits import medians
 from htagraph.graph.clocks import Clock, corrected, estimate_clocks
-from htagraph.graph.construction.matching.alignment import Cluster, Track, with_broken
+from htagraph.graph.construction.matching.alignment import Cluster, Track
 from htagraph.graph.construction.matching.members import Members, members_of
-from htagraph.graph.construction.matching.teams import Team, aligned, host_collectives, host_transfers, tested, times
+from htagraph.graph.construction.matching.teams import (
+    Complaint,
+    Team,
+    aligned,
+    host_collectives,
+    host_transfers,
+    tested,
+    times,
+)
 from htagraph.graph.evidence.calls import grouped
 from htagraph.graph.evidence.recordings import hosts_of
 from htagraph.graph.tolerances import LIMITS
@@ -71,11 +79,23 @@ def match(
     """
     if len(activities) == 0 or activities.rank[0] == activities.rank[-1]:
         return _collect(members_of(_none_of(activities), names, naming), [], (), {})
-    members, hosts = members_of(activities, names, naming, traces), hosts_of(traces)
+    hosts = hosts_of(traces)
+    members, kept, doubtful, complaints = _found(members_of(activities, names, naming, traces), hosts)
+    if _some_name_no_group(members):
+        _, by_time, *_ = _found(members_of(replace(activities, args={}), names, naming, traces), hosts)
+        kept, _ = tested(members, _extended(members, kept, by_time))
+    where = str(next(iter(traces.values())).path.parent) if traces else ""
+    complaints += [*_absent(members, kept), *_alone(members, kept, doubtful), *_apart(members, kept, list(traces))]
+    return _collect(members, kept, tuple(Issue(where, *complaint) for complaint in complaints), hosts)
+
+
+def _found(members: Members, hosts: Mapping[int, int]) -> tuple[Members, list[Team], Mask, list[Complaint]]:
+    """Return (members, with the operations that were found, their groups, which name no partner, complaints)."""
     teams, left = _by_id(members)
     left &= ~members.host_transfer
     kept, issues = tested(members, teams + host_collectives(members))
     held = ~_unheld(members, kept)
+    held |= members.on_host & (members.group >= 0) & np.isin(members.group, members.group[held])  # the rest is doubtful
     refused = np.zeros(len(members), np.bool_)  # by id: their order may still tell
     labels = {team.label for team in kept}
     for team in teams:
@@ -97,11 +117,56 @@ def match(
         rest = _unheld(members, kept) & ~partnerless & ~unnamed & ~members.host_transfer
         more, _ = tested(members, _by_order(members, np.flatnonzero(rest), hosts, _clocks(members, kept, hosts)))
         kept += more
-    where = str(next(iter(traces.values())).path.parent) if traces else ""
-    all_complaints = (*issues, *complaints, *doubts, *contradictions, *_absent(members, kept))
-    all_complaints += (*_alone(members, kept, partnerless | unnamed),)
-    all_complaints += (*_apart(members, kept, list(traces)),)
-    return _collect(members, kept, tuple(Issue(where, *complaint) for complaint in all_complaints), hosts)
+    return members, kept, partnerless | unnamed, [*issues, *complaints, *doubts, *contradictions]
+
+
+def _some_name_no_group(members: Members) -> bool:
+    """Return whether most communication of some ranks names its group, and of others does not."""
+    _, rank = np.unique(members.rank, return_inverse=True)
+    named = np.bincount(rank.ravel(), members.group >= 0) > LIMITS.most * np.bincount(rank.ravel())
+    return bool(named.any() and not named.all())
+
+
+def _extended(members: Members, teams: list[Team], by_time: list[Team]) -> list[Team]:
+    """Return groups with the ranks that name no group where order and time place them, unless an id contradicts that.
+
+    `by_time` are the groups that are found if no rank names one.
+    """
+    guessed = [team for team in teams if team.key == "lane+order"]
+    found = [team for team in teams if team.key != "lane+order"]
+    of_team, column = np.full((2, len(members)), -1)
+
+    def note(number: int, rows: Array) -> None:
+        held = rows >= 0
+        of_team[rows[held]], column[rows[held]] = number, np.broadcast_to(np.arange(rows.shape[1]), rows.shape)[held]
+
+    for number, team in enumerate(found):
+        note(number, team.rows)
+    for team in (*by_time, *guessed):
+        rows, held = team.rows, team.rows >= 0
+        own, place = (np.where(held, each[rows], -1) for each in (of_team, column))
+        into, groups = np.unique(own[own >= 0]), np.unique(members.group[rows[held]])
+        groups = groups[groups >= 0]
+        if len(into) > 1 or len(groups) > 1:
+            continue
+        if len(into):
+            known, at = found[into[0]], place.max(axis=0)
+        else:
+            label, size = (
+                (members.groups[groups[0]], int(members.group_size[groups[0]])) if len(groups) else (team.label, 0)
+            )
+            known, at = Team(rows[:0], label, team.key, size), np.arange(rows.shape[1])
+        new = rows[(own < 0).all(axis=1)][:, at >= 0]
+        apart = ((own >= 0) & (place != at)).any() or len(np.unique(at[at >= 0])) < (at >= 0).sum()
+        if apart or not len(new) or 0 < known.size < len(known.rows) + len(new):
+            continue
+        grid = np.concatenate((known.rows, np.full((len(new), known.rows.shape[1]), -1)))
+        grid[len(known.rows) :, at[at >= 0]] = new
+        grid = grid[np.argsort(members.rank[grid.max(axis=1)])]
+        number = int(into[0]) if len(into) else len(found)
+        found[number : number + 1] = [Team(grid, known.label, known.key, known.size)]
+        note(number, grid)
+    return found
 
 
 def _unheld(members: Members, teams: list[Team]) -> Mask:
@@ -128,21 +193,24 @@ def _by_id(members: Members) -> tuple[list[Team], Mask]:
 
     If a rank has an id twice (a collective of several kernels), the occurrences are matched by order.
     """
-    by_comms = members.comms_id != 0
-    has = (members.group >= 0) & (by_comms | (members.seq >= 0)) & ~members.partnerless
+    left = np.ones(len(members), np.bool_)
+    grouped_rows = np.flatnonzero((members.group >= 0) & ~members.partnerless)
     teams = []
-    held = np.flatnonzero(has)
-    for of_group in sorted(grouped(members.group[held]), key=lambda rows: members.group[held[rows[0]]]):
-        group, of_comms = int(members.group[held[of_group[0]]]), by_comms[held[of_group]]
-        for ids, key in ((members.comms_id, "comms_id"), (members.seq, "pg+seq")):
-            rows = held[of_group][of_comms == (key == "comms_id")]
-            if not len(rows):
-                continue
+    for own in sorted(grouped(members.group[grouped_rows]), key=lambda rows: members.group[grouped_rows[rows[0]]]):
+        group = int(members.group[grouped_rows[own[0]]])
+        for ids, known, key in (
+            (members.comms_id, members.comms_id != 0, "comms_id"), (members.seq, members.seq >= 0, "pg+seq")
+        ):  # fmt: skip
+            rest = grouped_rows[own][left[grouped_rows[own]]]
+            rows = rest[known[rest]]
+            if not len(rows) or len(np.unique(members.rank[rows])) < len(np.unique(members.rank[rest])):
+                continue  # the order is what all ranks have
+            left[rows] = False
             _, number = np.unique(ids[rows], return_inverse=True)
             number = number.ravel() * np.int64(len(rows)) + _occurrence(members.rank[rows], number.ravel())
             grid = _grid(members, rows, np.unique(number, return_inverse=True)[1].ravel())
             teams.append(Team(grid, members.groups[group], key, int(members.group_size[group])))
-    return teams, ~has
+    return teams, left
 
 
 def _occurrence(rank: Array, number: Array) -> Ints:
@@ -171,7 +239,7 @@ def _by_order(members: Members, rows: Array, hosts: Mapping[int, int], clocks: S
 
     tracks = _tracks(members, rows, members.sequence[rows], hosts, clocks)
     lone = len(rows) == len(members)
-    return _teams(members, *with_broken(tracks, cluster(tracks, _compared(clocks) if clocks else None, lone=lone)))
+    return _teams(members, tracks, cluster(tracks, _compared(clocks) if clocks else None, lone=lone))
 
 
 def _unnamed_pairs(members: Members, teams: list[Team]) -> Mask:
@@ -269,13 +337,14 @@ def _pools(labels: Sequence[Array]) -> list[int]:
 
 
 def _placed(fellows: Cluster, tracks: list[Track]) -> Ints:
+    members = sorted(
+        (fellows.holed.get(number, tracks[number]) for number in fellows.shift), key=lambda track: track.rank
+    )
     low = min(fellows.shift.values())
-    width = max(shift + len(tracks[number]) for number, shift in fellows.shift.items()) - low
-    whole = {number: tracks[number].part_of if tracks[number].part_of >= 0 else number for number in fellows.shift}
-    line = {own: at for at, own in enumerate(sorted(set(whole.values()), key=lambda number: tracks[number].rank))}
-    grid = np.full((len(line), width), -1, np.int64)
-    for number, shift in fellows.shift.items():
-        grid[line[whole[number]], shift - low : shift - low + len(tracks[number])] = tracks[number].rows
+    columns = [track.place + fellows.shift[track.number] - low for track in members]
+    grid = np.full((len(members), max(int(at[-1]) for at in columns) + 1), -1, np.int64)
+    for line, track, at in zip(grid, members, columns, strict=True):
+        line[at] = track.rows
     return grid
 
 

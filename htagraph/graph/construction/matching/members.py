@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, Mask, coded, looked_up, marked
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, of_kinds
-from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, short_name, transfer_direction
+from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_kernel, collective_op, transfer_direction
 from htagraph.core.parents import ancestors, nearest
 from htagraph.graph.activities import Activities
 from htagraph.graph.construction.matching.host_parts import HostParts, host_parts
@@ -239,7 +239,9 @@ def _groups(
     """
     source, target, tag, in_batch = pairs
     pg_name, pg_ranks = values(acts, "pg_name", described_by), values(acts, "pg_ranks", described_by)
-    pg_name = np.where(in_batch, _BATCH_NAME, pg_name)
+    pg_name = np.where(
+        in_batch, _BATCH_NAME, _only_name(pg_name, np.where(pg_ranks >= 0, coded(pg_ranks, source, target), -1))
+    )
     only = np.where((pg_name < 0) & (pg_ranks < 0), host.group, -1)
     on_host = host.partner >= 0
     known = np.flatnonzero((pg_name >= 0) | (pg_ranks >= 0) | in_batch | on_host | (only >= 0))
@@ -268,6 +270,14 @@ def _groups(
     return tuple(labels), group, sizes
 
 
+def _only_name(name: Array, ranks: Array) -> Array:
+    """Return the names of groups, and for rows without one the only name that others of the same ranks have."""
+    both = np.unique(np.stack((ranks, name))[:, (name >= 0) & (ranks >= 0)], axis=1)
+    of_ranks, first, count = np.unique(both[0], return_index=True, return_counts=True)
+    only = looked_up(of_ranks[count == 1], both[1, first][count == 1], ranks, -1)
+    return np.where(name >= 0, name, only)
+
+
 def _even(rank: Array, group: Array, op: Array, elements: Array, uneven: Array) -> Mask:
     """Return the rows whose sizes distinguish collectives: every rank of the group has the same ones for the operation.
 
@@ -290,7 +300,7 @@ def _short_names(name: Array, names: tuple[str, ...]) -> Ints:
     """Return a number per activity name, equal where the names differ in their signatures only."""
     distinct, inverse = np.unique(name, return_inverse=True)
     number: dict[str, int] = {}
-    codes = [number.setdefault(short_name(names[each]), len(number)) for each in distinct.tolist()]
+    codes = [number.setdefault(collective_kernel(names[each]), len(number)) for each in distinct.tolist()]
     return np.array(codes, np.int64)[inverse.ravel()]
 
 

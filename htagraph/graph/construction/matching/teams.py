@@ -23,7 +23,10 @@ from htagraph.graph.construction.matching.alignment import slope
 from htagraph.graph.construction.matching.members import Members
 from htagraph.graph.tolerances import LIMITS
 
-__all__ = ["Team", "aligned", "host_collectives", "host_transfers", "tested", "times"]
+__all__ = ["Complaint", "Team", "aligned", "host_collectives", "host_transfers", "tested", "times"]
+
+Complaint: TypeAlias = tuple[str, str, int, int]
+"""What was refused, why, how many collectives, and the rank, or -1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +88,7 @@ def _trend(when: Array, value: Array) -> npt.NDArray[np.float64]:
     return np.where(run > 0, rise / np.where(run > 0, run, 1.0), 0.0)
 
 
-def tested(members: Members, teams: list[Team]) -> tuple[list[Team], list[tuple[str, str, int, int]]]:
+def tested(members: Members, teams: list[Team]) -> tuple[list[Team], list[Complaint]]:
     """Return (the groups that time does not contradict, without the ranks it does, (what, why, count, rank) of it)."""
     kept, issues = [], []
     for team in teams:
@@ -94,16 +97,39 @@ def tested(members: Members, teams: list[Team]) -> tuple[list[Team], list[tuple[
         grid = grid[(grid >= 0).any(axis=1)]
         if not grid.size:
             continue
-        grid, complaints = _without_strangers(members, grid, team)
+        if team.key.endswith("order") and not members.on_host[grid.max()]:
+            grid = _without_neighbours(members, grid)
+        grid, complaints = _without_strangers(members, grid, team) if len(grid) > 1 else (grid[:0], [])
         issues += complaints
         if grid.size:
             kept.append(Team(grid, team.label, team.key, team.size))
     return kept, issues
 
 
-def _without_strangers(members: Members, grid: Array, team: Team) -> tuple[Array, list[tuple[str, str, int, int]]]:
+def _without_neighbours(members: Members, grid: Array) -> Array:
+    """Return a table matched by order without members that end with the collective before or after their own.
+
+    Where a record was lost, order puts what lies around it beside its neighbours, which they touch in time.
+    """
+    barrier = np.flatnonzero(members.barrier[grid.max(axis=0)])
+    end, _ = aligned(*times(members, grid[:, barrier]), np.ones(len(barrier), np.bool_))
+    others = _median_of_others(end)
+    apart = np.abs(end - others)
+    if len(barrier) < 2 or not np.isfinite(apart).any():
+        return grid
+    usual = float(np.nanmedian(apart)) + LIMITS.resolution_ns
+    edge = np.full((len(end), 1), np.nan)
+    beside = [np.hstack((edge, others[:, :-1])), np.hstack((others[:, 1:], edge))]
+    nearer = [np.abs(end - other) < apart for other in beside]  # False where either is unknown
+    grid = grid.copy()
+    grid[:, barrier] = np.where((apart > LIMITS.spreads * usual) & (nearer[0] | nearer[1]), -1, grid[:, barrier])
+    grid = grid[:, (grid >= 0).sum(axis=0) > 1]
+    return grid[(grid >= 0).any(axis=1)]
+
+
+def _without_strangers(members: Members, grid: Array, team: Team) -> tuple[Array, list[Complaint]]:
     """Drop ranks that do not fit, then collectives that do not; all of the group where too many remain."""
-    issues: list[tuple[str, str, int, int]] = []
+    issues: list[Complaint] = []
     barrier, on_host = members.barrier[grid.max(axis=0)], bool(members.on_host[grid.max()])
     while len(grid) > 1:
         end, start = _on_one_clock(*times(members, grid), barrier, on_host=on_host)
@@ -201,14 +227,11 @@ def _median_of_others(values: Array) -> npt.NDArray[np.float64]:
     return others_median(values.ravel(), column.ravel()).reshape(values.shape)
 
 
-_Complaint: TypeAlias = tuple[str, str, int, int]
-
-
-def host_transfers(members: Members) -> tuple[list[Team], list[_Complaint]]:
+def host_transfers(members: Members) -> tuple[list[Team], list[Complaint]]:
     """Return (the pairs of sends and receives on hosts, complaints about those that contradict time)."""
     rows = np.flatnonzero(members.host_transfer)
     teams: list[Team] = []
-    complaints: list[_Complaint] = []
+    complaints: list[Complaint] = []
     for group in np.unique(members.group[rows]).tolist():
         own = rows[members.group[rows] == group]
         send, receive = own[members.way[own] > 0], own[members.way[own] < 0]
@@ -295,8 +318,10 @@ def _mended(members: Members, grid: Array) -> Array:
             cost = np.where(members.label[own][:, None] == members.label[whole], apart, np.inf)
             at = _in_order(cost)
             if at is not None:
+                free = np.delete(cost, at, axis=1).min(axis=1, initial=np.inf)
+                clear = free >= LIMITS.times_worse * cost[np.arange(len(at)), at]
                 grid[line, columns] = -1
-                grid[line, columns[at]] = own
+                grid[line, columns[at[clear]]] = own[clear]
     return grid
 
 

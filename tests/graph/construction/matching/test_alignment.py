@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from htagraph.graph.construction.matching.alignment import Track, fit_pair, pairs, slope, with_broken
+from htagraph.graph.construction.matching.alignment import Track, fit_pair, pairs, slope, with_holes
 from htagraph.graph.construction.matching.clusters import cluster
 from htagraph.graph.construction.matching.teams import _in_order
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -118,12 +118,12 @@ def test_what_lies_behind_a_hole_keeps_its_place(lost: tuple[int, ...]) -> None:
         track_broken_sequences(1, keep),
         track_broken_sequences(2, list(range(COUNT))),
     ]
-    every, clusters = with_broken(tracks, cluster(tracks))
-    (fellows,) = clusters
+    (fellows,) = cluster(tracks)
+    every = [fellows.holed.get(each.number, each) for each in tracks]
     placed = {
-        (every[number].rank, row): shift + at - fellows.shift[0]
-        for number, shift in fellows.shift.items()
-        for at, row in enumerate(every[number].rows.tolist())
+        (each.rank, row): fellows.shift[each.number] + at - fellows.shift[0]
+        for each in every
+        for at, row in zip(each.place.tolist(), each.rows.tolist(), strict=True)
     }
     assert len(placed) == 3 * COUNT - len(lost)
     assert all(place == row for (_, row), place in placed.items())
@@ -134,8 +134,15 @@ def test_a_sequence_of_another_run_is_not_pressed_into_parts() -> None:
     strange = track_broken_sequences(2, list(range(COUNT)))
     strange.end[:] = np.sort(1e9 + 997.0 * (np.arange(COUNT) * 7919 % 1013))
     strange.start[:] = strange.end - 500
-    _, clusters = with_broken([*tracks, strange], cluster([*tracks, strange]))
+    clusters = cluster([*tracks, strange])
     assert [sorted(each.shift) for each in clusters] == [[0, 1]]
+
+
+def test_equal_distances_leave_the_place_of_a_hole_open() -> None:
+    """Under one clock offset or another, any shift fits as well."""
+    end = np.arange(20) * 1e6
+    whole = track(0, end - 4e5, end)
+    assert with_holes(whole, track(1, np.delete(end, 9) - 4e5, np.delete(end, 9))) is None
 
 
 def reduced(lost: tuple[int, int] | None, *, steps: bool, whole: bool) -> DependencyGraph:

@@ -132,6 +132,21 @@ def test_sibling_groups_that_work_alike_are_told_apart(jitter: float, seed: int,
     assert len({found.group[number] for number in found.collective.tolist()}) == 4
 
 
+@pytest.mark.parametrize("which", ["comms_id", "all"])
+@pytest.mark.parametrize("pp", [1, 2])
+def test_a_rank_without_arguments_is_placed_beside_those_that_have_them(which: str, pp: int, tmp_path: Path) -> None:
+    done = simulate(Job(ranks=4, tp=2, pp=pp, steps=3, layers=3, microbatches=2))
+    graph = loaded(done, tmp_path)
+    acts = recorded(graph)
+    args = {}
+    for name, argument in acts.args.items():
+        kept = (acts.rank[argument.rows] != 3) | (which not in (name, "all"))
+        args[name] = replace(argument, rows=argument.rows[kept], values=argument.values[kept])
+    found = match(replace(acts, args=args), graph.names, graph.traces)
+    wrong, linked, possible = score(truth_of(done, graph, found), found.collective)
+    assert (wrong, linked) == (0, possible)
+
+
 @pytest.mark.parametrize("offsets", [(), OFFSETS[:4]])
 def test_missing_heads_and_tails_change_no_match(offsets: tuple[float, ...], tmp_path: Path) -> None:
     done = simulate(Job(ranks=4, tp=2, steps=3, layers=2, group_args=False, clock_offsets_us=offsets))
