@@ -92,11 +92,9 @@ def test_an_interval_of_one_step_says_that_it_does_not_show_how_much_steps_diffe
 
 def _written(after_ms: float) -> hg.DependencyGraph:
     """A thread writes for 40 of 60 ms what the main thread hands over in each second step."""
-    events = []
-    for i in range(10):
-        at = 30_000 * i
-        events += [step(i, at, 30_000), op("train", at + 10, 29_900)]
-        events += [op("write", at + 30_000 + 1000 * after_ms, 40_000, tid=OTHER)] if i % 2 == 0 else []
+    events = [step(i, 30_000 * i, 30_000) for i in range(10)]
+    events += [op("train", 30_000 * i + 10, 29_900) for i in range(10)]
+    events += [op("write", 60_000 * i + 30_000 + 1000 * after_ms, 40_000, tid=OTHER) for i in range(5)]
     return load(events)
 
 

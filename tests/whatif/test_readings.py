@@ -25,7 +25,7 @@ from htagraph.whatif.readings import (
     without_surroundings,
 )
 from tests.host_jobs import host_job, transfer
-from tests.strategies import OTHER, Json, annotation, complete, jobs, load, op, step
+from tests.strategies import MAIN, OTHER, Json, annotation, complete, jobs, load, op, step
 from tests.whatif.changes.made import Piece, made
 
 
@@ -133,16 +133,13 @@ def test_a_slower_loader_that_was_hidden_may_bind() -> None:
 def test_code_around_a_removed_operator_may_go_with_it() -> None:
     events = [op("outer", 0, 700), op("a", 300, 200), op("b", 600, 50)]  # µs: 300 and 100 in `outer` around `a`
     state = hg.what_if(load(events)).remove(name="a").state
-    other = without_surroundings(state) or state
-    assert makespan_ms(state) - makespan_ms(other) == pytest.approx(0.4)
+    assert makespan_ms(state) - makespan_ms(without_surroundings(state) or state) == pytest.approx(0.4)
     assert without_surroundings(hg.what_if(load(events)).scale(factor=0.5, name="a").state) is None
 
 
 def test_a_thread_that_was_always_done_in_time_may_be_waited_for() -> None:
-    events = []
-    for i in range(6):
-        at = 30_000 * i
-        events += [op("hand", at, 2_000), op("left", at + 2_000, 28_000), op("right", at + 2_200, 15_000, tid=OTHER)]
+    parts = [("hand", 0, 2_000, MAIN), ("left", 2_000, 28_000, MAIN), ("right", 2_200, 15_000, OTHER)]
+    events = [op(name, 30_000 * i + at, takes, tid) for i in range(6) for name, at, takes, tid in parts]
     outcome = hg.what_if(load(events)).scale(factor=0.1, name="left").run()
     assert 180 / outcome.speedup == pytest.approx(6 * 17.2, rel=0.01), "a queue is as short as the times allow"
     assert outcome.high >= 180 / (6 * 15 + 2), "or the next is handed over before"
@@ -150,11 +147,10 @@ def test_a_thread_that_was_always_done_in_time_may_be_waited_for() -> None:
 
 def test_what_a_frame_asks_for_and_was_ready_may_take_nearly_a_step() -> None:
     name = "multiprocessing/connection.py(246): recv"
-    events = [complete("python_function", name, 20_000 * i, 300) for i in range(8)]
-    events += [op("learn", 20_000 * i + 300, 19_000) for i in range(8)]
-    scenario = hg.what_if(load(events)).scale(factor=0.1, name="learn")
-    other = with_slow_answers(scenario.state) or scenario.state
-    assert makespan_ms(other) > 7 * 18 > 5 * makespan_ms(scenario.state)
+    asks = [complete("python_function", name, 20_000 * i, 300) for i in range(8)]
+    learns = [op("learn", 20_000 * i + 300, 19_000) for i in range(8)]
+    scenario = hg.what_if(load(asks + learns)).scale(factor=0.1, name="learn")
+    assert makespan_ms(with_slow_answers(scenario.state) or scenario.state) > 7 * 18 > 5 * makespan_ms(scenario.state)
     assert any("another thread or process may not keep up" in note for note in scenario.run().notes)
 
 

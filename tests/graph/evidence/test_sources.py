@@ -58,8 +58,7 @@ def test_a_pause_of_the_step_itself_may_wait() -> None:
     for number, (work, wait) in enumerate(zip(WORK, paced(WORK), strict=True)):
         events += [step(number, at, wait + work), op("learn", at + wait, work)]
         at += wait + work
-    graph = load(events)
-    assert is_outside(graph)
+    assert is_outside(graph := load(events))
     assert hg.what_if(graph).free_dataloader().run().makespan_ns == 1000 * sum(WORK), "the step's work stays"
 
 
@@ -70,11 +69,8 @@ def test_a_pace_may_count_from_a_moment_between_two_waits() -> None:
         events += [op("ask", at, before), op("learn", at + before, work)]
         events += [annotation("answer", at + before + work, 30_000 - work)]
         at += before + 30_000
-    graph = load(events)
-    assert is_outside(graph)
+    assert is_outside(graph := load(events))
     assert hg.what_if(graph).scale(factor=0.5, op="learn").run().saved_ns < 0.05 * graph.time.max()
-    asks = 5e6 * sum(1 + i * i % 7 for i in range(10))
-    assert hg.what_if(graph).scale(factor=0, op="ask").run().saved_ns == pytest.approx(asks, rel=0.1)
 
 
 @pytest.mark.parametrize(
