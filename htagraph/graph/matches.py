@@ -190,20 +190,22 @@ def _by_known_root(matching: Matching, meeting: _Meeting, op: Array, terms: tupl
 
 
 def _root_waits(meeting: _Meeting, which: Array, root: Array) -> bool:
-    """Return whether a root that sends goes on only when its receivers are there: its ends lie at their last arrivals.
+    """Return whether roots that send go on only when their receivers are there: their ends follow the last arrivals.
 
-    A backend on hosts may hand a message over when the receiver asks for it. Ends that lie there by chance lie anywhere
-    in the time that the root takes.
+    A backend on hosts may hand a message over when the receiver asks for it. The ends then lie a usual transfer behind
+    the last arrivals, as those who arrive last show it. By chance they lie anywhere in the time that the root takes.
     """
-    ranks, start, end = _times_by_rank(meeting, which)
-    at_root = ranks == root[which[0]]
-    if not len(start) or not at_root.any() or at_root.all():
-        return False
-    lasts = (end - start)[:, at_root].ravel()
-    near = np.abs(end[:, at_root].ravel() - start[:, ~at_root].max(axis=1)) <= LIMITS.turn_ns
-    long = lasts >= LIMITS.several * LIMITS.turn_ns
-    chance = float(np.prod(2 * LIMITS.turn_ns / lasts[near & long]))
-    return bool(long.sum() >= LIMITS.often and LIMITS.agrees(float(near[long].mean()), chance))
+    lasts = meeting.end - meeting.start
+    is_last = np.append(meeting.collective[1:] != meeting.collective[:-1], True)  # such a member waits for nobody
+    transfer = float(np.quantile(lasts[which][is_last[which]], LIMITS.typical)) + LIMITS.turn_ns
+    last = np.zeros(len(meeting.first), np.int64)
+    last[meeting.collective[is_last]] = meeting.start[is_last]
+    sends = which[(meeting.rank[which] == root[which]) & ~is_last[which]]
+    sends = sends[lasts[sends] > transfer + LIMITS.turn_ns]
+    rest = meeting.end[sends] - last[meeting.collective[sends]]
+    near = (rest >= -LIMITS.turn_ns) & (rest <= transfer)
+    chance = float(np.prod((transfer + LIMITS.turn_ns) / lasts[sends][near]))
+    return bool(len(sends) >= LIMITS.often and LIMITS.agrees(float(near.mean()), chance))
 
 
 def _waits_for_all(matching: Matching, meeting: _Meeting, which: Array) -> bool:

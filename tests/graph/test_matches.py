@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
+import htagraph as hg
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities
 from htagraph.graph.clocks import Clock
 from htagraph.graph.construction.matching.match import match
 from htagraph.graph.matches import Matches, with_joins
 from tests.graph.construction.matching.test_match import made
+from tests.host_jobs import host_job, tensor_args
+from tests.strategies import OTHER, Json, annotation, op
 
 RANKS, COUNT, TRANSFER_NS = 3, 20, 40_000
 KERNEL = "ncclDevKernel_{}_Sum_f32_RING_LL(ncclDevComm*)"
@@ -91,3 +96,19 @@ def test_one_rank_alone_has_no_matches() -> None:
     acts, _ = made({0: [[(0, 1), (5, 9)]]})
     same, matches = with_joins(acts, match(acts, (KERNEL.format("AllReduce"),), {}), [])
     assert (len(same), matches.count, len(matches.activity)) == (2, 0, 0)
+
+
+def test_a_root_that_hands_over_when_asked_waits_for_its_receivers() -> None:
+    """Each rank is the root of a broadcast in each step, and rank 1 comes late, by a time that differs."""
+    job: dict[int, list[Json]] = {0: [], 1: []}
+    late = [8_000 + 1_700 * (number * number % 7) for number in range(10)]
+    for number, rank, root in product(range(10), range(2), range(2)):
+        start = 30_000 * number + 40 * root + late[number] * rank
+        over = start + 500 if rank else start + late[number] + 600
+        work = annotation("gloo:broadcast", start, over - start, tid=OTHER + root)
+        work["args"] = {"Input Dims": [[64]], "Input type": ["float"]}
+        job[rank] += [op("c10d::broadcast_", start, 5, **tensor_args(64, root, 0, "True", -1)), work]
+    told = hg.collectives(host_job(job)).query("rank == 0")
+    assert told["wait_us"].tolist() == np.repeat(late, 2).tolist(), (
+        "as the root of one, and as the receiver of the other"
+    )
