@@ -224,7 +224,8 @@ def _asked_of(job: DistributedJob, frame: FrameType | None) -> str:
     that the user called is that of a frame further out.
     """
     asked = ""
-    while frame is not None and str(frame.f_globals.get("__name__")).split(".")[0] == __name__.split(".")[0]:
+    ours = (__name__.split(".")[0], "functools")  # which calls cached properties
+    while frame is not None and str(frame.f_globals.get("__name__")).split(".")[0] in ours:
         code = frame.f_code
         is_public = code.co_name in frame.f_globals.get("__all__", ()) and code.co_argcount > 0
         if is_public and frame.f_locals.get(code.co_varnames[0]) is job:

@@ -26,7 +26,7 @@ __all__ = ["PYTHON_BETWEEN", "Effects", "Key", "effects"]
 PYTHON_BETWEEN = (BETWEEN_OPERATORS, "host")
 """Name and kind of the own time of steps, and of host code outside them."""
 TABLE = Table(
-    "Work that changed: time per rank and step, own or with all inside, and its effect on the step (replayed)",
+    "Work that changed: time per rank and step, own or with all inside, and its effect (replayed)",
     Col("name kind", "str"),
     Col("before_us after_us change_us effect_us"),
     Col("rank", "int64"),

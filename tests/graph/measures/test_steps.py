@@ -199,5 +199,6 @@ def test_a_diff_covers_the_window(events: dict[int, list[Json]]) -> None:
     graph = load(events)
     if graph.steps:
         difference = hg.diff(graph, graph, steps=graph.steps)
-        assert window_of(graph).mean(graph.time) == pytest.approx(1000 * difference.before_us)
+        lengths = window_of(graph).lengths(graph.time)
+        assert lengths.min() <= round(1000 * difference.before_us) <= lengths.max()
         assert difference.before.makespan_ns == pytest.approx(difference.step_times()["before_us"].sum() * 1000)
