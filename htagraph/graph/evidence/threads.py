@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, joined, looked_up
-from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
+from htagraph.core.kinds import ADDED, ANNOTATIONS, COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.naming import has_loader_workers, is_data_loader, names_that
 from htagraph.core.parents import nearest, outermost
 from htagraph.graph.activities import lane_moments
@@ -102,7 +102,10 @@ that made it, the vertex of the thread's first moment that may depend on it, con
 
 
 def hand_overs(job: RecordedJob, threads: Sequence[HostThread]) -> HandOvers:
-    """Return who takes what was made on which other thread, among threads on one clock."""
+    """Return who takes what was made on which other thread of a rank, or on which other rank of several on one clock.
+
+    Between ranks, a wait in which the rank's own communication ended was one for that.
+    """
     parts: list[HandOvers] = []
     if len(threads) > 1:
         items = _items(job, [thread.lane for thread in threads])
@@ -147,7 +150,10 @@ class _Takes(NamedTuple):
     item: Array
     lane: Array
     key: npt.NDArray[np.uint64]
-    """Equal for operators of one name and annotation behind operators of one name and annotation, on any thread."""
+    """Equal for operators of one name and annotation behind operators of one name and annotation, on any thread of a
+    rank."""
+    party: Array
+    """For each lane of the job what does not wait for itself: the lane, or the rank where threads are of several."""
     start: Array
     """When each starts, ns."""
     idle: Array
@@ -163,9 +169,26 @@ class _Takes(NamedTuple):
         before = np.where(first, name, np.roll(name, 1))
         idle = np.where(first, 0, start - np.roll(end, 1))
         order = np.argsort(start, kind="stable")
-        key = mixed(name, before)
+        ranks, party = np.array([each.rank for each in job.lanes]), np.arange(len(job.lanes))
+        if len(np.unique(ranks[lane])) > 1:
+            party = ranks
+            idle = np.where(_communicated(job, items, start - idle), 0, idle)
+        key = mixed(name, before, ranks[lane])
         by_lane = {thread.lane: thread for thread in threads}
-        return _Takes(by_lane, items[order], lane[order], key[order], start[order], idle[order])
+        return _Takes(by_lane, items[order], lane[order], key[order], party, start[order], idle[order])
+
+
+def _communicated(job: RecordedJob, items: Array, since: Array) -> npt.NDArray[np.bool_]:
+    """Return whether communication of an operator's rank ended between a moment, ns, and the operator's start."""
+    acts, out = job.activities, np.zeros(len(items), np.bool_)
+    for rank in np.unique(acts.rank[items]).tolist():
+        own, of_rank = np.flatnonzero(acts.rank[items] == rank), acts.of_rank(rank)
+        rows = of_rank.start + np.flatnonzero(of_kinds(acts.kind[of_rank], COMMUNICATION))
+        ends = np.sort(job.moment(2 * rows + 1))
+        # the thread may go on before the record of what it waited for ends
+        first, last = since[own], job.moment(2 * items[own]) + LIMITS.slice_ns
+        out[own] = np.searchsorted(ends, last) > np.searchsorted(ends, first)
+    return out
 
 
 class _Link(NamedTuple):
@@ -192,9 +215,8 @@ def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Array) -> _Link | 
     waited = np.flatnonzero(takes.idle[rows] >= LIMITS.turn_ns)
     if len(waited) < LIMITS.often:
         return None
-    other = np.ones(len(job.lanes), np.bool_)
-    other[takes.lane[rows]] = False
-    elsewhere = other[job.activities.lane[made]]
+    own = np.unique(takes.party[takes.lane[rows]])
+    elsewhere = ~np.isin(takes.party[job.activities.lane[made]], own)
     if not elsewhere.any():
         return None
     made = made[elsewhere]

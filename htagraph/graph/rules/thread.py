@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, Provenance, of_kinds
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import is_collective_call, names_that, transfer_direction
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import RecordedJob
@@ -32,15 +32,15 @@ def thread(job: RecordedJob) -> Edges:
     before the record of the collective ended, since gloo's thread had lost its core, has the recorded, negative lag.
 
     Producers and consumers, futures: a thread that regularly goes on right after an operator of another thread ends
-    waits for it (`evidence.threads`). Ranks of one host that share no communication may do so, too: what they talk
-    by (a socket, a file, shared memory) was not recorded.
+    waits for it (`evidence.threads`). Ranks of one host may do so, too: what they also talk by (a socket, a lock of a
+    file, shared memory) was not recorded.
 
     Any other thread: what woke it is unknown. Its first activity, and the first after each long pause, waits for the
     latest moment on the rank's busiest thread or device, so that it moves with the job in a what-if. If it wakes while
     the rank waits for a data loader's workers (a thread that pins batches), its pause is a wait for these too.
     """
     parts = [_edges([], [], 100)]
-    alone = _talk_unseen(job)
+    beside = _share_a_host(job)
     takers: list[HostThread] = []
     for rank in job.traces:
         own = len(parts)
@@ -55,7 +55,7 @@ def thread(job: RecordedJob) -> Edges:
         free = [each for each in threads if each not in linked and not _runs_collectives(job, each)]
         made, taken, confidence = hand_overs(job, free)
         parts.append(_edges([made], [taken], confidence))
-        takers += free if alone else []
+        takers += free if beside else []
         known = Edges.concatenate(parts[own:])
         main = next(iter([*callers, *threads]), None)
         clock = _pulse(job, rank, main)
@@ -66,11 +66,11 @@ def thread(job: RecordedJob) -> Edges:
     return Edges.concatenate(parts)
 
 
-def _talk_unseen(job: RecordedJob) -> bool:
-    """Return whether several ranks share a host's clock and recorded no communication with each other."""
+def _share_a_host(job: RecordedJob) -> bool:
+    """Return whether several ranks that use no device share a host's clock."""
     hosts = hosts_of(job.traces)
     one_host = len(job.traces) > 1 and len(hosts) == len(job.traces) and len(set(hosts.values())) == 1
-    return one_host and not of_kinds(job.activities.kind, COMMUNICATION).any()
+    return one_host and not job.activities.on_device.any()
 
 
 def _edges(

@@ -6,7 +6,7 @@ import htagraph as hg
 from htagraph import EdgeKind, GapKind
 from htagraph.queries.replay import predict
 from htagraph.simulate import REGIMES, simulate
-from tests.host_jobs import host_job
+from tests.host_jobs import host_job, tensor_args
 from tests.oracles import edges_by_name
 from tests.reach import SHARED
 from tests.strategies import OTHER, Json, annotation, complete, load, op, step
@@ -142,3 +142,20 @@ def test_ranks_of_a_host_without_recorded_communication_may_wait_for_each_other(
     assert faster.saved_ns == pytest.approx(8 * 6_000_000, rel=0.2)
     apart = host_job(asks_and_answers(answered=False))
     assert not [edge for edge in edges_by_name(apart, EdgeKind.THREAD) if "lookup.end" in edge]
+
+
+def test_ranks_of_a_host_that_communicate_may_wait_for_each_others_locks_too() -> None:
+    """Two ranks take turns at a lock, who comes first differs, and reduce in each step, which is no wait for a lock."""
+    job: dict[int, list[Json]] = {0: [], 1: []}
+    for number in range(12):
+        at, first = 40_000 * number, number * 5 % 3 % 2
+        for rank in (0, 1):
+            early = 2_000 + 170 * number % 900
+            begins = at + (early if rank == first else early + 15_100)
+            job[rank] += [op("own", at, early - 50 + 700 * (rank != first)), op("cached", begins, 15_000)]
+            work = annotation("gloo:all_reduce", begins + 15_300, at + early + 30_800 - begins - 15_300)
+            job[rank] += [op("c10d::allreduce_", begins + 15_250, 40, **tensor_args(16)), {**work, "tid": OTHER}]
+    graph = host_job(job)
+    edges = [edge for edge in edges_by_name(graph, EdgeKind.THREAD) if edge[0] == "cached.end"]
+    assert len(edges) == 12, "only where the lock was taken"
+    assert hg.what_if(graph).scale(factor=0.5, name="cached").run().saved_ns > 11 * 14_000_000
