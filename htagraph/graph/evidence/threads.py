@@ -122,8 +122,8 @@ def hand_overs(job: RecordedJob, threads: Sequence[HostThread]) -> HandOvers:
 def _items(job: RecordedJob, lanes: Sequence[int]) -> Array:
     """Return the operators and calls on some threads that are inside no other one, and steps without any in them.
 
-    They are in the order of threads and starts. A thread that runs no operator, but has the steps, may wait for those
-    that do.
+    They are in the order of threads and starts. A region on a thread without steps is one item, whatever runs in it. A
+    thread that runs no operator, but has the steps, may wait for those that do.
     """
     acts = job.activities
     idle = (*ANNOTATIONS, *ADDED, ActivityKind.PYTHON)
@@ -132,9 +132,11 @@ def _items(job: RecordedJob, lanes: Sequence[int]) -> Array:
     parts = []
     for rank in sorted({job.lanes[lane].rank for lane in lanes}):
         of_rank = acts.of_rank(rank)
-        wanted = own[acts.lane[of_rank]] & ~acts.on_device[of_rank] & ~of_kinds(acts.kind[of_rank], idle)
+        kind, lane = acts.kind[of_rank], acts.lane[of_rank]
+        wanted = own[lane] & ~acts.on_device[of_rank] & ~of_kinds(kind, idle)
         above = np.where(acts.parent[of_rank] >= 0, acts.parent[of_rank] - of_rank.start, -1)
-        steps = own[acts.lane[of_rank]] & (acts.kind[of_rank] == ActivityKind.STEP)
+        steps = own[lane] & (kind == ActivityKind.STEP)
+        wanted |= own[lane] & (kind == ActivityKind.ANNOTATION) & ~np.isin(lane, lane[steps])
         tops = outermost(above, wanted)
         empty = np.setdiff1d(np.flatnonzero(steps), nearest(above, steps, tops))
         parts += [of_rank.start + tops, of_rank.start + empty]

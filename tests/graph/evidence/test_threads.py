@@ -141,6 +141,18 @@ def test_a_main_thread_that_runs_no_operator_ends_its_steps_with_the_work_of_oth
     assert faster.step_ns == pytest.approx(28_500_000, rel=0.05), "a client prepares, and is answered"
 
 
+def test_a_region_of_a_thread_is_one_item_whatever_runs_in_it() -> None:
+    """As a batch that a future decodes by a loop over images, each of several operators."""
+    events: list[Json] = []
+    for number in range(8):
+        begin = 20_000 * number
+        events += [step(number, begin, 20_000), op("train", begin + 12_400, 7_500)]
+        events += [annotation("decode", begin + 100, 12_100, OTHER)]
+        events += [op("resize", begin + 110 + 3_000 * i, 2_950, OTHER) for i in range(4)]
+    links = [(a, b) for a, b, _ in edges_by_name(load(events), EdgeKind.THREAD)]
+    assert links.count(("decode.end", "train.start")) >= 7
+
+
 def test_threads_without_regularity_are_left_alone() -> None:
     events = [op("a", 1000 * i, 300) for i in range(10)]
     events += [op("b", 7000 * i % 9000 + 411 * i, 100, OTHER) for i in range(9)]
