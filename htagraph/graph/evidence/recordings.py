@@ -14,7 +14,7 @@ from htagraph.graph.activities import Activities
 from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
 
-__all__ = ["Recordings", "hosts_of", "recordings_of", "uneven_recordings"]
+__all__ = ["Recordings", "hosts_of", "on_one_host", "recordings_of", "uneven_recordings"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +102,12 @@ def hosts_of(traces: Mapping[int, Trace]) -> dict[int, int]:
     if not hosts and _share_devices(nameless):
         return dict.fromkeys(traces, 0)
     return hosts
+
+
+def on_one_host(traces: Mapping[int, Trace]) -> bool:
+    """Return whether all of several ranks are known to be on one host, so that their times can be compared."""
+    hosts = hosts_of(traces)
+    return len(traces) > 1 and len(hosts) == len(traces) and len(set(hosts.values())) == 1
 
 
 def _share_devices(traces: list[Trace]) -> bool:

@@ -14,7 +14,7 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import is_collective_call, names_that, transfer_direction
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import RecordedJob
-from htagraph.graph.evidence.recordings import hosts_of
+from htagraph.graph.evidence.recordings import on_one_host
 from htagraph.graph.evidence.threads import HostThread, hand_overs, host_threads, waited_loaders
 from htagraph.graph.tolerances import LIMITS, Confidence
 
@@ -40,7 +40,7 @@ def thread(job: RecordedJob) -> Edges:
     the rank waits for a data loader's workers (a thread that pins batches), its pause is a wait for these too.
     """
     parts = [_edges([], [], 100)]
-    beside = _share_a_host(job)
+    beside = on_one_host(job.traces) and not job.activities.on_device.any()
     takers: list[HostThread] = []
     for rank in job.traces:
         own = len(parts)
@@ -64,13 +64,6 @@ def thread(job: RecordedJob) -> Edges:
     made, taken, confidence = hand_overs(job, takers)
     parts.append(_edges([made], [taken], confidence))
     return Edges.concatenate(parts)
-
-
-def _share_a_host(job: RecordedJob) -> bool:
-    """Return whether several ranks that use no device share a host's clock."""
-    hosts = hosts_of(job.traces)
-    one_host = len(job.traces) > 1 and len(hosts) == len(job.traces) and len(set(hosts.values())) == 1
-    return one_host and not job.activities.on_device.any()
 
 
 def _edges(

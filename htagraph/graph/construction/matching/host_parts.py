@@ -19,7 +19,7 @@ from htagraph.core.arrays import Array, Ints, coded
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import Naming, transfer_direction
 from htagraph.graph.activities import Activities
-from htagraph.graph.evidence.recordings import hosts_of
+from htagraph.graph.evidence.recordings import on_one_host
 from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
 
@@ -97,8 +97,7 @@ def _divided(
     `asked` is the operator that asked for each piece, else the piece; `collective` are the rows of collectives on
     hosts.
     """
-    hosts = hosts_of(traces)
-    if len(set(hosts.values())) != 1 or len(hosts) < len(traces):  # times of ranks can not be compared
+    if not on_one_host(traces):
         return None
     own, operator = rows[collective], asked[collective]
     kind = coded(acts.name[own], elements[collective])
