@@ -162,7 +162,9 @@ def _by_parts(found: Excess, times: Array, work: Array, alone: Array, names: Arr
     """Mark the unit that is slow by what its draws consist of, if there is one and its work agrees."""
     known = np.flatnonzero(np.isfinite(times).all(axis=0))
     beyond, in_work = _beyond(times[:, known]), _beyond(work[:, known])
-    usual = float(np.median(times[:, known]))
+    usual = float(np.median(times[:, known])) if len(known) else 0.0
+    if usual <= 0:  # steps without any length tell nothing
+        return
     scale = usual / np.median(times[:, known], axis=0)
     at, some = _by_extra_work(in_work * scale, alone[:, known] * scale)  # which is work, whatever transfers do
     for find in (_by_name, _by_delays) if at < 0 else ():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 import htagraph as hg
 from htagraph.output.summary import SCHEMA_VERSION
-from tests.strategies import COMMUNICATE, COMPUTE, Json, jobs, kernel, launch, load, runtime, step
+from tests.strategies import COMMUNICATE, COMPUTE, Json, jobs, kernel, launch, load, op, runtime, step
 
 
 def small() -> hg.Summary:
@@ -94,3 +94,12 @@ def test_a_notebook_shows_the_verdict_and_the_time_by_rank_escaped() -> None:
     nothing = hg.summarize(load([]))
     assert "No work was recorded" in nothing._repr_html_()
     assert "No work was recorded" in repr(nothing)
+
+
+@pytest.mark.parametrize("steps", [[step(5, 100, 0), step(6, 100, 0)], [step(5, 0, 100)]])
+def test_steps_without_length_or_in_common_are_no_error(steps: list[Json]) -> None:
+    """As a rank leaves behind that is killed within its first step."""
+    other = [step(number, 100 * number, 100) for number in range(4, 8)]
+    work = [op("aten::mm", 100 * number, 40) for number in range(4, 8)]
+    assert hg.summarize(load({0: [*other, *work], 1: [*other, *work], 2: [*steps, *work]})).verdict
+    assert hg.summarize(load([*steps, op("aten::mm", 100, 0)])).verdict

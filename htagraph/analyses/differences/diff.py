@@ -255,7 +255,7 @@ class Diff:
     def effects(self, count: int = 10) -> Effects:
         """Return the rows of `causes`, and the effect of all changes of work together."""
         if count not in self._effects:
-            change = 0.0 if self.is_same or self.change.is_noise else self.change_us
+            change = 0.0 if self.is_same or self.change.shows_none else self.change_us
             self._effects[count] = effects(self.alignment, self.parts, count, change)
         return self._effects[count]
 

@@ -16,6 +16,7 @@ from htagraph.core.errors import HtagraphError
 from htagraph.core.statistics import CHANCE, SEVERAL, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import IntSelector
+from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
     from htagraph.analyses.differences.diff import Diff
@@ -50,6 +51,8 @@ class StepChange:
     """Times from step to step before and after, in all recordings."""
     is_empty: bool = False
     """Whether one of the recordings holds no activity."""
+    is_apart: bool = False
+    """Whether each step of one recording is longer than every step of the other, and the usual ones differ by 5 %."""
 
     @property
     def is_known(self) -> bool:
@@ -60,6 +63,11 @@ class StepChange:
     def is_noise(self) -> bool:
         """Whether steps differ as much by chance."""
         return self.is_known and abs(self.percent) <= self.plus_minus_percent
+
+    @property
+    def shows_none(self) -> bool:
+        """Whether nothing speaks for a change; of few steps that all lie apart, chance is just not ruled out."""
+        return self.is_noise and not self.is_apart
 
     def cannot_tell(self, limit_percent: float) -> bool:
         """Return whether the recordings do not show if steps take longer by more than a limit.
@@ -188,9 +196,13 @@ def change_of_times(before: Sequence[npt.NDArray[np.float64]], after: Sequence[n
         width = width if math.isfinite(width) else _by_spread(logs)
         width = 100 * max(ratio, 1.0) * -math.expm1(-width)  # the end towards no change, the same both ways round
     percent = 100 * (ratio - 1)
+    apart = False
+    if len(sides[0]) == len(sides[1]) == 1 and min(counts) > 1:
+        (first,), (second,) = sides
+        apart = bool(abs(ratio - 1) >= LIMITS.small and (first.max() < second.min() or second.max() < first.min()))
     return StepChange(
-        middles[0], middles[1], percent, width, (len(sides[0]), len(sides[1])), (counts[0], counts[1])
-    )  # fmt: skip
+        middles[0], middles[1], percent, width, (len(sides[0]), len(sides[1])), (counts[0], counts[1]), is_apart=apart
+    )
 
 
 def _by_ranks(logs: Sequence[Sequence[Array]]) -> float:

@@ -69,13 +69,15 @@ def diff_sentences(diff: Diff) -> list[str]:
 def _change(diff: Diff) -> str:
     what, change = ("A usual step" if diff.unit == "step" else "The job"), diff.change
     before, after = time_text(change.before_us), time_text(change.after_us)
-    if change.is_noise:
+    if change.shows_none:
         both = f"{after} in both jobs" if before == after else f"{after} instead of {before}"
         return f"No difference that these recordings show: a usual step takes {both} ({change.interval()})."
     if diff.is_same:
         return f"{what} takes as long as before: {after} ({before} before)."
     unknown = "" if change.is_known or diff.unit != "step" else "; too few steps were recorded to tell that from noise"
     percent = f" ({change.interval()})" if diff.before_us else ""
+    if change.is_noise:  # from few steps, which all lie apart
+        percent, unknown = f" ({change.percent:+.1f} %)", "; so few steps do not rule out chance"
     return (
         f"{what} is {time_text(abs(change.after_us - change.before_us))} {_longer(change.percent)}{percent}: {after} "
         f"instead of {before}{unknown}."

@@ -125,7 +125,7 @@ def diff_report(  # noqa: PLR0913 - what the options say
     ]
     return Report(
         "diff", of_both(inputs_of, graphs), of_both(issues_of, graphs), result.after.makespan_ns / 1000, tables,
-        sentences, figures, _brief(tables, is_noise=change.is_noise), plot=result.plot,
+        sentences, figures, _brief(tables, is_noise=change.shows_none), plot=result.plot,
     )  # fmt: skip
 
 

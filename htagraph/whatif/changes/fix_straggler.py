@@ -228,8 +228,10 @@ def _as_whole_steps(graph: DependencyGraph, work: _Work, aim: Array, slow: SlowR
     position = int(slow.slow.argmax())
     peer = slow.roles == slow.roles[position]
     steps = np.flatnonzero(slow.when[position] & np.isfinite(slow.by_step[peer]).all(axis=0))
-    number = np.full(int(slow.steps.max(initial=-1)) + 2, -1)
+    number = np.full(int(max(slow.steps.max(initial=-1), graph.activities.step.max(initial=-1))) + 2, -1)
     number[slow.steps[steps]] = np.arange(len(steps))
+    if not len(steps):  # no step that all of its peers recorded
+        return aim
     times = slow.by_step[peer][:, steps]
     own = int(np.count_nonzero(peer[:position]))
     others = _of_others(times.T.ravel(), np.repeat(np.arange(len(steps)), int(peer.sum())), to)

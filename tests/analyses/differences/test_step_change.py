@@ -110,3 +110,11 @@ def test_what_is_not_there_is_an_error() -> None:
         step_change([], [graph_of(DEMO)])
     with pytest.raises(SelectionError):
         step_change([graph_of(DEMO)], [graph_of(DEMO)], steps=[99])
+
+
+def test_few_steps_that_all_lie_apart_are_a_difference_that_chance_may_make() -> None:
+    slower = change_of_times([np.array([100.0, 104.0])], [np.array([190.0, 230.0])])
+    assert slower.is_noise and slower.is_apart and not slower.shows_none
+    assert slower.cannot_tell(5.0), "a gate needs more steps"
+    mixed = change_of_times([np.array([100.0, 204.0])], [np.array([190.0, 230.0])])
+    assert mixed.shows_none and not mixed.is_apart

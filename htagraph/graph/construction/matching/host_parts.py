@@ -8,7 +8,7 @@ explains is short.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -115,12 +115,12 @@ def _ways(acts: Activities, names: tuple[str, ...], rows: Array) -> Ints:
     return np.array([transfer_direction(names[name]) for name in distinct.tolist()], np.int64)[inverse.ravel()]
 
 
-def _groups_of(trace: Trace) -> list[list[int]]:
+def _groups_of(trace: Trace) -> list[Sequence[int]]:
     """Return the ranks of each process group of a rank, in group order: those listed, else the whole job."""
     facts = trace.facts
     if facts.world_size and not any(group.ranks for group in facts.groups):
-        return [list(range(facts.world_size))] if 0 <= trace.rank < facts.world_size else []
-    return [list(ranks) for _, ranks in _listed(trace)]
+        return [range(facts.world_size)] if 0 <= trace.rank < facts.world_size else []
+    return [ranks for _, ranks in _listed(trace)]
 
 
 def _only_groups(rank: Array, traces: Mapping[int, Trace]) -> tuple[Array, tuple[tuple[str, int], ...]]:
@@ -134,7 +134,7 @@ def _only_groups(rank: Array, traces: Mapping[int, Trace]) -> tuple[Array, tuple
     return np.array([of_rank.get(each, -1) for each in rank.tolist()], np.int64), tuple(number)
 
 
-def _roots(rank: Array, way: Array, arguments: CallArguments, members: Mapping[int, list[list[int]]]) -> Array:
+def _roots(rank: Array, way: Array, arguments: CallArguments, members: Mapping[int, list[Sequence[int]]]) -> Array:
     """Return the root of each rooted collective, where all groups of its rank agree on who that is."""
     out = np.full(len(rank), -1, np.int64)
     for row in np.flatnonzero((way == 0) & (arguments.peer >= 0)).tolist():
@@ -144,7 +144,7 @@ def _roots(rank: Array, way: Array, arguments: CallArguments, members: Mapping[i
     return out
 
 
-def _partners(rank: Array, way: Array, arguments: CallArguments, members: Mapping[int, list[list[int]]]) -> Array:
+def _partners(rank: Array, way: Array, arguments: CallArguments, members: Mapping[int, list[Sequence[int]]]) -> Array:
     """Return the rank that each send goes to and each receive comes from; -1 where that is unknown.
 
     A call names its peer by the place in its process group, and does not name the group. Where the groups of a rank
