@@ -1,6 +1,6 @@
 """HOST_SYNC: end of the last work that a blocking call waits for (of a stream, a device, before an event) → its end.
 
-Lag 0 (`construction.settle` adds the return time). Known by ids where the trace has cuda_sync rows, else inferred. A
+Lag 0 (`fit.settle` adds the return time). Known by ids where the trace has cuda_sync rows, else inferred. A
 call that waits for the device before it does its own work, such as `cudaFree`, has the time of that work as lag.
 """
 
