@@ -189,7 +189,11 @@ def _joined(  # noqa: PLR0913 - what `load` was given
     spans = None
     if time is not None:
         surveyed = {file.path: each for file, each in in_parallel(files, partial(_surveyed, wanted=wanted), first)}
-        spans = _spans(surveyed, time)
+        common = _common(surveyed.values())
+        spans = {
+            path: each if isinstance(each, HtagraphError) else (each, _span(each, common, time))
+            for path, each in surveyed.items()
+        }
     each = partial(_part, naming=naming, wanted=wanted, spans=spans)
     by_rank: dict[int, RankPart] = {}
     for file, part in in_parallel(files, each, then):
@@ -256,17 +260,6 @@ def _part(
 def _too_large(path: TracePath) -> TraceError:
     what = "does not fit into memory; read fewer ranks at once (ranks=), or keep some steps or a window of time only"
     return TraceError(f"{path}: {what} (steps=, time=), or leave out calls of Python functions (python=False)")
-
-
-def _spans(
-    surveyed: Mapping[TracePath, Surveyed | HtagraphError], time: Window
-) -> dict[TracePath, tuple[Surveyed, tuple[int, int]] | HtagraphError]:
-    """Return by file what is known of it and which window of its clock is wanted, or why it cannot be read."""
-    common = _common(surveyed.values())
-    return {
-        path: each if isinstance(each, HtagraphError) else (each, _span(each, common, time))
-        for path, each in surveyed.items()
-    }
 
 
 def _common(surveyed: Iterable[Surveyed | HtagraphError]) -> int:

@@ -345,7 +345,7 @@ def own_steps(graph: DependencyGraph) -> OwnSteps:
     shape = (len(graph.ranks), len(steps))
     cell = place * shape[1] + at.ravel()
     begin = _begin_of_step(graph, int(steps[0]))
-    latest = (_latest(time[2 * activity], cell, shape) for time in times)
+    latest = (_latest(time[2 * activity], cell, shape[0] * shape[1]).reshape(shape) for time in times)
     # the time from one column to the next; the first one counts from `begin`
     return OwnSteps(steps, *(np.diff(np.concatenate([begin[:, None], each], axis=1), axis=1) for each in latest))
 
@@ -409,30 +409,21 @@ def _begin_of_step(graph: DependencyGraph, step: int) -> npt.NDArray[np.float64]
     """Return when a step begins on each rank, ns; NaN where it does not."""
     acts = graph.activities
     rows = np.flatnonzero((acts.kind == ActivityKind.STEP) & (acts.step == step))
-    begin = np.full(len(graph.ranks), np.inf)
-    np.minimum.at(
-        begin,
-        np.searchsorted(graph.ranks, acts.rank[rows]),
-        (graph.time[2 * rows] - graph.origin_ns).astype(np.float64),
-    )
-    begin[np.isinf(begin)] = np.nan
-    return begin
+    place = np.searchsorted(graph.ranks, acts.rank[rows])
+    return -_latest(graph.origin_ns - graph.time[2 * rows], place, len(graph.ranks))
 
 
-def _latest(time: Array, cell: Array, shape: tuple[int, int]) -> npt.NDArray[np.float64]:
-    """Return the latest time by cell of a table; NaN for cells without any."""
-    latest = np.full(shape[0] * shape[1], -np.inf)
+def _latest(time: Array, cell: Array, count: int) -> npt.NDArray[np.float64]:
+    """Return the latest time in each of some cells; NaN for cells without any."""
+    latest = np.full(count, -np.inf)
     np.maximum.at(latest, cell, time.astype(np.float64))
     latest[np.isinf(latest)] = np.nan
-    return latest.reshape(shape)
+    return latest
 
 
 def _between(time: Array, activity: Array, place: Array, ranks: int) -> npt.NDArray[np.float64]:
     """Return the time from the first to the last arrival of each rank, as a column; NaN without two arrivals."""
-    at = time[2 * activity].astype(np.float64)
-    first, last = np.full(ranks, np.inf), np.full(ranks, -np.inf)
-    np.minimum.at(first, place, at)
-    np.maximum.at(last, place, at)
-    own = last - first
+    at = time[2 * activity]
+    own = _latest(at, place, ranks) + _latest(-at, place, ranks)
     own[~(own > 0)] = np.nan
     return own[:, None]

@@ -203,7 +203,10 @@ def collective_members(graph: DependencyGraph, group: str | None, change: str) -
     """
     acts = graph.activities
     rows = np.flatnonzero(of_kinds(acts.kind, COMMUNICATION))
-    labels = _group_labels(graph)
+    matches, labels = graph.matches, dict[int, str]()
+    if matches is not None:
+        of_members = [matches.group[collective] for collective in matches.collective.tolist()]
+        labels = dict(zip(matches.activity.tolist(), of_members, strict=True))
     if group is not None:
         pattern = re.compile(fnmatch.translate(group))
         by_name = np.array([pattern.match(name) is not None for name in graph.names], np.bool_)
@@ -219,15 +222,6 @@ def collective_members(graph: DependencyGraph, group: str | None, change: str) -
         msg = f"{change}: no communication{asked}; the graph's process groups: {shown}"
         raise SelectionError(msg)
     return rows
-
-
-def _group_labels(graph: DependencyGraph) -> dict[int, str]:
-    """Return the label of the process group of each member of a matched collective, by activity."""
-    matches = graph.matches
-    if matches is None:
-        return {}
-    labels = [matches.group[collective] for collective in matches.collective.tolist()]
-    return dict(zip(matches.activity.tolist(), labels, strict=True))
 
 
 def first_gradient(graph: DependencyGraph, rows: npt.NDArray[np.int64], asked: Array) -> npt.NDArray[np.int64]:
