@@ -223,9 +223,9 @@ def _asked_of(job: DistributedJob, frame: FrameType | None) -> str:
     that the user called is that of a frame further out.
     """
     asked = ""
-    while frame is not None and str(frame.f_globals.get("__name__")).split(".")[0] == __name__.split(".")[0]:
-        code = frame.f_code
-        is_public = code.co_name in frame.f_globals.get("__all__", ()) and code.co_argcount > 0
+    while frame is not None:  # between two of the package may be frames of others, such as of cached properties
+        code, inside = frame.f_code, str(frame.f_globals.get("__name__")).startswith("htagraph.")
+        is_public = inside and code.co_name in frame.f_globals.get("__all__", ()) and code.co_argcount > 0
         if is_public and frame.f_locals.get(code.co_varnames[0]) is job:
             asked = code.co_name
         frame = frame.f_back
