@@ -83,5 +83,5 @@ from .trace.recording.profile import trace_handler as trace_handler
 from .whatif.opportunities import opportunities as opportunities
 from .whatif.outcome import Outcome as Outcome
 from .whatif.scenario import Scenario as Scenario
+from .whatif.scenario import sweep as sweep
 from .whatif.scenario import what_if as what_if
-from .whatif.sweep import sweep as sweep

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from htagraph.cluster.engines import Engine, Failed, Patience, engine_of, run_each
+from htagraph.cluster.engines import Engine, Failed, engine_of, run_each
 from htagraph.core.errors import HtagraphError, Issue, OtherJsonError, SelectionError, TraceError
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -125,7 +125,6 @@ class DistributedJob:
     reading: ReadOptions = field(repr=False)
     skipped: tuple[Issue, ...] = field(repr=False, default=())
     """Files beside the traces that were left out."""
-    patience: Patience = field(repr=False, default_factory=Patience)
 
     def __repr__(self) -> str:
         """Return how many ranks were read, and which are missing."""
@@ -177,7 +176,7 @@ class DistributedJob:
         tables: dict[int, pd.DataFrame] = {}
         lacking = list(self.missing)
         asked = (self.reading, analysis, given, options)
-        for file, answer in run_each(self.engine, table_of, self.files, *asked, patience=self.patience):
+        for file, answer in run_each(self.engine, table_of, self.files, *asked):
             if isinstance(answer, Failed):
                 lacking.append(MissingRank(file.rank, str(file.path), answer.why))
             else:
@@ -224,10 +223,9 @@ def _asked_of(job: DistributedJob, frame: FrameType | None) -> str:
     that the user called is that of a frame further out.
     """
     asked = ""
-    ours = (__name__.split(".")[0], "functools")  # which calls cached properties
-    while frame is not None and str(frame.f_globals.get("__name__")).split(".")[0] in ours:
-        code = frame.f_code
-        is_public = code.co_name in frame.f_globals.get("__all__", ()) and code.co_argcount > 0
+    while frame is not None:  # between two of the package may be frames of others, such as of cached properties
+        code, inside = frame.f_code, str(frame.f_globals.get("__name__")).startswith("htagraph.")
+        is_public = inside and code.co_name in frame.f_globals.get("__all__", ()) and code.co_argcount > 0
         if is_public and frame.f_locals.get(code.co_varnames[0]) is job:
             asked = code.co_name
         frame = frame.f_back
@@ -248,7 +246,6 @@ def load_on(
     reading: Mapping[str, Any],
     *,
     progress: Callable[[float], None] | None = None,
-    patience: Patience | None = None,
 ) -> DistributedJob:
     """Return a job whose ranks are read by workers, one file per call; only digests of ranks travel.
 
@@ -256,7 +253,7 @@ def load_on(
     All workers must have the same release, and see the same files. Files that cannot be read, and ranks whose workers
     were lost time and again, are left out: ``job.missing`` lists them.
     """
-    workers, waits = engine_of(engine), patience or Patience()
+    workers = engine_of(engine)
     read_as = ReadOptions(**reading, release=release())
     lacking: list[MissingRank] = []
     beside: list[Issue] = []
@@ -268,13 +265,13 @@ def load_on(
         kind = "other_json" if isinstance(why, OtherJsonError) else "made_by_htagraph"
         beside.append(Issue(str(path), kind, str(why), 1))
 
-    files = rank_files(paths, skip, leave_out, look=lambda found: _looked(workers, found, waits))
+    files = rank_files(paths, skip, leave_out, look=lambda found: _looked(workers, found))
     if ranks is not None:
         have = {file.rank for file in files}
         lacking += [MissingRank(rank, "", "no file of it was given") for rank in sorted(set(ranks) - have)]
         files = [file for file in files if file.rank in set(ranks)]
     digests: dict[int, tuple[RankedFile, RankDigest]] = {}
-    for file, answer in run_each(workers, digest_of, files, read_as, patience=waits):
+    for file, answer in run_each(workers, digest_of, files, read_as):
         try:  # what a worker sent is never trusted to be a digest
             digest = answer if isinstance(answer, Failed) else RankDigest.from_bytes(answer)
         except HtagraphError as error:
@@ -294,15 +291,15 @@ def load_on(
         why = "no file of it could be read" if -1 in known else "no file of it was given"
         lacking += [MissingRank(rank, "", why) for rank in moments.missing if rank not in known]
     read = tuple(digests[rank][0] for rank in sorted(digests))
-    return DistributedJob(moments, read, tuple(sorted(lacking)), workers, read_as, tuple(beside), waits)
+    return DistributedJob(moments, read, tuple(sorted(lacking)), workers, read_as, tuple(beside))
 
 
-def _looked(workers: Engine, paths: Sequence[TracePath], patience: Patience) -> list[Looked]:
+def _looked(workers: Engine, paths: Sequence[TracePath]) -> list[Looked]:
     """Return what the headers of files say, read by workers, in the order of the files."""
     size = 64  # a call costs some ms, as reading some headers does
     batches = [tuple(paths[at : at + size]) for at in range(0, len(paths), size)]
     by_path: dict[TracePath, Looked] = {}
-    for batch, answer in run_each(workers, looks, batches, len(paths) == 1, patience=patience):
+    for batch, answer in run_each(workers, looks, batches, len(paths) == 1):
         if isinstance(answer, Failed):
             by_path.update((path, (path, TraceError(f"{path}: {answer.why}"))) for path in batch)
         else:

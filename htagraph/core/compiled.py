@@ -95,7 +95,10 @@ def for_reading(array: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[An
 
 def _kept(function: F, options: dict[str, Any]) -> F:
     """Return a function that is compiled when it is first called, and kept in the first place that can be written."""
-    if _home_is_known() or _numba.CACHE_DIR:  # else numba would make a folder named ~ where the command runs
+    homes = (os.environ.get("XDG_CACHE_HOME", ""), os.path.expanduser("~"))  # noqa: PTH111 - Path.expanduser raises
+    if (
+        any(Path(home).is_absolute() for home in homes) or _numba.CACHE_DIR
+    ):  # else numba would make a folder named ~ where the command runs
         with suppress(RuntimeError):
             return _forgiving(numba.njit(cache=True, **options)(function))
     with suppress(RuntimeError), _kept_in(_temporary_folder()):
@@ -112,10 +115,6 @@ def _kept(function: F, options: dict[str, Any]) -> F:
         "(NUMBA_CACHE_DIR names a folder)",
     )
     return numba.njit(**options)(function)
-
-
-def _home_is_known() -> bool:
-    return any(Path(path).is_absolute() for path in (os.environ.get("XDG_CACHE_HOME", ""), os.path.expanduser("~")))  # noqa: PTH111 - Path.expanduser raises
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from htagraph.findings.finding import (
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.blocking_calls import longest_blocking
+from htagraph.queries.host_time import longest_blocking
 from htagraph.whatif.options import criteria, criteria_text
 from htagraph.whatif.scenario import what_if
 

@@ -60,8 +60,8 @@ def inputs_of(graph: DependencyGraph) -> pd.DataFrame:
         start, end = acts.start[of_rank], acts.end[of_rank]
         span = int(end.max() - start.min()) if len(start) else 0
         rows.append((
-            rank, _utf8(str(trace.path)) if trace else "", _utf8(_device(graph, rank, trace)), _world_size(trace),
-            _ranges(steps[steps >= 0].tolist()),
+            rank, _utf8(str(trace.path)) if trace else "", _utf8(_device(graph, rank, trace)),
+            trace.facts.world_size if trace else 0, _ranges(steps[steps >= 0].tolist()),
             sum(trace.counts.values()) if trace else 0, len(start), _when(start), span / 1000,
         ))  # fmt: skip
     columns = ["rank", "file", "device", "world_size", "steps", "events", "activities", "start_utc", "span_us"]
@@ -83,10 +83,6 @@ def _device(graph: DependencyGraph, rank: int, trace: Trace | None) -> str:
 def _utf8(text: str) -> str:
     """Return a text that can be encoded: paths and names may hold bytes that are no characters."""
     return text.encode("utf-8", "replace").decode()
-
-
-def _world_size(trace: Trace | None) -> int:
-    return trace.facts.world_size if trace else 0
 
 
 def _when(start: np.ndarray) -> str:

@@ -13,6 +13,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import FRAMES, ActivityKind
 from htagraph.core.naming import COUNTER_RANGE, DEVICE_ANNOTATION, is_kernel_launch, names_that
 from htagraph.core.tables import Col, Table
+from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.tree import innermost_around
 from htagraph.trace.columns import Trace
@@ -155,7 +156,7 @@ def _of_rank(graph: DependencyGraph, rank: int, trace: Trace) -> pd.DataFrame:
     delta, recorded_total = table.arg("alloc_bytes")[order], table.arg("total_allocated")[order]
     activity = _running(graph, rank, trace, order)
     labels = [_device(*each) for each in zip(kind[first].tolist(), number[first].tolist(), strict=True)]
-    moment = _on_common_clock(graph, rank, start)
+    moment = next((clock for clock in graph.clocks if clock.rank == rank), Clock(rank)).common(start)
     return MEMORY_EVENTS.frame(
         {
             "rank": rank,
@@ -197,11 +198,6 @@ def _running(graph: DependencyGraph, rank: int, trace: Trace, order: Array) -> n
         rows = lane == in_file
         running[rows] = innermost_around(acts, among, start[rows], start[rows])
     return running
-
-
-def _on_common_clock(graph: DependencyGraph, rank: int, time: Array) -> Array:
-    clock = next((each for each in graph.clocks if each.rank == rank), None)
-    return time if clock is None or not (clock.offset_ns or clock.drift_ppm) else clock.common(time)
 
 
 def _batches(count: Array) -> Iterator[slice]:

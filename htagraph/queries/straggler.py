@@ -276,15 +276,10 @@ def rank_differences(graph: DependencyGraph, own: Array, rank: int, peers: Array
 
 def alone_work(graph: DependencyGraph, own: Array, rank: int) -> tuple[int, float]:
     """Return (how many operators and kernels a rank has beyond those of every other, their own time in µs)."""
-    rows = _without_peers(graph, rank)
-    return len(rows), float(own[rows].sum()) / 1000
-
-
-def _without_peers(graph: DependencyGraph, rank: int) -> npt.NDArray[np.int64]:
-    """Return the operators and kernels of a rank that no other rank has."""
     acts = graph.activities
     is_work = of_kinds(acts.kind, (ActivityKind.OP, ActivityKind.COMPUTATION))
-    return np.flatnonzero(is_work & (acts.rank == rank) & (peers_of(graph) < 0))
+    rows = np.flatnonzero(is_work & (acts.rank == rank) & (peers_of(graph) < 0))
+    return len(rows), float(own[rows].sum()) / 1000
 
 
 def _saved_ns(graph: DependencyGraph, rank: int, factor: float, kinds: tuple[str, ...]) -> int:

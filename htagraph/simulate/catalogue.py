@@ -42,9 +42,9 @@ class LayerOp(NamedTuple):
     reduce_backward: bool = False  # column-parallel: all-reduce the input's gradient
 
 
-def _elementwise(functor: str, vector: int = 4) -> Kernel:
+def _elementwise(functor: str) -> Kernel:
     name = (
-        f"void at::native::vectorized_elementwise_kernel<{vector}, at::native::{functor}, "
+        f"void at::native::vectorized_elementwise_kernel<4, at::native::{functor}, "
         "std::array<char*, 3ul> >"
         f"(int, at::native::{functor}, std::array<char*, 3ul>)"
     )

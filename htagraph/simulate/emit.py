@@ -284,12 +284,19 @@ _BEFORE_NS, _AFTER_NS = 2_000_000, 50_000
 the window, and moves no event."""
 
 
+_AMD_VERSIONS = {"hip_runtime_version": 60_200_000, "hip_driver_version": 60_200_000, "roctracer_version": 4.1}
+_CUDA_VERSIONS = {"cupti_version": 24, "cuda_runtime_version": 12040, "cuda_driver_version": 12040}
+
+
 def head(writer: Writer, groups: list[JobGroup]) -> str:
     """Return the text up to the first event."""
     job = writer.job
-    fields: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": _devices(job.gpus_per_node, job.device)}
+    is_amd = job.device == "rocm"
+    name, facts = ("AMD Instinct MI300X", MI300X) if is_amd else ("NVIDIA A100-SXM4-80GB", A100)
+    devices = [{"id": i, "name": name, **facts} for i in range(job.gpus_per_node)]
+    fields: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": devices}
     if job.era in ("2024", "2026"):
-        fields |= _versions(job.device)
+        fields |= _AMD_VERSIONS if is_amd else _CUDA_VERSIONS
     fields["distributedInfo"] = _distributed(writer, groups)
     fields |= {name: 1 for name in ("record_shapes", "with_stack") if getattr(job, name)}
     if writer.style.base_first:
@@ -297,17 +304,6 @@ def head(writer: Writer, groups: list[JobGroup]) -> str:
         fields |= {"displayTimeUnit": "ms", "baseTimeNanoseconds": writer.style.base_ns}
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in fields.items())
     return f'{{\n{lines},\n  "traceEvents": [\n'
-
-
-def _devices(count: int, device: str) -> list[dict[str, Any]]:
-    name, facts = ("AMD Instinct MI300X", MI300X) if device == "rocm" else ("NVIDIA A100-SXM4-80GB", A100)
-    return [{"id": i, "name": name, **facts} for i in range(count)]
-
-
-def _versions(device: str) -> dict[str, Any]:
-    if device == "rocm":
-        return {"hip_runtime_version": 60_200_000, "hip_driver_version": 60_200_000, "roctracer_version": 4.1}
-    return {"cupti_version": 24, "cuda_runtime_version": 12040, "cuda_driver_version": 12040}
 
 
 def _distributed(writer: Writer, groups: list[JobGroup]) -> dict[str, Any]:

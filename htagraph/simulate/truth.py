@@ -141,20 +141,16 @@ def dependencies(
         for one in steps:
             for position, instruction in enumerate(one.template.instructions):
                 _follow(walk, one, position, instruction)
-            walk.links += _autograd(one)
+            walk.links += [
+                ((one.step, event.forward), (one.step, index), "autograd")
+                for index, event in enumerate(one.template.events)
+                if event.forward != NONE and event.flow != NONE
+            ]
         place = positions[rank]
         links += [
             Dependency(rank, int(place[u[0]][u[1]]), rank, int(place[v[0]][v[1]]), kind) for u, v, kind in walk.links
         ]
     return links
-
-
-def _autograd(executed: Executed) -> list[tuple[Ref, Ref, str]]:
-    return [
-        ((executed.step, event.forward), (executed.step, index), "autograd")
-        for index, event in enumerate(executed.template.events)
-        if event.forward != NONE and event.flow != NONE
-    ]
 
 
 def _follow(walk: _ProgramWalk, one: Executed, position: int, instruction: Instruction) -> None:

@@ -18,7 +18,6 @@ from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import UNEXPLAINED, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.waits import lacks_members
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.skeleton import Skeleton, skeleton_of
 from htagraph.queries.time_classes import SWITCHED_OFF, ClassParts, Parts, class_parts, paths_of_parts
@@ -106,14 +105,12 @@ def _doubtful(state: State, parts: ClassParts) -> _Read | None:
 
 def _absent(state: State, parts: ClassParts) -> _Read | None:
     """See `with_waits_for_absent_ranks`: what looks like transfer keeps its recorded time whatever the factor."""
-    graph, edges = state.graph, state.graph.edges
-    waits = lacks_members(graph)
-    own = np.flatnonzero((edges.activity >= 0) & waits[edges.activity] & (state.lag > NEVER))
-    ends = np.flatnonzero(waits[np.arange(graph.vertex_count) // 2])
+    own, ends = readings.at_absent_members(state.graph)
+    own = own[state.lag[own] > NEVER]
     if not len(own) and not len(ends):
         return None
-    _set(parts.lag, own, edges.lag[own])
-    _set(parts.gap, ends, graph.gap[ends])
+    _set(parts.lag, own, state.graph.edges.lag[own])
+    _set(parts.gap, ends, state.graph.gap[ends])
     return parts, ()
 
 
@@ -153,10 +150,7 @@ def _hidden(waits_of: Callable[[DependencyGraph], UnrecordedWaits], state: State
     share = np.divide(took, recorded, out=np.zeros(len(took)), where=recorded > 0)
     amount = np.rint(share * parts.lag.amount[like]).astype(np.int64)
     rest = np.where(recorded > 0, np.rint(share * parts.lag.rest[like]), took).astype(np.int64)
-    count, mask = len(parts.source), parts.lag.mask[like]
-    parts = _with_edges(parts, waits.source[kept], waits.target[kept], rest)
-    parts.lag.amount[count:], parts.lag.mask[count:] = amount, mask
-    return parts, ()
+    return _with_edges(parts, waits.source[kept], waits.target[kept], rest, parts.lag.mask[like], amount), ()
 
 
 def _outside(state: State, parts: ClassParts) -> _Read | None:
@@ -164,7 +158,7 @@ def _outside(state: State, parts: ClassParts) -> _Read | None:
     graph, (source, target, own) = state.graph, readings.outside_pauses(state.graph)
     if not len(target):
         return None
-    inside, count = own >= 0, len(parts.source)
+    inside = own >= 0
     share = (graph.time[target] - graph.time[source]) / np.where(inside, graph.edges.lag[own], graph.gap[target])
     pauses, bodies = target[~inside], own[inside]
 
@@ -173,8 +167,8 @@ def _outside(state: State, parts: ClassParts) -> _Read | None:
 
     rest, amount = now(parts.gap.rest, parts.lag.rest), now(parts.gap.amount, parts.lag.amount)
     mask = now(parts.gap.mask, parts.lag.mask)
-    parts = _with_edges(parts, source, target, np.rint(share * rest).astype(np.int64))
-    parts.lag.amount[count:], parts.lag.mask[count:] = np.rint(share * amount).astype(np.int64), mask
+    rest, amount = (np.rint(share * each).astype(np.int64) for each in (rest, amount))
+    parts = _with_edges(parts, source, target, rest, mask, amount)
     _set(parts.gap, pauses, 0)
     _set(parts.lag, bodies, np.minimum(parts.lag.rest[bodies], 0))
     return parts, ()
@@ -196,11 +190,10 @@ def _set(parts: Parts, rows: Array, value: Array | int) -> None:
     parts.rest[rows], parts.amount[rows], parts.mask[rows] = value, 0, 0
 
 
-def _with_edges(parts: ClassParts, source: Array, target: Array, lag: Array) -> ClassParts:
-    """Return the weights with more edges behind the others, whose time belongs to no class."""
-    old, nothing = parts.lag, np.zeros(len(lag), np.int64)
-    more = ((old.rest, lag), (old.mask, nothing), (old.amount, nothing))
-    rest, mask, amount = (np.concatenate(pair) for pair in more)
+def _with_edges(parts: ClassParts, source: Array, target: Array, *lag: Array) -> ClassParts:
+    """Return the weights with more edges behind the others; their lags are the first columns of `Parts`, ns."""
+    old, new = parts.lag, (*lag, *[np.zeros(len(source), np.int64)] * (3 - len(lag)))
+    rest, mask, amount = map(np.concatenate, zip((old.rest, old.mask, old.amount), new, strict=True))
     return replace(
         parts,
         source=np.concatenate([parts.source, source]).astype(np.int32),

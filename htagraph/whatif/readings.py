@@ -29,10 +29,10 @@ from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
 from htagraph.whatif.rewire import with_waits
 
 __all__ = [
-    "DOUBTS", "QUICK", "SHARE", "UnrecordedWaits", "hidden_in_pauses", "outside_pauses", "ready_answers",
-    "slow_loaders", "slow_messages", "untimed_messages", "unwaited", "with_possible_waits", "with_quick_messages",
-    "with_slow_answers", "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks",
-    "with_waits_for_outside", "without_doubtful_waits", "without_surroundings",
+    "DOUBTS", "QUICK", "SHARE", "UnrecordedWaits", "at_absent_members", "hidden_in_pauses", "outside_pauses",
+    "ready_answers", "slow_loaders", "slow_messages", "untimed_messages", "unwaited", "with_possible_waits",
+    "with_quick_messages", "with_slow_answers", "with_slow_loaders", "with_slow_messages",
+    "with_waits_for_absent_ranks", "with_waits_for_outside", "without_doubtful_waits", "without_surroundings",
 ]  # fmt: skip
 
 _MAX_WAKE_NS = 300_000
@@ -86,7 +86,7 @@ def with_waits_for_absent_ranks(state: State) -> State | None:
     Where members of a group were not recorded, nothing tells which of the two it is. None if there is no such group, or
     if no transfer of one was changed.
     """
-    recorded, (rows, ends) = state.graph, _at_absent_members(state.graph)
+    recorded, (rows, ends) = state.graph, at_absent_members(state.graph)
     was = recorded.edges.lag[rows]
     changed = (state.lag[rows] > NEVER) & (state.lag[rows] != was)
     rows, was, ends = rows[changed], was[changed], ends[state.gap[ends] != recorded.gap[ends]]
@@ -98,7 +98,7 @@ def with_waits_for_absent_ranks(state: State) -> State | None:
 
 
 @once
-def _at_absent_members(graph: DependencyGraph) -> tuple[Array, Array]:
+def at_absent_members(graph: DependencyGraph) -> tuple[Array, Array]:
     """Return the edges and the vertices of communication whose group is not in the graph on all its ranks."""
     lacks = np.append(lacks_members(graph), [False])
     rows = np.flatnonzero(lacks)
@@ -163,7 +163,6 @@ def unwaited(graph: DependencyGraph) -> tuple[Array, Array]:
     return source, target
 
 
-@once
 def after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
     """Return (ends of communication that nothing waits for, the next moment on the thread that called for it)."""
     acts, edges, time = graph.activities, graph.edges, graph.time
@@ -183,7 +182,6 @@ def after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
     return source, target
 
 
-@once
 def possible_joins(graph: DependencyGraph) -> tuple[Array, Array]:
     """Return (ends of work that a thread was handed, the start of the next work of the name that hands it over).
 

@@ -1,4 +1,4 @@
-"""What structural changes share: other edges, launch order, collectives of a process group, communication on hosts."""
+"""What changes share: other edges, launch order, collectives of a process group, communication on hosts, notes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_gradient_ready, names_that
 from htagraph.graph.activities import Edges, frozen
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.change_scope import REGIONS, UNTRACED, kinds_of
 from htagraph.queries.replay import predict
-from htagraph.queries.weights import NEVER, Jitter, State, edges_into, of_kind
+from htagraph.queries.weights import NEVER, Jitter, OwnTime, State, edges_into, of_kind, time_of
 
 __all__ = [
     "collective_members", "first_gradient", "launch_order", "next_moment", "rewired", "waits_for",
-    "with_other_edges", "with_waits",
+    "with_other_edges", "with_scope_note", "with_waits",
 ]  # fmt: skip
 
 _EXTENDED: WeakKeyDictionary[DependencyGraph, dict[bytes, tuple[DependencyGraph | None, Array]]] = WeakKeyDictionary()
@@ -202,7 +203,10 @@ def collective_members(graph: DependencyGraph, group: str | None, change: str) -
     """
     acts = graph.activities
     rows = np.flatnonzero(of_kinds(acts.kind, COMMUNICATION))
-    labels = _group_labels(graph)
+    matches, labels = graph.matches, dict[int, str]()
+    if matches is not None:
+        of_members = [matches.group[collective] for collective in matches.collective.tolist()]
+        labels = dict(zip(matches.activity.tolist(), of_members, strict=True))
     if group is not None:
         pattern = re.compile(fnmatch.translate(group))
         by_name = np.array([pattern.match(name) is not None for name in graph.names], np.bool_)
@@ -218,15 +222,6 @@ def collective_members(graph: DependencyGraph, group: str | None, change: str) -
         msg = f"{change}: no communication{asked}; the graph's process groups: {shown}"
         raise SelectionError(msg)
     return rows
-
-
-def _group_labels(graph: DependencyGraph) -> dict[int, str]:
-    """Return the label of the process group of each member of a matched collective, by activity."""
-    matches = graph.matches
-    if matches is None:
-        return {}
-    labels = [matches.group[collective] for collective in matches.collective.tolist()]
-    return dict(zip(matches.activity.tolist(), labels, strict=True))
 
 
 def first_gradient(graph: DependencyGraph, rows: npt.NDArray[np.int64], asked: Array) -> npt.NDArray[np.int64]:
@@ -270,3 +265,42 @@ def waits_for(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDArra
     other = acts.lane[edges.source >> 1] != acts.lane[edges.target >> 1]
     kept = (*COMMUNICATION, ActivityKind.JOIN, ActivityKind.BOUNDARY, ActivityKind.STEP)
     return np.asarray(ends[edges.source] & other & ~of_kinds(acts.kind[edges.target >> 1], kept))
+
+
+def with_scope_note(state: State, before: State, time: OwnTime, criteria: dict[str, Any], verb: str) -> State:
+    """Return the state with a note on how much time a name stands for, where a name or untraced time was asked for.
+
+    Operators: their self time, and what share that is of all the time inside them. Regions (annotations, steps, Python
+    frames): all the time inside. Kernels have nothing inside, and get no note.
+    """
+    graph = before.graph
+    total = _total(before, time)
+    amount = f"{total / 1e6:,.3g}" if total < 1e9 else f"{total / 1e6:,.0f}"
+    kinds = kinds_of(criteria)
+    if UNTRACED in kinds:
+        what = "untraced host time" if kinds == {UNTRACED} else "host time"
+        return state.with_note(f"{verb} {amount} ms of {what} between activities ({len(time.gaps)} gaps)")
+    name = criteria.get("name") or criteria.get("regex")
+    if name is None or criteria.get("op") is not None:
+        return state
+    rows = graph.select(**criteria).activities
+    kind = graph.activities.kind[rows]
+    if kinds <= {each.label for each in REGIONS} and of_kinds(kind, REGIONS).any():
+        return state.with_note(f"{verb} {amount} ms: all the time inside {name}, kernels launched there included")
+    operators = rows[kind == ActivityKind.OP]
+    if not len(operators):
+        return state
+    inside = marked(operators, len(graph.activities) + 1)
+    inside[:-1] |= graph.tree.inside(inside[:-1])
+    nowhere: npt.NDArray[np.bool_] = np.zeros(len(graph.activities), np.bool_)
+    whole = time_of(before, inside, loader=True, outside=nowhere)
+    share = total / max(_total(before, whole), 1)
+    hint = f"op={name!r} {_MEANING[verb]} everything inside" if criteria.get("name") else "op= takes everything inside"
+    return state.with_note(f"{verb} {amount} ms self time of {name}, {100 * share:.0f} % of the time inside it; {hint}")
+
+
+_MEANING = {"scaled": "scales", "removed": "removes", "set": "sets", "varied": "varies"}
+
+
+def _total(state: State, time: OwnTime) -> int:
+    return int((state.lag[time.edges] - time.fixed).clip(0).sum() + state.gap[time.gaps].sum())

@@ -1,11 +1,19 @@
-"""What-if: predict the job with something faster, slower or left out; each method of a `Scenario` is a change."""
+"""What-if: predict the job with something faster, slower or left out; each method of a `Scenario` is a change.
+
+`sweep` predicts one scenario for many factors, such as how much faster a job gets as its kernels do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
+from htagraph.core.computing import processors
+from htagraph.core.errors import SelectionError, check_type, shown
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, initial
@@ -13,7 +21,24 @@ from htagraph.whatif.links import assumed
 from htagraph.whatif.options import Changes
 from htagraph.whatif.outcome import Outcome
 
-__all__ = ["Scenario", "what_if"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Scenario", "sweep", "what_if"]
+
+_MAX_THREADS = 8
+"""How many scenarios are replayed at once, at most. Chosen: each holds the weights and moments of all vertices, some 40
+bytes per vertex, and more threads wait for memory. Doubled, twice the memory."""
+_INTERVAL = ("low", "high")
+TABLE = Table(
+    "Predictions by factor",
+    Col("factor"),
+    Col("makespan_us", doc="predicted makespan"),
+    Col("mean_step_us", doc="predicted usual step; the makespan where there are no steps", heading="step_us"),
+    Col("saved_us", doc="how much shorter the makespan becomes; negative if the makespan becomes longer"),
+    Col("speedup", doc="the recorded makespan over the predicted one"),
+    Col("low high", doc="only with `intervals`: the 90 % interval of ``speedup``"),
+)
 
 
 def what_if(graph: DependencyGraph) -> Scenario:
@@ -74,3 +99,70 @@ class Scenario(Changes):
     def _after(self, change: str, state: State, options: dict[str, Any]) -> Scenario:
         given = ", ".join(f"{key}={value!r}" for key, value in options.items() if value is not None)
         return Scenario(self.graph, state, (*self.changes, f"{change}({given})"))
+
+
+@described(TABLE)
+def sweep(
+    graph: DependencyGraph,
+    scenario: Callable[[Scenario, float], Scenario],
+    factors: Iterable[float],
+    *,
+    threads: int | None = None,
+    intervals: bool = False,
+) -> pd.DataFrame:
+    """Return the predictions of one scenario for several factors, each as if it were run alone.
+
+    The scenarios are replayed in threads. The first replay finds what all replays share, such as the order of the
+    graph.
+
+    Args:
+        graph: the job.
+        scenario: makes the scenario of a factor: it is called with ``hg.what_if(graph)`` and the factor, and returns
+            the scenario with its changes. It must not write to anything that it shares with other calls.
+        factors: numbers, in any order; `scenario` decides what they mean.
+        threads: how many scenarios are replayed at once; by default as many as the machine has cores, up to 8.
+        intervals: also give the interval of each prediction, which takes as long as ten replays.
+
+    Returns:
+        One row per factor, in their order: {columns}.
+
+    Raises:
+        SelectionError: nothing meets the criteria of the scenario, a factor that the change cannot use, or `threads`
+            below 1.
+        TypeError: `scenario` is no function, or does not return a scenario, or a factor is no number.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> table = hg.sweep(graph, lambda job, factor: job.scale(factor=factor, kind="computation"), [1.0, 0.5, 0.0])
+        >>> bool(table["makespan_us"].is_monotonic_decreasing), float(table["speedup"][0])
+        (True, 1.0)
+    """
+    import pandas as pd
+
+    if threads is not None and threads < 1:
+        msg = f"threads={threads}: give 1 or more"
+        raise SelectionError(msg)
+    check_type(graph, DependencyGraph, "htagraph.sweep takes a graph first (of a job on workers: job.load([0, 1]))")
+    if not callable(scenario):
+        msg = f"htagraph.sweep takes a function of a scenario and a factor, not {shown(scenario)}"
+        raise TypeError(msg)
+    check_type(factors, Iterable, "htagraph.sweep takes a list of factors")
+    numbers, job = list(factors), what_if(graph)
+    for factor in numbers:
+        check_type(factor, Real, "htagraph.sweep takes factors that are numbers")
+
+    def row(factor: float) -> tuple[float, ...]:
+        changed = scenario(job, factor)
+        check_type(changed, Scenario, "htagraph.sweep takes a function that returns the changed scenario")
+        outcome = changed.run()
+        return (
+            float(factor), outcome.makespan_ns / 1000, outcome.step_ns / 1000, outcome.saved_ns / 1000,
+            outcome.speedup, *((outcome.low, outcome.high) if intervals else ()),
+        )  # fmt: skip
+
+    rows = [row(factor) for factor in numbers[:1]]
+    with ThreadPoolExecutor(threads or min(processors(), _MAX_THREADS)) as pool:
+        rows += pool.map(row, numbers[1:])
+    columns = [name for name in TABLE.types if intervals or name not in _INTERVAL]
+    return pd.DataFrame(rows, columns=columns).astype("float64")

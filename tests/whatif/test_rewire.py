@@ -17,6 +17,8 @@ from htagraph.queries.change_scope import asked_at
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, initial
 from htagraph.whatif.rewire import first_gradient, launch_order, next_moment, rewired, waits_for, with_waits
+from htagraph.whatif.scenario import Scenario
+from tests.strategies import COMPUTE, annotation, kernel, launch, load, op
 from tests.whatif.changes.gloo import job
 from tests.whatif.changes.made import Piece, jobs, made, places
 
@@ -165,3 +167,48 @@ def test_the_thread_that_asked_waits_for_the_end(graph: DependencyGraph) -> None
     waits = waits_for(graph, work)
     names = {graph.names[graph.activities.name[target >> 1]] for target in graph.edges.target[waits].tolist()}
     assert names == {"optimize"}
+
+
+@pytest.fixture(scope="module")
+def of_names() -> DependencyGraph:
+    return load([
+        annotation("phase", 0, 100), op("a", 0, 20), op("b", 5, 10), op("c", 30, 70), launch(40, 10, 1),
+        kernel(COMPUTE, 60, 30, 1),
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        (
+            lambda s: s.scale(name="a", factor=0.5),
+            "scaled 0.01 ms self time of a, 50 % of the time inside it; op='a' scales everything inside",
+        ),
+        (
+            lambda s: s.remove(name="c"),
+            "removed 0.06 ms self time of c, 60 % of the time inside it; op='c' removes everything inside",
+        ),
+        (
+            lambda s: s.set_duration(name="a", ns=5),
+            "set 0.01 ms self time of a, 50 % of the time inside it; op='a' sets everything inside",
+        ),
+        (
+            lambda s: s.jitter(sigma=0.1, name="b"),
+            "varied 0.01 ms self time of b, 100 % of the time inside it; op='b' varies everything inside",
+        ),
+        (
+            lambda s: s.scale(name="phase", factor=0.5),
+            "scaled 0.13 ms: all the time inside phase, kernels launched there included",
+        ),
+    ],
+)
+def test_the_note_tells_self_time_from_the_time_inside(of_names: DependencyGraph, change: object, note: str) -> None:
+    scenario: Scenario = change(hg.what_if(of_names))  # type: ignore[operator]
+    assert note in scenario.run().notes
+
+
+def test_a_kernel_or_what_is_inside_an_operator_needs_no_note(of_names: DependencyGraph) -> None:
+    scenario = hg.what_if(of_names)
+    assert not scenario.scale(op="a", factor=0.5).run().notes
+    assert not scenario.scale(name=COMPUTE, factor=0.5).run().notes
+    assert not scenario.scale(kind="op", factor=0.5).run().notes

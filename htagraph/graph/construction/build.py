@@ -15,9 +15,8 @@ from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.graph.clocks import estimate_clocks
 from htagraph.graph.construction.activities import RankPart
-from htagraph.graph.construction.fit import acyclic, fit, latency
+from htagraph.graph.construction.fit import acyclic, fit, latency, settle
 from htagraph.graph.construction.matching.match import match
-from htagraph.graph.construction.settle import settle
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.recordings import uneven_recordings

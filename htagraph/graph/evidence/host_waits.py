@@ -145,7 +145,9 @@ class _Issued(NamedTuple):
         since = timeline.position(2 * calls + 1)
         end = job.moment(2 * works + 1)
         soonest = end - np.minimum(LIMITS.slice_ns, job.activities.duration[works] // 2)
-        reduces = names_that(_reduces, job.names)[job.activities.name[calls]]
+        reduces = names_that(lambda name: "reduce" in collective_op(name, host=True), job.names)[
+            job.activities.name[calls]
+        ]
         blocked = _blocked(timeline, since, soonest, end)
         return _Issued(calls, since, end, soonest, blocked, reduces & _in_backward(job, calls))
 
@@ -168,11 +170,6 @@ def _blocked(timeline: _Timeline, since: Array, soonest: Array, end: Array) -> A
         if len(at):
             out[i] = at[(times[at + 1] - times[at]).argmax()] + 1
     return out
-
-
-def _reduces(name: str) -> bool:
-    """Return whether an operator of this name enqueues a collective that sums."""
-    return "reduce" in collective_op(name, host=True)
 
 
 def _site(job: RecordedJob, timeline: _Timeline, issued: _Issued) -> npt.NDArray[np.uint64]:

@@ -88,7 +88,7 @@ class RecordedJob:
     @cached_property
     def outside(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """For each stretch (the region in which it waits for a process that was not recorded, since which vertex)."""
-        from htagraph.graph.evidence.sources import outside_waits
+        from htagraph.graph.evidence.threads import outside_waits
 
         return outside_waits(self)
 

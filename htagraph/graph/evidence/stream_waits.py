@@ -102,7 +102,7 @@ class SharedByRank:
         awaited = np.full(of_rank.stop - of_rank.start, np.iinfo(np.int64).min)
         return SharedByRank(
             calls, int(streams[0]), streams, quiet, _places(calls, rank), of_rank.start, awaited,
-            calls.of_kind_on(rank, ActivityKind.RECORD), start_window(calls, rank, LIMITS.window_ns, LIMITS.started_ns),
+            calls.of_kind_on(rank, ActivityKind.RECORD), start_window(calls, rank),
         )  # fmt: skip
 
     def learn(self, waits: StreamWaits) -> None:
@@ -469,7 +469,7 @@ def _of_rank(calls: Calls, rank: int, free: Ints) -> tuple[Array, Array, Array]:
 
     `free` is when all work had ended that each activity is known to wait for, ns.
     """
-    acts, window = calls.job.activities, start_window(calls, rank, LIMITS.window_ns, LIMITS.started_ns)
+    acts, window = calls.job.activities, start_window(calls, rank)
     enqueued, lanes = calls.enqueued, calls.lanes[rank]
     work = enqueued.work[slice(*np.searchsorted(enqueued.lane, (lanes.min(), lanes.max() + 1)))]
     work = work[np.lexsort((acts.start[work], acts.lane[work]))]
@@ -484,17 +484,11 @@ def _of_rank(calls: Calls, rank: int, free: Ints) -> tuple[Array, Array, Array]:
     ends = acts.end[by_end]
     at = np.searchsorted(ends, acts.start[target] + LIMITS.tick_ns, side="right") - 1
     source = by_end[at]
-    before = _enqueued_before(calls, source, target)
+    first, second = (np.where(acts.cause[each] >= 0, calls.position[acts.cause[each]], -1) for each in (source, target))
+    before = (first < 0) | (second < 0) | (first < second)  # was enqueued first, as far as the calls are known
     _, near = support(acts.end[source], acts.start[target], since, window, LIMITS.tick_ns)
     near &= (acts.lane[source] != acts.lane[target]) & before
     chances = (at - np.searchsorted(ends, since, side="right") + 1) * window
     sure = 100 - 100 * chances // np.maximum(1, acts.start[target] - since)
     near &= sure >= Confidence.EVEN
     return source[near], target[near], np.minimum(Confidence.LIKELY, sure[near])
-
-
-def _enqueued_before(calls: Calls, source: Array, target: Array) -> Array:
-    """Return which sources were enqueued before their targets, as far as their calls are known."""
-    cause = calls.job.activities.cause
-    first, second = (np.where(cause[each] >= 0, calls.position[cause[each]], -1) for each in (source, target))
-    return np.asarray((first < 0) | (second < 0) | (first < second))

@@ -294,11 +294,11 @@ def _measured(calls: Calls, rank: int) -> Returns:
     return Returns(tolerance, window, max(soonest, -tolerance))
 
 
-def start_window(calls: Calls, rank: int, least: int, latency: int) -> int:
+def start_window(calls: Calls, rank: int) -> int:
     """Return how soon the device of a rank starts work after what it waited for on another stream has ended, ns.
 
-    That is seen where collectives wait for the computation before them, which they always do. The window is at least
-    `least` ns, also where nothing is seen; work that starts within `latency` ns of its launch need not have waited.
+    That is seen where collectives wait for the computation before them, which they always do. The window has a
+    least length, also where nothing is seen; work that starts soon after its launch need not have waited.
     """
     acts, main = calls.job.activities, calls.lanes[rank][0]
     of_rank = calls.of_rank(rank)
@@ -307,9 +307,11 @@ def start_window(calls: Calls, rank: int, least: int, latency: int) -> int:
     before, own = (calls.enqueued.last_before(each, position) for each in (np.full(len(position), main), lane))
     start = acts.start[calls.enqueued.first_from(lane, position)]
     end = np.where(before >= 0, acts.end[before], 0)
-    ready = np.maximum(acts.start[calls.row[position]] + latency, np.where(own >= 0, acts.end[own], 0))
+    ready = np.maximum(acts.start[calls.row[position]] + LIMITS.started_ns, np.where(own >= 0, acts.end[own], 0))
     after = (start - end)[(end > ready) & (start >= end) & (start <= end + 4 * LIMITS.window_ns)]
-    return int(np.clip(2 * np.median(after), least, 4 * LIMITS.window_ns)) if len(after) else least
+    return (
+        int(np.clip(2 * np.median(after), LIMITS.window_ns, 4 * LIMITS.window_ns)) if len(after) else LIMITS.window_ns
+    )
 
 
 def unresolved_waits(job: RecordedJob, counts: Mapping[int, int], what: str) -> tuple[Issue, ...]:

@@ -185,7 +185,6 @@ def ranks_not_read(graph: DependencyGraph) -> tuple[int, ...]:
 
 
 @once
-@once
 def unmatched(graph: DependencyGraph) -> tuple[dict[int, float], npt.NDArray[np.bool_]]:
     """Return (the share that is not matched of the communication of each rank, which activities that is).
 
@@ -206,6 +205,7 @@ def unmatched(graph: DependencyGraph) -> tuple[dict[int, float], npt.NDArray[np.
     return shares, alone
 
 
+@once
 def lacks_members(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     """Return which activities are communication whose group is not in the graph on all its ranks.
 

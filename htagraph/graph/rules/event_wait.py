@@ -1,6 +1,6 @@
 """EVENT_WAIT: end of the last work enqueued before an event's record → start of the first work after a stream's wait.
 
-Lag 0 (`construction.settle` adds the device's pause). Known by ids where the trace has cuda_sync rows, else inferred.
+Lag 0 (`fit.settle` adds the device's pause). Known by ids where the trace has cuda_sync rows, else inferred.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """HOST_SYNC: end of the last work that a blocking call waits for (of a stream, a device, before an event) → its end.
 
-Lag 0 (`construction.settle` adds the return time). Known by ids where the trace has cuda_sync rows, else inferred. A
+Lag 0 (`fit.settle` adds the return time). Known by ids where the trace has cuda_sync rows, else inferred. A
 call that waits for the device before it does its own work, such as `cudaFree`, has the time of that work as lag.
 """
 
@@ -50,7 +50,8 @@ def host_sync(job: RecordedJob) -> Edges:
     name = job.activities.name[calls.row[syncs]]
     parts, known = _by_ids(calls, syncs)
     device = names_like(job.naming.device_sync, job.names, name) & ~known
-    parts.append(_of_devices(calls, syncs[device]))
+    last, number = work_before(calls, calls.rank[syncs[device]], syncs[device], calls.thread[syncs[device]])
+    parts.append(_linked(calls, last, syncs[device][number], Provenance.ORDER, 100, LIMITS.two_clocks_ns))
     left = ~device & ~known
     refused: list[Array] = [np.zeros(0, np.int64)]
     of_event = names_like(job.naming.event_sync, job.names, name)[left]
@@ -93,7 +94,9 @@ def _by_ids(calls: Calls, syncs: Array) -> tuple[list[Edges], Array]:
     stream = is_sync_row & ~rows.awaits_event & (rows.lane >= 0)
     record = np.where(rows.record >= 0, rows.record, rows.position)
     has_row = np.isin(syncs, at[is_sync_row & (rows.awaits_event | (rows.lane >= 0))])
-    lane = np.where(has_row, -1, _stream_argument(calls, syncs))
+    acts, row = calls.job.activities, calls.row[syncs]
+    named = calls.job.stream_lanes(acts.rank[row], acts.arg("device")[row], acts.arg("stream")[row])  # MTIA writes them
+    lane = np.where(has_row, -1, named)
     has_argument = lane >= 0
     of_event = calls.enqueued.last_before(rows.record_lane[event], record[event])
     of_stream = calls.enqueued.last_before(rows.lane[stream], at[stream])
@@ -104,18 +107,6 @@ def _by_ids(calls: Calls, syncs: Array) -> tuple[list[Edges], Array]:
     ]
     # a row without a record means an event recorded before the trace began: the call waits for nothing in the trace
     return edges, has_argument | has_row
-
-
-def _stream_argument(calls: Calls, syncs: Array) -> Array:
-    """Return the lane of the stream that each call's own arguments name (MTIA writes them), -1 for none."""
-    acts, row = calls.job.activities, calls.row[syncs]
-    return calls.job.stream_lanes(acts.rank[row], acts.arg("device")[row], acts.arg("stream")[row])
-
-
-def _of_devices(calls: Calls, syncs: Array) -> Edges:
-    """Return the edges from the last work on every stream of the rank to each call that waits for a device."""
-    source, number = work_before(calls, calls.rank[syncs], syncs, calls.thread[syncs])
-    return _linked(calls, source, syncs[number], Provenance.ORDER, 100, LIMITS.two_clocks_ns)
 
 
 def _implicit(calls: Calls) -> Edges:

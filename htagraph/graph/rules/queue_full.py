@@ -1,6 +1,6 @@
 """QUEUE_FULL: end of the kernel or copy that frees a place in a full stream queue → end of the launch that was blocked.
 
-Lag 0 (`construction.settle` adds the time of the return). Inferred: the queue length at which long launches return.
+Lag 0 (`fit.settle` adds the time of the return). Inferred: the queue length at which long launches return.
 """
 
 from __future__ import annotations

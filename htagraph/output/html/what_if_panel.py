@@ -20,7 +20,7 @@ from htagraph.findings.phrases import plural, shortened, time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import cadence_of, is_paced_by_ends
 from htagraph.output.html.page import Html, Section, element, json_bytes
-from htagraph.queries.blocking_calls import longest_blocking
+from htagraph.queries.host_time import longest_blocking
 from htagraph.queries.skeleton import MatchedMembers, Skeleton, contract
 from htagraph.queries.weights import State, initial, own_time
 from htagraph.whatif.candidates import Baseline, candidates, target_of, time_of

@@ -37,7 +37,7 @@ _BOUNDS = Table(
     "what-if",
     {
         "prediction": _PREDICTION, "changes": _CHANGES, "step_times": "whatif.outcome.STEP_TIMES", "bounds": _BOUNDS,
-        "sweep": "whatif.sweep.TABLE",
+        "sweep": "whatif.scenario.TABLE",
     },
     maybe=("prediction", "changes", "step_times", "bounds", "sweep"),
     figures=(Col("notes", "list", maybe=True), Col("swept", "str", maybe=True), Col("baseline_step_us", maybe=True)),
@@ -121,7 +121,7 @@ def sweep_report(
     graph: DependencyGraph, asked: Sweep, changes: Sequence[Change] = (), texts: Sequence[str] = ()
 ) -> Report:
     """Return the report on a sweep."""
-    from htagraph.whatif.sweep import sweep
+    from htagraph.whatif.scenario import sweep
 
     def scenario(job: Scenario, factor: float) -> Scenario:
         for change in changes:

@@ -19,11 +19,10 @@ from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits
 from htagraph.queries.blame import CAUSES, Chains, blame_of, stretches_of
-from htagraph.queries.own_steps import own_steps, times_alone
 from htagraph.queries.peers import rank_roles
 from htagraph.queries.rank_digests.digest import RankDigest, WorkSums
 from htagraph.queries.rank_digests.joined import joined_graph, missing_ranks, skeleton_of
-from htagraph.queries.rank_speed import SlowRanks, slow_among
+from htagraph.queries.rank_speed import SlowRanks, own_steps, slow_among, times_alone
 from htagraph.queries.skeleton import Skeleton
 from htagraph.queries.straggler import (
     RankStragglers,

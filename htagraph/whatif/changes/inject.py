@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.queries.weights import ChangeError, State, checked, is_hidden, loader_time, own_time, with_factor
-from htagraph.whatif.scope_note import with_scope_note
+from htagraph.whatif.rewire import with_scope_note
 
 __all__ = ["inject"]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from htagraph.core.kinds import TRANSFERS
 from htagraph.queries.weights import ChangeError, Jitter, OwnTime, State, checked, of_kind, own_time, with_factor
-from htagraph.whatif.scope_note import with_scope_note
+from htagraph.whatif.rewire import with_scope_note
 
 __all__ = ["drawn", "jitter"]
 

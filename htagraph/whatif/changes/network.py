@@ -6,7 +6,7 @@ import numpy as np
 
 from htagraph.core.errors import SelectionError
 from htagraph.queries.weights import ChangeError, State, checked, end_spread, weighed
-from htagraph.whatif.transfers import Transfers, fitted, transfers
+from htagraph.whatif.links import Transfers, fitted, transfers
 
 __all__ = ["network"]
 

@@ -13,10 +13,10 @@ from htagraph.core.kinds import ADDED, COMMUNICATION, TRANSFERS, ActivityKind, E
 from htagraph.core.naming import is_collective_call, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import backward_of
-from htagraph.queries.blocking_calls import device_waits
 from htagraph.queries.change_scope import activities_of, asked_by
+from htagraph.queries.host_time import device_waits
 from htagraph.queries.weights import State, of_kind, own_time, released, time_of, weighed, with_factor, without_waits
-from htagraph.whatif.scope_note import with_scope_note
+from htagraph.whatif.rewire import with_scope_note
 
 __all__ = ["remove"]
 

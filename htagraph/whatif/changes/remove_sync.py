@@ -9,8 +9,8 @@ import numpy as np
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import DEVICE_WAITS, ActivityKind
-from htagraph.queries.blocking_calls import blocked_by_copies, device_waits
 from htagraph.queries.change_scope import activities_of
+from htagraph.queries.host_time import blocked_by_copies, device_waits
 from htagraph.queries.weights import NEVER, State, of_kind, without_waits
 
 __all__ = ["remove_sync"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from htagraph.queries.weights import State, checked, own_time, with_factor
-from htagraph.whatif.scope_note import with_scope_note
+from htagraph.whatif.rewire import with_scope_note
 
 __all__ = ["scale"]
 

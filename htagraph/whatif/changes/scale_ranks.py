@@ -11,7 +11,7 @@ import numpy as np
 from htagraph.core.errors import SelectionError
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import ChangeError, State, checked, weighed
-from htagraph.whatif.transfers import Transfers, fitted, link_share, transfers
+from htagraph.whatif.links import Transfers, fitted, link_share, transfers
 
 __all__ = ["scale_ranks"]
 

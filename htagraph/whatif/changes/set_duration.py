@@ -10,7 +10,7 @@ from htagraph.core.arrays import marked
 from htagraph.core.kinds import TRANSFERS, ActivityKind
 from htagraph.queries.change_scope import no_match
 from htagraph.queries.weights import State, checked, of_kind, own_time, weighed
-from htagraph.whatif.scope_note import with_scope_note
+from htagraph.whatif.rewire import with_scope_note
 
 __all__ = ["set_duration"]
 

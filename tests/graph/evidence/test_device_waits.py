@@ -16,7 +16,7 @@ from htagraph.core.naming import DEFAULT_NAMING, names_like
 from htagraph.graph.evidence import device_waits
 from htagraph.graph.evidence.device_waits import implicit_syncs
 from htagraph.graph.tolerances import LIMITS
-from htagraph.queries.blocking_calls import longest_blocking
+from htagraph.queries.host_time import longest_blocking
 from tests.strategies import COMPUTE, Json, complete, kernel, launch, load, op, runtime
 from tests.waiting import by_hand
 

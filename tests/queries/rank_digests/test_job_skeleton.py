@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import RankDigest, SelectionError
-from htagraph.queries.own_steps import OwnSteps
 from htagraph.queries.peers import _per_step_counts, rank_roles
 from htagraph.queries.rank_digests.digest import DIGEST_CLASSES, WorkSums, work_sums
 from htagraph.queries.rank_digests.job_skeleton import with_classes_of_ranks, work_among
-from htagraph.queries.rank_speed import ALL_NAMES, slow_among, speed_of, work_of
+from htagraph.queries.rank_speed import ALL_NAMES, OwnSteps, slow_among, speed_of, work_of
 from htagraph.queries.weights import ChangeError
 from htagraph.simulate import Job as Training
 from htagraph.simulate import SlowRank, simulate

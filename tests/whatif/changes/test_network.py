@@ -9,7 +9,7 @@ import htagraph as hg
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import initial
-from htagraph.whatif.transfers import fitted, link_share, transfers
+from htagraph.whatif.links import fitted, link_share, transfers
 from tests.whatif.changes.made import Piece, made
 
 SIZES = (1000, 4000, 1000)  # bytes: two ranks reduce them, so that a link carries 2 (2 - 1) / 2 of each

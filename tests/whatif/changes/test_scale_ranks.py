@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.whatif.transfers import transfers
+from htagraph.whatif.links import transfers
 from tests.whatif.changes.simulated import recorded, small
 
 

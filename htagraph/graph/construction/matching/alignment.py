@@ -127,7 +127,9 @@ def _fit_by_time(a: Track, b: Track, hint: float | None) -> Fit | None:
     near = np.arange(-LIMITS.few, LIMITS.few + 1)
     tried = np.unique(np.concatenate((near, near + apart)))
     if hint is not None:
-        tried = np.unique(np.concatenate((tried, _shifts_by_time(a, b, hint))))
+        places = np.linspace(0, len(b) - 1, min(len(b), 5)).astype(np.int64)
+        by_time = np.searchsorted(a.end, b.end[places] - hint) - places
+        tried = np.unique(np.concatenate((tried, *(by_time + step for step in (-1, 0, 1)))))
     whole = tried[(tried >= 0) & (tried <= apart)]  # of few collectives, those that are compared must not be fewer
     middle = len(b) // 2
     fit = (_best(a, b, whole, hint, middle) if len(b) < LIMITS.proof else None) or _best(a, b, tried, hint, middle)
@@ -155,12 +157,6 @@ def _shifts_by_step(a: Track, b: Track) -> Array:
     exact = np.unique(np.concatenate(shifts))
     near = np.arange(-LIMITS.few, LIMITS.few + 1)
     return np.unique(exact[:, None] + near if len(exact) <= LIMITS.tried else exact)
-
-
-def _shifts_by_time(a: Track, b: Track, hint: float) -> Array:
-    places = np.linspace(0, len(b) - 1, min(len(b), 5)).astype(np.int64)
-    after = np.searchsorted(a.end, b.end[places] - hint)
-    return np.concatenate([after - places + step for step in (-1, 0, 1)])
 
 
 def _best(a: Track, b: Track, shifts: Array, hint: float | None, centre: int, *, by_step: bool = False) -> Fit | None:
@@ -229,7 +225,7 @@ def _best_of_part(sides: _Sides, shifts: Array, overlap: Array) -> tuple[float, 
     difference = np.where(used, b.end[places] - a_end, np.nan)
     middle = medians(difference, axis=1)
     clock = middle[:, None] if sides.hint is None else sides.hint
-    spread = _quantiles(np.abs(difference - clock), count, LIMITS.typical)
+    spread = _typical(np.abs(difference - clock), count)
     good = (count > 0) & (_broken(sides, shifts, used, a_end, middle) <= LIMITS.damaged * count)
     cost = (spread + max(a.floor, b.floor)) * (len(b) / overlap) ** (1 if sides.by_step else 2)
     if sides.hint is None:
@@ -284,10 +280,10 @@ def _offsets(middle: Array, low: Array, high: Array, hint: float | None, *, on_h
     return np.where(bounded, between, middle) if on_host else middle
 
 
-def _quantiles(values: Array, count: Array, share: float) -> npt.NDArray[np.float64]:
-    """Return for each row the quantile `share` of its `count` known values; the other values are nan."""
+def _typical(values: Array, count: Array) -> npt.NDArray[np.float64]:
+    """Return for each row what most of its `count` known values do not exceed; the other values are nan."""
     ordered = np.sort(values, axis=1)
-    at = np.maximum(0, np.ceil(share * count).astype(np.int64) - 1)
+    at = np.maximum(0, np.ceil(LIMITS.typical * count).astype(np.int64) - 1)
     return np.where(count > 0, ordered[np.arange(len(values)), at], np.inf)
 
 

@@ -78,7 +78,7 @@ def match(
     Those that at least two ranks have count; ``issues`` says what was refused and why.
     """
     if len(activities) == 0 or activities.rank[0] == activities.rank[-1]:
-        return _collect(members_of(_none_of(activities), names, naming), [], (), {})
+        return _collect(members_of(activities.take(np.zeros(len(activities), np.bool_)), names, naming), [], (), {})
     hosts = hosts_of(traces)
     members, kept, doubtful, complaints = _found(members_of(activities, names, naming, traces), hosts)
     if _some_name_no_group(members):
@@ -182,12 +182,6 @@ def _clocks(members: Members, teams: list[Team], hosts: Mapping[int, int]) -> tu
     return estimate_clocks(np.unique(members.rank).tolist(), _collect(members, teams, (), hosts))
 
 
-def _none_of(acts: Activities) -> Activities:
-    """Return the columns of some activities without any row."""
-    dense = [name for name in Activities.__dataclass_fields__ if name != "args"]
-    return Activities(**{name: getattr(acts, name)[:0] for name in dense})
-
-
 def _by_id(members: Members) -> tuple[list[Team], Mask]:
     """Return (the groups whose members have ids of their collectives, which members have none).
 
@@ -206,9 +200,8 @@ def _by_id(members: Members) -> tuple[list[Team], Mask]:
             if not len(rows) or len(np.unique(members.rank[rows])) < len(np.unique(members.rank[rest])):
                 continue  # the order is what all ranks have
             left[rows] = False
-            _, number = np.unique(ids[rows], return_inverse=True)
-            number = number.ravel() * np.int64(len(rows)) + _occurrence(members.rank[rows], number.ravel())
-            grid = _grid(members, rows, np.unique(number, return_inverse=True)[1].ravel())
+            number = np.unique(ids[rows], return_inverse=True)[1].ravel()
+            grid = _grid(members, rows, coded(number, _occurrence(members.rank[rows], number)))
             teams.append(Team(grid, members.groups[group], key, int(members.group_size[group])))
     return teams, left
 
@@ -379,7 +372,7 @@ def _unswapped(members: Members, grid: Array) -> Array:
     return grid
 
 
-def _absent(members: Members, teams: list[Team]) -> list[tuple[str, str, int, int]]:
+def _absent(members: Members, teams: list[Team]) -> list[Complaint]:
     """Return a complaint for each group some of whose ranks are not among the files."""
     complaints = []
     for team in teams:
@@ -391,7 +384,7 @@ def _absent(members: Members, teams: list[Team]) -> list[tuple[str, str, int, in
     return complaints
 
 
-def _alone(members: Members, teams: list[Team], doubtful: Array) -> list[tuple[str, str, int, int]]:
+def _alone(members: Members, teams: list[Team], doubtful: Array) -> list[Complaint]:
     """Return complaints that count the communication without a match: ambiguous ones, and those with no counterpart."""
     left = _unheld(members, teams)
     unsure = left & doubtful & (len(np.unique(members.rank[doubtful])) > 1)
@@ -401,7 +394,7 @@ def _alone(members: Members, teams: list[Team], doubtful: Array) -> list[tuple[s
     return [(what, why, int(which.sum()), -1) for what, why, which in reasons if which.any()]
 
 
-def _apart(members: Members, teams: list[Team], ranks: list[int]) -> list[tuple[str, str, int, int]]:
+def _apart(members: Members, teams: list[Team], ranks: list[int]) -> list[Complaint]:
     """Return a complaint if some ranks share no barrier-like collective, so that their clocks were not compared."""
     islands = [{rank} for rank in ranks]
     for team in teams:

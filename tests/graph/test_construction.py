@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.construction.activities import RankPart, prepare
-from htagraph.graph.construction.parts import ReadTrace, Wanted, part_of, survey, thin_part_of
+from htagraph.graph.load import ReadTrace, Wanted, part_of, survey, thin_part_of
 from htagraph.trace import kept as sieves
 from htagraph.trace.columns import SparseColumn, Trace
 from htagraph.trace.kineto import decode, source
