@@ -168,25 +168,29 @@ def idle_sentences(
     `devices` has the time when no stream of a rank runs anything. `gain_by_host` returns how much shorter the job would
     be with an infinitely fast host, 0 to 1.
     """
-    by_cause = streams.groupby("cause")["idle_us"].sum().sort_values(ascending=False)
+    by_cause = devices.groupby("cause")["idle_us"].sum().sort_values(ascending=False)  # a stream may have nothing to do
     total = float(by_cause.sum())
     if not len(streams):
         return ["Nothing ran on a device; see htagraph summary for when ranks are idle."]
     if not total:
-        return ["No stream is idle between its first and its last kernel or copy."]
+        return ["No device is idle between its first and its last kernel or copy."]
+    shares = devices.groupby("rank")["share_percent"].sum().sort_values(ascending=False, kind="stable")
+    idle = f"Devices are idle between their first and last work: {_by_share(shares)}."
+    if shares.iloc[0] < MIN_PERCENT:
+        return [idle]
     cause, share = str(by_cause.index[0]), share_text(100 * by_cause.iloc[0] / total)
     return spoken(
-        f"Devices are idle between their first and last work: {_by_rank(devices)}.",
-        f"{share.capitalize()} of the idle time of streams is {cause}: {_MEANING[cause]}.",
+        idle,
+        f"{share.capitalize()} of that is {cause}: {_MEANING[cause]}.",
         _after_idle(cause, streams["rank"].nunique(), inputs, gain_by_host),
     )
 
 
-def _by_rank(devices: pd.DataFrame) -> str:
+def _by_share(shares: pd.Series) -> str:
     """Return how much of its time each rank has an idle device, ranks with the same share together."""
-    shares = devices.groupby("rank")["share_percent"].sum().map(share_text)
+    shares = shares.map(share_text)
     listed = [
-        f"{ranks_text(list(ranks))}: {share}" for share, ranks in shares.groupby(shares, sort=False).groups.items()
+        f"{ranks_text(sorted(ranks))}: {share}" for share, ranks in shares.groupby(shares, sort=False).groups.items()
     ]
     return ", ".join(listed[:MAX_LISTED]) + (
         f" and {len(listed) - MAX_LISTED} more" if len(listed) > MAX_LISTED else ""
