@@ -9,7 +9,7 @@ from itertools import groupby
 import pandas as pd
 
 from htagraph.core.errors import nearest_words
-from htagraph.core.kinds import HOST
+from htagraph.core.kinds import HOST, ActivityKind
 from htagraph.core.naming import ANY_STEP, exact_glob, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MIN_PERCENT, SHORT_LIST
@@ -126,23 +126,29 @@ def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> str:
     return f"To see which operators take it: {operators}" if by == "module" else ""
 
 
-def launches_sentences(stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequence[str], waits: pd.Series) -> list[str]:
+def launches_sentences(
+    stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequence[str], waits: pd.Series, *, is_late: bool
+) -> list[str]:
     """Return what launching costs, which calls take too long, and what to run next.
 
-    `waits` says of each row whether the call returned only when its work was over, which is no cost of launching.
+    `waits` says of each row whether the call returned only when its work was over, which is no cost of launching;
+    `is_late` whether a device waits for many launches.
     """
     if not len(stats):
         return ["No launch with its device work is in the traces: record with CUDA activities to see any."]
     blocked, stats = stats[waits].drop_duplicates("launch"), stats[~waits]
+    stats = stats[stats["work_kind"] != ActivityKind.DEVICE_OTHER.label]
     calls = stats.drop_duplicates("launch")
     launched = "kernel or copy" if len(stats) == 1 else "kernels and copies"
     short, span = float(calls["short"].mean()), graphs["span_us"].sum()
+    longest, total = calls["launch_us"].max(), calls["launch_us"].sum()
+    in_one = f", {time_text(longest)} of it in one call" if len(calls) > 1 and longest > MOST * total else ""
     return spoken(
-        f"{plural(len(calls), 'call')} launched {len(stats):,} {launched} in {time_text(calls['launch_us'].sum())} of "
-        "host time." if len(calls) else "",
-        f"{100 * short:.0f} % of the calls took longer than what they launched, which costs time where a device waits "
-        f"for it. To see what fewer launches would save: {command_line('opportunities', inputs)}"
-        if short >= LARGE_SHARE else "",
+        f"{plural(len(calls), 'call')} launched {len(stats):,} {launched} in {time_text(total)} of host time"
+        f"{in_one}." if len(calls) else "",
+        f"{100 * short:.0f} % of the calls took longer than what they launched, and devices wait for many launches. To "
+        f"see what fewer launches would save: {command_line('opportunities', inputs)}"
+        if is_late and short >= LARGE_SHARE else "",
         _blocked(blocked[blocked["delay_us"] <= 0], "returned only when the work was over"),
         _blocked(blocked[blocked["delay_us"] > 0], "waited for earlier work of the device, as where a queue is full"),
         f"Inside CUDA graphs ({len(graphs):,} launched), the device is idle "
