@@ -64,6 +64,8 @@ _MEANING = {
 _MAX_KERNELS = 12
 """Kernels of a pattern that are listed, the same in a row as one; chosen: about three lines. Doubled, about six."""
 
+_MORE_PHASES = "Put torch.profiler.record_function('name') around parts of the code."
+
 
 def launch_not_recorded(count: int, percent: float) -> str:
     """Return the sentence about device work whose launch is missing; `percent` is of the device time, NaN of none."""
@@ -267,35 +269,40 @@ def phases_sentences(
         ]
     phases = table.groupby("phase", sort=False)
     sums = phases[["wall_us", "host_us", "busy_us", "count", "kernels"]].sum().assign(ranks=phases["rank"].nunique())
-    most, name = sums.iloc[int(sums["wall_us"].argmax())], str(sums.index[int(sums["wall_us"].argmax())])
     if annotation is None and set(sums.index) == {ANY_STEP}:
-        return [
-            "There are no phases but the steps. Put torch.profiler.record_function('name') around parts of the code."
-        ]
+        return [f"There are no phases but the steps. {_MORE_PHASES}"]
+    queued = (sums["kernels"] > 0) & (sums["host_us"] + sums["busy_us"] < MOST * sums["wall_us"])
+    critical = command_line("critical-path", inputs)
+    own = sums if queued.all() else sums[~queued]
+    most, name = own.iloc[int(own["wall_us"].argmax())], str(own.index[int(own["wall_us"].argmax())])
     share = 100 * most["busy_us"] / most["wall_us"] if most["wall_us"] else 0.0
     runs = f"; its kernels run {share_text(share)} of that" if most["kernels"] else ""
-    queued = bool(most["kernels"] and most["host_us"] + most["busy_us"] < MOST * most["wall_us"])
-    where = f", its host {time_text(most['host_us'])}; else its work waits on the device" if queued else ""
     ranks = f"over {plural(int(most['ranks']), 'rank')} " if most["ranks"] > 1 else ""
     if most["ranks"] == 1 < table["rank"].nunique():
         ranks = f"on rank {table['rank'][table['phase'] == name].iloc[0]} alone "
     part = 100 * most["wall_us"] / most["ranks"] / window_us if window_us else 0.0
     of_window = f" ({share_text(part)} of the recording)" if part else ""
+    is_small = annotation is None and 0 < part < 100 * LARGE_SHARE
+    if queued.all() or (is_small and queued.any()):
+        return [
+            f"No phase takes the time: what they launch waits on the device behind other work. For that: {critical}"
+        ]
+    if is_small:
+        return [f"No phase takes much of the time: {name}{of_window} takes the most. {_MORE_PHASES}"]
     known = table[table["tokens"] > 0]
     if len(known):
         tokens = known.groupby("phase")[["tokens", "wall_us"]].sum()
         rates = [f"{phase} {1e6 * row.tokens / row.wall_us:,.0f}" for phase, row in tokens.iterrows() if row.wall_us]
         second = f"Tokens per second of a rank's wall time, as recorded: {', '.join(rates)}."
-    elif not most["kernels"] or queued:
-        nothing = "It launches nothing. " if table["kernels"].any() and not queued else ""
-        meanwhile = f"what the {'device' if queued else 'host'} does meanwhile"
-        second = f"{nothing}To see {meanwhile}: {command_line('critical-path', inputs)}"
+    elif not most["kernels"]:
+        nothing = "It launches nothing. " if table["kernels"].any() else ""
+        second = f"{nothing}To see what the host does meanwhile: {critical}"
     else:
         line = command_line("what-if", inputs, "--scale", f"op={name}:0.5")
         second = f"To predict the job if {name} took half its time: {line}"
     return [
-        f"{name} takes the most wall time: {time_text(most['wall_us'])} {ranks}in "
-        f"{plural(int(most['count']), 'region')}{of_window}{runs}{where}.",
+        f"{name} takes the most wall time{' of its own' if queued.any() else ''}: {time_text(most['wall_us'])} "
+        f"{ranks}in {plural(int(most['count']), 'region')}{of_window}{runs}.",
         second,
     ]
 

@@ -144,9 +144,15 @@ def test_a_phase_that_launches_nothing_is_looked_for_on_the_host() -> None:
 
 def test_a_phase_whose_work_waits_in_a_queue_is_not_what_to_shorten() -> None:
     """An optimizer's kernels, enqueued ahead, wait for the backward pass: its wall time is mostly that."""
-    said = phases_sentences(TABLE_PHASES.assign(tokens=-1, host_us=500.0, busy_us=400.0), ["x"], None)
-    assert said[0].endswith("its kernels run 4 % of that, its host 500.0 µs; else its work waits on the device.")
-    assert said[1] == "To see what the device does meanwhile: htagraph critical-path x"
+    table = TABLE_PHASES.assign(tokens=-1, host_us=500.0, busy_us=[1900.0, 400.0])
+    assert phases_sentences(table, ["x"], None)[0].startswith("prefill takes the most wall time of its own: 2.00 ms")
+    (said,) = phases_sentences(table.assign(busy_us=400.0), ["x"], None)
+    assert said.startswith("No phase takes the time: what they launch waits")
+
+
+def test_a_phase_of_a_small_part_of_the_recording_is_no_place_to_look() -> None:
+    (said,) = phases_sentences(TABLE_PHASES, ["x"], None, 300_000.0)
+    assert said.startswith("No phase takes much of the time: decode (3 % of the recording) takes the most. Put ")
 
 
 def test_a_job_that_launches_nothing_anywhere_has_no_share_of_kernels() -> None:
