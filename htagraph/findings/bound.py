@@ -22,6 +22,7 @@ from htagraph.findings.finding import (
     Rows,
     Trial,
     gain_text,
+    in_short,
     likely,
     per_step,
     saved_claim,
@@ -63,6 +64,8 @@ def _when(results: Results) -> list[Claim]:
         gain = results.free[bound.cause]
         facts |= {"free_us": gain / 1000, "free_percent": 100 * gain / max(results.makespan_ns, 1)}
         facts |= {"steps": results.steps, "change": FREE[bound.cause][1]}
+    if bound.cause == "computation":
+        facts["kernels"] = _largest(results, bound.cause).frame[["name", "time_us"]].to_numpy().tolist()[:1]
     if bound.cause == "host" and bound.cause in results.free and not results.first_calls:
         outcome = what_if(graph).infinite_host().run()
         facts["likely"] = likely(saved_claim("bound", "host", outcome, results.makespan_ns, {"steps": results.steps}))
@@ -167,7 +170,14 @@ def _advice(claim: Claim) -> str:
         source = facts.get("source")
         return f"Make what {source} waits for faster, or ask for it earlier." if source else LOADER_ADVICE
     if claim.about == "computation":
-        return "See which kernels take it (htagraph kernels), and how near they come to its peaks (htagraph roofline)."
+        most = [
+            f"Begin with {in_short(name)}, {time_text(us)} of the critical path: s"
+            for name, us in facts.get("kernels", ())
+        ]
+        return (
+            f"{most[0] if most else 'S'}ee which kernels take the device's time (htagraph kernels), and how near they "
+            "come to its peaks (htagraph roofline)."
+        )
     if claim.about != "communication":
         return ""
     if facts.get("absent"):

@@ -76,7 +76,10 @@ def _when(results: Results) -> list[Claim]:
             break
     claims.sort(key=lambda claim: -claim.figure)
     around = {claim.facts["inside"] for claim in claims}
-    return [replace(claim, facts={**claim.facts, "around": claim.about in around}) for claim in claims]
+    return [
+        replace(claim, facts={**claim.facts, "around": claim.about in around, "most": claim is claims[0]})
+        for claim in claims
+    ]
 
 
 def _is_loader(row: Mapping[Any, Any]) -> bool:
@@ -258,8 +261,9 @@ def _advice(*claims: Claim) -> str:
     named = next((each for each in claims if each.facts["target"] and not each.facts["around"]), None)
     if named is None:
         return ""
-    if named.about == BETWEEN_OPERATORS and not named.facts["stacks"]:
-        return "Record with with_stack=True, to see what Python does between operators."
+    if named.about == BETWEEN_OPERATORS:
+        is_hidden = named.facts["most"] and not named.facts["stacks"]
+        return "Record with with_stack=True, to see what Python does between operators." if is_hidden else ""
     return LOADER_ADVICE if named.facts["loader"] else ""
 
 
