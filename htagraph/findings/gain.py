@@ -71,6 +71,8 @@ def _when(results: Results) -> list[Claim]:
     for row in _worth_naming(results):
         if bound.by_workers and not _is_loader(row):
             continue
+        if results.computes and not bound.cause and row["what"] != "kernel":  # no host gains from a busy device
+            continue
         claims += _replayed(results, row)
         if len(claims) == MAX_LISTED:
             break

@@ -98,6 +98,8 @@ def top_entry(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> list[str]:
     spent = "device_us" if "device_us" in table else "total_us"
     if not len(table) or not table[spent].any():
         return ["No device work was recorded."]
+    work = table[table["kind"] != ActivityKind.DEVICE_OTHER.label] if "kind" in table else table
+    table = work if len(work) else table  # what frames or awaits work is none
     owned = table[table["name"] != ""]
     row = (owned if len(owned) and owned[spent].any() else table).iloc[0]
     outside, on_host = f"work {OUTSIDE.get(by, '')}", row.get("kind") in {kind.label for kind in HOST}

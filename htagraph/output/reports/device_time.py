@@ -16,6 +16,7 @@ from htagraph.core.kinds import BLOCKING, FRAMES, FULL_QUEUE, of_kinds
 from htagraph.core.naming import LINEAR, short_name
 from htagraph.core.tables import Col, Table
 from htagraph.findings.limits import MIN_PERCENT
+from htagraph.findings.results import Results
 from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, drawn, gives, report_on
@@ -89,7 +90,9 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
 
 
 def _gain_by_host(graph: DependencyGraph) -> float:
-    """Return how much shorter a job would be with an infinitely fast host, 0 to 1."""
+    """Return how much shorter a job would be with an infinitely fast host, 0 to 1; 0 where devices are never free."""
+    if Results(graph).computes:
+        return 0.0
     outcome = hg.what_if(graph).infinite_host().run()
     return outcome.saved_ns / max(outcome.baseline_ns, 1)
 
