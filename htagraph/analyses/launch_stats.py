@@ -21,9 +21,7 @@ TABLE = Table(
     Col("stream step", "int64"),
     Col("launch_us work_us", doc="durations"),
     Col("delay_us", doc="from the end of the launch call to the start of the work; 0 if the work started earlier"),
-    Col(
-        "short", "bool", "whether the call is not excessive, but took longer than all the work that it enqueued, if any"
-    ),
+    Col("short", "bool", "whether the call is not excessive, but took longer than the work that it enqueued, if any"),
     Col("excessive_runtime excessive_delay", "bool"),
 )
 

@@ -170,13 +170,10 @@ def _advice(claim: Claim) -> str:
         source = facts.get("source")
         return f"Make what {source} waits for faster, or ask for it earlier." if source else LOADER_ADVICE
     if claim.about == "computation":
-        most = [
-            f"Begin with {in_short(name)}, {time_text(us)} of the critical path: s"
-            for name, us in facts.get("kernels", ())
-        ]
+        named = facts.get("kernels", ())
+        first = "".join(f"Begin with {in_short(name)}, {time_text(us)} of the path. " for name, us in named)
         return (
-            f"{most[0] if most else 'S'}ee which kernels take the device's time (htagraph kernels), and how near they "
-            "come to its peaks (htagraph roofline)."
+            f"{first}See what takes the device's time (htagraph kernels), and how near its peaks (htagraph roofline)."
         )
     if claim.about != "communication":
         return ""

@@ -85,7 +85,10 @@ def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
     if (within & frees).sum() < 2 or own.max() >= MOST * own.sum():
         return
     rows = calls[np.isin(acts.step[calls], steps)]  # of the same steps, too: what was given back is asked for later
-    own = np.bincount(acts.rank[rows], acts.duration[rows] - _awaited_ns(graph, rows))
+    since, last = graph.time[2 * rows], graph.binding[2 * rows + 1]
+    waits = (last >= 0) & of_kinds(graph.edges.kind[last], BLOCKING)  # for device work, which is not its own time
+    since = np.where(waits, np.maximum(since, graph.time[graph.edges.source[last]]), since)
+    own = np.bincount(acts.rank[rows], np.maximum(0, graph.time[2 * rows + 1] - since))
     each = own[np.unique(acts.rank[rows])] / 1000
     alike = each.max() < 2 * each.min()
     took = time_text(each.mean()) if alike else f"{time_text(each.min())} to {time_text(each.max())}"
@@ -96,14 +99,6 @@ def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
     )
     names = [exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]
     yield text, tuple(("--scale", f"name={name}:0") for name in names), rows
-
-
-def _awaited_ns(graph: DependencyGraph, calls: Array) -> Array:
-    """Return how long each of some calls waited for the device work that it ended with, ns."""
-    binding = graph.binding[2 * calls + 1]
-    ended = graph.time[graph.edges.source[binding]] - graph.time[2 * calls]
-    waits = (binding >= 0) & of_kinds(graph.edges.kind[binding], BLOCKING)
-    return np.where(waits, np.clip(ended, 0, graph.activities.duration[calls]), 0)
 
 
 def _optimizer(graph: DependencyGraph) -> Iterator[_Found]:

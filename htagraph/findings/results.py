@@ -151,9 +151,7 @@ class Results:
         bound, free = bound_of(self.usual_path, self.parts), self.free
         best = next((cause for cause in free if cause != "host" or not self.computes), "")
         if self.computes and bound.causes.get(best, 0.0) < 100 * LARGE_SHARE:
-            return bound._replace(
-                cause=""
-            )  # the path passes by what devices do, as on a device that shares its streams
+            return bound._replace(cause="")  # the path passes by what devices do, as where streams share one
         return bound if bound.by_workers or not best or not bound.cause else bound._replace(cause=best)
 
     @cached_property

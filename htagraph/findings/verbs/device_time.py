@@ -286,9 +286,7 @@ def phases_sentences(
     of_window = f" ({share_text(part)} of the recording)" if part else ""
     is_small = annotation is None and 0 < part < 100 * LARGE_SHARE
     if queued.all() or (is_small and queued.any()):
-        return [
-            f"No phase takes the time: what they launch waits on the device behind other work. For that: {critical}"
-        ]
+        return [f"No phase takes the time: what they launch waits behind other work of devices. To see it: {critical}"]
     if is_small:
         return [f"No phase takes much of the time: {name}{of_window} takes the most. {_MORE_PHASES}"]
     known = table[table["tokens"] > 0]

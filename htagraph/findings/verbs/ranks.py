@@ -62,10 +62,11 @@ def collectives_sentences(
     beside = float(parts["beside_us"].sum())
     total = float(parts["duration_us"].sum()) - beside
     share = {part: float(parts[f"{part}_us"].sum()) / (total or 1.0) for part in _PARTS}
-    shown = [part for part in _PARTS if part != "wait_or_transfer" or share[part]]
+    left_out = ["wait_or_transfer"]
     if parts.loc[parts["bytes"].isna(), "excess_us"].sum() > MOST * parts["excess_us"].sum():
-        shown.remove("excess")  # without sizes, messages that take longer may be larger
-        share |= {"transfer": share["transfer"] + share["excess"], "excess": 0.0}
+        share |= {"transfer": share["transfer"] + share["excess"], "excess": 0.0}  # which may be a larger message
+        left_out += ["excess"]
+    shown = [part for part in _PARTS if part not in left_out or share[part]]
     if not share["transfer"] and share["wait_or_transfer"]:
         shown = [part for part in ("wait", "wait_or_transfer") if share[part]]
     words = [f"{share_text(100 * share[part])} {_PARTS[part]}" for part in shown]

@@ -90,11 +90,10 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
 
 
 def _gain_by_host(graph: DependencyGraph) -> float:
-    """Return how much shorter a job would be with an infinitely fast host, 0 to 1; 0 where devices are never free."""
-    if Results(graph).computes:
-        return 0.0
+    """Return how much shorter an infinitely fast host makes a job, 0 to 1; at most the idle part of busy devices."""
     outcome = hg.what_if(graph).infinite_host().run()
-    return outcome.saved_ns / max(outcome.baseline_ns, 1)
+    idle = hg.idle_breakdown(graph, by="rank").groupby("rank")["share_percent"].sum().max() / 100
+    return min(outcome.saved_ns / max(outcome.baseline_ns, 1), idle if Results(graph).computes else 1.0)
 
 
 @gives(

@@ -167,9 +167,9 @@ def test_the_tables_are_those_of_the_analyses(results: Results) -> None:
 
 
 @pytest.mark.slow
-def test_calls_that_take_longer_than_their_work_lead_to_opportunities(results: Results) -> None:
+def test_calls_that_take_longer_than_their_work_are_no_cost_where_devices_wait_for_a_loader(results: Results) -> None:
     said = results("launches", DEMO)["conclusions"]
-    assert len([each for each in said if "opportunities" in each]) == 1
+    assert [each for each in said if "opportunities" in each] == []
 
 
 def test_graph_launches_are_summed_up(results: Results, tmp_path: Path) -> None:
