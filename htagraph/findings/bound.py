@@ -60,7 +60,8 @@ def _when(results: Results) -> list[Claim]:
         "absent": _absent(graph), "source": _source(graph), "without_rank_percent": _without_rank(graph, bound),
         "late": _head(results),
     }  # fmt: skip
-    if bound.cause in results.free:
+    steady_ns = results.path.makespan_ns - sum(results.first_calls.values())
+    if results.free.get(bound.cause, steady_ns + 1) <= steady_ns:  # more hangs on start-up than the replay takes away
         gain = results.free[bound.cause]
         facts |= {"free_us": gain / 1000, "free_percent": 100 * gain / max(results.makespan_ns, 1)}
         facts |= {"steps": results.steps, "change": FREE[bound.cause][1]}
