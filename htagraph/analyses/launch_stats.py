@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.core.kinds import LAUNCHES, of_kinds
+from htagraph.core.kinds import LAUNCHES, ActivityKind, of_kinds
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import columns_of
@@ -21,7 +21,7 @@ TABLE = Table(
     Col("stream step", "int64"),
     Col("launch_us work_us", doc="durations"),
     Col("delay_us", doc="from the end of the launch call to the start of the work; 0 if the work started earlier"),
-    Col("short", "bool", "whether the call is not excessive, but took longer than all the work that it enqueued"),
+    Col("short", "bool", "whether the call is not excessive, but took longer than the work that it enqueued, if any"),
     Col("excessive_runtime excessive_delay", "bool"),
 )
 
@@ -55,6 +55,7 @@ def launch_stats(
     call, work = call[order], work[order]
     launch_us, work_us = acts.duration[call] / 1000, acts.duration[work] / 1000
     enqueued_us = np.bincount(call, work_us, len(acts))[call]  # a graph launch enqueues many
+    is_work = acts.kind[work] != ActivityKind.DEVICE_OTHER  # which records or awaits an event, in no time
     delay_us = np.maximum(0, acts.start[work] - acts.end[call]) / 1000
     return TABLE.frame(
         {
@@ -66,7 +67,7 @@ def launch_stats(
             "launch_us": launch_us,
             "work_us": work_us,
             "delay_us": delay_us,
-            "short": (launch_us <= runtime_cutoff_us) & (enqueued_us < launch_us),
+            "short": is_work & (launch_us <= runtime_cutoff_us) & (enqueued_us < launch_us),
             "excessive_runtime": launch_us > runtime_cutoff_us,
             "excessive_delay": delay_us > launch_delay_cutoff_us,
         }

@@ -22,6 +22,7 @@ from htagraph.findings.finding import (
     Rows,
     Trial,
     gain_text,
+    in_short,
     likely,
     per_step,
     saved_claim,
@@ -59,10 +60,13 @@ def _when(results: Results) -> list[Claim]:
         "absent": _absent(graph), "source": _source(graph), "without_rank_percent": _without_rank(graph, bound),
         "late": _head(results),
     }  # fmt: skip
-    if bound.cause in results.free:
+    steady_ns = results.path.makespan_ns - sum(results.first_calls.values())
+    if results.free.get(bound.cause, steady_ns + 1) <= steady_ns:  # more hangs on start-up than the replay takes away
         gain = results.free[bound.cause]
         facts |= {"free_us": gain / 1000, "free_percent": 100 * gain / max(results.makespan_ns, 1)}
         facts |= {"steps": results.steps, "change": FREE[bound.cause][1]}
+    if bound.cause == "computation":
+        facts["kernels"] = _largest(results, bound.cause).frame[["name", "time_us"]].to_numpy().tolist()[:1]
     if bound.cause == "host" and bound.cause in results.free and not results.first_calls:
         outcome = what_if(graph).infinite_host().run()
         facts["likely"] = likely(saved_claim("bound", "host", outcome, results.makespan_ns, {"steps": results.steps}))
@@ -167,7 +171,11 @@ def _advice(claim: Claim) -> str:
         source = facts.get("source")
         return f"Make what {source} waits for faster, or ask for it earlier." if source else LOADER_ADVICE
     if claim.about == "computation":
-        return "See which kernels take it (htagraph kernels), and how near they come to its peaks (htagraph roofline)."
+        named = facts.get("kernels", ())
+        first = "".join(f"Begin with {in_short(name)}, {time_text(us)} of the path. " for name, us in named)
+        return (
+            f"{first}See what takes the device's time (htagraph kernels), and how near its peaks (htagraph roofline)."
+        )
     if claim.about != "communication":
         return ""
     if facts.get("absent"):

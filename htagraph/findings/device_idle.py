@@ -7,7 +7,7 @@ import pandas as pd
 
 from htagraph.core.naming import is_compiled_region, is_graph_launch, names_that, short_name
 from htagraph.core.statistics import MOST
-from htagraph.findings.bound import LOADER_ADVICE
+from htagraph.findings.bound import BOUND, LOADER_ADVICE
 from htagraph.findings.finding import NO_CHART, BarPart, Chart, Claim, Evidence, Finding, Place, Rows, Trial, gain_text
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import and_list, share_text, steps_text, time_text
@@ -125,12 +125,13 @@ def _where(results: Results) -> str:
     return "In the steps" if len(results.graph.step_spans) else "In the recording"
 
 
-def _launching(results: Results) -> dict[str, float]:
+def _launching(results: Results) -> dict[str, float | str]:
     """Return how many of the calls take longer than what they launch, percent, and what a host without time saves."""
+    bound = next((claim.facts for claim in results.claims(BOUND.when)), {})
     total, short = int(results.launches["launches"].sum()), int(results.launches["short"].sum())
     return {
         "short_percent": 100 * short / max(total, 1), "steps": results.steps,
-        "free_us": results.free.get("host", 0) / 1000,
+        "free_us": results.free.get("host", 0) / 1000, "likely": bound.get("likely", "").removeprefix("; "),
     }  # fmt: skip
 
 
@@ -179,7 +180,8 @@ def _trial(claim: Claim) -> Trial | None:
     us = claim.facts.get("free_us", 0.0)
     if us <= 0:
         return None
-    return Trial(us, f"A host that takes no time saves {gain_text(claim, us)}.", ("--infinite-host",))
+    range_of_it = f" ({claim.facts['likely']})" if claim.facts["likely"] else ""
+    return Trial(us, f"A host that takes no time saves {gain_text(claim, us)}{range_of_it}.", ("--infinite-host",))
 
 
 def _worst(claim: Claim) -> str:

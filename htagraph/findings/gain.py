@@ -69,14 +69,16 @@ def _when(results: Results) -> list[Claim]:
     bound = results.bound
     claims: list[Claim] = []
     for row in _worth_naming(results):
-        if bound.by_workers and not _is_loader(row):
+        passed_by = results.computes and not bound.cause and row["what"] != "kernel"  # no host gains then
+        if passed_by or (bound.by_workers and not _is_loader(row)):
             continue
         claims += _replayed(results, row)
         if len(claims) == MAX_LISTED:
             break
     claims.sort(key=lambda claim: -claim.figure)
     around = {claim.facts["inside"] for claim in claims}
-    return [replace(claim, facts={**claim.facts, "around": claim.about in around}) for claim in claims]
+    more = [{"around": claim.about in around, "most": claim is claims[0]} for claim in claims]
+    return [replace(claim, facts={**claim.facts, **facts}) for claim, facts in zip(claims, more, strict=True)]
 
 
 def _is_loader(row: Mapping[Any, Any]) -> bool:
@@ -258,7 +260,7 @@ def _advice(*claims: Claim) -> str:
     named = next((each for each in claims if each.facts["target"] and not each.facts["around"]), None)
     if named is None:
         return ""
-    if named.about == BETWEEN_OPERATORS and not named.facts["stacks"]:
+    if named.about == BETWEEN_OPERATORS and named.facts["most"] and not named.facts["stacks"]:
         return "Record with with_stack=True, to see what Python does between operators."
     return LOADER_ADVICE if named.facts["loader"] else ""
 

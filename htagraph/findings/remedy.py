@@ -11,7 +11,7 @@ import numpy as np
 
 from htagraph.core.arrays import Array, marked
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import BLOCKING, ActivityKind, of_kinds
 from htagraph.core.naming import (
     DEFAULT_NAMING,
     exact_glob,
@@ -85,12 +85,17 @@ def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
     if (within & frees).sum() < 2 or own.max() >= MOST * own.sum():
         return
     rows = calls[np.isin(acts.step[calls], steps)]  # of the same steps, too: what was given back is asked for later
-    ranks = len(np.unique(acts.rank[rows]))
-    us = float(acts.duration[rows].sum()) / 1000 / ranks
+    since, last = graph.time[2 * rows], graph.binding[2 * rows + 1]
+    waits = (last >= 0) & of_kinds(graph.edges.kind[last], BLOCKING)  # for device work, which is not its own time
+    since = np.where(waits, np.maximum(since, graph.time[graph.edges.source[last]]), since)
+    own = np.bincount(acts.rank[rows], np.maximum(0, graph.time[2 * rows + 1] - since))
+    each = own[np.unique(acts.rank[rows])] / 1000
+    alike = each.max() < 2 * each.min()
+    took = time_text(each.mean()) if alike else f"{time_text(each.min())} to {time_text(each.max())}"
     once = f"In step {steps[0]}, t" if len(graph.steps) > 1 and len(steps) == 1 and steps[0] >= 0 else "T"
     text = (
-        f"{once}he allocator gives memory back and asks for it again: its calls take {time_text(us)}"
-        f"{' on each rank' if ranks > 1 else ''}"
+        f"{once}he allocator gives memory back and asks for it again: its calls take {took}"
+        f"{' on each rank' if len(each) > 1 else ''}"
     )
     names = [exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]
     yield text, tuple(("--scale", f"name={name}:0") for name in names), rows

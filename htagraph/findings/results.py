@@ -19,7 +19,7 @@ from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import CATEGORIES, ActivityKind, GapKind
 from htagraph.core.tables import Col, Table
-from htagraph.findings.limits import MIN_SHARE
+from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE
 from htagraph.graph.measures.steps import duration_ns, usual_steps, whole_steps
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.host_time import first_calls
@@ -149,14 +149,17 @@ class Results:
         long may be spent on something else.
         """
         bound, free = bound_of(self.usual_path, self.parts), self.free
-        best = next((cause for cause in free if cause != "host" or not self._computes), "")
+        best = next((cause for cause in free if cause != "host" or not self.computes), "")
+        if self.computes and bound.causes.get(best, 0.0) < 100 * LARGE_SHARE:
+            return bound._replace(cause="")  # the path passes by what devices do, as where streams share one
         return bound if bound.by_workers or not best or not bound.cause else bound._replace(cause=best)
 
     @cached_property
-    def _computes(self) -> bool:
-        """Whether devices compute nearly all the time, so that a host which is nearly as slow is not what bounds."""
-        computing = self.busy.loc[self.busy["executor"] == "device", "computation_us"]
-        return len(computing) > 0 and 1000 * computing.mean() >= LIMITS.nearly_all * _whole_ns(self.graph)
+    def computes(self) -> bool:
+        """Whether devices work nearly all the time, so that a host which is nearly as slow is not what bounds."""
+        parts = ["computation_us", "exposed_memory_us", "other_us"]  # the last frames work that was not recorded
+        works = self.busy.loc[self.busy["executor"] == "device", parts].sum(axis=1)
+        return len(works) > 0 and 1000 * works.mean() >= LIMITS.nearly_all * _whole_ns(self.graph)
 
     @cached_property
     def free(self) -> dict[str, int]:

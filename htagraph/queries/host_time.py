@@ -124,6 +124,7 @@ def first_calls(path: CriticalPath) -> dict[int, int]:
 
     A call counts if it is a rank's first of its name and lasts at least 5 ms, or is inside a rank's first operator of
     a name and lasts at least 50 ms; if it takes 100 times the median of all; and if most ranks that call it have one.
+    So does the first that launches a kernel, if it is most of the time of all calls of its name.
     Of a function that is called once nothing tells, unless the call is the rank's first of all: a context is made then.
 
     Example:
@@ -143,7 +144,7 @@ def first_calls(path: CriticalPath) -> dict[int, int]:
     for each in long.tolist():
         alike = calls[acts.name[calls] == acts.name[each]]
         of_all = len(alike) == 1 and acts.start[each] == acts.start[calls[acts.rank[calls] == acts.rank[each]]].min()
-        if of_all or _is_first(graph, alike, each) or _in_first(graph, alike, each):
+        if of_all or any(is_first(graph, alike, each) for is_first in (_is_first, _in_first, _loads_kernel)):
             found[each] = int(spent[each])
     return found
 
@@ -251,6 +252,17 @@ def _in_first(graph: DependencyGraph, alike: Array, call: int) -> bool:
     limit = max(_MIN_INSIDE_NS, _TIMES * float(np.median(acts.duration[alike])))
     long = np.unique(acts.rank[alike[acts.duration[alike] >= limit]])
     return bool(acts.duration[call] >= limit and len(long) > MOST * len(np.unique(acts.rank[alike])))
+
+
+def _loads_kernel(graph: DependencyGraph, alike: Array, call: int) -> bool:
+    """Return whether a call is most of the time of some, far longer than the others, and the first with its kernel."""
+    acts, duration = graph.activities, graph.activities.duration
+    works = np.flatnonzero(acts.on_device & (acts.cause == call))
+    is_most = duration[call] > max(MOST * duration[alike].sum(), _TIMES * float(np.median(duration[alike])))
+    if not is_most or not len(works):
+        return False
+    same = acts.on_device & (acts.cause >= 0) & (acts.name == acts.name[works[0]])
+    return bool(acts.start[call] == acts.start[acts.cause[same]].min())
 
 
 def _is_long(duration: Array) -> bool:

@@ -78,5 +78,5 @@ def test_unknown_columns_are_left_out(run: Any, tmp_path: Path) -> None:
     assert "tokens" not in run("launches", path).out
 
 
-def test_streams_are_counted_where_their_times_are_summed(run: Any) -> None:
-    assert "of the idle time of streams is" in " ".join(run("idle", DEMO).out.split())
+def test_idle_time_of_devices_is_what_has_a_cause(run: Any) -> None:
+    assert "of that is" in " ".join(run("idle", DEMO).out.split())

@@ -9,7 +9,7 @@ from itertools import groupby
 import pandas as pd
 
 from htagraph.core.errors import nearest_words
-from htagraph.core.kinds import HOST
+from htagraph.core.kinds import HOST, ActivityKind
 from htagraph.core.naming import ANY_STEP, exact_glob, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MIN_PERCENT, SHORT_LIST
@@ -64,6 +64,8 @@ _MEANING = {
 _MAX_KERNELS = 12
 """Kernels of a pattern that are listed, the same in a row as one; chosen: about three lines. Doubled, about six."""
 
+_MORE_PHASES = "Put torch.profiler.record_function('name') around parts of the code."
+
 
 def launch_not_recorded(count: int, percent: float) -> str:
     """Return the sentence about device work whose launch is missing; `percent` is of the device time, NaN of none."""
@@ -96,6 +98,8 @@ def top_entry(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> list[str]:
     spent = "device_us" if "device_us" in table else "total_us"
     if not len(table) or not table[spent].any():
         return ["No device work was recorded."]
+    work = table[table["kind"] != ActivityKind.DEVICE_OTHER.label] if "kind" in table else table
+    table = work if len(work) else table  # what frames or awaits work is none
     owned = table[table["name"] != ""]
     row = (owned if len(owned) and owned[spent].any() else table).iloc[0]
     outside, on_host = f"work {OUTSIDE.get(by, '')}", row.get("kind") in {kind.label for kind in HOST}
@@ -126,23 +130,29 @@ def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> str:
     return f"To see which operators take it: {operators}" if by == "module" else ""
 
 
-def launches_sentences(stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequence[str], waits: pd.Series) -> list[str]:
+def launches_sentences(
+    stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequence[str], waits: pd.Series, *, is_late: bool
+) -> list[str]:
     """Return what launching costs, which calls take too long, and what to run next.
 
-    `waits` says of each row whether the call returned only when its work was over, which is no cost of launching.
+    `waits` says of each row whether the call returned only when its work was over, which is no cost of launching;
+    `is_late` whether a device waits for many launches.
     """
     if not len(stats):
         return ["No launch with its device work is in the traces: record with CUDA activities to see any."]
     blocked, stats = stats[waits].drop_duplicates("launch"), stats[~waits]
+    stats = stats[stats["work_kind"] != ActivityKind.DEVICE_OTHER.label]
     calls = stats.drop_duplicates("launch")
     launched = "kernel or copy" if len(stats) == 1 else "kernels and copies"
     short, span = float(calls["short"].mean()), graphs["span_us"].sum()
+    longest, total = calls["launch_us"].max(), calls["launch_us"].sum()
+    in_one = f", {time_text(longest)} of it in one call" if len(calls) > 1 and longest > MOST * total else ""
     return spoken(
-        f"{plural(len(calls), 'call')} launched {len(stats):,} {launched} in {time_text(calls['launch_us'].sum())} of "
-        "host time." if len(calls) else "",
-        f"{100 * short:.0f} % of the calls took longer than what they launched, which costs time where a device waits "
-        f"for it. To see what fewer launches would save: {command_line('opportunities', inputs)}"
-        if short >= LARGE_SHARE else "",
+        f"{plural(len(calls), 'call')} launched {len(stats):,} {launched} in {time_text(total)} of host time"
+        f"{in_one}." if len(calls) else "",
+        f"{100 * short:.0f} % of the calls took longer than what they launched, and devices wait for many launches. To "
+        f"see what fewer launches would save: {command_line('opportunities', inputs)}"
+        if is_late and short >= LARGE_SHARE else "",
         _blocked(blocked[blocked["delay_us"] <= 0], "returned only when the work was over"),
         _blocked(blocked[blocked["delay_us"] > 0], "waited for earlier work of the device, as where a queue is full"),
         f"Inside CUDA graphs ({len(graphs):,} launched), the device is idle "
@@ -168,25 +178,29 @@ def idle_sentences(
     `devices` has the time when no stream of a rank runs anything. `gain_by_host` returns how much shorter the job would
     be with an infinitely fast host, 0 to 1.
     """
-    by_cause = streams.groupby("cause")["idle_us"].sum().sort_values(ascending=False)
+    by_cause = devices.groupby("cause")["idle_us"].sum().sort_values(ascending=False)  # a stream may have nothing to do
     total = float(by_cause.sum())
     if not len(streams):
         return ["Nothing ran on a device; see htagraph summary for when ranks are idle."]
     if not total:
-        return ["No stream is idle between its first and its last kernel or copy."]
+        return ["No device is idle between its first and its last kernel or copy."]
+    shares = devices.groupby("rank")["share_percent"].sum().sort_values(ascending=False, kind="stable")
+    idle = f"Devices are idle between their first and last work: {_by_share(shares)}."
+    if shares.iloc[0] < MIN_PERCENT:
+        return [idle]
     cause, share = str(by_cause.index[0]), share_text(100 * by_cause.iloc[0] / total)
     return spoken(
-        f"Devices are idle between their first and last work: {_by_rank(devices)}.",
-        f"{share.capitalize()} of the idle time of streams is {cause}: {_MEANING[cause]}.",
+        idle,
+        f"{share.capitalize()} of that is {cause}: {_MEANING[cause]}.",
         _after_idle(cause, streams["rank"].nunique(), inputs, gain_by_host),
     )
 
 
-def _by_rank(devices: pd.DataFrame) -> str:
+def _by_share(shares: pd.Series) -> str:
     """Return how much of its time each rank has an idle device, ranks with the same share together."""
-    shares = devices.groupby("rank")["share_percent"].sum().map(share_text)
+    shares = shares.map(share_text)
     listed = [
-        f"{ranks_text(list(ranks))}: {share}" for share, ranks in shares.groupby(shares, sort=False).groups.items()
+        f"{ranks_text(sorted(ranks))}: {share}" for share, ranks in shares.groupby(shares, sort=False).groups.items()
     ]
     return ", ".join(listed[:MAX_LISTED]) + (
         f" and {len(listed) - MAX_LISTED} more" if len(listed) > MAX_LISTED else ""
@@ -257,35 +271,38 @@ def phases_sentences(
         ]
     phases = table.groupby("phase", sort=False)
     sums = phases[["wall_us", "host_us", "busy_us", "count", "kernels"]].sum().assign(ranks=phases["rank"].nunique())
-    most, name = sums.iloc[int(sums["wall_us"].argmax())], str(sums.index[int(sums["wall_us"].argmax())])
     if annotation is None and set(sums.index) == {ANY_STEP}:
-        return [
-            "There are no phases but the steps. Put torch.profiler.record_function('name') around parts of the code."
-        ]
+        return [f"There are no phases but the steps. {_MORE_PHASES}"]
+    queued = (sums["kernels"] > 0) & (sums["host_us"] + sums["busy_us"] < MOST * sums["wall_us"])
+    critical = command_line("critical-path", inputs)
+    own = sums if queued.all() else sums[~queued]
+    most, name = own.iloc[int(own["wall_us"].argmax())], str(own.index[int(own["wall_us"].argmax())])
     share = 100 * most["busy_us"] / most["wall_us"] if most["wall_us"] else 0.0
     runs = f"; its kernels run {share_text(share)} of that" if most["kernels"] else ""
-    queued = bool(most["kernels"] and most["host_us"] + most["busy_us"] < MOST * most["wall_us"])
-    where = f", its host {time_text(most['host_us'])}; else its work waits on the device" if queued else ""
     ranks = f"over {plural(int(most['ranks']), 'rank')} " if most["ranks"] > 1 else ""
     if most["ranks"] == 1 < table["rank"].nunique():
         ranks = f"on rank {table['rank'][table['phase'] == name].iloc[0]} alone "
     part = 100 * most["wall_us"] / most["ranks"] / window_us if window_us else 0.0
     of_window = f" ({share_text(part)} of the recording)" if part else ""
+    is_small = annotation is None and 0 < part < 100 * LARGE_SHARE
+    if queued.all() or (is_small and queued.any()):
+        return [f"No phase takes the time: what they launch waits behind other work of devices. To see it: {critical}"]
+    if is_small:
+        return [f"No phase takes much of the time: {name}{of_window} takes the most. {_MORE_PHASES}"]
     known = table[table["tokens"] > 0]
     if len(known):
         tokens = known.groupby("phase")[["tokens", "wall_us"]].sum()
         rates = [f"{phase} {1e6 * row.tokens / row.wall_us:,.0f}" for phase, row in tokens.iterrows() if row.wall_us]
         second = f"Tokens per second of a rank's wall time, as recorded: {', '.join(rates)}."
-    elif not most["kernels"] or queued:
-        nothing = "It launches nothing. " if table["kernels"].any() and not queued else ""
-        meanwhile = f"what the {'device' if queued else 'host'} does meanwhile"
-        second = f"{nothing}To see {meanwhile}: {command_line('critical-path', inputs)}"
+    elif not most["kernels"]:
+        nothing = "It launches nothing. " if table["kernels"].any() else ""
+        second = f"{nothing}To see what the host does meanwhile: {critical}"
     else:
         line = command_line("what-if", inputs, "--scale", f"op={name}:0.5")
         second = f"To predict the job if {name} took half its time: {line}"
     return [
-        f"{name} takes the most wall time: {time_text(most['wall_us'])} {ranks}in "
-        f"{plural(int(most['count']), 'region')}{of_window}{runs}{where}.",
+        f"{name} takes the most wall time{' of its own' if queued.any() else ''}: {time_text(most['wall_us'])} "
+        f"{ranks}in {plural(int(most['count']), 'region')}{of_window}{runs}.",
         second,
     ]
 

@@ -15,9 +15,12 @@ import htagraph as hg
 from htagraph.core.kinds import BLOCKING, FRAMES, FULL_QUEUE, of_kinds
 from htagraph.core.naming import LINEAR, short_name
 from htagraph.core.tables import Col, Table
+from htagraph.findings.limits import MIN_PERCENT
+from htagraph.findings.results import Results
 from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, drawn, gives, report_on
+from htagraph.queries.host_time import late_reason
 from htagraph.queries.inputs import window_us
 
 __all__ = [
@@ -87,9 +90,10 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
 
 
 def _gain_by_host(graph: DependencyGraph) -> float:
-    """Return how much shorter a job would be with an infinitely fast host, 0 to 1."""
+    """Return how much shorter an infinitely fast host makes a job, 0 to 1; at most the idle part of busy devices."""
     outcome = hg.what_if(graph).infinite_host().run()
-    return outcome.saved_ns / max(outcome.baseline_ns, 1)
+    idle = hg.idle_breakdown(graph, by="rank").groupby("rank")["share_percent"].sum().max() / 100
+    return min(outcome.saved_ns / max(outcome.baseline_ns, 1), idle if Results(graph).computes else 1.0)
 
 
 @gives(
@@ -190,10 +194,17 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
     }
     waits = stats["launch"].isin(graph.edges.target[of_kinds(graph.edges.kind, BLOCKING)] >> 1)
     conclusions = [
-        *findings.launches_sentences(stats, tables["graph_launches"], inputs, waits),
+        *findings.launches_sentences(stats, tables["graph_launches"], inputs, waits, is_late=_is_late(graph)),
         *interruption_note(graph, inputs),
     ]
     return report_on(graph, "launches", tables, conclusions, brief=brief, plot=lambda: drawn("launch_stats", stats))
+
+
+def _is_late(graph: DependencyGraph) -> bool:
+    """Return whether the device of a rank waits for launches, and in many short pauses."""
+    idle = hg.idle_breakdown(graph, by="rank")
+    late = idle[(idle["cause"] == "host_wait") & (idle["share_percent"] >= MIN_PERCENT)]
+    return any(late_reason(graph, rank) == "launches" for rank in late["rank"].tolist())
 
 
 def _without_unknown(table: pd.DataFrame) -> pd.DataFrame:

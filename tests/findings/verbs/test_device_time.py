@@ -35,15 +35,21 @@ def test_a_rank_is_slow_where_a_kernel_takes_a_tenth_longer(relative: float, cou
     assert len(slowest_rank(pd.DataFrame(row), 2, ["x"])) == count
 
 
-def lines(graph: hg.DependencyGraph) -> list[str]:
+def lines(graph: hg.DependencyGraph, *, is_late: bool = True) -> list[str]:
     stats = hg.launch_stats(graph)
-    return launches_sentences(stats, hg.graph_launches(graph), ["x"], stats["launch_us"] >= 1000)  # waits for its work
+    waits = stats["launch_us"] >= 1000  # for its work
+    return launches_sentences(stats, hg.graph_launches(graph), ["x"], waits, is_late=is_late)
 
 
 def test_calls_longer_than_their_kernels_are_told() -> None:
     short, long = ([launch(0, 8, 1), kernel(COMPUTE, 10, us, 1)] for us in (2, 50))
     assert lines(load(long)) == ["1 call launched 1 kernel or copy in 8.0 µs of host time."]
-    assert lines(load(short))[1].startswith("100 % of the calls took longer than what they launched, which")
+    assert lines(load(short))[1].startswith("100 % of the calls took longer than what they launched, and")
+    assert len(lines(load(short), is_late=False)) == 1  # what no device waits for is no cost
+    much = load([launch(0, 8, 1), kernel(COMPUTE, 10, 50, 1), launch(70, 900, 2), kernel("k", 990, 9, 2)])
+    assert lines(much) == [
+        "2 calls launched 2 kernels and copies in 908.0 µs of host time, 900.0 µs of it in one call."
+    ]
 
 
 def test_a_job_without_launches_says_what_to_record() -> None:
@@ -59,31 +65,42 @@ def test_calls_that_wait_for_their_work_are_no_cost_of_launching() -> None:
     assert "waited for earlier work of the device, as where a queue is full, which is no cost" in lines(full)[-1]
 
 
-DEVICES = pd.DataFrame({"rank": [0, 0, 1, 2], "share_percent": [3.0, 1.0, 4.0, 95.0]})
+STREAMS = pd.DataFrame({"rank": [0], "device": 0, "stream": 7, "cause": "host_wait", "idle_us": 1e6})
 
 
-def streams(**idle_us: float) -> pd.DataFrame:
-    row = {"rank": 0, "device": 0, "stream": 7}
-    return pd.DataFrame({**row, "cause": list(idle_us), "idle_us": list(idle_us.values())})
+def devices(share_percent: float = 4.0, **idle_us: float) -> pd.DataFrame:
+    each = share_percent / len(idle_us)
+    return pd.DataFrame({
+        "rank": 0, "cause": list(idle_us), "idle_us": list(idle_us.values()), "share_percent": each,
+    })  # fmt: skip
 
 
-def test_the_cause_with_most_time_is_named_with_its_share() -> None:
-    idle, cause, second = idle_sentences(streams(host_wait=75.0, other=25.0), DEVICES, ["x"], lambda: 0.3)
-    assert idle == "Devices are idle between their first and last work: ranks 0 and 1: 4 %, rank 2: 95 %."
-    assert cause.startswith("75 % of the idle time of streams is host_wait: ")
+def test_the_cause_with_most_idle_time_of_the_device_is_named_with_its_share() -> None:
+    """What a stream beside others is idle counts for nothing."""
+    idle, cause, second = idle_sentences(STREAMS, devices(host_wait=75.0, other=25.0), ["x"], lambda: 0.3)
+    assert idle == "Devices are idle between their first and last work: rank 0: 4 %."
+    assert cause.startswith("75 % of that is host_wait: ")
     assert second.startswith("With an infinitely fast host the job would be 30 % shorter.")
     assert second.endswith(": htagraph what-if x --infinite-host")
     for said in (
-        idle_sentences(streams(host_wait=1.0, other=25.0), DEVICES, ["x"], lambda: 0.3),
-        idle_sentences(streams(host_wait=75.0), DEVICES, ["x"], lambda: 0.001),  # a faster host gains nothing
+        idle_sentences(STREAMS, devices(host_wait=1.0, other=25.0), ["x"], lambda: 0.3),
+        idle_sentences(STREAMS, devices(host_wait=75.0), ["x"], lambda: 0.001),  # a faster host gains nothing
     ):
         assert said[2].endswith(": htagraph critical-path x")
-    assert idle_sentences(streams(other=0.0), DEVICES, [], lambda: 0.3)[0].startswith("No stream is idle")
+    assert idle_sentences(STREAMS, devices(other=0.0), [], lambda: 0.3)[0].startswith("No device is idle")
+    assert len(idle_sentences(STREAMS, devices(1.0, host_wait=1.0), [], lambda: 0.3)) == 1  # next to nothing
+
+
+def test_ranks_that_are_idle_most_come_first() -> None:
+    four = pd.concat([devices(percent, other=9.0).assign(rank=rank) for rank, percent in enumerate((4, 1, 4, 95))])
+    assert idle_sentences(STREAMS, four, ["x"], lambda: 0.3)[0].endswith(
+        "rank 3: 95 %, ranks 0 and 2: 4 %, rank 1: 1 %."
+    )
 
 
 def test_ranks_that_wait_for_each_other_need_two_of_them() -> None:
-    two = pd.concat([streams(other=25.0), streams(other=25.0).assign(rank=1)], ignore_index=True)
-    assert idle_sentences(two, DEVICES, ["x"], lambda: 0.3)[2].endswith(": htagraph collectives x")
+    two = pd.concat([STREAMS, STREAMS.assign(rank=1)], ignore_index=True)
+    assert idle_sentences(two, devices(other=25.0), ["x"], lambda: 0.3)[2].endswith(": htagraph collectives x")
 
 
 COPIES = pd.DataFrame({"copy": ["HtoD"], "rank": 1, "copied_gb": 2.0, "busy_us": 1e6, "mean_over_time_gb_s": 2.0})
@@ -127,9 +144,15 @@ def test_a_phase_that_launches_nothing_is_looked_for_on_the_host() -> None:
 
 def test_a_phase_whose_work_waits_in_a_queue_is_not_what_to_shorten() -> None:
     """An optimizer's kernels, enqueued ahead, wait for the backward pass: its wall time is mostly that."""
-    said = phases_sentences(TABLE_PHASES.assign(tokens=-1, host_us=500.0, busy_us=400.0), ["x"], None)
-    assert said[0].endswith("its kernels run 4 % of that, its host 500.0 µs; else its work waits on the device.")
-    assert said[1] == "To see what the device does meanwhile: htagraph critical-path x"
+    table = TABLE_PHASES.assign(tokens=-1, host_us=500.0, busy_us=[1900.0, 400.0])
+    assert phases_sentences(table, ["x"], None)[0].startswith("prefill takes the most wall time of its own: 2.00 ms")
+    (said,) = phases_sentences(table.assign(busy_us=400.0), ["x"], None)
+    assert said.startswith("No phase takes the time: what they launch waits")
+
+
+def test_a_phase_of_a_small_part_of_the_recording_is_no_place_to_look() -> None:
+    (said,) = phases_sentences(TABLE_PHASES, ["x"], None, 300_000.0)
+    assert said.startswith("No phase takes much of the time: decode (3 % of the recording) takes the most. Put ")
 
 
 def test_a_job_that_launches_nothing_anywhere_has_no_share_of_kernels() -> None:

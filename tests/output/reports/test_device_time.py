@@ -86,9 +86,7 @@ def test_the_longest_pauses_come_first(results: Results) -> None:
 def test_the_host_is_blamed_for_late_launches() -> None:
     late = load([launch(0, 2, 1), kernel(COMPUTE, 5, 5, 1), launch(100, 2, 2), kernel(COMPUTE, 105, 5, 2)])
     said = idle_report(late, ["x"]).sentences
-    assert said[1] == (
-        "100 % of the idle time of streams is host_wait: the host launched the next kernel or copy too late."
-    )
+    assert said[1] == ("100 % of that is host_wait: the host launched the next kernel or copy too late.")
     assert said[2] == (
         "With an infinitely fast host the job would be 90 % shorter. To see what bounds it then: "
         "htagraph what-if x --infinite-host"
@@ -97,7 +95,7 @@ def test_the_host_is_blamed_for_late_launches() -> None:
 
 def test_a_job_without_pauses_says_so() -> None:
     assert idle_report(load([kernel(COMPUTE, 0, 5)]), []).sentences == [
-        "No stream is idle between its first and its last kernel or copy."
+        "No device is idle between its first and its last kernel or copy."
     ]
     assert idle_report(load([]), []).sentences[0].startswith("Nothing ran on a device")
 
@@ -169,9 +167,9 @@ def test_the_tables_are_those_of_the_analyses(results: Results) -> None:
 
 
 @pytest.mark.slow
-def test_calls_that_take_longer_than_their_work_lead_to_opportunities(results: Results) -> None:
+def test_calls_that_take_longer_than_their_work_are_no_cost_where_devices_wait_for_a_loader(results: Results) -> None:
     said = results("launches", DEMO)["conclusions"]
-    assert len([each for each in said if "opportunities" in each]) == 1
+    assert [each for each in said if "opportunities" in each] == []
 
 
 def test_graph_launches_are_summed_up(results: Results, tmp_path: Path) -> None:
