@@ -126,13 +126,17 @@ def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> str:
     return f"To see which operators take it: {operators}" if by == "module" else ""
 
 
-def launches_sentences(stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequence[str], waits: pd.Series) -> list[str]:
+def launches_sentences(
+    stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequence[str], waits: pd.Series, is_used: bool = True
+) -> list[str]:
     """Return what launching costs, which calls take too long, and what to run next.
 
-    `waits` says of each row whether the call returned only when its work was over, which is no cost of launching.
+    `waits` says of each row whether the call returned only when its work was over, which is no cost of launching;
+    `is_used`, whether anything in the traces shows a device.
     """
     if not len(stats):
-        return ["No launch with its device work is in the traces: record with CUDA activities to see any."]
+        record = "record with CUDA activities to see any" if is_used else "nothing shows that the job used a device"
+        return [f"No launch with its device work is in the traces: {record}."]
     blocked, stats = stats[waits].drop_duplicates("launch"), stats[~waits]
     calls = stats.drop_duplicates("launch")
     launched = "kernel or copy" if len(stats) == 1 else "kernels and copies"

@@ -176,6 +176,7 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
     """Return the report on a graph's launches; `inputs` are the words that choose what is read."""
     from htagraph.analyses.operator_kernels import TABLE
     from htagraph.findings.interrupted import interruption_note
+    from htagraph.findings.no_device_work import shows_device
 
     stats = hg.launch_stats(graph)
     tables = {
@@ -190,7 +191,7 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
     }
     waits = stats["launch"].isin(graph.edges.target[of_kinds(graph.edges.kind, BLOCKING)] >> 1)
     conclusions = [
-        *findings.launches_sentences(stats, tables["graph_launches"], inputs, waits),
+        *findings.launches_sentences(stats, tables["graph_launches"], inputs, waits, shows_device(graph)),
         *interruption_note(graph, inputs),
     ]
     return report_on(graph, "launches", tables, conclusions, brief=brief, plot=lambda: drawn("launch_stats", stats))
