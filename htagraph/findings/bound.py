@@ -59,15 +59,27 @@ def _when(results: Results) -> list[Claim]:
         "absent": _absent(graph), "source": _source(graph), "without_rank_percent": _without_rank(graph, bound),
         "late": _head(results),
     }  # fmt: skip
+    if bound.cause == "host" and results.free.get("host", 0) >= (1 - MIN_PERCENT / 100) * results.makespan_ns:
+        facts["largest"] = _largest_part(results)
     if bound.cause in results.free:
         gain = results.free[bound.cause]
         facts |= {"free_us": gain / 1000, "free_percent": 100 * gain / max(results.makespan_ns, 1)}
-        facts |= {"steps": results.steps, "change": FREE[bound.cause][1]}
+        facts |= {"steps": results.steps, "change": FREE[bound.cause][1], "free_by_cause": results.free}
     if bound.cause == "host" and bound.cause in results.free and not results.first_calls:
         outcome = what_if(graph).infinite_host().run()
         facts["likely"] = likely(saved_claim("bound", "host", outcome, results.makespan_ns, {"steps": results.steps}))
     share = bound.causes.get(bound.cause, 0.0)
     return [Claim("bound", bound.cause, share, "percent", rests_on=doubts_of(results) & rests, facts=facts)]
+
+
+def _largest_part(results: Results) -> str:
+    """Return which operator or function gains most in a job of nothing but host code, and its share of the job."""
+    table = results.opportunities
+    own = table[table["what"].isin(["operator", "function"]) & (table["gain_us"] > 0)]
+    if not len(own) or results.usual or results.first_calls:  # gains of the table are of the whole recording
+        return ""
+    row = own.iloc[0]
+    return f", {share_text(100_000 * row['critical_us'] / results.makespan_ns)} in {short_name(row['name'])}"
 
 
 def _unrecorded(results: Results) -> float:
@@ -136,8 +148,10 @@ def _short(claim: Claim) -> str:
         text = (
             f"{text}, {share_text(claim.facts['unrecorded_percent'])} without any event, so what ran then is not known"
         )
-    free = _free(claim, "; without it ")
-    text += f"{free}; then {', '.join(others[: 1 if free else SHORT_LIST])}" if others else free
+    largest = claim.facts.get("largest")
+    free = _free(claim, "; without it ") if largest is None else largest  # of nothing but host code, no gain is news
+    then = f"; then {', '.join(others[: 1 if free else SHORT_LIST])}" if others else ""
+    text += free + ((_larger(claim) if free and others else "") or then)
     if claim.facts.get("absent"):
         words = CATEGORY_WORDS["communication"]
         text = text.replace(words, f"{words}, or waiting for ranks not {claim.facts['absent']}")
@@ -145,6 +159,14 @@ def _short(claim: Claim) -> str:
         waited, batches = claim.facts["batches"]
         text += f". It waits for {waited:,} of {batches:,} batches: only a faster loader helps"
     return _with_source(f"{text}.{_late(claim)}", claim)
+
+
+def _larger(claim: Claim) -> str:
+    """Say of a category that takes more of the path than the cause why it is not the cause; empty for none."""
+    category, share = _shares(claim)[1][0]
+    gain = time_text(per_step(claim.facts.get("free_by_cause", {}).get(category, 0) / 1000, claim.facts["steps"]))
+    larger = share > claim.figure
+    return f"; {CATEGORY_WORDS[category]} {share:.0f} %, but without that only {gain} less" if larger else ""
 
 
 def _where(claim: Claim) -> str:
