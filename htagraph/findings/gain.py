@@ -34,7 +34,7 @@ from htagraph.findings.finding import (
     stretches,
 )
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.limits import LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT
+from htagraph.findings.limits import LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT, MIN_SHARE
 from htagraph.findings.phrases import distinct, group_words, time_text
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
@@ -187,8 +187,9 @@ def _short(*claims: Claim) -> str:
         is_part = at and claim.facts.get("inside") == claims[at - 1].about
         parts.append(f"{'of which ' if is_part else ''}{name}, {saved}")
     each = " per step" if steps > 1 else ""
-    shared = any(claim.facts["shared"] for claim in claims)
-    links = " Transfers share links, so that half of a change may gain more than all of it." if shared else ""
+    large = [claim.facts["shared"] and claim.facts["half_us"] > (1 + MIN_SHARE) * claim.figure for claim in claims]
+    shared = [name for name, is_large in zip(names, large, strict=True) if is_large]
+    links = f" Half of the time of {shared[0]} gains more than all of it, as transfers share links." if shared else ""
     return f"Most you could win{each}, each alone{_inside(claims)}: {'; '.join(parts)}.{links}"
 
 
