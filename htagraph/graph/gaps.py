@@ -58,10 +58,11 @@ def _cut_off(acts: Activities, edges: Edges, by_thread: Ints, binding: npt.NDArr
     """
     by_thread = by_thread[(by_thread % 2 == 0) & (edges.source[binding[by_thread]] % 2 == 0)]
     lanes, since = acts.lane[by_thread >> 1], acts.start[by_thread >> 1]
-    begins = np.full(int(acts.lane.max(initial=0)) + 1, np.iinfo(np.int64).max)
+    latest = np.iinfo(np.int64).max
+    begins = np.full(int(acts.lane.max(initial=0)) + 1, latest)
     np.minimum.at(begins, acts.lane, acts.start)
     begun = acts.start[edges.source[binding[by_thread]] >> 1]
-    return by_thread[(since == begins[lanes]) & (begun == acts.start[: acts.ranked].min(initial=np.iinfo(np.int64).max))]
+    return by_thread[(since == begins[lanes]) & (begun == acts.start[: acts.ranked].min(initial=latest))]
 
 
 def _main_lanes(acts: Activities) -> Ints:

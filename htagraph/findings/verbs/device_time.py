@@ -127,7 +127,7 @@ def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> str:
 
 
 def launches_sentences(
-    stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequence[str], waits: pd.Series, is_used: bool = True
+    stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequence[str], waits: pd.Series, *, is_used: bool = True
 ) -> list[str]:
     """Return what launching costs, which calls take too long, and what to run next.
 

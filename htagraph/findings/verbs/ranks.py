@@ -64,7 +64,8 @@ def collectives_sentences(
     share = {part: float(parts[f"{part}_us"].sum()) / (total or 1.0) for part in _PARTS}
     unknown = _baseline(parts, share)
     share |= {"transfer": share["transfer"] + share["excess"], "excess": 0.0} if unknown else {}
-    shown = [part for part in _PARTS if share[part] or part != "wait_or_transfer" and (part != "excess" or not unknown)]
+    dropped = ("wait_or_transfer", "excess") if unknown else ("wait_or_transfer",)
+    shown = [part for part in _PARTS if share[part] or part not in dropped]
     if not share["transfer"] and share["wait_or_transfer"]:
         shown = [part for part in ("wait", "wait_or_transfer") if share[part]]
     words = [f"{share_text(100 * share[part])} {_PARTS[part]}" for part in shown]

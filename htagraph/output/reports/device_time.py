@@ -191,7 +191,7 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
     }
     waits = stats["launch"].isin(graph.edges.target[of_kinds(graph.edges.kind, BLOCKING)] >> 1)
     conclusions = [
-        *findings.launches_sentences(stats, tables["graph_launches"], inputs, waits, shows_device(graph)),
+        *findings.launches_sentences(stats, tables["graph_launches"], inputs, waits, is_used=shows_device(graph)),
         *interruption_note(graph, inputs),
     ]
     return report_on(graph, "launches", tables, conclusions, brief=brief, plot=lambda: drawn("launch_stats", stats))
