@@ -32,6 +32,7 @@ from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words, 
 from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.measures.waits import lacks_members, ranks_not_read
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.path_segments import CATEGORIES, HOST_CATEGORIES
 from htagraph.queries.paths import CriticalPath
 from htagraph.whatif.scenario import what_if
@@ -40,10 +41,22 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.path_segments import Bound
 
-__all__ = ["BOUND", "LOADER_ADVICE", "is_unrecorded"]
+__all__ = ["BOUND", "LOADER_ADVICE", "is_unrecorded", "loader_advice"]
 
 LOADER_ADVICE = "Use more loader workers (num_workers), a larger prefetch_factor or cheaper samples."
-"""What to do where the job waits for its data loader."""
+"""What to do where the job waits for its data loader now and then."""
+
+
+def loader_advice(batches: tuple[int, int]) -> str:
+    """Return what to do for a loader that is waited for in some batches; a queue that is always empty helps none.
+
+    Example:
+        >>> loader_advice((10, 10))
+        'Use more loader workers (num_workers) or cheaper samples.'
+    """
+    waited, count = batches
+    is_short = 0 < LIMITS.nearly_all * count <= waited
+    return LOADER_ADVICE.replace(", a larger prefetch_factor", "") if is_short else LOADER_ADVICE
 
 
 def _when(results: Results) -> list[Claim]:
@@ -187,7 +200,11 @@ def _advice(claim: Claim) -> str:
         return "Record with with_stack=True, to see what the host does."
     if claim.about == "data_loading":
         source = facts.get("source")
-        return f"Make what {source} waits for faster, or ask for it earlier." if source else LOADER_ADVICE
+        return (
+            f"Make what {source} waits for faster, or ask for it earlier."
+            if source
+            else loader_advice(facts["batches"])
+        )
     if claim.about == "computation":
         return "See which kernels take it (htagraph kernels), and how near they come to its peaks (htagraph roofline)."
     if claim.about != "communication":

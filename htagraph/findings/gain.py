@@ -15,7 +15,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import ActivityKind, GapKind
 from htagraph.core.naming import BETWEEN_OPERATORS, names_that
-from htagraph.findings.bound import BOUND, LOADER_ADVICE, is_unrecorded
+from htagraph.findings.bound import BOUND, is_unrecorded, loader_advice
 from htagraph.findings.finding import (
     Bar,
     Chart,
@@ -145,6 +145,7 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
         "what": row["what"], "target": row["target"], "note": row["note"], "percent": percent,
         "half_us": half, "makespan_us": results.makespan_ns / 1000, "started": started > 0,
         "loader": _is_loader(row), "steps": results.steps, "shared": shares_links(graph), "inside": row["inside"],
+        "batches": results.bound.batches,
         "stacks": bool((graph.activities.kind == ActivityKind.PYTHON).any()),
         "interrupted": bool(results.claims(INTERRUPTED.when)),
     }  # fmt: skip
@@ -261,7 +262,7 @@ def _advice(*claims: Claim) -> str:
         return ""
     if named.about == BETWEEN_OPERATORS and not named.facts["stacks"]:
         return "Record with with_stack=True, to see what Python does between operators."
-    return LOADER_ADVICE if named.facts["loader"] else ""
+    return loader_advice(named.facts["batches"]) if named.facts["loader"] else ""
 
 
 GAIN = Finding(

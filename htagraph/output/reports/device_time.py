@@ -13,7 +13,7 @@ import pandas as pd
 
 import htagraph as hg
 from htagraph.core.kinds import BLOCKING, FRAMES, FULL_QUEUE, of_kinds
-from htagraph.core.naming import LINEAR, short_name
+from htagraph.core.naming import LINEAR, exact_glob, short_name
 from htagraph.core.tables import Col, Table
 from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -120,7 +120,10 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
         brief = rows.drop(columns=["min_us", "max_us", "std_us", "share_percent", "slowest_rank"])
     else:
         brief = rows = over_ranks(table).head(top)
-        sentences = findings.top_entry(by_class(table) if by == "module" else rows, by, inputs)
+        sentences = findings.top_entry(
+            by_class(table) if by == "module" else rows, by, inputs,
+            lambda name: hg.what_if(graph).scale(factor=0.5, name=exact_glob(name)).run().saved_ns / 1000,
+        )  # fmt: skip
     outside, unlinked = _outside(graph, rows, by)
     brief = brief.assign(name=brief["name"].replace("", outside))
     shown = {"device_time": brief}
