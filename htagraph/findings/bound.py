@@ -200,11 +200,8 @@ def _advice(claim: Claim) -> str:
         return "Record with with_stack=True, to see what the host does."
     if claim.about == "data_loading":
         source = facts.get("source")
-        return (
-            f"Make what {source} waits for faster, or ask for it earlier."
-            if source
-            else loader_advice(facts["batches"])
-        )
+        earlier = f"Make what {source} waits for faster, or ask for it earlier."
+        return earlier if source else loader_advice(facts["batches"])
     if claim.about == "computation":
         return "See which kernels take it (htagraph kernels), and how near they come to its peaks (htagraph roofline)."
     if claim.about != "communication":

@@ -15,6 +15,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import ActivityKind, GapKind
 from htagraph.core.naming import BETWEEN_OPERATORS, names_that
+from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, is_unrecorded, loader_advice
 from htagraph.findings.finding import (
     Bar,
@@ -128,6 +129,10 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
     """
     graph, name, gain, interval = results.graph, str(row["name"]), float(row["gain_us"]), None
     half, started = float(row.get("gain_at_50_us", 0.0)), _start_up_us(results, row)
+    if results.usual and row["target"]:  # what few steps do is no gain of a usual one, whatever it moves there
+        steps = graph.activities.step[activities_of(initial(graph), criteria(row["target"]))[:-1]]
+        if len(steps) and np.isin(results.usual, steps).mean() <= MOST:
+            return []
     if row["target"] or row["what"] == "straggler":
         outcome = _outcome(graph, row, 0.0)
         if abs(outcome.saved_ns - 1000 * gain) > 1:

@@ -94,10 +94,7 @@ def slowest_rank(table: pd.DataFrame, rank_count: int, inputs: Sequence[str]) ->
 def top_entry(
     table: pd.DataFrame, by: str, inputs: Sequence[str], saved_us: Callable[[str], float] | None = None
 ) -> list[str]:
-    """Return what takes the most device time, and what to run next.
-
-    By how much a job is shorter if all of a name takes half its time, `saved_us` says, of work on hosts.
-    """
+    """Return what takes most device time, and what to run next; `saved_us`: what half the time of a name would save."""
     spent = "device_us" if "device_us" in table else "total_us"
     if not len(table) or not table[spent].any():
         return ["No device work was recorded."]
