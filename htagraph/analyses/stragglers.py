@@ -21,7 +21,7 @@ from htagraph.graph.measures.waits import Waits
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.attribution import names_of
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
-from htagraph.queries.peers import rank_roles
+from htagraph.queries.peers import are_stages, rank_roles
 from htagraph.queries.rank_speed import SlowRanks, slow_ranks
 from htagraph.queries.straggler import (
     COMPARED,
@@ -201,8 +201,8 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         _evidence(row, work, len(slow.steps), most)
         for row, work, most in zip(table.to_dict("records"), works, _most_of_others(table), strict=True)
     ]
-    roles, pipeline = rank_roles(graph)
-    staged = bool((np.bincount(pipeline)[pipeline] > 1).all())
+    roles, _ = rank_roles(graph)
+    staged = are_stages(graph)
     if staged and len(np.unique(roles)) == len(roles):  # stages of one pipeline are compared by like work
         evidence = [each.replace("its step takes", "work that all stages do takes") for each in evidence]
     if agreement_ns(graph.clocks, np.unique(waits.rank[waits.wait > 0]).tolist()) < 0:

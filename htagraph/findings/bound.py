@@ -33,6 +33,7 @@ from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words, 
 from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.measures.waits import lacks_members, ranks_not_read
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.path_segments import CATEGORIES, HOST_CATEGORIES
 from htagraph.queries.paths import CriticalPath
 from htagraph.whatif.scenario import what_if
@@ -41,10 +42,22 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.path_segments import Bound
 
-__all__ = ["BOUND", "LOADER_ADVICE", "is_unrecorded"]
+__all__ = ["BOUND", "LOADER_ADVICE", "is_unrecorded", "loader_advice"]
 
 LOADER_ADVICE = "Use more loader workers (num_workers), a larger prefetch_factor or cheaper samples."
-"""What to do where the job waits for its data loader."""
+"""What to do where the job waits for its data loader now and then."""
+
+
+def loader_advice(batches: tuple[int, int]) -> str:
+    """Return what to do for a loader that is waited for in some batches; a queue that is always empty helps none.
+
+    Example:
+        >>> loader_advice((10, 10))
+        'Use more loader workers (num_workers) or cheaper samples.'
+    """
+    waited, count = batches
+    is_short = 0 < LIMITS.nearly_all * count <= waited
+    return LOADER_ADVICE.replace(", a larger prefetch_factor", "") if is_short else LOADER_ADVICE
 
 
 def _when(results: Results) -> list[Claim]:
@@ -60,11 +73,13 @@ def _when(results: Results) -> list[Claim]:
         "absent": _absent(graph), "source": _source(graph), "without_rank_percent": _without_rank(graph, bound),
         "late": _head(results),
     }  # fmt: skip
+    if bound.cause == "host" and results.free.get("host", 0) >= (1 - MIN_PERCENT / 100) * results.makespan_ns:
+        facts["largest"] = _largest_part(results)
     steady_ns = results.path.makespan_ns - sum(results.first_calls.values())
     if results.free.get(bound.cause, steady_ns + 1) <= steady_ns:  # more hangs on start-up than the replay takes away
         gain = results.free[bound.cause]
         facts |= {"free_us": gain / 1000, "free_percent": 100 * gain / max(results.makespan_ns, 1)}
-        facts |= {"steps": results.steps, "change": FREE[bound.cause][1]}
+        facts |= {"steps": results.steps, "change": FREE[bound.cause][1], "free_by_cause": results.free}
     if bound.cause == "computation":
         facts["kernels"] = _largest(results, bound.cause).frame[["name", "time_us"]].to_numpy().tolist()[:1]
     if bound.cause == "host" and bound.cause in results.free and not results.first_calls:
@@ -72,6 +87,16 @@ def _when(results: Results) -> list[Claim]:
         facts["likely"] = likely(saved_claim("bound", "host", outcome, results.makespan_ns, {"steps": results.steps}))
     share = bound.causes.get(bound.cause, 0.0)
     return [Claim("bound", bound.cause, share, "percent", rests_on=doubts_of(results) & rests, facts=facts)]
+
+
+def _largest_part(results: Results) -> str:
+    """Return which operator or function gains most in a job of nothing but host code, and its share of the job."""
+    table = results.opportunities
+    own = table[table["what"].isin(["operator", "function"]) & (table["gain_us"] > 0)]
+    if not len(own) or results.usual or results.first_calls:  # gains of the table are of the whole recording
+        return ""
+    row = own.iloc[0]
+    return f", {share_text(100_000 * row['critical_us'] / results.makespan_ns)} in {short_name(row['name'])}"
 
 
 def _unrecorded(results: Results) -> float:
@@ -140,8 +165,10 @@ def _short(claim: Claim) -> str:
         text = (
             f"{text}, {share_text(claim.facts['unrecorded_percent'])} without any event, so what ran then is not known"
         )
-    free = _free(claim, "; without it ")
-    text += f"{free}; then {', '.join(others[: 1 if free else SHORT_LIST])}" if others else free
+    largest = claim.facts.get("largest")
+    free = _free(claim, "; without it ") if largest is None else largest  # of nothing but host code, no gain is news
+    then = f"; then {', '.join(others[: 1 if free else SHORT_LIST])}" if others else ""
+    text += free + ((_larger(claim) if free and others else "") or then)
     if claim.facts.get("absent"):
         words = CATEGORY_WORDS["communication"]
         text = text.replace(words, f"{words}, or waiting for ranks not {claim.facts['absent']}")
@@ -149,6 +176,14 @@ def _short(claim: Claim) -> str:
         waited, batches = claim.facts["batches"]
         text += f". It waits for {waited:,} of {batches:,} batches: only a faster loader helps"
     return _with_source(f"{text}.{_late(claim)}", claim)
+
+
+def _larger(claim: Claim) -> str:
+    """Say of a category that takes more of the path than the cause why it is not the cause; empty for none."""
+    category, share = _shares(claim)[1][0]
+    gain = time_text(per_step(claim.facts.get("free_by_cause", {}).get(category, 0) / 1000, claim.facts["steps"]))
+    larger = share > claim.figure
+    return f"; {CATEGORY_WORDS[category]} {share:.0f} %, but without that only {gain} less" if larger else ""
 
 
 def _where(claim: Claim) -> str:
@@ -169,7 +204,8 @@ def _advice(claim: Claim) -> str:
         return "Record with with_stack=True, to see what the host does."
     if claim.about == "data_loading":
         source = facts.get("source")
-        return f"Make what {source} waits for faster, or ask for it earlier." if source else LOADER_ADVICE
+        earlier = f"Make what {source} waits for faster, or ask for it earlier."
+        return earlier if source else loader_advice(facts["batches"])
     if claim.about == "computation":
         named = facts.get("kernels", ())
         first = "".join(f"Begin with {in_short(name)}, {time_text(us)} of the path. " for name, us in named)

@@ -15,7 +15,8 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import ActivityKind, GapKind
 from htagraph.core.naming import BETWEEN_OPERATORS, names_that
-from htagraph.findings.bound import BOUND, LOADER_ADVICE, is_unrecorded
+from htagraph.core.statistics import MOST
+from htagraph.findings.bound import BOUND, is_unrecorded, loader_advice
 from htagraph.findings.finding import (
     Bar,
     Chart,
@@ -34,7 +35,7 @@ from htagraph.findings.finding import (
     stretches,
 )
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.limits import LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT
+from htagraph.findings.limits import LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT, MIN_SHARE
 from htagraph.findings.phrases import distinct, group_words, time_text
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
@@ -130,6 +131,10 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
     """
     graph, name, gain, interval = results.graph, str(row["name"]), float(row["gain_us"]), None
     half, started = float(row.get("gain_at_50_us", 0.0)), _start_up_us(results, row)
+    if results.usual and row["target"]:  # what few steps do is no gain of a usual one, whatever it moves there
+        steps = graph.activities.step[activities_of(initial(graph), criteria(row["target"]))[:-1]]
+        if len(steps) and np.isin(results.usual, steps).mean() <= MOST:
+            return []
     if row["target"] or row["what"] == "straggler":
         outcome = _outcome(graph, row, 0.0)
         if abs(outcome.saved_ns - 1000 * gain) > 1:
@@ -147,6 +152,7 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
         "what": row["what"], "target": row["target"], "note": row["note"], "percent": percent,
         "half_us": half, "makespan_us": results.makespan_ns / 1000, "started": started > 0,
         "loader": _is_loader(row), "steps": results.steps, "shared": shares_links(graph), "inside": row["inside"],
+        "batches": results.bound.batches,
         "stacks": bool((graph.activities.kind == ActivityKind.PYTHON).any()),
         "interrupted": bool(results.claims(INTERRUPTED.when)),
     }  # fmt: skip
@@ -189,8 +195,9 @@ def _short(*claims: Claim) -> str:
         is_part = at and claim.facts.get("inside") == claims[at - 1].about
         parts.append(f"{'of which ' if is_part else ''}{name}, {saved}")
     each = " per step" if steps > 1 else ""
-    shared = any(claim.facts["shared"] for claim in claims)
-    links = " Transfers share links, so that half of a change may gain more than all of it." if shared else ""
+    large = [claim.facts["shared"] and claim.facts["half_us"] > (1 + MIN_SHARE) * claim.figure for claim in claims]
+    shared = [name for name, is_large in zip(names, large, strict=True) if is_large]
+    links = f" Half of the time of {shared[0]} gains more than all of it, as transfers share links." if shared else ""
     return f"Most you could win{each}, each alone{_inside(claims)}: {'; '.join(parts)}.{links}"
 
 
@@ -262,7 +269,7 @@ def _advice(*claims: Claim) -> str:
         return ""
     if named.about == BETWEEN_OPERATORS and named.facts["most"] and not named.facts["stacks"]:
         return "Record with with_stack=True, to see what Python does between operators."
-    return LOADER_ADVICE if named.facts["loader"] else ""
+    return loader_advice(named.facts["batches"]) if named.facts["loader"] else ""
 
 
 GAIN = Finding(

@@ -29,7 +29,8 @@ def _when(results: Results) -> list[Claim]:
     return [
         Claim(
             "host_pause", str(row["what"]), float(row["share_percent"]), "percent", rows=(int(row["activity"]),),
-            facts={key: row[key] for key in ("inside", "before", "after", "rank", "count", "total_us", "longest_us")},
+            facts={key: row[key] for key in ("inside", "before", "after", "rank", "count", "total_us", "longest_us")}
+            | {"several": len(results.graph.ranks) > 1},
         )
         for row in host_pauses(results.usual_path, MAX_NAMED).to_dict("records")
         if row["share_percent"] >= percent and row["longest_us"] >= longest_us
@@ -38,7 +39,7 @@ def _when(results: Results) -> list[Claim]:
 
 
 def _short(*claims: Claim) -> str:
-    parts, several = [], len({claim.facts["rank"] for claim in claims}) > 1
+    parts, several = [], claims[0].facts.get("several") or len({claim.facts["rank"] for claim in claims}) > 1
     for claim in claims:
         facts = claim.facts
         what = in_short(claim.about) if claim.about else "untraced code"

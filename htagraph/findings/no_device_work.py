@@ -9,19 +9,26 @@ from htagraph.core.naming import COUNTER_RANGE
 from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.phrases import plural
 from htagraph.findings.results import Results
+from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["NO_DEVICE_WORK"]
+__all__ = ["NO_DEVICE_WORK", "shows_device"]
 
 
 def _when(results: Results) -> list[Claim]:
     graph = results.graph
     acts = graph.activities
-    if acts.on_device.any() or not len(acts):
+    if acts.on_device.any() or not shows_device(graph):
         return []
     launched = int(np.count_nonzero(acts.kind == ActivityKind.LAUNCH))
-    known = any(trace.facts.devices for trace in graph.traces.values())
     counted = sum(int(trace.in_categories(COUNTER_RANGE).sum()) for trace in graph.traces.values())
-    return [Claim("no_device_work", "", launched, "count", facts={"counted": counted})] if launched or known else []
+    return [Claim("no_device_work", "", launched, "count", facts={"counted": counted})]
+
+
+def shows_device(graph: DependencyGraph) -> bool:
+    """Return whether anything recorded shows a device: its work, a launch, or that the machine has one."""
+    acts = graph.activities
+    launched = acts.on_device | (acts.kind == ActivityKind.LAUNCH)
+    return len(acts) > 0 and (launched.any() or any(trace.facts.devices for trace in graph.traces.values()))
 
 
 def _short(claim: Claim) -> str:

@@ -31,7 +31,7 @@ def step_text(graph: DependencyGraph) -> str:
     if _others(cadence) is None:
         return f"{time_text(np.nanmin(cadence.lengths) / 1000)} to {time_text(np.nanmax(cadence.lengths) / 1000)}"
     usual, mean = usual_step_ns(graph, graph.time), mean_step_ns(graph, graph.time)
-    differs = min(usual, mean) < LIMITS.nearly_all * max(usual, mean)
+    differs = usual < LIMITS.nearly_all * mean
     return time_text(usual / 1000) + (f" ({time_text(mean / 1000)} on average)" if differs else "")
 
 

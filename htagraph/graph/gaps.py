@@ -41,6 +41,7 @@ def gap_kinds(acts: Activities, edges: Edges, binding: npt.NDArray[np.int32], ga
     by_thread = np.flatnonzero(late & (kind[binding] == EdgeKind.THREAD))
     loaders = edges.activity[edges.kind == EdgeKind.DATALOADER]
     kinds[by_thread[np.isin(edges.activity[binding[by_thread]], loaders)]] = GapKind.DATA_WAIT
+    kinds[_cut_off(acts, edges, by_thread, binding)] = GapKind.THREAD_IDLE
     idle = np.flatnonzero((kinds == GapKind.HOST_UNTRACED) & (gap > LIMITS.python_ns))
     idle = idle[(edges.activity[binding[idle]] < 0) & (edges.kind[binding[idle]] == EdgeKind.HOST_ORDER)]
     served = (edges.kind == EdgeKind.THREAD) & (edges.confidence >= Confidence.EVEN)
@@ -48,6 +49,20 @@ def gap_kinds(acts: Activities, edges: Edges, binding: npt.NDArray[np.int32], ga
     awake = np.concatenate((_main_lanes(acts), acts.lane[edges.target[served] // 2]))
     kinds[idle[~np.isin(acts.lane[idle // 2], awake)]] = GapKind.THREAD_IDLE
     return kinds
+
+
+def _cut_off(acts: Activities, edges: Edges, by_thread: Ints, binding: npt.NDArray[np.int32]) -> Ints:
+    """Return the vertices, of some, at which a thread begins that nothing that ended may have set off.
+
+    It may have been at work before: the recording begins in the middle of that, and its time is no pause of a host.
+    """
+    by_thread = by_thread[(by_thread % 2 == 0) & (edges.source[binding[by_thread]] % 2 == 0)]
+    lanes, since = acts.lane[by_thread >> 1], acts.start[by_thread >> 1]
+    latest = np.iinfo(np.int64).max
+    begins = np.full(int(acts.lane.max(initial=0)) + 1, latest)
+    np.minimum.at(begins, acts.lane, acts.start)
+    begun = acts.start[edges.source[binding[by_thread]] >> 1]
+    return by_thread[(since == begins[lanes]) & (begun == acts.start[: acts.ranked].min(initial=latest))]
 
 
 def _main_lanes(acts: Activities) -> Ints:

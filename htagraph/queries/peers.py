@@ -16,7 +16,7 @@ from htagraph.core.naming import transfer_direction
 from htagraph.core.statistics import MOST, SEVERAL
 from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["alike", "lane_roles", "peers", "program_of", "rank_roles"]
+__all__ = ["alike", "are_stages", "lane_roles", "peers", "program_of", "rank_roles"]
 
 Program: TypeAlias = tuple[Array, Array, int]
 """What a rank runs: names of its operators, how often each occurs in its steps, how many steps these are."""
@@ -259,6 +259,17 @@ def _pipelines(graph: DependencyGraph) -> npt.NDArray[np.int64]:
         if in_turn or (len(rows) > 1 and crosses[np.isin(pairs[:, 0], rows)].mean() > MOST):
             number[rows] = rows
     return number
+
+
+def are_stages(graph: DependencyGraph) -> bool:
+    """Return whether every rank sends to others, and also receives, as the stages of pipelines do.
+
+    Workers that only send to one rank, or only receive from it, wait by another design.
+    """
+    pairs, _, activity = _pairs(graph)
+    way = np.array([transfer_direction(name) for name in graph.names], np.int8)[graph.activities.name[activity]]
+    both = np.intersect1d(pairs[way >= 0], pairs[way <= 0])  # of a kernel that is named after neither, it may be both
+    return len(both) == len(graph.ranks) and bool((np.bincount(_pipelines(graph)) != 1).all())
 
 
 def _crosses(graph: DependencyGraph, pairs: Array, step: Array, activity: Array) -> npt.NDArray[np.bool_]:

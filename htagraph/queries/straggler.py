@@ -339,7 +339,7 @@ def _of_rank(graph: DependencyGraph, chains: Chains, vertex: Array, rank: int, c
     named = _slower(chains, of_name) if name >= 0 else float("nan")
     if named > 0 and (np.isnan(whole) or named > STANDS_OUT * whole):
         return SlowWork(text, most, named, named=True)
-    return SlowWork(text, most, whole)
+    return SlowWork(text if most > MOST * excess.sum() else "", most, whole)  # else all takes longer
 
 
 def _in_region(graph: DependencyGraph, activity: int) -> str:

@@ -248,7 +248,7 @@ def test_the_demo_has_a_straggler_with_slow_kernels() -> None:
     row = found.to_frame().set_index("rank").loc[2]
     assert (row["cause"], row["late_count"]) == ("kernels", 6)
     assert row["slower_percent"] == pytest.approx(30, abs=3)
-    assert "gemm" in row["cause_name"]
+    assert row["cause_name"] == ""  # all of its kernels are slow, and none of them is most of it
     assert "kernels take" in row["evidence"]
 
 

@@ -32,6 +32,7 @@ def gain(
     known = {
         "what": what, "percent": percent, "target": f"name={name}", "half_us": us / 2, "note": "", "steps": 0,
         "shared": False, "loader": False, "around": False, "inside": "", "stacks": False,
+        "batches": (4, 10),
     }  # fmt: skip
     return Claim("gain", name, us, "us", interval=interval, facts=known | facts)
 

@@ -93,8 +93,10 @@ def slowest_rank(table: pd.DataFrame, rank_count: int, inputs: Sequence[str]) ->
     ]
 
 
-def top_entry(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> list[str]:
-    """Return what takes the most device time, and what to run next."""
+def top_entry(
+    table: pd.DataFrame, by: str, inputs: Sequence[str], saved_us: Callable[[str], float] | None = None
+) -> list[str]:
+    """Return what takes most device time, and what to run next; `saved_us`: what half the time of a name would save."""
     spent = "device_us" if "device_us" in table else "total_us"
     if not len(table) or not table[spent].any():
         return ["No device work was recorded."]
@@ -108,8 +110,16 @@ def top_entry(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> list[str]:
     return spoken(
         f"{short_name(row['name']) or outside} takes the most {what}{among}: {time_text(float(row[spent]))} over "
         f"all ranks, {row['share_percent']:.0f} %.",
-        _after_top(table, by, inputs),
+        _after_top(table, by, inputs)
+        if by != "name" or not on_host or saved_us is None or _is_worth(row, saved_us)
+        else "",
     )
+
+
+def _is_worth(row: pd.Series, saved_us: Callable[[str], float]) -> bool:
+    """Return whether the job is shorter by a good part of half of a row's time, as a row beside what binds is not."""
+    is_talk = row["kind"].endswith("communication")  # which has another command
+    return is_talk or saved_us(row["name"]) >= LARGE_SHARE * row["total_us"] / row.get("ranks", 1) / 2
 
 
 def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> str:
@@ -131,15 +141,22 @@ def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> str:
 
 
 def launches_sentences(
-    stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequence[str], waits: pd.Series, *, is_late: bool
+    stats: pd.DataFrame,
+    graphs: pd.DataFrame,
+    inputs: Sequence[str],
+    waits: pd.Series,
+    *,
+    is_late: bool,
+    is_used: bool = True,
 ) -> list[str]:
     """Return what launching costs, which calls take too long, and what to run next.
 
     `waits` says of each row whether the call returned only when its work was over, which is no cost of launching;
-    `is_late` whether a device waits for many launches.
+    `is_late` whether a device waits for many launches, `is_used` whether anything in the traces shows a device.
     """
     if not len(stats):
-        return ["No launch with its device work is in the traces: record with CUDA activities to see any."]
+        record = "record with CUDA activities to see any" if is_used else "nothing shows that the job used a device"
+        return [f"No launch with its device work is in the traces: {record}."]
     blocked, stats = stats[waits].drop_duplicates("launch"), stats[~waits]
     stats = stats[stats["work_kind"] != ActivityKind.DEVICE_OTHER.label]
     calls = stats.drop_duplicates("launch")

@@ -388,9 +388,9 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
     if not effects.change_us:
         return []
     table = diff.summary()
-    by_category = table[table["group"] == "category"]
+    shares = by_category = table[table["group"] == "category"]
     by_category = by_category[by_category["change_us"].abs() > MIN_SHARE * abs(diff.change_us)].head(2 * MAX_NAMED)
-    if not len(by_category):
+    if not len(by_category) or len(shares) < 2:  # of one kind of time, the first sentence says it
         return []
     ranks = len(diff.parts[0].chosen_ranks)
     work = {key: _own_change_us(effects, kinds) * ranks for key, kinds in _WORK.items()}

@@ -12,7 +12,7 @@ from htagraph.findings.finding import Claim
 from htagraph.findings.gain import GAIN
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import MIN_PERCENT
-from htagraph.findings.phrases import command_line, plural, time_text
+from htagraph.findings.phrases import command_line, plural
 from htagraph.findings.start_up import START_UP
 from htagraph.queries.paths import CriticalPath
 
@@ -30,7 +30,6 @@ def path_sentences(path: CriticalPath, claims: Sequence[Claim], hops: pd.DataFra
     if not path.makespan_ns:
         return ["Nothing was recorded: there is no critical path."]
     return [
-        f"The critical path is {time_text(path.makespan_ns / 1000)} long.",
         *verdict.sentences(claim for claim in claims if claim.says == BOUND.name),
         *([_where(hops, inputs)] if len(path.graph.ranks) > 1 else []),
         *verdict.sentences(claim for claim in claims if claim.says != BOUND.name),

@@ -62,11 +62,10 @@ def collectives_sentences(
     beside = float(parts["beside_us"].sum())
     total = float(parts["duration_us"].sum()) - beside
     share = {part: float(parts[f"{part}_us"].sum()) / (total or 1.0) for part in _PARTS}
-    left_out = ["wait_or_transfer"]
-    if parts.loc[parts["bytes"].isna(), "excess_us"].sum() > MOST * parts["excess_us"].sum():
-        share |= {"transfer": share["transfer"] + share["excess"], "excess": 0.0}  # which may be a larger message
-        left_out += ["excess"]
-    shown = [part for part in _PARTS if part not in left_out or share[part]]
+    unknown = _baseline(parts, share)
+    share |= {"transfer": share["transfer"] + share["excess"], "excess": 0.0} if unknown else {}
+    dropped = ("wait_or_transfer", "excess") if unknown else ("wait_or_transfer",)
+    shown = [part for part in _PARTS if share[part] or part not in dropped]
     if not share["transfer"] and share["wait_or_transfer"]:
         shown = [part for part in ("wait", "wait_or_transfer") if share[part]]
     words = [f"{share_text(100 * share[part])} {_PARTS[part]}" for part in shown]
@@ -74,7 +73,7 @@ def collectives_sentences(
     ranks, alone = parts["rank"].unique(), int((~parts["matched"]).sum())
     who = "All ranks together spend" if len(ranks) > 1 else f"Rank {ranks[0]} spends"
     return spoken(
-        f"{who} {time_text(total)} in collectives: {whole}.{_baseline(share)}",
+        f"{who} {time_text(total)} in collectives: {whole}.{unknown}",
         _after_collectives(share, late, inputs, nobody_us),
         f"Sends and receives lasted {time_text(beside)} more (summed over ranks) beside other work of the threads that "
         "asked for them; how much of that the transfers took is not recorded."
@@ -86,11 +85,15 @@ def collectives_sentences(
     )  # fmt: skip
 
 
-def _baseline(share: dict[str, float]) -> str:
+def _baseline(parts: pd.DataFrame, share: dict[str, float]) -> str:
     """Say where the fastest transfer of a kind is no measure of how long one has to take."""
-    if share["excess"] < MIN_SHARE or share["transfer"] >= MIN_SHARE * share["excess"]:
+    if share["excess"] < MIN_SHARE:
         return ""
-    return " The fastest took next to no time; how much of the rest a transfer needs is not known."
+    if parts.loc[parts["bytes"].isna(), "excess_us"].sum() > MOST * parts["excess_us"].sum():
+        return " Sizes were not recorded, so that no transfer can be called slow."
+    if share["transfer"] < MIN_SHARE * share["excess"]:
+        return " How much of that a transfer needs is not known: the fastest took next to no time."
+    return ""
 
 
 def _after_collectives(share: dict[str, float], late: pd.DataFrame, inputs: Sequence[str], nobody_us: float) -> str:

@@ -13,7 +13,7 @@ import pandas as pd
 
 import htagraph as hg
 from htagraph.core.kinds import BLOCKING, FRAMES, FULL_QUEUE, of_kinds
-from htagraph.core.naming import LINEAR, short_name
+from htagraph.core.naming import LINEAR, exact_glob, short_name
 from htagraph.core.tables import Col, Table
 from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.results import Results
@@ -124,7 +124,10 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
         brief = rows.drop(columns=["min_us", "max_us", "std_us", "share_percent", "slowest_rank"])
     else:
         brief = rows = over_ranks(table).head(top)
-        sentences = findings.top_entry(by_class(table) if by == "module" else rows, by, inputs)
+        sentences = findings.top_entry(
+            by_class(table) if by == "module" else rows, by, inputs,
+            lambda name: hg.what_if(graph).scale(factor=0.5, name=exact_glob(name)).run().saved_ns / 1000,
+        )  # fmt: skip
     outside, unlinked = _outside(graph, rows, by)
     brief = brief.assign(name=brief["name"].replace("", outside))
     shown = {"device_time": brief}
@@ -180,6 +183,7 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
     """Return the report on a graph's launches; `inputs` are the words that choose what is read."""
     from htagraph.analyses.operator_kernels import TABLE
     from htagraph.findings.interrupted import interruption_note
+    from htagraph.findings.no_device_work import shows_device
 
     stats = hg.launch_stats(graph)
     tables = {
@@ -194,7 +198,9 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
     }
     waits = stats["launch"].isin(graph.edges.target[of_kinds(graph.edges.kind, BLOCKING)] >> 1)
     conclusions = [
-        *findings.launches_sentences(stats, tables["graph_launches"], inputs, waits, is_late=_is_late(graph)),
+        *findings.launches_sentences(
+            stats, tables["graph_launches"], inputs, waits, is_late=_is_late(graph), is_used=shows_device(graph)
+        ),
         *interruption_note(graph, inputs),
     ]
     return report_on(graph, "launches", tables, conclusions, brief=brief, plot=lambda: drawn("launch_stats", stats))

@@ -85,7 +85,7 @@ def test_the_path_names_what_bounds_the_job_and_a_change_that_helps(
     regime: str, bound: str, simulated: Callable[[str], str], results: Results
 ) -> None:
     said = results("critical-path", simulated(regime))["conclusions"]
-    assert said[1].startswith(f"Bound by {bound}")
+    assert said[0].startswith(f"Bound by {bound}")
     line = shlex.split(said[-1].partition(": htagraph ")[2])
     changed = results(*line)
     (prediction,), steps = changed["prediction"], len({row["step"] for row in changed["step_times"]})
