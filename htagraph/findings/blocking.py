@@ -116,6 +116,4 @@ def _trial(claim: Claim) -> Trial:
     return Trial(claim.figure, sentence, (f"--remove-sync={claim.facts['target']}",))
 
 
-BLOCKING = Finding(
-    "blocking", when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice
-)  # fmt: skip
+BLOCKING = Finding("blocking", when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice)

@@ -277,6 +277,4 @@ def _operator_words(key: str) -> str:
     return NO_OPERATOR if step_number(key) is not None else key
 
 
-BOUND = Finding(
-    "bound", when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice
-)  # fmt: skip
+BOUND = Finding("bound", when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice)

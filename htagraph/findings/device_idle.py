@@ -229,6 +229,4 @@ def idle_chart(rank_idle: pd.DataFrame) -> Chart:
     return Chart("Idle device time by cause", stacks=stacks)
 
 
-DEVICE_IDLE = Finding(
-    "device_idle", when=_when, short=_words, evidence=_evidence, trial=_trial, advice=_advice
-)  # fmt: skip
+DEVICE_IDLE = Finding("device_idle", when=_when, short=_words, evidence=_evidence, trial=_trial, advice=_advice)

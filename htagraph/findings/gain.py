@@ -263,6 +263,4 @@ def _advice(*claims: Claim) -> str:
     return LOADER_ADVICE if named.facts["loader"] else ""
 
 
-GAIN = Finding(
-    "gain", when=_when, short=_short, evidence=_evidence, trial=_trial, is_list=True, advice=_advice
-)  # fmt: skip
+GAIN = Finding("gain", when=_when, short=_short, evidence=_evidence, trial=_trial, is_list=True, advice=_advice)

@@ -30,6 +30,4 @@ def _evidence(results: Results, _claim: Claim) -> Evidence:
     return Evidence(rows=Rows(results.clocks.head(MOST_ROWS), "Clocks of the ranks"))
 
 
-UNKNOWN_CLOCKS = Finding(
-    "unknown_clocks", when=_when, short=_short, evidence=_evidence, is_caution=True
-)  # fmt: skip
+UNKNOWN_CLOCKS = Finding("unknown_clocks", when=_when, short=_short, evidence=_evidence, is_caution=True)

@@ -188,9 +188,7 @@ def change_of_times(before: Sequence[npt.NDArray[np.float64]], after: Sequence[n
         width = width if math.isfinite(width) else _by_spread(logs)
         width = 100 * max(ratio, 1.0) * -math.expm1(-width)  # the end towards no change, the same both ways round
     percent = 100 * (ratio - 1)
-    return StepChange(
-        middles[0], middles[1], percent, width, (len(sides[0]), len(sides[1])), (counts[0], counts[1])
-    )  # fmt: skip
+    return StepChange(middles[0], middles[1], percent, width, (len(sides[0]), len(sides[1])), (counts[0], counts[1]))
 
 
 def _by_ranks(logs: Sequence[Sequence[Array]]) -> float:
