@@ -47,13 +47,15 @@ LOADER_ADVICE = "Use more loader workers (num_workers), a larger prefetch_factor
 
 
 def _when(results: Results) -> list[Claim]:
-    bound, graph = results.bound, results.graph
+    bound, graph, length = results.bound, results.graph, results.parts.length
     if not bound.cause:
         return []
+    untraced = length[results.parts.gap == GapKind.HOST_UNTRACED].sum()
     rests = {RestsOn.CLOCKS} if len(bound.ranks) > 1 else set()
     rests |= {RestsOn.MATCHES} if bound.shares.get("communication", 0.0) >= MIN_PERCENT else set()
     facts = {
-        "usual": results.usual, "started": bool(results.first_calls), "unrecorded_percent": _unrecorded(results),
+        "usual": results.usual, "started": bool(results.first_calls),
+        "unrecorded_percent": 100 * float(untraced) / max(int(length.sum()), 1),
         "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers, "batches": bound.batches,
         "unexplained_percent": bound.unexplained_percent, "several": len(graph.ranks) > 1,
         "absent": _absent(graph), "source": _source(graph), "without_rank_percent": _without_rank(graph, bound),
@@ -68,12 +70,6 @@ def _when(results: Results) -> list[Claim]:
         facts["likely"] = likely(saved_claim("bound", "host", outcome, results.makespan_ns, {"steps": results.steps}))
     share = bound.causes.get(bound.cause, 0.0)
     return [Claim("bound", bound.cause, share, "percent", rests_on=doubts_of(results) & rests, facts=facts)]
-
-
-def _unrecorded(results: Results) -> float:
-    """Return how much of what is concluded about is host time without any event in it, percent."""
-    length, untraced = results.parts.length, results.parts.gap == GapKind.HOST_UNTRACED
-    return 100 * float(length[untraced].sum()) / max(int(length.sum()), 1)
 
 
 def _head(results: Results) -> tuple[int, float, float] | None:
@@ -221,20 +217,15 @@ def _own(claim: Claim) -> tuple[str, ...]:
     return HOST_CATEGORIES if claim.about == "host" else (claim.about,)
 
 
-def _not_alone(claim: Claim) -> str:
-    """Return that the rank with most of the path is nearly no later than the next one."""
-    percent, (rank, *others) = claim.facts["without_rank_percent"], claim.facts["ranks"]
-    gains = f"{percent:.0f} %" if percent >= 1 else "less than 1 %"
-    return f"; speeding up rank {rank} alone gains {gains}{f', rank {others[0]} is next' if others else ''}"
-
-
 def _rank_in_short(claim: Claim) -> str:
-    ranks = claim.facts["ranks"]
+    """Return the rank with most of the path, or that it is nearly no later than the next one."""
+    ranks, percent = claim.facts["ranks"], claim.facts.get("without_rank_percent", 100.0)
     if not ranks or not claim.facts["several"]:
         return ""
-    if claim.facts.get("without_rank_percent", 100.0) < 100 * MIN_SHARE:
-        return _not_alone(claim)
-    rank, share = next(iter(ranks.items()))
+    (rank, share), *others = ranks.items()
+    if percent < 100 * MIN_SHARE:
+        gains = f"{percent:.0f} %" if percent >= 1 else "less than 1 %"
+        return f"; speeding up rank {rank} alone gains {gains}{f', rank {others[0][0]} is next' if others else ''}"
     return f", on rank {rank}" if share >= 100 - MIN_PERCENT else f" ({share:.0f} % on rank {rank})"
 
 

@@ -63,10 +63,6 @@ def _where(counts: dict[int, int]) -> str:
     return " on all ranks" if some == len(counts) else f" on {some} of {len(counts)} ranks"
 
 
-def _when(results: Results) -> list[Claim]:
-    return _of_graph(results.graph) if results.bound.cause else []
-
-
 def _of_graph(graph: DependencyGraph) -> list[Claim]:
     """Return the claim if the job would be shorter without interruptions."""
     found = interrupted(graph)
@@ -133,11 +129,6 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
     )  # fmt: skip
 
 
-def _trial(claim: Claim) -> Trial:
-    sentence = f"Host code that nothing interrupts {saves_text(claim)}."
-    return Trial(claim.figure, sentence, ("--no-interruptions",))
-
-
 def _advice(claim: Claim) -> str:
     """Return what to check; what takes most of every rank's time is no garbage collector, but a lack of cores."""
     pattern = claim.facts["pattern"]
@@ -145,6 +136,8 @@ def _advice(claim: Claim) -> str:
 
 
 INTERRUPTED = Finding(
-    "interrupted", when=_when, short=_short, evidence=_evidence, trial=_trial,
-    advice=_advice,
+    "interrupted", when=lambda results: _of_graph(results.graph) if results.bound.cause else [],
+    short=_short, evidence=_evidence, advice=_advice, trial=lambda claim: Trial(
+        claim.figure, f"Host code that nothing interrupts {saves_text(claim)}.", ("--no-interruptions",)
+    ),
 )  # fmt: skip

@@ -147,7 +147,10 @@ class Summary:
             columns = ["kind", "name", "count", "total_us", "mean_us", "max_us", "share_percent"]
             brief["kernels"] = kernels[columns]
         if len(self.issues):
-            brief["issues"] = _by_kind(self.issues)
+            kinds = self.issues.groupby("what", as_index=False, sort=False)
+            brief["issues"] = kinds.agg(
+                count=("count", "sum"), files=("file", "nunique"), for_example=("detail", "first")
+            )
         return brief
 
     def whole(self) -> dict[str, pd.DataFrame]:
@@ -271,13 +274,6 @@ def _longest_interruptions(table: pd.DataFrame) -> pd.DataFrame:
     longest = table.nlargest(_MAX_INTERRUPTIONS, "interrupted_us")
     name = longest["name"].where(longest["name"] != "", untraced_before(longest["before"]))
     return longest.assign(name=name)[["rank", "thread", "name", "start_us", "interrupted_us", "usual_us"]]
-
-
-def _by_kind(issues: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per kind of issue: in how many files, how often, and the first detail."""
-    kinds = issues.groupby("what", as_index=False, sort=False)
-    table = kinds.agg(count=("count", "sum"), files=("file", "nunique"), detail=("detail", "first"))
-    return table.rename(columns={"detail": "for_example"})
 
 
 def _steps(graph: DependencyGraph) -> pd.DataFrame:

@@ -124,7 +124,10 @@ def rank_files(
         for rank, path in paths.items():
             with _skipping(path_of(path), skip):
                 file = path_of(path)
-                given.append(RankedFile(_existing(file), checked_rank(rank, file), "given", ""))
+                if not file.is_file():
+                    msg = f"{file}: no such file"
+                    raise TraceError(msg)
+                given.append(RankedFile(file, checked_rank(rank, file), "given", ""))
         return sorted(given, key=lambda file: file.rank)
     looked = (look or look_all)(find_files(paths, skip))
     named = {path for path in map(path_of, _several(paths)) if path.is_file()}  # one by one, not by a folder or glob
@@ -227,13 +230,6 @@ def _expand_url(path: RemotePath) -> list[RemotePath]:
 def _leads_nowhere(path: Path) -> bool:
     """Return True for a link to nothing or to itself: a trace that is missing, which reading reports."""
     return path.is_symlink() and not path.exists()
-
-
-def _existing(path: TracePath) -> TracePath:
-    if not path.is_file():
-        msg = f"{path}: no such file"
-        raise TraceError(msg)
-    return path
 
 
 def _rank_one(path: TracePath, *, alone: bool) -> RankedFile:

@@ -16,7 +16,6 @@ from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MIN_PERCENT, SHORT
 from htagraph.findings.phrases import (
     and_list,
     command_line,
-    glob_of,
     plural,
     ranks_text,
     share_text,
@@ -114,7 +113,7 @@ def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> str:
             return f"To split it into waiting and transfer: {command_line('collectives', inputs)}"
         name, short = table["name"].iloc[0], short_name(table["name"].iloc[0])
         alike = table["name"].str.contains(short, regex=False) & (table["name"] != name)
-        half = f"name={exact_glob(name) if alike.any() else glob_of(short)}:0.5"
+        half = f"name={exact_glob(name) if alike.any() else f'*{exact_glob(short)}*'}:0.5"
         return f"To predict the job if it took half its time: {command_line('what-if', inputs, '--scale', half)}"
     if by == "operator":
         return f"To split operators by input shapes: {command_line('kernels', inputs, '--by', 'shape')}"

@@ -80,27 +80,35 @@ class _ColumnFilter(Filter):
         """
 
 
+class _NumbersFilter(_ColumnFilter):
+    """A filter by numbers, its one field; a single number becomes a list of one."""
+
+    def __post_init__(self) -> None:
+        ((field, value),) = vars(self).items()
+        several = [value] if isinstance(value, int | np.integer) else value
+        is_list = isinstance(several, list | tuple | range)
+        if not is_list or not all(isinstance(each, int | np.integer) for each in several):
+            shown = "Iterations" if field == "iterations" else field
+            msg = f"{shown} must be an integer or a list of integers, not {value!r}"
+            raise TypeError(msg)
+        object.__setattr__(self, field, list(several))
+
+
 @dataclass(frozen=True)
-class IterationFilter(_ColumnFilter):
+class IterationFilter(_NumbersFilter):
     """The events of one or several profiler steps, by number."""
 
     iterations: Some
-
-    def __post_init__(self) -> None:
-        _take_numbers(self, "iterations", "Iterations")
 
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
         return _column(df, "iteration").isin(self.iterations)
 
 
 @dataclass(frozen=True)
-class IterationIndexFilter(_ColumnFilter):
+class IterationIndexFilter(_NumbersFilter):
     """The events of some profiler steps, by position among the frame's steps; all events of a frame without steps."""
 
     iteration_index: Some
-
-    def __post_init__(self) -> None:
-        _take_numbers(self, "iteration_index")
 
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
         numbers = _column(df, "iteration")
@@ -117,13 +125,10 @@ class FirstIterationFilter(IterationIndexFilter):
 
 
 @dataclass(frozen=True)
-class RankFilter(_ColumnFilter):
+class RankFilter(_NumbersFilter):
     """The events of one or several ranks, in a frame with a column ``rank``."""
 
     ranks: Some
-
-    def __post_init__(self) -> None:
-        _take_numbers(self, "ranks")
 
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
         return _column(df, "rank").isin(self.ranks)
@@ -384,13 +389,3 @@ class CombinedOperatorFilter(Filter):
 def _column(df: pd.DataFrame, name: str) -> pd.Series:
     require(df, [name], f"; it has {', '.join(map(str, df.columns))}")
     return df[name]
-
-
-def _take_numbers(choice: Filter, field: str, shown: str = "") -> None:
-    """Make a filter's field a list of numbers; a single number is a list of one."""
-    value = getattr(choice, field)
-    several = [value] if isinstance(value, int | np.integer) else value
-    if not isinstance(several, list | tuple | range) or not all(isinstance(each, int | np.integer) for each in several):
-        msg = f"{shown or field} must be an integer or a list of integers, not {value!r}"
-        raise TypeError(msg)
-    object.__setattr__(choice, field, list(several))
