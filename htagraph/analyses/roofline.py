@@ -176,14 +176,10 @@ def _counted(formula: str, dims: Any, old: Any, types: object, values: object) -
         return bool(dims or old)
     names = [str(kinds[i]) if i < len(kinds) else "" for i in cost.read]
     flop = float(cost.flop * numbers_per_element(names[0]))  # a packed dimension is the one that products sum over
-    return (*_described(cost.read, dims or old, names), flop, float(cost.written), cost.at_most)
-
-
-def _described(read: tuple[int, ...], dims: list[list[int]], names: list[str]) -> tuple[str, int, float]:
-    """Return (shapes as text, bytes per element of the first, bytes of all) of the inputs that are read."""
-    sizes = [element_bytes(name) for name in names]
-    text = ", ".join("x".join(map(str, dims[i])) for i in read)
-    return text, sizes[0] or max(sizes), float(sum(prod(dims[i]) * size for i, size in zip(read, sizes, strict=True)))
+    sizes, shapes = [element_bytes(name) for name in names], [(dims or old)[i] for i in cost.read]
+    read = float(sum(prod(shape) * size for shape, size in zip(shapes, sizes, strict=True)))
+    text = ", ".join("x".join(map(str, shape)) for shape in shapes)
+    return text, sizes[0] or max(sizes), read, flop, float(cost.written), cost.at_most
 
 
 def _by_counters(graph: DependencyGraph) -> pd.DataFrame:

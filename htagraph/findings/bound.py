@@ -57,9 +57,8 @@ def _when(results: Results) -> list[Claim]:
         "usual": results.usual, "started": bool(results.first_calls),
         "unrecorded_percent": 100 * float(untraced) / max(int(length.sum()), 1),
         "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers, "batches": bound.batches,
-        "unexplained_percent": bound.unexplained_percent, "several": len(graph.ranks) > 1,
-        "absent": _absent(graph), "source": _source(graph), "without_rank_percent": _without_rank(graph, bound),
-        "late": _head(results),
+        "several": len(graph.ranks) > 1, "absent": _absent(graph), "source": _source(graph),
+        "without_rank_percent": _without_rank(graph, bound), "late": _head(results),
     }  # fmt: skip
     if bound.cause in results.free:
         gain = results.free[bound.cause]

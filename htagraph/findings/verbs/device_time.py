@@ -174,21 +174,14 @@ def idle_sentences(
     if not total:
         return ["No stream is idle between its first and its last kernel or copy."]
     cause, share = str(by_cause.index[0]), share_text(100 * by_cause.iloc[0] / total)
+    shares = devices.groupby("rank")["share_percent"].sum().map(share_text)  # ranks with the same share together
+    alike = shares.groupby(shares, sort=False).groups.items()
+    listed = [f"{ranks_text(list(ranks))}: {each}" for each, ranks in alike]
+    more = f" and {len(listed) - MAX_LISTED} more" if len(listed) > MAX_LISTED else ""
     return spoken(
-        f"Devices are idle between their first and last work: {_by_rank(devices)}.",
+        f"Devices are idle between their first and last work: {', '.join(listed[:MAX_LISTED])}{more}.",
         f"{share.capitalize()} of the idle time of streams is {cause}: {_MEANING[cause]}.",
         _after_idle(cause, streams["rank"].nunique(), inputs, gain_by_host),
-    )
-
-
-def _by_rank(devices: pd.DataFrame) -> str:
-    """Return how much of its time each rank has an idle device, ranks with the same share together."""
-    shares = devices.groupby("rank")["share_percent"].sum().map(share_text)
-    listed = [
-        f"{ranks_text(list(ranks))}: {share}" for share, ranks in shares.groupby(shares, sort=False).groups.items()
-    ]
-    return ", ".join(listed[:MAX_LISTED]) + (
-        f" and {len(listed) - MAX_LISTED} more" if len(listed) > MAX_LISTED else ""
     )
 
 

@@ -104,10 +104,8 @@ def page(title: str, sections: Sequence[Section], *, lead: Html = NOTHING) -> by
     """
     scripts = dict.fromkeys(["page.js", *(name for each in sections for name in each.scripts)])
     styles = dict.fromkeys(["page.css", *(name for each in sections for name in each.styles)])
-    script, style = (
-        script_of([*scripts, "start.js"]),
-        "".join(map(_asset, styles)),
-    )  # the last runs when all functions are there
+    script = script_of([*scripts, "start.js"])  # which runs when all functions are there
+    style = "".join(map(_asset, styles))
     head = element(
         "head",
         element("meta", charset="utf-8"),
