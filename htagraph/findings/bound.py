@@ -124,7 +124,9 @@ def _with_source(text: str, claim: Claim) -> str:
 
 
 def _short(claim: Claim) -> str:
-    others = [f"{CATEGORY_WORDS[each]} {share:.0f} %" for each, share in _shares(claim)[1]]
+    said = _own(claim) if claim.facts.get("late") is None else (*_own(claim), "head")  # which has a sentence
+    shares = ((each, share) for each, share in claim.facts["shares"].items() if each not in said)
+    others = [f"{CATEGORY_WORDS[each]} {share:.0f} %" for each, share in shares if share >= MIN_PERCENT]
     word = "host time" if is_unrecorded(claim) else cause_words(claim.about, claim.facts["shares"])
     text = f"{_where(claim)}ound by {word}: {share_text(claim.figure)} of the critical path{_rank_in_short(claim)}"
     if is_unrecorded(claim):
@@ -201,14 +203,6 @@ def _free(claim: Claim, start: str) -> str:
     without = {"host": "with a free CPU", "communication": "without them", "memory": "without them"}
     start = start.replace("without it", without.get(claim.about, "without it"))
     return f"{start}{who} takes {less} less ({claim.facts['free_percent']:.0f} %{claim.facts.get('likely', '')})"
-
-
-def _shares(claim: Claim) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
-    """Return the categories that are the cause, and the others, with their percent of the path."""
-    own = _own(claim)
-    shares = [(each, share) for each, share in claim.facts["shares"].items() if share >= MIN_PERCENT]
-    shares = [pair for pair in shares if pair[0] != "head" or claim.facts.get("late") is None]  # has a sentence
-    return [pair for pair in shares if pair[0] in own], [pair for pair in shares if pair[0] not in own]
 
 
 def _own(claim: Claim) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -189,11 +189,8 @@ def _short(*claims: Claim) -> str:
     each = " per step" if steps > 1 else ""
     shared = any(claim.facts["shared"] for claim in claims)
     links = " Transfers share links, so that half of a change may gain more than all of it." if shared else ""
-    return f"Most you could win{each}, each alone{_inside(claims)}: {'; '.join(parts)}.{links}"
-
-
-def _inside(claims: Sequence[Claim]) -> str:
-    return " (interruptions inside it counted)" if claims[0].facts.get("interrupted") else ""
+    inside = " (interruptions inside it counted)" if claims[0].facts.get("interrupted") else ""
+    return f"Most you could win{each}, each alone{inside}: {'; '.join(parts)}.{links}"
 
 
 def _evidence(results: Results, *claims: Claim) -> Evidence:

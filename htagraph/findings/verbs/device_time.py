@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
 import pandas as pd
 
-from htagraph.core.errors import nearest_words
 from htagraph.core.kinds import HOST
 from htagraph.core.naming import ANY_STEP, exact_glob, short_name
 from htagraph.core.statistics import MOST
@@ -39,7 +38,6 @@ __all__ = [
     "roofline_sentences",
     "slowest_rank",
     "top_entry",
-    "unknown_operator",
 ]
 
 OUTSIDE = {
@@ -301,16 +299,6 @@ def other_occurrences(fewer: int, inputs: Sequence[str], operator: str) -> list[
     again = command_line("patterns", inputs, "--operator", operator, "--min-length", "1")
     other = f"{plural(fewer, 'other occurrence')} launched fewer kernels or none. To include those with any: {again}"
     return [other] if fewer else []
-
-
-def unknown_operator(operator: str, known: Iterable[str]) -> str:
-    """Return that no name matches, and the names most like it.
-
-    Example:
-        >>> unknown_operator("aten::lineer", ["aten::linear", "Optimizer.step"])
-        "No operator or annotation matches 'aten::lineer'; did you mean 'aten::linear'?"
-    """
-    return f"No operator or annotation matches {operator!r}{nearest_words(operator, known) or '.'}"
 
 
 def patterns_sentences(

@@ -57,7 +57,7 @@ def collectives_sentences(
         shown = [part for part in ("wait", "wait_or_transfer") if share[part]]
     words = [f"{share_text(100 * share[part])} {_PARTS[part]}" for part in shown]
     whole = words[0] if len(words) == 1 else f"{', '.join(words[:-1])}, and {words[-1]}"
-    ranks, alone = parts["rank"].unique(), int((~parts["matched"]).sum())
+    ranks, alone, absent = parts["rank"].unique(), int((~parts["matched"]).sum()), parts[parts["absent"] > 0]
     who = "All ranks together spend" if len(ranks) > 1 else f"Rank {ranks[0]} spends"
     return spoken(
         f"{who} {time_text(total)} in collectives: {whole}.{_baseline(parts, share)}",
@@ -65,7 +65,10 @@ def collectives_sentences(
         f"Sends and receives lasted {time_text(beside)} more (summed over ranks) beside other work of the threads that "
         "asked for them; how much of that the transfers took is not recorded."
         if beside else "",
-        _absent(parts[parts["absent"] > 0]),
+        f"Of {plural(absent['collective'].nunique(), 'collective')}, members were not recorded (up to "
+        f"{plural(int(absent['absent'].max()), 'rank')}). What follows the last recorded arrival there is transfer or "
+        "waiting for those; who came last is known among the recorded only."
+        if len(absent) else "",
         f"{plural(alone, 'part')} of {len(parts):,} could not be matched between ranks (the others were not read, or "
         "the trace does not say which belong together); how long they waited is not known."
         if alone else "",
@@ -94,17 +97,6 @@ def _after_collectives(share: dict[str, float], late: pd.DataFrame, inputs: Sequ
     line = command_line("what-if", inputs, "--network", "0.5")
     is_transfer = share["transfer"] >= MOST
     return f"Most of the time is transfer. To predict the job on a network twice as fast: {line}" if is_transfer else ""
-
-
-def _absent(parts: pd.DataFrame) -> str:
-    """Say of some parts of collectives that members of these were not recorded."""
-    if not len(parts):
-        return ""
-    return (
-        f"Of {plural(parts['collective'].nunique(), 'collective')}, members were not recorded (up to "
-        f"{plural(int(parts['absent'].max()), 'rank')}). What follows the last recorded arrival there is transfer or "
-        "waiting for those; who came last is known among the recorded only."
-    )
 
 
 def stragglers_sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) -> list[str]:
