@@ -26,9 +26,7 @@ def _job(durations: list[int], sizes: list[int]) -> DependencyGraph:
     graph = made([Piece("nccl", 7, ns, rank=rank, collective=i) for rank in (0, 1) for i, ns in enumerate(durations)])
     matches = graph.matches
     assert matches is not None
-    known = replace(
-        matches, bytes=np.array(sizes * 2), group=("all",) * count, size=np.full(count, 2, np.int32)
-    )  # fmt: skip
+    known = replace(matches, bytes=np.array(sizes * 2), group=("all",) * count, size=np.full(count, 2, np.int32))
     return graph.replace(matches=known)
 
 
