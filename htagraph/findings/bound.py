@@ -114,15 +114,6 @@ def _source(graph: DependencyGraph) -> str:
     return "" if is_data_loader(most) else stable_name(most)
 
 
-def _with_source(text: str, claim: Claim) -> str:
-    """Return a sentence that calls the process that the job waits for what it is, and says what that means."""
-    source = claim.facts.get("source")
-    if not source:
-        return text
-    text = text.replace(CATEGORY_WORDS["data_loading"], f"waiting for another process or thread in {source}")
-    return f"{text} What it waits for sets the pace." if claim.about == "data_loading" else text
-
-
 def _short(claim: Claim) -> str:
     said = _own(claim) if claim.facts.get("late") is None else (*_own(claim), "head")  # which has a sentence
     shares = ((each, share) for each, share in claim.facts["shares"].items() if each not in said)
@@ -130,9 +121,8 @@ def _short(claim: Claim) -> str:
     word = "host time" if is_unrecorded(claim) else cause_words(claim.about, claim.facts["shares"])
     text = f"{_where(claim)}ound by {word}: {share_text(claim.figure)} of the critical path{_rank_in_short(claim)}"
     if is_unrecorded(claim):
-        text = (
-            f"{text}, {share_text(claim.facts['unrecorded_percent'])} without any event, so what ran then is not known"
-        )
+        share = share_text(claim.facts["unrecorded_percent"])
+        text += f", {share} without any event, so what ran then is not known"
     free = _free(claim, "; without it ")
     text += f"{free}; then {', '.join(others[: 1 if free else SHORT_LIST])}" if others else free
     if claim.facts.get("absent"):
@@ -141,7 +131,11 @@ def _short(claim: Claim) -> str:
     if claim.facts["by_workers"]:
         waited, batches = claim.facts["batches"]
         text += f". It waits for {waited:,} of {batches:,} batches: only a faster loader helps"
-    return _with_source(f"{text}.{_late(claim)}", claim)
+    text = f"{text}.{_late(claim)}"
+    if source := claim.facts.get("source"):  # what the job waits for is called what it is
+        text = text.replace(CATEGORY_WORDS["data_loading"], f"waiting for another process or thread in {source}")
+        text += " What it waits for sets the pace." if claim.about == "data_loading" else ""
+    return text
 
 
 def _where(claim: Claim) -> str:
