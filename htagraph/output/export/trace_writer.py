@@ -32,8 +32,7 @@ from htagraph.trace.remote import TracePath, path_of
 
 __all__ = [
     "AT_ONCE", "FOR_VIEWING", "INTEGER", "MICROSECONDS", "SEPARATOR", "SPAN", "Column", "Edit", "RawEvent", "TextRows",
-    "TraceWriter", "edit_trace", "metadata", "readable", "row_texts", "slice_rows", "us", "value_rows",
-    "writable",
+    "TraceWriter", "edit_trace", "metadata", "readable", "row_texts", "slice_rows", "us", "value_rows", "writable",
 ]  # fmt: skip
 
 RawEvent: TypeAlias = dict[str, Any]
