@@ -80,35 +80,34 @@ class _ColumnFilter(Filter):
         """
 
 
-class _NumbersFilter(_ColumnFilter):
-    """A filter by numbers, its one field; a single number becomes a list of one."""
-
-    def __post_init__(self) -> None:
-        ((field, value),) = vars(self).items()
-        several = [value] if isinstance(value, int | np.integer) else value
-        is_list = isinstance(several, list | tuple | range)
-        if not is_list or not all(isinstance(each, int | np.integer) for each in several):
-            shown = "Iterations" if field == "iterations" else field
-            msg = f"{shown} must be an integer or a list of integers, not {value!r}"
-            raise TypeError(msg)
-        object.__setattr__(self, field, list(several))
+def _take_numbers(choice: Filter) -> None:
+    """Make a filter's one field a list of numbers; a single number is a list of one."""
+    ((field, value),) = vars(choice).items()
+    several = [value] if isinstance(value, int | np.integer) else value
+    if not isinstance(several, list | tuple | range) or not all(isinstance(each, int | np.integer) for each in several):
+        shown = "Iterations" if field == "iterations" else field
+        msg = f"{shown} must be an integer or a list of integers, not {value!r}"
+        raise TypeError(msg)
+    object.__setattr__(choice, field, list(several))
 
 
 @dataclass(frozen=True)
-class IterationFilter(_NumbersFilter):
+class IterationFilter(_ColumnFilter):
     """The events of one or several profiler steps, by number."""
 
     iterations: Some
+    __post_init__ = _take_numbers
 
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
         return _column(df, "iteration").isin(self.iterations)
 
 
 @dataclass(frozen=True)
-class IterationIndexFilter(_NumbersFilter):
+class IterationIndexFilter(_ColumnFilter):
     """The events of some profiler steps, by position among the frame's steps; all events of a frame without steps."""
 
     iteration_index: Some
+    __post_init__ = _take_numbers
 
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
         numbers = _column(df, "iteration")
@@ -125,10 +124,11 @@ class FirstIterationFilter(IterationIndexFilter):
 
 
 @dataclass(frozen=True)
-class RankFilter(_NumbersFilter):
+class RankFilter(_ColumnFilter):
     """The events of one or several ranks, in a frame with a column ``rank``."""
 
     ranks: Some
+    __post_init__ = _take_numbers
 
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
         return _column(df, "rank").isin(self.ranks)
