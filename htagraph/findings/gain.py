@@ -87,9 +87,8 @@ def _worth_naming(results: Results) -> list[dict[Any, Any]]:
     """Return the rows that say what to change: no class of work, nothing around the whole job, the inner of two."""
     table = results.opportunities
     rows = [row | {"gain_percent": 100_000 * row["gain_us"] / results.makespan_ns} for row in table.to_dict("records")]
-    rows = [
-        row for row in rows if row["gain_percent"] >= MIN_PERCENT and row["what"] != "rank"
-    ]  # which nobody can free
+    # nobody can free a rank
+    rows = [row for row in rows if row["gain_percent"] >= MIN_PERCENT and row["what"] != "rank"]
     elsewhere = {INTERRUPTIONS_ROW} | {
         BETWEEN_OPERATORS for claim in results.claims(BOUND.when) if is_unrecorded(claim)
     }

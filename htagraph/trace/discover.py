@@ -6,7 +6,7 @@ import glob
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -332,8 +332,7 @@ def _modified(path: TracePath) -> tuple[float, str]:
     return 0.0 if isinstance(path, RemotePath) else path.stat().st_mtime, path.name
 
 
-def _listing(files: Iterable[RankedFile]) -> str:
-    files = list(files)
+def _listing(files: list[RankedFile]) -> str:
     names = ", ".join(f"{file.path.name} (rank {file.rank})" for file in files[:_MAX_LISTED])
     return names + (f" and {len(files) - _MAX_LISTED} more" if len(files) > _MAX_LISTED else "")
 

@@ -96,7 +96,9 @@ class IterationFilter(_ColumnFilter):
     """The events of one or several profiler steps, by number."""
 
     iterations: Some
-    __post_init__ = _take_numbers
+
+    def __post_init__(self) -> None:
+        _take_numbers(self)
 
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
         return _column(df, "iteration").isin(self.iterations)
@@ -107,7 +109,9 @@ class IterationIndexFilter(_ColumnFilter):
     """The events of some profiler steps, by position among the frame's steps; all events of a frame without steps."""
 
     iteration_index: Some
-    __post_init__ = _take_numbers
+
+    def __post_init__(self) -> None:
+        _take_numbers(self)
 
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
         numbers = _column(df, "iteration")
@@ -128,7 +132,9 @@ class RankFilter(_ColumnFilter):
     """The events of one or several ranks, in a frame with a column ``rank``."""
 
     ranks: Some
-    __post_init__ = _take_numbers
+
+    def __post_init__(self) -> None:
+        _take_numbers(self)
 
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
         return _column(df, "rank").isin(self.ranks)
