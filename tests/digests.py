@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import htagraph as hg
-from htagraph import DependencyGraph, JobSkeleton, RankDigest
+from htagraph import JobSkeleton, RankDigest
 from tests.reach import graph_of
 from tests.strategies import Job, load
 
@@ -34,11 +34,7 @@ def job_of(folder: Path) -> JobSkeleton:
 
 def digests_of_events(job: Job, classes: dict[str, Any] | None = None) -> list[RankDigest]:
     """Return the digests of generated ranks."""
-    return [hg.digest(_alone({rank: events}), classes) for rank, events in job.items()]
-
-
-def _alone(job: Job) -> DependencyGraph:
-    return load(job)
+    return [hg.digest(load({rank: events}), classes) for rank, events in job.items()]
 
 
 def moved(digests: Sequence[RankDigest], count: int, *, per_host: int = 8) -> list[RankDigest]:

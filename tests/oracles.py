@@ -164,7 +164,7 @@ def idle(graph: DependencyGraph, group: str, kernel_pause_us: float = 30) -> Cou
     acts = graph.activities
     total: Counter[tuple[int, int, str]] = Counter()
     rows = [row for row in range(len(acts)) if acts.on_device[row]]
-    keys = {row: (int(acts.rank[row]), _stream(graph, row) if group == "stream" else -1) for row in rows}
+    keys = {row: (int(acts.rank[row]), graph.lanes[acts.lane[row]].stream if group == "stream" else -1) for row in rows}
     for key in set(keys.values()):
         mine = sorted((int(acts.start[row]), row) for row in rows if keys[row] == key)
         free = mine[0][0]
@@ -173,7 +173,3 @@ def idle(graph: DependencyGraph, group: str, kernel_pause_us: float = 30) -> Cou
                 total[(*key, cause(graph, row, start - free, kernel_pause_us))] += start - free
             free = max(free, int(acts.end[row]))
     return total
-
-
-def _stream(graph: DependencyGraph, activity: int) -> int:
-    return graph.lanes[graph.activities.lane[activity]].stream

@@ -69,11 +69,9 @@ def annotated_kernels(graph: DependencyGraph, *, by: Literal["kernel", "annotati
         "annotation": names_of(graph, annotation_of(graph, rows)),
         "device_annotation": _over(graph)[rows],
     })  # fmt: skip
-    return table if by == "kernel" else _by_annotation(table)
-
-
-def _by_annotation(kernels: pd.DataFrame) -> pd.DataFrame:
-    return kernels.groupby(["rank", "annotation"], as_index=False, sort=False).agg(
+    if by == "kernel":
+        return table
+    return table.groupby(["rank", "annotation"], as_index=False, sort=False).agg(
         count=("duration_us", "size"), total_us=("duration_us", "sum"), min_us=("duration_us", "min"),
         max_us=("duration_us", "max"),
     )  # fmt: skip

@@ -79,8 +79,11 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
         "op": matches.op, "group": matches.group, "key": matches.key
     }  # fmt: skip
     columns = {word: [each[i] if i >= 0 else "" for i in waits.collective.tolist()] for word, each in texts.items()}
-    algorithm, bus = _bandwidths(graph, waits, columns["op"])
-    absent = _absent(graph, waits)
+    group = waits.size.copy()  # how many members there are, in the graph or not, as far as that is known
+    if matches is not None:
+        group[known] = np.maximum(group[known], np.asarray(matches.size)[waits.collective[known]])
+    algorithm, bus = _bandwidths(waits, columns["op"], group)
+    absent = group - waits.size
     whole = known & (absent == 0)  # all members are in the graph
     late = np.where(waits.late >= 0, acts.rank[np.maximum(waits.late, 0)], -1) if len(waits) else waits.late
     return TABLE.frame(
@@ -111,16 +114,6 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
     )
 
 
-def _absent(graph: DependencyGraph, waits: Waits) -> np.ndarray:
-    """Return how many members of each part's group are not in the graph; 0 where that is unknown."""
-    out = np.zeros(len(waits), np.int64)
-    if graph.matches is not None:
-        known = waits.collective >= 0
-        group = np.asarray(graph.matches.size, np.int64)[waits.collective[known]]
-        out[known] = np.maximum(0, group - waits.size[known])
-    return out
-
-
 def _wait_errors(graph: DependencyGraph, rank: np.ndarray, last: np.ndarray) -> np.ndarray:
     """Return by how much the clocks of two ranks may be wrong against each other, ns; NaN where it is unknown."""
     pairs, at = np.unique(np.stack((rank, last)), axis=1, return_inverse=True)
@@ -128,14 +121,10 @@ def _wait_errors(graph: DependencyGraph, rank: np.ndarray, last: np.ndarray) -> 
     return np.where(np.array(errors) >= 0, errors, np.nan)[at.ravel()] if len(errors) else np.empty(0)
 
 
-def _bandwidths(graph: DependencyGraph, waits: Waits, ops: list[str]) -> tuple[np.ndarray, np.ndarray]:
+def _bandwidths(waits: Waits, ops: list[str], group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return (algorithm bandwidth, bus bandwidth) in 10^9 bytes/s; NaN where bytes are unknown or no time passed."""
     timed = (waits.bytes >= 0) & (waits.transfer > 0) & waits.shows_transfer
     algorithm = np.full(len(waits), np.nan)
     algorithm[timed] = waits.bytes[timed] / waits.transfer[timed]
-    size = waits.size.copy()
-    if graph.matches is not None and len(size):
-        known = waits.collective >= 0
-        size[known] = np.maximum(size[known], np.asarray(graph.matches.size)[waits.collective[known]])
-    factors = [bus_factor(op, each) for op, each in zip(ops, size.tolist(), strict=True)]
+    factors = [bus_factor(op, each) for op, each in zip(ops, group.tolist(), strict=True)]
     return algorithm, algorithm * np.array(factors, np.float64)

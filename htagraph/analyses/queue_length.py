@@ -82,12 +82,8 @@ def _by_stream(graph: DependencyGraph, changes: pd.DataFrame, full: float) -> pd
     table["mean_over_time"] = (sums["weighted"] / sums["lasts"].where(sums["lasts"] > 0)).fillna(0.0)
     table["full_us"] = sums["full_us"]
     table = table.reset_index()
-    table["full_percent"] = 100 * table["full_us"] / table["rank"].map(_spans_us(graph))
+    rows = {rank: graph.activities.of_rank(rank) for rank in graph.ranks}
+    moments = {rank: graph.time[2 * some.start : 2 * some.stop] for rank, some in rows.items()}
+    spans_us = {rank: float(times.max() - times.min()) / 1000 for rank, times in moments.items() if len(times)}
+    table["full_percent"] = 100 * table["full_us"] / table["rank"].map(spans_us)
     return STREAMS.frame(table)
-
-
-def _spans_us(graph: DependencyGraph) -> dict[int, float]:
-    """Return the time from the first to the last moment of each rank, µs."""
-    time, acts = graph.time, graph.activities
-    moments = {rank: time[2 * acts.of_rank(rank).start : 2 * acts.of_rank(rank).stop] for rank in graph.ranks}
-    return {rank: float(times.max() - times.min()) / 1000 for rank, times in moments.items() if len(times)}

@@ -125,7 +125,8 @@ def _table(graph: DependencyGraph, each: pd.DataFrame, peaks: tuple[float | None
     operators = each["activity"].to_numpy(np.int64)
     work, owner = work_below(graph, graph.tree.parent, operators)
     each["time_us"] = _time_us(graph, operators, work, owner)
-    each["tf32"] = (each["element_bytes"] == 4) & _with_tf32(graph, operators, work, owner)
+    on_tf32 = names_that(is_tf32_kernel, graph.names)[graph.activities.name[work]]
+    each["tf32"] = (each["element_bytes"] == 4) & np.isin(operators, owner[on_tf32])
     table = each.assign(count=1).groupby(_GROUP, as_index=False, sort=False)[_SUMS].sum(min_count=1)
     table = _rates(table, graph, *peaks)
     order = table.sort_values(["rank", "time_us"], ascending=[True, False], kind="stable", ignore_index=True)
@@ -175,14 +176,10 @@ def _counted(formula: str, dims: Any, old: Any, types: object, values: object) -
         return bool(dims or old)
     names = [str(kinds[i]) if i < len(kinds) else "" for i in cost.read]
     flop = float(cost.flop * numbers_per_element(names[0]))  # a packed dimension is the one that products sum over
-    return (*_described(cost.read, dims or old, names), flop, float(cost.written), cost.at_most)
-
-
-def _described(read: tuple[int, ...], dims: list[list[int]], names: list[str]) -> tuple[str, int, float]:
-    """Return (shapes as text, bytes per element of the first, bytes of all) of the inputs that are read."""
-    sizes = [element_bytes(name) for name in names]
-    text = ", ".join("x".join(map(str, dims[i])) for i in read)
-    return text, sizes[0] or max(sizes), float(sum(prod(dims[i]) * size for i, size in zip(read, sizes, strict=True)))
+    sizes, shapes = [element_bytes(name) for name in names], [(dims or old)[i] for i in cost.read]
+    read = float(sum(prod(shape) * size for shape, size in zip(shapes, sizes, strict=True)))
+    text = ", ".join("x".join(map(str, shape)) for shape in shapes)
+    return text, sizes[0] or max(sizes), read, flop, float(cost.written), cost.at_most
 
 
 def _by_counters(graph: DependencyGraph) -> pd.DataFrame:
@@ -225,12 +222,6 @@ def _time_us(graph: DependencyGraph, operators: Array, work: Array, owner: Array
     time[without & ~launched] = acts.duration[operators[without & ~launched]] / 1000
     time[without & launched] = np.nan  # there was device work, which the profiler did not record
     return time
-
-
-def _with_tf32(graph: DependencyGraph, operators: Array, work: Array, owner: Array) -> Array:
-    """Return which operators run a kernel on matrix units that work with TF32."""
-    by_name = names_that(is_tf32_kernel, graph.names)
-    return np.isin(operators, owner[by_name[graph.activities.name[work]]])
 
 
 def _rates(

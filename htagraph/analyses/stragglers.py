@@ -197,9 +197,10 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     slow = slow_ranks(graph)
     works = slow_work(graph, chains, blame, best)
     table = _table(graph, slow, by_cause, best, works)
+    apart = table["step_excess_us"].abs()
     evidence = [
-        _evidence(row, work, len(slow.steps), most)
-        for row, work, most in zip(table.to_dict("records"), works, _most_of_others(table), strict=True)
+        _evidence(row, work, len(slow.steps), float(apart.drop(at).max()))
+        for at, row, work in zip(table.index, table.to_dict("records"), works, strict=True)
     ]
     roles, _ = rank_roles(graph)
     staged = are_stages(graph)
@@ -300,12 +301,6 @@ _WORK = {
     "collective": "communication that no other rank shares", "launch": "launch latency", "sync": "blocking calls",
     "network": "transfers",
 }  # fmt: skip
-
-
-def _most_of_others(table: pd.DataFrame) -> list[float]:
-    """Return for each rank by how much another's steps differ most from its peers', µs; NaN where none compares."""
-    size = table["step_excess_us"].abs()
-    return [float(size.drop(at).max()) for at in table.index]
 
 
 def _evidence(row: dict[Any, Any], work: SlowWork, steps: int, most_us: float) -> str:

@@ -137,7 +137,11 @@ def write(
 
         with phase("drawing"):
             refuse_input(output, paths, "--output")
-            write_figure(_figure_of(result, output), output)
+            plot: Callable[[], Figure] | None = getattr(result, "plot", None)
+            if plot is None:
+                msg = f"{output}: this result has no figure; choose a format from {', '.join(_SUFFIXES)}"
+                raise typer.BadParameter(msg, param_hint="--output")
+            write_figure(plot(), output)
         typer.echo(f"{output}: {output.stat().st_size / 1e6:.2f} MB, the figure.", err=True)
         return
     chosen = form_of(form, output)
@@ -149,16 +153,6 @@ def write(
             return
         text = render(chosen.value, width=width_of(output), color=wants_color(output))
     emit(text, output, paths)
-
-
-def _figure_of(result: object, output: Path) -> Figure:
-    """Return the figure of a result that has one."""
-    plot = getattr(result, "plot", None)
-    if plot is None:
-        msg = f"{output}: this result has no figure; choose a format from {', '.join(_SUFFIXES)}"
-        raise typer.BadParameter(msg, param_hint="--output")
-    figure: Figure = plot()
-    return figure
 
 
 def _write_tables(

@@ -111,11 +111,9 @@ def _chart(results: Results, rows: Array) -> Chart:
     return Chart(f"How long these calls take, by {'rank' if several else 'step'}", bars, "sync")
 
 
-def _trial(claim: Claim) -> Trial:
-    sentence = f"No waiting for the device in {in_short(claim.about)} {saves_text(claim)}."
-    return Trial(claim.figure, sentence, (f"--remove-sync={claim.facts['target']}",))
-
-
 BLOCKING = Finding(
-    "blocking", when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice
+    "blocking", when=_when, short=_short, evidence=_evidence, advice=_advice, trial=lambda claim: Trial(
+        claim.figure, f"No waiting for the device in {in_short(claim.about)} {saves_text(claim)}.",
+        (f"--remove-sync={claim.facts['target']}",),
+    ),
 )  # fmt: skip

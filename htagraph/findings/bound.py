@@ -61,17 +61,18 @@ def loader_advice(batches: tuple[int, int]) -> str:
 
 
 def _when(results: Results) -> list[Claim]:
-    bound, graph = results.bound, results.graph
+    bound, graph, length = results.bound, results.graph, results.parts.length
     if not bound.cause:
         return []
+    untraced = length[results.parts.gap == GapKind.HOST_UNTRACED].sum()
     rests = {RestsOn.CLOCKS} if len(bound.ranks) > 1 else set()
     rests |= {RestsOn.MATCHES} if bound.shares.get("communication", 0.0) >= MIN_PERCENT else set()
     facts = {
-        "usual": results.usual, "started": bool(results.first_calls), "unrecorded_percent": _unrecorded(results),
+        "usual": results.usual, "started": bool(results.first_calls),
+        "unrecorded_percent": 100 * float(untraced) / max(int(length.sum()), 1),
         "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers, "batches": bound.batches,
-        "unexplained_percent": bound.unexplained_percent, "several": len(graph.ranks) > 1,
-        "absent": _absent(graph), "source": _source(graph), "without_rank_percent": _without_rank(graph, bound),
-        "late": _head(results),
+        "several": len(graph.ranks) > 1, "absent": _absent(graph), "source": _source(graph),
+        "without_rank_percent": _without_rank(graph, bound), "late": _head(results),
     }  # fmt: skip
     if bound.cause == "host" and results.free.get("host", 0) >= (1 - MIN_PERCENT / 100) * results.makespan_ns:
         facts["largest"] = _largest_part(results)
@@ -97,12 +98,6 @@ def _largest_part(results: Results) -> str:
         return ""
     row = own.iloc[0]
     return f", {share_text(100_000 * row['critical_us'] / results.makespan_ns)} in {short_name(row['name'])}"
-
-
-def _unrecorded(results: Results) -> float:
-    """Return how much of what is concluded about is host time without any event in it, percent."""
-    length, untraced = results.parts.length, results.parts.gap == GapKind.HOST_UNTRACED
-    return 100 * float(length[untraced].sum()) / max(int(length.sum()), 1)
 
 
 def _head(results: Results) -> tuple[int, float, float] | None:
@@ -148,39 +143,35 @@ def _source(graph: DependencyGraph) -> str:
     return "" if is_data_loader(most) else stable_name(most)
 
 
-def _with_source(text: str, claim: Claim) -> str:
-    """Return a sentence that calls the process that the job waits for what it is, and says what that means."""
-    source = claim.facts.get("source")
-    if not source:
-        return text
-    text = text.replace(CATEGORY_WORDS["data_loading"], f"waiting for another process or thread in {source}")
-    return f"{text} What it waits for sets the pace." if claim.about == "data_loading" else text
-
-
 def _short(claim: Claim) -> str:
-    others = [f"{CATEGORY_WORDS[each]} {share:.0f} %" for each, share in _shares(claim)[1]]
+    said = _own(claim) if claim.facts.get("late") is None else (*_own(claim), "head")  # which has a sentence
+    shares = [(each, share) for each, share in claim.facts["shares"].items() if each not in said]
+    shares = [(each, share) for each, share in shares if share >= MIN_PERCENT]
+    others = [f"{CATEGORY_WORDS[each]} {share:.0f} %" for each, share in shares]
     word = "host time" if is_unrecorded(claim) else cause_words(claim.about, claim.facts["shares"])
     text = f"{_where(claim)}ound by {word}: {share_text(claim.figure)} of the critical path{_rank_in_short(claim)}"
     if is_unrecorded(claim):
-        text = (
-            f"{text}, {share_text(claim.facts['unrecorded_percent'])} without any event, so what ran then is not known"
-        )
+        share = share_text(claim.facts["unrecorded_percent"])
+        text += f", {share} without any event, so what ran then is not known"
     largest = claim.facts.get("largest")
     free = _free(claim, "; without it ") if largest is None else largest  # of nothing but host code, no gain is news
     then = f"; then {', '.join(others[: 1 if free else SHORT_LIST])}" if others else ""
-    text += free + ((_larger(claim) if free and others else "") or then)
+    text += free + ((_larger(claim, *shares[0]) if free and shares else "") or then)
     if claim.facts.get("absent"):
         words = CATEGORY_WORDS["communication"]
         text = text.replace(words, f"{words}, or waiting for ranks not {claim.facts['absent']}")
     if claim.facts["by_workers"]:
         waited, batches = claim.facts["batches"]
         text += f". It waits for {waited:,} of {batches:,} batches: only a faster loader helps"
-    return _with_source(f"{text}.{_late(claim)}", claim)
+    text = f"{text}.{_late(claim)}"
+    if source := claim.facts.get("source"):  # what the job waits for is called what it is
+        text = text.replace(CATEGORY_WORDS["data_loading"], f"waiting for another process or thread in {source}")
+        text += " What it waits for sets the pace." if claim.about == "data_loading" else ""
+    return text
 
 
-def _larger(claim: Claim) -> str:
-    """Say of a category that takes more of the path than the cause why it is not the cause; empty for none."""
-    category, share = _shares(claim)[1][0]
+def _larger(claim: Claim, category: str, share: float) -> str:
+    """Say of a category why it is not the cause, if it takes more of the path; else empty."""
     gain = time_text(per_step(claim.facts.get("free_by_cause", {}).get(category, 0) / 1000, claim.facts["steps"]))
     larger = share > claim.figure
     return f"; {CATEGORY_WORDS[category]} {share:.0f} %, but without that only {gain} less" if larger else ""
@@ -252,33 +243,20 @@ def _free(claim: Claim, start: str) -> str:
     return f"{start}{who} takes {less} less ({claim.facts['free_percent']:.0f} %{claim.facts.get('likely', '')})"
 
 
-def _shares(claim: Claim) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
-    """Return the categories that are the cause, and the others, with their percent of the path."""
-    own = _own(claim)
-    shares = [(each, share) for each, share in claim.facts["shares"].items() if share >= MIN_PERCENT]
-    shares = [pair for pair in shares if pair[0] != "head" or claim.facts.get("late") is None]  # has a sentence
-    return [pair for pair in shares if pair[0] in own], [pair for pair in shares if pair[0] not in own]
-
-
 def _own(claim: Claim) -> tuple[str, ...]:
     """Return the categories that are the cause."""
     return HOST_CATEGORIES if claim.about == "host" else (claim.about,)
 
 
-def _not_alone(claim: Claim) -> str:
-    """Return that the rank with most of the path is nearly no later than the next one."""
-    percent, (rank, *others) = claim.facts["without_rank_percent"], claim.facts["ranks"]
-    gains = f"{percent:.0f} %" if percent >= 1 else "less than 1 %"
-    return f"; speeding up rank {rank} alone gains {gains}{f', rank {others[0]} is next' if others else ''}"
-
-
 def _rank_in_short(claim: Claim) -> str:
-    ranks = claim.facts["ranks"]
+    """Return the rank with most of the path, or that it is nearly no later than the next one."""
+    ranks, percent = claim.facts["ranks"], claim.facts.get("without_rank_percent", 100.0)
     if not ranks or not claim.facts["several"]:
         return ""
-    if claim.facts.get("without_rank_percent", 100.0) < 100 * MIN_SHARE:
-        return _not_alone(claim)
-    rank, share = next(iter(ranks.items()))
+    (rank, share), *others = ranks.items()
+    if percent < 100 * MIN_SHARE:
+        gains = f"{percent:.0f} %" if percent >= 1 else "less than 1 %"
+        return f"; speeding up rank {rank} alone gains {gains}{f', rank {others[0][0]} is next' if others else ''}"
     return f", on rank {rank}" if share >= 100 - MIN_PERCENT else f" ({share:.0f} % on rank {rank})"
 
 
@@ -321,6 +299,4 @@ def _operator_words(key: str) -> str:
     return NO_OPERATOR if step_number(key) is not None else key
 
 
-BOUND = Finding(
-    "bound", when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice
-)  # fmt: skip
+BOUND = Finding("bound", when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice)

@@ -94,6 +94,8 @@ def device_use(results: Results) -> str:
 
 def _when(results: Results) -> list[Claim]:
     table, graph, claims = idle_times(results), results.graph, []
+    where = "In the steps" if len(graph.step_spans) else "In the recording"
+    where = steps_text(results.usual) if results.usual else where
     window = float(table["window_us"].sum()) / len(CAUSES)
     if not window:
         return []
@@ -106,7 +108,7 @@ def _when(results: Results) -> list[Claim]:
         worst = of_cause.iloc[int(shares.to_numpy().argmax())]
         facts = {
             "rank": int(worst["rank"]), "rank_percent": float(shares.max()), "several": len(shares) > 1, "host": "",
-            "compiled": compiled, "where": _where(results),
+            "compiled": compiled, "where": where,
         }  # fmt: skip
         if cause == "host_wait":
             sides = {side: float(worst[f"{side}_us"]) for side in ("lead", "trail")}
@@ -136,33 +138,29 @@ def _launching(results: Results) -> dict[str, float | str]:
 
 
 def _host_reason(graph: DependencyGraph, rank: int) -> str:
-    """Return why the host of a rank launches too late: one of `LATE_REASONS`, or ``"graphs"`` for many CUDA graphs."""
-    reason = late_reason(graph, rank)
-    return "graphs" if reason in ("launches", "few", "") and _in_graphs(graph) else reason or "launches"
+    """Return why the host of a rank launches too late: one of `LATE_REASONS`, or ``"graphs"``.
 
-
-def _in_graphs(graph: DependencyGraph) -> bool:
-    """Return whether most kernels and copies were launched as parts of CUDA graphs, so that these are no advice."""
-    acts = graph.activities
+    That is where most kernels and copies were launched as parts of CUDA graphs, so that these are no advice.
+    """
+    reason, acts = late_reason(graph, rank), graph.activities
     cause = acts.cause[acts.on_device & (acts.cause >= 0)]
     in_graph = names_that(is_graph_launch, graph.names)[acts.name[cause]]
-    return bool(len(cause)) and float(in_graph.mean()) > MOST
+    most = bool(len(cause)) and float(in_graph.mean()) > MOST
+    return "graphs" if reason in ("launches", "few", "") and most else reason or "launches"
 
 
 def _words(claim: Claim) -> str:
     facts = claim.facts
-    at, share, waits = _worst(claim), share_text(claim.figure), facts.get("in_collectives_percent", 0.0)
+    share, waits = share_text(claim.figure), facts.get("in_collectives_percent", 0.0)
+    at = f" (rank {facts['rank']}: {facts['rank_percent']:.0f} %)" if facts["several"] else ""
     who, s, are = ("devices", "", "are") if facts["several"] else ("the device", "s", "is")
     if claim.about != "host_wait":
         return _TEXT[claim.about].format(where=facts["where"], who=who, s=s, are=are, share=share, at=at)
     text = f"{who} wait{s} {share} of the time{at} for the host"
     if waits >= 100 * MIN_SHARE:  # in kernels that spin, so that the device looks busy
         text = f"{who} wait{s} {waits:.0f} % in collectives for late ranks and {share} for the host{at}"
-    short = (
-        f" ({facts['short_percent']:.0f} % of the calls take longer than their work)"
-        if "short_percent" in facts
-        else ""
-    )
+    calls = facts.get("short_percent")
+    short = "" if calls is None else f" ({calls:.0f} % of the calls take longer than their work)"
     sides = (("lead", "before its first work"), ("trail", "after its last"))
     outside = [f"{time_text(facts[side])} {words}" for side, words in sides if facts.get(side)]
     why = _HOST.get(facts["host"], ("", ""))[0].format(short=short)
@@ -231,6 +229,4 @@ def idle_chart(rank_idle: pd.DataFrame) -> Chart:
     return Chart("Idle device time by cause", stacks=stacks)
 
 
-DEVICE_IDLE = Finding(
-    "device_idle", when=_when, short=_words, evidence=_evidence, trial=_trial, advice=_advice
-)  # fmt: skip
+DEVICE_IDLE = Finding("device_idle", when=_when, short=_words, evidence=_evidence, trial=_trial, advice=_advice)

@@ -16,8 +16,9 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import GapKind
+from htagraph.core.naming import is_source_frame, short_name, without_address
 from htagraph.findings.limits import LETTERS_IN_SHORT, MOST_ROWS
-from htagraph.findings.phrases import command_line, name_text, time_text
+from htagraph.findings.phrases import command_line, shortened, time_text
 from htagraph.graph.measures.steps import duration_ns
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_CHART", "NO_ROWS", "Bar", "BarPart", "Chart", "Claim", "Evidence", "Finding", "Place", "RestsOn", "Rows",
-    "Trial", "gain_text", "gain_us", "gap_words", "in_short", "interval_us", "is_sure", "less_text", "likely",
+    "Trial", "gain_text", "gap_words", "in_short", "interval_us", "is_sure", "less_text", "likely",
     "of_activities", "per_step", "saved_claim", "saved_us", "saves_text", "stretches",
 ]  # fmt: skip
 
@@ -200,20 +201,16 @@ class Finding(NamedTuple):
 
 
 def in_short(name: str) -> str:
-    """Return a name for a sentence in a line or two."""
-    return name_text(name, LETTERS_IN_SHORT)
-
-
-def gain_us(claim: Claim) -> float:
-    """Return what the change that a claim is about saves, µs; 0 where it is about no change.
+    r"""Return a name for a sentence: a source frame without folders, a kernel without template arguments, shortened.
 
     Example:
-        >>> gain_us(Claim("waiting", "", 9.0, "us"))
-        0.0
-        >>> gain_us(Claim("bound", "host", 90.0, "percent", facts={"free_us": 5.0}))
-        5.0
+        >>> in_short("/home/me/model.py(37): forward"), in_short("void gemm<float>(float*)")
+        ('model.py(37): forward', 'gemm')
+        >>> in_short("loss < 3, in\nwords")
+        'loss < 3, in words'
     """
-    return claim.figure if "makespan_us" in claim.facts else float(claim.facts.get("free_us", 0.0))
+    plain = name.rsplit("/", 1)[-1] if is_source_frame(name) else short_name(without_address(name))
+    return shortened(" ".join(plain.split()), LETTERS_IN_SHORT)
 
 
 def of_activities(results: Results, activities: Sequence[int] | Array, caption: str) -> Rows:

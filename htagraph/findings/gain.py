@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -90,9 +90,8 @@ def _worth_naming(results: Results) -> list[dict[Any, Any]]:
     """Return the rows that say what to change: no class of work, nothing around the whole job, the inner of two."""
     table = results.opportunities
     rows = [row | {"gain_percent": 100_000 * row["gain_us"] / results.makespan_ns} for row in table.to_dict("records")]
-    rows = [
-        row for row in rows if row["gain_percent"] >= MIN_PERCENT and row["what"] != "rank"
-    ]  # which nobody can free
+    # nobody can free a rank
+    rows = [row for row in rows if row["gain_percent"] >= MIN_PERCENT and row["what"] != "rank"]
     elsewhere = {INTERRUPTIONS_ROW} | {
         BETWEEN_OPERATORS for claim in results.claims(BOUND.when) if is_unrecorded(claim)
     }
@@ -198,11 +197,8 @@ def _short(*claims: Claim) -> str:
     large = [claim.facts["shared"] and claim.facts["half_us"] > (1 + MIN_SHARE) * claim.figure for claim in claims]
     shared = [name for name, is_large in zip(names, large, strict=True) if is_large]
     links = f" Half of the time of {shared[0]} gains more than all of it, as transfers share links." if shared else ""
-    return f"Most you could win{each}, each alone{_inside(claims)}: {'; '.join(parts)}.{links}"
-
-
-def _inside(claims: Sequence[Claim]) -> str:
-    return " (interruptions inside it counted)" if claims[0].facts.get("interrupted") else ""
+    inside = " (interruptions inside it counted)" if claims[0].facts.get("interrupted") else ""
+    return f"Most you could win{each}, each alone{inside}: {'; '.join(parts)}.{links}"
 
 
 def _evidence(results: Results, *claims: Claim) -> Evidence:
@@ -272,6 +268,4 @@ def _advice(*claims: Claim) -> str:
     return loader_advice(named.facts["batches"]) if named.facts["loader"] else ""
 
 
-GAIN = Finding(
-    "gain", when=_when, short=_short, evidence=_evidence, trial=_trial, is_list=True, advice=_advice
-)  # fmt: skip
+GAIN = Finding("gain", when=_when, short=_short, evidence=_evidence, trial=_trial, is_list=True, advice=_advice)

@@ -49,22 +49,17 @@ def interruption_note(graph: DependencyGraph, inputs: Sequence[str]) -> list[str
         []
     """
     return [
-        f"Host code is interrupted{_where(claim.facts['counts'])}. To see how often, and what it costs: "
+        f"Host code is interrupted{_on_ranks(claim, ' on all ranks')}. To see how often, and what it costs: "
         f"{command_line('summary', inputs)}"
         for claim in _of_graph(graph)
     ]
 
 
-def _where(counts: dict[int, int]) -> str:
-    """Return on how many ranks, of the number of interruptions of each; empty for a single rank."""
+def _on_ranks(claim: Claim, on_all: str) -> str:
+    """Return on how many ranks host code is interrupted; empty for a single rank."""
+    counts = claim.facts["counts"]
     some = sum(count > 0 for count in counts.values())
-    if len(counts) == 1:
-        return ""
-    return " on all ranks" if some == len(counts) else f" on {some} of {len(counts)} ranks"
-
-
-def _when(results: Results) -> list[Claim]:
-    return _of_graph(results.graph) if results.bound.cause else []
+    return "" if len(counts) == 1 else on_all if some == len(counts) else f" on {some} of {len(counts)} ranks"
 
 
 def _of_graph(graph: DependencyGraph) -> list[Claim]:
@@ -102,10 +97,7 @@ def _short(claim: Claim) -> str:
         "together": ", on all ranks at the same moments",
     }.get(facts["pattern"], "")
     counts, shares = [n for n in facts["counts"].values() if n], [s for s in facts["shares"].values() if s]
-    ranks = "" if len(facts["counts"]) == 1 else " on each rank"
-    if len(counts) < len(facts["counts"]):
-        ranks = f" on {len(counts)} of {len(facts['counts'])} ranks"
-    often = f"{_from_to(counts, '')} times{ranks}, for {_from_to(shares, ' %')} of its time"
+    often = f"{_from_to(counts, '')} times{_on_ranks(claim, ' on each rank')}, for {_from_to(shares, ' %')} of its time"
     return f"Host code is interrupted {often}, by something outside of it{pattern}. Without that, {less_text(claim)}."
 
 
@@ -133,11 +125,6 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
     )  # fmt: skip
 
 
-def _trial(claim: Claim) -> Trial:
-    sentence = f"Host code that nothing interrupts {saves_text(claim)}."
-    return Trial(claim.figure, sentence, ("--no-interruptions",))
-
-
 def _advice(claim: Claim) -> str:
     """Return what to check; what takes most of every rank's time is no garbage collector, but a lack of cores."""
     pattern = claim.facts["pattern"]
@@ -145,6 +132,8 @@ def _advice(claim: Claim) -> str:
 
 
 INTERRUPTED = Finding(
-    "interrupted", when=_when, short=_short, evidence=_evidence, trial=_trial,
-    advice=_advice,
+    "interrupted", when=lambda results: _of_graph(results.graph) if results.bound.cause else [],
+    short=_short, evidence=_evidence, advice=_advice, trial=lambda claim: Trial(
+        claim.figure, f"Host code that nothing interrupts {saves_text(claim)}.", ("--no-interruptions",)
+    ),
 )  # fmt: skip

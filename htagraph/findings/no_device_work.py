@@ -38,8 +38,7 @@ def _short(claim: Claim) -> str:
     return f"{launched}nothing that a device did was recorded, so when the host waits for it is not known"
 
 
-def _advice(claim: Claim) -> str:
-    return "Record times without counters." if claim.facts.get("counted") else "Record with activities=[CPU, CUDA]."
-
-
-NO_DEVICE_WORK = Finding("no_device_work", when=_when, short=_short, is_caution=True, advice=_advice)
+NO_DEVICE_WORK = Finding(
+    "no_device_work", when=_when, short=_short, is_caution=True, advice=lambda claim:
+    "Record times without counters." if claim.facts.get("counted") else "Record with activities=[CPU, CUDA].",
+)  # fmt: skip

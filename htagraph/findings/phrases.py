@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from htagraph.core.errors import time_text
-from htagraph.core.naming import exact_glob, is_source_frame, short_name, without_address
 from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT, MIN_SHARE
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.compare import SURE_ERRORS
@@ -25,12 +24,11 @@ __all__ = [
     "cause_words",
     "command_line",
     "distinct",
-    "glob_of",
     "group_words",
-    "name_text",
     "plural",
     "ranks_text",
     "share_text",
+    "shares_text",
     "short_number",
     "shortened",
     "size_text",
@@ -40,6 +38,7 @@ __all__ = [
     "time_text",
     "unblamed",
     "untraced_before",
+    "waits_text",
     "why_nobody",
 ]
 
@@ -172,19 +171,6 @@ def shortened(text: str, letters: int) -> str:
     return f"{text[: letters - 1 - tail]}…{text[len(text) - tail :]}"
 
 
-def name_text(name: str, letters: int) -> str:
-    r"""Return a name for a sentence: a source frame without folders, a kernel without template arguments, shortened.
-
-    Example:
-        >>> name_text("/home/me/model.py(37): forward", 40), name_text("void gemm<float>(float*)", 40)
-        ('model.py(37): forward', 'gemm')
-        >>> name_text("loss < 3, in\nwords", 40)
-        'loss < 3, in words'
-    """
-    plain = name.rsplit("/", 1)[-1] if is_source_frame(name) else short_name(without_address(name))
-    return shortened(" ".join(plain.split()), letters)
-
-
 def distinct(texts: Sequence[str], wholes: Sequence[str], room: int) -> list[str]:
     """Return shortened texts, of which those that are alike show where what they stand for differs.
 
@@ -257,16 +243,6 @@ def untraced_before(names: pd.Series[str]) -> pd.Series[str]:
     return ("untraced before " + names).where(names != "", "untraced")
 
 
-def glob_of(name: str) -> str:
-    """Return a glob that fits a name, however it goes on before and behind it.
-
-    Example:
-        >>> glob_of("at::native::reduce_kernel")
-        '*at::native::reduce_kernel*'
-    """
-    return f"*{exact_glob(name)}*"
-
-
 def command_line(command: str, inputs: Iterable[str], *options: str) -> str:
     """Return what to type to run a command on the same files.
 
@@ -275,6 +251,24 @@ def command_line(command: str, inputs: Iterable[str], *options: str) -> str:
         "htagraph what-if 'my job' --scale 'name=*gemm*:0.5'"
     """
     return shlex.join(["htagraph", command, *inputs, *options])
+
+
+def shares_text(shares: Mapping[int, float]) -> str:
+    """Return ranks with their percent of something.
+
+    Example:
+        >>> shares_text({0: 40.2, 3: 30.0})
+        'rank 0 (40 %) and rank 3 (30 %)'
+    """
+    return and_list(f"rank {rank} ({share:.0f} %)" for rank, share in shares.items())
+
+
+def waits_text(slow: RankStragglers) -> str:
+    """Return how long ranks wait for each other, and for which ranks most, as part of a sentence."""
+    most = slow.ranks.iloc[int(slow.ranks["share_percent"].to_numpy().argmax())]
+    who = shares_text(slow.mostly_charged or {int(most["rank"]): most["share_percent"]})
+    part = "most of it" if slow.mostly_charged else "the largest part"
+    return f"{time_text(slow.total_wait_us)} for each other (summed over ranks), {part} for {who}"
 
 
 _UNBLAMED = {

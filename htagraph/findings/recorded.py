@@ -23,13 +23,12 @@ def _when(results: Results) -> list[Claim]:
     return [Claim("recorded", "", results.bound.causes.get("host", 0.0), "percent", facts={"stacks": stacks})]
 
 
-def _advice(claim: Claim) -> str:
-    return "Record without Python stacks, which cost most." if claim.facts["stacks"] else ""
-
-
 def _short(claim: Claim) -> str:
     stacks = ", most with Python stacks" if claim.facts["stacks"] else ""
     return f"recording slows host code{stacks}: without a profiler, steps are shorter and gains smaller"
 
 
-RECORDED = Finding("recorded", when=_when, short=_short, is_caution=True, advice=_advice)
+RECORDED = Finding(
+    "recorded", when=_when, short=_short, is_caution=True,
+    advice=lambda claim: "Record without Python stacks, which cost most." if claim.facts["stacks"] else "",
+)  # fmt: skip

@@ -238,21 +238,14 @@ def _when(results: Results) -> list[Claim]:
     return claims
 
 
-def _words(claim: Claim) -> str:
-    return f"{claim.facts['text']}; {_KINDS[claim.about][1]}, {less_text(claim)}."
-
-
 def _trial(claim: Claim) -> Trial:
     change = _KINDS[claim.about][1]
     return Trial(claim.figure, f"{change[0].upper()}{change[1:]}, {less_text(claim)}.", claim.facts["options"])
 
 
-def _evidence(results: Results, claim: Claim) -> Evidence:
-    some = of_activities(results, claim.rows, "Some of them")
-    return Evidence(rows=some, place=some.first, look="one of them")
-
-
 REMEDY = Finding(
-    "remedy", when=_when, short=_words, evidence=_evidence, trial=_trial,
+    "remedy", when=_when, trial=_trial,
+    evidence=lambda results, claim: Evidence(rows=of_activities(results, claim.rows, "Some of them")),
+    short=lambda claim: f"{claim.facts['text']}; {_KINDS[claim.about][1]}, {less_text(claim)}.",
     advice=lambda claim: _KINDS[claim.about][2],
 )  # fmt: skip

@@ -21,6 +21,7 @@ from htagraph.core.kinds import CATEGORIES, ActivityKind, GapKind
 from htagraph.core.tables import Col, Table
 from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE
 from htagraph.graph.measures.steps import duration_ns, usual_steps, whole_steps
+from htagraph.graph.selection import columns_of
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.host_time import first_calls
 from htagraph.queries.inputs import inputs_of
@@ -273,12 +274,6 @@ class Results:
 
     def rows(self, activities: Array) -> pd.DataFrame:
         """Return activities as a table: ``name``, ``rank``, ``where``, ``start_us``, ``duration_us``."""
-        graph, acts = self.graph, self.graph.activities
-        start, end = graph.time[2 * activities], graph.time[2 * activities + 1]
-        return pd.DataFrame({
-            "name": [graph.names[each] for each in acts.name[activities].tolist()],
-            "rank": acts.rank[activities].astype(np.int64),
-            "where": [graph.lane_of(each).label for each in activities.tolist()],
-            "start_us": (start - graph.origin_ns) / 1000,
-            "duration_us": (end - start) / 1000,
-        })  # fmt: skip
+        table = pd.DataFrame(columns_of(self.graph, activities, "name", "rank", "lane", "start_us"))
+        lasted = self.graph.time[2 * activities + 1] - self.graph.time[2 * activities]
+        return table.rename(columns={"lane": "where"}).astype({"rank": "int64"}).assign(duration_us=lasted / 1000)

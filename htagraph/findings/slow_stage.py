@@ -39,9 +39,8 @@ def _when(results: Results) -> list[Claim]:
     ranks = slow.to_frame()
     charged = float(ranks.loc[ranks["rank"].isin(stage.ranks), "blamed_us"].sum())
     waited = charged / (stage.steps * len(stage.others))
-    left = (
-        usual_step_ns(graph, graph.time) - stage.most_ns
-    ) / 1000  # waits of sends and receives at once add up to more
+    # waits of sends and receives at once add up to more
+    left = (usual_step_ns(graph, graph.time) - stage.most_ns) / 1000
     facts = {
         "ranks": stage.ranks, "own_us": stage.own_ns / 1000, "least_us": stage.least_ns / 1000,
         "most_us": stage.most_ns / 1000, "others": len(stage.others), "options": tuple(options),

@@ -34,11 +34,9 @@ def _words(claim: Claim) -> str:
     )
 
 
-def _evidence(results: Results, claim: Claim) -> Evidence:
-    return Evidence(rows=of_activities(results, claim.rows, "First calls on the critical path"))
-
-
 START_UP = Finding(
-    "start_up", when=_when, short=_words, evidence=_evidence,
+    "start_up", when=_when, short=_words, evidence=lambda results, claim: Evidence(
+        rows=of_activities(results, claim.rows, "First calls on the critical path")
+    ),
     advice=lambda _: "Record after a warm-up, to see the steady job.",
 )  # fmt: skip

@@ -74,6 +74,4 @@ def _trial(claim: Claim) -> Trial | None:
     return Trial(fixed.figure, sentence, ("--fix-straggler", "auto")) if fixed.figure > 0 else None
 
 
-STRAGGLER = Finding(
-    "straggler", when=_when, short=_words, evidence=waits_evidence, trial=_trial, advice=_advice
-)  # fmt: skip
+STRAGGLER = Finding("straggler", when=_when, short=_words, evidence=waits_evidence, trial=_trial, advice=_advice)

@@ -25,7 +25,7 @@ def _when(results: Results) -> list[Claim]:
         return []
     mostly = next(iter(bound.unexplained), "")
     us = bound.unexplained.get(mostly, 0.0) / 100 * results.path.makespan_ns / 1000
-    facts = {"mostly": mostly, "mostly_us": us, "is_bound": bound.cause == "gap"}
+    facts = {"mostly": mostly, "mostly_us": us}
     return [Claim("unexplained", "path", bound.unexplained_percent, "percent", facts=facts)]
 
 

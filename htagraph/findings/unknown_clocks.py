@@ -26,10 +26,7 @@ def _short(claim: Claim) -> str:
     return f"the clock{'s' if len(ranks) > 1 else ''} of {ranks_text(ranks)} cannot be compared, so waits are uncertain"
 
 
-def _evidence(results: Results, _claim: Claim) -> Evidence:
-    return Evidence(rows=Rows(results.clocks.head(MOST_ROWS), "Clocks of the ranks"))
-
-
 UNKNOWN_CLOCKS = Finding(
-    "unknown_clocks", when=_when, short=_short, evidence=_evidence, is_caution=True
+    "unknown_clocks", when=_when, short=_short, is_caution=True,
+    evidence=lambda results, _: Evidence(rows=Rows(results.clocks.head(MOST_ROWS), "Clocks of the ranks")),
 )  # fmt: skip

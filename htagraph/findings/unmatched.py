@@ -44,12 +44,9 @@ def _short(claim: Claim) -> str:
     )
 
 
-def _evidence(results: Results, claim: Claim) -> Evidence:
-    return Evidence(rows=of_activities(results, claim.rows, "Some of it"), command=("validate",))
-
-
 UNMATCHED = Finding(
-    "unmatched", when=lambda results: _claims(results.graph), short=_short, evidence=_evidence,
+    "unmatched", when=lambda results: _claims(results.graph), short=_short, evidence=lambda results, claim:
+    Evidence(rows=of_activities(results, claim.rows, "Some of it"), command=("validate",)),
     advice=lambda _: "Record all ranks at the same time with record_shapes=True, or with a newer PyTorch, which writes "
     "process-group arguments.",
 )  # fmt: skip

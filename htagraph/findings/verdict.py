@@ -12,7 +12,7 @@ from htagraph.findings.blocking import BLOCKING
 from htagraph.findings.bound import BOUND
 from htagraph.findings.cut_short import CUT_SHORT
 from htagraph.findings.device_idle import DEVICE_IDLE
-from htagraph.findings.finding import Claim, Finding, Trial, gain_us, interval_us
+from htagraph.findings.finding import Claim, Finding, Trial, interval_us
 from htagraph.findings.gain import GAIN
 from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.interrupted import INTERRUPTED
@@ -103,16 +103,12 @@ def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> lis
     for name, advice, _, us in _actions(stated(kept)):
         most[name] = max(most[name], (bool(advice) and us > 0, us))
     first = {UNMATCHED.name: -1, BOUND.name: 1}  # all that follows rests on what is matched
-    first[START_UP.name] = 0 if any(_is_mostly_start_up(claim) for claim in kept) else 2
+    first[START_UP.name] = 0 if any(each.says == START_UP.name and each.figure > 100 * MOST for each in kept) else 2
     order = {
         name: (first.get(name, 3), *((0, 0.0) if name in first else (-known, -us)))
         for name, (known, us) in most.items()
     }
     return sorted(kept, key=lambda claim: order[claim.says])
-
-
-def _is_mostly_start_up(claim: Claim) -> bool:
-    return claim.says == START_UP.name and claim.figure > 100 * MOST
 
 
 def stated(claims: Iterable[Claim]) -> list[tuple[Finding, list[Claim]]]:
@@ -243,7 +239,8 @@ def _actions(every: Sequence[tuple[Finding, list[Claim]]]) -> Iterator[tuple[str
         for claim in claims:
             advice, trial = finding.advice(claim), finding.trial(claim)
             if advice or trial:
-                us = trial.saved_us if trial else gain_us(claim)
+                saves = claim.figure if "makespan_us" in claim.facts else float(claim.facts.get("free_us", 0.0))
+                us = trial.saved_us if trial else saves
                 if trial and " ".join(trial.options) == late.get("within"):
                     us -= late["free_us"]
                 yield finding.name, advice, trial, us

@@ -5,7 +5,7 @@ from __future__ import annotations
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import Bar, Chart, Claim, Evidence, Finding, Place, RestsOn, Rows, in_short
 from htagraph.findings.limits import MIN_SHARE, MOST_ROWS
-from htagraph.findings.phrases import and_list, ranks_text, slower_rank, time_text, unblamed, why_nobody
+from htagraph.findings.phrases import and_list, ranks_text, shares_text, slower_rank, time_text, unblamed, why_nobody
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.queries.straggler import Difference
@@ -44,8 +44,8 @@ def _short(claim: Claim) -> str:
     if facts["serves"] is not None:
         work = f" ({in_short(facts['does'])})" if facts["does"] else ""
         return f"{text}: rank {facts['serves']} does work that no other does{work}, and they wait for its result."
-    charged = _charged(claim)
-    text += f", mostly for {and_list(charged)}" if charged else ""
+    charged = facts["charged"]
+    text += f", mostly for {shares_text(charged)}" if charged else ""
     return f"{text}; {_why(claim)}.{_uneven(claim)}"
 
 
@@ -77,10 +77,6 @@ def _advice(claim: Claim) -> str:
         return "In a pipeline, more micro-batches make these waits shorter."
     few = claim.facts["few_steps"] and claim.facts["serves"] is None
     return f"Record {ENOUGH_STEPS} steps or more, to tell which." if few else ""
-
-
-def _charged(claim: Claim) -> list[str]:
-    return [f"rank {rank} ({share:.0f} %)" for rank, share in claim.facts["charged"].items()]
 
 
 def waits_evidence(results: Results, _claim: Claim) -> Evidence:

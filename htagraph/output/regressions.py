@@ -50,10 +50,9 @@ def comment(
         _row(plain(str(row["key"])), row["before_us"], row["after_us"], _signed(row["change_us"]))
         for row in rows.to_dict("records")
     ]
-    figure = []
-    for row in rows.to_dict("records"):
-        bar = ("█" if row["change_us"] > 0 else "░") * max(1, round(abs(row["change_us"]) / largest * _BAR))
-        figure.append(f"{row['key']:<15}{_signed(row['change_us']):>10}  {bar}")
+    bars = [max(1, round(abs(us) / largest * _BAR)) * ("█" if us > 0 else "░") for us in rows["change_us"]]
+    pairs = zip(rows["key"], rows["change_us"], bars, strict=True)
+    figure = [f"{key:<15}{_signed(us):>10}  {bar}" for key, us, bar in pairs]
     if figure:
         lines += ["", f"Where the change lies on the critical path, per {unit}:", "", "```text", *figure, "```"]
     lines += ["", *(f"- {plain(sentence)}" for sentence in result.sentences()[:_CAUSES])]

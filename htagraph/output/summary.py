@@ -138,16 +138,21 @@ class Summary:
         """
         brief = {}
         times = self.tables["temporal_breakdown"]
-        if len(times):
-            brief["temporal_breakdown"] = with_shares(_extremes(times))
         if len(times) > _MAX_RANKS:
-            brief["most_and_least"] = brief.pop("temporal_breakdown")
+            order = times["computation_us"].sort_values(kind="stable").index
+            some = sorted([*order[: _MAX_RANKS // 2], *order[-_MAX_RANKS // 2 :]])
+            brief["most_and_least"] = with_shares(times.loc[some])
+        elif len(times):
+            brief["temporal_breakdown"] = with_shares(times)
         kernels = self.tables["kernels"]
         if len(kernels):
             columns = ["kind", "name", "count", "total_us", "mean_us", "max_us", "share_percent"]
             brief["kernels"] = kernels[columns]
         if len(self.issues):
-            brief["issues"] = _by_kind(self.issues)
+            kinds = self.issues.groupby("what", as_index=False, sort=False)
+            brief["issues"] = kinds.agg(
+                count=("count", "sum"), files=("file", "nunique"), for_example=("detail", "first")
+            )
         return brief
 
     def whole(self) -> dict[str, pd.DataFrame]:
@@ -165,7 +170,11 @@ class Summary:
             by_cause = whole["rank_idle"].pivot(index="rank", columns="cause", values="idle_us")
             whole["rank_idle"] = by_cause.add_suffix("_us").reset_index()
         if "interruptions" in whole:
-            whole["interruptions"] = _longest_interruptions(whole["interruptions"])
+            longest = whole["interruptions"].nlargest(_MAX_INTERRUPTIONS, "interrupted_us")
+            # untraced code is named by what came after it
+            name = longest["name"].where(longest["name"] != "", untraced_before(longest["before"]))
+            columns = ["rank", "thread", "name", "start_us", "interrupted_us", "usual_us"]
+            whole["interruptions"] = longest.assign(name=name)[columns]
         if "opportunities" in whole:
             from htagraph.output.reports.ranks import per_step
 
@@ -256,28 +265,6 @@ def summary_of(results: Results, *, top: int = 5) -> Summary:
         results.inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims), step_us,
         step_text(graph), device_use(results), graph,
     )  # fmt: skip
-
-
-def _extremes(times: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of all ranks, or of many those with the most and the least computation, in their order."""
-    if len(times) <= _MAX_RANKS:
-        return times
-    order = times["computation_us"].sort_values(kind="stable").index
-    return times.loc[sorted([*order[: _MAX_RANKS // 2], *order[-_MAX_RANKS // 2 :]])]
-
-
-def _longest_interruptions(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the longest interruptions for readers; untraced code is named by what came after it."""
-    longest = table.nlargest(_MAX_INTERRUPTIONS, "interrupted_us")
-    name = longest["name"].where(longest["name"] != "", untraced_before(longest["before"]))
-    return longest.assign(name=name)[["rank", "thread", "name", "start_us", "interrupted_us", "usual_us"]]
-
-
-def _by_kind(issues: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per kind of issue: in how many files, how often, and the first detail."""
-    kinds = issues.groupby("what", as_index=False, sort=False)
-    table = kinds.agg(count=("count", "sum"), files=("file", "nunique"), detail=("detail", "first"))
-    return table.rename(columns={"detail": "for_example"})
 
 
 def _steps(graph: DependencyGraph) -> pd.DataFrame:

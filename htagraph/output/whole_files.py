@@ -82,7 +82,10 @@ class OutputFile:
 
     def __init__(self, target: str | Path, *, sources: Iterable[TracePath] = ()) -> None:
         self.target = Path(target)
-        _refuse_source(self.target, sources)
+        for source in sources:
+            if isinstance(source, Path) and self.target.exists() and source.exists() and self.target.samefile(source):
+                msg = f"{target}: is the trace itself; write to another file"
+                raise TraceError(msg)
         self._stack = ExitStack()
         try:
             self.target.parent.mkdir(parents=True, exist_ok=True)
@@ -151,13 +154,6 @@ def _gzipped(file: BinaryIO) -> BinaryIO:
     except ImportError:  # no wheel for this machine: the standard library does the same, slower
         writer = importlib.import_module("gzip").GzipFile
     return cast("BinaryIO", writer(filename="", mode="wb", compresslevel=_GZIP_LEVEL, fileobj=file, mtime=0))
-
-
-def _refuse_source(target: Path, sources: Iterable[TracePath]) -> None:
-    for source in sources:
-        if isinstance(source, Path) and target.exists() and source.exists() and target.samefile(source):
-            msg = f"{target}: is the trace itself; write to another file"
-            raise TraceError(msg)
 
 
 def _umask() -> int:

@@ -6,7 +6,7 @@ import glob
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -124,7 +124,10 @@ def rank_files(
         for rank, path in paths.items():
             with _skipping(path_of(path), skip):
                 file = path_of(path)
-                given.append(RankedFile(_existing(file), checked_rank(rank, file), "given", ""))
+                if not file.is_file():
+                    msg = f"{file}: no such file"
+                    raise TraceError(msg)
+                given.append(RankedFile(file, checked_rank(rank, file), "given", ""))
         return sorted(given, key=lambda file: file.rank)
     looked = (look or look_all)(find_files(paths, skip))
     named = {path for path in map(path_of, _several(paths)) if path.is_file()}  # one by one, not by a folder or glob
@@ -229,13 +232,6 @@ def _leads_nowhere(path: Path) -> bool:
     return path.is_symlink() and not path.exists()
 
 
-def _existing(path: TracePath) -> TracePath:
-    if not path.is_file():
-        msg = f"{path}: no such file"
-        raise TraceError(msg)
-    return path
-
-
 def _rank_one(path: TracePath, *, alone: bool) -> RankedFile:
     facts = reader_for(path).survey(path, and_tail=not alone)
     rank = _rank_of(facts)
@@ -336,8 +332,7 @@ def _modified(path: TracePath) -> tuple[float, str]:
     return 0.0 if isinstance(path, RemotePath) else path.stat().st_mtime, path.name
 
 
-def _listing(files: Iterable[RankedFile]) -> str:
-    files = list(files)
+def _listing(files: list[RankedFile]) -> str:
     names = ", ".join(f"{file.path.name} (rank {file.rank})" for file in files[:_MAX_LISTED])
     return names + (f" and {len(files) - _MAX_LISTED} more" if len(files) > _MAX_LISTED else "")
 

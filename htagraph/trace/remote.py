@@ -150,7 +150,9 @@ class RemotePath:
         with _explained(self):
             files, path = self._found()
             if self.has_magic:
-                found = files.glob(path, detail=True).values() or self._absent(files, path)
+                found = files.glob(path, detail=True).values()
+                if not found:  # the listing of its folder raises an error if that is not there
+                    files.ls(_MAGIC.split(path)[0].rpartition("/")[0] or path.split("/")[0], detail=True)
             elif self.protocol in _WEB or files.isfile(path):
                 return [self]
             else:
@@ -164,11 +166,6 @@ class RemotePath:
         if name.startswith(f"{within}/"):
             return RemotePath(folder + name[len(within) :])
         return RemotePath(files.unstrip_protocol(name))
-
-    def _absent(self, files: Any, path: str) -> list[Any]:  # noqa: ANN401 - a file system of fsspec
-        """Return no file if the folder of a glob is there; its listing raises an error if it is not."""
-        files.ls(_MAGIC.split(path)[0].rpartition("/")[0] or path.split("/")[0], detail=True)
-        return []
 
     def _found(self) -> tuple[Any, str]:
         """Return (the file system, the path on it)."""

@@ -21,7 +21,8 @@ HOST = {
 kernel_dur_sum, kernel_span, and of first_kernel_start and last_kernel_end since the first event; rows of depth 0."""
 
 
-def _job() -> list[Json]:
+def backward_thread() -> list[Json]:
+    """Return what HTA's test data call_stack/backward_thread.json holds: a backward operator on another thread."""
     return [
         annotation("ProfilerStep#552", 0, 100),
         annotation("## backward ##", 10, 80),
@@ -35,7 +36,7 @@ def _job() -> list[Json]:
 
 def test_a_backward_operator_hangs_under_its_annotation() -> None:
     """HTA's test data call_stack/backward_thread.json: depths 0 to 6, heights 6 to 0, one kernel under each."""
-    tree = hg.call_tree(load(_job()))
+    tree = hg.call_tree(load(backward_thread()))
     assert tree["depth"].tolist() == [0, 1, 2, 3, 4, 5, 6]
     assert tree["height"].tolist() == [6, 5, 4, 3, 2, 1, 0]
     assert tree["parent"].tolist() == [-1, *tree.index[:-1]]
@@ -65,10 +66,10 @@ def test_a_backward_operator_that_nothing_contains_stays_on_top() -> None:
 
 def test_a_backward_operator_hangs_under_the_python_frame_that_called_it() -> None:
     job = [
-        *_job()[:2],
+        *backward_thread()[:2],
         complete("python_function", "torch/autograd/__init__.py(1): backward", 15, 60),
         op("over", 16, 1),
-        *_job()[2:],
+        *backward_thread()[2:],
     ]
     tree = hg.call_tree(load(job)).set_index("name")
     assert tree["parent"]["autograd::engine::evaluate_function: AddmmBackward0"] == 2
@@ -102,12 +103,12 @@ def test_every_kernel_counts_for_all_above_it(job: dict[int, list[Json]]) -> Non
 
 
 def test_a_stack_is_the_path_to_the_root() -> None:
-    graph = load(_job())
+    graph = load(backward_thread())
     stack = hg.call_stack(graph, 6)
-    assert stack["name"].tolist() == [event["name"] for event in _job()]
+    assert stack["name"].tolist() == [event["name"] for event in backward_thread()]
     assert stack["depth"].tolist() == list(range(7))
     with pytest.raises(hg.SelectionError, match="activity 7: this graph has activities 0 to"):
-        hg.call_stack(load(_job()[:1]), 7)
+        hg.call_stack(load(backward_thread()[:1]), 7)
 
 
 @pytest.mark.slow

@@ -15,17 +15,11 @@ import pytest
 
 import htagraph as hg
 from htagraph.cli import jobs
+from tests.cli.test_what_if import results
 from tests.command_line import one_line_of_error
 from tests.reach import REPOSITORY
 
 DEMO = str(REPOSITORY / "data" / "demo")
-
-
-def results(run: Any, *arguments: str) -> dict[str, Any]:
-    ran = run(*arguments, "--format", "json")
-    assert (ran.code, ran.err) == (0, "")
-    tables: dict[str, Any] = json.loads(ran.out)["results"]
-    return tables
 
 
 @pytest.mark.slow

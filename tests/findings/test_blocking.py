@@ -28,9 +28,8 @@ def test_the_waits_of_the_host_are_those_of_its_sentence() -> None:
     evidence = BLOCKING.evidence(results, *BLOCKING.when(results))
     acts = graph.activities
     waits = [
-        int(row) for row in graph.select(op="aten::item").activities
-        if graph.names[acts.name[row]] == "cudaMemcpyAsync"
-    ]  # fmt: skip
+        int(row) for row in graph.select(op="aten::item").activities if graph.names[acts.name[row]] == "cudaMemcpyAsync"
+    ]
     for rank, bar in zip(graph.ranks, evidence.chart.bars, strict=True):
         of_rank = [row for row in waits if acts.rank[row] == rank]
         assert time_text(bar.value) == time_text(float(acts.duration[of_rank].sum()) / 1000)

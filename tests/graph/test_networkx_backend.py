@@ -15,6 +15,7 @@ from htagraph import DependencyGraph, EdgeKind, Provenance
 from htagraph.graph import networkx_backend as backend
 from htagraph.graph.activities import Edges
 from htagraph.graph.networkx_info import get_info
+from tests.oracles import edges_of
 from tests.reach import DATA, JOBS, graph_of, label
 from tests.strategies import Frames, Job, frames, jobs, load, op
 
@@ -34,17 +35,12 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     "transitive_reduction": lambda graph: (
         set(nx.transitive_reduction(graph).edges)
         if isinstance(graph, nx.DiGraph)
-        else {(s, t) for s, t, _ in _edges(nx.transitive_reduction(graph))}
+        else {(s, t) for s, t, _ in edges_of(nx.transitive_reduction(graph))}
     ),
 }
 OF_A_NODE: dict[str, Callable[[Any, int], Any]] = {"ancestors": nx.ancestors, "descendants": nx.descendants}
 
 every_function = pytest.mark.parametrize("name", WHOLE)
-
-
-def _edges(graph: DependencyGraph) -> list[tuple[int, int, int]]:
-    edges = graph.edges
-    return list(zip(edges.source.tolist(), edges.target.tolist(), edges.lag.tolist(), strict=True))
 
 
 @pytest.fixture

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph import ActivityKind, DependencyGraph, Selection, SelectionError
 from htagraph.graph.selection import Criteria, backward_of, mask_of, named
+from tests.analyses.test_call_tree import backward_thread
 from tests.graph import slow_tree
 from tests.reach import JOBS, SHARED, graph_of, label
-from tests.strategies import COMPUTE, MAIN, OTHER, Json, annotation, arrow, jobs, kernel, launch, load, op, step
+from tests.strategies import COMPUTE, MAIN, Json, annotation, arrow, jobs, kernel, launch, load, op, step
 
 KINDS = [kind.label for kind in ActivityKind]
 DEVICE_KINDS = {"computation", "communication", "memory", "device_other"}
@@ -322,23 +323,10 @@ def test_positions_are_those_of_a_search(
 # the tree
 
 
-def _backward() -> list[Json]:
-    """Return what HTA's test data call_stack/backward_thread.json holds: a backward operator on another thread."""
-    return [
-        annotation("ProfilerStep#552", 0, 100),
-        annotation("## backward ##", 10, 80),
-        op("autograd::engine::evaluate_function: AddmmBackward0", 20, 50, OTHER),
-        op("AddmmBackward0", 25, 40, OTHER),
-        op("aten::mm", 30, 30, OTHER),
-        launch(35, 10, 9, OTHER),
-        kernel(COMPUTE, 60, 25, 9),
-    ]
-
-
 def test_a_stack_leads_over_threads_and_the_launch_to_the_kernel() -> None:
-    graph = load(_backward())
+    graph = load(backward_thread())
     (work,) = graph.select(kind="kernel")
-    names = ["ProfilerStep#552", "## backward ##", *(event["name"] for event in _backward()[2:])]
+    names = ["ProfilerStep#552", "## backward ##", *(event["name"] for event in backward_thread()[2:])]
     assert graph.select(activity=work).ancestors().to_frame()["name"].tolist() == names[:-1]
     ops = graph.select(name="autograd::*")
     assert ops.descendants().to_frame()["name"].tolist() == names[3:]

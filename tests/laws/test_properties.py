@@ -57,13 +57,9 @@ def without_ties(events: list[Json]) -> list[Json]:
 def result(analysis: Analysis, graph: DependencyGraph) -> pd.DataFrame:
     """Return an analysis' table without numbers of activities, and in an order that does not depend on them."""
     table = table_of(analysis(graph))
-    table = table.drop(columns=_numbered(table))
+    table = table.drop(columns=[each for each in NUMBERED if each in table and table[each].dtype.kind == "i"])
     by_number = getattr(analysis, "__name__", "") in BY_NUMBER
     return table.sort_values(list(table.columns), ignore_index=True) if by_number else table
-
-
-def _numbered(table: pd.DataFrame) -> list[str]:
-    return [column for column in NUMBERED if column in table and table[column].dtype.kind == "i"]
 
 
 def assert_same_graph(one: DependencyGraph, other: DependencyGraph) -> None:

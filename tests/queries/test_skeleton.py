@@ -234,15 +234,12 @@ def test_switches_and_factors_go_together(demo: DependencyGraph) -> None:
     waits, overlap = state_of(demo, "no overlap"), state_of(demo, "no launch overhead")
     kernels: Classes = {"kernels": {"kind": "computation"}}
     skeleton = hg.contract(demo, {"a": waits, "b": overlap, **kernels})
+    both = hg.what_if(demo).no_launch_overhead().no_overlap().state
     for change in ({"a": 0}, {"b": 0}, {"a": 0, "b": 0}):
         chosen = [{"a": waits, "b": overlap}[name] for name in change]
-        state = chosen[0] if len(chosen) == 1 else state_of_both(demo)
+        state = chosen[0] if len(chosen) == 1 else both
         expected = replay_with_factors(state, kernels, {"kernels": 0.5})
         assert error_ns(skeleton, expected, change | {"kernels": 0.5}) == 0
-
-
-def state_of_both(graph: DependencyGraph) -> State:
-    return hg.what_if(graph).no_launch_overhead().no_overlap().state
 
 
 def test_slack_is_that_of_the_whole_graph(demo: DependencyGraph) -> None:

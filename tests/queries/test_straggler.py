@@ -9,7 +9,6 @@ import pytest
 
 import htagraph.queries.straggler as module
 from htagraph.core.naming import BETWEEN_OPERATORS
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES, blame_of, chains_of
 from htagraph.queries.rank_speed import slow_ranks
 from htagraph.queries.straggler import (
@@ -68,14 +67,10 @@ def test_a_rank_that_is_charged_less_than_another_is_not_named() -> None:
     assert charges_of(graph, other)[:, 1:].sum(axis=1).argmax() == 0
 
 
-def _stages(factor: float, jitter: float) -> DependencyGraph:
-    slow = SlowRank(rank=3, factor=factor)
-    return run(STAGES.model_copy(update={"layers": 4, "steps": 4, "jitter": jitter, "slow_ranks": (slow,)}))
-
-
 def test_a_slow_stage_is_named_if_its_speed_gains_whoever_is_charged_by_design() -> None:
     """The last stage of a pipeline is waited for less than the others, however slow it is."""
-    graph = _stages(1.15, 0.01)
+    slow = {"slow_ranks": (SlowRank(rank=3, factor=1.15),)}
+    graph = run(STAGES.model_copy(update={"layers": 4, "steps": 4, "jitter": 0.01, **slow}))
     blame = blame_of(graph, chains_of(graph))
     assert charges_of(graph, blame).sum(axis=1).argmax() != 3
     assert straggler_of(graph)[0] == 3

@@ -34,11 +34,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "processors", lambda: 3)
 
 
-def _nothing(_at: int) -> None:
-    """Take no note."""
-
-
-def rank_of(file: RankedFile, *, progress: Callable[[int], None] = _nothing, compiled: bool = True) -> int:
+def rank_of(file: RankedFile, *, progress: Callable[[int], None] = lambda _: None, compiled: bool = True) -> int:
     size = file.path.stat().st_size
     for at in (0, size // 2, size):
         progress(at)

@@ -185,12 +185,15 @@ def _numbered(rows: _BothJobs, label: Array) -> tuple[Array, Array, Array]:
     size = len(label)
     path, place, parents = np.full(size, -1, np.int64), np.full(size, -1, np.int64), [np.zeros(0, np.int64)]
     from htagraph.core.counting import numbered, occurrences  # numba takes a moment to load
+    from htagraph.core.traverse import counting_order
 
     siblings, alike = numbered((rows.owner - rows.owner.min(initial=0)) * (int(label.max(initial=0)) + 1) + label)
     nth = occurrences(alike, len(siblings), rows.begin, rows.start)[0]  # among equal siblings
     width, most = int(label.max(initial=0)) + 1, int(nth.max(initial=0)) + 1
     paths = places = 0
-    for level in _by_depth(rows.above):
+    depth = depths(rows.above)
+    offsets, order = counting_order(depth, int(depth.max(initial=-1)) + 1)
+    for level in np.split(order, offsets[1:-1]) if len(order) else ():  # the top first
         around = rows.above[level]
         outer = np.where(around >= 0, path[around], -1)
         paths_here, path[level] = numbered((outer + 1) * width + label[level])
@@ -202,15 +205,6 @@ def _numbered(rows: _BothJobs, label: Array) -> tuple[Array, Array, Array]:
         place[level] += places
         paths, places = paths + len(paths_here), places + len(own)
     return path, place, np.concatenate(parents)
-
-
-def _by_depth(above: Array) -> list[Array]:
-    """Return the rows of each level, the top first."""
-    from htagraph.core.traverse import counting_order
-
-    depth = depths(above)
-    offsets, order = counting_order(depth, int(depth.max(initial=-1)) + 1)
-    return np.split(order, offsets[1:-1]) if len(order) else []
 
 
 def _first(path: Array, count: int) -> Array:

@@ -45,9 +45,7 @@ class OwnWork:
         where = OwnTime(every.edges[on_edge], every.fixed[on_edge], every.gaps[at_gap])
         whose = np.concatenate([_innermost(graph, where.edges), whose[at_gap]])
         times = np.maximum(0, np.concatenate([edges.lag[where.edges] - where.fixed, graph.gap[where.gaps]]))
-        until = np.concatenate([
-            graph.time[edges.source[where.edges]] + edges.lag[where.edges], graph.time[where.gaps]
-        ])  # fmt: skip
+        until = np.concatenate([graph.time[edges.source[where.edges]] + edges.lag[where.edges], graph.time[where.gaps]])
         before = np.concatenate([np.zeros(len(where.edges), np.bool_), owner[at_gap] < 0])
         once = _once(graph, where, whose, until - times, until.copy())
         return OwnWork(state, where, times, _shown(graph, where, times, once, whose), whose, before)

@@ -52,10 +52,7 @@ def peaks(graph: DependencyGraph) -> pd.DataFrame:
     rows = []
     for (rank, device), of_device in events.groupby(["rank", "device"], sort=False):
         peak = of_device.iloc[int(np.argmax(of_device["allocated_bytes"]))]
-        first, grown = (
-            of_device.iloc[0],
-            of_device["delta_bytes"].where(of_device["delta_bytes"] > 0, 0),
-        )
+        first, grown = of_device.iloc[0], of_device["delta_bytes"].clip(lower=0)
         rows.append((
             rank, device, peak["allocated_bytes"], peak["time_us"], peak["reserved_bytes"],
             of_device["reserved_bytes"].max(), first["allocated_bytes"] - first["delta_bytes"],

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
 import pandas as pd
 
-from htagraph.core.errors import nearest_words
 from htagraph.core.kinds import HOST, ActivityKind
 from htagraph.core.naming import ANY_STEP, exact_glob, short_name
 from htagraph.core.statistics import MOST
@@ -16,7 +15,6 @@ from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MIN_PERCENT, SHORT
 from htagraph.findings.phrases import (
     and_list,
     command_line,
-    glob_of,
     plural,
     ranks_text,
     share_text,
@@ -40,7 +38,6 @@ __all__ = [
     "roofline_sentences",
     "slowest_rank",
     "top_entry",
-    "unknown_operator",
 ]
 
 OUTSIDE = {
@@ -128,7 +125,7 @@ def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> str:
             return f"To split it into waiting and transfer: {command_line('collectives', inputs)}"
         name, short = table["name"].iloc[0], short_name(table["name"].iloc[0])
         alike = table["name"].str.contains(short, regex=False) & (table["name"] != name)
-        half = f"name={exact_glob(name) if alike.any() else glob_of(short)}:0.5"
+        half = f"name={exact_glob(name) if alike.any() else f'*{exact_glob(short)}*'}:0.5"
         return f"To predict the job if it took half its time: {command_line('what-if', inputs, '--scale', half)}"
     if by == "operator":
         return f"To split operators by input shapes: {command_line('kernels', inputs, '--by', 'shape')}"
@@ -343,16 +340,6 @@ def other_occurrences(fewer: int, inputs: Sequence[str], operator: str) -> list[
     again = command_line("patterns", inputs, "--operator", operator, "--min-length", "1")
     other = f"{plural(fewer, 'other occurrence')} launched fewer kernels or none. To include those with any: {again}"
     return [other] if fewer else []
-
-
-def unknown_operator(operator: str, known: Iterable[str]) -> str:
-    """Return that no name matches, and the names most like it.
-
-    Example:
-        >>> unknown_operator("aten::lineer", ["aten::linear", "Optimizer.step"])
-        "No operator or annotation matches 'aten::lineer'; did you mean 'aten::linear'?"
-    """
-    return f"No operator or annotation matches {operator!r}{nearest_words(operator, known) or '.'}"
 
 
 def patterns_sentences(

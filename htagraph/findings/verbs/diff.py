@@ -393,9 +393,12 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
     if not len(by_category) or len(shares) < 2:  # of one kind of time, the first sentence says it
         return []
     ranks = len(diff.parts[0].chosen_ranks)
-    work = {key: _own_change_us(effects, kinds) * ranks for key, kinds in _WORK.items()}
+    own_us = [  # fetching data is the data loader's on the critical path
+        (kind, after - before) for (name, kind), (before, after) in effects.own_us.items() if not is_data_loader(name)
+    ]
+    work = {key: ranks * sum(us for kind, us in own_us if kind in kinds) for key, kinds in _WORK.items()}
     parts = [
-        f"{CATEGORY_WORDS[key]} {_signed(us)}{_exposed(work[key], us) if key in work else ''}"
+        f"{CATEGORY_WORDS[key]} {'+' if us > 0 else '-'}{time_text(abs(us))}{_exposed(work.get(key, us), us)}"
         for key, us in zip(by_category["key"], by_category["change_us"], strict=True)
     ]
     return [f"On the critical path, per {diff.unit}: {', '.join(parts)}."]
@@ -406,19 +409,6 @@ def _exposed(work_us: float, us: float) -> str:
     if abs(work_us) < abs(us) / 2 or work_us * us < 0:
         return " (was overlapped before, now visible)" if us > 0 else " (is overlapped now, not less work)"
     return ""
-
-
-def _own_change_us(effects: Effects, kinds: frozenset[str]) -> float:
-    """Return by how much the own time of work of some kinds changed, per rank and step.
-
-    Fetching data is not part of it: on the critical path that is the data loader's.
-    """
-    times = [both for (name, kind), both in effects.own_us.items() if kind in kinds and not is_data_loader(name)]
-    return sum(after - before for before, after in times)
-
-
-def _signed(us: float) -> str:
-    return f"{'+' if us > 0 else '-'}{time_text(abs(us))}"
 
 
 def structure(diff: Diff) -> list[str]:

@@ -29,22 +29,16 @@ def path_sentences(path: CriticalPath, claims: Sequence[Claim], hops: pd.DataFra
     """
     if not path.makespan_ns:
         return ["Nothing was recorded: there is no critical path."]
+    where = "It waits for no other rank."
+    if len(hops):
+        moves = f"It moves to another rank {plural(len(hops), 'time')}, where one rank waits for another"
+        where = f"{moves}. To see why: {command_line('stragglers', inputs)}"
     return [
         *verdict.sentences(claim for claim in claims if claim.says == BOUND.name),
-        *([_where(hops, inputs)] if len(path.graph.ranks) > 1 else []),
+        *([where] if len(path.graph.ranks) > 1 else []),
         *verdict.sentences(claim for claim in claims if claim.says != BOUND.name),
         *_tried(claims, inputs),
     ]
-
-
-def _where(hops: pd.DataFrame, inputs: Sequence[str]) -> str:
-    """Say whether other ranks are waited for."""
-    if not len(hops):
-        return "It waits for no other rank."
-    return (
-        f"It moves to another rank {plural(len(hops), 'time')}, where one rank waits for another. To see why: "
-        f"{command_line('stragglers', inputs)}"
-    )
 
 
 def opportunities_sentences(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:

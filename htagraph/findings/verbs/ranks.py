@@ -14,17 +14,17 @@ from htagraph.findings.limits import MIN_SHARE
 from htagraph.findings.phrases import (
     and_list,
     command_line,
-    group_words,
     plural,
     share_text,
     spoken,
     time_text,
     unblamed,
+    waits_text,
     why_nobody,
 )
 from htagraph.queries.straggler import Difference
 
-__all__ = ["collectives_sentences", "group_text", "shares_command", "stragglers_sentences"]
+__all__ = ["collectives_sentences", "shares_command", "stragglers_sentences"]
 
 _PARTS = {
     "wait": "waiting for the last rank to arrive", "transfer": "transferring",
@@ -37,16 +37,6 @@ _MIN_WAIT_SHARE = 0.25
 """Share of the time in collectives; chosen: from a quarter on, waiting is what to look at first. Doubled, the command
 names the last rank only where more than half of the time is waiting."""
 _CLOCKS = "because the clocks of the ranks were not compared or their recordings begin at different times"
-
-
-def group_text(group: str) -> str:
-    """Return what a process group is called in a table.
-
-    Example:
-        >>> group_text("0 default_pg [0, 1, 2, 3]")
-        'default_pg (ranks 0-3)'
-    """
-    return group_words(group).removeprefix("process group ")
 
 
 def collectives_sentences(
@@ -70,7 +60,7 @@ def collectives_sentences(
         shown = [part for part in ("wait", "wait_or_transfer") if share[part]]
     words = [f"{share_text(100 * share[part])} {_PARTS[part]}" for part in shown]
     whole = words[0] if len(words) == 1 else f"{', '.join(words[:-1])}, and {words[-1]}"
-    ranks, alone = parts["rank"].unique(), int((~parts["matched"]).sum())
+    ranks, alone, absent = parts["rank"].unique(), int((~parts["matched"]).sum()), parts[parts["absent"] > 0]
     who = "All ranks together spend" if len(ranks) > 1 else f"Rank {ranks[0]} spends"
     return spoken(
         f"{who} {time_text(total)} in collectives: {whole}.{unknown}",
@@ -78,7 +68,10 @@ def collectives_sentences(
         f"Sends and receives lasted {time_text(beside)} more (summed over ranks) beside other work of the threads that "
         "asked for them; how much of that the transfers took is not recorded."
         if beside else "",
-        _absent(parts[parts["absent"] > 0]),
+        f"Of {plural(absent['collective'].nunique(), 'collective')}, members were not recorded (up to "
+        f"{plural(int(absent['absent'].max()), 'rank')}). What follows the last recorded arrival there is transfer or "
+        "waiting for those; who came last is known among the recorded only."
+        if len(absent) else "",
         f"{plural(alone, 'part')} of {len(parts):,} could not be matched between ranks (the others were not read, or "
         "the trace does not say which belong together); how long they waited is not known."
         if alone else "",
@@ -107,17 +100,6 @@ def _after_collectives(share: dict[str, float], late: pd.DataFrame, inputs: Sequ
     line = command_line("what-if", inputs, "--network", "0.5")
     is_transfer = share["transfer"] >= MOST
     return f"Most of the time is transfer. To predict the job on a network twice as fast: {line}" if is_transfer else ""
-
-
-def _absent(parts: pd.DataFrame) -> str:
-    """Say of some parts of collectives that members of these were not recorded."""
-    if not len(parts):
-        return ""
-    return (
-        f"Of {plural(parts['collective'].nunique(), 'collective')}, members were not recorded (up to "
-        f"{plural(int(parts['absent'].max()), 'rank')}). What follows the last recorded arrival there is transfer or "
-        "waiting for those; who came last is known among the recorded only."
-    )
 
 
 def stragglers_sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) -> list[str]:
@@ -156,16 +138,16 @@ def shares_command(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
 def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[str]:
     """Return who is charged, why no rank is the straggler though ranks wait, what is known of it, and what to do."""
     if stragglers.serves is not None:
-        return [f"No rank is the straggler. {_serving(stragglers)}"]
+        alone = [each for each in stragglers.differences if not each.peers_count]
+        what = f" ({short_name(alone[0].name)}, {_how_often(alone[0])})" if alone else ""
+        does = f"Rank {stragglers.serves} does work that no other rank does{what}"
+        return [f"No rank is the straggler. {does}, and the others wait for its result."]
     why, nobody = why_nobody(stragglers), _unblamed(stragglers)
     if not stragglers.ranks["blamed_us"].any():
         return [f"It is not known which rank waits for which, {_CLOCKS}; {why}."]
     most = stragglers.ranks.iloc[int(stragglers.ranks["blamed_us"].to_numpy().argmax())]
-    rank, part = int(most["rank"]), "most of it" if stragglers.mostly_charged else "the largest part"
-    charged = stragglers.mostly_charged or {rank: most["share_percent"]}
-    who = and_list([f"rank {each} ({share:.0f} %)" for each, share in charged.items()])
-    but = "" if stragglers.slow_group else "but "
-    waited = f"The ranks wait {total} for each other (summed over ranks), {part} for {who}; {but}{why}."
+    rank, but = int(most["rank"]), "" if stragglers.slow_group else "but "
+    waited = f"The ranks wait {waits_text(stragglers)}; {but}{why}."
     if sum(unblamed(stragglers).values()) > MOST * stragglers.total_wait_us:
         waited, nobody = nobody[0].replace("the waiting", f"{total} of waiting (summed over ranks)"), []
     late = " It is late within steps, not over whole steps." if most["step_excess_us"] <= 0 else ""
@@ -200,7 +182,11 @@ def _to_tell(inputs: Sequence[str]) -> str:
 
 def _known(stragglers: Stragglers, rank: int, wait_us: float) -> list[str]:
     """Return what a rank takes longer for than its peers, and what it alone does; `wait_us`: wait of another for it."""
-    parts = [_difference(each) for each in stragglers.explained if each.more_us >= MIN_SHARE * wait_us]
+    parts = [
+        f"{short_name(each.name)}, {_how_often(each)} "
+        f"({f'the others at most {time_text(each.peers_us)}' if each.peers_count else 'no other rank does it'})"
+        for each in stragglers.explained if each.more_us >= MIN_SHARE * wait_us
+    ]  # fmt: skip
     others = "any other rank" if stragglers.ranks["step_excess_us"].isna().all() else "any of its peers"
     count, us = stragglers.alone
     work = "an activity" if count == 1 else f"{count:,} activities"
@@ -212,20 +198,8 @@ def _known(stragglers: Stragglers, rank: int, wait_us: float) -> list[str]:
     )  # fmt: skip
 
 
-def _serving(stragglers: Stragglers) -> str:
-    """Return which rank does work that no other does and whose result all others wait for."""
-    alone = [each for each in stragglers.differences if not each.peers_count]
-    what = f" ({short_name(alone[0].name)}, {_how_often(alone[0])})" if alone else ""
-    return f"Rank {stragglers.serves} does work that no other rank does{what}, and the others wait for its result."
-
-
 def _how_often(each: Difference) -> str:
     """Return how long something takes in how many activities, and whether that is a single pause."""
     if each.count > 1 and each.longest_us > MOST * each.more_us:
         return f"{time_text(each.own_us)}, {time_text(each.longest_us)} of it at once"
     return f"{plural(each.count, 'time')}, {time_text(each.own_us)}"
-
-
-def _difference(each: Difference) -> str:
-    peers = f"the others at most {time_text(each.peers_us)}" if each.peers_count else "no other rank does it"
-    return f"{short_name(each.name)}, {_how_often(each)} ({peers})"

@@ -35,19 +35,13 @@ def _gain(after: Outcome) -> str:
     if not after.makespan_ns:
         return f"The job would take no time instead of {old}: nothing that takes time is left."
     how = f"{after.speedup:.2f} times as fast" if after.speedup >= 1 else f"{1 / after.speedup:.2f} times as long"
-    start = f"The job would take {new} instead of {old}{_per_step(after)}: {how}"
+    steps = (time_text(ns / 1000) for ns in (after.step_ns, after.baseline_step_ns))
+    step = f", a usual step {' instead of '.join(steps)}" if whole_steps(after.baseline) > 1 else ""
+    start = f"The job would take {new} instead of {old}{step}: {how}"
     low, high = f"{after.low:.2f}", f"{after.high:.2f}"
     if low == high:
         return f"{start}."
     return f"{start} (90 % interval of the speedup: {low} to {high})."
-
-
-def _per_step(after: Outcome) -> str:
-    """Return the time of a step, as predicted and as recorded, where there are several that cover the recording."""
-    if whole_steps(after.baseline) < 2:
-        return ""
-    old, new = (time_text(ns / 1000) for ns in (after.baseline_step_ns, after.step_ns))
-    return f", a usual step {new} instead of {old}"
 
 
 def _bound(before: Bound, now: Bound) -> str:

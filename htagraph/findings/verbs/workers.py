@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from htagraph.findings.limits import MAX_LISTED
-from htagraph.findings.phrases import and_list, time_text, why_nobody
+from htagraph.findings.phrases import and_list, time_text, waits_text, why_nobody
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,10 +46,6 @@ def late(slow: RankStragglers) -> list[str]:
     if not slow.total_wait_us:
         return ["No rank waits for another."]
     if slow.straggler is None:
-        shares = dict(zip(slow.ranks["rank"], slow.ranks["share_percent"], strict=True))
-        most = slow.mostly_charged or {(rank := max(shares, key=lambda each: shares[each])): shares[rank]}
-        who = and_list([f"rank {rank} ({share:.0f} %)" for rank, share in most.items()])
-        part = "most of it" if slow.mostly_charged else "the largest part"
-        return [f"Ranks wait {total} for each other (summed over ranks), {part} for {who}; but {why_nobody(slow)}."]
+        return [f"Ranks wait {waits_text(slow)}; but {why_nobody(slow)}."]
     row = slow.ranks[slow.ranks["rank"] == slow.straggler].iloc[0]
     return [f"Rank {slow.straggler} is the straggler: {row['share_percent']:.0f} % of all waiting ({total}) is for it."]

@@ -427,9 +427,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
             raise AssertionError(msg)
         self.edge_to_event_map[e.begin, e.end] = int(event)
 
-    def _add_edge_helper(
-        self, src: CPNode, dest: CPNode, type: CPEdgeType, zero_weight: bool = False
-    ) -> CPEdge:  # fmt: skip
+    def _add_edge_helper(self, src: CPNode, dest: CPNode, type: CPEdgeType, zero_weight: bool = False) -> CPEdge:
         """Add an edge of a type between two nodes."""
         free = zero_weight or type in (CPEdgeType.DEPENDENCY, CPEdgeType.SYNC_DEPENDENCY)
         edge = CPEdge(src.idx, dest.idx, type, 0 if free else dest.ts - src.ts)

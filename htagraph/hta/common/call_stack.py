@@ -81,10 +81,6 @@ class CallStackGraph(StackWalks):
             self.nodes[number] = CallStackNode(upper, self.nodes[upper].depth + 1, [])
             self.nodes[upper].children.append(number)
 
-    def get_dataframe(self) -> pd.DataFrame:
-        """Return the rows of the thread or stream."""
-        return self.df
-
     def get_depth(self) -> pd.Series:
         """Return the depth of each event, -1 on a stream."""
         return self.depth

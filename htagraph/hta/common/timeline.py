@@ -206,7 +206,10 @@ def prepare_timeline_events(
         start, end = (pd.to_datetime(moment + origin, unit="us") for moment in (start, end))
     events[setting.x_start_column], events[setting.x_end_column] = start, end
     events[setting.task_column] = _lines(events, setting)
-    by = [name for name in _sort_columns(setting) if name in events]
+    several = (("trace", setting.multi_traces), ("rank", setting.multi_ranks))
+    lanes = ("tid", "depth") if setting.event_type is EventType.CPUEvents else ("stream",)
+    columns = (*(name for name, is_several in several if is_several), *lanes, "ts")
+    by = [name for name in columns if name in events]
     return events.sort_values(by, kind="stable")
 
 
@@ -258,12 +261,6 @@ def _lines(events: pd.DataFrame, setting: TimelinePlotSetting) -> pd.Series:
 
 def _digits(column: pd.Series) -> pd.Series:
     return column.astype(str).str.zfill(3)
-
-
-def _sort_columns(setting: TimelinePlotSetting) -> list[str]:
-    front = [name for name, several in (("trace", setting.multi_traces), ("rank", setting.multi_ranks)) if several]
-    lanes = ["tid", "depth"] if setting.event_type is EventType.CPUEvents else ["stream"]
-    return [*front, *lanes, "ts"]
 
 
 def plot_events_timeline(

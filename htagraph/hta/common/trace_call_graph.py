@@ -56,8 +56,13 @@ DFSCallback: TypeAlias = Callable[[int, Any], None]
 class StackWalks:
     """Walks up and down the nodes of call stacks; a node's number is its event's position in the file."""
 
+    df: pd.DataFrame
     nodes: Mapping[int, Any]
     root_index: int
+
+    def get_dataframe(self) -> pd.DataFrame:
+        """Return the rows of the thread or stream."""
+        return self.df
 
     def get_nodes(self) -> Mapping[int, Any]:
         """Return the nodes by number."""
@@ -172,10 +177,6 @@ class CallStackGraph(StackWalks):
     def nodes(self) -> Mapping[int, CallStackNode]:  # type: ignore[override]
         """The nodes of the rank."""
         return self._nodes()
-
-    def get_dataframe(self) -> pd.DataFrame:
-        """Return the rows of the thread."""
-        return self.df
 
     def get_depth(self) -> pd.Series:
         """Return the depth of each row of the thread."""
@@ -356,7 +357,14 @@ class CallGraph:
 
     def get_csg_of_node(self, index: int, rank: int | None = None) -> CallStackGraph:
         """Return the stack of the thread that an event, or its launch, is on; arguments as `get_node_attributes`."""
-        row = self._on_thread(index, rank)
+        row = self.get_node_attributes(index, rank)
+        if row["stream"] >= 0 and row["parent"] >= 0:
+            row = self.get_node_attributes(row["parent"], rank)
+        if row["depth"] < 0:
+            msg = (
+                f"event {index} of rank {self._rank(rank)} lies on no thread, and nothing that was recorded launched it"
+            )
+            raise ValueError(msg)
         return next(self.get_call_stacks(self._rank(rank), row["pid"], row["tid"]))
 
     def get_stack_of_node(self, index: int, rank: int | None = None, skip_ancestors: bool = False) -> pd.DataFrame:
@@ -381,17 +389,6 @@ class CallGraph:
         """Return a rank's rows on streams; of the first rank if none is given."""
         frame = self._frame(rank)
         return frame[frame["stream"].ne(-1)]
-
-    def _on_thread(self, index: int, rank: int | None) -> pd.Series:
-        row = self.get_node_attributes(index, rank)
-        if row["stream"] >= 0 and row["parent"] >= 0:
-            row = self.get_node_attributes(row["parent"], rank)
-        if row["depth"] < 0:
-            msg = (
-                f"event {index} of rank {self._rank(rank)} lies on no thread, and nothing that was recorded launched it"
-            )
-            raise ValueError(msg)
-        return row
 
     def _rank(self, rank: int | None) -> int:
         return self.ranks[0] if rank is None else rank

@@ -80,6 +80,17 @@ class _ColumnFilter(Filter):
         """
 
 
+def _take_numbers(choice: Filter) -> None:
+    """Make a filter's one field a list of numbers; a single number is a list of one."""
+    ((field, value),) = vars(choice).items()
+    several = [value] if isinstance(value, int | np.integer) else value
+    if not isinstance(several, list | tuple | range) or not all(isinstance(each, int | np.integer) for each in several):
+        shown = "Iterations" if field == "iterations" else field
+        msg = f"{shown} must be an integer or a list of integers, not {value!r}"
+        raise TypeError(msg)
+    object.__setattr__(choice, field, list(several))
+
+
 @dataclass(frozen=True)
 class IterationFilter(_ColumnFilter):
     """The events of one or several profiler steps, by number."""
@@ -87,7 +98,7 @@ class IterationFilter(_ColumnFilter):
     iterations: Some
 
     def __post_init__(self) -> None:
-        _take_numbers(self, "iterations", "Iterations")
+        _take_numbers(self)
 
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
         return _column(df, "iteration").isin(self.iterations)
@@ -100,7 +111,7 @@ class IterationIndexFilter(_ColumnFilter):
     iteration_index: Some
 
     def __post_init__(self) -> None:
-        _take_numbers(self, "iteration_index")
+        _take_numbers(self)
 
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
         numbers = _column(df, "iteration")
@@ -123,7 +134,7 @@ class RankFilter(_ColumnFilter):
     ranks: Some
 
     def __post_init__(self) -> None:
-        _take_numbers(self, "ranks")
+        _take_numbers(self)
 
     def _keeps(self, df: pd.DataFrame, symbols: Symbols) -> pd.Series:
         return _column(df, "rank").isin(self.ranks)
@@ -384,13 +395,3 @@ class CombinedOperatorFilter(Filter):
 def _column(df: pd.DataFrame, name: str) -> pd.Series:
     require(df, [name], f"; it has {', '.join(map(str, df.columns))}")
     return df[name]
-
-
-def _take_numbers(choice: Filter, field: str, shown: str = "") -> None:
-    """Make a filter's field a list of numbers; a single number is a list of one."""
-    value = getattr(choice, field)
-    several = [value] if isinstance(value, int | np.integer) else value
-    if not isinstance(several, list | tuple | range) or not all(isinstance(each, int | np.integer) for each in several):
-        msg = f"{shown or field} must be an integer or a list of integers, not {value!r}"
-        raise TypeError(msg)
-    object.__setattr__(choice, field, list(several))

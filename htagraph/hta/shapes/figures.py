@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -268,7 +267,7 @@ class MemoryAnalysis:
             save_graph: write ``images/memory_plot.png`` instead; ``images/memory_plot.html`` where no kaleido is
                 installed, without which plotly makes no images.
         """
-        figure = memory_categories(self._timeline).update_layout(
+        figure = memory_categories(read_memory_timeline(self.path)).update_layout(
             title_text="Memory timeline", yaxis_title="Memory (GB)", width=1200, height=800
         )
         if not save_graph:
@@ -287,7 +286,3 @@ class MemoryAnalysis:
         """Return the moments of changes, and the bytes in use by category after each, in HTA's order."""
         times, sizes = times_and_sizes(self.path)
         return times.tolist(), sizes.tolist()
-
-    @cached_property
-    def _timeline(self) -> pd.DataFrame:
-        return read_memory_timeline(self.path)

@@ -278,25 +278,24 @@ class _Overlay:
         first = (recorded.first_ns or 0) - recorded.base_ns
         self.shift = first // 1000 * 1000 if first > _EXACT_NS else 0
         """How much earlier the written times are than the file's times, ns."""
-        self.tids = [self._tid(*track) for track in recorded.tracks]
+        tracks = [(recorded.lanes[lane], level) for lane, level in recorded.tracks]
+        self.tids: list[Any] = [
+            recorded.tid(lane, level) if level or _is_misread(lane[1]) else lane[1] for lane, level in tracks
+        ]
         """The number of the thread of each track, as it is written."""
         self.times = (recorded.start - recorded.base_ns - self.shift).tolist()
         self.retimed = bool(self.shift) or recorded.unpadded
         """Whether times are written otherwise than they stand in the file."""
         self.row_of = dict(zip(recorded.index.tolist(), range(len(recorded.index)), strict=True))
         """The row of the slice at each position in the file."""
-        own = [recorded.lanes[lane][1] for lane, _ in recorded.tracks]
-        self.moved = np.array([tid != was for tid, was in zip(self.tids, own, strict=True)], np.bool_)[recorded.track]
+        moved = [tid != lane[1] for tid, (lane, _) in zip(self.tids, tracks, strict=True)]
+        self.moved = np.array(moved, np.bool_)[recorded.track]
         """Which slices go to another thread than they stand on in the file."""
 
     @property
     def header(self) -> dict[str, Any]:
         """The root keys that differ from the file's."""
         return {"baseTimeNanoseconds": self.recorded.base_ns + self.shift} if self.shift else {}
-
-    def _tid(self, lane: int, level: int) -> Any:  # noqa: ANN401 - as in the file
-        tid = self.recorded.lanes[lane][1]
-        return self.recorded.tid(self.recorded.lanes[lane], level) if level or _is_misread(tid) else tid
 
     def edited(self, position: int, texts: list[msgspec.Raw]) -> Iterator[RawEvent | msgspec.Raw | bytes]:
         """Yield the events of a block as they will be written: texts where nothing is changed."""

@@ -223,7 +223,9 @@ def _host_edges(drawn: _WithNodes) -> list[Table]:
     same = lane[1:] == lane[:-1]
     source, target, inside = here[:-1][same], here[1:][same], depth[:-1][same] > 0
     free = np.zeros(len(nodes), np.bool_)
-    own = drawn.host[~(_named(drawn.graph, drawn.host, _ONLY_IF_IT_WAITED) & ~_waited(drawn.graph)[drawn.host])]
+    edges = drawn.graph.edges  # calls that waited for device work to finish before they returned
+    waited = np.isin(drawn.host, edges.target[np.isin(edges.kind, (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC))] >> 1)
+    own = drawn.host[~_named(drawn.graph, drawn.host, _ONLY_IF_IT_WAITED) | waited]
     free[drawn.node_of[2 * own + 1]] = nodes.is_blocking[drawn.node_of[2 * own + 1]]
     weight = np.where(inside & ~free[target], time[target] - time[source], 0)
     owner = np.where(inside, _owner(drawn, source, target), NOBODY)
@@ -252,12 +254,6 @@ def _owner(drawn: _WithNodes, source: Array, target: Array) -> Array:
     return np.where(
         nodes.is_start[source], nodes.event[source], np.where(nodes.is_start[target], around, nodes.event[target])
     )
-
-
-def _waited(graph: DependencyGraph) -> Array:
-    """Return which activities are calls that waited for device work to finish before they returned."""
-    waits = np.isin(graph.edges.kind, (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC))
-    return marked(graph.edges.target[waits] >> 1, len(graph.activities))
 
 
 def _between_threads(drawn: _WithNodes, vertices: Array) -> Table:

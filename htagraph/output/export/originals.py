@@ -246,21 +246,16 @@ class ArrowEnds:
         order = np.lexsort((phase != ord("s"), moment))  # in time, tails first
         slice_ = met(lane, moment)[order]
         phase, label, number = phase[order], label[order], number[order]
-        tail = _last_tails(phase, label, number)
+        tails = pd.Series(np.arange(len(phase), dtype=np.float64)).where(phase != ord("f"))
+        before = tails.groupby([label, number]).shift()  # the last tail of its id before each end, -1 for none
+        tail = np.asarray(before.groupby([label, number]).ffill().fillna(-1), np.int64)
         heads = np.flatnonzero((phase != ord("s")) & (tail >= 0) & (slice_ >= 0))
-        tails = tail[heads]
-        fine = (slice_[tails] >= 0) & (slice_[tails] != slice_[heads])
-        fine[fine] = start[slice_[tails[fine]]] <= start[slice_[heads[fine]]]
-        heads, tails = heads[fine], tails[fine]
-        used = len(np.union1d(heads, tails))
-        return Arrows(list(self._labels), label[heads], slice_[tails], slice_[heads], len(phase) - used)
-
-
-def _last_tails(phase: Array, label: Array, number: Array) -> npt.NDArray[np.int64]:
-    """Return, for each end, the last tail of its id before it, -1 for none; ends are in time."""
-    tails = pd.Series(np.arange(len(phase), dtype=np.float64)).where(phase != ord("f"))
-    before = tails.groupby([label, number]).shift()
-    return np.asarray(before.groupby([label, number]).ffill().fillna(-1), np.int64)
+        tail = tail[heads]
+        fine = (slice_[tail] >= 0) & (slice_[tail] != slice_[heads])
+        fine[fine] = start[slice_[tail[fine]]] <= start[slice_[heads[fine]]]
+        heads, tail = heads[fine], tail[fine]
+        used = len(np.union1d(heads, tail))
+        return Arrows(list(self._labels), label[heads], slice_[tail], slice_[heads], len(phase) - used)
 
 
 def _is_time(value: Any) -> bool:  # noqa: ANN401 - of a decoded event

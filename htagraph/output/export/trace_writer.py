@@ -32,8 +32,7 @@ from htagraph.trace.remote import TracePath, path_of
 
 __all__ = [
     "AT_ONCE", "FOR_VIEWING", "INTEGER", "MICROSECONDS", "SEPARATOR", "SPAN", "Column", "Edit", "RawEvent", "TextRows",
-    "TraceWriter", "edit_trace", "metadata", "raw_blocks", "readable", "row_texts", "slice_rows", "us", "value_rows",
-    "writable",
+    "TraceWriter", "edit_trace", "metadata", "readable", "row_texts", "slice_rows", "us", "value_rows", "writable",
 ]  # fmt: skip
 
 RawEvent: TypeAlias = dict[str, Any]
@@ -92,22 +91,15 @@ def edit_trace(
     """
     path = path_of(source)
     log, root_keys = IssueLog(str(path)), dict[str, Any]()
-    blocks = raw_blocks(path, root_keys, log, event_decoder() if edit else event_text_decoder())
+    decoder: Any = event_decoder() if edit else event_text_decoder()
     with TraceWriter(target, sources=[path]) as writer:
-        for block in blocks:
+        for _, block in split(iter_bytes(path, log), decoder, root_keys, log):
             writer.begin(root_keys | (header or {}))
             writer.add_texts(_each(block, edit) if edit else block)
             del block  # see split: before the next one
         writer.add(extra)
         writer.end(root_keys | (header or {}))
     return log.issues()
-
-
-def raw_blocks(source: TracePath, header: dict[str, Any], log: IssueLog, decoder: Any = None) -> Iterator[list[Any]]:  # noqa: ANN401
-    """Yield the events of a trace file, by default as dicts, block by block; fill `header`, see `split`."""
-    for _, events in split(iter_bytes(source, log), decoder or event_decoder(), header, log):
-        yield events
-        del events  # see split: before the next block
 
 
 def us(nanoseconds: int) -> int | Decimal:

@@ -21,8 +21,8 @@ from htagraph.core.errors import printable
 from htagraph.output.report import Wording, columns_of, cut_all
 
 __all__ = [
-    "NOTHING", "Html", "Section", "definition", "element", "join", "json_bytes", "page", "script_of", "style_of",
-    "table_of", "text",
+    "NOTHING", "Html", "Section", "definition", "element", "join", "json_bytes", "page", "script_of", "table_of",
+    "text",
 ]  # fmt: skip
 
 _VOID = frozenset({"br", "hr", "input", "link", "meta"})
@@ -104,7 +104,8 @@ def page(title: str, sections: Sequence[Section], *, lead: Html = NOTHING) -> by
     """
     scripts = dict.fromkeys(["page.js", *(name for each in sections for name in each.scripts)])
     styles = dict.fromkeys(["page.css", *(name for each in sections for name in each.styles)])
-    script, style = script_of([*scripts, "start.js"]), style_of(styles)  # the last runs when all functions are there
+    script = script_of([*scripts, "start.js"])  # which runs when all functions are there
+    style = "".join(map(_asset, styles))
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -135,11 +136,6 @@ def script_of(names: Iterable[str]) -> str:
     """Return modules of ``assets`` as one script: their functions share one scope, so imports are not needed."""
     whole = "".join(_EXPORT.sub("", _IMPORT.sub("", _asset(name))) for name in names)
     return f'"use strict";(() => {{\n{whole}}})();\n'
-
-
-def style_of(names: Iterable[str]) -> str:
-    """Return style sheets of ``assets`` as one."""
-    return "".join(map(_asset, names))
 
 
 def json_bytes(value: object) -> bytes:

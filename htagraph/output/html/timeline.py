@@ -201,16 +201,12 @@ def kept_slices(path: CriticalPath, most: int = MOST_SLICES) -> tuple[npt.NDArra
         rows = rows[np.argsort(acts.duration[rows], kind="stable")][:over]
         if len(rows):
             kept[rows] = False
-            sentences.append(_left_out(what, acts.duration[rows]))
+            sentences.append(
+                f"{len(rows):,} {what}, each at most {time_text(int(acts.duration[rows].max()) / 1000)} long, are not "
+                "drawn: the page shows as many slices as a browser can. They count in every number. For those of one "
+                "moment, make a report with --steps or --time."
+            )
     return kept, sentences
-
-
-def _left_out(what: str, duration: Array) -> str:
-    longest = time_text(int(duration.max()) / 1000)
-    return (
-        f"{len(duration):,} {what}, each at most {longest} long, are not drawn: the page shows as many slices as a "
-        "browser can. They count in every number. For those of one moment, make a report with --steps or --time."
-    )
 
 
 def packed(

@@ -217,22 +217,20 @@ def _header(
         for number, lever in enumerate(levers)
         if lever.category
     ]  # fmt: skip
+    cadence = cadence_of(outcome.baseline)  # the numbers of the steps that count
     return {
         "inputs": list(inputs), "constants": CONSTANTS, "jobs": jobs, "words": _WORDS,
         "recorded": {
             "makespan": outcome.baseline_ns, "step": outcome.baseline_step_ns, "steps": outcome.baseline_steps_ns,
         },
-        "paced": _paced(outcome.baseline),
+        "paced": {
+            "ends": is_paced_by_ends(outcome.baseline),
+            "counted": cadence.steps[cadence.counted].tolist() if cadence else [],
+        },
         "stepped": bool(len(outcome.step_times())),
         "classes": [{"name": lever.name, "option": lever.option} for lever in levers],
         "categories": [*categories, _OTHER],
     }  # fmt: skip
-
-
-def _paced(graph: DependencyGraph) -> dict[str, Any]:
-    """Return what says how long a step takes: whether ends do, and the numbers of the steps that count."""
-    cadence = cadence_of(graph)
-    return {"ends": is_paced_by_ends(graph), "counted": cadence.steps[cadence.counted].tolist() if cadence else []}
 
 
 def _table(levers: Sequence[Slider], skeleton: Skeleton, outcome: Outcome) -> Html:

@@ -89,7 +89,10 @@ def _counters(table: pd.DataFrame, keys: list[str], column: str, texts: tuple[st
     if table["rank"].nunique() > style.Sizes.bars:  # the same streams are below each other, to compare ranks
         keys = [*keys[1:], keys[0]]
     rows = {
-        ", ".join(_label(name, value) for name, value in zip(keys, key, strict=True)): each
+        ", ".join(
+            style.escaped(style.plain(str(value), style.Sizes.axis)) if name == "copy" else f"{name} {value}"
+            for name, value in zip(keys, key, strict=True)
+        ): each
         for key, each in table.groupby(keys)
     }
     time = _columns(table, len(rows))
@@ -105,10 +108,6 @@ def _counters(table: pd.DataFrame, keys: list[str], column: str, texts: tuple[st
     heat["z"][heat["z"] == 0] = np.nan
     about = f"{texts[1]} Each cell: the highest in its time; none where that is 0."
     return style.drawn([heat], texts[0], about, xaxis=time.axis(), plot_bgcolor=style.EMPTY, **layout)
-
-
-def _label(name: str, value: object) -> str:
-    return style.escaped(style.plain(str(value), style.Sizes.axis)) if name == "copy" else f"{name} {value}"
 
 
 def _columns(table: pd.DataFrame, rows: int) -> TimeColumns:

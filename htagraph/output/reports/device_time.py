@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 import htagraph as hg
+from htagraph.core.errors import nearest_words
 from htagraph.core.kinds import BLOCKING, FRAMES, FULL_QUEUE, of_kinds
 from htagraph.core.naming import LINEAR, exact_glob, short_name
 from htagraph.core.tables import Col, Table
@@ -329,7 +330,7 @@ def _on_patterns(
     if not chosen.any():
         acts = graph.activities
         names = {graph.names[name] for name in acts.name[np.isin(acts.kind, FRAMES)]}
-        return [findings.unknown_operator(operator, names)]
+        return [f"No operator or annotation matches {operator!r}{nearest_words(operator, names) or '.'}"]
     if not len(table):
         return findings.patterns_sentences(table, inputs, operator, min_length, _launching(graph, min_length))
     fewer = len(graph.tree.outermost(chosen)) - int(table["count"].sum())

@@ -50,7 +50,7 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
     from htagraph.queries.straggler import charged_to_nobody
 
     parts = collectives(graph)
-    table = by_operation(parts).head(top)
+    table = BY_OPERATION.ranked(summed_by_operation(parts).drop(columns="parts")).head(top)
     tables = {"collectives": table}
     empty = [part for part in ("beside_us", "wait_or_transfer_us") if not table[part].any()]
     brief = {"collectives": _readable(table.drop(columns=["algbw_gb_s", *empty]))}
@@ -72,19 +72,15 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
 
 def _readable(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table with short names of process groups, unless some would be alike."""
-    from htagraph.findings.verbs.ranks import group_text
-
-    short = table["group"].map(group_text)
+    short = table["group"].map(group_words).str.removeprefix("process group ")
     return table.assign(group=short) if short.nunique() == table["group"].nunique() else table
 
 
-def by_operation(parts: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per operation and process group of the result of `htagraph.collectives`, most time first."""
-    return BY_OPERATION.ranked(summed_by_operation(parts).drop(columns="parts"))
-
-
 def summed_by_operation(parts: pd.DataFrame, *, sort: bool = False) -> pd.DataFrame:
-    """Return the same in the order of the parts, or of the names, with the number of parts."""
+    """Return one row per operation and process group of the result of `htagraph.collectives`, with the number of parts.
+
+    Rows are in the order of the parts, or of the names.
+    """
     named = parts.assign(
         op=[op or collective_op(name) or short_name(name) for op, name in zip(parts["op"], parts["name"], strict=True)],
         number=parts["collective"].where(parts["matched"], -2 - parts.index.to_numpy()),

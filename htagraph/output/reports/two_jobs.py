@@ -95,7 +95,11 @@ def diff_report(  # noqa: PLR0913 - what the options say
     whole = result.summary()
     change = change or change_of_runs(result, [graphs[0]], [graphs[1]])
     noisy = [each for each in limits if _is_noise(each, result, whole)]
-    broken = [each for each in limits if _is_broken(each, result, whole, change, strict=strict)]
+    broken = [
+        each for each in limits
+        if (change.fails(each.percent_of(change.before_us), strict=strict) if each.what == STEP_TIME
+            else change.is_empty or each.broken(*_times(result, whole, each.what)))
+    ]  # fmt: skip
     exceeded = [each for each in broken if strict or each not in noisy]
     tables = {
         "contributions": result.to_frame().head(top),
@@ -177,13 +181,6 @@ def _times(result: Diff, whole: pd.DataFrame, what: str) -> tuple[float, float]:
         return result.before_us, result.after_us
     rows = whole[(whole["group"] == "category") & (whole["key"] == what)]
     return float(rows["before_us"].sum()), float(rows["after_us"].sum())
-
-
-def _is_broken(each: Limit, result: Diff, whole: pd.DataFrame, change: StepChange, *, strict: bool) -> bool:
-    """Return whether a limit is exceeded, of the step time by more than noise."""
-    if each.what != STEP_TIME:
-        return change.is_empty or each.broken(*_times(result, whole, each.what))
-    return change.fails(each.percent_of(change.before_us), strict=strict)
 
 
 def _is_noise(each: Limit, result: Diff, whole: pd.DataFrame) -> bool:

@@ -228,7 +228,8 @@ def _add_table(into: Columns, part: GrowingTable, position: int, events: RawEven
         chosen, index, starts, durations = _some(~left_out, chosen, index, starts, durations)
         category = category[~left_out]
     lane = _ids(into.lanes, map(attrgetter("pid", "tid"), chosen), len(chosen))
-    names = _name_ids(into, list(map(attrgetter("name"), chosen)))
+    called = list(map(attrgetter("name"), chosen))
+    names = _ids(into.names, called if set(map(type, called)) == {str} else map(str, called), len(called))
     first = part.add_rows((index + np.int32(position), names, category, lane), starts, durations)
     if chosen:
         _add_args(into, part, first, chosen, category)
@@ -271,10 +272,6 @@ def _written(time: Any) -> str:  # noqa: ANN401 - text, or the number that it wa
     """Return a time as decimal text: in a damaged block, events before the first exact time were read as numbers."""
     text = bytes(time).decode() if type(time) is msgspec.Raw else "" if time is None else str(time)
     return "" if text == "null" else text.strip('"') or text
-
-
-def _name_ids(into: Columns, names: list[Any]) -> Array:
-    return _ids(into.names, names if set(map(type, names)) == {str} else map(str, names), len(names))
 
 
 def _category_ids(into: Columns, events: list[RawEvent]) -> Array:

@@ -98,7 +98,11 @@ class BlockDecoder:
         """Return the events of a JSON array."""
         if not self.exact:
             events: list[RawEvent] = self._fast.decode(text)
-            self.exact = _need_text([event.ts for event in events])
+            times = [event.ts for event in events]
+            kinds = set(map(type, times))  # one that would lose nanoseconds as a float, or that is text
+            self.exact = str in kinds or (
+                float in kinds and any(type(t) is float and abs(t) >= EXACT_FLOAT_US for t in times)
+            )
             if not self.exact:
                 return events
         return self._exact.decode(text)
@@ -169,12 +173,6 @@ def _numbered_alike(decode: Callable[[bytes], list[T]]) -> Callable[[bytes], lis
         return decode(text)
 
     return decode_strictly
-
-
-def _need_text(times: list[Any]) -> bool:
-    """Return True if a time would lose nanoseconds as a float, or is text."""
-    kinds = set(map(type, times))
-    return str in kinds or (float in kinds and any(type(t) is float and abs(t) >= EXACT_FLOAT_US for t in times))
 
 
 @cache

@@ -31,7 +31,6 @@ from htagraph.trace.remote import TracePath, fingerprint, path_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from htagraph.trace.kineto.from_blocks import BlockColumns
     from htagraph.trace.kineto.scan.scanner import EventTexts
 
 __all__ = [
@@ -79,7 +78,11 @@ def columns(
     raw_header: dict[str, Any] = {}
     frames = frames or Frames(asked=True)
     decode, into = BlockDecoder(raw_header, frames), Columns(log, frames, sieve)
-    add_block = _block_columns(into).add if compiled else None
+    add_block = None
+    if compiled:
+        from htagraph.trace.kineto.from_blocks import BlockColumns  # loads compiled code
+
+        add_block = BlockColumns(into).add
     pieces = iter_bytes(path, log, progress)
     for position, events in split(
         ahead(pieces) if compiled else pieces, decode, raw_header, log, add_block and decode.scan
@@ -135,12 +138,6 @@ def _refuse_without_times(path: TracePath, extent: Extent, log: IssueLog) -> Non
     if lost and not extent.events:
         msg = f"{path}: no event has a time that can be read; {lost[0]}"
         raise DamagedTraceError(msg)
-
-
-def _block_columns(columns: Columns) -> BlockColumns:
-    from htagraph.trace.kineto.from_blocks import BlockColumns  # loads compiled code
-
-    return BlockColumns(columns)
 
 
 def read_events(path: str | PathLike[str]) -> Iterator[Event]:

@@ -127,7 +127,8 @@ def salvage(text: bytes, decode: Decode[T], log: IssueLog, *, final: bool) -> Sa
         next_at = value.end or _start_behind(walk, value.read)
         if not value.end and not walk.resumed and (end := _balanced_end(walk.plain, walk.at, next_at)):
             value, next_at = value._replace(incomplete=False, known=True), end
-        if not final and _may_go_on(walk, value, next_at):
+        to_the_end = value.incomplete or next_at == len(walk.plain) != value.end
+        if not final and to_the_end and len(walk.plain) - walk.at < _MAX_EVENT_BYTES:  # it may go on in the next text
             break
         salvaged.events += _taken(walk, text, value, next_at, decode, log)
     _refuse_mostly_lost(walk.lost - walk.foreign, len(salvaged.events), log)
@@ -185,12 +186,6 @@ class _Value(NamedTuple):
 def _between(plain: str, at: int) -> int:
     between = _BETWEEN.match(plain, at)
     return between.end() if between else at
-
-
-def _may_go_on(walk: _Walk, value: _Value, next_at: int) -> bool:
-    """Return True if what is at the end of the text may be an event that continues in the next text."""
-    to_the_end = value.incomplete or next_at == len(walk.plain) != value.end
-    return to_the_end and len(walk.plain) - walk.at < _MAX_EVENT_BYTES
 
 
 def _taken(walk: _Walk, text: bytes, value: _Value, next_at: int, decode: Decode[T], log: IssueLog) -> list[T]:

@@ -357,20 +357,15 @@ def lifetimes(events: pd.DataFrame, in_use: pd.DataFrame, grows: Sequence[str], 
     begun = follows.copy()  # True for a free whose allocation is in the history
     begun[1:] &= ~is_free[:-1]
     born, freed_only = rows[~is_free], rows[is_free & ~begun]
+    made = pd.MultiIndex.from_frame(events.iloc[born[died[~is_free] == count]][["device", "address"]])
+    older = in_use[~pd.MultiIndex.from_frame(in_use[["device", "address"]]).isin(made)].drop(columns="bytes")
     parts = [
         _part(events.iloc[born], born, died[~is_free]),
         _part(events.iloc[freed_only].assign(stack=-1), -1, freed_only),
-        _part(_made_before(events.iloc[born[died[~is_free] == count]], in_use), -1, count),
+        _part(older.rename(columns={"requested_bytes": "bytes"}), -1, count),
     ]
     return pd.concat(parts, ignore_index=True).astype(_COLUMNS)
 
 
 def _part(allocated: pd.DataFrame, born: np.ndarray | int, died: np.ndarray | int) -> pd.DataFrame:
     return allocated[["device", "address", "bytes", "stack"]].assign(born=born, died=died)
-
-
-def _made_before(recorded: pd.DataFrame, in_use: pd.DataFrame) -> pd.DataFrame:
-    """Return the blocks in use that were allocated before the history began."""
-    made = pd.MultiIndex.from_frame(recorded[["device", "address"]])
-    older = in_use[~pd.MultiIndex.from_frame(in_use[["device", "address"]]).isin(made)]
-    return older.drop(columns="bytes").rename(columns={"requested_bytes": "bytes"})

@@ -348,8 +348,9 @@ def folder_of(out: str | os.PathLike[str]) -> Path:
 
 def rank_of_process() -> int:
     """Return this process's rank: in `torch.distributed` if that is initialized, else in the environment, else 0."""
-    rank = rank_in_group()
-    return _rank_in_environment() if rank is None else rank
+    texts = [os.environ.get(name, "") for name in _RANK_VARIABLES]
+    known = (int(text) for text in texts if text.isascii() and text.isdigit())
+    return next(known, 0) if (rank := rank_in_group()) is None else rank
 
 
 def rank_in_group() -> int | None:
@@ -359,11 +360,6 @@ def rank_in_group() -> int | None:
     except ImportError:
         return None
     return int(distributed.get_rank()) if distributed.is_available() and distributed.is_initialized() else None
-
-
-def _rank_in_environment() -> int:
-    texts = [os.environ.get(name, "") for name in _RANK_VARIABLES]
-    return next((int(text) for text in texts if text.isascii() and text.isdigit()), 0)
 
 
 @contextmanager

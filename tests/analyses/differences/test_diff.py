@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 
@@ -34,10 +33,6 @@ def whole(found: hg.Diff) -> None:
     summary = found.summary()
     for _, group in summary.groupby("group"):
         assert group["change_us"].sum() == pytest.approx(found.change_us, abs=1e-6)
-
-
-def top(table: pd.DataFrame, column: str = "change_us") -> pd.Series[Any]:
-    return table.iloc[int(table[column].abs().to_numpy().argmax())]
 
 
 # laws
@@ -119,7 +114,7 @@ def test_the_change_is_put_where_it_was_made(change: Change, name: str, category
     assert causes.iloc[0]["name"] == name
     assert causes.iloc[0]["effect_us"] == pytest.approx(truth, rel=0.05)
     table = found.to_frame()
-    assert top(table)["category"] == category
+    assert table.iloc[int(table["change_us"].abs().to_numpy().argmax())]["category"] == category
     assert table.loc[table["name"].str.contains(name, regex=False), "change_us"].sum() == pytest.approx(truth, rel=0.1)
     assert any(name in line for line in found.sentences()[1:])
 

@@ -39,11 +39,7 @@ def awaited(graph: DependencyGraph) -> dict[int, set[int]]:
     join = graph.activities.kind == ActivityKind.JOIN
 
     def arrivals(vertex: int) -> set[int]:
-        return {
-            each
-            for source in into[vertex]
-            for each in (arrivals(source) if join[source // 2] else {source // 2})
-        }  # fmt: skip
+        return {each for source in into[vertex] for each in (arrivals(source) if join[source // 2] else {source // 2})}
 
     return {vertex // 2: arrivals(vertex) for vertex in list(into) if vertex % 2 and not join[vertex // 2]}
 
@@ -59,15 +55,18 @@ def truly_awaited(done: Simulated, graph: DependencyGraph) -> dict[int, set[int]
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["data", "fsdp"])
-def test_ends_wait_for_all_arrivals_of_a_barrier(name: str, tmp_path: Path) -> None:
-    done = simulate(JOBS[name])
-    graph = loaded(done, tmp_path)
+def assert_waits_are_true(done: Simulated, graph: DependencyGraph) -> None:
     truth, mine = truly_awaited(done, graph), awaited(graph)
     assert set(mine) == set(truth)
     for member, arrivals in truth.items():
         assert arrivals <= mine[member] <= arrivals | {member}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["data", "fsdp"])
+def test_ends_wait_for_all_arrivals_of_a_barrier(name: str, tmp_path: Path) -> None:
+    done = simulate(JOBS[name])
+    assert_waits_are_true(done, loaded(done, tmp_path))
 
 
 @pytest.mark.slow

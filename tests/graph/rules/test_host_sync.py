@@ -38,9 +38,7 @@ def test_a_stream_sync_waits_for_the_stream_that_its_row_names() -> None:
 
 def test_an_event_sync_waits_for_the_record_that_its_row_names() -> None:
     events = [launch(0, 1, 1), runtime("cudaEventRecord", 2, 1, 2), launch(4, 1, 3), kernel("a", 10, 30, 1)]
-    row = sync_row(
-        "Event Sync", 6, 4, stream=-1, device=0, wait_on_stream=7, wait_on_cuda_event_record_corr_id=2
-    )  # fmt: skip
+    row = sync_row("Event Sync", 6, 4, stream=-1, device=0, wait_on_stream=7, wait_on_cuda_event_record_corr_id=2)
     job = by_hand([*events, kernel("b", 40, 30, 3), runtime("cudaEventSynchronize", 6, 38, 4), row])
     assert named(job, host_sync(job)) == [("a", "cudaEventSynchronize")]
 

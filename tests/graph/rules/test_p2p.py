@@ -14,7 +14,7 @@ from htagraph.graph.construction.matching.clusters import partners
 from htagraph.graph.construction.matching.match import match
 from htagraph.simulate import Job, simulate
 from tests.graph.construction.matching.test_match import OFFSETS, loaded, made, matched
-from tests.graph.rules.test_collective import awaited, truly_awaited
+from tests.graph.rules.test_collective import assert_waits_are_true
 
 
 @pytest.mark.slow
@@ -24,11 +24,7 @@ from tests.graph.rules.test_collective import awaited, truly_awaited
 def test_pairs_wait_for_each_other(era: str, args: bool, shape: dict[str, object], tmp_path: Path) -> None:  # noqa: FBT001
     job = Job.model_validate({"steps": 2, "era": era, "group_args": args, "clock_offsets_us": OFFSETS[:4], **shape})
     done = simulate(job)
-    graph = loaded(done, tmp_path)
-    truth, mine = truly_awaited(done, graph), awaited(graph)
-    assert set(mine) == set(truth)
-    for member, arrivals in truth.items():
-        assert arrivals <= mine[member] <= arrivals | {member}
+    assert_waits_are_true(done, loaded(done, tmp_path))
 
 
 @pytest.mark.slow

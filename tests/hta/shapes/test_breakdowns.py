@@ -36,10 +36,6 @@ def job_of(name: str) -> TraceAnalysis:
     return TraceAnalysis({int(rank): str(SHARED / file) for rank, file in RECORDED[name]["files"].items()})
 
 
-def ranks_of(name: str) -> list[int]:
-    return [int(rank) for rank in RECORDED[name]["files"]]
-
-
 def columns(table: pd.DataFrame | None) -> dict[str, list[Any]]:
     """Return a table's columns, with None where nothing is."""
     assert table is not None
@@ -65,7 +61,7 @@ def test_the_temporal_breakdown_is_htas(name: str) -> None:
 @shared
 @every_job
 def test_the_idle_time_is_htas(name: str) -> None:
-    times, statistics = job_of(name).get_idle_time_breakdown(ranks_of(name), **STATISTICS)
+    times, statistics = job_of(name).get_idle_time_breakdown(list(map(int, RECORDED[name]["files"])), **STATISTICS)
     assert statistics is not None
     hta_times, hta_statistics = (table["columns"] for table in RECORDED[name]["idle"])
     if name == "test":  # D19: works of stream 7 overlap, which HTA counts as −114 µs of idle time

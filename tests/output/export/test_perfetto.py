@@ -142,7 +142,8 @@ def test_perfetto_reads_the_path_over_every_trace_without_a_complaint(path: Path
     critical = hg.critical_path(graph)
     written = critical.to_perfetto(tmp_path / "o.json.gz")
     events = events_of(tmp_path / "o.json.gz")
-    if path not in DATASETS and sum(file.stat().st_size for file in files_of(path)) > LARGE_BYTES:
+    files = [path] if path.is_file() else list(path.iterdir())
+    if path not in DATASETS and sum(file.stat().st_size for file in files) > LARGE_BYTES:
         check_counts_in_perfetto(tmp_path / "o.json.gz", events)
     else:
         check_in_perfetto(tmp_path / "o.json.gz", events)
@@ -179,10 +180,6 @@ def check_analysis_tracks(critical: hg.CriticalPath, events: list[dict[str, Any]
     waited = [float(event["dur"]) for event in by_kind["critical_path_wait"]]
     assert len(waited) == len(table)
     assert all(had <= said + 0.001 for had, said in zip(waited, table["waited_us"], strict=True))
-
-
-def files_of(path: Path) -> list[Path]:
-    return [path] if path.is_file() else list(path.iterdir())
 
 
 def left_out_slices(graph: DependencyGraph, events: list[dict[str, Any]], written: Any) -> int:

@@ -108,18 +108,13 @@ def _label(value: object) -> object:
     return value
 
 
-def _ranks_text(value: object) -> object:
-    """Write a list of ranks as the text that Kineto would have written."""
-    return str(value) if isinstance(value, list) else value
-
-
 Int = Annotated[int, BeforeValidator(_integer)]
 Address = Annotated[int | str, BeforeValidator(_integer)]
 Label = Annotated[int | str, BeforeValidator(_label)]
 Measure = Annotated[float | None, BeforeValidator(_measure)]
 Number = int | float
 Kwarg = int | float | str | list[Any]
-Ranks = Annotated[str, BeforeValidator(_ranks_text)]
+Ranks = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, list) else value)]
 Microseconds = Annotated[Decimal, Field(ge=-_MAX_US, le=_MAX_US)]
 
 

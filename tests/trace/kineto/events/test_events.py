@@ -181,10 +181,6 @@ def test_what_is_written_reads_back_equal(model: type[Event], data: st.DataObjec
         assert parse_event(write(parsed)) == parsed
 
 
-def trace_paths() -> list[Path]:
-    return sorted(path for path in TRACES.rglob("*.gz") if ".pickle" not in path.suffixes)
-
-
 def sample(raw: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Every seventh event, and the first of each phase, category and set of arguments."""
     seen = set()
@@ -196,7 +192,10 @@ def sample(raw: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.skipif(not TRACES.exists(), reason="no shared traces here")
-@pytest.mark.parametrize("path", trace_paths(), ids=lambda path: str(path.relative_to(TRACES)))
+@pytest.mark.parametrize(
+    "path", sorted(path for path in TRACES.rglob("*.gz") if ".pickle" not in path.suffixes),
+    ids=lambda path: str(path.relative_to(TRACES)),
+)  # fmt: skip
 def test_real_traces_hold_only_what_the_models_declare(path: Path) -> None:
     with gzip.open(path, "rt", errors="replace") as file:
         root = json.load(file, strict=False)

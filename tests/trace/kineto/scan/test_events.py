@@ -53,10 +53,6 @@ from tests.trace.kineto.scan.scanned import scan
 # times
 
 
-def _decimal(whole: int, fraction: str, sign: str) -> str:
-    return f"{sign}{whole}.{fraction}" if fraction else f"{sign}{whole}"
-
-
 wholes = (
     st.integers(0, 2000) | st.integers(2**43 - 3, 2**43 + 3) | st.integers(2**53 - 3, 2**53 + 3)
     | st.integers(1_711_900_000_000_000, 1_711_900_000_000_999) | st.integers(0, 10**18)
@@ -65,7 +61,10 @@ fractions = (
     st.text("0123456789", max_size=9) | st.text("059", max_size=9)
     | st.builds("{:03}{}".format, st.integers(0, 999), st.sampled_from(["5", "50", "500001", "49"]))
 )  # fmt: skip
-decimals = st.builds(_decimal, wholes, fractions, st.sampled_from(["", "-"]))
+decimals = st.builds(
+    lambda whole, fraction, sign: f"{sign}{whole}.{fraction}" if fraction else f"{sign}{whole}",
+    wholes, fractions, st.sampled_from(["", "-"]),
+)  # fmt: skip
 
 
 def one(text: str, *, exact: bool) -> Any:
