@@ -14,8 +14,9 @@ from pathlib import Path
 from tests.reach import REPOSITORY
 
 PACKAGE = REPOSITORY / "htagraph"
-LINES, FILES, CLASSES, CONSTANTS = 71_049, 360, 450, 328
-TEST_LINES = 52_028
+LINES, FILES, CLASSES, CONSTANTS = 71_700, 351, 450, 328
+"""150 lines more than before conclusions about usual steps, lost records of communication and waits between ranks."""
+TEST_LINES = 52_200
 HEADS_PERCENT = 10.8
 """Lines of docstrings, imports, ``__all__`` and aliases at the top of modules, of all lines."""
 LONGEST_FILE = 600

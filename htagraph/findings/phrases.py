@@ -18,29 +18,10 @@ if TYPE_CHECKING:
     from htagraph.queries.straggler import RankStragglers
 
 __all__ = [
-    "CATEGORY_WORDS",
-    "NO_OPERATOR",
-    "and_list",
-    "cause_words",
-    "command_line",
-    "distinct",
-    "group_words",
-    "plural",
-    "ranks_text",
-    "share_text",
-    "shares_text",
-    "short_number",
-    "shortened",
-    "size_text",
-    "slower_rank",
-    "spoken",
-    "steps_text",
-    "time_text",
-    "unblamed",
-    "untraced_before",
-    "waits_text",
-    "why_nobody",
-]
+    "CATEGORY_WORDS", "NO_OPERATOR", "and_list", "cause_words", "command_line", "distinct", "group_words", "plural",
+    "ranks_text", "share_text", "shares_text", "short_number", "shortened", "size_text", "slower_rank", "spoken",
+    "steps_text", "time_text", "unblamed", "untraced_before", "waits_text", "why_nobody",
+]  # fmt: skip
 
 CATEGORY_WORDS = {
     "host": "host code", "launch": "launch calls", "computation": "computation",

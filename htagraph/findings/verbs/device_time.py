@@ -25,20 +25,10 @@ from htagraph.findings.phrases import (
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = [
-    "OUTSIDE",
-    "UNKNOWN",
-    "counters_sentences",
-    "idle_sentences",
-    "launch_not_recorded",
-    "launches_sentences",
-    "other_occurrences",
-    "pattern_text",
-    "patterns_sentences",
-    "phases_sentences",
-    "roofline_sentences",
-    "slowest_rank",
-    "top_entry",
-]
+    "OUTSIDE", "UNKNOWN", "counters_sentences", "idle_sentences", "launch_not_recorded", "launches_sentences",
+    "other_occurrences", "pattern_text", "patterns_sentences", "phases_sentences", "roofline_sentences",
+    "slowest_rank", "top_entry",
+]  # fmt: skip
 
 OUTSIDE = {
     "operator": "outside all operators", "shape": "outside all operators", "annotation": "outside all annotations",

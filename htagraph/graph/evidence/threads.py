@@ -29,15 +29,9 @@ from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = [
-    "HostThread",
-    "hand_overs",
-    "host_threads",
-    "loaders",
-    "outside_waits",
-    "places_of",
-    "waited_loaders",
+    "HostThread", "hand_overs", "host_threads", "loaders", "outside_waits", "places_of", "waited_loaders",
     "worker_loads",
-]
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,21 +26,9 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 from htagraph.trace.columns import Events
 
 __all__ = [
-    "Answer",
-    "AwaitRows",
-    "Ordered",
-    "Plausible",
-    "Returns",
-    "Site",
-    "await_rows",
-    "best",
-    "records_back",
-    "returns",
-    "returns_by_rank",
-    "start_window",
-    "support",
-    "unresolved_waits",
-]
+    "Answer", "AwaitRows", "Ordered", "Plausible", "Returns", "Site", "await_rows", "best", "records_back", "returns",
+    "returns_by_rank", "start_window", "support", "unresolved_waits",
+]  # fmt: skip
 
 _NO_STREAM = 4_294_967_295
 """How Kineto of 2023 wrote "no stream": -1 as 32 bits without a sign."""

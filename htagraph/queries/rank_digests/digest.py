@@ -38,17 +38,9 @@ from htagraph.trace.columns import TEXTS, Events, Facts, Flows, SparseColumn, Tr
 from htagraph.trace.profiler_files.files import inflated
 
 __all__ = [
-    "DIGEST_CLASSES",
-    "Criteria",
-    "RankDigest",
-    "WorkSums",
-    "digest",
-    "header_of",
-    "kept_activities",
-    "kept_rows",
-    "own_tables",
-    "work_sums",
-]
+    "DIGEST_CLASSES", "Criteria", "RankDigest", "WorkSums", "digest", "header_of", "kept_activities", "kept_rows",
+    "own_tables", "work_sums",
+]  # fmt: skip
 
 Criteria: TypeAlias = Mapping[str, Mapping[str, Any]]
 
