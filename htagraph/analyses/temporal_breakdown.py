@@ -29,7 +29,7 @@ TABLE = Table(
 @described(TABLE)
 @rank_by_rank
 def temporal_breakdown(graph: DependencyGraph) -> pd.DataFrame:
-    """Split each rank's window, from its first to its last device work, into parts that sum to it exactly.
+    """Return the parts of each rank's window, from its first to its last device work, which sum to it exactly.
 
     Computation is the time in which a computation kernel runs on any stream. Communication counts only while no
     computation runs, memory copies and memsets only while neither runs, other device events only while nothing else

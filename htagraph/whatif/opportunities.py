@@ -87,7 +87,7 @@ class _Tried:
 def opportunities(
     graph: DependencyGraph, *, top: int = 10, curve: Sequence[float] = (0.75, 0.5, 0.25, 0.0)
 ) -> pd.DataFrame:
-    """Rank what could be improved by how much shorter the job would be, by simulation.
+    """Return what could be improved, ranked by how much shorter the job would be, by simulation.
 
     Each candidate is replayed as if it took no time, with all waits derived. Its gain is the most that any speedup of
     the candidate is worth (unless transfers share links, see below), and less than the candidate's time where something

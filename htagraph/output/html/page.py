@@ -198,17 +198,18 @@ def table_of(
 
 
 def definition(of: Callable[..., Any] | type | property) -> Html:
-    """Return the definition of a result, to be unfolded: the sentences of its docstring, without how to call it.
+    """Return the definition of a result, to be unfolded: its docstring in sentences, without how to call it.
 
     Example:
         >>> from htagraph.analyses.overlap import overlap
-        >>> definition(overlap).startswith("<details><summary>What these numbers mean</summary><p>The share ")
+        >>> "What these numbers mean</summary><p>This shows the share of" in definition(overlap)
         True
     """
     text = inspect.getdoc(of)
     if not text:  # docstrings were stripped
         return NOTHING
-    prose = takewhile(lambda block: not _HEADING.match(block), text.removeprefix("Return ").split("\n\n"))
+    text = re.sub("^Return ", "This shows ", text)
+    prose = takewhile(lambda block: not _HEADING.match(block), text.split("\n\n"))
     sentences = [_MARK.sub(r"\1", " ".join(item.split())) for block in prose for item in _ITEM.split(block)]
     title = element("summary", "What these numbers mean")
     return element("details", title, join(element("p", each[:1].upper() + each[1:]) for each in sentences))
