@@ -83,10 +83,13 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
     )
     several = (streams.groupby("rank")["device"].nunique() > 1).any()
     shown = streams[streams["idle_us"] > 0].drop(columns=[] if several else "device")
+    most = shown.nlargest(2 * top, "idle_us").sort_index()
+    cut = {"streams": f"Idle time of streams by cause ({len(most)} of {len(shown):,} rows)"}
     conclusions = findings.idle_sentences(streams, devices, inputs, partial(_gain_by_host, graph))
     return report_on(
         graph, "idle", {"streams": streams, "pauses": longest}, [*conclusions, *interruption_note(graph, inputs)],
-        brief={"streams": shown, "pauses": brief}, plot=lambda: drawn("idle_breakdown", streams),
+        brief={"streams": most, "pauses": brief}, plot=lambda: drawn("idle_breakdown", streams),
+        titles=cut if len(shown) > len(most) else {},
     )  # fmt: skip
 
 
