@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.core.errors import SelectionError
+from htagraph.core.intervals import intersection, union
+from htagraph.core.intervals import length as length_of
 from htagraph.core.kinds import COMMUNICATION, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.core.naming import is_data_loader, short_name, stable_name, step_number
 from htagraph.core.statistics import MOST
@@ -64,7 +66,9 @@ def _when(results: Results) -> list[Claim]:
     bound, graph, length = results.bound, results.graph, results.parts.length
     if not bound.cause:
         return []
-    untraced = length[results.parts.gap == GapKind.HOST_UNTRACED].sum()
+    untraced, communicates = _untraced(results)
+    if communicates > MOST * length.sum():  # the host may wait for it: what bounds the job was not recorded
+        return []
     rests = {RestsOn.CLOCKS} if len(bound.ranks) > 1 else set()
     rests |= {RestsOn.MATCHES} if bound.shares.get("communication", 0.0) >= MIN_PERCENT else set()
     facts = {
@@ -98,6 +102,20 @@ def _largest_part(results: Results) -> str:
         return ""
     row = own.iloc[0]
     return f", {share_text(100_000 * row['critical_us'] / results.makespan_ns)} in {short_name(row['name'])}"
+
+
+def _untraced(results: Results) -> tuple[int, int]:
+    """Return how much of the path is host time without any event, and how much of that is beside communication, ns."""
+    acts, parts = results.graph.activities, results.parts
+    chosen = parts.gap == GapKind.HOST_UNTRACED
+    ranks, meets = acts.rank[parts.place], of_kinds(acts.kind, COMMUNICATION)
+    beside = 0
+    for rank in np.unique(ranks[chosen]).tolist():
+        own, rows = chosen & (ranks == rank), np.flatnonzero(meets & (acts.rank == rank))
+        pauses = union(parts.start[own], parts.start[own] + parts.length[own])
+        busy = union(results.graph.time[2 * rows], results.graph.time[2 * rows + 1])
+        beside += length_of(intersection(pauses, busy))
+    return int(parts.length[chosen].sum()), beside
 
 
 def _head(results: Results) -> tuple[int, float, float] | None:

@@ -86,10 +86,6 @@ def test_a_file_that_is_no_figure_is_refused(run: Any, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_the_help_names_the_extra_that_pictures_need(run: Any) -> None:
-    assert "htagraph[image]" in run("plot", "--help").out
-
-
 @pytest.mark.slow
 def test_a_page_is_written_and_said_where(run: Any, tmp_path: Path) -> None:
     target = tmp_path / "job.html"

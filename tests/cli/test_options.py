@@ -83,3 +83,7 @@ def test_warnings_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
         "htagraph: warning: rank-0.json: the file ends early (3 in all)",
         "htagraph: warning: rank-0.json: truncated (3), a.json: header_damaged (1); htagraph validate explains them",
     ]
+
+
+def test_the_help_names_the_extra_that_pictures_need(run: Any) -> None:
+    assert "htagraph[image]" in run("plot", "--help").out

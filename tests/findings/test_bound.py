@@ -14,6 +14,7 @@ from htagraph.findings.results import Results
 from htagraph.queries.path_segments import HOST_CATEGORIES
 from tests.findings.claims_by_hand import bound
 from tests.reach import DATASETS, graph_of
+from tests.strategies import OTHER, annotation, load, op
 
 
 @pytest.mark.parametrize("path", DATASETS, ids=lambda path: path.name)
@@ -118,3 +119,10 @@ def test_the_largest_of_what_bounds_it_is_shown() -> None:
     times = evidence.rows.frame["time_us"].tolist()
     assert times == sorted(times, reverse=True)
     assert evidence.meaning is hg.CriticalPath.summary
+
+
+def test_host_time_without_events_beside_communication_may_be_a_wait_for_it() -> None:
+    busy = annotation("gloo:all_reduce", 40, 9_900, OTHER)
+    alone = [op("a", 0, 30), op("b", 10_000, 30)]
+    assert BOUND.when(Results(load(alone)))
+    assert not BOUND.when(Results(load([*alone, busy])))
