@@ -294,23 +294,21 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
 
 def _largest(results: Results, cause: str) -> Rows:
     """Return the kernels, or for all else the operators, with most time on the path, and where each has most."""
-    group = "kernel" if cause in ("computation", "memory") else "operator"
-    shares = results.path.summary()
-    rows = shares[(shares["group"] == group) & (shares["key"] != "none")]
-    rows = rows.assign(name=[_operator_words(key) for key in rows["key"]])
-    sums = rows.groupby("name", as_index=False, sort=False)[["time_us", "share_percent", "count"]].sum()
-    names = sums.nlargest(MOST_ROWS, "time_us").rename(columns={"count": "segments"})
     parts = results.path.to_frame()
-    own = parts["operator"].map(_operator_words) if group == "operator" else parts["name"].map(short_name)
-    places = []
-    for name in names["name"]:
-        longest = parts.loc[parts.loc[own == name, "duration_us"].idxmax()] if (own == name).any() else None
-        places.append(
-            None
-            if longest is None
-            else Place.lasting(longest["start_us"], longest["duration_us"], int(longest["activity"]))
-        )
-    return Rows(names, f"The {group}s with most time on the critical path", places)
+    if cause in ("computation", "memory"):
+        group, parts = "kernel", parts[parts["category"] == cause]
+        own = parts["name"].map(short_name)
+    else:
+        group, own = "operator", parts["operator"].map(_operator_words)
+    known = ~own.isin(["", "none"])
+    names = parts[known].assign(name=own[known]).groupby("name", sort=False)["duration_us"].agg(
+        time_us="sum", segments="size", longest="idxmax"
+    ).nlargest(MOST_ROWS, "time_us")  # fmt: skip
+    longest = parts.loc[names.pop("longest")]
+    names.insert(1, "share_percent", 100_000 * names["time_us"] / results.path.makespan_ns)
+    columns = (longest[name] for name in ("start_us", "duration_us", "activity"))
+    places = [Place.lasting(*row) for row in zip(*columns, strict=True)]
+    return Rows(names.reset_index(), f"The {group}s with most time on the critical path", places)
 
 
 def _operator_words(key: str) -> str:

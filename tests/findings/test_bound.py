@@ -14,7 +14,7 @@ from htagraph.findings.results import Results
 from htagraph.queries.path_segments import HOST_CATEGORIES
 from tests.findings.claims_by_hand import bound
 from tests.reach import DATASETS, graph_of
-from tests.strategies import OTHER, annotation, load, op
+from tests.strategies import COMMUNICATE, OTHER, annotation, kernel, launch, load, op
 
 
 @pytest.mark.parametrize("path", DATASETS, ids=lambda path: path.name)
@@ -126,3 +126,12 @@ def test_host_time_without_events_beside_communication_may_be_a_wait_for_it() ->
     alone = [op("a", 0, 30), op("b", 10_000, 30)]
     assert BOUND.when(Results(load(alone)))
     assert not BOUND.when(Results(load([*alone, busy])))
+
+
+def test_the_kernels_of_a_cause_are_of_its_kind() -> None:
+    results = Results(
+        load([launch(0, 5, 1), kernel(COMMUNICATE, 10, 900, 1), launch(20, 5, 2), kernel("gemm", 920, 990, 2)])
+    )
+    (claim,) = BOUND.when(results)
+    kernels = BOUND.evidence(results, claim).rows.frame["name"].tolist()
+    assert (claim.about, kernels) == ("computation", ["gemm"])
