@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import intersection, union
@@ -301,9 +302,9 @@ def _largest(results: Results, cause: str) -> Rows:
     else:
         group, own = "operator", parts["operator"].map(_operator_words)
     known = ~own.isin(["", "none"])
-    names = parts[known].assign(name=own[known]).groupby("name", sort=False)["duration_us"].agg(
-        time_us="sum", segments="size", longest="idxmax"
-    ).nlargest(MOST_ROWS, "time_us")  # fmt: skip
+    each = parts[known].assign(name=own[known]).groupby("name", sort=False)["duration_us"]
+    sums = pd.DataFrame({"time_us": each.sum(), "segments": each.size(), "longest": each.idxmax()})
+    names = sums.nlargest(MOST_ROWS, "time_us")
     longest = parts.loc[names.pop("longest")]
     names.insert(1, "share_percent", 100_000 * names["time_us"] / results.path.makespan_ns)
     columns = (longest[name] for name in ("start_us", "duration_us", "activity"))

@@ -272,7 +272,7 @@ def _steps(graph: DependencyGraph) -> pd.DataFrame:
     steps = step_times(graph).groupby("rank")
     table = steps["duration_us"].agg(["count", "median", "min", "max"])
     table = table.set_axis(["steps", "median_us", "min_us", "max_us"], axis=1)
-    period = steps["start_us"].agg(lambda start: start.sort_values().diff().quantile(0.5))
+    period = steps["start_us"].agg(lambda start: float(start.sort_values().diff().quantile(0.5)))
     table.insert(1, "period_us", period.astype("float64"))
     return table.reset_index()
 
