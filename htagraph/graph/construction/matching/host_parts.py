@@ -76,6 +76,8 @@ def host_parts(
     members = {rank: _groups_of(trace) for rank, trace in traces.items()}
     partner = _partners(acts.rank[rows], way, of_call, members)
     partner = np.where((partner < 0) & (way != 0), _only_other(acts.rank[rows], traces), partner)
+    if ((partner < 0) & (way < 0)).any() and on_one_host(traces):
+        partner = _from_anyone(acts, rows, way, partner, of_call.tag)
     root = _roots(acts.rank[rows], way, of_call, members)
     elements, collective = np.maximum(of_call.elements, of_work.elements), on_host & (way == 0)
     group, groups = _only_groups(acts.rank[rows], traces)
@@ -172,6 +174,30 @@ def _only_other(rank: Array, traces: Mapping[int, Trace]) -> Ints:
     if sizes != {2} or len(traces) != 2:
         return np.full(len(rank), -1, np.int64)
     return np.where(rank == min(traces), max(traces), min(traces)).astype(np.int64)
+
+
+def _from_anyone(acts: Activities, rows: Array, way: Array, partner: Array, tag: Array) -> Ints:
+    """Return the partners; a receive from any sender has the one whose send ended with the receive, on one clock.
+
+    Both are the nearest to each other, of all that is sent to a rank with a tag and of all that the rank receives.
+    """
+    out, end = partner.copy(), acts.end[rows]
+    into = np.where(way > 0, partner, acts.rank[rows])
+    place = coded(into, np.maximum(tag, 0))
+    for each in np.unique(place[(way < 0) & (partner < 0)]).tolist():
+        sends, receives = (
+            own[np.argsort(end[own], kind="stable")]
+            for own in (np.flatnonzero((place == each) & (way == sign)) for sign in (1, -1))
+        )
+        if len(sends):
+            sent, received = end[sends], end[receives]
+            send, receive = (
+                np.searchsorted((ends[:-1] + ends[1:]) / 2, of) for ends, of in ((sent, received), (received, sent))
+            )
+            both = (receive[send] == np.arange(len(receives))) & (out[receives] < 0)
+            both &= np.abs(sent[send] - received) <= LIMITS.turn_ns
+            out[receives[both]] = acts.rank[rows[sends[send[both]]]]
+    return out
 
 
 def _supported(transfers: _Class, options: Mapping[_Class, set[int]]) -> int:

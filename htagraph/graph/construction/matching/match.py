@@ -85,7 +85,7 @@ def match(
         _, by_time, *_ = _found(members_of(replace(activities, args={}), names, naming, traces), hosts)
         kept, _ = tested(members, _extended(members, kept, by_time))
     where = str(next(iter(traces.values())).path.parent) if traces else ""
-    complaints += [*_absent(members, kept), *_alone(members, kept, doubtful), *_apart(members, kept, list(traces))]
+    complaints += [*_absent(members, kept), *_alone(members, kept, doubtful), *_apart(members, kept, list(traces), hosts)]
     return _collect(members, kept, tuple(Issue(where, *complaint) for complaint in complaints), hosts)
 
 
@@ -111,7 +111,7 @@ def _found(members: Members, hosts: Mapping[int, int]) -> tuple[Members, list[Te
         members = replace(members, ops=ops, op=np.where(unnamed, ops.index("send_recv"), members.op))
     pairs, doubts = tested(members, _by_partner(members, np.flatnonzero(partnerless | unnamed), kept, hosts))
     kept += pairs
-    on_hosts, contradictions = host_transfers(members)
+    on_hosts, contradictions = host_transfers(members, hosts)
     kept += on_hosts
     if pairs:  # they show clocks, under which a few collectives may prove enough
         rest = _unheld(members, kept) & ~partnerless & ~unnamed & ~members.host_transfer
@@ -394,9 +394,9 @@ def _alone(members: Members, teams: list[Team], doubtful: Array) -> list[Complai
     return [(what, why, int(which.sum()), -1) for what, why, which in reasons if which.any()]
 
 
-def _apart(members: Members, teams: list[Team], ranks: list[int]) -> list[Complaint]:
-    """Return a complaint if some ranks share no barrier-like collective, so that their clocks were not compared."""
-    islands = [{rank} for rank in ranks]
+def _apart(members: Members, teams: list[Team], ranks: list[int], hosts: Mapping[int, int]) -> list[Complaint]:
+    """Return a complaint if ranks of several hosts share no barrier-like collective: their clocks were not compared."""
+    islands = [set(ranks[row] for row in rows) for rows in grouped(np.array([hosts.get(rank, -1 - rank) for rank in ranks]))]
     for team in teams:
         met = {int(members.rank[line.max()]) for line in team.rows if members.barrier[line[line >= 0]].any()}
         linked = [island for island in islands if island & met]

@@ -9,8 +9,9 @@ missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import TypeAlias
 
 import numpy as np
@@ -227,8 +228,11 @@ def _median_of_others(values: Array) -> npt.NDArray[np.float64]:
     return others_median(values.ravel(), column.ravel()).reshape(values.shape)
 
 
-def host_transfers(members: Members) -> tuple[list[Team], list[Complaint]]:
-    """Return (the pairs of sends and receives on hosts, complaints about those that contradict time)."""
+def host_transfers(members: Members, hosts: Mapping[int, int]) -> tuple[list[Team], list[Complaint]]:
+    """Return (the pairs of sends and receives on hosts, complaints about those that contradict time).
+
+    `hosts` has the number of each rank's host, where it is known: ranks of one host share its clock.
+    """
     rows = np.flatnonzero(members.host_transfer)
     teams: list[Team] = []
     complaints: list[Complaint] = []
@@ -237,11 +241,15 @@ def host_transfers(members: Members) -> tuple[list[Team], list[Complaint]]:
         send, receive = own[members.way[own] > 0], own[members.way[own] < 0]
         if group < 0 or not len(send) or not len(receive):
             continue
-        shift = _shift(members, send, receive)
-        grid = _side_by_side(send, receive, shift)
-        broken = _broken_pairs(members, grid)
+        one, other = (hosts.get(int(members.rank[each[0]]), -1) for each in (send, receive))
+        for one_clock, by_step in product((True, False)[one != other or one < 0 :], (True, False)):
+            grid = _fitting(members, send, receive, one_clock=one_clock, by_step=by_step)
+            broken = _broken_pairs(members, grid, 0.0 if one_clock else _clock(members, grid))
+            refused = bool(broken.sum() > max(1.0, LIMITS.damaged * grid.shape[1]))
+            if not refused:
+                break
         label = members.groups[group]
-        if broken.sum() > max(1.0, LIMITS.damaged * grid.shape[1]):
+        if refused:
             why = f"{label}: {int(broken.sum())} of {grid.shape[1]} sends and receives would end before the other began"
             complaints.append(("collectives_refused", f"{why}; not linked", grid.shape[1], -1))
             continue
@@ -349,33 +357,33 @@ def _side_by_side(send: Array, receive: Array, shift: int) -> Array:
     return np.stack([send[low:high], receive[low + shift : high + shift]])
 
 
-def _shift(members: Members, send: Array, receive: Array) -> int:
-    """Return by how many places receives are ahead of sends, because one of the recordings begins later.
+def _fitting(members: Members, send: Array, receive: Array, *, one_clock: bool, by_step: bool) -> Array:
+    """Return sends and receives side by side: one of the recordings may begin later.
 
-    Where steps are numbered, both sides of a pair are in the same step. Else the shift is the one that time contradicts
-    least and that leaves out fewest; of equal ones, the one that needs the smallest error of the clocks, and under
-    which the receives end soonest after both sides have begun.
+    Where steps are numbered alike on both sides, both sides of a pair are in the same step. Else the shift is the one
+    that time contradicts least and that leaves out fewest; of equal ones, the one that needs the smallest error of the
+    clocks, and under which the receives end soonest after both sides have begun.
     """
     shifts = np.arange(1 - len(send), len(receive))
     middle = (len(receive) - len(send)) // 2
     shifts = shifts[np.argsort(np.abs(shifts - middle), kind="stable")][: LIMITS.compared]
     most = min(len(send), len(receive))
-    costs = [_cost(members, _side_by_side(send, receive, int(shift)), most) for shift in shifts]
-    return int(shifts[min(range(len(costs)), key=costs.__getitem__)])
 
+    def cost(shift: int) -> tuple[float, float, float, float]:
+        """Return what speaks against a shift, weightiest first: other steps, contradictions, clock error, delay.
 
-def _cost(members: Members, grid: Array, most: int) -> tuple[float, float, float, float]:
-    """Return what speaks against a shift, weightiest first: other steps, contradictions, clock error, delay.
+        Of `most` possible pairs, those that the shift leaves out count as contradicted.
+        """
+        grid = _side_by_side(send, receive, shift)
+        step = members.step[grid]
+        numbered = (step >= 0).all(axis=0)
+        same = float((step[0] == step[1])[numbered].mean()) if by_step and numbered.any() else 1.0
+        clock = 0.0 if one_clock else _clock(members, grid)
+        contradicted = float(_broken_pairs(members, grid, clock).sum()) + most - grid.shape[1]
+        delay = float(np.median(members.end[grid[1]] - clock - _begin(members, grid, clock)))
+        return (0.0 if same >= LIMITS.nearly_all else 1.0 - same), contradicted / most, abs(clock), delay
 
-    Of `most` possible pairs, those that the shift leaves out count as contradicted.
-    """
-    step = members.step[grid]
-    numbered = (step >= 0).all(axis=0)
-    same = float((step[0] == step[1])[numbered].mean()) if numbered.any() else 1.0
-    clock = _clock(members, grid)
-    contradicted = float(_broken_pairs(members, grid).sum()) + most - grid.shape[1]
-    delay = float(np.median(members.end[grid[1]] - clock - _begin(members, grid, clock)))
-    return (0.0 if same >= LIMITS.nearly_all else 1.0 - same), contradicted / most, abs(clock), delay
+    return _side_by_side(send, receive, min(shifts.tolist(), key=cost))
 
 
 def _clock(members: Members, grid: Array) -> float:
@@ -385,9 +393,8 @@ def _clock(members: Members, grid: Array) -> float:
     return 0.0 if least <= 0 <= most or least > most else least if least > 0 else most
 
 
-def _broken_pairs(members: Members, grid: Array) -> Mask:
-    """Return which pairs end on one side before they begin on the other, whatever the clocks show."""
-    clock = _clock(members, grid)
+def _broken_pairs(members: Members, grid: Array, clock: float) -> Mask:
+    """Return which pairs end on one side before they begin on the other, under some error of the receiver's clock."""
     end = np.minimum(members.end[grid[0]], members.end[grid[1]] - clock)
     return np.asarray(_begin(members, grid, clock) > end + LIMITS.two_clocks_ns)
 
