@@ -185,6 +185,17 @@ def _quick(state: State, parts: ClassParts) -> _Read | None:
     return parts, ()
 
 
+def _hosts(state: State, parts: ClassParts) -> _Read | None:
+    """See `with_hosts_in_transfers`: the network's share follows the change of the class."""
+    rows, share = readings.network_shares(state.graph)
+    share, rows = share[state.lag[rows] > NEVER], rows[state.lag[rows] > NEVER]
+    if not len(rows):
+        return None
+    parts.lag.rest[rows] = np.rint(share * parts.lag.rest[rows] + (1 - share) * state.graph.edges.lag[rows])
+    parts.lag.amount[rows] = np.rint(share * parts.lag.amount[rows])
+    return parts, ()
+
+
 def _set(parts: Parts, rows: Array, value: Array | int) -> None:
     """Let some numbers be others that no class multiplies."""
     parts.rest[rows], parts.amount[rows], parts.mask[rows] = value, 0, 0
@@ -209,6 +220,7 @@ BUILDERS: Final[dict[Callable[[State], State | None], Callable[[State, ClassPart
     readings.with_slow_answers: partial(_hidden, readings.ready_answers),
     readings.with_slow_messages: partial(_hidden, readings.slow_messages),
     readings.with_quick_messages: _quick,
+    readings.with_hosts_in_transfers: _hosts,
     readings.with_waits_for_absent_ranks: _absent,
     readings.with_waits_for_outside: _outside,
 }

@@ -80,6 +80,7 @@ _TELLING: Final = {
     "another thread or process may not keep up, which the recording cannot show": "of the changed job",
     "messages that nobody waited for may take long": "on a slower network",
     "messages that nobody waited for may take hardly any time": "on a slower network",
+    "hosts without a free core may take part of transfers": "on a slower network",
     "what looks like transfer may be waiting for ranks that were not recorded": "of all ranks",
 }
 """Cause of an interval's width → the recording that would show more; others need Python stacks."""

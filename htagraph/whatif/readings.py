@@ -18,8 +18,9 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array, coded, distinct, joined, marked
 from htagraph.core.computing import once
-from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
-from htagraph.core.naming import has_loader_workers, is_asking, is_data_loader, names_that, transfer_direction
+from htagraph.core.intervals import union
+from htagraph.core.kinds import COMMUNICATION, TRANSFERS, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
+from htagraph.core.naming import has_loader_workers, is_asking, is_collective_call, is_data_loader, names_that, transfer_direction
 from htagraph.core.statistics import least_of, middles
 from htagraph.graph.activities import Edges, lane_moments
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -29,8 +30,8 @@ from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
 from htagraph.whatif.rewire import with_waits
 
 __all__ = [
-    "DOUBTS", "QUICK", "SHARE", "UnrecordedWaits", "at_absent_members", "hidden_in_pauses", "outside_pauses",
-    "ready_answers", "slow_loaders", "slow_messages", "untimed_messages", "unwaited", "with_possible_waits",
+    "DOUBTS", "QUICK", "SHARE", "UnrecordedWaits", "at_absent_members", "hidden_in_pauses", "network_shares", "outside_pauses",
+    "ready_answers", "slow_loaders", "slow_messages", "untimed_messages", "unwaited", "with_freed_cores", "with_hosts_in_transfers", "with_possible_waits",
     "with_quick_messages", "with_slow_answers", "with_slow_loaders", "with_slow_messages",
     "with_waits_for_absent_ranks", "with_waits_for_outside", "without_doubtful_waits", "without_surroundings",
 ]  # fmt: skip
@@ -403,6 +404,74 @@ def with_quick_messages(state: State) -> State | None:
     return replace(state, lag=lag)
 
 
+@once
+def network_shares(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return (transfers between hosts, the share of each that surely is the network's).
+
+    A backend's threads need a core to move data: they wake up late, and may get none while operators of the rank
+    compute. The least time of a message shows how late at most, the least time of its size how much of it is network.
+    """
+    acts = graph.activities
+    rows = _host_transfers(graph)
+    lag = graph.edges.lag[rows]
+    asks = (acts.kind == ActivityKind.OP) & names_that(is_collective_call, graph.names)[acts.name]
+    works = (acts.kind == ActivityKind.OP) & ~asks & ~graph.tree.around(asks)
+    late = min(LIMITS.turn_ns, int(lag.min(initial=LIMITS.turn_ns)))
+    return rows, 1 - SHARE * np.minimum(_without_core(graph, rows, works) + late, lag) / lag
+
+
+def _host_transfers(graph: DependencyGraph) -> Array:
+    on_host = np.append(graph.activities.kind == ActivityKind.HOST_COMMUNICATION, [False])
+    return np.flatnonzero(of_kind(graph, *TRANSFERS) & on_host[graph.edges.activity] & (graph.edges.lag > 0))
+
+
+def _without_core(graph: DependencyGraph, rows: Array, works: Array) -> Array:
+    """Return for how long transfers between hosts may have waited for cores that some work of their rank had, ns."""
+    acts, edges, time, matches = graph.activities, graph.edges, graph.time - graph.origin_ns, graph.matches
+    owner, lag, end = edges.activity[rows], edges.lag[rows], time[edges.target[rows]]
+    beside = np.zeros(len(rows), np.float64)
+    for rank in np.unique(acts.rank[owner]).tolist():
+        own, mine = np.flatnonzero(works & (acts.rank == rank)), acts.rank[owner] == rank
+        moments = np.stack(union(time[2 * own], time[2 * own + 1]), axis=1).ravel()
+        if len(moments):
+            worked = np.cumsum(np.diff(moments, prepend=0) * (np.arange(len(moments)) % 2))
+            beside[mine] = np.interp(end[mine], moments, worked) - np.interp((end - lag)[mine], moments, worked)
+    alike = np.full(len(acts), -1, np.int64)
+    if matches is not None and matches.count:
+        op = np.unique(matches.op, return_inverse=True)[1].ravel()
+        alike[matches.activity] = coded(op[matches.collective], matches.bytes)
+    return np.minimum(beside, lag - least_of(lag, alike[owner] + 1))
+
+
+def with_hosts_in_transfers(state: State) -> State | None:
+    """Return the state in which parts of changed transfers between hosts were waits for cores, not network; or None."""
+    (rows, share), gone = network_shares(state.graph), _removed(state)
+    was = state.graph.edges.lag[rows]
+    changed = (state.lag[rows] > NEVER) & (state.lag[rows] != was) & ~gone[state.graph.edges.activity[rows]]
+    if not changed.any():
+        return None
+    lag = state.lag.copy()
+    lag[rows[changed]] = np.rint(share * lag[rows] + (1 - share) * was)[changed]
+    return replace(state, lag=lag)
+
+
+def with_freed_cores(state: State) -> State | None:
+    """Return the state in which transfers between hosts had waited for the cores that removed work had; or None."""
+    rows, gone = _host_transfers(state.graph), _removed(state)
+    rows = rows[(state.lag[rows] > NEVER) & ~gone[state.graph.edges.activity[rows]]]
+    freed = SHARE * _without_core(state.graph, rows, gone & (state.graph.activities.kind == ActivityKind.OP))
+    if not freed.any():
+        return None
+    lag = state.lag.copy()
+    lag[rows] = np.maximum(lag[rows] - np.rint(freed), 0)
+    return replace(state, lag=lag)
+
+
+def _removed(state: State) -> Array:
+    """Return the activities that changes removed, or freed of what they wait for."""
+    return marked(np.concatenate((*state.unblocked, np.zeros(0, np.int64))), len(state.graph.activities))
+
+
 def without_surroundings(state: State) -> State | None:
     """Return the state in which code right before and after removed host activities went with them, or None.
 
@@ -411,7 +480,7 @@ def without_surroundings(state: State) -> State | None:
     """
     graph, edges, acts = state.graph, state.graph.edges, state.graph.activities
     host = of_kind(graph, EdgeKind.BODY) & ~np.append(acts.on_device, [True])[edges.activity]
-    gone = marked(np.concatenate((*state.unblocked, np.zeros(0, np.int64))), len(acts)) & ~acts.on_device
+    gone = _removed(state) & ~acts.on_device
     gone &= np.bincount(edges.activity[host], state.lag[host], len(acts)) <= 0
     if not gone.any():
         return None
@@ -460,6 +529,8 @@ DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
     "another thread or process may not keep up, which the recording cannot show": with_slow_answers,
     "messages that nobody waited for may take long": with_slow_messages,
     "messages that nobody waited for may take hardly any time": with_quick_messages,
+    "hosts without a free core may take part of transfers": with_hosts_in_transfers,
+    "what was removed may free a core for transfers": with_freed_cores,
     "code around what was removed may go with it": without_surroundings,
     "what looks like transfer may be waiting for ranks that were not recorded": with_waits_for_absent_ranks,
 }

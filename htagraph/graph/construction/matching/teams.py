@@ -245,11 +245,10 @@ def host_transfers(members: Members, hosts: Mapping[int, int]) -> tuple[list[Tea
         for one_clock, by_step in product((True, False)[one != other or one < 0 :], (True, False)):
             grid = _fitting(members, send, receive, one_clock=one_clock, by_step=by_step)
             broken = _broken_pairs(members, grid, 0.0 if one_clock else _clock(members, grid))
-            refused = bool(broken.sum() > max(1.0, LIMITS.damaged * grid.shape[1]))
-            if not refused:
+            if broken.sum() <= LIMITS.damaged * grid.shape[1]:
                 break
         label = members.groups[group]
-        if refused:
+        if broken.sum() > max(1.0, LIMITS.damaged * grid.shape[1]):
             why = f"{label}: {int(broken.sum())} of {grid.shape[1]} sends and receives would end before the other began"
             complaints.append(("collectives_refused", f"{why}; not linked", grid.shape[1], -1))
             continue
