@@ -25,7 +25,7 @@ from htagraph.queries.weights import NEVER, State, initial
 from htagraph.whatif import readings
 from htagraph.whatif.interval import UNEXPLAINED_PAUSES, UNKNOWN_SHARING
 from htagraph.whatif.links import Sharing, assumed, may_overlap
-from htagraph.whatif.readings import DOUBTS, QUICK, SHARE, UnrecordedWaits
+from htagraph.whatif.readings import DOUBTS, SHARE, UnrecordedWaits
 
 __all__ = ["BUILDERS", "Reading", "contracted_readings", "shares_links_differently"]
 
@@ -174,24 +174,12 @@ def _outside(state: State, parts: ClassParts) -> _Read | None:
     return parts, ()
 
 
-def _quick(state: State, parts: ClassParts) -> _Read | None:
-    """See `with_quick_messages`: each follows the change of its class."""
-    rows = readings.untimed_messages(state.graph)
-    rows = rows[state.lag[rows] > 0]
+def _weighed(parts_of: Callable[[State], tuple[Array, Array, Array]], state: State, parts: ClassParts) -> _Read | None:
+    """See `htagraph.whatif.readings`: the share of each transfer follows the change of its class, the rest does not."""
+    rows, share, rest = parts_of(state)
     if not len(rows):
         return None
-    for numbers in (parts.lag.rest, parts.lag.amount):
-        numbers[rows] = np.rint(QUICK * numbers[rows])
-    return parts, ()
-
-
-def _hosts(state: State, parts: ClassParts) -> _Read | None:
-    """See `with_hosts_in_transfers`: the network's share follows the change of the class."""
-    rows, share = readings.network_shares(state.graph)
-    share, rows = share[state.lag[rows] > NEVER], rows[state.lag[rows] > NEVER]
-    if not len(rows):
-        return None
-    parts.lag.rest[rows] = np.rint(share * parts.lag.rest[rows] + (1 - share) * state.graph.edges.lag[rows])
+    parts.lag.rest[rows] = np.rint(share * parts.lag.rest[rows] + rest)
     parts.lag.amount[rows] = np.rint(share * parts.lag.amount[rows])
     return parts, ()
 
@@ -219,8 +207,8 @@ BUILDERS: Final[dict[Callable[[State], State | None], Callable[[State, ClassPart
     readings.with_slow_loaders: partial(_hidden, readings.slow_loaders),
     readings.with_slow_answers: partial(_hidden, readings.ready_answers),
     readings.with_slow_messages: partial(_hidden, readings.slow_messages),
-    readings.with_quick_messages: _quick,
-    readings.with_hosts_in_transfers: _hosts,
+    readings.with_quick_messages: partial(_weighed, readings.untimed_messages),
+    readings.with_hosts_in_transfers: partial(_weighed, readings.network_shares),
     readings.with_waits_for_absent_ranks: _absent,
     readings.with_waits_for_outside: _outside,
 }

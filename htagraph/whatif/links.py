@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array, coded, inverse_of
 from htagraph.core.errors import SelectionError
+from htagraph.core.intervals import union
 from htagraph.core.kinds import TRANSFERS, ActivityKind
 from htagraph.core.statistics import least_of, middles
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "KINDS", "Assumed", "LinkTransfers", "Sharing", "Transfers", "assumed", "fitted", "likely_sharing", "link_share",
     "link_transfers", "may_overlap", "places_of_links", "shares_links", "time_from_sharing", "transfers",
-    "with_shared_link",
+    "with_shared_link", "without_core",
 ]  # fmt: skip
 
 _MAX_TIMES_SMALLER = 4
@@ -329,6 +330,26 @@ def _anew(graph: DependencyGraph, kind: ActivityKind) -> LinkTransfers | None:
     start = graph.time[edges.source[rows]] - graph.origin_ns
     classes, operation, size = (column[number] for column in _classes(graph, matches))
     return LinkTransfers(rows, start, edges.lag[rows], transfer.ravel(), classes, operation, size, offsets, pairs[1])
+
+
+def without_core(graph: DependencyGraph, works: Array) -> tuple[Array, Array]:
+    """Return (transfers between hosts, for how long each may have waited for a core that work of its rank had, ns).
+
+    That is no longer than what it took more than the least of its class.
+    """
+    found = link_transfers(graph, ActivityKind.HOST_COMMUNICATION)
+    if found is None:
+        return (np.zeros(0, np.int64),) * 2
+    acts, time = graph.activities, graph.time - graph.origin_ns
+    rank, beside = acts.rank[graph.edges.activity[found.edges]], np.zeros(len(found.lag))
+    for each in np.unique(rank).tolist():
+        rows, own = rank == each, np.flatnonzero(works & (acts.rank == each))
+        moments = np.stack(union(time[2 * own], time[2 * own + 1]), axis=1).ravel()
+        if len(moments):
+            worked = np.cumsum(np.diff(moments, prepend=0) * (np.arange(len(moments)) % 2))
+            ends = np.stack((found.start, found.start + found.lag))[:, rows]
+            beside[rows] = np.diff(np.interp(ends, moments, worked), axis=0)[0]
+    return found.edges, np.minimum(beside, found.lag - least_of(found.lag, found.key[found.transfer]))
 
 
 def _classes(graph: DependencyGraph, matches: Matches) -> tuple[Array, Array, Array]:

@@ -18,22 +18,30 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array, coded, distinct, joined, marked
 from htagraph.core.computing import once
-from htagraph.core.intervals import union
-from htagraph.core.kinds import COMMUNICATION, TRANSFERS, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
-from htagraph.core.naming import has_loader_workers, is_asking, is_collective_call, is_data_loader, names_that, transfer_direction
+from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
+from htagraph.core.naming import (
+    has_loader_workers,
+    is_asking,
+    is_collective_call,
+    is_data_loader,
+    names_that,
+    transfer_direction,
+)
 from htagraph.core.statistics import least_of, middles
 from htagraph.graph.activities import Edges, lane_moments
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import lacks_members
 from htagraph.graph.tolerances import LIMITS, Confidence
 from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
+from htagraph.whatif.links import without_core
 from htagraph.whatif.rewire import with_waits
 
 __all__ = [
-    "DOUBTS", "QUICK", "SHARE", "UnrecordedWaits", "at_absent_members", "hidden_in_pauses", "network_shares", "outside_pauses",
-    "ready_answers", "slow_loaders", "slow_messages", "untimed_messages", "unwaited", "with_freed_cores", "with_hosts_in_transfers", "with_possible_waits",
-    "with_quick_messages", "with_slow_answers", "with_slow_loaders", "with_slow_messages",
-    "with_waits_for_absent_ranks", "with_waits_for_outside", "without_doubtful_waits", "without_surroundings",
+    "DOUBTS", "QUICK", "SHARE", "UnrecordedWaits", "at_absent_members", "hidden_in_pauses", "network_shares",
+    "outside_pauses", "ready_answers", "slow_loaders", "slow_messages", "untimed_messages", "unwaited",
+    "with_freed_cores", "with_hosts_in_transfers", "with_possible_waits", "with_quick_messages", "with_slow_answers",
+    "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks", "with_waits_for_outside",
+    "without_doubtful_waits", "without_surroundings",
 ]  # fmt: skip
 
 _MAX_WAKE_NS = 300_000
@@ -378,92 +386,56 @@ def slow_messages(graph: DependencyGraph) -> UnrecordedWaits:
     return UnrecordedWaits(start[took > 0], edges.target[rows][took > 0], took[took > 0], rows[took > 0])
 
 
-@once
-def untimed_messages(graph: DependencyGraph) -> Array:
-    """Return the edges of messages between hosts of which none of their size and rank was ever waited for."""
-    acts, edges, matches, time = graph.activities, graph.edges, graph.matches, graph.time
+def untimed_messages(state: State) -> tuple[Array, Array, Array]:
+    """Return (the messages between hosts of which none of their size and rank was waited for, a tenth of each, 0)."""
+    graph, matches = state.graph, state.graph.matches
+    acts, edges, time = graph.activities, graph.edges, graph.time
     if matches is None:
-        return np.zeros(0, np.int64)
+        return (np.zeros(0, np.int64),) * 3
     size = np.full(len(acts) + 1, -1, np.int64)
     size[matches.activity] = matches.bytes[matches.collective]
     rows = np.flatnonzero(of_kind(graph, EdgeKind.P2P) & (edges.activity >= 0) & (edges.lag > 0))
     rows = rows[acts.kind[edges.activity[rows]] == ActivityKind.HOST_COMMUNICATION]
     alike = coded(acts.rank[edges.activity[rows]], size[edges.activity[rows]])
     over = time[edges.target[rows]] - time[edges.source[rows]] - edges.lag[rows]
-    return rows[least_of(over, alike) > 0]
+    rows = rows[(least_of(over, alike) > 0) & (state.lag[rows] > 0)]
+    return rows, np.full(len(rows), QUICK), np.zeros(len(rows))
 
 
-def with_quick_messages(state: State) -> State | None:
-    """Return the state in which messages that were over when somebody asked for them took next to no time, or None."""
-    rows = untimed_messages(state.graph)
-    rows = rows[state.lag[rows] > 0]
-    if not len(rows):
-        return None
+def _weighed(parts_of: Callable[[State], tuple[Array, Array, Array]], state: State) -> State | None:
+    """Return the state in which some transfers take a share of their time, and one that no change scales, or None."""
+    rows, share, rest = parts_of(state)
     lag = state.lag.copy()
-    lag[rows] = np.rint(QUICK * lag[rows])
-    return replace(state, lag=lag)
+    lag[rows] = np.rint(share * lag[rows] + rest)
+    return None if np.array_equal(lag, state.lag) else replace(state, lag=lag)
 
 
-@once
-def network_shares(graph: DependencyGraph) -> tuple[Array, Array]:
-    """Return (transfers between hosts, the share of each that surely is the network's).
+def network_shares(state: State) -> tuple[Array, Array, Array]:
+    """Return (transfers between hosts, the share of each that surely is the network's, what else it took, ns).
 
     A backend's threads need a core to move data: they wake up late, and may get none while operators of the rank
-    compute. The least time of a message shows how late at most, the least time of its size how much of it is network.
+    compute. The least time of a message shows how late at most.
     """
-    acts = graph.activities
-    rows = _host_transfers(graph)
-    lag = graph.edges.lag[rows]
+    graph, acts = state.graph, state.graph.activities
     asks = (acts.kind == ActivityKind.OP) & names_that(is_collective_call, graph.names)[acts.name]
-    works = (acts.kind == ActivityKind.OP) & ~asks & ~graph.tree.around(asks)
-    late = min(LIMITS.turn_ns, int(lag.min(initial=LIMITS.turn_ns)))
-    return rows, 1 - SHARE * np.minimum(_without_core(graph, rows, works) + late, lag) / lag
-
-
-def _host_transfers(graph: DependencyGraph) -> Array:
-    on_host = np.append(graph.activities.kind == ActivityKind.HOST_COMMUNICATION, [False])
-    return np.flatnonzero(of_kind(graph, *TRANSFERS) & on_host[graph.edges.activity] & (graph.edges.lag > 0))
-
-
-def _without_core(graph: DependencyGraph, rows: Array, works: Array) -> Array:
-    """Return for how long transfers between hosts may have waited for cores that some work of their rank had, ns."""
-    acts, edges, time, matches = graph.activities, graph.edges, graph.time - graph.origin_ns, graph.matches
-    owner, lag, end = edges.activity[rows], edges.lag[rows], time[edges.target[rows]]
-    beside = np.zeros(len(rows), np.float64)
-    for rank in np.unique(acts.rank[owner]).tolist():
-        own, mine = np.flatnonzero(works & (acts.rank == rank)), acts.rank[owner] == rank
-        moments = np.stack(union(time[2 * own], time[2 * own + 1]), axis=1).ravel()
-        if len(moments):
-            worked = np.cumsum(np.diff(moments, prepend=0) * (np.arange(len(moments)) % 2))
-            beside[mine] = np.interp(end[mine], moments, worked) - np.interp((end - lag)[mine], moments, worked)
-    alike = np.full(len(acts), -1, np.int64)
-    if matches is not None and matches.count:
-        op = np.unique(matches.op, return_inverse=True)[1].ravel()
-        alike[matches.activity] = coded(op[matches.collective], matches.bytes)
-    return np.minimum(beside, lag - least_of(lag, alike[owner] + 1))
-
-
-def with_hosts_in_transfers(state: State) -> State | None:
-    """Return the state in which parts of changed transfers between hosts were waits for cores, not network; or None."""
-    (rows, share), gone = network_shares(state.graph), _removed(state)
-    was = state.graph.edges.lag[rows]
-    changed = (state.lag[rows] > NEVER) & (state.lag[rows] != was) & ~gone[state.graph.edges.activity[rows]]
-    if not changed.any():
-        return None
-    lag = state.lag.copy()
-    lag[rows[changed]] = np.rint(share * lag[rows] + (1 - share) * was)[changed]
-    return replace(state, lag=lag)
+    rows, waits = without_core(graph, (acts.kind == ActivityKind.OP) & ~asks & ~graph.tree.around(asks))
+    was = graph.edges.lag[rows]
+    late = was.min(where=was > 0, initial=LIMITS.turn_ns)
+    waits = SHARE * np.minimum(waits + late, was)
+    keep = (
+        (was > 0) & (state.lag[rows] > NEVER) & (state.lag[rows] != was) & ~_removed(state)[graph.edges.activity[rows]]
+    )
+    return rows[keep], 1 - waits[keep] / was[keep], waits[keep]
 
 
 def with_freed_cores(state: State) -> State | None:
     """Return the state in which transfers between hosts had waited for the cores that removed work had; or None."""
-    rows, gone = _host_transfers(state.graph), _removed(state)
-    rows = rows[(state.lag[rows] > NEVER) & ~gone[state.graph.edges.activity[rows]]]
-    freed = SHARE * _without_core(state.graph, rows, gone & (state.graph.activities.kind == ActivityKind.OP))
-    if not freed.any():
+    rows, freed = without_core(state.graph, _removed(state) & (state.graph.activities.kind == ActivityKind.OP))
+    rows, freed = rows[(freed > 0) & (state.lag[rows] > 0)], freed[(freed > 0) & (state.lag[rows] > 0)]
+    if not len(rows):
         return None
     lag = state.lag.copy()
-    lag[rows] = np.maximum(lag[rows] - np.rint(freed), 0)
+    lag[rows] = np.maximum(lag[rows] - np.rint(SHARE * freed), 0)
     return replace(state, lag=lag)
 
 
@@ -521,6 +493,10 @@ with_slow_messages = partial(_with, slow_messages)
 
 Messages of one size to one receiver take equally long: the message that had least time limits them all, so that nothing
 changes for messages that were waited for."""
+with_quick_messages = partial(_weighed, untimed_messages)
+"""Returns the state in which messages that were over when somebody asked for them took next to no time, or None."""
+with_hosts_in_transfers = partial(_weighed, network_shares)
+"""Returns the state in which parts of changed transfers between hosts were waits for cores, not network, or None."""
 DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
     "waits in the recording are not certain": without_doubtful_waits,
     "the recording may not show all waits": with_possible_waits,
