@@ -38,8 +38,7 @@ TABLE = Table(
     ),
     Col("last_rank", "int64", "the rank that arrived last; -1 if not matched"),
     Col(
-        "wait_error_us",
-        doc="possible error of the wait from the clocks of this rank and the last rank; NaN if unknown",
+        "wait_error_us", doc="possible error of the wait from the clocks of this rank and the last rank; NaN if unknown"
     ),
     Col("matched", "bool"),
 )

@@ -21,9 +21,7 @@ TABLE = Table(
     Col("before_name after_name", "str"),
     Col("start_us", doc="when all earlier work of the stream had ended, since the job's first activity"),
     Col(
-        "pause_us",
-        doc="from ``start_us`` to the start of the next work; 0 where both works overlap",
-        heading="idle_us",
+        "pause_us", doc="from ``start_us`` to the start of the next work; 0 where both works overlap", heading="idle_us"
     ),
     Col("gap_us", doc="from the end of ``before`` to the start of ``after``; negative where both overlap"),
     Col("launch", "int64", "activity number of the launch that enqueued ``after``; -1 if unknown"),

@@ -64,10 +64,7 @@ def descendants(G: DependencyGraph, source: int) -> set[int]:
 
 
 def dag_longest_path(
-    G: DependencyGraph,
-    weight: str = "weight",
-    default_weight: float = 1,
-    topo_order: Iterable[int] | None = None,
+    G: DependencyGraph, weight: str = "weight", default_weight: float = 1, topo_order: Iterable[int] | None = None
 ) -> list[int]:
     """Return the vertices of the longest path: by default a critical path of the recorded job, gaps included.
 

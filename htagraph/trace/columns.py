@@ -367,11 +367,7 @@ class Facts:
 
 
 def parse_ranks(
-    text: str | Sequence[int] | None,
-    *,
-    start: int | None = None,
-    stride: int | None = None,
-    size: int | None = None,
+    text: str | Sequence[int] | None, *, start: int | None = None, stride: int | None = None, size: int | None = None
 ) -> list[int] | None:
     """Return the ranks of a process group, rebuilding a list that the profiler cut short.
 

@@ -144,15 +144,8 @@ def interval(
     """Return the 90 % interval of a speedup: the range of other readings of the recording, and chance.
 
     The two are added as independent errors. Where no moment changes in any reading, the change does nothing, and there
-    is no error. The other readings:
-
-    - Pauses that nothing explains vanish, before and after the change.
-    - Waits that are not certain do not exist.
-    - Waits that may be missing exist.
-    - Loaders and messages that were never waited for took nearly as long as they could.
-    - Transfers of groups that were not recorded on all ranks are waits for those.
-    - Transfers share links in another way.
-    - Steps that become faster than the whole job have to wait for its other threads after all.
+    is no error. The other readings are `DOUBTS`, `UNKNOWN_SHARING`, `UNEXPLAINED_PAUSES` (which vanish, also before the
+    change) and `STEPS_AHEAD`.
     """
 
     def moments(state: State, sharing: Sharing, *, explained: bool = False) -> Prediction:

@@ -8,13 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, coded, inverse_of
+from htagraph.core.computing import once
 from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import union
 from htagraph.core.kinds import TRANSFERS, ActivityKind
@@ -26,13 +25,10 @@ from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind
 
-if TYPE_CHECKING:
-    from htagraph.graph.matches import Matches
-
 __all__ = [
     "KINDS", "Assumed", "LinkTransfers", "Sharing", "Transfers", "assumed", "fitted", "likely_sharing", "link_share",
-    "link_transfers", "may_overlap", "places_of_links", "shares_links", "time_from_sharing", "transfers",
-    "with_shared_link", "without_core",
+    "link_transfers", "may_overlap", "places_of_links", "shares_links", "time_from_sharing", "transfer_edges",
+    "transfers", "with_shared_link", "without_core",
 ]  # fmt: skip
 
 _MAX_TIMES_SMALLER = 4
@@ -48,8 +44,6 @@ _MIN_NOTE_SHARE = 0.005
 visibly. Doubled, differences of up to 1 % are not mentioned."""
 
 KINDS = (ActivityKind.HOST_COMMUNICATION, ActivityKind.COMMUNICATION)
-_KNOWN: WeakKeyDictionary[DependencyGraph, dict[ActivityKind, LinkTransfers | None]] = WeakKeyDictionary()
-"""The transfers of graphs that are in use: many predictions are made from one graph."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +59,7 @@ class Assumed:
     @property
     def may_share(self) -> bool:
         """Whether transfers may slow each other down: two or more of a kind have known partners."""
-        return self.sharing is not Sharing.NONE and bool(_by_kind(self.state.graph))
+        return self.sharing is not Sharing.NONE and bool(link_transfers(self.state.graph))
 
     @property
     def shared(self) -> State:
@@ -106,7 +100,7 @@ def with_shared_link(state: State, sharing: Sharing) -> State:
     """Return the state with the transfer times that follow from what overlaps in the predicted schedule."""
     if sharing is Sharing.NONE:
         return state
-    for transfers in _by_kind(state.graph).values():
+    for transfers in link_transfers(state.graph).values():
         if _overlap(state, transfers):
             state = replace(state, lag=_lags(state, transfers, sharing))
     return state
@@ -117,7 +111,7 @@ def may_overlap(graph: DependencyGraph) -> bool:
 
     Where each place has one lane of transfers, its order keeps them apart in any prediction.
     """
-    for kind, transfers in _by_kind(graph).items():
+    for kind, transfers in link_transfers(graph).items():
         owner = graph.edges.activity[transfers.edges]
         place = places_of_links(graph, kind)[graph.activities.rank[owner]]
         lanes = np.unique(np.stack([place, graph.activities.lane[owner]]), axis=1)
@@ -155,7 +149,7 @@ def _lags(state: State, transfers: LinkTransfers, sharing: Sharing) -> npt.NDArr
 def time_from_sharing(graph: DependencyGraph, sharing: Sharing) -> npt.NDArray[np.int64]:
     """Return how much longer the lag of each edge is because its transfer shared links with others, ns."""
     longer = np.zeros(len(graph.edges), np.int64)
-    for transfers in _by_kind(graph).values() if sharing is not Sharing.NONE else ():
+    for transfers in link_transfers(graph).values() if sharing is not Sharing.NONE else ():
         longer[transfers.edges] = np.maximum(transfers.lag - transfers.alone(sharing), 0)
     return longer
 
@@ -167,7 +161,7 @@ def likely_sharing(graph: DependencyGraph) -> tuple[Sharing, bool]:
     enough to tell, transfers of host threads are taken to share their host's network equally, because they do go
     through one interface; for devices, which have links of their own, nothing is assumed.
     """
-    by_kind = _by_kind(graph)
+    by_kind = link_transfers(graph)
     if not by_kind:
         return Sharing.NONE, True
     kind, transfers = next(iter(by_kind.items()))
@@ -299,21 +293,15 @@ class LinkTransfers:
         return bool((np.maximum.accumulate(end[order] + apart)[:-1] > (start[order] + apart)[1:]).any())
 
 
-def _by_kind(graph: DependencyGraph) -> dict[ActivityKind, LinkTransfers]:
+@once
+def link_transfers(graph: DependencyGraph) -> dict[ActivityKind, LinkTransfers]:
     """Return the transfers of each kind of communication with two or more, those of host threads first."""
-    every = {kind: link_transfers(graph, kind) for kind in KINDS}
+    every = {kind: _of_kind(graph, kind) for kind in KINDS}
     return {kind: transfers for kind, transfers in every.items() if transfers is not None}
 
 
-def link_transfers(graph: DependencyGraph, kind: ActivityKind) -> LinkTransfers | None:
+def _of_kind(graph: DependencyGraph, kind: ActivityKind) -> LinkTransfers | None:
     """Return the transfers of one kind of communication; None if there are fewer than two."""
-    known = _KNOWN.setdefault(graph, {})
-    if kind not in known:
-        known[kind] = _anew(graph, kind)
-    return known[kind]
-
-
-def _anew(graph: DependencyGraph, kind: ActivityKind) -> LinkTransfers | None:
     matches, edges = graph.matches, graph.edges
     rows, member = transfer_edges(graph)
     own = graph.activities.kind[edges.activity[rows]] == kind
@@ -337,7 +325,7 @@ def without_core(graph: DependencyGraph, works: Array) -> tuple[Array, Array]:
 
     That is no longer than what it took more than the least of its class.
     """
-    found = link_transfers(graph, ActivityKind.HOST_COMMUNICATION)
+    found = link_transfers(graph).get(ActivityKind.HOST_COMMUNICATION)
     if found is None:
         return (np.zeros(0, np.int64),) * 2
     acts, time = graph.activities, graph.time - graph.origin_ns

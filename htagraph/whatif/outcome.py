@@ -34,10 +34,7 @@ __all__ = ["Outcome"]
 STEP_TIMES = Table(
     "Step times, from the first rank's start to the last rank's end",
     Col("step rank", "int64"),
-    Col(
-        "start_us end_us predicted_start_us predicted_end_us",
-        doc="on the common clock since the job's first moment",
-    ),
+    Col("start_us end_us predicted_start_us predicted_end_us", doc="on the common clock since the job's first moment"),
 )
 
 
@@ -62,10 +59,7 @@ class Outcome:
 
     def _repr_html_(self) -> str:
         """Return the makespan and the usual step, recorded and predicted, as a small HTML table for notebooks."""
-        times = (
-            ("makespan", self.baseline_ns, self.makespan_ns),
-            ("usual step", self.baseline_step_ns, self.step_ns),
-        )
+        times = (("makespan", self.baseline_ns, self.makespan_ns), ("usual step", self.baseline_step_ns, self.step_ns))
         rows = "".join(
             f"<tr><th>{what}</th><td>{before / 1e6:,.3f}</td><td>{after / 1e6:,.3f}</td></tr>"
             for what, before, after in times

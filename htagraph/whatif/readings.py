@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, coded, distinct, joined, marked
+from htagraph.core.arrays import Array, Ints, coded, distinct, joined, marked
 from htagraph.core.computing import once
 from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.core.naming import (
@@ -33,13 +33,13 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import lacks_members
 from htagraph.graph.tolerances import LIMITS, Confidence
 from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
-from htagraph.whatif.links import without_core
+from htagraph.whatif.links import transfer_edges, without_core
 from htagraph.whatif.rewire import with_waits
 
 __all__ = [
     "DOUBTS", "QUICK", "SHARE", "UnrecordedWaits", "at_absent_members", "hidden_in_pauses", "network_shares",
     "outside_pauses", "ready_answers", "slow_loaders", "slow_messages", "untimed_messages", "unwaited",
-    "with_freed_cores", "with_hosts_in_transfers", "with_possible_waits", "with_quick_messages", "with_slow_answers",
+    "with_hosts_in_transfers", "with_possible_waits", "with_quick_messages", "with_slow_answers",
     "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks", "with_waits_for_outside",
     "without_doubtful_waits", "without_surroundings",
 ]  # fmt: skip
@@ -64,8 +64,7 @@ def without_doubtful_waits(state: State) -> State | None:
     What they explained in the recording stays as a pause of the same length.
     """
     graph, edges = state.graph, state.graph.edges
-    rows = _uncertain(graph)
-    rows = rows[state.lag[rows] > NEVER]
+    rows = np.flatnonzero((edges.confidence < UNCERTAIN) & (state.lag > NEVER))
     if not len(rows):
         return None
     doubtful = marked(rows, len(edges))
@@ -81,12 +80,6 @@ def without_doubtful_waits(state: State) -> State | None:
     gap[vertices[left]] += np.maximum(with_all - without, 0)[left]
     doubtful[into] &= left[target]
     return replace(released(state, doubtful), gap=gap)
-
-
-@once
-def _uncertain(graph: DependencyGraph) -> Array:
-    """Return the uncertain edges."""
-    return np.flatnonzero(graph.edges.confidence < UNCERTAIN)
 
 
 def with_waits_for_absent_ranks(state: State) -> State | None:
@@ -115,13 +108,7 @@ def at_absent_members(graph: DependencyGraph) -> tuple[Array, Array]:
 
 
 def with_possible_waits(state: State) -> State | None:
-    """Return the state with waits that the recording may not show; None if there are none.
-
-    - Communication whose end no other work waits for: the caller's next moment may wait for it. In the recording it
-      was over in time.
-    - Work that a thread was handed: the thread that hands over may wait for its end before it goes on to the next.
-    - A pause of a host thread that ends right after other work of its rank ended: it may have been a wait for that.
-    """
+    """Return the state with waits that the recording may not show, `hidden_in_pauses` and `unwaited`, or None."""
     graph = state.graph
     (source, target), (ends, nexts) = hidden_in_pauses(graph), unwaited(graph)
     still = state.gap[target] == graph.gap[target]  # where a change took the pause, nothing is left to explain
@@ -140,8 +127,8 @@ def with_possible_waits(state: State) -> State | None:
 
 
 @once
-def hidden_in_pauses(graph: DependencyGraph) -> tuple[Array, Array]:
-    """Return (what may have been waited for, the vertices that then waited): ends and moments after a pause."""
+def hidden_in_pauses(graph: DependencyGraph) -> list[Ints]:
+    """Return (ends of other work of a rank, pauses of its host threads that end right after, maybe as waits for it)."""
     acts, time = graph.activities, graph.time
     kinds = (GapKind.HOST_UNTRACED, GapKind.THREAD_IDLE)
     paused = np.flatnonzero((graph.gap >= LIMITS.python_ns) & of_kinds(graph.gap_kind, kinds))
@@ -161,18 +148,16 @@ def hidden_in_pauses(graph: DependencyGraph) -> tuple[Array, Array]:
         near &= acts.lane[row] != acts.lane[wanted >> 1]
         return 2 * row[near] + 1, wanted[near]
 
-    source, target = joined(map(of_rank, np.unique(acts.rank[paused >> 1]).tolist()), 2)
-    return source, target
+    return joined(map(of_rank, np.unique(acts.rank[paused >> 1]).tolist()), 2)
 
 
 @once
-def unwaited(graph: DependencyGraph) -> tuple[Array, Array]:
+def unwaited(graph: DependencyGraph) -> list[Ints]:
     """Return (what was over in time in the recording, the moments that may have to wait for it)."""
-    source, target = joined((after_communication(graph), possible_joins(graph)), 2)
-    return source, target
+    return joined((after_communication(graph), possible_joins(graph)), 2)
 
 
-def after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
+def after_communication(graph: DependencyGraph) -> list[Ints]:
     """Return (ends of communication that nothing waits for, the next moment on the thread that called for it)."""
     acts, edges, time = graph.activities, graph.edges, graph.time
     ends = 2 * np.flatnonzero(of_kinds(acts.kind, COMMUNICATION)) + 1
@@ -187,8 +172,7 @@ def after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
         known = at < len(later)
         return wanted[known], later[at[known]]
 
-    source, target = joined(map(of_rank, np.unique(acts.rank[ends >> 1]).tolist()), 2)
-    return source, target
+    return joined(map(of_rank, np.unique(acts.rank[ends >> 1]).tolist()), 2)
 
 
 def possible_joins(graph: DependencyGraph) -> tuple[Array, Array]:
@@ -389,14 +373,13 @@ def slow_messages(graph: DependencyGraph) -> UnrecordedWaits:
 def untimed_messages(state: State) -> tuple[Array, Array, Array]:
     """Return (the messages between hosts of which none of their size and rank was waited for, a tenth of each, 0)."""
     graph, matches = state.graph, state.graph.matches
-    acts, edges, time = graph.activities, graph.edges, graph.time
+    acts, edges, time, (rows, member) = graph.activities, graph.edges, graph.time, transfer_edges(graph)
     if matches is None:
-        return (np.zeros(0, np.int64),) * 3
-    size = np.full(len(acts) + 1, -1, np.int64)
-    size[matches.activity] = matches.bytes[matches.collective]
-    rows = np.flatnonzero(of_kind(graph, EdgeKind.P2P) & (edges.activity >= 0) & (edges.lag > 0))
-    rows = rows[acts.kind[edges.activity[rows]] == ActivityKind.HOST_COMMUNICATION]
-    alike = coded(acts.rank[edges.activity[rows]], size[edges.activity[rows]])
+        return (rows,) * 3
+    messages = (edges.kind[rows] == EdgeKind.P2P) & (edges.lag[rows] > 0)
+    messages &= acts.kind[edges.activity[rows]] == ActivityKind.HOST_COMMUNICATION
+    rows, member = rows[messages], member[messages]
+    alike = coded(acts.rank[edges.activity[rows]], matches.bytes[member])
     over = time[edges.target[rows]] - time[edges.source[rows]] - edges.lag[rows]
     rows = rows[(least_of(over, alike) > 0) & (state.lag[rows] > 0)]
     return rows, np.full(len(rows), QUICK), np.zeros(len(rows))
@@ -420,23 +403,11 @@ def network_shares(state: State) -> tuple[Array, Array, Array]:
     asks = (acts.kind == ActivityKind.OP) & names_that(is_collective_call, graph.names)[acts.name]
     rows, waits = without_core(graph, (acts.kind == ActivityKind.OP) & ~asks & ~graph.tree.around(asks))
     was = graph.edges.lag[rows]
-    late = was.min(where=was > 0, initial=LIMITS.turn_ns)
-    waits = SHARE * np.minimum(waits + late, was)
+    waits = SHARE * np.minimum(waits + was.min(where=was > 0, initial=LIMITS.turn_ns), was)
     keep = (
         (was > 0) & (state.lag[rows] > NEVER) & (state.lag[rows] != was) & ~_removed(state)[graph.edges.activity[rows]]
     )
     return rows[keep], 1 - waits[keep] / was[keep], waits[keep]
-
-
-def with_freed_cores(state: State) -> State | None:
-    """Return the state in which transfers between hosts had waited for the cores that removed work had; or None."""
-    rows, freed = without_core(state.graph, _removed(state) & (state.graph.activities.kind == ActivityKind.OP))
-    rows, freed = rows[(freed > 0) & (state.lag[rows] > 0)], freed[(freed > 0) & (state.lag[rows] > 0)]
-    if not len(rows):
-        return None
-    lag = state.lag.copy()
-    lag[rows] = np.maximum(lag[rows] - np.rint(SHARE * freed), 0)
-    return replace(state, lag=lag)
 
 
 def _removed(state: State) -> Array:
@@ -448,7 +419,7 @@ def without_surroundings(state: State) -> State | None:
     """Return the state in which code right before and after removed host activities went with them, or None.
 
     This code prepared or took up their work (hooks, an operator's own time around an inner one), or did something else.
-    Stretches from a turn of the host on did something else.
+    Stretches from a turn of the host on did something else. Transfers no longer wait for the cores of what was removed.
     """
     graph, edges, acts = state.graph, state.graph.edges, state.graph.activities
     host = of_kind(graph, EdgeKind.BODY) & ~np.append(acts.on_device, [True])[edges.activity]
@@ -462,6 +433,8 @@ def without_surroundings(state: State) -> State | None:
     target, lag, gap = edges.target[rows], state.lag.copy(), state.gap.copy()
     lag[rows[(lag[rows] > 0) & (lag[rows] < LIMITS.turn_ns)]] = 0
     gap[target[(graph.gap_kind[target] == GapKind.HOST_UNTRACED) & (gap[target] < LIMITS.turn_ns)]] = 0
+    rows, waits = without_core(graph, gone & (acts.kind == ActivityKind.OP))
+    lag[rows] = np.where(lag[rows] > 0, np.maximum(lag[rows] - np.rint(SHARE * waits), 0), lag[rows])
     return replace(state, lag=lag, gap=gap)
 
 
@@ -506,7 +479,6 @@ DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
     "messages that nobody waited for may take long": with_slow_messages,
     "messages that nobody waited for may take hardly any time": with_quick_messages,
     "hosts without a free core may take part of transfers": with_hosts_in_transfers,
-    "what was removed may free a core for transfers": with_freed_cores,
     "code around what was removed may go with it": without_surroundings,
     "what looks like transfer may be waiting for ranks that were not recorded": with_waits_for_absent_ranks,
 }

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, distinct, inverse_of, marked
+from htagraph.core.computing import once
 from htagraph.core.errors import GraphError, SelectionError
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_gradient_ready, names_that
@@ -29,7 +30,6 @@ __all__ = [
 
 _EXTENDED: WeakKeyDictionary[DependencyGraph, dict[bytes, tuple[DependencyGraph | None, Array]]] = WeakKeyDictionary()
 _EXTENDING = Lock()
-_BEGINS: WeakKeyDictionary[DependencyGraph, Array] = WeakKeyDictionary()
 
 
 def with_other_edges(
@@ -177,22 +177,20 @@ def launch_order(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDA
     return rows[np.lexsort((rows, begins[rows], enqueued, ~before))]
 
 
+@once
 def _begins(graph: DependencyGraph) -> Array:
     """Return numbers that order the work of each stream: recorded starts, or places in a replay of what was moved.
 
     Where work came to a stream, the starts that were recorded elsewhere are not the order in which the stream runs it.
     """
-    if graph not in _BEGINS:
-        acts, edges = graph.activities, graph.edges
-        chained = np.flatnonzero((edges.kind == EdgeKind.STREAM) & (edges.source % 2 == 1) & (edges.target % 2 == 0))
-        first, then = edges.source[chained] >> 1, edges.target[chained] >> 1
-        against = (acts.lane[first] == acts.lane[then]) & (acts.start[first] > acts.start[then])
-        begins = acts.start
-        if against.any():
-            place = inverse_of(graph.replay_order, graph.vertex_count)
-            begins = np.where(np.isin(acts.lane, acts.lane[first[against]]), place[::2], begins)
-        _BEGINS[graph] = begins
-    return _BEGINS[graph]
+    acts, edges = graph.activities, graph.edges
+    chained = np.flatnonzero((edges.kind == EdgeKind.STREAM) & (edges.source % 2 == 1) & (edges.target % 2 == 0))
+    first, then = edges.source[chained] >> 1, edges.target[chained] >> 1
+    against = (acts.lane[first] == acts.lane[then]) & (acts.start[first] > acts.start[then])
+    if not against.any():
+        return acts.start
+    place = inverse_of(graph.replay_order, graph.vertex_count)
+    return np.where(np.isin(acts.lane, acts.lane[first[against]]), place[::2], acts.start)
 
 
 def collective_members(graph: DependencyGraph, group: str | None, change: str) -> npt.NDArray[np.int64]:

@@ -160,11 +160,7 @@ _ITEM = re.compile(r"\n(?=- )")
 
 
 def table_of(
-    frame: pd.DataFrame,
-    *,
-    caption: str = "",
-    headings: Mapping[str, str] | None = None,
-    links: Sequence[str] = (),
+    frame: pd.DataFrame, *, caption: str = "", headings: Mapping[str, str] | None = None, links: Sequence[str] = ()
 ) -> Html:
     """Return a table; nothing where it has no rows.
 

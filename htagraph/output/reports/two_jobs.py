@@ -58,9 +58,7 @@ def of_both(table_of: Callable[[DependencyGraph], pd.DataFrame], graphs: Sequenc
 
 
 _SUMMARY = Table(
-    "Change of the critical path per step",
-    Col("group key", "str"),
-    Col("before_us after_us change_us change_percent"),
+    "Change of the critical path per step", Col("group key", "str"), Col("before_us after_us change_us change_percent")
 )
 
 

@@ -218,11 +218,7 @@ class _Reader(Generic[T, S]):
 
 
 def split(
-    pieces: Iterator[bytes],
-    decode: Decode[T],
-    header: dict[str, Any],
-    log: IssueLog,
-    scan: Scan[S] | None = None,
+    pieces: Iterator[bytes], decode: Decode[T], header: dict[str, Any], log: IssueLog, scan: Scan[S] | None = None
 ) -> Iterator[tuple[int, list[T] | S]]:
     """Yield (position of the block in the array, decoded events) and fill `header` with every other root key.
 

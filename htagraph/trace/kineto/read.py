@@ -279,14 +279,7 @@ def _refuse_out_of_range(extent: Extent, base: int, path: TracePath) -> None:
 def _shifted(table: Events, base: int) -> Events:
     if base:
         np.add(table.start, base, out=table.start)
-    for column in (
-        table.index,
-        table.name,
-        table.category,
-        table.lane,
-        table.start,
-        table.duration,
-    ):
+    for column in (table.index, table.name, table.category, table.lane, table.start, table.duration):
         column.flags.writeable = False
     return table
 

@@ -142,11 +142,7 @@ def _before_damage(file: BinaryIO, start: int, done: int) -> Iterator[bytes]:
     checksum damages nothing before it.
     """
     file.seek(start)
-    engine, pending, step = (
-        zlib.decompressobj(_RAW_WINDOW),
-        _behind_gzip_header(file.read(SMALL_BYTES)),
-        SMALL_BYTES,
-    )
+    engine, pending, step = (zlib.decompressobj(_RAW_WINDOW), _behind_gzip_header(file.read(SMALL_BYTES)), SMALL_BYTES)
     while step and not engine.eof:
         pending = pending or file.read(SMALL_BYTES)
         before = engine.copy()

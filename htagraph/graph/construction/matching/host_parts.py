@@ -185,10 +185,9 @@ def _from_anyone(acts: Activities, rows: Array, way: Array, partner: Array, tag:
     into = np.where(way > 0, partner, acts.rank[rows])
     place = coded(into, np.maximum(tag, 0))
     for each in np.unique(place[(way < 0) & (partner < 0)]).tolist():
-        sends, receives = (
-            own[np.argsort(end[own], kind="stable")]
-            for own in (np.flatnonzero((place == each) & (way == sign)) for sign in (1, -1))
-        )
+        own = np.flatnonzero(place == each)
+        own = own[np.argsort(end[own], kind="stable")]
+        sends, receives = own[way[own] > 0], own[way[own] < 0]
         if len(sends):
             sent, received = end[sends], end[receives]
             send, receive = (

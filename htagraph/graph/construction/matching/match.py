@@ -68,10 +68,7 @@ class Matching:
 
 
 def match(
-    activities: Activities,
-    names: tuple[str, ...],
-    traces: Mapping[int, Trace],
-    naming: Naming = DEFAULT_NAMING,
+    activities: Activities, names: tuple[str, ...], traces: Mapping[int, Trace], naming: Naming = DEFAULT_NAMING
 ) -> Matching:
     """Return the collectives of a job: which communication activities of its ranks belong together.
 

@@ -105,10 +105,7 @@ class Members:
 
 
 def members_of(
-    acts: Activities,
-    names: tuple[str, ...],
-    naming: Naming = DEFAULT_NAMING,
-    traces: Mapping[int, Trace] | None = None,
+    acts: Activities, names: tuple[str, ...], naming: Naming = DEFAULT_NAMING, traces: Mapping[int, Trace] | None = None
 ) -> Members:
     """Return the communication activities of all ranks as possible members of collectives.
 

@@ -44,10 +44,7 @@ def times(members: Members, grid: Array) -> tuple[Array, Array]:
     """Return (ends, starts) as floats since the first start, nan where there is no member."""
     held = grid >= 0
     origin = int(members.start[grid[held]].min()) if held.any() else 0
-    return (
-        np.where(held, members.end[grid] - origin, np.nan),
-        np.where(held, members.start[grid] - origin, np.nan),
-    )
+    return (np.where(held, members.end[grid] - origin, np.nan), np.where(held, members.start[grid] - origin, np.nan))
 
 
 def aligned(end: Array, start: Array, use: Array) -> tuple[Array, Array]:
@@ -369,10 +366,7 @@ def _fitting(members: Members, send: Array, receive: Array, *, one_clock: bool, 
     most = min(len(send), len(receive))
 
     def cost(shift: int) -> tuple[float, float, float, float]:
-        """Return what speaks against a shift, weightiest first: other steps, contradictions, clock error, delay.
-
-        Of `most` possible pairs, those that the shift leaves out count as contradicted.
-        """
+        """Return what speaks against a shift: other steps, pairs contradicted or left out, clock error, delay."""
         grid = _side_by_side(send, receive, shift)
         step = members.step[grid]
         numbered = (step >= 0).all(axis=0)

@@ -266,10 +266,7 @@ class CollectiveArgs(Args):
     def ranks(self) -> list[int] | None:
         """The group's global ranks, or nothing where they are absent or cut short beyond rebuilding."""
         return parse_ranks(
-            self.process_group_ranks,
-            start=self.global_rank_start,
-            stride=self.global_rank_stride,
-            size=self.group_size,
+            self.process_group_ranks, start=self.global_rank_start, stride=self.global_rank_stride, size=self.group_size
         )
 
 
