@@ -15,6 +15,7 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.readings import (
     DOUBTS,
+    with_hosts_in_transfers,
     with_possible_waits,
     with_quick_messages,
     with_slow_answers,
@@ -190,6 +191,15 @@ def test_messages_that_were_all_over_when_they_were_asked_for_may_have_been_quic
     assert makespan_ms(quick) < 30 < 60 < makespan_ms(slow.state) < 75  # half of 16 ms, times 8
     assert np.array_equal(moments(with_quick_messages(initial(slow.graph)) or slow.state), slow.graph.time)
     assert with_quick_messages(hg.what_if(message(asks_ms=1, comes_ms=80.2)).scale_network(factor=4).state) is None
+
+
+def test_a_transfer_that_took_longer_beside_work_may_have_had_no_core() -> None:
+    ends = [(10_000, 14_000), (20_000, 30_000)]  # µs; 5 ms of the second are beside work
+    both = [[each for end in ends for each in transfer(word, peer, *end)] for word, peer in (("send", 1), ("recv", 0))]
+    graph = host_job({rank: [*both[rank], op("work", 21_000, 5_000), op("c", 30_001, 5)] for rank in (0, 1)})
+    slow = hg.what_if(graph).scale_network(factor=2)
+    assert makespan_ms(slow.state) - makespan_ms(with_hosts_in_transfers(slow.state) or slow.state) > 0.9 * 5
+    assert np.array_equal(moments(with_hosts_in_transfers(initial(graph)) or initial(graph)), graph.time)
 
 
 @pytest.mark.parametrize(("around", "doubts"), [(annotation, 1), (op, 0)])

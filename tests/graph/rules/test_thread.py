@@ -23,10 +23,7 @@ def thread_edges(*events: Json) -> list[tuple[str, str, int]]:
 def test_autograds_thread_is_called_and_joined() -> None:
     frame = "autograd::engine::evaluate_function:"
     events = [op("forward", 0, 10), backward("A", 20, 5), backward("B", 26, 5), op("optimizer", 40, 10)]
-    assert thread_edges(*events) == [
-        (f"{frame} B.end", "optimizer.start", 0),
-        ("forward.end", f"{frame} A.start", 0),
-    ]
+    assert thread_edges(*events) == [(f"{frame} B.end", "optimizer.start", 0), ("forward.end", f"{frame} A.start", 0)]
 
 
 def test_a_thread_that_runs_beside_its_caller_is_no_worker_of_it() -> None:

@@ -89,8 +89,7 @@ def copied(folder: Path, name: str = "rank-0.json.gz") -> Path:
 
 
 @pytest.mark.parametrize(
-    "path",
-    [RemotePath("https://host/rank-0.json.gz"), RemotePath("s3://b/rank-0.json"), Path("//host/share/0.json")],
+    "path", [RemotePath("https://host/rank-0.json.gz"), RemotePath("s3://b/rank-0.json"), Path("//host/share/0.json")]
 )
 def test_addresses_that_only_the_graph_names_are_not_followed(
     path: TracePath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -100,10 +100,7 @@ def test_a_slow_kernel_shrinks_the_waits_of_the_others() -> None:
     pieces: list[Piece] = []
     for number, ns in enumerate((100, 900, 100)):
         talk = len(pieces)
-        pieces += [
-            Piece("a", 7, ns, rank=number),
-            Piece("nccl", 8, 50, waits=(talk,), rank=number, collective=0),
-        ]
+        pieces += [Piece("a", 7, ns, rank=number), Piece("nccl", 8, 50, waits=(talk,), rank=number, collective=0)]
     graph = made(pieces)
     works = places(pieces)[1]
     time = _time(fix_straggler(initial(graph)))

@@ -79,10 +79,7 @@ def transfers(seed: int, offset: float = 0.0, late_ns: float = 0.0, count: int =
     draw = np.random.default_rng(seed)
     ends = np.cumsum(draw.uniform(400_000, 900_000, count))
     starts = ends[:, None] - draw.uniform(20_000, 300_000, (count, 2))
-    return [
-        sequence(0, 0, 1, starts[:, 0], ends),
-        sequence(1, 1, -1, starts[:, 1] + offset, ends + late_ns + offset),
-    ]
+    return [sequence(0, 0, 1, starts[:, 0], ends), sequence(1, 1, -1, starts[:, 1] + offset, ends + late_ns + offset)]
 
 
 def united(tracks: list[Track]) -> list[list[int]]:

@@ -37,6 +37,19 @@ def test_without_recorded_inputs_a_job_of_two_needs_no_names() -> None:
     assert graph.matches.count == 3
 
 
+def test_who_sent_to_anyone_shows_in_ends_and_each_rank_counts_its_own_steps() -> None:
+    job: dict[int, list[Json]] = {0: [], 1: [], 2: []}
+    for i in range(8):
+        at, asks = 1_000 * i, op("c10d::recv_any_source_", 1_000 * i + 99, 0.2, **tensor_args(16, 0))
+        job[0] += [step(i // 2, at, 2_000)] * (1 - i % 2) + [asks, annotation("gloo:recvAnySource", at + 99.1, 100)]
+        job[0] += transfer("send", 1 + i % 2, at + 500, at + 510)
+        job[1 + i % 2] += [step(i // 2 + 3, at, 900), *transfer("send", 0, at + 50, at + 205)]
+        job[1 + i % 2] += transfer("recv", 0, at + 210, at + 515)
+    matches = host_job(job).matches
+    assert matches is not None
+    assert Counter(matches.group) == {"0→1": 4, "0→2": 4, "1→0": 4, "2→0": 4}
+
+
 _EVERYBODY, _ROWS, _COLUMNS = (0, 1, 2, 3), ((0, 1), (2, 3)), ((0, 2), (1, 3))
 _STEPS = 5
 
