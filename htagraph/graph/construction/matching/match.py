@@ -7,7 +7,7 @@ ends before all have started. Ranks and groups that fail are left out and report
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -82,7 +82,7 @@ def match(
         _, by_time, *_ = _found(members_of(replace(activities, args={}), names, naming, traces), hosts)
         kept, _ = tested(members, _extended(members, kept, by_time))
     where = str(next(iter(traces.values())).path.parent) if traces else ""
-    complaints += [*_absent(members, kept), *_alone(members, kept, doubtful), *_apart(members, kept, traces, hosts)]
+    complaints += [*_absent(members, kept), *_alone(members, kept, doubtful), *_apart(members, kept, [*traces], hosts)]
     return _collect(members, kept, tuple(Issue(where, *complaint) for complaint in complaints), hosts)
 
 
@@ -391,9 +391,8 @@ def _alone(members: Members, teams: list[Team], doubtful: Array) -> list[Complai
     return [(what, why, int(which.sum()), -1) for what, why, which in reasons if which.any()]
 
 
-def _apart(members: Members, teams: list[Team], ranks: Iterable[int], hosts: Mapping[int, int]) -> list[Complaint]:
+def _apart(members: Members, teams: list[Team], ranks: list[int], hosts: Mapping[int, int]) -> list[Complaint]:
     """Return a complaint if ranks of several hosts share no barrier-like collective: their clocks were not compared."""
-    ranks = list(ranks)
     on_host = np.array([hosts.get(rank, -1 - rank) for rank in ranks])
     islands = [{ranks[row] for row in rows.tolist()} for rows in grouped(on_host)]
     for team in teams:
