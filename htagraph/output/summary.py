@@ -15,13 +15,14 @@ from htagraph.analyses.step_times import step_times
 from htagraph.core.tables import Col, Table
 from htagraph.findings.device_idle import device_use
 from htagraph.findings.finding import Claim
+from htagraph.findings.limits import MOST_ROWS, SHORT_LIST
 from htagraph.findings.phrases import plural, time_text, untraced_before
 from htagraph.findings.results import CLOCKS, LAUNCHES, Results
 from htagraph.findings.uneven_steps import step_text
 from htagraph.findings.verdict import ROWS, claims_of, rows_of, sentences
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import usual_step_ns
-from htagraph.output.report import SCHEMA_VERSION, envelope, gives, with_shares
+from htagraph.output.report import SCHEMA_VERSION, envelope, gives, top_rows, with_shares
 from htagraph.queries.inputs import INPUTS, ISSUES, issues_of, window_us
 from htagraph.queries.replay import replay
 from htagraph.whatif.opportunities import opportunities
@@ -46,9 +47,6 @@ _KERNELS = Table(
 )
 _OPPORTUNITIES_PER_KERNEL = 2
 """Opportunities for each kernel that is named; chosen: some only wrap others. Doubled, more replays run."""
-_MAX_RANKS, _MAX_INTERRUPTIONS = 16, 20
-"""Rows that a reader sees of the time by rank (with more ranks, half of them those with the most computation) and of
-interruptions. Chosen: a third of a screen, and enough to see that they are in different places. Doubled, a screen."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,35 +131,37 @@ class Summary:
     def brief(self) -> dict[str, pd.DataFrame]:
         """Return the tables that a reader wants to see first: time by rank, top kernels, problems in the files.
 
-        If there are many ranks, only the ranks with the most and the least computation are shown; problems are summed
-        up by kind.
+        Problems are summed up by kind.
         """
         brief = {}
         times = self.tables["temporal_breakdown"]
-        if len(times) > _MAX_RANKS:
-            order = times["computation_us"].sort_values(kind="stable").index
-            some = sorted([*order[: _MAX_RANKS // 2], *order[-_MAX_RANKS // 2 :]])
-            brief["most_and_least"] = with_shares(times.loc[some])
-        elif len(times):
+        if len(times):
             brief["temporal_breakdown"] = with_shares(times)
         kernels = self.tables["kernels"]
         if len(kernels):
             columns = ["kind", "name", "count", "total_us", "mean_us", "max_us", "share_percent"]
             brief["kernels"] = kernels[columns]
-        if len(self.issues):
-            kinds = self.issues.groupby("what", as_index=False, sort=False)
-            brief["issues"] = kinds.agg(
-                count=("count", "sum"), files=("file", "nunique"), for_example=("detail", "first")
-            )
-        return brief
+        return brief | self._issues()
+
+    def _issues(self) -> dict[str, pd.DataFrame]:
+        """Return the table of problems in the files, one row for each kind, if there are any."""
+        kinds = self.issues.groupby("what", as_index=False, sort=False)
+        table = kinds.agg(count=("count", "sum"), files=("file", "nunique"), for_example=("detail", "first"))
+        return {"issues": table} if len(table) else {}
 
     def whole(self) -> dict[str, pd.DataFrame]:
         """Return every table that is not empty, as a reader wants to see it.
 
         A part of the time and its share are one column; columns that say nothing are left out.
         """
-        tables = {"inputs": self.inputs, **self.tables, "issues": self.issues}
-        whole = {name: table for name, table in tables.items() if len(table)}
+        tables = {"inputs": self.inputs, **self.tables}
+        whole = {name: table.copy() for name, table in tables.items() if len(table)} | self._issues()
+        for table in whole.values():  # there are many tables of many ranks
+            table.attrs["few"] = SHORT_LIST
+        if "critical_path" in whole:
+            path = whole["critical_path"]
+            whole["critical_path"] = path[path["key"] != "none"].groupby("group", sort=False).head(MOST_ROWS)
+            whole["critical_path"].attrs["rows"] = len(path)
         if "clocks" in whole and not whole["clocks"]["collectives"].any():
             del whole["clocks"]
         if "temporal_breakdown" in whole:
@@ -169,8 +169,9 @@ class Summary:
         if "rank_idle" in whole:
             by_cause = whole["rank_idle"].pivot(index="rank", columns="cause", values="idle_us")
             whole["rank_idle"] = by_cause.add_suffix("_us").reset_index()
+            whole["rank_idle"].attrs["few"] = SHORT_LIST
         if "interruptions" in whole:
-            longest = whole["interruptions"].nlargest(_MAX_INTERRUPTIONS, "interrupted_us")
+            longest = top_rows(whole["interruptions"].sort_values("interrupted_us", ascending=False), 2 * MOST_ROWS)
             # untraced code is named by what came after it
             name = longest["name"].where(longest["name"] != "", untraced_before(longest["before"]))
             columns = ["rank", "thread", "name", "start_us", "interrupted_us", "usual_us"]
@@ -211,7 +212,6 @@ class Summary:
     },
     titles={
         "inputs": INPUTS.title, "issues": ISSUES.title,
-        "most_and_least": "Time by rank: the most and the least computation (--full: all ranks)",
         "critical_path": "Critical path, by what it consists of",
         "opportunities": "Opportunities, by the largest possible gain (of the whole recording)",
     },

@@ -92,15 +92,17 @@ def top_entry(
     owned = table[table["name"] != ""]
     row = (owned if len(owned) and owned[spent].any() else table).iloc[0]
     outside, on_host = f"work {OUTSIDE.get(by, '')}", row.get("kind") in {kind.label for kind in HOST}
-    what = "time" if on_host else "device time"
+    what = "time" + " of all operators" * (row.get("kind") == ActivityKind.OP.label) if on_host else "device time"
     among = f" (not counting {outside})" if len(owned) < len(table) and row["name"] else ""
+    several = table["ranks"].max() > 1 if "ranks" in table else True
+    where = f" over {plural(int(row['ranks']), 'rank') if 'ranks' in row else 'all ranks'}" if several else ""
+    is_worth = by != "name" or saved_us is None or _is_worth(row, saved_us)
     return spoken(
-        f"{short_name(row['name']) or outside} takes the most {what}{among}: {time_text(float(row[spent]))} over "
-        f"all ranks, {row['share_percent']:.0f} %.",
-        _after_top(table, by, inputs)
-        if by != "name" or not on_host or saved_us is None or _is_worth(row, saved_us)
-        else "",
-    )
+        f"{short_name(row['name']) or outside} takes the most {what}{among}: {time_text(float(row[spent]))}{where}, "
+        f"{row['share_percent']:.0f} %{'' if is_worth else ', but half of that would hardly make the job shorter'}.",
+        _after_top(table, by, inputs) if is_worth
+        else f"To see what bounds the job: {command_line('critical-path', inputs)}",
+    )  # fmt: skip
 
 
 def _is_worth(row: pd.Series, saved_us: Callable[[str], float]) -> bool:
@@ -290,7 +292,7 @@ def phases_sentences(
     of_window = f" ({share_text(part)} of the recording)" if part else ""
     is_small = annotation is None and 0 < part < 100 * LARGE_SHARE
     if queued.all() or (is_small and queued.any()):
-        return [f"No phase takes the time: what they launch waits behind other work of devices. To see it: {critical}"]
+        return [f"No phase takes the time: work that phases launch waits behind other work of devices. To see that: {critical}"]
     if is_small:
         return [f"No phase takes much of the time: {name}{of_window} takes the most. {_MORE_PHASES}"]
     known = table[table["tokens"] > 0]
@@ -299,7 +301,7 @@ def phases_sentences(
         rates = [f"{phase} {1e6 * row.tokens / row.wall_us:,.0f}" for phase, row in tokens.iterrows() if row.wall_us]
         second = f"Tokens per second of a rank's wall time, as recorded: {', '.join(rates)}."
     elif not most["kernels"]:
-        nothing = "It launches nothing. " if table["kernels"].any() else ""
+        nothing = f"{name} launches nothing. " if table["kernels"].any() else ""
         second = f"{nothing}To see what the host does meanwhile: {critical}"
     else:
         line = command_line("what-if", inputs, "--scale", f"op={name}:0.5")

@@ -17,6 +17,7 @@ from htagraph.analyses.overlap import overlap
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import is_data_loader, short_name
 from htagraph.core.statistics import MOST
+from htagraph.findings.bound import source_of
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MAX_NAMED, MIN_SHARE, ROUNDING
 from htagraph.findings.phrases import CATEGORY_WORDS, and_list, command_line, plural, spoken, time_text
 from htagraph.graph.measures.steps import cadence_of
@@ -397,8 +398,9 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
         (kind, after - before) for (name, kind), (before, after) in effects.own_us.items() if not is_data_loader(name)
     ]
     work = {key: ranks * sum(us for kind, us in own_us if kind in kinds) for key, kinds in _WORK.items()}
+    waits = {"data_loading": f"waits in {source}" for part in diff.parts if (source := source_of(part.graph))}
     parts = [
-        f"{CATEGORY_WORDS[key]} {'+' if us > 0 else '-'}{time_text(abs(us))}{_exposed(work.get(key, us), us)}"
+        f"{(CATEGORY_WORDS | waits)[key]} {'+' if us > 0 else '-'}{time_text(abs(us))}{_exposed(work.get(key, us), us)}"
         for key, us in zip(by_category["key"], by_category["change_us"], strict=True)
     ]
     return [f"On the critical path, per {diff.unit}: {', '.join(parts)}."]
@@ -407,7 +409,7 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
 def _exposed(work_us: float, us: float) -> str:
     """Say where more of the same work is on the critical path only because something else is not."""
     if abs(work_us) < abs(us) / 2 or work_us * us < 0:
-        return " (was overlapped before, now visible)" if us > 0 else " (is overlapped now, not less work)"
+        return f" (not {'more' if us > 0 else 'less'} work, but {'more' if us > 0 else 'less'} of it on the path)"
     return ""
 
 
@@ -450,9 +452,9 @@ def gate(change: StepChange, limit: str, limit_percent: float, *, fails: bool) -
     times = f"a usual step takes {time_text(change.after_us)} instead of {time_text(change.before_us)}, {change.text()}"
     if change.cannot_tell(limit_percent):
         rest = "so it counts as exceeded" if fails else "so it does not fail without --strict"
-        more = f"about {change.steps_to_tell(limit_percent):,} steps of each job, or several runs, would"
-        more = "more runs would" if max(change.runs) > 1 else more
-        return f"The recordings cannot tell whether {limit} is exceeded, {rest}: {times}; {more}."
+        more = f"about {change.steps_to_tell(limit_percent):,} steps of each job, or several runs"
+        more = "more runs" if max(change.runs) > 1 else more
+        return f"The recordings cannot tell whether {limit} is exceeded, {rest}: {times}. To tell, record {more}."
     several = f" ({change.runs[0]} runs before, {change.runs[1]} after)" if max(change.runs) > 1 else ""
     if fails:
         return f"Too long: {times}{several}, which exceeds {limit}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 
@@ -10,11 +10,12 @@ from htagraph.analyses.stragglers import Stragglers
 from htagraph.core.naming import short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import Claim
-from htagraph.findings.limits import MIN_SHARE
+from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE
 from htagraph.findings.phrases import (
     and_list,
     command_line,
     plural,
+    ranks_text,
     share_text,
     spoken,
     time_text,
@@ -22,6 +23,7 @@ from htagraph.findings.phrases import (
     waits_text,
     why_nobody,
 )
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.straggler import Difference
 
 __all__ = ["collectives_sentences", "shares_command", "stragglers_sentences"]
@@ -40,12 +42,14 @@ _CLOCKS = "because the clocks of the ranks were not compared or their recordings
 
 
 def collectives_sentences(
-    parts: pd.DataFrame, late: pd.DataFrame, inputs: Sequence[str], nobody_us: float = 0.0
-) -> list[str]:
+    parts: pd.DataFrame, late: pd.DataFrame, inputs: Sequence[str], nobody_us: float = 0.0,
+    network_percent: Callable[[], float] = lambda: 100.0,
+) -> list[str]:  # fmt: skip
     """Return what the time in collectives is spent on, and the command to run next.
 
     `late` has how often each rank came last (``last_rank``, ``collectives``) and how long the others then waited
-    (``waited_us``), the longest first; for `nobody_us` of that no rank can be blamed.
+    (``waited_us``), the longest first; for `nobody_us` of that no rank can be blamed. `network_percent` returns how much
+    shorter the job is on a network twice as fast.
     """
     if not len(parts):
         return ["No collective was recorded: the ranks do not communicate in these traces."]
@@ -64,7 +68,7 @@ def collectives_sentences(
     who = "All ranks together spend" if len(ranks) > 1 else f"Rank {ranks[0]} spends"
     return spoken(
         f"{who} {time_text(total)} in collectives: {whole}.{unknown}",
-        _after_collectives(share, late, inputs, nobody_us),
+        _after_collectives(share, late, inputs, nobody_us) or _after_transfers(share, inputs, network_percent),
         f"Sends and receives lasted {time_text(beside)} more (summed over ranks) beside other work of the threads that "
         "asked for them; how much of that the transfers took is not recorded."
         if beside else "",
@@ -91,15 +95,31 @@ def _baseline(parts: pd.DataFrame, share: dict[str, float]) -> str:
 
 def _after_collectives(share: dict[str, float], late: pd.DataFrame, inputs: Sequence[str], nobody_us: float) -> str:
     if share["wait"] >= _MIN_WAIT_SHARE and len(late):
-        rank, us = int(late.iloc[0]["last_rank"]), float(late.iloc[0]["waited_us"])
-        count = plural(int(late.iloc[0]["collectives"]), "collective")
-        why = command_line("stragglers", inputs)
+        us, why = float(late.iloc[0]["waited_us"]), command_line("stragglers", inputs)
         if nobody_us > MOST * us:
             return f"No rank can be blamed for {time_text(nobody_us)} of the waiting. To see why: {why}"
-        return f"Rank {rank} came last in {count}; the others waited {time_text(us)} for it. To see why: {why}"
+        alike = late[late["waited_us"] >= LIMITS.nearly_all * us].sort_values("last_rank")
+        ranks, counts, waits = (alike[name].tolist() for name in ("last_rank", "collectives", "waited_us"))
+        if len(alike) > 1:
+            each = f"the others waited {time_text(min(waits))} to {time_text(max(waits))} for each of these"
+            text = f"{ranks_text(ranks).capitalize()} came last about as often; {each}"
+        else:
+            text = f"Rank {ranks[0]} came last in {plural(counts[0], 'collective')}; the others waited {time_text(us)} for it"
+        return f"{text}. To see why: {why}"
+    return ""
+
+
+def _after_transfers(share: dict[str, float], inputs: Sequence[str], network_percent: Callable[[], float]) -> str:
+    """Return what a faster network gains where most of the time is transfer, or that the job is no shorter by that."""
+    if share["transfer"] < MOST:
+        return ""
+    if network_percent() < MIN_PERCENT:
+        return (
+            "Most of the time is transfer, which other work hides: a network twice as fast hardly makes the job shorter. "
+            f"To see what bounds the job: {command_line('critical-path', inputs)}"
+        )
     line = command_line("what-if", inputs, "--network", "0.5")
-    is_transfer = share["transfer"] >= MOST
-    return f"Most of the time is transfer. To predict the job on a network twice as fast: {line}" if is_transfer else ""
+    return f"Most of the time is transfer. To predict the job on a network twice as fast: {line}"
 
 
 def stragglers_sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) -> list[str]:
@@ -150,7 +170,7 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
     waited = f"The ranks wait {waits_text(stragglers)}; {but}{why}."
     if sum(unblamed(stragglers).values()) > MOST * stragglers.total_wait_us:
         waited, nobody = nobody[0].replace("the waiting", f"{total} of waiting (summed over ranks)"), []
-    late = " It is late within steps, not over whole steps." if most["step_excess_us"] <= 0 else ""
+    late = f" Rank {rank} is late within steps, not over whole steps." if most["step_excess_us"] <= 0 else ""
     return spoken(
         waited,
         *nobody,
