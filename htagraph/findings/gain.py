@@ -146,10 +146,9 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
     percent = 100_000 * gain / results.makespan_ns
     if percent < MIN_PERCENT:
         return []
-    note = row["note"] if graph.activities.on_device.any() else row["note"].removesuffix(", and all that it launches")
     rests = {RestsOn.CLOCKS, RestsOn.MATCHES} if row["what"] in ("straggler", "group") else set()
     facts = {
-        "what": row["what"], "target": row["target"], "note": note, "percent": percent,
+        "what": row["what"], "target": row["target"], "percent": percent,
         "half_us": half, "makespan_us": results.makespan_ns / 1000, "started": started > 0,
         "loader": _is_loader(row), "steps": results.steps, "shared": shares_links(graph), "inside": row["inside"],
         "batches": results.bound.batches,

@@ -32,11 +32,10 @@ def _when(results: Results) -> list[Claim]:
         ranks=("rank", list), count=("count", "sum"), total_us=("total_us", "sum"), longest_us=("longest_us", "max"),
         after=("after", "first"), activity=("activity", "first"), share_percent=("share_percent", "sum"),
     )  # fmt: skip
-    keys = ["inside", "before", "after", "ranks", "count", "total_us", "longest_us"]
     return [
         Claim(
             "host_pause", str(row["what"]), float(row["share_percent"]), "percent", rows=(int(row["activity"]),),
-            facts={key: row[key] for key in keys} | {"several": several > 1},
+            facts=row | {"several": several > 1},
         )
         for row in table.nlargest(MAX_NAMED, "total_us").to_dict("records")
         if row["share_percent"] >= percent and row["longest_us"] >= longest_us
@@ -61,8 +60,8 @@ def _evidence(_results: Results, *claims: Claim) -> Evidence:
     frame = pd.DataFrame([
         {
             "what": short_name(claim.about) or "untraced time", "inside": short_name(claim.facts["inside"]),
-            "ranks": ", ".join(map(str, claim.facts["ranks"])), "count": claim.facts["count"], "total_us": claim.facts["total_us"],
-            "longest_us": claim.facts["longest_us"], "share_percent": claim.figure,
+            "ranks": ", ".join(map(str, claim.facts["ranks"])),
+            **{key: claim.facts[key] for key in ("count", "total_us", "longest_us")}, "share_percent": claim.figure,
         }
         for claim in claims
     ])  # fmt: skip

@@ -22,12 +22,12 @@ from htagraph.findings.finding import (
     saves_text,
 )
 from htagraph.findings.limits import MAX_NAMED, MIN_PERCENT, MIN_SHARE, MOST_ROWS
-from htagraph.findings.phrases import command_line, plural, ranks_text
+from htagraph.findings.phrases import plural, ranks_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.interruptions import interrupted
 
-__all__ = ["INTERRUPTED", "interruption_note"]
+__all__ = ["INTERRUPTED"]
 
 _CHECK = {
     "in turn": "Give the processes more cores (taskset -cp PID, cpu.max of the cgroup), or end what else runs on them.",
@@ -38,27 +38,6 @@ _CHECK = {
     ),
 }
 """What to check, by how the interruptions of ranks lie in time."""
-
-
-def interruption_note(graph: DependencyGraph, inputs: Sequence[str]) -> list[str]:
-    """Return the sentence with which other commands, which speak of what is late, say that host code is interrupted.
-
-    Example:
-        >>> import htagraph as hg
-        >>> interruption_note(hg.load("data/demo"), ["data/demo"])
-        []
-    """
-    return [
-        f"Host code is interrupted{_on_ranks(claim)}. To see how often, and what it costs: "
-        f"{command_line('summary', inputs)}"
-        for claim in _of_graph(graph)
-    ]
-
-
-def _on_ranks(claim: Claim) -> str:
-    """Return on which ranks host code is interrupted; empty for a single rank."""
-    every, some = len(claim.facts["counts"]), _affected(claim)
-    return "" if every == 1 else f" on {'all ranks' if len(some) == every else ranks_text(some)}"
 
 
 def _affected(claim: Claim) -> list[int]:
@@ -101,9 +80,10 @@ def _short(claim: Claim) -> str:
         f"as if all shared {plural(facts['going'], 'core')}",
         "together": ", on all ranks at the same moments",
     }.get(facts["pattern"], "")
-    counts, shares = ([facts[key][rank] for rank in _affected(claim)] for key in ("counts", "shares"))
-    each, on = "" if len(counts) == 1 else " each", _on_ranks(claim)
-    often = f"{on and f'{on},'} {_from_to(counts, '')} times{each}, for {_from_to(shares, ' %')} of its time"
+    ranks = _affected(claim)
+    counts, shares = ([facts[key][rank] for rank in ranks] for key in ("counts", "shares"))
+    each, on = "" if len(ranks) == 1 else " each", "" if len(facts["counts"]) == 1 else f" on {ranks_text(ranks)},"
+    often = f"{on} {_from_to(counts, '')} times{each}, for {_from_to(shares, ' %')} of its time"
     return f"Host code is interrupted{often}, by something outside of it{pattern}. Without that, {less_text(claim)}."
 
 

@@ -18,17 +18,7 @@ from rich.text import Text
 from htagraph.core.errors import printable
 from htagraph.findings.phrases import command_line, plural
 from htagraph.findings.verdict import first_step, in_brief, trial_of
-from htagraph.output.report import (
-    Column,
-    Report,
-    Wording,
-    abridged,
-    columns_of,
-    cut_all,
-    fitted,
-    title_of,
-    wording_of,
-)
+from htagraph.output.report import Column, Report, Wording, abridged, columns_of, cut_all, fitted, title_of, wording_of
 from htagraph.output.summary import Summary
 
 if TYPE_CHECKING:
@@ -49,7 +39,6 @@ _COMMAND = ": htagraph "
 _UNIT = re.compile(r"(?<=\d) (?=%|ms|µs|s\b)")
 _HEAD_LINES = 15
 """Lines before the tables, which a reader of a terminal sees first: a third of a screen. Doubled, a screen."""
-_ABRIDGED = "(of many ranks: the median, and the rows furthest from the median; all rows: --format json or csv)"
 _MAX_TEXT_WIDTH = 120
 """Letters of a text in Markdown, where nothing limits the width; chosen. Doubled, kernel names are twice as long."""
 
@@ -65,8 +54,6 @@ class _Page(NamedTuple):
     """A heading and sentences behind them."""
     glance: Sequence[str] = ()
     """What comes before all else."""
-    is_abridged: bool = False
-    """Whether tables have not all of their rows."""
 
 
 def render_report(report: Report, form: str, *, width: int = 120, color: bool = False) -> str:
@@ -123,8 +110,7 @@ def _rendered(result: Report | Summary | Validation, page: _Page, form: str, wid
     if form == "csv":
         frames = frames_of(result)
         return "".join(f"# {name}\n{plain(frame).to_csv(index=False)}\n" for name, frame in frames.items())
-    frames = {name: abridged(frame) for name, frame in page.frames.items()}
-    page = page._replace(frames=frames, is_abridged=any("medians" in frame.attrs for frame in frames.values()))
+    page = page._replace(frames={name: abridged(frame) for name, frame in page.frames.items()})
     return _markdown(page) if form == "md" else _terminal(page, width, color=color)
 
 
@@ -184,7 +170,6 @@ def _markdown(page: _Page) -> str:
         cells = "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
         tables += f"\n## {title_of(name, page.wording, frame)}\n\n{cells}"
     glance = "\n".join(f"{printable(sentence)}\n" for sentence in page.glance)
-    tables += f"\n{_ABRIDGED}\n" if page.is_abridged else ""
     return (glance + _markdown_list(*page.first) + tables + _markdown_list(*page.last)).lstrip("\n")
 
 
@@ -207,9 +192,6 @@ def _terminal(page: _Page, width: int, *, color: bool) -> str:
     for name, frame in page.frames.items():
         console.print(Text(title_of(name, page.wording, frame), style="bold"))
         _show_table(console, columns_of(frame, page.wording), width)
-        console.print()
-    if page.is_abridged:
-        console.print(Text(_filled(_ABRIDGED, width, ""), style="dim"), soft_wrap=True)
         console.print()
     if page.last[1]:
         _say(console, *page.last, width)

@@ -244,8 +244,6 @@ _PARTS = ("computation", "exposed_communication", "exposed_memory", "other", "id
 _MAX_ROWS, _FEW_ROWS = 16, 4
 """Rows up to which a table of many ranks is shown whole, and rows of one that are shown with the medians. Chosen: a
 third of a screen, and enough to see whether one rank or a node of them differs. Doubled, a screen."""
-_OF_RANK = ("device", "gauge", "start_utc")
-"""Columns that differ between ranks without being a figure or a kind of row."""
 _MEDIAN = "median"
 """What the column of ranks shows for a median over ranks."""
 
@@ -456,14 +454,14 @@ def abridged(table: pd.DataFrame) -> pd.DataFrame:
     Example:
         >>> table = abridged(pd.DataFrame({"rank": range(20), "idle_us": [1.0] * 19 + [9.0]}))
         >>> table["rank"].tolist(), title_of("idle", Wording(), table)
-        (['median', 0, 1, 2, 19], 'Idle (median, 4 of 20 rows)')
+        (['median', 0, 1, 2, 19], 'Idle (median and 4 of 20 rows; all: --format csv)')
     """
     few = table.attrs.get("few", _FEW_ROWS)
     if not _is_of_many_ranks(table) or len(table) <= max(few, _MAX_ROWS):
         return table
     table = table.reset_index(drop=True)
-    numbers = [name for name in table.select_dtypes("number") if name not in ("rank", "stream", *_OF_RANK)]
-    kinds = [name for name in table if name not in ("rank", *_OF_RANK, *numbers)]
+    numbers = [name for name in table.select_dtypes("number") if name not in ("rank", "device", "stream")]
+    kinds = [name for name in table if name not in ("rank", "device", *numbers)]
     times = [name for name in numbers if name.endswith("_us")] or numbers
     groups = table.groupby([0] * len(table) if table["rank"].is_unique else kinds, sort=False, dropna=False)
     known = groups[numbers].count().mul(2).ge(groups.size(), axis=0)  # else the median is of few ranks
@@ -484,8 +482,8 @@ def title_of(name: str, wording: Wording, table: pd.DataFrame) -> str:
     """Return the title of a table, with the number of its rows where only some are shown."""
     title, medians = wording.titles.get(name, name.replace("_", " ").capitalize()), table.attrs.get("medians", 0)
     rows, shown = table.attrs.get("rows", 0), len(table) - medians
-    whose = f"{_MEDIAN}{'s' * (medians > 1)}, " if medians else ""
-    return f"{title} ({whose}{shown} of {rows:,} rows)" if rows > shown else title
+    whose, every = (f"{_MEDIAN}{'s' * (medians > 1)} and ", "; all: --format csv") if medians else ("", "")
+    return f"{title} ({whose}{shown} of {rows:,} rows{every})" if rows > shown else title
 
 
 def with_shares(table: pd.DataFrame) -> pd.DataFrame:

@@ -35,14 +35,19 @@ __all__ = ["SCHEMA_VERSION", "Summary", "summarize", "summary_of"]
 _STEPS = Table(
     "Step times (a step ends when all work launched in it has finished)",
     Col("rank steps", "int64"),
-    Col("period_us", heading="start to start_us"),
-    Col("median_us min_us max_us"),
+    Col("period_us", doc="median from a step's start to the next; NaN for one step", heading="start to start_us"),
+    Col(
+        "median_us min_us max_us",
+        doc="until all work of a step is over; steps overlap where the host is ahead",
+    ),
 )
 _KERNELS = Table(
     "What takes the most time by kind, all ranks (share of the time of all of these)",
     Col("kind name", "str"),
-    Col("ranks count", "int64"),
-    Col("total_us min_us max_us mean_us share_percent"),
+    Col("ranks", "int64", "number of ranks with this kernel"),
+    Col("count", "int64"),
+    Col("total_us min_us max_us mean_us"),
+    Col("share_percent", doc="of the summed durations of all kernels of all ranks"),
     rank_by="total_us",
 )
 _OPPORTUNITIES_PER_KERNEL = 2
@@ -54,23 +59,9 @@ class Summary:
     """The answers of `htagraph summary` as tables and sentences.
 
     Attributes:
-        inputs: One row per rank: ``rank``, ``file``, ``device`` (its name), ``world_size`` (ranks of the job, 0 if
-            the file does not say), ``steps`` (such as ``4-6``), ``events`` (in the file), ``activities`` (in the
-            graph), ``start_utc`` (text), ``span_us`` (from the rank's first to its last activity).
-        tables: Results by name. ``temporal_breakdown``, ``overlap``, ``rank_idle`` and ``idle_breakdown`` are those
-            of the analyses. ``steps``: ``rank``, ``steps`` (count), ``period_us`` (median time from one step's start
-            to the next, NaN for one step), ``median_us``, ``min_us``, ``max_us`` (durations until all work of a step
-            is over; they overlap where the host runs ahead). ``kernels``: ``kind``, ``name``, ``ranks`` (with this
-            kernel), ``count``, ``total_us``, ``min_us``, ``max_us``, ``mean_us``, ``share_percent`` (of the summed
-            durations of all kernels of all ranks). ``launches``: ``rank``, ``launches`` (calls), ``works`` (pieces
-            of device work linked to them), ``median_launch_us``, ``median_delay_us``, ``short`` (calls that take
-            longer than all their work), ``excessive_runtime`` (calls over 50 µs), ``excessive_delay`` (device work that
-            start over 100 µs after their call; normal where the host runs ahead). ``critical_path``:
-            `CriticalPath.summary` of the whole job. ``stragglers``, ``opportunities``, ``interruptions``: of the
-            analyses. ``gaps``: `Replay.gap_shares`. ``clocks``: ``rank``, ``gauge`` (the rank whose clock is taken as
-            right), ``offset_us`` (how much more the rank's clock shows than the gauge's clock), ``drift_ppm``,
-            ``uncertainty_us`` (NaN where no collective says anything), ``residual_us``, ``collectives`` (how many
-            collectives the estimate rests on).
+        inputs: What was read, one row per rank.
+        tables: Results by name, with the columns that ``htagraph schema summary`` describes; ``critical_path`` is
+            `CriticalPath.summary`, ``gaps`` is `Replay.gap_shares`.
         issues: What was repaired, dropped or unmatched: ``rank``, ``file``, ``what``, ``detail``, ``count``.
         verdict: Sentences that say what bounds the job.
         window_us: From the first to the last moment of any rank, on the common clock, µs.
@@ -154,16 +145,15 @@ class Summary:
 
         A part of the time and its share are one column; columns that say nothing are left out.
         """
-        tables = {"inputs": self.inputs, **self.tables}
+        every = self.tables["critical_path"]
+        path = every[every["key"] != "none"].groupby("group", sort=False).head(MOST_ROWS)
+        path.attrs["rows"] = len(every)
+        tables = {"inputs": self.inputs, **self.tables, "critical_path": path}
         whole = {name: table.copy() for name, table in tables.items() if len(table)} | self._issues()
         for table in whole.values():  # there are many tables of many ranks
             table.attrs["few"] = SHORT_LIST
-        if "critical_path" in whole:
-            path = whole["critical_path"]
-            whole["critical_path"] = path[path["key"] != "none"].groupby("group", sort=False).head(MOST_ROWS)
-            whole["critical_path"].attrs["rows"] = len(path)
-        if "clocks" in whole and not whole["clocks"]["collectives"].any():
-            del whole["clocks"]
+        if not self.tables["clocks"]["collectives"].any():
+            whole.pop("clocks", None)
         if "temporal_breakdown" in whole:
             whole["temporal_breakdown"] = with_shares(whole["temporal_breakdown"])
         if "rank_idle" in whole:
@@ -182,9 +172,9 @@ class Summary:
             whole["opportunities"] = per_step(whole["opportunities"], 1)
         if "idle_breakdown" in whole:
             whole["idle_breakdown"] = whole["idle_breakdown"].query("idle_us > 0")
-        if "overlap" in whole and not whole["overlap"]["communication_us"].any():
-            del whole["overlap"]
-        elif "overlap" in whole and not whole["overlap"]["beside_us"].any():
+        if not self.tables["overlap"]["communication_us"].any():
+            whole.pop("overlap", None)
+        elif not self.tables["overlap"]["beside_us"].any():
             whole["overlap"] = whole["overlap"].drop(columns="beside_us")
         return whole
 

@@ -23,7 +23,7 @@ from htagraph.findings.phrases import CATEGORY_WORDS, and_list, command_line, pl
 from htagraph.graph.measures.steps import cadence_of
 from htagraph.queries.inputs import inputs_of
 
-__all__ = ["compare_sentences", "cut", "diff_sentences", "gate", "next_command", "structure", "too_long", "unlike"]
+__all__ = ["compare_sentences", "cut", "diff_sentences", "gate", "structure", "too_long", "unlike"]
 
 _HOST = "host"
 _WORK = {
@@ -398,7 +398,8 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
         (kind, after - before) for (name, kind), (before, after) in effects.own_us.items() if not is_data_loader(name)
     ]
     work = {key: ranks * sum(us for kind, us in own_us if kind in kinds) for key, kinds in _WORK.items()}
-    waits = {"data_loading": f"waits in {source}" for part in diff.parts if (source := source_of(part.graph))}
+    source = next(filter(None, (source_of(part.graph) for part in diff.parts)), "")
+    waits = {"data_loading": f"waits in {source}"} if source else {}
     parts = [
         f"{(CATEGORY_WORDS | waits)[key]} {'+' if us > 0 else '-'}{time_text(abs(us))}{_exposed(work.get(key, us), us)}"
         for key, us in zip(by_category["key"], by_category["change_us"], strict=True)
@@ -423,12 +424,9 @@ def structure(diff: Diff) -> list[str]:
         for table, who in tables if len(table)
     ]  # fmt: skip
     pairs = [tuple(map(short_name, pair)) for pair in diff.renamed[["before", "after"]].itertuples(index=False)]
-    others, alike = ([pair for pair in pairs if (pair[0] == pair[1]) is same] for same in (False, True))
-    for old, new in others[:1]:  # other kernels than before
+    others = [pair for pair in pairs if pair[0] != pair[1]]
+    for old, new in others[:1]:
         lines.append(f"{plural(len(others), 'kernel')} replaced{_such(others)} {cut(new)} instead of {cut(old)}.")
-    for name, _ in alike[:1]:  # kernels with only other signatures
-        has = f"{plural(len(alike), 'kernel')} {'has' if len(alike) == 1 else 'have'}"
-        lines.append(f"{has} other template arguments or parameters{_such(alike)} {cut(name)}.")
     return lines
 
 
@@ -469,21 +467,6 @@ def too_long(what: str, before_us: float, after_us: float, limit: str, *, is_noi
             f"The recordings cannot tell whether {limit} is exceeded: {times}, and steps of one job differ by as much."
         )
     return f"Too long: {times}, which exceeds {limit}."
-
-
-def next_command(diff: Diff, inputs: Sequence[str]) -> list[str]:
-    """Return what to run next; `inputs` are the two jobs as they were named."""
-    if not diff.after.makespan_ns:
-        return []
-    steps = ["--steps", _steps(diff)] if diff.parts[1].steps else []
-    line = command_line("critical-path", [inputs[1]], *steps)
-    what = f"what the slower {diff.unit} waits for" if diff.change_us > 0 else "what bounds it now"
-    return [f"To see {what}: {line}"]
-
-
-def _steps(diff: Diff) -> str:
-    steps = diff.parts[1].steps or (0,)
-    return str(steps[0]) if len(steps) == 1 else f"{steps[0]}-{steps[-1]}"
 
 
 def compare_sentences(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:

@@ -50,8 +50,6 @@ def opportunities_sentences(claims: Sequence[Claim], inputs: Sequence[str]) -> l
             f"No single improvement would gain {MIN_PERCENT:.0f} %: the time is spread over many small parts, or over "
             "pauses.",
         ]
-    note = gains[0].facts["note"]
-    bound[-1] += f" The first one counts {note}." if note else ""
     return [*bound, *_tried(claims, inputs)]
 
 

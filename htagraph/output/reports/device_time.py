@@ -73,7 +73,6 @@ CALLS = Table(
 def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on the idle time of a job's streams; `inputs` are the words that choose what is read."""
     from htagraph.analyses.idle_intervals import TABLE
-    from htagraph.findings.interrupted import interruption_note
 
     streams, devices = hg.idle_breakdown(graph), hg.idle_breakdown(graph, by="rank")
     pauses = hg.idle_intervals(graph)
@@ -86,7 +85,7 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
     shown = top_rows(shown.sort_values("idle_us", ascending=False), top).sort_index()
     conclusions = findings.idle_sentences(streams, devices, inputs, partial(_gain_by_host, graph))
     return report_on(
-        graph, "idle", {"streams": streams, "pauses": longest}, conclusions + interruption_note(graph, inputs) * bool(len(streams)),
+        graph, "idle", {"streams": streams, "pauses": longest}, conclusions,
         brief={"streams": shown, "pauses": brief}, plot=lambda: drawn("idle_breakdown", streams),
     )  # fmt: skip
 
@@ -191,7 +190,6 @@ def _device_time(graph: DependencyGraph, by: str) -> pd.DataFrame:
 def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on a graph's launches; `inputs` are the words that choose what is read."""
     from htagraph.analyses.operator_kernels import TABLE
-    from htagraph.findings.interrupted import interruption_note
     from htagraph.findings.no_device_work import shows_device
 
     stats = hg.launch_stats(graph)
@@ -206,12 +204,9 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
         if len(stats) and len(table)
     }
     waits = stats["launch"].isin(graph.edges.target[of_kinds(graph.edges.kind, BLOCKING)] >> 1)
-    conclusions = [
-        *findings.launches_sentences(
-            stats, tables["graph_launches"], inputs, waits, is_late=_is_late(graph), is_used=shows_device(graph)
-        ),
-        *(interruption_note(graph, inputs) if len(stats) else ()),
-    ]
+    conclusions = findings.launches_sentences(
+        stats, tables["graph_launches"], inputs, waits, is_late=_is_late(graph), is_used=shows_device(graph)
+    )
     return report_on(graph, "launches", tables, conclusions, brief=brief, plot=lambda: drawn("launch_stats", stats))
 
 
@@ -263,7 +258,7 @@ def counters_report(
     tables = {"queues": queues, "bandwidth": copies}
     if series:
         tables |= {"queue_length": hg.queue_length(graph), "memory_bandwidth": hg.memory_bandwidth(graph)}
-    sentences = findings.counters_sentences(queues, copies, full, inputs)
+    sentences = findings.counters_sentences(queues, full)
     return report_on(graph, "counters", tables, sentences, plot=lambda: drawn("queue_length", hg.queue_length(graph)))
 
 

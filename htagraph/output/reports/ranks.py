@@ -47,6 +47,7 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
     from htagraph.findings.verbs import ranks as findings
     from htagraph.queries.blame import blame_of, chains_of
     from htagraph.queries.straggler import charged_to_nobody
+    from htagraph.whatif.scenario import what_if
 
     parts = collectives(graph)
     table = BY_OPERATION.ranked(summed_by_operation(parts).drop(columns="parts")).head(top)
@@ -65,16 +66,10 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
             "transfer_us", "excess_us", "wait_or_transfer_us", "busbw_gb_s", "last_rank",
         ]].drop(columns=empty)  # fmt: skip
     nobody_us = sum(charged_to_nobody(blame_of(graph, chains_of(graph))).values()) if len(late) else 0.0
-    conclusions = findings.collectives_sentences(parts, late, inputs, nobody_us, lambda: _network_percent(graph))
+    conclusions = findings.collectives_sentences(
+        parts, late, inputs, nobody_us, what_if(graph).scale_network(factor=0.5).run
+    )
     return report_on(graph, "collectives", tables, conclusions, brief=brief, plot=lambda: drawn("collectives", parts))
-
-
-def _network_percent(graph: DependencyGraph) -> float:
-    """Return how much shorter a job is on a network that is twice as fast, percent."""
-    from htagraph.whatif.scenario import what_if
-
-    outcome = what_if(graph).network(0.5).run()
-    return 100 * outcome.saved_ns / max(outcome.baseline_ns, 1)
 
 
 def _readable(table: pd.DataFrame) -> pd.DataFrame:
@@ -112,7 +107,7 @@ def summed_by_operation(parts: pd.DataFrame, *, sort: bool = False) -> pd.DataFr
 def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on a job's stragglers; `inputs` are the words that choose what is read."""
     from htagraph.analyses.stragglers import TABLE, stragglers
-    from htagraph.findings.interrupted import interruption_note
+    from htagraph.findings.interrupted import INTERRUPTED
     from htagraph.findings.ranks_missing import RANKS_MISSING
     from htagraph.findings.results import Results
     from htagraph.findings.slow_stage import SLOW_STAGE
@@ -129,13 +124,12 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
     brief = {"stragglers": top_rows(shown, top), "causes": top_rows(causes, top)}
     results = Results(graph, slow=result)
     stages = claims_of(results, [SLOW_STAGE])
-    missing = claims_of(results, [RANKS_MISSING]) if len(graph.ranks) > 1 else []
+    others = claims_of(results, [RANKS_MISSING, INTERRUPTED]) if len(graph.ranks) > 1 else []
     conclusions = [
         *findings.stragglers_sentences(result, len(graph.ranks), inputs),
         *sentences(stages),
         *findings.shares_command(stages, inputs),
-        *sentences(missing),
-        *interruption_note(graph, inputs),
+        *sentences(others),
     ]
     figures = {"straggler": result.straggler, "total_wait_us": result.total_wait_us}
     return report_on(
