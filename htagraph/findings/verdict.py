@@ -122,12 +122,12 @@ def stated(claims: Iterable[Claim]) -> list[tuple[Finding, list[Claim]]]:
 
 def sentences(claims: Iterable[Claim]) -> list[str]:
     """Return claims in words, at length, in their order, each with what to do about it, unless that was said before."""
-    lines, said = [], {""}
-    for finding, every in stated(claims):
-        advice = finding.advice(*every)
-        lines.append(finding.whole(*every) if advice in said else f"{finding.whole(*every)} {advice}")
-        said.add(advice)
-    return lines
+    every = stated(claims)
+    advice = [finding.advice(*group) for finding, group in every]
+    return [
+        " ".join(spoken(finding.whole(*group), advice[at] if advice[at] not in advice[:at] else ""))
+        for at, (finding, group) in enumerate(every)
+    ]
 
 
 def rows_of(claims: Iterable[Claim], graph: DependencyGraph | None = None) -> list[dict[str, Any]]:

@@ -244,8 +244,6 @@ _PARTS = ("computation", "exposed_communication", "exposed_memory", "other", "id
 _MAX_ROWS, _FEW_ROWS = 16, 4
 """Rows up to which a table of many ranks is shown whole, and rows of one that are shown with the medians. Chosen: a
 third of a screen, and enough to see whether one rank or a node of them differs. Doubled, a screen."""
-_MEDIAN = "median"
-"""What the column of ranks shows for a median over ranks."""
 
 
 @dataclass(frozen=True)
@@ -448,8 +446,7 @@ def _is_of_many_ranks(table: pd.DataFrame) -> bool:
 def abridged(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table of many ranks with few rows: the median of the ranks, and the rows furthest from it.
 
-    Where a rank has several rows, each kind of row (by its texts and its stream) has a median. Rows that say when they
-    begin are events, of which none is a median.
+    Each kind of row of a rank (by texts and stream) has its median. Rows with a start are events, and have none.
 
     Example:
         >>> table = abridged(pd.DataFrame({"rank": range(20), "idle_us": [1.0] * 19 + [9.0]}))
@@ -466,7 +463,7 @@ def abridged(table: pd.DataFrame) -> pd.DataFrame:
     groups = table.groupby([0] * len(table) if table["rank"].is_unique else kinds, sort=False, dropna=False)
     known = groups[numbers].count().mul(2).ge(groups.size(), axis=0)  # else the median is of few ranks
     medians = groups[numbers].median().where(known).reset_index()
-    medians = medians.loc[medians[times].sum(axis=1).nlargest(_MAX_ROWS).index].assign(rank=_MEDIAN)
+    medians = medians.loc[medians[times].sum(axis=1).nlargest(_MAX_ROWS).index].assign(rank="median")
     whole = {name: table[name].dtype for name in numbers if pd.api.types.is_integer_dtype(table[name])}
     medians = medians.fillna(dict.fromkeys(whole, 0)).round(dict.fromkeys(whole, 0)).astype(whole)
     for name in table:  # what all ranks have is the median's, too
@@ -482,7 +479,7 @@ def title_of(name: str, wording: Wording, table: pd.DataFrame) -> str:
     """Return the title of a table, with the number of its rows where only some are shown."""
     title, medians = wording.titles.get(name, name.replace("_", " ").capitalize()), table.attrs.get("medians", 0)
     rows, shown = table.attrs.get("rows", 0), len(table) - medians
-    whose, every = (f"{_MEDIAN}{'s' * (medians > 1)} and ", "; all: --format csv") if medians else ("", "")
+    whose, every = (f"median{'s' * (medians > 1)} and ", "; all: --format csv") if medians else ("", "")
     return f"{title} ({whose}{shown} of {rows:,} rows{every})" if rows > shown else title
 
 

@@ -52,8 +52,7 @@ def collectives_sentences(
     """Return what the time in collectives is spent on, and the command to run next.
 
     `late` has how often each rank came last (``last_rank``, ``collectives``) and how long the others then waited
-    (``waited_us``), the longest first; for `nobody_us` of that no rank can be blamed. `faster_network` returns the
-    outcome of a network twice as fast.
+    (``waited_us``), the longest first; `nobody_us` of that has no culprit. `faster_network` halves all transfers.
     """
     if not len(parts):
         return ["No collective was recorded: the ranks do not communicate in these traces."]
@@ -106,7 +105,7 @@ def _after_collectives(share: dict[str, float], late: pd.DataFrame, inputs: Sequ
         if len(last) > 1:  # which says of none that the others are better
             text = f"{ranks_text(sorted(last['last_rank'])).capitalize()} came last about as often"
             return f"{text}; the others waited about {time_text(us)} for each. To see why: {why}"
-        text = f"Rank {late.iloc[0]['last_rank']} came last in {plural(int(late.iloc[0]['collectives']), 'collective')}"
+        text = f"Rank {late['last_rank'].iloc[0]} came last in {plural(int(late.iloc[0]['collectives']), 'collective')}"
         return f"{text}; the others waited {time_text(us)} for it. To see why: {why}"
     return ""
 
