@@ -47,20 +47,20 @@ if TYPE_CHECKING:
 
 __all__ = ["BOUND", "LOADER_ADVICE", "is_unrecorded", "loader_advice", "source_of"]
 
-LOADER_ADVICE = "Use more loader workers (num_workers), a larger prefetch_factor or cheaper samples."
-"""What to do where the job waits for its data loader now and then."""
+LOADER_ADVICE = "Use more loader workers (num_workers) or cheaper samples."
+"""What to do where the job waits for its data loader."""
 
 
 def loader_advice(batches: tuple[int, int]) -> str:
-    """Return what to do for a loader that is waited for in some batches; a queue that is always empty helps none.
+    """Return what to do for a loader: a queue helps where workers are waited for in some batches, but not in all.
 
     Example:
-        >>> loader_advice((10, 10))
-        'Use more loader workers (num_workers) or cheaper samples.'
+        >>> loader_advice((3, 10)), loader_advice((10, 10)) == loader_advice((0, 0)) == LOADER_ADVICE
+        ('Use more loader workers (num_workers), a larger prefetch_factor or cheaper samples.', True)
     """
     waited, count = batches
-    is_short = 0 < LIMITS.nearly_all * count <= waited
-    return LOADER_ADVICE.replace(", a larger prefetch_factor", "") if is_short else LOADER_ADVICE
+    is_uneven = 0 < waited < LIMITS.nearly_all * count
+    return LOADER_ADVICE.replace(" or", ", a larger prefetch_factor or") if is_uneven else LOADER_ADVICE
 
 
 def _when(results: Results) -> list[Claim]:

@@ -466,9 +466,8 @@ def abridged(table: pd.DataFrame) -> pd.DataFrame:
     medians = medians.loc[medians[times].sum(axis=1).nlargest(_MAX_ROWS).index].assign(rank="median")
     whole = {name: table[name].dtype for name in numbers if pd.api.types.is_integer_dtype(table[name])}
     medians = medians.fillna(dict.fromkeys(whole, 0)).round(dict.fromkeys(whole, 0)).astype(whole)
-    for name in table:  # what all ranks have is the median's, too
-        if name not in medians:
-            medians[name] = table[name].iloc[0] if table[name].nunique() == 1 else ""
+    for name in table.columns.difference(medians.columns):  # what all ranks have is the median's, too
+        medians[name] = table[name].iloc[0] if table[name].nunique() == 1 else ""
     far = (table[times] - groups[times].transform("median")).abs().sum(axis=1)
     shown = pd.concat([medians, table.loc[far.nlargest(few).index.sort_values()]])[[*table]]
     shown.attrs = {"rows": len(table), "medians": len(medians)}

@@ -261,7 +261,7 @@ def phases_sentences(
     if queued.all() or (is_small and queued.any()):
         return [f"No phase takes the time: launched work waits behind other work of devices. To see that: {critical}"]
     if is_small:
-        return [f"No phase takes much of the time: {name}{of_window} takes the most. {_MORE_PHASES}"]
+        return [f"No phase takes much of the time: the longest is {name}{of_window}. {_MORE_PHASES}"]
     known = table[table["tokens"] > 0]
     if len(known):
         tokens = known.groupby("phase")[["tokens", "wall_us"]].sum()

@@ -64,7 +64,9 @@ def diff_sentences(diff: Diff) -> list[str]:
             "and in time. So no change can be named as the cause; compare recordings of one program."
         )
         return [other, *apart, _change(diff), *structure(diff)]
-    return [*apart, _change(diff), *_causes(diff, effects), *_where(diff, effects), *structure(diff), *_left_out(diff)]
+    causes = _causes(diff, effects)
+    said = [*apart, _change(diff), *causes, *_where(diff, effects, is_explained=len(causes) > 0)]
+    return [*said, *structure(diff), *_left_out(diff)]
 
 
 def _change(diff: Diff) -> str:
@@ -384,8 +386,8 @@ def _more_or_less(us: float) -> str:
     return f"{time_text(abs(us))} {'more' if us > 0 else 'less'}"
 
 
-def _where(diff: Diff, effects: Effects) -> list[str]:
-    """Say how the time on the critical path shifted between categories."""
+def _where(diff: Diff, effects: Effects, *, is_explained: bool) -> list[str]:
+    """Say how the time on the critical path shifted between categories, unless a named cause says it."""
     if not effects.change_us:
         return []
     table = diff.summary()
@@ -404,7 +406,8 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
         f"{(CATEGORY_WORDS | waits)[key]} {'+' if us > 0 else '-'}{time_text(abs(us))}{_exposed(work.get(key, us), us)}"
         for key, us in zip(by_category["key"], by_category["change_us"], strict=True)
     ]
-    return [f"On the critical path, per {diff.unit}: {', '.join(parts)}."]
+    is_said = is_explained and len(parts) == 1 and "(" not in parts[0]
+    return [] if is_said else [f"On the critical path, per {diff.unit}: {', '.join(parts)}."]
 
 
 def _exposed(work_us: float, us: float) -> str:

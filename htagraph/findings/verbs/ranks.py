@@ -203,7 +203,7 @@ def _known(stragglers: Stragglers, rank: int, wait_us: float) -> list[str]:
     ]  # fmt: skip
     others = "any other rank" if stragglers.ranks["step_excess_us"].isna().all() else "any of its peers"
     said = f"What takes longer on rank {rank} than on {others}, without what it calls: {'; '.join(parts)}."
-    return [said] if parts else []
+    return [said] * bool(parts)
 
 
 def _how_often(each: Difference) -> str:

@@ -204,9 +204,8 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
         if len(stats) and len(table)
     }
     waits = stats["launch"].isin(graph.edges.target[of_kinds(graph.edges.kind, BLOCKING)] >> 1)
-    conclusions = findings.launches_sentences(
-        stats, tables["graph_launches"], inputs, waits, is_late=_is_late(graph), is_used=shows_device(graph)
-    )
+    is_late, is_used, graphs = _is_late(graph), shows_device(graph), tables["graph_launches"]
+    conclusions = findings.launches_sentences(stats, graphs, inputs, waits, is_late=is_late, is_used=is_used)
     return report_on(graph, "launches", tables, conclusions, brief=brief, plot=lambda: drawn("launch_stats", stats))
 
 

@@ -140,7 +140,7 @@ def test_a_phase_whose_work_waits_in_a_queue_is_not_what_to_shorten() -> None:
 
 def test_a_phase_of_a_small_part_of_the_recording_is_no_place_to_look() -> None:
     (said,) = phases_sentences(TABLE_PHASES, ["x"], None, 300_000.0)
-    assert said.startswith("No phase takes much of the time: decode (3 % of the recording) takes the most. Put ")
+    assert said.startswith("No phase takes much of the time: the longest is decode (3 % of the recording). Put ")
 
 
 def test_a_job_that_launches_nothing_anywhere_has_no_share_of_kernels() -> None:
