@@ -26,9 +26,7 @@ def _when(results: Results) -> list[Claim]:
     percent, longest_us = (MIN_PERCENT, 0.0) if is_bound else (100 * LARGE_SHARE, LONG_NS / 1000)
     stopped = results.claims(INTERRUPTED.when)
     outside = frozenset(results.first_calls).union(*(claim.facts["activities"] for claim in stopped))
-    of_ranks = host_pauses(
-        results.usual_path, MAX_NAMED * len(results.graph.ranks)
-    )  # each on one rank, the most time first
+    of_ranks = host_pauses(results.usual_path, MAX_NAMED * len(results.graph.ranks))  # the most time first
     table = of_ranks.groupby(["what", "inside", "before"], sort=False, as_index=False).agg(
         ranks=("rank", list), count=("count", "sum"), total_us=("total_us", "sum"), longest_us=("longest_us", "max"),
         after=("after", "first"), activity=("activity", "first"), share_percent=("share_percent", "sum"),
@@ -36,7 +34,7 @@ def _when(results: Results) -> list[Claim]:
     return [
         Claim(
             "host_pause", str(row["what"]), float(row["share_percent"]), "percent", rows=(int(row["activity"]),),
-            facts=row | {"several": len(results.graph.ranks) > 1},
+            facts={**{str(key): value for key, value in row.items()}, "several": len(results.graph.ranks) > 1},
         )
         for row in table.nlargest(MAX_NAMED, "total_us").to_dict("records")
         if row["share_percent"] >= percent and row["longest_us"] >= longest_us

@@ -80,10 +80,10 @@ def _short(claim: Claim) -> str:
         f"as if all shared {plural(facts['going'], 'core')}",
         "together": ", on all ranks at the same moments",
     }.get(facts["pattern"], "")
-    ranks = _affected(claim)
+    ranks, every = _affected(claim), len(facts["counts"])
     counts, shares = ([facts[key][rank] for rank in ranks] for key in ("counts", "shares"))
-    each, on = "" if len(ranks) == 1 else " each", "" if len(facts["counts"]) == 1 else f" on {ranks_text(ranks)},"
-    often = f"{on} {_from_to(counts, '')} times{each}, for {_from_to(shares, ' %')} of its time"
+    on = "" if every == 1 else f" on {'all ranks' if len(ranks) == every else ranks_text(ranks)},"
+    often = f"{on} {_from_to(counts, '')} times{' each' * (len(ranks) > 1)}, for {_from_to(shares, ' %')} of its time"
     return f"Host code is interrupted{often}, by something outside of it{pattern}. Without that, {less_text(claim)}."
 
 

@@ -457,13 +457,13 @@ def abridged(table: pd.DataFrame) -> pd.DataFrame:
     if not _is_of_many_ranks(table) or len(table) <= max(few, _MAX_ROWS):
         return table
     table = table.reset_index(drop=True)
-    numbers = [name for name in table.select_dtypes("number") if name not in ("rank", "device", "stream")]
+    numbers = [name for name in map(str, table.select_dtypes("number")) if name not in ("rank", "device", "stream")]
     kinds = [name for name in table if name not in ("rank", "device", *numbers)]
     times = [name for name in numbers if name.endswith("_us")] or numbers
     groups = table.groupby([0] * len(table) if table["rank"].is_unique else kinds, sort=False, dropna=False)
     known = groups[numbers].count().mul(2).ge(groups.size(), axis=0)  # else the median is of few ranks
     medians = groups[numbers].median().where(known).reset_index()
-    medians = medians.loc[medians[times].sum(axis=1).nlargest(_MAX_ROWS).index].assign(rank="median")
+    medians = medians.loc[medians[times].sum(axis=1).nlargest(max(few, _MAX_ROWS // 2)).index].assign(rank="median")
     whole = {name: table[name].dtype for name in numbers if pd.api.types.is_integer_dtype(table[name])}
     medians = medians.fillna(dict.fromkeys(whole, 0)).round(dict.fromkeys(whole, 0)).astype(whole)
     for name in table.columns.difference(medians.columns):  # what all ranks have is the median's, too

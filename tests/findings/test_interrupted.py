@@ -39,7 +39,7 @@ def test_the_claim_gives_what_a_replay_without_them_gains() -> None:
 def test_a_summary_says_it_and_gives_the_command_first() -> None:
     summary = hg.summarize(load(host_job(MANY)))
     short, _ = in_brief(summary.claims)
-    assert short[1].startswith("Host code is interrupted on ranks 0 and 1, 3 times each, for ")
+    assert short[1].startswith("Host code is interrupted on all ranks, 3 times each, for ")
     assert "Without that, the job would take " in short[1]
     best = trial_of(summary.claims)
     assert best is not None
@@ -70,7 +70,7 @@ def test_of_none_and_of_one_nothing_is_said(stops: dict[tuple[int, int, int], in
 
 def test_how_often_how_long_and_where() -> None:
     assert INTERRUPTED.short(claim()) == (
-        "Host code is interrupted on ranks 0, 1 and 2, 18 to 40 times each, for 68 to 73 % of its time, by something "
+        "Host code is interrupted on all ranks, 18 to 40 times each, for 68 to 73 % of its time, by something "
         "outside of it. Without that, the job would take 346.3 ms less (50 %)."
     )
     some = claim(counts={0: 9, 1: 1}, shares={0: 20.0, 1: 0.1})
