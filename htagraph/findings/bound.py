@@ -31,7 +31,7 @@ from htagraph.findings.finding import (
     saved_claim,
     stretches,
 )
-from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE, MOST_ROWS, ROUNDING, SHORT_LIST
+from htagraph.findings.limits import LARGE_SHARE, MIN_PERCENT, MIN_SHARE, MOST_ROWS, ROUNDING, SHORT_LIST
 from htagraph.findings.phrases import CATEGORY_WORDS, NO_OPERATOR, cause_words, share_text, steps_text, time_text
 from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
@@ -45,22 +45,22 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.path_segments import Bound
 
-__all__ = ["BOUND", "LOADER_ADVICE", "is_unrecorded", "loader_advice"]
+__all__ = ["BOUND", "LOADER_ADVICE", "is_unrecorded", "loader_advice", "source_of"]
 
-LOADER_ADVICE = "Use more loader workers (num_workers), a larger prefetch_factor or cheaper samples."
-"""What to do where the job waits for its data loader now and then."""
+LOADER_ADVICE = "Use more loader workers (num_workers) or cheaper samples."
+"""What to do where the job waits for its data loader."""
 
 
 def loader_advice(batches: tuple[int, int]) -> str:
-    """Return what to do for a loader that is waited for in some batches; a queue that is always empty helps none.
+    """Return what to do for a loader: a queue helps where workers are waited for in some batches, but not in all.
 
     Example:
-        >>> loader_advice((10, 10))
-        'Use more loader workers (num_workers) or cheaper samples.'
+        >>> loader_advice((3, 10)), loader_advice((10, 10)) == loader_advice((0, 0)) == LOADER_ADVICE
+        ('Use more loader workers (num_workers), a larger prefetch_factor or cheaper samples.', True)
     """
     waited, count = batches
-    is_short = 0 < LIMITS.nearly_all * count <= waited
-    return LOADER_ADVICE.replace(", a larger prefetch_factor", "") if is_short else LOADER_ADVICE
+    is_uneven = 0 < waited < LIMITS.nearly_all * count
+    return LOADER_ADVICE.replace(" or", ", a larger prefetch_factor or") if is_uneven else LOADER_ADVICE
 
 
 def _when(results: Results) -> list[Claim]:
@@ -76,7 +76,7 @@ def _when(results: Results) -> list[Claim]:
         "usual": results.usual, "started": bool(results.first_calls),
         "unrecorded_percent": 100 * float(untraced) / max(int(length.sum()), 1),
         "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers, "batches": bound.batches,
-        "several": len(graph.ranks) > 1, "absent": _absent(graph), "source": _source(graph),
+        "several": len(graph.ranks) > 1, "absent": _absent(graph), "source": source_of(graph),
         "without_rank_percent": _without_rank(graph, bound), "late": _head(results),
     }  # fmt: skip
     if bound.cause == "host" and results.free.get("host", 0) >= (1 - MIN_PERCENT / 100) * results.makespan_ns:
@@ -153,7 +153,7 @@ def _absent(graph: DependencyGraph) -> str:
     return "recorded" if ranks_not_read(graph) else "matched"
 
 
-def _source(graph: DependencyGraph) -> str:
+def source_of(graph: DependencyGraph) -> str:
     """Return the region in which the job waits for a process that was not recorded and is no data loader, else ""."""
     edges = graph.edges
     owner = edges.activity[(edges.kind == EdgeKind.DATALOADER) & (edges.provenance == Provenance.INFERRED)]
@@ -172,6 +172,8 @@ def _short(claim: Claim) -> str:
     if is_unrecorded(claim):
         share = share_text(claim.facts["unrecorded_percent"])
         text += f", {share} without any event, so what ran then is not known"
+    elif claim.about == "host" and claim.facts.get("unrecorded_percent", 0.0) >= 100 * LARGE_SHARE:
+        text += f", {share_text(claim.facts['unrecorded_percent'])} without any event (code, or a wait)"
     largest = claim.facts.get("largest")
     free = _free(claim, "; without it ") if largest is None else largest  # of nothing but host code, no gain is news
     then = f"; then {', '.join(others[: 1 if free else SHORT_LIST])}" if others else ""

@@ -148,7 +148,7 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
         return []
     rests = {RestsOn.CLOCKS, RestsOn.MATCHES} if row["what"] in ("straggler", "group") else set()
     facts = {
-        "what": row["what"], "target": row["target"], "note": row["note"], "percent": percent,
+        "what": row["what"], "target": row["target"], "percent": percent,
         "half_us": half, "makespan_us": results.makespan_ns / 1000, "started": started > 0,
         "loader": _is_loader(row), "steps": results.steps, "shared": shares_links(graph), "inside": row["inside"],
         "batches": results.bound.batches,

@@ -9,7 +9,7 @@ from htagraph.findings.bound import BOUND, is_unrecorded
 from htagraph.findings.finding import Bar, Chart, Claim, Evidence, Finding, Place, Rows, in_short
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import LARGE_SHARE, MAX_NAMED, MIN_PERCENT
-from htagraph.findings.phrases import time_text
+from htagraph.findings.phrases import ranks_text, time_text
 from htagraph.findings.results import Results
 from htagraph.queries.host_time import host_pauses
 from htagraph.queries.interruptions import LONG_NS
@@ -26,27 +26,31 @@ def _when(results: Results) -> list[Claim]:
     percent, longest_us = (MIN_PERCENT, 0.0) if is_bound else (100 * LARGE_SHARE, LONG_NS / 1000)
     stopped = results.claims(INTERRUPTED.when)
     outside = frozenset(results.first_calls).union(*(claim.facts["activities"] for claim in stopped))
+    of_ranks = host_pauses(results.usual_path, MAX_NAMED * len(results.graph.ranks))  # the most time first
+    table = of_ranks.groupby(["what", "inside", "before"], sort=False, as_index=False).agg(
+        ranks=("rank", list), count=("count", "sum"), total_us=("total_us", "sum"), longest_us=("longest_us", "max"),
+        after=("after", "first"), activity=("activity", "first"), share_percent=("share_percent", "sum"),
+    )  # fmt: skip
     return [
         Claim(
             "host_pause", str(row["what"]), float(row["share_percent"]), "percent", rows=(int(row["activity"]),),
-            facts={key: row[key] for key in ("inside", "before", "after", "rank", "count", "total_us", "longest_us")}
-            | {"several": len(results.graph.ranks) > 1},
+            facts={**{str(key): value for key, value in row.items()}, "several": len(results.graph.ranks) > 1},
         )
-        for row in host_pauses(results.usual_path, MAX_NAMED).to_dict("records")
+        for row in table.nlargest(MAX_NAMED, "total_us").to_dict("records")
         if row["share_percent"] >= percent and row["longest_us"] >= longest_us
         and int(row["activity"]) not in outside  # which is said elsewhere
     ]  # fmt: skip
 
 
 def _short(*claims: Claim) -> str:
-    parts, several = [], claims[0].facts.get("several") or len({claim.facts["rank"] for claim in claims}) > 1
+    parts = []
     for claim in claims:
         facts = claim.facts
-        what = in_short(claim.about) if claim.about else "untraced code"
+        what = in_short(claim.about) if claim.about else "untraced time"  # of code, or of a wait
         where = f" in {in_short(facts['inside'])}" if facts["inside"] else ""
         where += f" before {in_short(facts['before'])}" if facts.get("before") and not claim.about else ""
-        where += f" on rank {facts['rank']}" if several else ""
-        times = f" {facts['count']:,} times" if facts["count"] > 1 else ""
+        where += f" on {ranks_text(sorted(set(facts['ranks'])))}" if facts["several"] else ""
+        times = f", {facts['count']:,} times" if facts["count"] > 1 else ""
         parts.append(f"{what}{where}{times}, {time_text(facts['total_us'])} ({claim.figure:.0f} %)")
     return f"On the critical path, most host time is: {'; '.join(parts)}."
 
@@ -54,9 +58,9 @@ def _short(*claims: Claim) -> str:
 def _evidence(_results: Results, *claims: Claim) -> Evidence:
     frame = pd.DataFrame([
         {
-            "what": short_name(claim.about) or "untraced code", "inside": short_name(claim.facts["inside"]),
-            "rank": claim.facts["rank"], "count": claim.facts["count"], "total_us": claim.facts["total_us"],
-            "longest_us": claim.facts["longest_us"], "share_percent": claim.figure,
+            "what": short_name(claim.about) or "untraced time", "inside": short_name(claim.facts["inside"]),
+            "ranks": ", ".join(map(str, claim.facts["ranks"])),
+            **{key: claim.facts[key] for key in ("count", "total_us", "longest_us")}, "share_percent": claim.figure,
         }
         for claim in claims
     ])  # fmt: skip

@@ -21,13 +21,13 @@ from htagraph.findings.finding import (
     saved_claim,
     saves_text,
 )
-from htagraph.findings.limits import MAX_NAMED, MIN_SHARE, MOST_ROWS
-from htagraph.findings.phrases import command_line, plural
+from htagraph.findings.limits import MAX_NAMED, MIN_PERCENT, MIN_SHARE, MOST_ROWS
+from htagraph.findings.phrases import plural, ranks_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.interruptions import interrupted
 
-__all__ = ["INTERRUPTED", "interruption_note"]
+__all__ = ["INTERRUPTED"]
 
 _CHECK = {
     "in turn": "Give the processes more cores (taskset -cp PID, cpu.max of the cgroup), or end what else runs on them.",
@@ -40,26 +40,10 @@ _CHECK = {
 """What to check, by how the interruptions of ranks lie in time."""
 
 
-def interruption_note(graph: DependencyGraph, inputs: Sequence[str]) -> list[str]:
-    """Return the sentence with which other commands, which speak of what is late, say that host code is interrupted.
-
-    Example:
-        >>> import htagraph as hg
-        >>> interruption_note(hg.load("data/demo"), ["data/demo"])
-        []
-    """
-    return [
-        f"Host code is interrupted{_on_ranks(claim, ' on all ranks')}. To see how often, and what it costs: "
-        f"{command_line('summary', inputs)}"
-        for claim in _of_graph(graph)
-    ]
-
-
-def _on_ranks(claim: Claim, on_all: str) -> str:
-    """Return on how many ranks host code is interrupted; empty for a single rank."""
-    counts = claim.facts["counts"]
-    some = sum(count > 0 for count in counts.values())
-    return "" if len(counts) == 1 else on_all if some == len(counts) else f" on {some} of {len(counts)} ranks"
+def _affected(claim: Claim) -> list[int]:
+    """Return the ranks whose host code is interrupted for a share of its time that is worth naming, else all."""
+    shares = claim.facts["shares"]
+    return [rank for rank, share in shares.items() if share >= MIN_PERCENT] or [*shares]
 
 
 def _of_graph(graph: DependencyGraph) -> list[Claim]:
@@ -96,9 +80,11 @@ def _short(claim: Claim) -> str:
         f"as if all shared {plural(facts['going'], 'core')}",
         "together": ", on all ranks at the same moments",
     }.get(facts["pattern"], "")
-    counts, shares = [n for n in facts["counts"].values() if n], [s for s in facts["shares"].values() if s]
-    often = f"{_from_to(counts, '')} times{_on_ranks(claim, ' on each rank')}, for {_from_to(shares, ' %')} of its time"
-    return f"Host code is interrupted {often}, by something outside of it{pattern}. Without that, {less_text(claim)}."
+    ranks, every = _affected(claim), len(facts["counts"])
+    counts, shares = ([facts[key][rank] for rank in ranks] for key in ("counts", "shares"))
+    on = "" if every == 1 else f" on {'all ranks' if len(ranks) == every else ranks_text(ranks)},"
+    often = f"{on} {_from_to(counts, '')} times{' each' * (len(ranks) > 1)}, for {_from_to(shares, ' %')} of its time"
+    return f"Host code is interrupted{often}, by something outside of it{pattern}. Without that, {less_text(claim)}."
 
 
 def _from_to(values: Sequence[float], unit: str) -> str:
@@ -118,7 +104,7 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
         for row in longest.to_dict("records")
     ]
     shown = longest[["rank", "name", "start_us", "interrupted_us", "usual_us"]]
-    shown = shown.assign(name=[short_name(name) or "untraced code" for name in shown["name"]])
+    shown = shown.assign(name=[short_name(name) or "untraced time" for name in shown["name"]])
     return Evidence(
         chart, Rows(shown, "The longest interruptions", places), place=Place(claim.rows[0]), look="the longest",
         meaning=interruptions,

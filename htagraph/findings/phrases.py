@@ -293,7 +293,7 @@ def why_nobody(slow: RankStragglers) -> str:
     if slow.slow_group or slow.staged or slow.few_steps:
         return _why_no_single(slow)
     if most["step_excess_us"] != most["step_excess_us"]:
-        return f"the steps of rank {most['rank']} cannot be compared with those of another rank"
+        return f"the steps of rank {most['rank']} cannot be compared, so that none can be called slow"
     last, every = int(most["late_count"]), int(slow.ranks["late_count"].sum())
     if min(most["share_percent"] / 100, last / max(every, 1)) < LIMITS.nearly_all:
         return "no single rank is slower than its peers beyond chance"

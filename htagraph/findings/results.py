@@ -45,17 +45,19 @@ __all__ = ["CLOCKS", "FREE", "LAUNCHES", "Results"]
 LAUNCHES = Table(
     "Launches",
     Col("rank launches", "int64"),
-    Col("works", "int64", heading="kernels and copies"),
+    Col("works", "int64", "pieces of device work linked to them", heading="kernels and copies"),
     Col("median_launch_us median_delay_us"),
-    Col("short", "int64", heading="calls longer than their work"),
-    Col("excessive_runtime", "int64", heading="calls > 50 µs"),
-    Col("excessive_delay", "int64", heading="delays > 100 µs"),
+    Col("short", "int64", "calls that take longer than all their work", heading="calls longer than their work"),
+    Col("excessive_runtime", "int64", "calls over 50 µs", heading="calls > 50 µs"),
+    Col("excessive_delay", "int64", "work that starts over 100 µs after its call", heading="delays > 100 µs"),
 )
 CLOCKS = Table(
     "Clock offsets between ranks, estimated from the ends of collectives",
-    Col("rank gauge", "int64"),
-    Col("offset_us drift_ppm uncertainty_us residual_us"),
-    Col("collectives", "int64"),
+    Col("rank", "int64"),
+    Col("gauge", "int64", "the rank whose clock is taken as right"),
+    Col("offset_us", doc="how much more the rank's clock shows than the gauge's clock"),
+    Col("drift_ppm uncertainty_us residual_us", doc="NaN where no collective says anything"),
+    Col("collectives", "int64", "how many the estimate rests on"),
 )
 
 

@@ -16,7 +16,7 @@ from htagraph.findings.finding import Claim, Finding, Trial, interval_us
 from htagraph.findings.gain import GAIN
 from htagraph.findings.host_pause import HOST_PAUSE
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.limits import MOST_ROWS, SHORT_LIST
+from htagraph.findings.limits import MAX_LISTED, MOST_ROWS, SHORT_LIST
 from htagraph.findings.no_device_work import NO_DEVICE_WORK
 from htagraph.findings.nothing_recorded import NOTHING_RECORDED
 from htagraph.findings.phrases import spoken
@@ -121,8 +121,13 @@ def stated(claims: Iterable[Claim]) -> list[tuple[Finding, list[Claim]]]:
 
 
 def sentences(claims: Iterable[Claim]) -> list[str]:
-    """Return claims in words, at length, in their order, each with what to do about it."""
-    return [" ".join(spoken(finding.whole(*every), finding.advice(*every))) for finding, every in stated(claims)]
+    """Return claims in words, at length, in their order, each with what to do about it, unless that was said before."""
+    every = stated(claims)
+    advice = [finding.advice(*group) for finding, group in every]
+    return [
+        " ".join(spoken(finding.whole(*group), advice[at] if advice[at] not in advice[:at] else ""))
+        for at, (finding, group) in enumerate(every)
+    ]
 
 
 def rows_of(claims: Iterable[Claim], graph: DependencyGraph | None = None) -> list[dict[str, Any]]:
@@ -171,8 +176,8 @@ def _interval_us(graph: DependencyGraph, options: Sequence[str]) -> tuple[float,
 def in_brief(claims: Iterable[Claim], fits: Callable[[Sequence[str]], bool] = lambda _: True) -> tuple[list[str], int]:
     """Return (what a job's claims say, in a line or two each; how many more the whole verdict has).
 
-    Each ends with what to do about it, where that fits and `first_step` does not say it. Where more does not fit, the
-    last are left out.
+    Each ends with what to do about it, where that fits and `first_step` does not say it. Lists are as long as fits, but
+    of what does not fit with short lists, the last are left out.
 
     Example:
         >>> in_brief([Claim("ranks_missing", "3", 8, "count")])
@@ -181,17 +186,18 @@ def in_brief(claims: Iterable[Claim], fits: Callable[[Sequence[str]], bool] = la
     every = stated(claims)
     doubts = [finding.short(*group) for finding, group in every if finding.is_caution]
     cautions = [f"Caution: {'; '.join(doubts)}."] if doubts else []
-    conclusions = [
-        (finding.short(*group[:SHORT_LIST]), finding.advice(*group))
-        for finding, group in every
-        if not finding.is_caution
-    ]
+    conclusions = [(finding, group) for finding, group in every if not finding.is_caution]
     said, shown = _first(every)[0], min(len(conclusions), MOST_ROWS - len(cautions))
     lines = cautions
-    for count, advised in [(shown, each) for each in range(shown, 0, -1)] + [(each, 0) for each in range(shown, 0, -1)]:
+    for count, advised, listed in [
+        *((shown, shown, each) for each in range(MAX_LISTED, SHORT_LIST, -1)),
+        *((shown, each, SHORT_LIST) for each in range(shown, 0, -1)),
+        *((each, 0, SHORT_LIST) for each in range(shown, 0, -1)),
+    ]:
+        advice = [finding.advice(*group) * (at < advised) for at, (finding, group) in enumerate(conclusions[:count])]
         lines = [
-            " ".join(spoken(text, advice if at < advised and advice != said else ""))
-            for at, (text, advice) in enumerate(conclusions[:count])
+            " ".join(spoken(finding.short(*group[:listed]), advice[at] * (advice[at] not in (said, *advice[:at]))))
+            for at, (finding, group) in enumerate(conclusions[:count])
         ] + cautions
         shown = count
         if fits(lines):

@@ -18,7 +18,7 @@ from rich.text import Text
 from htagraph.core.errors import printable
 from htagraph.findings.phrases import command_line, plural
 from htagraph.findings.verdict import first_step, in_brief, trial_of
-from htagraph.output.report import Column, Report, Wording, columns_of, cut_all, fitted, wording_of
+from htagraph.output.report import Column, Report, Wording, abridged, columns_of, cut_all, fitted, title_of, wording_of
 from htagraph.output.summary import Summary
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def _rendered(result: Report | Summary | Validation, page: _Page, form: str, wid
     if form == "csv":
         frames = frames_of(result)
         return "".join(f"# {name}\n{plain(frame).to_csv(index=False)}\n" for name, frame in frames.items())
+    page = page._replace(frames={name: abridged(frame) for name, frame in page.frames.items()})
     return _markdown(page) if form == "md" else _terminal(page, width, color=color)
 
 
@@ -159,10 +160,6 @@ def _plain_cell(value: object) -> object:
     return f"'{text}" if text.lstrip().startswith(_FORMULAS) and not _NUMBER.fullmatch(text) else text
 
 
-def _title(name: str, wording: Wording) -> str:
-    return wording.titles.get(name, name.replace("_", " ").capitalize())
-
-
 def _markdown(page: _Page) -> str:
     tables = ""
     for name, frame in page.frames.items():
@@ -171,7 +168,7 @@ def _markdown(page: _Page) -> str:
         marks = ["---:" if column.is_number else "---" for column in columns]
         lines = [[column.heading for column in columns], marks, *rows]
         cells = "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
-        tables += f"\n## {_title(name, page.wording)}\n\n{cells}"
+        tables += f"\n## {title_of(name, page.wording, frame)}\n\n{cells}"
     glance = "\n".join(f"{printable(sentence)}\n" for sentence in page.glance)
     return (glance + _markdown_list(*page.first) + tables + _markdown_list(*page.last)).lstrip("\n")
 
@@ -193,7 +190,7 @@ def _terminal(page: _Page, width: int, *, color: bool) -> str:
         _say(console, *page.first, width)
         console.print()
     for name, frame in page.frames.items():
-        console.print(Text(_title(name, page.wording), style="bold"))
+        console.print(Text(title_of(name, page.wording, frame), style="bold"))
         _show_table(console, columns_of(frame, page.wording), width)
         console.print()
     if page.last[1]:

@@ -21,6 +21,7 @@ import pandas as pd
 from htagraph.core.errors import printable
 from htagraph.core.naming import short_name
 from htagraph.core.tables import SCHEMA_VERSION, Col, Table
+from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import distinct, short_number, shortened
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.inputs import ISSUES, inputs_of, issues_of, window_us
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 __all__ = [
-    "CONTENTS", "SCHEMA_VERSION", "Column", "Contents", "Fitted", "Report", "Wording", "columns_of", "cut_all", "drawn",
-    "envelope", "fitted", "gives", "report_beside", "report_on", "with_shares", "wording_of",
+    "CONTENTS", "SCHEMA_VERSION", "Column", "Contents", "Fitted", "Report", "Wording", "abridged", "columns_of",
+    "cut_all", "drawn", "envelope", "fitted", "gives", "report_beside", "report_on", "title_of", "top_rows",
+    "with_shares", "wording_of",
 ]  # fmt: skip
 
 
@@ -239,6 +241,9 @@ _LEAST = (
 )  # fmt: skip
 """Columns by their names that are left out first where a table does not fit; then numbers, the last but one first."""
 _PARTS = ("computation", "exposed_communication", "exposed_memory", "other", "idle")
+_MAX_ROWS, _FEW_ROWS = 16, 4
+"""Rows up to which a table of many ranks is shown whole, and rows of one that are shown with the medians. Chosen: a
+third of a screen, and enough to see whether one rank or a node of them differs. Doubled, a screen."""
 
 
 @dataclass(frozen=True)
@@ -289,7 +294,7 @@ def _column(frame: pd.DataFrame, name: str, headings: dict[str, str]) -> Column:
     if name in _NAMES:
         cells, short = _distinct_names(cells)
     heading = " ".join(heading.replace("_percent", " %").replace("_", " ").split())
-    is_number = pd.api.types.is_numeric_dtype(values) or name.endswith("(%)")
+    is_number = pd.api.types.is_numeric_dtype(values) or name.endswith("(%)") or name == "rank"
     return Column(name, heading, [printable(cell) for cell in cells], is_number, [printable(each) for each in short])
 
 
@@ -427,10 +432,61 @@ def _widths(columns: Sequence[Column], width: int) -> list[int]:
     return widths
 
 
+def top_rows(table: pd.DataFrame, count: int) -> pd.DataFrame:
+    """Return the first rows of a table, whose title then says how many the table has; of many ranks, see `abridged`."""
+    top = table.copy() if _is_of_many_ranks(table) else table.head(count)
+    top.attrs = {"rows": len(table), "few": count}
+    return top
+
+
+def _is_of_many_ranks(table: pd.DataFrame) -> bool:
+    return "rank" in table and "start_us" not in table and table["rank"].nunique() > MAX_LISTED
+
+
+def abridged(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of many ranks with few rows: the median of the ranks, and the rows furthest from it.
+
+    Each kind of row of a rank (by texts and stream) has its median. Rows with a start are events, and have none.
+
+    Example:
+        >>> table = abridged(pd.DataFrame({"rank": range(20), "idle_us": [1.0] * 19 + [9.0]}))
+        >>> table["rank"].tolist(), title_of("idle", Wording(), table)
+        (['median', 0, 1, 2, 19], 'Idle (median and 4 of 20 rows; all: --format csv)')
+    """
+    few = table.attrs.get("few", _FEW_ROWS)
+    if not _is_of_many_ranks(table) or len(table) <= max(few, _MAX_ROWS):
+        return table
+    table = table.reset_index(drop=True)
+    numbers = [name for name in map(str, table.select_dtypes("number")) if name not in ("rank", "device", "stream")]
+    kinds = [name for name in table if name not in ("rank", "device", *numbers)]
+    times = [name for name in numbers if name.endswith("_us")] or numbers
+    groups = table.groupby([0] * len(table) if table["rank"].is_unique else kinds, sort=False, dropna=False)
+    known = groups[numbers].count().mul(2).ge(groups.size(), axis=0)  # else the median is of few ranks
+    medians = groups[numbers].median().where(known).reset_index()
+    medians = medians.loc[medians[times].sum(axis=1).nlargest(max(few, _MAX_ROWS // 2)).index].assign(rank="median")
+    whole = {name: table[name].dtype for name in numbers if pd.api.types.is_integer_dtype(table[name])}
+    medians = medians.fillna(dict.fromkeys(whole, 0)).round(dict.fromkeys(whole, 0)).astype(whole)
+    for name in table.columns.difference(medians.columns):  # what all ranks have is the median's, too
+        medians[name] = table[name].iloc[0] if table[name].nunique() == 1 else ""
+    far = (table[times] - groups[times].transform("median")).abs().sum(axis=1)
+    shown = pd.concat([medians, table.loc[far.nlargest(few).index.sort_values()]])[[*table]]
+    shown.attrs = {"rows": len(table), "medians": len(medians)}
+    return shown
+
+
+def title_of(name: str, wording: Wording, table: pd.DataFrame) -> str:
+    """Return the title of a table, with the number of its rows where only some are shown."""
+    title, medians = wording.titles.get(name, name.replace("_", " ").capitalize()), table.attrs.get("medians", 0)
+    rows, shown = table.attrs.get("rows", 0), len(table) - medians
+    whose, every = (f"median{'s' * (medians > 1)} and ", "; all: --format csv") if medians else ("", "")
+    return f"{title} ({whose}{shown} of {rows:,} rows{every})" if rows > shown else title
+
+
 def with_shares(table: pd.DataFrame) -> pd.DataFrame:
     """Return the temporal breakdown with each part and its share in one column, without parts that never occur."""
+    table = abridged(table)
     unit, scale = ("ms", 1000) if table["window_us"].max() >= _MIN_US_IN_MS else ("µs", 1)
-    joined = table[["rank", "executor", "window_us"]].copy()
+    joined = table[["rank", "executor", "window_us"]].copy()  # with the attributes of the table
     for part in _PARTS:
         if part == "other" and not table["other_us"].any():
             continue

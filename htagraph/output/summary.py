@@ -15,13 +15,14 @@ from htagraph.analyses.step_times import step_times
 from htagraph.core.tables import Col, Table
 from htagraph.findings.device_idle import device_use
 from htagraph.findings.finding import Claim
+from htagraph.findings.limits import MOST_ROWS, SHORT_LIST
 from htagraph.findings.phrases import plural, time_text, untraced_before
 from htagraph.findings.results import CLOCKS, LAUNCHES, Results
 from htagraph.findings.uneven_steps import step_text
 from htagraph.findings.verdict import ROWS, claims_of, rows_of, sentences
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import usual_step_ns
-from htagraph.output.report import SCHEMA_VERSION, envelope, gives, with_shares
+from htagraph.output.report import SCHEMA_VERSION, envelope, gives, top_rows, with_shares
 from htagraph.queries.inputs import INPUTS, ISSUES, issues_of, window_us
 from htagraph.queries.replay import replay
 from htagraph.whatif.opportunities import opportunities
@@ -34,21 +35,23 @@ __all__ = ["SCHEMA_VERSION", "Summary", "summarize", "summary_of"]
 _STEPS = Table(
     "Step times (a step ends when all work launched in it has finished)",
     Col("rank steps", "int64"),
-    Col("period_us", heading="start to start_us"),
-    Col("median_us min_us max_us"),
+    Col("period_us", doc="median from a step's start to the next; NaN for one step", heading="start to start_us"),
+    Col(
+        "median_us min_us max_us",
+        doc="until all work of a step is over; steps overlap where the host is ahead",
+    ),
 )
 _KERNELS = Table(
     "What takes the most time by kind, all ranks (share of the time of all of these)",
     Col("kind name", "str"),
-    Col("ranks count", "int64"),
-    Col("total_us min_us max_us mean_us share_percent"),
+    Col("ranks", "int64", "number of ranks with this kernel"),
+    Col("count", "int64"),
+    Col("total_us min_us max_us mean_us"),
+    Col("share_percent", doc="of the summed durations of all kernels of all ranks"),
     rank_by="total_us",
 )
 _OPPORTUNITIES_PER_KERNEL = 2
 """Opportunities for each kernel that is named; chosen: some only wrap others. Doubled, more replays run."""
-_MAX_RANKS, _MAX_INTERRUPTIONS = 16, 20
-"""Rows that a reader sees of the time by rank (with more ranks, half of them those with the most computation) and of
-interruptions. Chosen: a third of a screen, and enough to see that they are in different places. Doubled, a screen."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,23 +59,9 @@ class Summary:
     """The answers of `htagraph summary` as tables and sentences.
 
     Attributes:
-        inputs: One row per rank: ``rank``, ``file``, ``device`` (its name), ``world_size`` (ranks of the job, 0 if
-            the file does not say), ``steps`` (such as ``4-6``), ``events`` (in the file), ``activities`` (in the
-            graph), ``start_utc`` (text), ``span_us`` (from the rank's first to its last activity).
-        tables: Results by name. ``temporal_breakdown``, ``overlap``, ``rank_idle`` and ``idle_breakdown`` are those
-            of the analyses. ``steps``: ``rank``, ``steps`` (count), ``period_us`` (median time from one step's start
-            to the next, NaN for one step), ``median_us``, ``min_us``, ``max_us`` (durations until all work of a step
-            is over; they overlap where the host runs ahead). ``kernels``: ``kind``, ``name``, ``ranks`` (with this
-            kernel), ``count``, ``total_us``, ``min_us``, ``max_us``, ``mean_us``, ``share_percent`` (of the summed
-            durations of all kernels of all ranks). ``launches``: ``rank``, ``launches`` (calls), ``works`` (pieces
-            of device work linked to them), ``median_launch_us``, ``median_delay_us``, ``short`` (calls that take
-            longer than all their work), ``excessive_runtime`` (calls over 50 µs), ``excessive_delay`` (device work that
-            start over 100 µs after their call; normal where the host runs ahead). ``critical_path``:
-            `CriticalPath.summary` of the whole job. ``stragglers``, ``opportunities``, ``interruptions``: of the
-            analyses. ``gaps``: `Replay.gap_shares`. ``clocks``: ``rank``, ``gauge`` (the rank whose clock is taken as
-            right), ``offset_us`` (how much more the rank's clock shows than the gauge's clock), ``drift_ppm``,
-            ``uncertainty_us`` (NaN where no collective says anything), ``residual_us``, ``collectives`` (how many
-            collectives the estimate rests on).
+        inputs: What was read, one row per rank.
+        tables: Results by name, with the columns that ``htagraph schema summary`` describes; ``critical_path`` is
+            `CriticalPath.summary`, ``gaps`` is `Replay.gap_shares`.
         issues: What was repaired, dropped or unmatched: ``rank``, ``file``, ``what``, ``detail``, ``count``.
         verdict: Sentences that say what bounds the job.
         window_us: From the first to the last moment of any rank, on the common clock, µs.
@@ -133,44 +122,46 @@ class Summary:
     def brief(self) -> dict[str, pd.DataFrame]:
         """Return the tables that a reader wants to see first: time by rank, top kernels, problems in the files.
 
-        If there are many ranks, only the ranks with the most and the least computation are shown; problems are summed
-        up by kind.
+        Problems are summed up by kind.
         """
         brief = {}
         times = self.tables["temporal_breakdown"]
-        if len(times) > _MAX_RANKS:
-            order = times["computation_us"].sort_values(kind="stable").index
-            some = sorted([*order[: _MAX_RANKS // 2], *order[-_MAX_RANKS // 2 :]])
-            brief["most_and_least"] = with_shares(times.loc[some])
-        elif len(times):
+        if len(times):
             brief["temporal_breakdown"] = with_shares(times)
         kernels = self.tables["kernels"]
         if len(kernels):
             columns = ["kind", "name", "count", "total_us", "mean_us", "max_us", "share_percent"]
             brief["kernels"] = kernels[columns]
-        if len(self.issues):
-            kinds = self.issues.groupby("what", as_index=False, sort=False)
-            brief["issues"] = kinds.agg(
-                count=("count", "sum"), files=("file", "nunique"), for_example=("detail", "first")
-            )
-        return brief
+        return brief | self._issues()
+
+    def _issues(self) -> dict[str, pd.DataFrame]:
+        """Return the table of problems in the files, one row for each kind, if there are any."""
+        kinds = self.issues.groupby("what", as_index=False, sort=False)
+        table = kinds.agg(count=("count", "sum"), files=("file", "nunique"), for_example=("detail", "first"))
+        return {"issues": table} if len(table) else {}
 
     def whole(self) -> dict[str, pd.DataFrame]:
         """Return every table that is not empty, as a reader wants to see it.
 
         A part of the time and its share are one column; columns that say nothing are left out.
         """
-        tables = {"inputs": self.inputs, **self.tables, "issues": self.issues}
-        whole = {name: table for name, table in tables.items() if len(table)}
-        if "clocks" in whole and not whole["clocks"]["collectives"].any():
-            del whole["clocks"]
+        every = self.tables["critical_path"]
+        path = every[every["key"] != "none"].groupby("group", sort=False).head(MOST_ROWS)
+        path.attrs["rows"] = len(every)
+        tables = {"inputs": self.inputs, **self.tables, "critical_path": path}
+        whole = {name: table.copy() for name, table in tables.items() if len(table)} | self._issues()
+        for table in whole.values():  # there are many tables of many ranks
+            table.attrs["few"] = SHORT_LIST
+        if not self.tables["clocks"]["collectives"].any():
+            whole.pop("clocks", None)
         if "temporal_breakdown" in whole:
             whole["temporal_breakdown"] = with_shares(whole["temporal_breakdown"])
         if "rank_idle" in whole:
             by_cause = whole["rank_idle"].pivot(index="rank", columns="cause", values="idle_us")
             whole["rank_idle"] = by_cause.add_suffix("_us").reset_index()
+            whole["rank_idle"].attrs["few"] = SHORT_LIST
         if "interruptions" in whole:
-            longest = whole["interruptions"].nlargest(_MAX_INTERRUPTIONS, "interrupted_us")
+            longest = top_rows(whole["interruptions"].sort_values("interrupted_us", ascending=False), 2 * MOST_ROWS)
             # untraced code is named by what came after it
             name = longest["name"].where(longest["name"] != "", untraced_before(longest["before"]))
             columns = ["rank", "thread", "name", "start_us", "interrupted_us", "usual_us"]
@@ -181,9 +172,9 @@ class Summary:
             whole["opportunities"] = per_step(whole["opportunities"], 1)
         if "idle_breakdown" in whole:
             whole["idle_breakdown"] = whole["idle_breakdown"].query("idle_us > 0")
-        if "overlap" in whole and not whole["overlap"]["communication_us"].any():
-            del whole["overlap"]
-        elif "overlap" in whole and not whole["overlap"]["beside_us"].any():
+        if not self.tables["overlap"]["communication_us"].any():
+            whole.pop("overlap", None)
+        elif not self.tables["overlap"]["beside_us"].any():
             whole["overlap"] = whole["overlap"].drop(columns="beside_us")
         return whole
 
@@ -211,7 +202,6 @@ class Summary:
     },
     titles={
         "inputs": INPUTS.title, "issues": ISSUES.title,
-        "most_and_least": "Time by rank: the most and the least computation (--full: all ranks)",
         "critical_path": "Critical path, by what it consists of",
         "opportunities": "Opportunities, by the largest possible gain (of the whole recording)",
     },

@@ -10,7 +10,8 @@ from htagraph.findings.results import Results
 from tests.strategies import COMPUTE, kernel, launch, load, op, runtime
 
 FACTS = {
-    "inside": "src/train.py(42): augment", "before": "", "count": 20, "total_us": 2e5, "longest_us": 12e3, "rank": 0,
+    "inside": "src/train.py(42): augment", "before": "", "count": 20, "total_us": 2e5, "longest_us": 12e3, "ranks": [0],
+    "several": False,
 }  # fmt: skip
 
 
@@ -21,16 +22,16 @@ def pause(about: str, **facts: object) -> Claim:
 def test_a_pause_is_told_with_the_function_around_it() -> None:
     sleep = pause("<built-in function sleep>")
     assert HOST_PAUSE.short(sleep) == (
-        "On the critical path, most host time is: <built-in function sleep> in train.py(42): augment 20 times, "
+        "On the critical path, most host time is: <built-in function sleep> in train.py(42): augment, 20 times, "
         "200.0 ms (22 %)."
     )
-    on_both = HOST_PAUSE.whole(pause("sleep"), pause("sleep", rank=1))
-    assert "sleep in train.py(42): augment on rank 1 20 times" in on_both
+    on_both = HOST_PAUSE.whole(pause("sleep", ranks=[1, 0], several=True))
+    assert "sleep in train.py(42): augment on ranks 0 and 1, 20 times" in on_both
 
 
 def test_untraced_time_is_told_by_what_is_around_it() -> None:
     sentence = HOST_PAUSE.whole(pause("", inside="step", before="aten::mm", count=1))
-    assert "untraced code in step before aten::mm, 200.0 ms (22 %)" in sentence
+    assert "untraced time in step before aten::mm, 200.0 ms (22 %)" in sentence
 
 
 @pytest.mark.parametrize(("after_us", "named"), [(3000, True), (1000, False), (900, False)])

@@ -142,3 +142,12 @@ def test_rows_for_programs_have_the_change_its_gain_and_the_sentence() -> None:
     straggler = next(row for row in rows if row["change"] == "--fix-straggler auto")
     assert straggler["gain_us"]["low"] <= straggler["gain_us"]["value"] <= straggler["gain_us"]["high"]
     assert straggler["advice"].startswith("Compare rank 2 with its peers: ")
+
+
+def test_lists_are_as_long_as_fits_and_the_same_advice_is_said_once() -> None:
+    claims = [gain(name, 5000.0, 2.0, "operator", target=f"op={name}") for name in ("a", "b", "c")]
+    (whole,), _ = in_brief(claims)
+    (short,), _ = in_brief(claims, lambda lines: "operator c" not in lines[0])
+    assert ("operator c" in whole, "operator c" in short) == (True, False)
+    loader = [bound("data_loading", 90.0, batches=(1, 9)), gain("data loading", 5000.0, 60.0, "phase", loader=True)]
+    assert sum("num_workers" in line for line in sentences(loader)) == 1

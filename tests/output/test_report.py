@@ -21,10 +21,12 @@ from htagraph.output.report import (
     Column,
     Report,
     Wording,
+    abridged,
     columns_of,
     cut_all,
     fitted,
     report_on,
+    top_rows,
     with_shares,
     wording_of,
 )
@@ -208,3 +210,16 @@ def test_parts_that_never_occur_are_left_out_and_large_times_are_ms() -> None:
     parts = [f"{part} ms (%)" for part in PARTS_US if part != "other"]
     assert list(shown.columns) == ["rank", "executor", "window_us", *parts]
     assert shown["computation ms (%)"].tolist() == ["15.0 (75 %)"]
+
+
+def test_of_many_ranks_each_kind_of_row_has_its_median_and_the_furthest_rows_stay() -> None:
+    """Identifiers have no median, and a figure that few ranks have is none of the usual rank's."""
+    rows = [(rank, rank, cause, 10.0 + (rank == 7), float("nan")) for rank in range(10) for cause in ("a", "b")]
+    frame = pd.DataFrame(rows, columns=["rank", "device", "cause", "idle_us", "rare_us"])
+    shown = abridged(top_rows(frame, 2))
+    assert shown["rank"].tolist() == ["median", "median", 7, 7]
+    assert shown["cause"].tolist() == ["a", "b", "a", "b"]
+    assert shown["device"].tolist()[:2] == ["", ""]
+    assert shown["rare_us"].isna().all()
+    for whole in (frame.head(16), frame.assign(start_us=0.0), frame.assign(rank=frame["rank"] % 4)):
+        assert len(abridged(whole)) == len(whole)  # few rows, events, few ranks

@@ -12,17 +12,7 @@ from htagraph.core.kinds import HOST, ActivityKind
 from htagraph.core.naming import ANY_STEP, exact_glob, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MIN_PERCENT, SHORT_LIST
-from htagraph.findings.phrases import (
-    and_list,
-    command_line,
-    plural,
-    ranks_text,
-    share_text,
-    size_text,
-    spoken,
-    time_text,
-)
-from htagraph.graph.tolerances import LIMITS
+from htagraph.findings.phrases import and_list, command_line, plural, ranks_text, share_text, spoken, time_text
 
 __all__ = [
     "OUTSIDE", "UNKNOWN", "counters_sentences", "idle_sentences", "launch_not_recorded", "launches_sentences",
@@ -58,11 +48,7 @@ def launch_not_recorded(count: int, percent: float) -> str:
     """Return the sentence about device work whose launch is missing; `percent` is of the device time, NaN of none."""
     what = "1 kernel or copy" if count == 1 else f"{count:,} kernels or copies"
     share = f" ({percent:.0f} % of device time)" if math.isfinite(percent) else ""
-    them, theirs = ("it", "its launch") if count == 1 else ("them", "their launches")
-    return (
-        f"The launch of {what} was not recorded{share}, so what launched {them} is unknown. Start recording earlier to "
-        f"include {theirs}."
-    )
+    return f"The launch of {what} was not recorded{share}: start recording earlier to see what launched that work."
 
 
 def slowest_rank(table: pd.DataFrame, rank_count: int, inputs: Sequence[str]) -> list[str]:
@@ -92,15 +78,17 @@ def top_entry(
     owned = table[table["name"] != ""]
     row = (owned if len(owned) and owned[spent].any() else table).iloc[0]
     outside, on_host = f"work {OUTSIDE.get(by, '')}", row.get("kind") in {kind.label for kind in HOST}
-    what = "time" if on_host else "device time"
+    what = "time" + " of all operators" * (row.get("kind") == ActivityKind.OP.label) if on_host else "device time"
     among = f" (not counting {outside})" if len(owned) < len(table) and row["name"] else ""
+    several = table["ranks"].max() > 1 if "ranks" in table else True
+    where = f" over {plural(int(row['ranks']), 'rank') if 'ranks' in row else 'all ranks'}" if several else ""
+    is_worth = by != "name" or saved_us is None or _is_worth(row, saved_us)
     return spoken(
-        f"{short_name(row['name']) or outside} takes the most {what}{among}: {time_text(float(row[spent]))} over "
-        f"all ranks, {row['share_percent']:.0f} %.",
-        _after_top(table, by, inputs)
-        if by != "name" or not on_host or saved_us is None or _is_worth(row, saved_us)
-        else "",
-    )
+        f"{short_name(row['name']) or outside} takes the most {what}{among}: {time_text(float(row[spent]))}{where}, "
+        f"{row['share_percent']:.0f} %{'' if is_worth else ', but half of that would hardly make the job shorter'}.",
+        _after_top(table, by, inputs) if is_worth
+        else f"To see what bounds the job: {command_line('critical-path', inputs)}",
+    )  # fmt: skip
 
 
 def _is_worth(row: pd.Series, saved_us: Callable[[str], float]) -> bool:
@@ -117,14 +105,11 @@ def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> str:
         alike = table["name"].str.contains(short, regex=False) & (table["name"] != name)
         half = f"name={exact_glob(name) if alike.any() else f'*{exact_glob(short)}*'}:0.5"
         return f"To predict the job if it took half its time: {command_line('what-if', inputs, '--scale', half)}"
-    if by == "operator":
-        return f"To split operators by input shapes: {command_line('kernels', inputs, '--by', 'shape')}"
     if by == "shape" and not (table["input_dims"] != "").any():
         return "The traces have no input shapes: record them with record_shapes=True."
     if by == "module" and not (table["kind"] == "module").any():
         return "The traces have no module frames, so annotations are shown instead: record with with_stack=True."
-    operators = command_line("kernels", inputs, "--by", "operator")
-    return f"To see which operators take it: {operators}" if by == "module" else ""
+    return ""
 
 
 def launches_sentences(
@@ -231,33 +216,17 @@ def _after_idle(cause: str, ranks: int, inputs: Sequence[str], gain_by_host: Cal
     return f"To see what bounds the job: {bounds}"
 
 
-def counters_sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int, inputs: Sequence[str]) -> list[str]:
-    """Return which queue held `full` entries, whether queues are empty, and which copies take the most time."""
+def counters_sentences(queues: pd.DataFrame, full: int) -> list[str]:
+    """Return which queue held `full` entries, and for how long."""
     if not len(queues):
         return ["No launch with its device work is in the traces, so there are no queues to count."]
-    longest, copied, most_queued = queues.iloc[int(queues["full_us"].argmax())], "", queues["max"].max()
-    is_near = most_queued >= LIMITS.nearly_all * full  # what is at work, or blocked, is not counted
-    if len(copies):
-        most = copies.iloc[int(copies["busy_us"].argmax())]
-        copied = (
-            f"{most['copy']} on rank {most['rank']} takes the most time of all copies: "
-            f"{size_text(1e9 * most['copied_gb'])} in {time_text(most['busy_us'])}, "
-            f"{most['mean_over_time_gb_s']:.3g} GB/s."
-        )
-    return spoken(
+    longest = queues.iloc[int(queues["full_us"].argmax())]
+    return [
         f"Rank {longest['rank']:.0f}, stream {longest['stream']:.0f}: the queue held {full:,} kernels and copies or "
         f"more for {time_text(longest['full_us'])}. Launches then block, and the device does not wait for the host."
         if longest["full_us"] > 0
-        else f"A queue held {most_queued:,.0f} kernels and copies, and {full:,} are full: launches that wait for room "
-        "cost nothing while the device is busy."
-        if is_near
-        else f"No queue held {full:,} kernels and copies: the longest held {most_queued:,.0f}.",
-        "Queues are empty most of the time: the device waits for the host. To see what that costs: "
-        f"{command_line('opportunities', inputs)}"
-        if queues["mean_over_time"].max() < 1
-        else "",
-        copied,
-    )
+        else f"No queue held {full:,} kernels and copies: the longest held {queues['max'].max():,.0f}."
+    ]
 
 
 def phases_sentences(
@@ -290,17 +259,16 @@ def phases_sentences(
     of_window = f" ({share_text(part)} of the recording)" if part else ""
     is_small = annotation is None and 0 < part < 100 * LARGE_SHARE
     if queued.all() or (is_small and queued.any()):
-        return [f"No phase takes the time: what they launch waits behind other work of devices. To see it: {critical}"]
+        return [f"No phase takes the time: launched work waits behind other work of devices. To see that: {critical}"]
     if is_small:
-        return [f"No phase takes much of the time: {name}{of_window} takes the most. {_MORE_PHASES}"]
+        return [f"No phase takes much of the time: the longest is {name}{of_window}. {_MORE_PHASES}"]
     known = table[table["tokens"] > 0]
     if len(known):
         tokens = known.groupby("phase")[["tokens", "wall_us"]].sum()
         rates = [f"{phase} {1e6 * row.tokens / row.wall_us:,.0f}" for phase, row in tokens.iterrows() if row.wall_us]
         second = f"Tokens per second of a rank's wall time, as recorded: {', '.join(rates)}."
     elif not most["kernels"]:
-        nothing = "It launches nothing. " if table["kernels"].any() else ""
-        second = f"{nothing}To see what the host does meanwhile: {critical}"
+        second = f"To see what the host does meanwhile: {critical}"
     else:
         line = command_line("what-if", inputs, "--scale", f"op={name}:0.5")
         second = f"To predict the job if {name} took half its time: {line}"
@@ -345,15 +313,11 @@ def patterns_sentences(
         but = f", but {and_list(others)} did: " if others else ". To include shorter sequences: "
         return [f"Nothing that matches {operator!r} launched {min_length} kernels or more{but}{again}"]
     count, most = int(table["count"].sum()), table.iloc[int(table["count"].argmax())]
-    return spoken(
+    return [
         f"{plural(count, 'occurrence')} of {operator!r} launched {plural(len(table), 'pattern')} of kernels, which ran "
         f"{time_text(table['kernel_us'].sum())}; the most frequent, of {plural(int(most['kernels']), 'kernel')}, "
-        f"occurred {plural(int(most['count']), 'time')} on rank {int(most['rank'])}.",
-        "Its kernels take less time than launching them; fusing them into one kernel helps: "
-        f"{command_line('opportunities', inputs)}"
-        if most["kernel_us"] < MOST * most["operator_us"]
-        else "",
-    )
+        f"occurred {plural(int(most['count']), 'time')} on rank {int(most['rank'])}."
+    ]
 
 
 def roofline_sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bool]) -> list[str]:

@@ -17,12 +17,13 @@ from htagraph.analyses.overlap import overlap
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import is_data_loader, short_name
 from htagraph.core.statistics import MOST
+from htagraph.findings.bound import source_of
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MAX_NAMED, MIN_SHARE, ROUNDING
 from htagraph.findings.phrases import CATEGORY_WORDS, and_list, command_line, plural, spoken, time_text
 from htagraph.graph.measures.steps import cadence_of
 from htagraph.queries.inputs import inputs_of
 
-__all__ = ["compare_sentences", "cut", "diff_sentences", "gate", "next_command", "structure", "too_long", "unlike"]
+__all__ = ["compare_sentences", "cut", "diff_sentences", "gate", "structure", "too_long", "unlike"]
 
 _HOST = "host"
 _WORK = {
@@ -63,7 +64,9 @@ def diff_sentences(diff: Diff) -> list[str]:
             "and in time. So no change can be named as the cause; compare recordings of one program."
         )
         return [other, *apart, _change(diff), *structure(diff)]
-    return [*apart, _change(diff), *_causes(diff, effects), *_where(diff, effects), *structure(diff), *_left_out(diff)]
+    causes = _causes(diff, effects)
+    said = [*apart, _change(diff), *causes, *_where(diff, effects, is_explained=len(causes) > 0)]
+    return [*said, *structure(diff), *_left_out(diff)]
 
 
 def _change(diff: Diff) -> str:
@@ -383,8 +386,8 @@ def _more_or_less(us: float) -> str:
     return f"{time_text(abs(us))} {'more' if us > 0 else 'less'}"
 
 
-def _where(diff: Diff, effects: Effects) -> list[str]:
-    """Say how the time on the critical path shifted between categories."""
+def _where(diff: Diff, effects: Effects, *, is_explained: bool) -> list[str]:
+    """Say how the time on the critical path shifted between categories, unless a named cause says it."""
     if not effects.change_us:
         return []
     table = diff.summary()
@@ -397,17 +400,20 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
         (kind, after - before) for (name, kind), (before, after) in effects.own_us.items() if not is_data_loader(name)
     ]
     work = {key: ranks * sum(us for kind, us in own_us if kind in kinds) for key, kinds in _WORK.items()}
+    source = next(filter(None, (source_of(part.graph) for part in diff.parts)), "")
+    waits = {"data_loading": f"waits in {source}"} if source else {}
     parts = [
-        f"{CATEGORY_WORDS[key]} {'+' if us > 0 else '-'}{time_text(abs(us))}{_exposed(work.get(key, us), us)}"
+        f"{(CATEGORY_WORDS | waits)[key]} {'+' if us > 0 else '-'}{time_text(abs(us))}{_exposed(work.get(key, us), us)}"
         for key, us in zip(by_category["key"], by_category["change_us"], strict=True)
     ]
-    return [f"On the critical path, per {diff.unit}: {', '.join(parts)}."]
+    is_said = is_explained and len(parts) == 1 and "(" not in parts[0]
+    return [] if is_said else [f"On the critical path, per {diff.unit}: {', '.join(parts)}."]
 
 
 def _exposed(work_us: float, us: float) -> str:
     """Say where more of the same work is on the critical path only because something else is not."""
     if abs(work_us) < abs(us) / 2 or work_us * us < 0:
-        return " (was overlapped before, now visible)" if us > 0 else " (is overlapped now, not less work)"
+        return f" (not {'more' if us > 0 else 'less'} work, but {'more' if us > 0 else 'less'} of it on the path)"
     return ""
 
 
@@ -421,12 +427,9 @@ def structure(diff: Diff) -> list[str]:
         for table, who in tables if len(table)
     ]  # fmt: skip
     pairs = [tuple(map(short_name, pair)) for pair in diff.renamed[["before", "after"]].itertuples(index=False)]
-    others, alike = ([pair for pair in pairs if (pair[0] == pair[1]) is same] for same in (False, True))
-    for old, new in others[:1]:  # other kernels than before
+    others = [pair for pair in pairs if pair[0] != pair[1]]
+    for old, new in others[:1]:
         lines.append(f"{plural(len(others), 'kernel')} replaced{_such(others)} {cut(new)} instead of {cut(old)}.")
-    for name, _ in alike[:1]:  # kernels with only other signatures
-        has = f"{plural(len(alike), 'kernel')} {'has' if len(alike) == 1 else 'have'}"
-        lines.append(f"{has} other template arguments or parameters{_such(alike)} {cut(name)}.")
     return lines
 
 
@@ -450,9 +453,9 @@ def gate(change: StepChange, limit: str, limit_percent: float, *, fails: bool) -
     times = f"a usual step takes {time_text(change.after_us)} instead of {time_text(change.before_us)}, {change.text()}"
     if change.cannot_tell(limit_percent):
         rest = "so it counts as exceeded" if fails else "so it does not fail without --strict"
-        more = f"about {change.steps_to_tell(limit_percent):,} steps of each job, or several runs, would"
-        more = "more runs would" if max(change.runs) > 1 else more
-        return f"The recordings cannot tell whether {limit} is exceeded, {rest}: {times}; {more}."
+        more = f"about {change.steps_to_tell(limit_percent):,} steps of each job, or several runs"
+        more = "more runs" if max(change.runs) > 1 else more
+        return f"The recordings cannot tell whether {limit} is exceeded, {rest}: {times}. To tell, record {more}."
     several = f" ({change.runs[0]} runs before, {change.runs[1]} after)" if max(change.runs) > 1 else ""
     if fails:
         return f"Too long: {times}{several}, which exceeds {limit}."
@@ -467,21 +470,6 @@ def too_long(what: str, before_us: float, after_us: float, limit: str, *, is_noi
             f"The recordings cannot tell whether {limit} is exceeded: {times}, and steps of one job differ by as much."
         )
     return f"Too long: {times}, which exceeds {limit}."
-
-
-def next_command(diff: Diff, inputs: Sequence[str]) -> list[str]:
-    """Return what to run next; `inputs` are the two jobs as they were named."""
-    if not diff.after.makespan_ns:
-        return []
-    steps = ["--steps", _steps(diff)] if diff.parts[1].steps else []
-    line = command_line("critical-path", [inputs[1]], *steps)
-    what = f"what the slower {diff.unit} waits for" if diff.change_us > 0 else "what bounds it now"
-    return [f"To see {what}: {line}"]
-
-
-def _steps(diff: Diff) -> str:
-    steps = diff.parts[1].steps or (0,)
-    return str(steps[0]) if len(steps) == 1 else f"{steps[0]}-{steps[-1]}"
 
 
 def compare_sentences(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:

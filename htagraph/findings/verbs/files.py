@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from htagraph.findings.limits import LARGE_SHARE, VISIBLE_PERCENT
+from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, VISIBLE_PERCENT
 from htagraph.findings.phrases import plural, size_text, spoken, time_text
 
 __all__ = [
@@ -71,7 +71,7 @@ def peak_sentences(peaks: pd.DataFrame) -> list[str]:
         ]
     device = peaks[peaks["device"] != "cpu"]
     lines = []
-    for row in (device if len(device) else peaks).to_dict("records"):
+    for row in (device if len(device) else peaks).nlargest(MAX_LISTED, "peak_bytes").sort_index().to_dict("records"):
         where = f", in {row['name']}" if row["name"] else ""
         held = ""
         idle = 100 * (1 - row["peak_bytes"] / row["reserved_bytes"]) if row["reserved_bytes"] else 0.0

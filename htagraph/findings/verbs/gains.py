@@ -29,22 +29,19 @@ def path_sentences(path: CriticalPath, claims: Sequence[Claim], hops: pd.DataFra
     """
     if not path.makespan_ns:
         return ["Nothing was recorded: there is no critical path."]
-    where = "It waits for no other rank."
+    where = "The path waits for no other rank: all of it is on one."
     if len(hops):
-        moves = f"It moves to another rank {plural(len(hops), 'time')}, where one rank waits for another"
+        moves = f"The path moves to another rank {plural(len(hops), 'time')}, where one rank waits for another"
         where = f"{moves}. To see why: {command_line('stragglers', inputs)}"
-    return [
-        *verdict.sentences(claim for claim in claims if claim.says == BOUND.name),
-        *([where] if len(path.graph.ranks) > 1 else []),
-        *verdict.sentences(claim for claim in claims if claim.says != BOUND.name),
-        *_tried(claims, inputs),
-    ]
+    lines = verdict.sentences(sorted(claims, key=lambda claim: claim.says != BOUND.name))
+    at = sum(claim.says == BOUND.name for claim in claims)
+    return [*lines[:at], *([where] if len(path.graph.ranks) > 1 else []), *lines[at:], *_tried(claims, inputs)]
 
 
 def opportunities_sentences(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
     """Return what gains most and the command that tries half of it; the claims are those of `CONCLUSIONS`."""
     gains = [claim for claim in claims if claim.says == GAIN.name]
-    bound = verdict.sentences(claim for claim in claims if claim.says != GAIN.name)
+    bound = verdict.sentences(sorted(claims, key=lambda claim: claim.says == GAIN.name))
     if not gains and any(map(is_unrecorded, claims)):
         return bound
     if not gains:
@@ -53,9 +50,7 @@ def opportunities_sentences(claims: Sequence[Claim], inputs: Sequence[str]) -> l
             f"No single improvement would gain {MIN_PERCENT:.0f} %: the time is spread over many small parts, or over "
             "pauses.",
         ]
-    (largest,), note = verdict.sentences(gains), gains[0].facts["note"]
-    counts = f" The first one counts {note}." if note else ""
-    return [*bound, f"{largest}{counts}", *_tried(claims, inputs)]
+    return [*bound, *_tried(claims, inputs)]
 
 
 def _tried(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:

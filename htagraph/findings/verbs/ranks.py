@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -10,11 +11,12 @@ from htagraph.analyses.stragglers import Stragglers
 from htagraph.core.naming import short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.finding import Claim
-from htagraph.findings.limits import MIN_SHARE
+from htagraph.findings.limits import MIN_PERCENT, MIN_SHARE
 from htagraph.findings.phrases import (
     and_list,
     command_line,
     plural,
+    ranks_text,
     share_text,
     spoken,
     time_text,
@@ -22,7 +24,11 @@ from htagraph.findings.phrases import (
     waits_text,
     why_nobody,
 )
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.straggler import Difference
+
+if TYPE_CHECKING:
+    from htagraph.whatif.outcome import Outcome
 
 __all__ = ["collectives_sentences", "shares_command", "stragglers_sentences"]
 
@@ -40,12 +46,13 @@ _CLOCKS = "because the clocks of the ranks were not compared or their recordings
 
 
 def collectives_sentences(
-    parts: pd.DataFrame, late: pd.DataFrame, inputs: Sequence[str], nobody_us: float = 0.0
-) -> list[str]:
+    parts: pd.DataFrame, late: pd.DataFrame, inputs: Sequence[str], nobody_us: float = 0.0,
+    faster_network: Callable[[], Outcome] | None = None,
+) -> list[str]:  # fmt: skip
     """Return what the time in collectives is spent on, and the command to run next.
 
     `late` has how often each rank came last (``last_rank``, ``collectives``) and how long the others then waited
-    (``waited_us``), the longest first; for `nobody_us` of that no rank can be blamed.
+    (``waited_us``), the longest first; `nobody_us` of that has no culprit. `faster_network` halves all transfers.
     """
     if not len(parts):
         return ["No collective was recorded: the ranks do not communicate in these traces."]
@@ -64,7 +71,7 @@ def collectives_sentences(
     who = "All ranks together spend" if len(ranks) > 1 else f"Rank {ranks[0]} spends"
     return spoken(
         f"{who} {time_text(total)} in collectives: {whole}.{unknown}",
-        _after_collectives(share, late, inputs, nobody_us),
+        _after_collectives(share, late, inputs, nobody_us) or _after_transfers(share, inputs, faster_network),
         f"Sends and receives lasted {time_text(beside)} more (summed over ranks) beside other work of the threads that "
         "asked for them; how much of that the transfers took is not recorded."
         if beside else "",
@@ -91,15 +98,27 @@ def _baseline(parts: pd.DataFrame, share: dict[str, float]) -> str:
 
 def _after_collectives(share: dict[str, float], late: pd.DataFrame, inputs: Sequence[str], nobody_us: float) -> str:
     if share["wait"] >= _MIN_WAIT_SHARE and len(late):
-        rank, us = int(late.iloc[0]["last_rank"]), float(late.iloc[0]["waited_us"])
-        count = plural(int(late.iloc[0]["collectives"]), "collective")
-        why = command_line("stragglers", inputs)
+        us, why = float(late.iloc[0]["waited_us"]), command_line("stragglers", inputs)
         if nobody_us > MOST * us:
             return f"No rank can be blamed for {time_text(nobody_us)} of the waiting. To see why: {why}"
-        return f"Rank {rank} came last in {count}; the others waited {time_text(us)} for it. To see why: {why}"
+        last = late[late["waited_us"] >= LIMITS.nearly_all * us]
+        if len(last) > 1:  # which says of none that the others are better
+            text = f"{ranks_text(sorted(last['last_rank'])).capitalize()} came last about as often"
+            return f"{text}; the others waited about {time_text(us)} for each. To see why: {why}"
+        text = f"Rank {late['last_rank'].iloc[0]} came last in {plural(int(late.iloc[0]['collectives']), 'collective')}"
+        return f"{text}; the others waited {time_text(us)} for it. To see why: {why}"
+    return ""
+
+
+def _after_transfers(share: dict[str, float], inputs: Sequence[str], faster: Callable[[], Outcome] | None) -> str:
+    """Return what a faster network gains where most of the time is transfer, or that the job is no shorter by that."""
+    if share["transfer"] < MOST:
+        return ""
+    if faster is not None and faster().speedup < 1 + MIN_PERCENT / 100:
+        hidden = "Most of the time is transfer, but on a network twice as fast the job would hardly be shorter"
+        return f"{hidden}. To see what bounds the job: {command_line('critical-path', inputs)}"
     line = command_line("what-if", inputs, "--network", "0.5")
-    is_transfer = share["transfer"] >= MOST
-    return f"Most of the time is transfer. To predict the job on a network twice as fast: {line}" if is_transfer else ""
+    return f"Most of the time is transfer. To predict the job on a network twice as fast: {line}"
 
 
 def stragglers_sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) -> list[str]:
@@ -142,6 +161,8 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
         what = f" ({short_name(alone[0].name)}, {_how_often(alone[0])})" if alone else ""
         does = f"Rank {stragglers.serves} does work that no other rank does{what}"
         return [f"No rank is the straggler. {does}, and the others wait for its result."]
+    from htagraph.queries.compare import ENOUGH_STEPS  # here, as `--help` reads this file too
+
     why, nobody = why_nobody(stragglers), _unblamed(stragglers)
     if not stragglers.ranks["blamed_us"].any():
         return [f"It is not known which rank waits for which, {_CLOCKS}; {why}."]
@@ -150,13 +171,15 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
     waited = f"The ranks wait {waits_text(stragglers)}; {but}{why}."
     if sum(unblamed(stragglers).values()) > MOST * stragglers.total_wait_us:
         waited, nobody = nobody[0].replace("the waiting", f"{total} of waiting (summed over ranks)"), []
-    late = " It is late within steps, not over whole steps." if most["step_excess_us"] <= 0 else ""
+    late = f" Rank {rank} is late within steps, not over whole steps." if most["step_excess_us"] <= 0 else ""
     return spoken(
         waited,
         *nobody,
         f"Rank {rank}: {most['evidence']}.{late}",
         *_known(stragglers, rank, most["blamed_us"] / max(len(stragglers.ranks) - 1, 1)),
-        _to_tell(inputs) if stragglers.few_steps and not stragglers.staged and not stragglers.slow_group else "",
+        f"To tell whether rank {rank} is slow or was late by chance, record {ENOUGH_STEPS} steps or more."
+        if stragglers.few_steps and not stragglers.staged and not stragglers.slow_group
+        else "",
     )
 
 
@@ -171,31 +194,16 @@ def _unblamed(stragglers: Stragglers) -> list[str]:
     )
 
 
-def _to_tell(inputs: Sequence[str]) -> str:
-    from htagraph.queries.compare import ENOUGH_STEPS  # here, as `--help` reads this file too
-
-    return (
-        f"To tell whether it is slow or was late by chance, record {ENOUGH_STEPS} steps or more. To see where it was "
-        f"late: {command_line('critical-path', inputs, '--segments')}"
-    )
-
-
 def _known(stragglers: Stragglers, rank: int, wait_us: float) -> list[str]:
-    """Return what a rank takes longer for than its peers, and what it alone does; `wait_us`: wait of another for it."""
+    """Return what a rank takes longer for than its peers; `wait_us`: wait of another for it."""
     parts = [
         f"{short_name(each.name)}, {_how_often(each)} "
         f"({f'the others at most {time_text(each.peers_us)}' if each.peers_count else 'no other rank does it'})"
         for each in stragglers.explained if each.more_us >= MIN_SHARE * wait_us
     ]  # fmt: skip
     others = "any other rank" if stragglers.ranks["step_excess_us"].isna().all() else "any of its peers"
-    count, us = stragglers.alone
-    work = "an activity" if count == 1 else f"{count:,} activities"
-    return spoken(
-        f"What takes longer on rank {rank} than on {others}, without what it calls: {'; '.join(parts)}."
-        if parts else "",
-        f"Rank {rank} also has {work} that no other rank has ({time_text(us)} in all)."
-        if count and us >= MIN_SHARE * wait_us and not stragglers.staged else "",
-    )  # fmt: skip
+    said = f"What takes longer on rank {rank} than on {others}, without what it calls: {'; '.join(parts)}."
+    return [said] * bool(parts)
 
 
 def _how_often(each: Difference) -> str:

@@ -20,7 +20,7 @@ from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.results import Results
 from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.report import Report, drawn, gives, report_on
+from htagraph.output.report import Report, drawn, gives, report_on, top_rows
 from htagraph.queries.host_time import late_reason
 from htagraph.queries.inputs import window_us
 
@@ -73,7 +73,6 @@ CALLS = Table(
 def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on the idle time of a job's streams; `inputs` are the words that choose what is read."""
     from htagraph.analyses.idle_intervals import TABLE
-    from htagraph.findings.interrupted import interruption_note
 
     streams, devices = hg.idle_breakdown(graph), hg.idle_breakdown(graph, by="rank")
     pauses = hg.idle_intervals(graph)
@@ -83,13 +82,11 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
     )
     several = (streams.groupby("rank")["device"].nunique() > 1).any()
     shown = streams[streams["idle_us"] > 0].drop(columns=[] if several else "device")
-    most = shown.nlargest(2 * top, "idle_us").sort_index()
-    cut = {"streams": f"Idle time of streams by cause ({len(most)} of {len(shown):,} rows)"}
+    shown = top_rows(shown.sort_values("idle_us", ascending=False), top).sort_index()
     conclusions = findings.idle_sentences(streams, devices, inputs, partial(_gain_by_host, graph))
     return report_on(
-        graph, "idle", {"streams": streams, "pauses": longest}, [*conclusions, *interruption_note(graph, inputs)],
-        brief={"streams": most, "pauses": brief}, plot=lambda: drawn("idle_breakdown", streams),
-        titles=cut if len(shown) > len(most) else {},
+        graph, "idle", {"streams": streams, "pauses": longest}, conclusions,
+        brief={"streams": shown, "pauses": brief}, plot=lambda: drawn("idle_breakdown", streams),
     )  # fmt: skip
 
 
@@ -130,7 +127,7 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
         brief = rows = over_ranks(table).head(top)
         sentences = findings.top_entry(
             by_class(table) if by == "module" else rows, by, inputs,
-            lambda name: hg.what_if(graph).scale(factor=0.5, name=exact_glob(name)).run().saved_ns / 1000,
+            lambda name: _saved_by_half_us(graph, name),
         )  # fmt: skip
     outside, unlinked = _outside(graph, rows, by)
     brief = brief.assign(name=brief["name"].replace("", outside))
@@ -143,7 +140,14 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
     return report_on(
         graph, "kernels", tables, [*sentences, *unlinked], figures={"by": by}, brief=shown,
         plot=None if figure is None else lambda: drawn(figure, table),
+        titles={} if graph.activities.on_device.any() else {"device_time": "Own time on the host (no device work)"},
     )  # fmt: skip
+
+
+def _saved_by_half_us(graph: DependencyGraph, name: str) -> float:
+    """Return how much shorter the job is if a name takes half its time, µs; 0 for what is not worth naming."""
+    outcome = hg.what_if(graph).scale(factor=0.5, name=exact_glob(name)).run()
+    return outcome.saved_ns / 1000 if 100 * outcome.saved_ns >= MIN_PERCENT * outcome.baseline_ns else 0.0
 
 
 def _outside(graph: DependencyGraph, rows: pd.DataFrame, by: str) -> tuple[str, list[str]]:
@@ -186,7 +190,6 @@ def _device_time(graph: DependencyGraph, by: str) -> pd.DataFrame:
 def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on a graph's launches; `inputs` are the words that choose what is read."""
     from htagraph.analyses.operator_kernels import TABLE
-    from htagraph.findings.interrupted import interruption_note
     from htagraph.findings.no_device_work import shows_device
 
     stats = hg.launch_stats(graph)
@@ -196,17 +199,13 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
         "phases": hg.phases(graph),
     }  # fmt: skip
     brief = {
-        name: _without_unknown(table.head(top).drop(columns=_LAUNCHES_FOR_PROGRAMS, errors="ignore"))
+        name: _without_unknown(top_rows(table, top).drop(columns=_LAUNCHES_FOR_PROGRAMS, errors="ignore"))
         for name, table in tables.items()
-        if len(table)
+        if len(stats) and len(table)
     }
     waits = stats["launch"].isin(graph.edges.target[of_kinds(graph.edges.kind, BLOCKING)] >> 1)
-    conclusions = [
-        *findings.launches_sentences(
-            stats, tables["graph_launches"], inputs, waits, is_late=_is_late(graph), is_used=shows_device(graph)
-        ),
-        *interruption_note(graph, inputs),
-    ]
+    is_late, is_used, graphs = _is_late(graph), shows_device(graph), tables["graph_launches"]
+    conclusions = findings.launches_sentences(stats, graphs, inputs, waits, is_late=is_late, is_used=is_used)
     return report_on(graph, "launches", tables, conclusions, brief=brief, plot=lambda: drawn("launch_stats", stats))
 
 
@@ -258,7 +257,7 @@ def counters_report(
     tables = {"queues": queues, "bandwidth": copies}
     if series:
         tables |= {"queue_length": hg.queue_length(graph), "memory_bandwidth": hg.memory_bandwidth(graph)}
-    sentences = findings.counters_sentences(queues, copies, full, inputs)
+    sentences = findings.counters_sentences(queues, full)
     return report_on(graph, "counters", tables, sentences, plot=lambda: drawn("queue_length", hg.queue_length(graph)))
 
 
@@ -272,6 +271,7 @@ def phases_report(
     """Return the report on a job's phases; `inputs` are the words that choose what is read."""
     table = hg.phases(graph, annotation=annotation)
     brief = table.groupby("rank").head(top).drop(columns=["example", *_PHASES_FOR_PROGRAMS])
+    brief.attrs["few"] = top
     if (table["tokens"] < 0).all():
         brief = brief.drop(columns=["tokens", "tokens_per_s"])
     titles = {}

@@ -14,7 +14,7 @@ from htagraph.core.tables import Col, Table
 from htagraph.findings.phrases import NO_OPERATOR, group_words, untraced_before
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import whole_steps
-from htagraph.output.report import Report, drawn, gives, report_on
+from htagraph.output.report import Report, drawn, gives, report_on, top_rows
 from htagraph.queries.paths import CriticalPath
 
 __all__ = ["collectives_report", "critical_path_report", "opportunities_report", "per_step", "stragglers_report"]
@@ -44,10 +44,10 @@ _CAUSES = Table(
 def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 20, each: bool = False) -> Report:
     """Return the report on a job's collectives; `inputs` are the words that choose what is read."""
     from htagraph.analyses.collectives import collectives
-    from htagraph.findings.interrupted import interruption_note
     from htagraph.findings.verbs import ranks as findings
     from htagraph.queries.blame import blame_of, chains_of
     from htagraph.queries.straggler import charged_to_nobody
+    from htagraph.whatif.scenario import what_if
 
     parts = collectives(graph)
     table = BY_OPERATION.ranked(summed_by_operation(parts).drop(columns="parts")).head(top)
@@ -58,7 +58,7 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
     met = parts[parts["matched"] & (parts["rank"] != parts["last_rank"])].groupby("last_rank", as_index=False)
     late = _LAST.ranked(met.agg(collectives=("collective", "nunique"), waited_us=("wait_us", "sum")))
     if len(late):
-        tables["last_arrivals"] = brief["last_arrivals"] = late
+        tables["last_arrivals"], brief["last_arrivals"] = late, top_rows(late, top)
     if each:
         tables["parts"] = parts
         brief["parts"] = _readable(parts)[[
@@ -66,7 +66,8 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
             "transfer_us", "excess_us", "wait_or_transfer_us", "busbw_gb_s", "last_rank",
         ]].drop(columns=empty)  # fmt: skip
     nobody_us = sum(charged_to_nobody(blame_of(graph, chains_of(graph))).values()) if len(late) else 0.0
-    conclusions = [*findings.collectives_sentences(parts, late, inputs, nobody_us), *interruption_note(graph, inputs)]
+    twice_as_fast = lambda: what_if(graph).scale_network(factor=0.5).run()  # noqa: E731 - where transfers bind only
+    conclusions = findings.collectives_sentences(parts, late, inputs, nobody_us, twice_as_fast)
     return report_on(graph, "collectives", tables, conclusions, brief=brief, plot=lambda: drawn("collectives", parts))
 
 
@@ -105,7 +106,7 @@ def summed_by_operation(parts: pd.DataFrame, *, sort: bool = False) -> pd.DataFr
 def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on a job's stragglers; `inputs` are the words that choose what is read."""
     from htagraph.analyses.stragglers import TABLE, stragglers
-    from htagraph.findings.interrupted import interruption_note
+    from htagraph.findings.interrupted import INTERRUPTED
     from htagraph.findings.ranks_missing import RANKS_MISSING
     from htagraph.findings.results import Results
     from htagraph.findings.slow_stage import SLOW_STAGE
@@ -113,27 +114,25 @@ def stragglers_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int
     from htagraph.findings.verdict import claims_of, sentences
 
     result = stragglers(graph)
-    table = TABLE.ranked(result.to_frame()).head(top)
+    table = TABLE.ranked(result.to_frame())
     blame = result.blame.groupby(["charged_rank", "cause"], as_index=False)
-    causes = _CAUSES.ranked(blame.agg(wait_us=("wait_us", "sum"), waits=("wait_us", "size"))).head(top)
+    causes = _CAUSES.ranked(blame.agg(wait_us=("wait_us", "sum"), waits=("wait_us", "size")))
     tables = {"stragglers": table, "causes": causes}
     columns = ["rank", "blamed_us", "share_percent", "waits_us", "lateness_us", "late_count", "cause", "cause_name"]
-    brief = {"stragglers": tables["stragglers"][columns].rename(columns={"cause_name": "name"}), "causes": causes}
+    shown = table[columns].rename(columns={"cause_name": "name"})
+    brief = {"stragglers": top_rows(shown, top), "causes": top_rows(causes, top)}
     results = Results(graph, slow=result)
     stages = claims_of(results, [SLOW_STAGE])
-    missing = claims_of(results, [RANKS_MISSING]) if len(graph.ranks) > 1 else []
+    others = claims_of(results, [RANKS_MISSING, INTERRUPTED]) if len(graph.ranks) > 1 else []
     conclusions = [
         *findings.stragglers_sentences(result, len(graph.ranks), inputs),
         *sentences(stages),
         *findings.shares_command(stages, inputs),
-        *sentences(missing),
-        *interruption_note(graph, inputs),
+        *sentences(others),
     ]
     figures = {"straggler": result.straggler, "total_wait_us": result.total_wait_us}
-    count = len(graph.ranks)
-    cut = {"stragglers": f"{TABLE.title} ({top} of {count} ranks)"} if count > top else {}
     return report_on(
-        graph, "stragglers", tables, conclusions, figures=figures, brief=brief if count > 1 else {}, titles=cut,
+        graph, "stragglers", tables, conclusions, figures=figures, brief=brief if len(graph.ranks) > 1 else {},
         plot=result.plot,
     )  # fmt: skip
 

@@ -123,7 +123,6 @@ def diff_report(  # noqa: PLR0913 - what the options say
         *_gates(result, whole, limits, [each for each in exceeded if each not in noisy], change),
         *(findings.too_long(each.what, *_times(result, whole, each.what), each.text, is_noise=True) for each in noisy),
         *result.sentences(),
-        *findings.next_command(result, inputs),
     ]
     return Report(
         "diff", of_both(inputs_of, graphs), of_both(issues_of, graphs), result.after.makespan_ns / 1000, tables,

@@ -14,7 +14,7 @@ from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.cluster.job import DistributedJob
 from htagraph.core.tables import Col, Table
 from htagraph.findings.verbs import workers as findings
-from htagraph.output.report import Report, drawn, gives, with_shares, wording_of
+from htagraph.output.report import Report, drawn, gives, top_rows, with_shares, wording_of
 from htagraph.queries.inputs import inputs_of, issues_of, window_us
 
 __all__ = ["job_report", "job_stragglers_report"]
@@ -62,7 +62,7 @@ def job_report(job: DistributedJob, *, top: int = 5) -> Report:
         "critical_path": path,
         "stragglers": _RANKS.ranked(slow.to_frame()),
     }  # fmt: skip
-    brief = {name: tables[name].head(top) for name in ("missing", "time_by_rank", "kernels", "stragglers")}
+    brief = {name: top_rows(tables[name], top) for name in ("missing", "time_by_rank", "kernels", "stragglers")}
     brief = {name: brief.get(name, table) for name, table in tables.items()}
     brief["time_by_rank"] = with_shares(brief["time_by_rank"])
     makespan_us = moments.makespan_ns() / 1000
@@ -81,7 +81,7 @@ def job_stragglers_report(job: DistributedJob, *, top: int = 10) -> Report:
     slow = job.moments.stragglers()
     tables = {"missing": _MISSING.frame(list(job.missing)), "stragglers": _RANKS.ranked(slow.to_frame())}
     figures = {"straggler": slow.straggler, "total_wait_us": slow.total_wait_us}
-    brief = {name: table.head(top) for name, table in tables.items()}
+    brief = {name: top_rows(table, top) for name, table in tables.items()}
     return _report(job, "stragglers", tables, brief, [*findings.missing(job), *findings.late(slow)], figures)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 import htagraph as hg
-from htagraph.findings.verbs.diff import compare_sentences, diff_sentences, next_command, too_long
+from htagraph.findings.verbs.diff import compare_sentences, diff_sentences, too_long
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, Json, annotation, complete, kernel, launch, load, op, step
 
@@ -17,15 +17,6 @@ def lines_of(before: hg.DependencyGraph, after: hg.DependencyGraph) -> list[str]
 def test_a_limit_is_told_with_both_times() -> None:
     text = too_long("step_time", 1000.0, 2000.0, "step_time>+5%")
     assert text == "Too long: step_time is 2.00 ms instead of 1.00 ms, which exceeds step_time>+5%."
-
-
-def test_the_next_command_reads_the_job_after() -> None:
-    graph = graph_of(DATA / "demo")
-    (line,) = next_command(hg.diff(graph, graph), ["a", "b"])
-    assert line.endswith(": htagraph critical-path b --steps 5-7")
-    assert next_command(hg.diff(load([]), load([])), ["a", "b"]) == []
-    longer = hg.diff(load([op("a", 0, 10)]), load([op("a", 0, 900)]))
-    assert next_command(longer, ["a", "b"])[0].startswith("To see what the slower job waits for")
 
 
 def one_step(kernel_us: int) -> hg.DependencyGraph:
@@ -116,9 +107,9 @@ def test_computation_that_is_no_longer_hidden_is_not_called_more_work() -> None:
         ])  # fmt: skip
 
     line = next(line for line in lines_of(job(900), job(100)) if "On the critical path" in line)
-    assert "(was overlapped before, now visible)" in line
+    assert "(not more work, but more of it on the path)" in line
     line = next(line for line in lines_of(job(100), job(900)) if "On the critical path" in line)
-    assert "(is overlapped now, not less work)" in line
+    assert "(not less work, but less of it on the path)" in line
 
 
 def test_host_code_that_took_longer_is_more_work_where_the_loader_took_less() -> None:
@@ -211,9 +202,8 @@ def test_a_kernel_with_another_signature_is_not_called_replaced() -> None:
         ])  # fmt: skip
 
     lines = lines_of(job("add<float>", "ampere_gemm_64"), job("add<half>", "volta_gemm_64"))
-    assert lines[-2:] == [
-        "1 kernel replaced: volta_gemm_64 instead of ampere_gemm_64.",
-        "1 kernel has other template arguments or parameters: add.",
+    assert [line for line in lines if "replaced" in line] == [
+        "1 kernel replaced: volta_gemm_64 instead of ampere_gemm_64."
     ]
 
 

@@ -7,9 +7,11 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+import htagraph as hg
 from htagraph import Stragglers
 from htagraph.findings.verbs.ranks import collectives_sentences, stragglers_sentences
 from htagraph.queries.straggler import Difference
+from tests.reach import DATA, graph_of
 
 LATE = pd.DataFrame({"last_rank": [3], "collectives": [1], "waited_us": [70.0]})
 
@@ -25,6 +27,14 @@ def test_waiting_names_the_last_rank_and_transfers_name_the_network() -> None:
     assert collectives_sentences(parts(70, 30), LATE, ["x"])[1].endswith("To see why: htagraph stragglers x")
     assert collectives_sentences(parts(10, 80), LATE, ["x"])[1].endswith("htagraph what-if x --network 0.5")
     assert len(collectives_sentences(parts(20, 40), LATE, ["x"])) == 1
+    two = pd.DataFrame({"last_rank": [3, 1], "collectives": [1, 2], "waited_us": [70.0, 69.0]})
+    assert "Ranks 1 and 3 came last about as often" in collectives_sentences(parts(70, 30), two, ["x"])[1]
+
+
+def test_a_network_that_gains_nothing_is_not_to_be_tried() -> None:
+    hidden = collectives_sentences(parts(10, 80), LATE, ["x"], 0.0, hg.what_if(graph_of(DATA / "demo")).run)[1]
+    assert "the job would hardly be shorter" in hidden
+    assert hidden.endswith("htagraph critical-path x")
 
 
 def test_unmatched_parts_and_jobs_without_collectives_are_named() -> None:
@@ -96,17 +106,16 @@ def test_too_few_steps_are_said_with_who_is_charged_what_it_did_and_what_to_reco
         Difference("aten::mm", 5.01, 5.0, 9, 9, 1.0),
     )  # fmt: skip
     few = replace(found(None), steps=3, differences=stalled, alone=(3, 9.0))
-    first, second, more, alone, todo = stragglers_sentences(few, 2, ["x"])
+    first, second, more, todo = stragglers_sentences(few, 2, ["x"])
     assert "most of it for rank 1 (90 %); but from 3 steps nobody can tell" in first
     assert second == "Rank 1: b."
     assert (
         "aten::cat, 90.0 µs, 80.0 µs of it at once (the others at most 2.0 µs); log, 3 times, 9.0 µs (no other" in more
     )
     assert "aten::mm" not in more
-    assert alone == "Rank 1 also has 3 activities that no other rank has (9.0 µs in all)."
     assert "record 5 steps or more" in todo
     late = stragglers_sentences(replace(few, ranks=few.ranks.assign(step_excess_us=-1.0)), 2, [])
-    assert late[1].endswith("It is late within steps, not over whole steps.")
+    assert late[1].endswith("Rank 1 is late within steps, not over whole steps.")
     assert len(stragglers_sentences(replace(found(None), steps=9), 2, [])) == 2
 
 
