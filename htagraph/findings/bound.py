@@ -87,7 +87,7 @@ def _when(results: Results) -> list[Claim]:
         facts |= {"free_us": gain / 1000, "free_percent": 100 * gain / max(results.makespan_ns, 1)}
         facts |= {"steps": results.steps, "change": FREE[bound.cause][1], "free_by_cause": results.free}
     if bound.cause == "computation":
-        facts["kernels"] = _largest(results, bound.cause).frame[["name", "time_us"]].to_numpy().tolist()[:1]
+        facts["kernels"] = _largest(results, bound.cause).frame[["name", "share_percent"]].to_numpy().tolist()[:1]
     if bound.cause == "host" and bound.cause in results.free and not results.first_calls:
         outcome = what_if(graph).infinite_host().run()
         facts["likely"] = likely(saved_claim("bound", "host", outcome, results.makespan_ns, {"steps": results.steps}))
@@ -218,7 +218,7 @@ def _advice(claim: Claim) -> str:
         return earlier if source else loader_advice(facts["batches"])
     if claim.about == "computation":
         named = facts.get("kernels", ())
-        first = "".join(f"Begin with {in_short(name)}, {time_text(us)} of the path. " for name, us in named)
+        first = "".join(f"Begin with {in_short(name)}, {share_text(percent)} of the path. " for name, percent in named)
         return (
             f"{first}See what takes the device's time (htagraph kernels), and how near its peaks (htagraph roofline)."
         )

@@ -67,11 +67,12 @@ _WHAT = {
 
 
 def _when(results: Results) -> list[Claim]:
-    bound = results.bound
-    claims: list[Claim] = []
+    bound, claims = results.bound, list[Claim]()
+    hit = [min(claim.facts["shares"].values()) for claim in results.claims(INTERRUPTED.when)]
+    by_chance = max(hit, default=0.0) > 100 * MOST  # most of what an operator takes is no time of its own
     for row in _worth_naming(results):
-        passed_by = results.computes and not bound.cause and row["what"] != "kernel"  # no host gains then
-        if passed_by or (bound.by_workers and not _is_loader(row)):
+        passed_by = (results.computes and not bound.cause) or by_chance  # no host gains then
+        if (passed_by and row["what"] != "kernel") or (bound.by_workers and not _is_loader(row)):
             continue
         claims += _replayed(results, row)
         if len(claims) == MAX_LISTED:

@@ -16,7 +16,7 @@ from htagraph.core.errors import nearest_words
 from htagraph.core.kinds import BLOCKING, FRAMES, FULL_QUEUE, of_kinds
 from htagraph.core.naming import LINEAR, exact_glob, short_name
 from htagraph.core.tables import Col, Table
-from htagraph.findings.limits import MIN_PERCENT
+from htagraph.findings.limits import MIN_SHARE
 from htagraph.findings.results import Results
 from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -213,7 +213,7 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
 def _is_late(graph: DependencyGraph) -> bool:
     """Return whether the device of a rank waits for launches, and in many short pauses."""
     idle = hg.idle_breakdown(graph, by="rank")
-    late = idle[(idle["cause"] == "host_wait") & (idle["share_percent"] >= MIN_PERCENT)]
+    late = idle[(idle["cause"] == "host_wait") & (idle["share_percent"] >= 100 * MIN_SHARE)]
     return any(late_reason(graph, rank) == "launches" for rank in late["rank"].tolist())
 
 
