@@ -215,7 +215,7 @@ def _pointwise(graph: DependencyGraph) -> Iterator[_Found]:
     own = each[rows]
     apart = np.append(graph.tree.inside(names_that(is_optimizer, graph.names)[acts.name]), False)
     sizes = argument_texts(graph, ["grid", "block"], rows[own]).values()
-    size = pd.factorize(np.array([str(both) for both in zip(*sizes, strict=True)], object))[0]
+    size = pd.factorize(np.array([None if None in both else str(both) for both in zip(*sizes, strict=True)], object))[0]
     key = np.full(len(rows), -1)
     key[own] = np.where(apart[acts.cause[rows[own]]], -1, size)
     follows = (key[1:] == key[:-1]) & (key[1:] >= 0) & (np.diff(acts.lane[rows]) == 0)
@@ -266,8 +266,6 @@ _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str
     ),
 }  # fmt: skip
 """What is done in a way for which a better one is known → what finds it, the change in words, and what to do."""
-_OF_KERNELS = ("below the roof", "pointwise")
-"""Kinds of `_KINDS` that are looked for only where kernels bound the job."""
 
 
 def _when(results: Results) -> list[Claim]:
@@ -275,7 +273,7 @@ def _when(results: Results) -> list[Claim]:
     claims, makespan = [], results.makespan_ns
     for kind, (find, *_) in _KINDS.items():
         of_kind = []
-        if kind in _OF_KERNELS and results.bound.cause != "computation":
+        if find in (_below_roof, _pointwise) and results.bound.cause != "computation":
             continue
         for text, changes, rows in find(results.graph):
             scenario = what_if(results.graph)

@@ -128,18 +128,12 @@ def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> str:
 
 
 def launches_sentences(
-    stats: pd.DataFrame,
-    graphs: pd.DataFrame,
-    inputs: Sequence[str],
-    waits: pd.Series,
-    *,
-    is_late: bool,
-    is_used: bool = True,
+    stats: pd.DataFrame, graphs: pd.DataFrame, waits: pd.Series, *, is_used: bool = True
 ) -> list[str]:
-    """Return what launching costs, which calls take too long, and what to run next.
+    """Return what launching costs, and which calls wait.
 
     `waits` says of each row whether the call returned only when its work was over, which is no cost of launching;
-    `is_late` whether a device waits for many launches, `is_used` whether anything in the traces shows a device.
+    `is_used` whether anything in the traces shows a device.
     """
     if not len(stats):
         record = "record with CUDA activities to see any" if is_used else "nothing shows that the job used a device"
@@ -148,15 +142,12 @@ def launches_sentences(
     stats = stats[stats["work_kind"] != ActivityKind.DEVICE_OTHER.label]
     calls = stats.drop_duplicates("launch")
     launched = "kernel or copy" if len(stats) == 1 else "kernels and copies"
-    short, span = float(calls["short"].mean()), graphs["span_us"].sum()
+    span = graphs["span_us"].sum()
     longest, total = calls["launch_us"].max(), calls["launch_us"].sum()
     in_one = f", {time_text(longest)} of it in one call" if len(calls) > 1 and longest > MOST * total else ""
     return spoken(
         f"{plural(len(calls), 'call')} launched {len(stats):,} {launched} in {time_text(total)} of host time"
         f"{in_one}." if len(calls) else "",
-        f"{100 * short:.0f} % of the calls took longer than what they launched, and devices wait for many launches. To "
-        f"see what fewer launches would save: {command_line('opportunities', inputs)}"
-        if is_late and short >= LARGE_SHARE else "",
         _blocked(blocked[blocked["delay_us"] <= 0], "returned only when the work was over"),
         _blocked(blocked[blocked["delay_us"] > 0], "waited for earlier work of the device, as where a queue is full"),
         f"Inside CUDA graphs ({len(graphs):,} launched), the device is idle "

@@ -16,12 +16,10 @@ from htagraph.core.errors import nearest_words
 from htagraph.core.kinds import BLOCKING, FRAMES, FULL_QUEUE, of_kinds
 from htagraph.core.naming import LINEAR, exact_glob, short_name
 from htagraph.core.tables import Col, Table
-from htagraph.findings.limits import MIN_SHARE
 from htagraph.findings.results import Results
 from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, drawn, gives, report_on
-from htagraph.queries.host_time import late_reason
 from htagraph.queries.inputs import window_us
 
 __all__ = [
@@ -202,19 +200,10 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
     }
     waits = stats["launch"].isin(graph.edges.target[of_kinds(graph.edges.kind, BLOCKING)] >> 1)
     conclusions = [
-        *findings.launches_sentences(
-            stats, tables["graph_launches"], inputs, waits, is_late=_is_late(graph), is_used=shows_device(graph)
-        ),
+        *findings.launches_sentences(stats, tables["graph_launches"], waits, is_used=shows_device(graph)),
         *interruption_note(graph, inputs),
     ]
     return report_on(graph, "launches", tables, conclusions, brief=brief, plot=lambda: drawn("launch_stats", stats))
-
-
-def _is_late(graph: DependencyGraph) -> bool:
-    """Return whether the device of a rank waits for launches, and in many short pauses."""
-    idle = hg.idle_breakdown(graph, by="rank")
-    late = idle[(idle["cause"] == "host_wait") & (idle["share_percent"] >= 100 * MIN_SHARE)]
-    return any(late_reason(graph, rank) == "launches" for rank in late["rank"].tolist())
 
 
 def _without_unknown(table: pd.DataFrame) -> pd.DataFrame:
