@@ -295,7 +295,7 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
 
 def _largest(results: Results, cause: str) -> Rows:
     """Return the kernels, or for all else the operators, with most time on the path, and where each has most."""
-    parts = results.path.to_frame()
+    parts, whole = results.usual_path.to_frame(), max(int(results.parts.length.sum()), 1)
     if cause in ("computation", "memory"):
         group, parts = "kernel", parts[parts["category"] == cause]
         own = parts["name"].map(short_name)
@@ -306,7 +306,7 @@ def _largest(results: Results, cause: str) -> Rows:
     sums = pd.DataFrame({"time_us": each.sum(), "segments": each.size(), "longest": each.idxmax()})
     names = sums.nlargest(MOST_ROWS, "time_us")
     longest = parts.loc[names.pop("longest")]
-    names.insert(1, "share_percent", 100_000 * names["time_us"] / results.path.makespan_ns)
+    names.insert(1, "share_percent", 100_000 * names["time_us"] / whole)
     columns = (longest[name] for name in ("start_us", "duration_us", "activity"))
     places = [Place.lasting(*row) for row in zip(*columns, strict=True)]
     return Rows(names.reset_index(), f"The {group}s with most time on the critical path", places)

@@ -33,14 +33,17 @@ def own_time_of(acts: Activities, edges: Edges, time: Array) -> npt.NDArray[np.i
 def timed_work(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return (the kernels and copies of all ranks, their durations in ns).
 
-    A rank without device work (CPU training) has its operators and the collectives on its threads, by own time.
+    A rank without device work (CPU training) has its operators, by own time, and the collectives on its threads, in
+    which it waits for other ranks, too.
     """
     acts = graph.activities
     with_device = occurring(acts.rank[acts.on_device])
     host = of_kinds(acts.kind, OPERATORS) & ~np.isin(acts.rank, with_device)
     rows = np.flatnonzero(acts.on_device | host)
-    on_host = host[rows]
-    return rows, np.where(on_host, graph.own_time[rows], acts.duration[rows]) if on_host.any() else acts.duration[rows]
+    talks = host[rows] & (acts.kind[rows] == ActivityKind.HOST_COMMUNICATION)
+    took = np.where(host[rows] & ~talks, graph.own_time[rows], acts.duration[rows])
+    took[talks] = acts.end[rows[talks]] - blocked_since(acts, rows[talks])
+    return rows, took
 
 
 def work_times(
