@@ -40,7 +40,7 @@ _HOST = {
     "nothing": (": nothing is launched then", ""),
     "few": (", which launches little work, each piece late", ""),
     "launches": (
-        ", which launches many small pieces of work, each too late{short}",
+        ", which launches many small pieces of work, each too late",
         "Use CUDA graphs, larger batches or fewer operators{compile}.",
     ),
 }
@@ -132,13 +132,10 @@ def _when(results: Results) -> list[Claim]:
 
 
 def _launching(results: Results) -> dict[str, float | str]:
-    """Return how many of the calls take longer than what they launch, percent, and what a host without time saves."""
+    """Return what a host without time saves."""
     bound = next((claim.facts for claim in results.claims(BOUND.when)), {})
-    total, short = int(results.launches["launches"].sum()), int(results.launches["short"].sum())
-    return {
-        "short_percent": 100 * short / max(total, 1), "steps": results.steps,
-        "free_us": results.free.get("host", 0) / 1000, "likely": bound.get("likely", "").removeprefix("; "),
-    }  # fmt: skip
+    likely = bound.get("likely", "").removeprefix("; ")
+    return {"steps": results.steps, "free_us": results.free.get("host", 0) / 1000, "likely": likely}
 
 
 def _host_reason(results: Results, rank: int) -> str:
@@ -164,11 +161,9 @@ def _words(claim: Claim) -> str:
     text = f"{who} wait{s} {share} of the time{at} for the host"
     if waits >= 100 * MIN_SHARE:  # in kernels that spin, so that the device looks busy
         text = f"{who} wait{s} {waits:.0f} % in collectives for late ranks and {share} for the host{at}"
-    calls = facts.get("short_percent")
-    short = "" if calls is None else f" ({calls:.0f} % of the calls take longer than their work)"
     sides = (("lead", "before its first work"), ("trail", "after its last"))
     outside = [f"{time_text(facts[side])} {words}" for side, words in sides if facts.get(side)]
-    why = _HOST.get(facts["host"], ("", ""))[0].format(short=short)
+    why = _HOST.get(facts["host"], ("", ""))[0]
     return f"{facts['where']}, {text}{why}{f' ({and_list(outside)})' if outside else ''}."
 
 

@@ -192,27 +192,25 @@ def _single(graph: DependencyGraph) -> Iterator[_Found]:
 def _below_roof(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the operators that lose most below half of their roof, where a kernel at half of that is no short one."""
     table = roofline(graph)
-    whole = table.groupby("operator")["time_us"].sum()
     half = table["time_us"] * table["roof_percent"] / (100 * MOST)  # of the peak: what tuned kernels reach
-    long = half / table["count"] >= LIMITS.launch_ns / 1000
-    low = table.assign(lost=table["time_us"] - half)[long & (table["roof_percent"] < 100 * MOST)]
-    for name, lost in low.groupby("operator")["lost"].sum().nlargest(SHORT_LIST).items():
-        row = low[low["operator"] == name].nlargest(1, "lost").iloc[0]
-        up_to = "up to " if row["at_most"] else ""
-        peak = "peak rate" if row["bound"] == "compute" else "memory bandwidth"
-        glob, factor = exact_glob(str(name)), 1 - lost / whole[name]
-        text = f"{in_short(str(name))} reaches {up_to}{share_text(row['roof_percent'])} of the device's {peak}"
+    low = (half / table["count"] >= LIMITS.launch_ns / 1000) & (half < table["time_us"])
+    lost = (table["time_us"] - half).where(low, 0.0)
+    table["lost"], table["part"] = lost, lost.groupby(table["operator"]).transform("sum")
+    table["part"] /= table.groupby("operator")["time_us"].transform("sum")
+    for row in table[low].sort_values("lost").drop_duplicates("operator", keep="last").to_dict("records"):
+        peak, name = "peak rate" if row["bound"] == "compute" else "memory bandwidth", row["operator"]
+        reached = f"{'up to ' if row['at_most'] else ''}{share_text(row['roof_percent'])}"
+        text = f"{in_short(name)} reaches {reached} of the device's {peak} ({row['shapes']})"
         rows = np.flatnonzero(graph.activities.name == list(graph.names).index(name))
-        yield f"{text} ({row['shapes']})", (("--scale", f"op={glob},kind=computation:{factor:.4f}"),), rows
+        yield text, (("--scale", f"op={exact_glob(name)},kind=computation:{1 - row['part']:.4f}"),), rows
 
 
 def _pointwise(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield kernels that compute each element by itself, where those of one size follow each other on a stream."""
     acts = graph.activities
-    each = names_that(lambda name: ELEMENTWISE in name, graph.names)[acts.name] & (acts.kind == ActivityKind.COMPUTATION)
     rows = np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
     rows = rows[np.lexsort((acts.start[rows], acts.lane[rows]))]
-    own = each[rows]
+    own = names_that(lambda name: ELEMENTWISE in name, graph.names)[acts.name[rows]]
     apart = np.append(graph.tree.inside(names_that(is_optimizer, graph.names)[acts.name]), False)
     sizes = argument_texts(graph, ["grid", "block"], rows[own]).values()
     size = pd.factorize(np.array([None if None in both else str(both) for both in zip(*sizes, strict=True)], object))[0]
@@ -250,7 +248,7 @@ _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str
     ),
     "below the roof": (
         _below_roof, "at half of that peak",
-        "Try other kernels for NAME: another backend, torch.compile(mode='max-autotune'), or sizes that suit the device.",
+        "Try other kernels for NAME: another backend, torch.compile(mode='max-autotune'), or other sizes.",
     ),
     "pointwise": (
         _pointwise, "with one kernel in place of each row, as long as its longest",

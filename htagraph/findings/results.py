@@ -20,7 +20,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import CATEGORIES, ActivityKind, GapKind
 from htagraph.core.tables import Col, Table
 from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE
-from htagraph.graph.measures.steps import duration_ns, is_paced_by_ends, usual_steps, whole_steps
+from htagraph.graph.measures.steps import duration_ns, usual_steps, whole_steps
 from htagraph.graph.selection import columns_of
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.host_time import first_calls
@@ -129,18 +129,12 @@ class Results:
     @cached_property
     def parts(self) -> Segments:
         """The segments that conclusions are about: the usual path without start-up and the head."""
-        parts = self.usual_path.segments
+        parts, spans = self.usual_path.segments, self.graph.step_spans
+        before = self.graph.time[spans.end[np.isin(spans.step + 1, self.usual[:1])]]  # then devices did what was queued
         started = (parts.gap == GapKind.NONE) & np.isin(parts.activity, list(self.first_calls))
         is_head = (parts.category == CATEGORIES.index("head")) & (self.head_ns > 0)
-        chosen = ~(started | is_head) & (parts.start + parts.length > self._since_ns)
+        chosen = ~(started | is_head) & (parts.start + parts.length > before.max(initial=0))
         return parts.only(chosen) if chosen.any() else parts
-
-    @cached_property
-    def _since_ns(self) -> int:
-        """When the step before the usual ones ended, ns, up to when devices work on what was queued; 0 for none."""
-        spans = self.graph.step_spans
-        before = spans.end[spans.step == self.usual[0] - 1] if self.usual else spans.end[:0]
-        return int(self.graph.time[before].max(initial=0)) if is_paced_by_ends(self.graph) else 0
 
     @cached_property
     def head_ns(self) -> int:

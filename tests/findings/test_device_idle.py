@@ -11,7 +11,7 @@ from htagraph.findings.finding import NO_CHART, Claim
 from htagraph.findings.results import Results
 from htagraph.graph.measures.waits import waiting_devices
 from tests.reach import DATA, graph_of
-from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, runtime
+from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, runtime
 
 
 def idle(cause: str, host: str = "", waits: float = 0.0) -> Claim:

@@ -105,7 +105,9 @@ def test_elementwise_kernels_of_one_size_in_a_row_can_be_fused(grids: tuple[int,
         work["args"] |= {"grid": [grid, 1, 1], "block": [128, 1, 1]}
         events += [launch(at, 0.5, at + 1), work]
     words = found(events)
-    assert not is_one or "100 % of the device's work, many in a row with one size; with one kernel" in words["pointwise"]
+    assert (
+        not is_one or "100 % of the device's work, many in a row with one size; with one kernel" in words["pointwise"]
+    )
     assert is_one == ("pointwise" in words)
 
 

@@ -205,15 +205,14 @@ def cadence_of(graph: DependencyGraph) -> Cadence | None:
 
 
 def _queue_end(graph: DependencyGraph) -> npt.NDArray[np.int64]:
-    """Return when the device of each step's rank was done with work from before the step, ns; 0 for none."""
+    """Return when the device of each step's rank was done with what was launched before the recording, ns; or 0."""
     acts, spans = graph.activities, graph.step_spans
     done = np.zeros(len(spans), np.int64)
-    works = np.flatnonzero(of_kinds(acts.kind, DEVICE_WORK))
-    for at, (rank, step) in enumerate(zip(spans.rank.tolist(), spans.step.tolist(), strict=True)):
-        of_rank = works[acts.rank[works] == rank]
-        first = graph.time[2 * of_rank[acts.step[of_rank] == step]].min(initial=np.iinfo(np.int64).max)
-        before = of_rank[graph.time[2 * of_rank] < first]
-        done[at] = graph.time[2 * before + 1].max(initial=0) if len(before) < len(of_rank) else 0
+    for rank in {issue.rank for issue in graph.issues if issue.what == "launch_missing"}:
+        works = np.flatnonzero(of_kinds(acts.kind, DEVICE_WORK) & (acts.rank == rank))
+        begin, lost = graph.time[2 * works], acts.cause[works] < 0
+        before = works[lost & (begin < begin[~lost].min(initial=np.iinfo(np.int64).max))]
+        done[spans.rank == rank] = graph.time[2 * before + 1].max(initial=0)
     return done
 
 
