@@ -217,10 +217,10 @@ def _advice(claim: Claim) -> str:
         earlier = f"Make what {source} waits for faster, or ask for it earlier."
         return earlier if source else loader_advice(facts["batches"])
     if claim.about == "computation":
-        named = facts.get("kernels", ())
-        first = "".join(f"Begin with {in_short(name)}, {share_text(percent)} of the path. " for name, percent in named)
+        kernels = facts.get("kernels", ())
+        text = "".join(f"Begin with {in_short(name)}, {share_text(own)} of the path. " for name, own in kernels)
         return (
-            f"{first}See what takes the device's time (htagraph kernels), and how near its peaks (htagraph roofline)."
+            f"{named}See what takes the device's time (htagraph kernels), and how near its peaks (htagraph roofline)."
         )
     if claim.about != "communication":
         return ""

@@ -104,8 +104,7 @@ def device_use(results: Results) -> str:
 def _when(results: Results) -> list[Claim]:
     table, graph, claims = idle_times(results), results.graph, []
     where = "In the steps" if len(graph.step_spans) else "In the recording"
-    where = steps_text(results.usual) if results.usual else where
-    where = "Apart from start-up" if results.first_calls else where
+    where = "Apart from start-up" if results.first_calls else steps_text(results.usual) if results.usual else where
     window = float(table["window_us"].sum()) / len(CAUSES)
     if not window:
         return []

@@ -184,9 +184,8 @@ def _single(graph: DependencyGraph) -> Iterator[_Found]:
     most = in_short(graph.names[names[np.bincount(at, acts.duration[rows]).argmax()]])
     which = f"of which {most} takes the most" if len(names) > 1 else most
     text = f"Matrix products in single precision, without tensor cores, are {share_text(100 * share)} of computation"
-    text += f" ({which})"
     globs = [exact_glob(graph.names[name]) for name in names.tolist()]
-    yield text, tuple(("--scale", f"kind=computation,name={glob}:0.5") for glob in globs), rows
+    yield f"{text} ({which})", tuple(("--scale", f"kind=computation,name={glob}:0.5") for glob in globs), rows
 
 
 def _below_roof(graph: DependencyGraph) -> Iterator[_Found]:

@@ -27,7 +27,7 @@ from htagraph.graph.tolerances import LIMITS
 __all__ = [
     "OUTSIDE", "UNKNOWN", "counters_sentences", "idle_sentences", "launch_not_recorded", "launches_sentences",
     "other_occurrences", "pattern_text", "patterns_sentences", "phases_sentences", "roofline_sentences",
-    "slowest_rank", "top_entry",
+    "top_entry",
 ]  # fmt: skip
 
 OUTSIDE = {
@@ -37,9 +37,6 @@ OUTSIDE = {
 """The name of device work that belongs to nothing of the kind that it is summed up by."""
 UNKNOWN = "launch not recorded"
 """The name of device work whose launch is not in the traces."""
-_MIN_RELATIVE = 1.1
-"""Time of a kernel over the median of the ranks; chosen: ranks on equal devices differ by less. Doubled,
-a rank is named only where a kernel takes more than twice as long there."""
 _MEANING = {
     "host_wait": "the host launched the next kernel or copy too late",
     "kernel_wait": "the device's own delay between two kernels",
@@ -63,21 +60,6 @@ def launch_not_recorded(count: int, percent: float) -> str:
         f"The launch of {what} was not recorded{share}, so what launched {them} is unknown. Start recording earlier to "
         f"include {theirs}."
     )
-
-
-def slowest_rank(table: pd.DataFrame, rank_count: int, inputs: Sequence[str]) -> list[str]:
-    """Return which rank is slowest in its kernels, and in which of them."""
-    work = table[table["kind"] != "communication"]
-    slow = work.groupby("rank")["excess_us"].sum().sort_values(ascending=False)
-    worst = work[work["rank"] == slow.index[0]].sort_values("excess_us", ascending=False) if len(slow) else work
-    if rank_count < 2 or not len(worst) or not worst["relative"].iloc[0] >= _MIN_RELATIVE:
-        return ["No rank is slower than the others in its kernels (communication aside)."]
-    row = worst.iloc[0]
-    return [
-        f"Rank {row['rank']} is the slowest in its kernels: {time_text(float(slow.iloc[0]))} more than the median of "
-        f"the ranks, mostly in {short_name(row['name'])} ({row['relative']:.2f} times the median).",
-        f"To see whether the others wait for it: {command_line('stragglers', inputs)}",
-    ]
 
 
 def top_entry(
@@ -222,8 +204,8 @@ def _after_idle(cause: str, ranks: int, inputs: Sequence[str], gain_by_host: Cal
     return f"To see what bounds the job: {bounds}"
 
 
-def counters_sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int, inputs: Sequence[str]) -> list[str]:
-    """Return which queue held `full` entries, whether queues are empty, and which copies take the most time."""
+def counters_sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int) -> list[str]:
+    """Return which queue held `full` entries, and which copies take the most time."""
     if not len(queues):
         return ["No launch with its device work is in the traces, so there are no queues to count."]
     longest, copied, most_queued = queues.iloc[int(queues["full_us"].argmax())], "", queues["max"].max()
@@ -243,10 +225,6 @@ def counters_sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int, in
         "cost nothing while the device is busy."
         if is_near
         else f"No queue held {full:,} kernels and copies: the longest held {most_queued:,.0f}.",
-        "Queues are empty most of the time: the device waits for the host. To see what that costs: "
-        f"{command_line('opportunities', inputs)}"
-        if queues["mean_over_time"].max() < 1
-        else "",
         copied,
     )
 
@@ -340,10 +318,6 @@ def patterns_sentences(
         f"{plural(count, 'occurrence')} of {operator!r} launched {plural(len(table), 'pattern')} of kernels, which ran "
         f"{time_text(table['kernel_us'].sum())}; the most frequent, of {plural(int(most['kernels']), 'kernel')}, "
         f"occurred {plural(int(most['count']), 'time')} on rank {int(most['rank'])}.",
-        "Its kernels take less time than launching them; fusing them into one kernel helps: "
-        f"{command_line('opportunities', inputs)}"
-        if most["kernel_us"] < MOST * most["operator_us"]
-        else "",
     )
 
 

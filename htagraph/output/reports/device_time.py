@@ -16,6 +16,7 @@ from htagraph.core.errors import nearest_words
 from htagraph.core.kinds import BLOCKING, FRAMES, FULL_QUEUE, of_kinds
 from htagraph.core.naming import LINEAR, exact_glob, short_name
 from htagraph.core.tables import Col, Table
+from htagraph.findings.phrases import command_line
 from htagraph.findings.results import Results
 from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -122,7 +123,8 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
     table = _device_time(graph, by)
     if by == "rank":
         most = table[["kind", "name"]].drop_duplicates().head(top)
-        rows, sentences = most.merge(table, on=["kind", "name"]), findings.slowest_rank(table, len(graph.ranks), inputs)
+        rows = most.merge(table, on=["kind", "name"])
+        sentences = [f"To see whether a rank is slow, beyond chance: {command_line('stragglers', inputs)}"]
         brief = rows.drop(columns=["min_us", "max_us", "std_us", "share_percent", "slowest_rank"])
     else:
         brief = rows = over_ranks(table).head(top)
@@ -247,7 +249,7 @@ def counters_report(
     tables = {"queues": queues, "bandwidth": copies}
     if series:
         tables |= {"queue_length": hg.queue_length(graph), "memory_bandwidth": hg.memory_bandwidth(graph)}
-    sentences = findings.counters_sentences(queues, copies, full, inputs)
+    sentences = findings.counters_sentences(queues, copies, full)
     return report_on(graph, "counters", tables, sentences, plot=lambda: drawn("queue_length", hg.queue_length(graph)))
 
 
