@@ -219,9 +219,7 @@ def _advice(claim: Claim) -> str:
     if claim.about == "computation":
         kernels = facts.get("kernels", ())
         text = "".join(f"Begin with {in_short(name)}, {share_text(own)} of the path. " for name, own in kernels)
-        return (
-            f"{named}See what takes the device's time (htagraph kernels), and how near its peaks (htagraph roofline)."
-        )
+        return f"{text}See what takes the device's time (htagraph kernels), and how near its peaks (htagraph roofline)."
     if claim.about != "communication":
         return ""
     if facts.get("absent"):
@@ -300,7 +298,7 @@ def _largest(results: Results, cause: str) -> Rows:
         group, parts = "kernel", parts[parts["category"] == cause]
         own = parts["name"].map(short_name)
     else:
-        group, own = "operator", parts["operator"].map(_operator_words)
+        group, own = "operator", parts["operator"].map(lambda key: key if step_number(key) is None else NO_OPERATOR)
     known = ~own.isin(["", "none"])
     each = parts[known].assign(name=own[known]).groupby("name", sort=False)["duration_us"]
     sums = pd.DataFrame({"time_us": each.sum(), "segments": each.size(), "longest": each.idxmax()})
@@ -310,10 +308,6 @@ def _largest(results: Results, cause: str) -> Rows:
     columns = (longest[name] for name in ("start_us", "duration_us", "activity"))
     places = [Place.lasting(*row) for row in zip(*columns, strict=True)]
     return Rows(names.reset_index(), f"The {group}s with most time on the critical path", places)
-
-
-def _operator_words(key: str) -> str:
-    return NO_OPERATOR if step_number(key) is not None else key
 
 
 BOUND = Finding("bound", when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice)

@@ -67,12 +67,12 @@ _WHAT = {
 
 def _when(results: Results) -> list[Claim]:
     bound, claims = results.bound, list[Claim]()
-    hit = [min(claim.facts["shares"].values()) for claim in results.claims(INTERRUPTED.when)]
-    by_chance = max(hit, default=0.0) > 100 * MOST  # most of what an operator takes is no time of its own
+    # most of what an operator takes is then no time of its own
+    by_chance = any(min(each.facts["shares"].values()) > 100 * MOST for each in results.claims(INTERRUPTED.when))
     if results.computes and not bound.cause:  # devices work on what the path passes by, and no replay says what gains
         return []
     for row in _worth_naming(results):
-        if (by_chance and row["what"] != "kernel") or (bound.by_workers and not _is_loader(row)):
+        if (by_chance and row["what"] != "kernel") or (bound.by_workers and row["name"] != "data loading"):
             continue
         claims += _replayed(results, row)
         if len(claims) == MAX_LISTED:
@@ -81,10 +81,6 @@ def _when(results: Results) -> list[Claim]:
     around = {claim.facts["inside"] for claim in claims}
     more = [{"around": claim.about in around, "most": claim is claims[0]} for claim in claims]
     return [replace(claim, facts={**claim.facts, **facts}) for claim, facts in zip(claims, more, strict=True)]
-
-
-def _is_loader(row: Mapping[Any, Any]) -> bool:
-    return bool(row["name"] == "data loading")
 
 
 def _worth_naming(results: Results) -> list[dict[Any, Any]]:
@@ -151,7 +147,7 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
     facts = {
         "what": row["what"], "target": row["target"], "note": row["note"], "percent": percent,
         "half_us": half, "makespan_us": results.makespan_ns / 1000, "started": started > 0,
-        "loader": _is_loader(row), "steps": results.steps, "inside": row["inside"],
+        "loader": bool(row["name"] == "data loading"), "steps": results.steps, "inside": row["inside"],
         "batches": results.bound.batches,
         "stacks": bool((graph.activities.kind == ActivityKind.PYTHON).any()),
         "interrupted": bool(results.claims(INTERRUPTED.when)),

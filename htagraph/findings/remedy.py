@@ -217,12 +217,10 @@ def _pointwise(graph: DependencyGraph) -> Iterator[_Found]:
     key[own] = np.where(apart[acts.cause[rows[own]]], -1, size)
     follows = (key[1:] == key[:-1]) & (key[1:] >= 0) & (np.diff(acts.lane[rows]) == 0)
     run = np.append(0, np.cumsum(~follows))
-    longest = np.zeros(len(rows), np.int64)
-    np.maximum.at(longest, run, acts.duration[rows])
     total = acts.duration[rows[own]].sum()
     if not follows.any() or names_that(is_compiled_region, graph.names).any():
         return
-    factor = longest[np.unique(run[own])].sum() / total
+    factor = pd.Series(acts.duration[rows[own]]).groupby(run[own]).max().sum() / total
     share = share_text(100 * total / acts.duration[rows].sum())
     text = f"Elementwise kernels are {share} of the device's work, many in a row with one size"
     yield text, (("--scale", f"kind=computation,name=*{ELEMENTWISE}*:{factor:.4f}"),), rows[1:][follows]

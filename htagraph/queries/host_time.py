@@ -245,7 +245,8 @@ def _is_first(graph: DependencyGraph, alike: Array, call: int) -> bool:
     ranks, begin = np.unique(acts.rank[alike], return_index=True)
     of_ranks = np.split(alike, begin[1:])
     own = of_ranks[int(np.searchsorted(ranks, acts.rank[call]))]
-    is_long = [_is_long(acts.duration[each]) for each in (own, *of_ranks)]
+    each = [acts.duration[calls] for calls in (own, *of_ranks)]
+    is_long = [len(ns) > 1 and int(ns[0]) >= max(_MIN_NS, _TIMES * float(np.median(ns[1:]))) for ns in each]
     return own[0] == call and is_long[0] and float(np.mean(is_long[1:])) > MOST
 
 
@@ -269,11 +270,6 @@ def _loads_kernel(graph: DependencyGraph, alike: Array, call: int) -> bool:
         return False
     same = acts.on_device & (acts.cause >= 0) & (acts.name == acts.name[works[0]])
     return bool(acts.start[call] == acts.start[acts.cause[same]].min())
-
-
-def _is_long(duration: Array) -> bool:
-    """Return whether the first of some durations is far longer than the later ones."""
-    return len(duration) > 1 and int(duration[0]) >= max(_MIN_NS, _TIMES * float(np.median(duration[1:])))
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from htagraph.findings.phrases import (
     spoken,
     time_text,
 )
-from htagraph.graph.tolerances import LIMITS
 
 __all__ = [
     "OUTSIDE", "UNKNOWN", "counters_sentences", "idle_sentences", "launch_not_recorded", "launches_sentences",
@@ -209,7 +208,6 @@ def counters_sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int) ->
     if not len(queues):
         return ["No launch with its device work is in the traces, so there are no queues to count."]
     longest, copied, most_queued = queues.iloc[int(queues["full_us"].argmax())], "", queues["max"].max()
-    is_near = most_queued >= LIMITS.nearly_all * full  # what is at work, or blocked, is not counted
     if len(copies):
         most = copies.iloc[int(copies["busy_us"].argmax())]
         copied = (
@@ -221,9 +219,6 @@ def counters_sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int) ->
         f"Rank {longest['rank']:.0f}, stream {longest['stream']:.0f}: the queue held {full:,} kernels and copies or "
         f"more for {time_text(longest['full_us'])}. Launches then block, and the device does not wait for the host."
         if longest["full_us"] > 0
-        else f"A queue held {most_queued:,.0f} kernels and copies, and {full:,} are full: launches that wait for room "
-        "cost nothing while the device is busy."
-        if is_near
         else f"No queue held {full:,} kernels and copies: the longest held {most_queued:,.0f}.",
         copied,
     )

@@ -33,8 +33,7 @@ def own_time_of(acts: Activities, edges: Edges, time: Array) -> npt.NDArray[np.i
 def timed_work(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return (the kernels and copies of all ranks, their durations in ns).
 
-    A rank without device work (CPU training) has its operators, by own time, and the collectives on its threads, in
-    which it waits for other ranks, too.
+    A rank without device work (CPU training) has its operators by own time, and the collectives on its threads.
     """
     acts = graph.activities
     with_device = occurring(acts.rank[acts.on_device])
