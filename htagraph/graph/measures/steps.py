@@ -212,7 +212,9 @@ def _queue_end(graph: DependencyGraph) -> npt.NDArray[np.int64]:
         works = np.flatnonzero(of_kinds(acts.kind, DEVICE_WORK) & (acts.rank == rank))
         begin, lost = graph.time[2 * works], acts.cause[works] < 0
         before = works[lost & (begin < begin[~lost].min(initial=np.iinfo(np.int64).max))]
-        done[spans.rank == rank] = graph.time[2 * before + 1].max(initial=0)
+        own, last = spans.rank == rank, graph.time[2 * before + 1].max(initial=0)
+        since = last - graph.time[spans.start[own]].min(initial=last)
+        done[own] = last if acts.duration[before].sum() >= LIMITS.nearly_all * since else 0  # a queue leaves no pause
     return done
 
 
