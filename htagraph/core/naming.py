@@ -20,7 +20,7 @@ from htagraph.core.kinds import ActivityKind
 
 __all__ = [
     "ANY_STEP", "BETWEEN_OPERATORS", "COUNTER_RANGE", "DEFAULT_NAMING", "DEVICE_ANNOTATION", "DEVICE_CATEGORIES",
-    "FRAME", "HOST_CATEGORIES", "LINEAR", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "call_name",
+    "ELEMENTWISE", "FRAME", "HOST_CATEGORIES", "LINEAR", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "call_name",
     "collective_kernel", "collective_op", "copy_kind", "exact_glob", "has_loader_workers", "inference_phase",
     "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_collective_call",
     "is_compiled_region", "is_compiling", "is_data_loader", "is_gradient_ready", "is_graph_launch",
@@ -398,6 +398,8 @@ def copy_kind(name: str) -> str:
 
 BETWEEN_OPERATORS = "Python between operators"
 """What the host's time is called that no event covers, or only a step."""
+ELEMENTWISE = "elementwise_kernel"
+"""What is in the name of PyTorch's kernels that compute each element by itself."""
 _SIGNATURE = re.compile(r"^void |[(<]")
 _CALL, _CALL_KEPT = "operator()", "operator\0"  # these parentheses belong to the name, not to parameters
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")

@@ -76,13 +76,6 @@ def _advice(claim: Claim) -> str:
     return f"Move {in_short(claim.about)}{where} out of the loop, or do it every few steps only."
 
 
-def _short(claim: Claim) -> str:
-    return (
-        f"The host waits for its device in {in_short(claim.about)} ({claim.facts['count']:,} times). Without these "
-        f"waits {less_text(claim)}."
-    )
-
-
 def _evidence(results: Results, claim: Claim) -> Evidence:
     from htagraph.whatif.changes.remove_sync import remove_sync
 
@@ -93,10 +86,7 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
     longest = of_activities(
         results, every[np.argsort(-duration[every], kind="stable")][:MOST_ROWS], "The longest of these waits"
     )
-    return Evidence(
-        _chart(results, every), longest, place=longest.first, look="the longest",
-        meaning=remove_sync,
-    )  # fmt: skip
+    return Evidence(_chart(results, every), longest, place=longest.first, look="the longest", meaning=remove_sync)
 
 
 def _chart(results: Results, rows: Array) -> Chart:
@@ -112,7 +102,10 @@ def _chart(results: Results, rows: Array) -> Chart:
 
 
 BLOCKING = Finding(
-    "blocking", when=_when, short=_short, evidence=_evidence, advice=_advice, trial=lambda claim: Trial(
+    "blocking", when=_when, evidence=_evidence, advice=_advice,
+    short=lambda claim: f"The host waits for its device in {in_short(claim.about)} ({claim.facts['count']:,} times). "
+    f"Without these waits {less_text(claim)}.",
+    trial=lambda claim: Trial(
         claim.figure, f"No waiting for the device in {in_short(claim.about)} {saves_text(claim)}.",
         (f"--remove-sync={claim.facts['target']}",),
     ),

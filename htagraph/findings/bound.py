@@ -87,7 +87,7 @@ def _when(results: Results) -> list[Claim]:
         facts |= {"free_us": gain / 1000, "free_percent": 100 * gain / max(results.makespan_ns, 1)}
         facts |= {"steps": results.steps, "change": FREE[bound.cause][1], "free_by_cause": results.free}
     if bound.cause == "computation":
-        facts["kernels"] = _largest(results, bound.cause).frame[["name", "time_us"]].to_numpy().tolist()[:1]
+        facts["kernels"] = _largest(results, bound.cause).frame[["name", "share_percent"]].to_numpy().tolist()[:1]
     if bound.cause == "host" and bound.cause in results.free and not results.first_calls:
         outcome = what_if(graph).infinite_host().run()
         facts["likely"] = likely(saved_claim("bound", "host", outcome, results.makespan_ns, {"steps": results.steps}))
@@ -219,11 +219,9 @@ def _advice(claim: Claim) -> str:
         earlier = f"Make what {source} waits for faster, or ask for it earlier."
         return earlier if source else loader_advice(facts["batches"])
     if claim.about == "computation":
-        named = facts.get("kernels", ())
-        first = "".join(f"Begin with {in_short(name)}, {time_text(us)} of the path. " for name, us in named)
-        return (
-            f"{first}See what takes the device's time (htagraph kernels), and how near its peaks (htagraph roofline)."
-        )
+        kernels = facts.get("kernels", ())
+        text = "".join(f"Begin with {in_short(name)}, {share_text(own)} of the path. " for name, own in kernels)
+        return f"{text}See what takes the device's time (htagraph kernels), and how near its peaks (htagraph roofline)."
     if claim.about != "communication":
         return ""
     if facts.get("absent"):
@@ -297,25 +295,21 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
 
 def _largest(results: Results, cause: str) -> Rows:
     """Return the kernels, or for all else the operators, with most time on the path, and where each has most."""
-    parts = results.path.to_frame()
+    parts, whole = results.usual_path.to_frame(), max(int(results.parts.length.sum()), 1)
     if cause in ("computation", "memory"):
         group, parts = "kernel", parts[parts["category"] == cause]
         own = parts["name"].map(short_name)
     else:
-        group, own = "operator", parts["operator"].map(_operator_words)
+        group, own = "operator", parts["operator"].map(lambda key: key if step_number(key) is None else NO_OPERATOR)
     known = ~own.isin(["", "none"])
     each = parts[known].assign(name=own[known]).groupby("name", sort=False)["duration_us"]
     sums = pd.DataFrame({"time_us": each.sum(), "segments": each.size(), "longest": each.idxmax()})
     names = sums.nlargest(MOST_ROWS, "time_us")
     longest = parts.loc[names.pop("longest")]
-    names.insert(1, "share_percent", 100_000 * names["time_us"] / results.path.makespan_ns)
+    names.insert(1, "share_percent", 100_000 * names["time_us"] / whole)
     columns = (longest[name] for name in ("start_us", "duration_us", "activity"))
     places = [Place.lasting(*row) for row in zip(*columns, strict=True)]
     return Rows(names.reset_index(), f"The {group}s with most time on the critical path", places)
-
-
-def _operator_words(key: str) -> str:
-    return NO_OPERATOR if step_number(key) is not None else key
 
 
 BOUND = Finding("bound", when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from htagraph.core.intervals import clip, difference, union
+from htagraph.core.intervals import length as length_of
 from htagraph.core.naming import is_compiled_region, is_graph_launch, names_that, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, LOADER_ADVICE
@@ -38,7 +40,7 @@ _HOST = {
     "nothing": (": nothing is launched then", ""),
     "few": (", which launches little work, each piece late", ""),
     "launches": (
-        ", which launches many small pieces of work, each too late{short}",
+        ", which launches many small pieces of work, each too late",
         "Use CUDA graphs, larger batches or fewer operators{compile}.",
     ),
 }
@@ -52,30 +54,36 @@ _CAUSES = {"host_wait": ("host wait", "host"), "kernel_wait": ("kernel wait", "w
 
 
 def idle_times(results: Results) -> pd.DataFrame:
-    """Return how long each rank's device is idle in the steps, or in the recording without steps, by cause.
+    """Return how long each rank's device is idle in the steps, or from its first work to its last without steps.
 
-    Columns: ``rank``, ``cause``, ``idle_us``, ``window_us``, ``lead_us`` and ``trail_us``: how much of the window comes
-    before the first device work and after the last, which then wait for the host; not where earlier work was running.
+    One row per rank and cause; start-up is left out. Columns: ``rank``, ``cause``, ``idle_us``, ``window_us``,
+    ``lead_us`` and ``trail_us``: how much of the steps comes before the first device work and after the last, which
+    then wait for the host; not where earlier work was running.
     """
     graph, rows = results.graph, []
     acts, spans, pauses = graph.activities, graph.step_spans, graph.device_pauses
     earlier = {issue.rank for issue in graph.issues if issue.what == "queued_behind_earlier_work"}
-    begin, length, of_rank = pauses.begin, pauses.length, pauses.places[pauses.place, 0]
+    of_rank, causes, calls = pauses.places[pauses.place, 0], pauses.causes(), np.array([*results.first_calls], np.int64)
     for rank in results.busy.loc[results.busy["executor"] == "device", "rank"].tolist():
         every = np.arange(acts.of_rank(rank).start, acts.of_rank(rank).stop)
         work, steps = every[acts.on_device[every]], np.flatnonzero(spans.rank == rank)
         first, last = int(graph.time[2 * work].min()), int(graph.time[2 * work + 1].max())
-        marks, ends = (spans.start[steps], spans.end[steps]) if len(steps) else (2 * every, 2 * every + 1)
+        marks, ends = (spans.start[steps], spans.end[steps]) if len(steps) else (2 * work, 2 * work + 1)
         start, stop = min(first, int(graph.time[marks].min())), max(last, int(graph.time[ends].max()))
         start, stop = results.usual_path.window if results.usual else (first if rank in earlier else start, stop)
-        lead, trail = max(0, first - start), max(0, stop - last)
-        idle = np.clip(begin + length, start, stop) - np.clip(begin, start, stop)
-        by_cause = np.bincount(pauses.causes(), np.where(of_rank == rank, idle, 0), len(CAUSES))
-        by_cause[CAUSES.index("host_wait")] += lead + trail
-        rows += [
-            (rank, cause, ns / 1000, (stop - start) / 1000, lead / 1000, trail / 1000)
-            for cause, ns in zip(CAUSES, by_cause, strict=True)
-        ]
+        own = calls[acts.rank[calls] == rank]
+        started = clip(union(acts.start[own], acts.end[own]), start, stop)
+        lead, trail = (
+            length_of(difference((np.array([low]), np.array([max(low, high)])), started))
+            for low, high in ((start, first), (last, stop))
+        )
+        window = stop - start - length_of(started)
+        for at, cause in enumerate(CAUSES):
+            of_cause = np.flatnonzero((of_rank == rank) & (causes == at))
+            begin, outside = pauses.begin[of_cause], (lead + trail) * (cause == "host_wait")
+            idle = clip(difference(union(begin, begin + pauses.length[of_cause]), started), start, stop)
+            ns = (length_of(idle) + outside, window, lead, trail)
+            rows.append((rank, cause, *(each / 1000 for each in ns)))
     return pd.DataFrame(rows, columns=["rank", "cause", "idle_us", "window_us", "lead_us", "trail_us"])
 
 
@@ -89,13 +97,14 @@ def device_use(results: Results) -> str:
     if results.usual:
         return f"{text} {steps_text(results.usual).lower()}"
     talks = 100 * results.busy["exposed_communication_us"].sum() / window
+    text += " apart from start-up" if results.first_calls else ""
     return f"{text} ({share_text(talks)} only communicating)" if talks else text
 
 
 def _when(results: Results) -> list[Claim]:
     table, graph, claims = idle_times(results), results.graph, []
     where = "In the steps" if len(graph.step_spans) else "In the recording"
-    where = steps_text(results.usual) if results.usual else where
+    where = "Apart from start-up" if results.first_calls else steps_text(results.usual) if results.usual else where
     window = float(table["window_us"].sum()) / len(CAUSES)
     if not window:
         return []
@@ -114,35 +123,27 @@ def _when(results: Results) -> list[Claim]:
             sides = {side: float(worst[f"{side}_us"]) for side in ("lead", "trail")}
             facts |= {side: us if us >= MIN_SHARE * worst["window_us"] else 0.0 for side, us in sides.items()}
             alone = sides["trail"] > MOST * worst["idle_us"]
-            facts["host"] = "nothing" if alone else _host_reason(graph, int(worst["rank"]))
+            facts["host"] = "nothing" if alone else _host_reason(results, int(worst["rank"]))
             facts["in_collectives_percent"] = 100 * sum(waiting_devices(graph).values()) / 1000 / window
             facts |= _launching(results) if facts["host"] == "launches" else {}
         claims.append(Claim("device_idle", str(cause), 100 * us / window, "percent", facts=facts))
     return claims
 
 
-def _where(results: Results) -> str:
-    if results.usual:
-        return steps_text(results.usual)
-    return "In the steps" if len(results.graph.step_spans) else "In the recording"
-
-
 def _launching(results: Results) -> dict[str, float | str]:
-    """Return how many of the calls take longer than what they launch, percent, and what a host without time saves."""
+    """Return what a host without time saves."""
     bound = next((claim.facts for claim in results.claims(BOUND.when)), {})
-    total, short = int(results.launches["launches"].sum()), int(results.launches["short"].sum())
-    return {
-        "short_percent": 100 * short / max(total, 1), "steps": results.steps,
-        "free_us": results.free.get("host", 0) / 1000, "likely": bound.get("likely", "").removeprefix("; "),
-    }  # fmt: skip
+    likely = bound.get("likely", "").removeprefix("; ")
+    return {"steps": results.steps, "free_us": results.free.get("host", 0) / 1000, "likely": likely}
 
 
-def _host_reason(graph: DependencyGraph, rank: int) -> str:
+def _host_reason(results: Results, rank: int) -> str:
     """Return why the host of a rank launches too late: one of `LATE_REASONS`, or ``"graphs"``.
 
     That is where most kernels and copies were launched as parts of CUDA graphs, so that these are no advice.
     """
-    reason, acts = late_reason(graph, rank), graph.activities
+    graph, acts = results.graph, results.graph.activities
+    reason = late_reason(graph, rank, results.first_calls)
     cause = acts.cause[acts.on_device & (acts.cause >= 0)]
     in_graph = names_that(is_graph_launch, graph.names)[acts.name[cause]]
     most = bool(len(cause)) and float(in_graph.mean()) > MOST
@@ -159,11 +160,9 @@ def _words(claim: Claim) -> str:
     text = f"{who} wait{s} {share} of the time{at} for the host"
     if waits >= 100 * MIN_SHARE:  # in kernels that spin, so that the device looks busy
         text = f"{who} wait{s} {waits:.0f} % in collectives for late ranks and {share} for the host{at}"
-    calls = facts.get("short_percent")
-    short = "" if calls is None else f" ({calls:.0f} % of the calls take longer than their work)"
     sides = (("lead", "before its first work"), ("trail", "after its last"))
     outside = [f"{time_text(facts[side])} {words}" for side, words in sides if facts.get(side)]
-    why = _HOST.get(facts["host"], ("", ""))[0].format(short=short)
+    why = _HOST.get(facts["host"], ("", ""))[0]
     return f"{facts['where']}, {text}{why}{f' ({and_list(outside)})' if outside else ''}."
 
 
@@ -180,12 +179,6 @@ def _trial(claim: Claim) -> Trial | None:
         return None
     range_of_it = f" ({claim.facts['likely']})" if claim.facts["likely"] else ""
     return Trial(us, f"A host that takes no time saves {gain_text(claim, us)}{range_of_it}.", ("--infinite-host",))
-
-
-def _worst(claim: Claim) -> str:
-    """Return the rank with the largest share, where there are several."""
-    facts = claim.facts
-    return f" (rank {facts['rank']}: {facts['rank_percent']:.0f} %)" if facts["several"] else ""
 
 
 def _evidence(results: Results, claim: Claim) -> Evidence:

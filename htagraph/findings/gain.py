@@ -35,7 +35,7 @@ from htagraph.findings.finding import (
     stretches,
 )
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.limits import LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT, MIN_SHARE
+from htagraph.findings.limits import LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT
 from htagraph.findings.phrases import distinct, group_words, time_text
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
@@ -44,7 +44,6 @@ from htagraph.queries.change_scope import UNTRACED, activities_of
 from htagraph.queries.weights import initial
 from htagraph.whatif.candidates import CLASSES
 from htagraph.whatif.candidates import INTERRUPTIONS as INTERRUPTIONS_ROW
-from htagraph.whatif.links import shares_links
 from htagraph.whatif.opportunities import opportunities
 from htagraph.whatif.options import criteria
 from htagraph.whatif.scenario import what_if
@@ -67,11 +66,13 @@ _WHAT = {
 
 
 def _when(results: Results) -> list[Claim]:
-    bound = results.bound
-    claims: list[Claim] = []
+    bound, claims = results.bound, list[Claim]()
+    # most of what an operator takes is then no time of its own
+    by_chance = any(min(each.facts["shares"].values()) > 100 * MOST for each in results.claims(INTERRUPTED.when))
+    if results.computes and not bound.cause:  # devices work on what the path passes by, and no replay says what gains
+        return []
     for row in _worth_naming(results):
-        passed_by = results.computes and not bound.cause and row["what"] != "kernel"  # no host gains then
-        if passed_by or (bound.by_workers and not _is_loader(row)):
+        if (by_chance and row["what"] != "kernel") or (bound.by_workers and row["name"] != "data loading"):
             continue
         claims += _replayed(results, row)
         if len(claims) == MAX_LISTED:
@@ -80,10 +81,6 @@ def _when(results: Results) -> list[Claim]:
     around = {claim.facts["inside"] for claim in claims}
     more = [{"around": claim.about in around, "most": claim is claims[0]} for claim in claims]
     return [replace(claim, facts={**claim.facts, **facts}) for claim, facts in zip(claims, more, strict=True)]
-
-
-def _is_loader(row: Mapping[Any, Any]) -> bool:
-    return bool(row["name"] == "data loading")
 
 
 def _worth_naming(results: Results) -> list[dict[Any, Any]]:
@@ -150,7 +147,7 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
     facts = {
         "what": row["what"], "target": row["target"], "percent": percent,
         "half_us": half, "makespan_us": results.makespan_ns / 1000, "started": started > 0,
-        "loader": _is_loader(row), "steps": results.steps, "shared": shares_links(graph), "inside": row["inside"],
+        "loader": bool(row["name"] == "data loading"), "steps": results.steps, "inside": row["inside"],
         "batches": results.bound.batches,
         "stacks": bool((graph.activities.kind == ActivityKind.PYTHON).any()),
         "interrupted": bool(results.claims(INTERRUPTED.when)),
@@ -194,11 +191,8 @@ def _short(*claims: Claim) -> str:
         is_part = at and claim.facts.get("inside") == claims[at - 1].about
         parts.append(f"{'of which ' if is_part else ''}{name}, {saved}")
     each = " per step" if steps > 1 else ""
-    large = [claim.facts["shared"] and claim.facts["half_us"] > (1 + MIN_SHARE) * claim.figure for claim in claims]
-    shared = [name for name, is_large in zip(names, large, strict=True) if is_large]
-    links = f" Half of the time of {shared[0]} gains more than all of it, as transfers share links." if shared else ""
     inside = " (interruptions inside it counted)" if claims[0].facts.get("interrupted") else ""
-    return f"Most you could win{each}, each alone{inside}: {'; '.join(parts)}.{links}"
+    return f"Most you could win{each}, each alone{inside}: {'; '.join(parts)}."
 
 
 def _evidence(results: Results, *claims: Claim) -> Evidence:

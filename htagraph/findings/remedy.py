@@ -8,15 +8,19 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 import numpy as np
+import pandas as pd
 
+from htagraph.analyses.roofline import roofline
 from htagraph.core.arrays import Array, marked
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import BLOCKING, ActivityKind, of_kinds
 from htagraph.core.naming import (
     DEFAULT_NAMING,
+    ELEMENTWISE,
     exact_glob,
     is_allocation,
     is_batched_product,
+    is_compiled_region,
     is_optimizer,
     is_product,
     is_single_precision,
@@ -37,10 +41,11 @@ from htagraph.findings.finding import (
     saved_claim,
 )
 from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
-from htagraph.findings.phrases import plural, size_text, time_text
+from htagraph.findings.phrases import plural, share_text, size_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.tolerances import LIMITS
+from htagraph.queries.arguments import argument_texts
 from htagraph.queries.host_time import MANY
 from htagraph.whatif.options import CHANGES
 from htagraph.whatif.scenario import what_if
@@ -174,13 +179,51 @@ def _single(graph: DependencyGraph) -> Iterator[_Found]:
     rows = np.flatnonzero(is_single & (acts.kind == ActivityKind.COMPUTATION))
     if not len(rows):
         return
-    us, ranks = float(acts.duration[rows].sum()) / 1000, len(np.unique(acts.rank[rows]))
-    names, count = np.unique(acts.name[rows], return_counts=True)
-    often = f"{in_short(graph.names[names[count.argmax()]])}{' and others' if len(names) > 1 else ''}"
-    on_each = " on each rank" if ranks > 1 else ""
-    text = f"Matrix products in single precision, without tensor cores, take {time_text(us / ranks)}{on_each} ({often})"
+    share = float(acts.duration[rows].sum()) / float(acts.duration[acts.kind == ActivityKind.COMPUTATION].sum())
+    names, at = np.unique(acts.name[rows], return_inverse=True)
+    most = in_short(graph.names[names[np.bincount(at, acts.duration[rows]).argmax()]])
+    which = f"of which {most} takes the most" if len(names) > 1 else most
+    text = f"Matrix products in single precision, without tensor cores, are {share_text(100 * share)} of computation"
     globs = [exact_glob(graph.names[name]) for name in names.tolist()]
-    yield text, tuple(("--scale", f"kind=computation,name={glob}:0.5") for glob in globs), rows
+    yield f"{text} ({which})", tuple(("--scale", f"kind=computation,name={glob}:0.5") for glob in globs), rows
+
+
+def _below_roof(graph: DependencyGraph) -> Iterator[_Found]:
+    """Yield the operators that lose most below half of their roof, where a kernel at half of that is no short one."""
+    table = roofline(graph)
+    half = table["time_us"] * table["roof_percent"] / (100 * MOST)  # of the peak: what tuned kernels reach
+    low = (half / table["count"] >= LIMITS.launch_ns / 1000) & (half < table["time_us"])
+    lost = (table["time_us"] - half).where(low, 0.0)
+    table["lost"], table["part"] = lost, lost.groupby(table["operator"]).transform("sum")
+    table["part"] /= table.groupby("operator")["time_us"].transform("sum")
+    for row in table[low].sort_values("lost").drop_duplicates("operator", keep="last").to_dict("records"):
+        peak, name = "peak rate" if row["bound"] == "compute" else "memory bandwidth", row["operator"]
+        reached = f"{'up to ' if row['at_most'] else ''}{share_text(row['roof_percent'])}"
+        text = f"{in_short(name)} reaches {reached} of the device's {peak} ({row['shapes']})"
+        rows = np.flatnonzero(graph.activities.name == list(graph.names).index(name))
+        yield text, (("--scale", f"op={exact_glob(name)},kind=computation:{1 - row['part']:.4f}"),), rows
+
+
+def _pointwise(graph: DependencyGraph) -> Iterator[_Found]:
+    """Yield kernels that compute each element by itself, where those of one size follow each other on a stream."""
+    acts = graph.activities
+    rows = np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
+    rows = rows[np.lexsort((acts.start[rows], acts.lane[rows]))]
+    own = names_that(lambda name: ELEMENTWISE in name, graph.names)[acts.name[rows]]
+    apart = np.append(graph.tree.inside(names_that(is_optimizer, graph.names)[acts.name]), False)
+    sizes = argument_texts(graph, ["grid", "block"], rows[own]).values()
+    size = pd.factorize(np.array([None if None in both else str(both) for both in zip(*sizes, strict=True)], object))[0]
+    key = np.full(len(rows), -1)
+    key[own] = np.where(apart[acts.cause[rows[own]]], -1, size)
+    follows = (key[1:] == key[:-1]) & (key[1:] >= 0) & (np.diff(acts.lane[rows]) == 0)
+    run = np.append(0, np.cumsum(~follows))
+    total = acts.duration[rows[own]].sum()
+    if not follows.any() or names_that(is_compiled_region, graph.names).any():
+        return
+    factor = pd.Series(acts.duration[rows[own]]).groupby(run[own]).max().sum() / total
+    share = share_text(100 * total / acts.duration[rows].sum())
+    text = f"Elementwise kernels are {share} of the device's work, many in a row with one size"
+    yield text, (("--scale", f"kind=computation,name=*{ELEMENTWISE}*:{factor:.4f}"),), rows[1:][follows]
 
 
 _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str, str]]] = {
@@ -200,6 +243,14 @@ _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str
         _single, "with such products twice as fast",
         "Use autocast (bfloat16, float16) or, on Ampere and later, TF32: torch.set_float32_matmul_precision('high').",
     ),
+    "below the roof": (
+        _below_roof, "at half of that peak",
+        "Try other kernels for NAME: another backend, torch.compile(mode='max-autotune'), or other sizes.",
+    ),
+    "pointwise": (
+        _pointwise, "with one kernel in place of each row, as long as its longest",
+        "Fuse elementwise kernels: torch.compile, or fused kernels for norms, embeddings and activations.",
+    ),
     "messages": (
         _messages, "with one call in place of each row, as long as one of them",
         "Send them as one: with larger buckets (bucket_cap_mb), or as one flat tensor.",
@@ -217,6 +268,8 @@ def _when(results: Results) -> list[Claim]:
     claims, makespan = [], results.makespan_ns
     for kind, (find, *_) in _KINDS.items():
         of_kind = []
+        if find in (_below_roof, _pointwise) and results.bound.cause != "computation":
+            continue
         for text, changes, rows in find(results.graph):
             scenario = what_if(results.graph)
             with suppress(SelectionError):  # nothing that the change applies to
@@ -224,7 +277,8 @@ def _when(results: Results) -> list[Claim]:
                     scenario = CHANGES[option.removeprefix("--")].read(value).apply(scenario)
                 outcome = scenario.run()
                 options = tuple(word for pair in changes for word in pair)
-                facts = {"text": text, "options": options, "steps": results.steps}
+                name = in_short(results.graph.names[results.graph.activities.name[rows[0]]])
+                facts = {"text": text, "options": options, "steps": results.steps, "name": name}
                 shown = tuple(rows[:MOST_ROWS].tolist())
                 claim = saved_claim("remedy", kind, outcome, makespan, facts, shown)
                 steps = results.graph.activities.step[rows]
@@ -235,7 +289,7 @@ def _when(results: Results) -> list[Claim]:
                 of_kind += [claim] if makespan else []
         of_kind = [claim for claim in of_kind if claim.facts["percent"] >= MIN_PERCENT]
         claims += [max(of_kind, key=lambda claim: claim.figure)] if of_kind else []
-    return claims
+    return sorted(claims, key=lambda claim: -claim.figure)
 
 
 def _trial(claim: Claim) -> Trial:
@@ -247,5 +301,5 @@ REMEDY = Finding(
     "remedy", when=_when, trial=_trial,
     evidence=lambda results, claim: Evidence(rows=of_activities(results, claim.rows, "Some of them")),
     short=lambda claim: f"{claim.facts['text']}; {_KINDS[claim.about][1]}, {less_text(claim)}.",
-    advice=lambda claim: _KINDS[claim.about][2],
+    advice=lambda claim: _KINDS[claim.about][2].replace("NAME", claim.facts["name"]),
 )  # fmt: skip

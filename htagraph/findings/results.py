@@ -131,10 +131,11 @@ class Results:
     @cached_property
     def parts(self) -> Segments:
         """The segments that conclusions are about: the usual path without start-up and the head."""
-        parts = self.usual_path.segments
+        parts, spans = self.usual_path.segments, self.graph.step_spans
+        before = self.graph.time[spans.end[np.isin(spans.step + 1, self.usual[:1])]]  # then devices did what was queued
         started = (parts.gap == GapKind.NONE) & np.isin(parts.activity, list(self.first_calls))
         is_head = (parts.category == CATEGORIES.index("head")) & (self.head_ns > 0)
-        chosen = ~(started | is_head)
+        chosen = ~(started | is_head) & (parts.start + parts.length > before.max(initial=0))
         return parts.only(chosen) if chosen.any() else parts
 
     @cached_property

@@ -5,6 +5,7 @@ Also where the host waits for its device, and where longest: the operators, or c
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.pauses import CAUSES
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.interruptions import LONG_NS
 from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to
 
@@ -90,10 +92,11 @@ def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
     })  # fmt: skip
 
 
-def late_reason(graph: DependencyGraph, rank: int) -> str:
+def late_reason(graph: DependencyGraph, rank: int, but: Collection[int] = ()) -> str:
     """Return what the host of a rank does most while its device waits for a launch; one of `LATE_REASONS`, "" for none.
 
-    Each wait is explained by the path to the kernel that ends it: what had to end before it could begin.
+    Each wait is explained by the path to the kernel that ends it: what had to end before it could begin, `but` for some
+    calls. Small pieces of work are no reason where a tenth of the waits is most of the time.
 
     Example:
         >>> import htagraph as hg
@@ -101,8 +104,8 @@ def late_reason(graph: DependencyGraph, rank: int) -> str:
         'loader'
     """
     time = np.zeros(len(LATE_REASONS) - 1)
-    waits, share, count = _waits(graph, rank)
-    if waits and share < MOST:
+    waits, shares, count = _waits(graph, rank)
+    if waits and shares[-1] < MOST:
         return "launches"
     for work, since in waits:
         segments = path_to(graph, np.array([2 * work]), since).segments
@@ -112,10 +115,13 @@ def late_reason(graph: DependencyGraph, rank: int) -> str:
         long = np.where(segments.gap != 0, segments.length, whole) >= LONG_NS
         of_ranks = elsewhere | (category == CATEGORIES.index("communication"))
         reason = np.select([category == CATEGORIES.index("data_loading"), of_ranks, long], [0, 1, 2], 3)
-        time += np.bincount(reason, segments.length, len(time))
+        steady = np.where(np.isin(segments.activity, [*but]), 0, segments.length)
+        time += np.bincount(reason, steady, len(time))
     if not time.any():
         return ""
     reason_of_most = LATE_REASONS[int(time.argmax())]
+    if reason_of_most == "launches" and np.searchsorted(shares, MOST) + 1 <= (1 - LIMITS.nearly_all) * count:
+        return "pauses"
     return "few" if reason_of_most == "launches" and count < MANY else reason_of_most
 
 
@@ -218,8 +224,8 @@ def _places(path: CriticalPath, begin: Array, owner: Array) -> Array:
     return np.where(itself, -1, place)
 
 
-def _waits(graph: DependencyGraph, rank: int) -> tuple[list[tuple[int, int]], float, int]:
-    """Return a rank's longest waits, their share of the time of all its waits, and how many it has.
+def _waits(graph: DependencyGraph, rank: int) -> tuple[list[tuple[int, int]], Array, int]:
+    """Return a rank's longest waits, the share of the time of all its waits up to each, and how many it has.
 
     A wait is (the kernel or copy that ends it, since when the device was idle, ns).
     """
@@ -228,8 +234,8 @@ def _waits(graph: DependencyGraph, rank: int) -> tuple[list[tuple[int, int]], fl
     waits = np.flatnonzero(of_rank & (pauses.causes() == CAUSES.index("host_wait")))
     total, count = int(pauses.length[waits].sum()), len(waits)
     waits = waits[np.argsort(-pauses.length[waits], kind="stable")][:_MAX_WAITS]
-    share = int(pauses.length[waits].sum()) / max(1, total)
-    return list(zip(pauses.after[waits].tolist(), pauses.begin[waits].tolist(), strict=True)), share, count
+    shares = np.cumsum(pauses.length[waits]) / max(1, total)
+    return list(zip(pauses.after[waits].tolist(), pauses.begin[waits].tolist(), strict=True)), shares, count
 
 
 def _is_first(graph: DependencyGraph, alike: Array, call: int) -> bool:
@@ -239,7 +245,8 @@ def _is_first(graph: DependencyGraph, alike: Array, call: int) -> bool:
     ranks, begin = np.unique(acts.rank[alike], return_index=True)
     of_ranks = np.split(alike, begin[1:])
     own = of_ranks[int(np.searchsorted(ranks, acts.rank[call]))]
-    is_long = [_is_long(acts.duration[each]) for each in (own, *of_ranks)]
+    each = [acts.duration[calls] for calls in (own, *of_ranks)]
+    is_long = [len(ns) > 1 and int(ns[0]) >= max(_MIN_NS, _TIMES * float(np.median(ns[1:]))) for ns in each]
     return own[0] == call and is_long[0] and float(np.mean(is_long[1:])) > MOST
 
 
@@ -263,11 +270,6 @@ def _loads_kernel(graph: DependencyGraph, alike: Array, call: int) -> bool:
         return False
     same = acts.on_device & (acts.cause >= 0) & (acts.name == acts.name[works[0]])
     return bool(acts.start[call] == acts.start[acts.cause[same]].min())
-
-
-def _is_long(duration: Array) -> bool:
-    """Return whether the first of some durations is far longer than the later ones."""
-    return len(duration) > 1 and int(duration[0]) >= max(_MIN_NS, _TIMES * float(np.median(duration[1:])))
 
 
 @dataclass(frozen=True)

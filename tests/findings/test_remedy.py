@@ -92,9 +92,31 @@ def test_products_in_single_precision_are_told_by_their_kernels() -> None:
     events = [launch(0, 5, 1), kernel("ampere_sgemm_128x64_tn", 10, 900, 1)]
     words = found(events)["single precision"]
     assert (
-        "take 900.0 µs (ampere_sgemm_128x64_tn); with such products twice as fast, the job would take 450.0 µs less"
-        in words
+        "are 100 % of computation (ampere_sgemm_128x64_tn); with such products twice as fast, the job would take "
+        "450.0 µs less" in words
     )
+
+
+@pytest.mark.parametrize(("grids", "is_one"), [((8, 8, 8), True), ((8, 16, 24), False)])
+def test_elementwise_kernels_of_one_size_in_a_row_can_be_fused(grids: tuple[int, ...], *, is_one: bool) -> None:
+    events: list[Json] = []
+    for at, grid in enumerate(grids):
+        work = kernel("void at::native::vectorized_elementwise_kernel<4>(int)", 10 + 100 * at, 100, at + 1)
+        work["args"] |= {"grid": [grid, 1, 1], "block": [128, 1, 1]}
+        events += [launch(at, 0.5, at + 1), work]
+    words = found(events)
+    assert (
+        not is_one or "100 % of the device's work, many in a row with one size; with one kernel" in words["pointwise"]
+    )
+    assert is_one == ("pointwise" in words)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="real traces are not in reach")
+def test_an_operator_far_below_the_roof_is_what_to_change_first() -> None:
+    results = Results(hg.load(SHARED / "tracelens" / "torch_compile_triton.json.gz"))
+    (claim,) = REMEDY.when(results)
+    assert "flash_attention reaches 23 % of the device's peak rate (8x16x4096x128" in REMEDY.short(claim)
+    assert REMEDY.advice(claim).startswith("Try other kernels for aten::_scaled_d…_flash_attention:")
 
 
 def test_the_gain_is_that_of_the_change_that_is_named() -> None:

@@ -103,6 +103,12 @@ def test_few_late_launches_are_no_sign_of_many_small_pieces(count: int, reason: 
     assert late_reason(load(launches(300, [], count)), 0) == reason
 
 
+def test_small_pieces_are_no_reason_where_a_tenth_of_the_waits_is_most_of_the_time() -> None:
+    small = [op("aten::mul", 300 * 60 + 90 * at, 80) for at in range(400)]
+    late = [each | {"ts": each["ts"] + 90 * 400} for each in launches(300, [], 100)[120:]]
+    assert late_reason(load(launches(300, small, 60) + late), 0) == "pauses"
+
+
 def test_a_rank_without_device_work_launches_nothing() -> None:
     assert late_reason(load([op("aten::mul", 0, 100)]), 0) == ""
 

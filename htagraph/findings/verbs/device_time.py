@@ -17,7 +17,7 @@ from htagraph.findings.phrases import and_list, command_line, plural, ranks_text
 __all__ = [
     "OUTSIDE", "UNKNOWN", "counters_sentences", "idle_sentences", "launch_not_recorded", "launches_sentences",
     "other_occurrences", "pattern_text", "patterns_sentences", "phases_sentences", "roofline_sentences",
-    "slowest_rank", "top_entry",
+    "top_entry",
 ]  # fmt: skip
 
 OUTSIDE = {
@@ -27,9 +27,6 @@ OUTSIDE = {
 """The name of device work that belongs to nothing of the kind that it is summed up by."""
 UNKNOWN = "launch not recorded"
 """The name of device work whose launch is not in the traces."""
-_MIN_RELATIVE = 1.1
-"""Time of a kernel over the median of the ranks; chosen: ranks on equal devices differ by less. Doubled,
-a rank is named only where a kernel takes more than twice as long there."""
 _MEANING = {
     "host_wait": "the host launched the next kernel or copy too late",
     "kernel_wait": "the device's own delay between two kernels",
@@ -49,21 +46,6 @@ def launch_not_recorded(count: int, percent: float) -> str:
     what = "1 kernel or copy" if count == 1 else f"{count:,} kernels or copies"
     share = f" ({percent:.0f} % of device time)" if math.isfinite(percent) else ""
     return f"The launch of {what} was not recorded{share}: start recording earlier to see what launched that work."
-
-
-def slowest_rank(table: pd.DataFrame, rank_count: int, inputs: Sequence[str]) -> list[str]:
-    """Return which rank is slowest in its kernels, and in which of them."""
-    work = table[table["kind"] != "communication"]
-    slow = work.groupby("rank")["excess_us"].sum().sort_values(ascending=False)
-    worst = work[work["rank"] == slow.index[0]].sort_values("excess_us", ascending=False) if len(slow) else work
-    if rank_count < 2 or not len(worst) or not worst["relative"].iloc[0] >= _MIN_RELATIVE:
-        return ["No rank is slower than the others in its kernels (communication aside)."]
-    row = worst.iloc[0]
-    return [
-        f"Rank {row['rank']} is the slowest in its kernels: {time_text(float(slow.iloc[0]))} more than the median of "
-        f"the ranks, mostly in {short_name(row['name'])} ({row['relative']:.2f} times the median).",
-        f"To see whether the others wait for it: {command_line('stragglers', inputs)}",
-    ]
 
 
 def top_entry(
@@ -113,18 +95,12 @@ def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> str:
 
 
 def launches_sentences(
-    stats: pd.DataFrame,
-    graphs: pd.DataFrame,
-    inputs: Sequence[str],
-    waits: pd.Series,
-    *,
-    is_late: bool,
-    is_used: bool = True,
+    stats: pd.DataFrame, graphs: pd.DataFrame, waits: pd.Series, *, is_used: bool = True
 ) -> list[str]:
-    """Return what launching costs, which calls take too long, and what to run next.
+    """Return what launching costs, and which calls wait.
 
     `waits` says of each row whether the call returned only when its work was over, which is no cost of launching;
-    `is_late` whether a device waits for many launches, `is_used` whether anything in the traces shows a device.
+    `is_used` whether anything in the traces shows a device.
     """
     if not len(stats):
         record = "record with CUDA activities to see any" if is_used else "nothing shows that the job used a device"
@@ -133,15 +109,12 @@ def launches_sentences(
     stats = stats[stats["work_kind"] != ActivityKind.DEVICE_OTHER.label]
     calls = stats.drop_duplicates("launch")
     launched = "kernel or copy" if len(stats) == 1 else "kernels and copies"
-    short, span = float(calls["short"].mean()), graphs["span_us"].sum()
+    span = graphs["span_us"].sum()
     longest, total = calls["launch_us"].max(), calls["launch_us"].sum()
     in_one = f", {time_text(longest)} of it in one call" if len(calls) > 1 and longest > MOST * total else ""
     return spoken(
         f"{plural(len(calls), 'call')} launched {len(stats):,} {launched} in {time_text(total)} of host time"
         f"{in_one}." if len(calls) else "",
-        f"{100 * short:.0f} % of the calls took longer than what they launched, and devices wait for many launches. To "
-        f"see what fewer launches would save: {command_line('opportunities', inputs)}"
-        if is_late and short >= LARGE_SHARE else "",
         _blocked(blocked[blocked["delay_us"] <= 0], "returned only when the work was over"),
         _blocked(blocked[blocked["delay_us"] > 0], "waited for earlier work of the device, as where a queue is full"),
         f"Inside CUDA graphs ({len(graphs):,} launched), the device is idle "

@@ -87,10 +87,10 @@ def collectives_sentences(
 
 def _baseline(parts: pd.DataFrame, share: dict[str, float]) -> str:
     """Say where the fastest transfer of a kind is no measure of how long one has to take."""
-    if share["excess"] < MIN_SHARE:
-        return ""
     if parts.loc[parts["bytes"].isna(), "excess_us"].sum() > MOST * parts["excess_us"].sum():
         return " Sizes were not recorded, so that no transfer can be called slow."
+    if share["excess"] < MIN_SHARE:
+        return ""
     if share["transfer"] < MIN_SHARE * share["excess"]:
         return " How much of that a transfer needs is not known: the fastest took next to no time."
     return ""

@@ -33,18 +33,16 @@ def own_time_of(acts: Activities, edges: Edges, time: Array) -> npt.NDArray[np.i
 def timed_work(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return (the kernels and copies of all ranks, their durations in ns).
 
-    A rank without device work (CPU training) has its operators by own time, and the collectives on its threads by the
-    time in which their thread did no other work.
+    A rank without device work (CPU training) has its operators by own time, and the collectives on its threads.
     """
     acts = graph.activities
     with_device = occurring(acts.rank[acts.on_device])
     host = of_kinds(acts.kind, OPERATORS) & ~np.isin(acts.rank, with_device)
     rows = np.flatnonzero(acts.on_device | host)
-    took = np.where(host, graph.own_time, acts.duration) if host.any() else acts.duration
-    on_thread = host[graph.waits.activity]
-    took = took.copy()
-    took[graph.waits.activity[on_thread]] = (graph.waits.wait + graph.waits.transfer)[on_thread]
-    return rows, took[rows]
+    talks = host[rows] & (acts.kind[rows] == ActivityKind.HOST_COMMUNICATION)
+    took = np.where(host[rows] & ~talks, graph.own_time[rows], acts.duration[rows])
+    took[talks] = acts.end[rows[talks]] - blocked_since(acts, rows[talks])
+    return rows, took
 
 
 def work_times(

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
+from htagraph.core.kinds import ADDED, DEVICE_WORK, ActivityKind, of_kinds
 from htagraph.core.naming import names_that
 from htagraph.core.statistics import MOST, SEVERAL
 from htagraph.graph.tolerances import LIMITS
@@ -187,7 +187,7 @@ def cadence_of(graph: DependencyGraph) -> Cadence | None:
         return None
     ends = is_paced_by_ends(graph)
     numbers, at = np.unique(spans.step, return_inverse=True)
-    own = graph.time[spans.end] - graph.time[spans.start]
+    own = graph.time[spans.end] - np.maximum(graph.time[spans.start], _queue_end(graph))
     lengths = np.bincount(at.ravel(), own) / np.bincount(at.ravel())
     known, between = step_lengths(graph, graph.time, ends=ends)
     places = np.searchsorted(numbers, known)
@@ -202,6 +202,20 @@ def cadence_of(graph: DependencyGraph) -> Cadence | None:
     counted[np.searchsorted(numbers, known)] = True
     counted[:warm_up] = False
     return Cadence(numbers, lengths, counted, warm_up)
+
+
+def _queue_end(graph: DependencyGraph) -> npt.NDArray[np.int64]:
+    """Return when the device of each step's rank was done with what was launched before the recording, ns; or 0."""
+    acts, spans = graph.activities, graph.step_spans
+    done = np.zeros(len(spans), np.int64)
+    for rank in {issue.rank for issue in graph.issues if issue.what == "launch_missing"}:
+        works = np.flatnonzero(of_kinds(acts.kind, DEVICE_WORK) & (acts.rank == rank))
+        begin, lost = graph.time[2 * works], acts.cause[works] < 0
+        before = works[lost & (begin < begin[~lost].min(initial=np.iinfo(np.int64).max))]
+        own, last = spans.rank == rank, graph.time[2 * before + 1].max(initial=0)
+        since = last - graph.time[spans.start[own]].min(initial=last)
+        done[own] = last if acts.duration[before].sum() >= LIMITS.nearly_all * since else 0  # a queue leaves no pause
+    return done
 
 
 def usual_step_ns(graph: DependencyGraph, time: Array, like: DependencyGraph | None = None) -> float:

@@ -17,11 +17,11 @@ from htagraph.core.kinds import BLOCKING, FRAMES, FULL_QUEUE, of_kinds
 from htagraph.core.naming import LINEAR, exact_glob, short_name
 from htagraph.core.tables import Col, Table
 from htagraph.findings.limits import MIN_PERCENT
+from htagraph.findings.phrases import command_line
 from htagraph.findings.results import Results
 from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
-from htagraph.queries.host_time import late_reason
 from htagraph.queries.inputs import window_us
 
 __all__ = [
@@ -121,7 +121,8 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
     table = _device_time(graph, by)
     if by == "rank":
         most = table[["kind", "name"]].drop_duplicates().head(top)
-        rows, sentences = most.merge(table, on=["kind", "name"]), findings.slowest_rank(table, len(graph.ranks), inputs)
+        rows = most.merge(table, on=["kind", "name"])
+        sentences = [f"To see whether a rank is slow, beyond chance: {command_line('stragglers', inputs)}"]
         brief = rows.drop(columns=["min_us", "max_us", "std_us", "share_percent", "slowest_rank"])
     else:
         brief = rows = over_ranks(table).head(top)
@@ -204,16 +205,8 @@ def launches_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int =
         if len(stats) and len(table)
     }
     waits = stats["launch"].isin(graph.edges.target[of_kinds(graph.edges.kind, BLOCKING)] >> 1)
-    is_late, is_used, graphs = _is_late(graph), shows_device(graph), tables["graph_launches"]
-    conclusions = findings.launches_sentences(stats, graphs, inputs, waits, is_late=is_late, is_used=is_used)
+    conclusions = findings.launches_sentences(stats, tables["graph_launches"], waits, is_used=shows_device(graph))
     return report_on(graph, "launches", tables, conclusions, brief=brief, plot=lambda: drawn("launch_stats", stats))
-
-
-def _is_late(graph: DependencyGraph) -> bool:
-    """Return whether the device of a rank waits for launches, and in many short pauses."""
-    idle = hg.idle_breakdown(graph, by="rank")
-    late = idle[(idle["cause"] == "host_wait") & (idle["share_percent"] >= MIN_PERCENT)]
-    return any(late_reason(graph, rank) == "launches" for rank in late["rank"].tolist())
 
 
 def _without_unknown(table: pd.DataFrame) -> pd.DataFrame:

@@ -202,3 +202,14 @@ def test_a_diff_covers_the_window(events: dict[int, list[Json]]) -> None:
         lengths = window_of(graph).lengths(graph.time)
         assert lengths.min() <= round(1000 * difference.before_us) <= lengths.max()
         assert difference.step_times()["before_us"].mean() == pytest.approx(difference.before_us)
+
+
+@pytest.mark.parametrize(("queued_us", "first_us"), [(500, 100), (20, 600)])
+def test_a_first_step_begins_when_its_device_is_done_with_what_was_queued(queued_us: int, first_us: int) -> None:
+    events = [kernel(COMPUTE, 500 - queued_us, queued_us)]
+    for number in (1, 2, 3):
+        at = 100 * (number - 1)
+        events += [step(number, at, 100), launch(at + 50, 5, number), kernel(COMPUTE, 500 + at, 100, number)]
+    cadence = cadence_of(load(events))
+    assert cadence is not None
+    assert cadence.lengths.tolist() == [1000 * first_us, 100_000, 100_000]

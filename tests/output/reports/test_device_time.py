@@ -116,16 +116,9 @@ def test_the_shares_are_of_all_device_time(by: str, results: Results) -> None:
     assert found["by"] == by
 
 
-def test_the_slow_rank_is_named(results: Results) -> None:
+def test_durations_by_rank_send_to_the_test_of_chance(results: Results) -> None:
     said = results("kernels", DEMO, "--by", "rank")["conclusions"]
-    assert said[0].startswith("Rank 2 is the slowest in its kernels: 4")
-
-
-def test_even_ranks_are_called_even() -> None:
-    graph = load({rank: [kernel(COMPUTE, 0, 10)] for rank in range(3)})
-    assert kernels_report(graph, [], by="rank").sentences == [
-        "No rank is slower than the others in its kernels (communication aside)."
-    ]
+    assert said[0].startswith("To see whether a rank is slow, beyond chance: htagraph stragglers")
 
 
 def test_what_a_trace_lacks_is_said() -> None:
@@ -144,7 +137,7 @@ def test_shapes_and_modules_of_a_trace_that_has_them(tmp_path: Path, results: Re
     found = results("kernels", path, "--by", "module")
     assert found["device_time"][0]["name"] == "nn.Module: Net_0"
     assert found["module_classes"][0]["name"] == "nn.Module: Net"
-    assert found["conclusions"][0].startswith("Net takes the most device time")
+    assert "Net takes the most device time" in found["conclusions"][0]
 
 
 @pytest.mark.slow
