@@ -21,6 +21,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, marked
 from htagraph.core.contraction.net import UNBOUNDED, Weights
 from htagraph.core.errors import NothingMeetsError, SelectionError
+from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import NEVER, ChangeError, State, checked, initial, own_time
 
@@ -133,6 +134,10 @@ class Parts:
         self.rest[rows] -= np.where(new, amount, 0)
         self.mask[rows] |= np.int64(1) << number
 
+    def fix(self, rows: Array, value: Array | int) -> None:
+        """Let some numbers, by position or mask, be others that no class multiplies."""
+        self.rest[rows], self.amount[rows], self.mask[rows] = value, 0, 0
+
     def switch(self, before: Array, after: Array, number: int) -> None:
         """Let some numbers be others where the factor of a class is 0."""
         there, then = before > NEVER, after > NEVER
@@ -189,6 +194,10 @@ class ClassParts:
     """By vertex: its moment, ns since the origin; `NEVER` where predecessors decide it."""
     switches: tuple[bool, ...]
     """Of each class, whether it is a state."""
+    waits: Edges | None = None
+    """The edges behind those of the graph, if a reading of the recording adds some."""
+    whole: tuple[tuple[int, ...], ...] = ()
+    """Of each switch that a reading adds, the classes that it follows: on while the product of their factors is 1."""
 
 
 def class_parts(state: State, classes: Classes, *, may_lack: bool = False) -> ClassParts:
