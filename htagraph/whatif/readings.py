@@ -27,7 +27,7 @@ from htagraph.core.statistics import least_of, middles
 from htagraph.graph.activities import Edges, lane_moments
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import lacks_members
-from htagraph.graph.tolerances import LIMITS, Confidence
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.time_classes import SWITCHED_OFF, ClassParts, Parts, class_parts
 from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
 from htagraph.whatif.rewire import with_waits
@@ -139,12 +139,11 @@ def with_possible_waits(state: State, parts_of: Callable[[], ClassParts]) -> Cla
 
     - Communication whose end no other work waits for: the caller's next moment may wait for it. In the recording it
       was over in time.
-    - Work that a thread was handed: the thread that hands over may wait for its end before it goes on to the next.
     - A pause of a host thread that ends right after other work of its rank ended: it may have been a wait for that,
       while no change takes the pause: then nothing is left to explain.
     """
     graph = state.graph
-    (source, target), (ends, nexts) = _hidden_in_pauses(graph), _unwaited(graph)
+    (source, target), (ends, nexts) = _hidden_in_pauses(graph), _after_communication(graph)
     still = state.gap[target] == graph.gap[target]
     if not still.any() and not len(ends):
         return None
@@ -192,14 +191,11 @@ def _hidden_in_pauses(graph: DependencyGraph) -> tuple[Array, Array]:
 
 
 @once
-def _unwaited(graph: DependencyGraph) -> tuple[Array, Array]:
-    """Return (what was over in time in the recording, the moments that may have to wait for it)."""
-    source, target = joined((_after_communication(graph), _possible_joins(graph)), 2)
-    return source, target
-
-
 def _after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
-    """Return (ends of communication that nothing waits for, the next moment on the thread that called for it)."""
+    """Return (ends of communication that nothing waits for, the next moment on the thread that called for it).
+
+    All was over in time in the recording.
+    """
     acts, edges, time = graph.activities, graph.edges, graph.time
     ends = 2 * np.flatnonzero(of_kinds(acts.kind, COMMUNICATION)) + 1
     leaves = ~of_kind(graph, EdgeKind.STEP, EdgeKind.HOST_ORDER, EdgeKind.STREAM)
@@ -215,29 +211,6 @@ def _after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
 
     source, target = joined(map(of_rank, np.unique(acts.rank[ends >> 1]).tolist()), 2)
     return source, target
-
-
-def _possible_joins(graph: DependencyGraph) -> tuple[Array, Array]:
-    """Return (ends of work that a thread was handed, the start of the next work of the name that hands it over).
-
-    In the recording it was always over by then, so that the thread may have been waited for.
-    """
-    acts, edges, time = graph.activities, graph.edges, graph.time
-    hands, works = edges.source >> 1, edges.target >> 1
-    rows = of_kind(graph, EdgeKind.THREAD) & (edges.source & 1 == 1) & (edges.target & 1 == 0)
-    rows &= (acts.lane[hands] != acts.lane[works]) & (edges.confidence >= Confidence.EVEN)
-    rows &= (acts.kind[hands] == ActivityKind.OP) & (acts.kind[works] == ActivityKind.OP)
-    hands, works = hands[rows].astype(np.int64), works[rows].astype(np.int64)
-    own = np.flatnonzero(np.isin(acts.name, acts.name[hands]) & (acts.kind == ActivityKind.OP))
-    own = own[np.lexsort((acts.start[own], acts.name[own], acts.lane[own]))]
-    behind = np.full(len(acts), -1, np.int64)
-    alike = (np.diff(acts.lane[own]) == 0) & (np.diff(acts.name[own]) == 0)
-    behind[own[:-1][alike]] = own[1:][alike]
-    follow = behind[hands]
-    works, follow = works[follow >= 0], follow[follow >= 0]
-    group = coded(acts.lane[follow], acts.name[follow], acts.name[works])
-    early = np.bincount(group, time[2 * works + 1] > time[2 * follow])[group] if len(group) else group
-    return 2 * works[early == 0] + 1, 2 * follow[early == 0]
 
 
 def _moments_of_caller(graph: DependencyGraph, rank: int) -> npt.NDArray[np.int64]:
