@@ -25,6 +25,7 @@ from htagraph.core.kinds import ActivityKind, Provenance
 from htagraph.graph.evidence.calls import Calls, grouped, mixed
 from htagraph.graph.evidence.waits import (
     Answer,
+    Ends,
     Hypothesis,
     Ordered,
     Plausible,
@@ -411,7 +412,7 @@ def _right_behind(shared: SharedByRank, launches: Array) -> StreamWaits:
     lane = np.full(len(position), shared.main)
     target = calls.enqueued.first_from(lane, position)
     site = as_site(shared, position, lane, target)
-    at = np.searchsorted(acts.end[collective], site.over, side="right") - 1
+    at = Ends(collective, acts.end[collective]).last(site.over)
     source = collective[np.maximum(at, 0)] if len(collective) else np.zeros(len(at), np.int64)
     end, record = acts.end[source], calls.position[np.maximum(acts.cause[source], 0)] + 1
     waits = (at >= 0) & (record <= position) & support(end, site.over, site.free, site.window, site.tolerance)[1]
@@ -480,15 +481,12 @@ def _of_rank(calls: Calls, rank: int, free: Ints) -> tuple[Array, Array, Array]:
     ready = np.maximum(np.maximum(ready, free[work]), idle_from)
     long = (idle_from < acts.start[work]) & (ready + LIMITS.times_window * window <= acts.start[work])
     target, since = work[long], ready[long]
-    by_end = work[np.argsort(acts.end[work], kind="stable")]
-    ends = acts.end[by_end]
-    at = np.searchsorted(ends, acts.start[target] + LIMITS.tick_ns, side="right") - 1
-    source = by_end[at]
+    ends = Ends.of(work, acts.end[work])
+    source = ends.row[ends.last(acts.start[target] + LIMITS.tick_ns)]
     first, second = (np.where(acts.cause[each] >= 0, calls.position[acts.cause[each]], -1) for each in (source, target))
     before = (first < 0) | (second < 0) | (first < second)  # was enqueued first, as far as the calls are known
     _, near = support(acts.end[source], acts.start[target], since, window, LIMITS.tick_ns)
     near &= (acts.lane[source] != acts.lane[target]) & before
-    chances = (at - np.searchsorted(ends, since, side="right") + 1) * window
-    sure = 100 - 100 * chances // np.maximum(1, acts.start[target] - since)
+    sure = 100 - (100 * ends.chance(since, acts.start[target] + LIMITS.tick_ns, window)).astype(np.int64)
     near &= sure >= Confidence.EVEN
     return source[near], target[near], np.minimum(Confidence.LIKELY, sure[near])
