@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from htagraph.core.arrays import Array
@@ -36,9 +36,7 @@ class Reading:
     cause: str
     """Why an interval is as wide as this reading makes it; empty for the prediction itself."""
     skeleton: Skeleton
-    """Its classes are those given, then a switch for each of `whole`."""
-    whole: tuple[tuple[int, ...], ...] = ()
-    """Of each switch, the classes that it follows: 1 while the product of their factors is 1, else 0."""
+    """Its classes are those given."""
     ratio: float = 1.0
     """What its makespan is multiplied by: the recorded one over the one that this reading gives without any change."""
 
@@ -59,15 +57,13 @@ def contracted_readings(
     """
 
     def skeleton(parts: ClassParts) -> Skeleton:
-        names = (*classes, *(f"whole {each}" for each in parts.whole))
-        parts = replace(parts, switches=(False,) * len(classes) + (True,) * len(parts.whole))
-        return skeleton_of(paths_of_parts(state, parts, names, most), state.graph)
+        return skeleton_of(paths_of_parts(state, parts, tuple(classes), most), state.graph)
 
     found = [Reading("", skeleton(class_parts(state, classes)))]
     for cause, doubt in DOUBTS.items():
         with suppress(SelectionError):  # an activity would have to wait for itself: the reading is impossible
             parts = doubt(state, lambda: class_parts(state, classes))
-            found += [Reading(cause, skeleton(parts), parts.whole)] if parts else []
+            found += [Reading(cause, skeleton(parts))] if parts else []
     before, recorded = _makespan(baseline, without_unexplained(baseline, baseline.gap)), _makespan(baseline)
     unexplained = of_kinds(state.graph.gap_kind, UNEXPLAINED)
     if before > 0 and (before != recorded or state.gap[unexplained].any()):  # they vanish, also before the change

@@ -28,7 +28,7 @@ from htagraph.graph.activities import Edges, lane_moments
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import lacks_members
 from htagraph.graph.tolerances import LIMITS
-from htagraph.queries.time_classes import SWITCHED_OFF, ClassParts, Parts, class_parts
+from htagraph.queries.time_classes import ClassParts, Parts, class_parts
 from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
 from htagraph.whatif.rewire import with_waits
 
@@ -37,11 +37,6 @@ __all__ = [
     "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks", "with_waits_for_outside",
     "without_doubtful_waits", "without_surroundings",
 ]  # fmt: skip
-
-_MAX_WAKE_NS = 300_000
-"""ns: a pause that ends within this time after other work of the rank ended may have been a wait for it. Chosen: a
-thread that waits in Python wakes up within 0.1 to 0.2 ms. Doubled, more pauses are taken for possible waits by
-chance."""
 
 _SHARE = 0.9
 """What took an unknown part of a time is taken to have taken this share of it. Source: nine of ten values that are
@@ -135,59 +130,10 @@ def _at_absent_members(graph: DependencyGraph) -> tuple[Array, Array]:
 
 
 def with_possible_waits(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
-    """Add waits that the recording may not show.
-
-    - Communication whose end no other work waits for: the caller's next moment may wait for it. In the recording it
-      was over in time.
-    - A pause of a host thread that ends right after other work of its rank ended: it may have been a wait for that,
-      while no change takes the pause: then nothing is left to explain.
-    """
-    graph = state.graph
-    (source, target), (ends, nexts) = _hidden_in_pauses(graph), _after_communication(graph)
-    still = state.gap[target] == graph.gap[target]
-    if not still.any() and not len(ends):
-        return None
-    lag = np.concatenate((graph.time[target] - graph.time[source], np.zeros(len(ends), np.int64)))
-    waits = _waits(np.concatenate((source, ends)), np.concatenate((target, nexts)), lag)
-    lag = np.where(np.append(still, np.ones(len(ends), np.bool_)), lag, NEVER)  # kept, as the next change may need it
-    parts, rows, target = _with_edges(parts_of(), waits, lag), len(graph.edges) + np.flatnonzero(still), target[still]
-    gap, mask = parts.gap, parts.gap.mask[target] * (parts.gap.amount[target] != 0)
-    gap.fix(target[mask == 0], 0)
-    recorded = gap.rest[target] + gap.amount[target]
-    masks = np.unique(mask[mask > 0]).tolist()
-    for place, each in enumerate(masks):
-        of_mask, switch = mask == each, 1 << (len(parts.switches) + place)
-        gap.also.append((target[of_mask], switch, -recorded[of_mask]))
-        parts.lag.rest[rows[of_mask]] -= SWITCHED_OFF
-        parts.lag.also.append((rows[of_mask], switch, np.full(np.count_nonzero(of_mask), SWITCHED_OFF)))
-    classes = range(len(parts.switches))
-    return replace(parts, whole=tuple(tuple(number for number in classes if each >> number & 1) for each in masks))
-
-
-@once
-def _hidden_in_pauses(graph: DependencyGraph) -> tuple[Array, Array]:
-    """Return (what may have been waited for, the vertices that then waited): ends and moments after a pause."""
-    acts, time = graph.activities, graph.time
-    kinds = (GapKind.HOST_UNTRACED, GapKind.THREAD_IDLE)
-    paused = np.flatnonzero((graph.gap >= LIMITS.python_ns) & of_kinds(graph.gap_kind, kinds))
-    work = of_kinds(acts.kind, (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)) | acts.on_device
-
-    def of_rank(rank: int) -> tuple[Array, Array]:
-        place = acts.of_rank(rank)
-        rows = place.start + np.flatnonzero(work[place])
-        rows = rows[np.argsort(time[2 * rows + 1], kind="stable")]
-        wanted = paused[acts.rank[paused >> 1] == rank]
-        if not len(rows):
-            return rows, rows
-        ends = time[2 * rows + 1]
-        at = np.searchsorted(ends, time[wanted], side="right") - 1
-        row, end = rows[np.maximum(at, 0)], ends[np.maximum(at, 0)]
-        near = (at >= 0) & (time[wanted] - end <= _MAX_WAKE_NS) & (end > time[wanted] - graph.gap[wanted])
-        near &= acts.lane[row] != acts.lane[wanted >> 1]
-        return 2 * row[near] + 1, wanted[near]
-
-    source, target = joined(map(of_rank, np.unique(acts.rank[paused >> 1]).tolist()), 2)
-    return source, target
+    """Let the caller's next moment wait for communication whose end no other work waits for."""
+    source, target = _after_communication(state.graph)
+    none = np.zeros(len(source), np.int64)
+    return _with_edges(parts_of(), _waits(source, target, none), none) if len(source) else None
 
 
 @once

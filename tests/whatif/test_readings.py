@@ -62,17 +62,6 @@ def test_without_a_doubtful_wait_what_was_waited_for_does_not_matter() -> None:
     assert under(without_doubtful_waits, initial(graph)) is None
 
 
-def test_a_pause_that_ends_when_another_thread_is_done_may_be_a_wait() -> None:
-    events = [step(1, 0, 2000), op("before", 0, 100), op("after", 1010, 900)]
-    events += [complete("cpu_op", "made", 200, 800, tid=OTHER)]
-    graph = load(events)
-    state = hg.what_if(graph).scale(name="made", factor=0).state
-    other = under(with_possible_waits, state)
-    assert other is not None
-    assert moments(state)[graph.select(name="after").activities * 2] == graph.time.min() + 1_010_000
-    assert moments(other)[graph.select(name="after").activities * 2] < graph.time.min() + 400_000
-
-
 def test_communication_that_nothing_waits_for_may_be_waited_for() -> None:
     pieces = [
         piece for rank in (0, 1)
