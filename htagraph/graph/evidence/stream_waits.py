@@ -158,21 +158,21 @@ def _resolved(shared: SharedByRank, position: Array, candidates: list[Array], *,
     right after the launch of a collective.
     """
     latest = shared.calls.lane_at(shared.calls.before[position])
-    chosen: tuple[Answer, Array, Array] | None = None
+    straight = [(latest, position, Plausible.YES)]
     current = _current(shared.calls, position, latest) if at_once else None
-    if current is not None:
-        chosen = _asked(shared, position, current, iter([(latest, position, Plausible.YES)]))
+    others = [(lane, _hypotheses(shared, position, lane)) for lane in candidates]
     # on ties the compute stream waits, whatever is launched next
-    for lane in reversed(candidates) if at_once and chosen is None else ():
-        if (latest != lane).all():
-            chosen = _better(chosen, _asked(shared, position, lane, iter([(latest, position, Plausible.YES)])))
-    if chosen is None:
-        for lane in candidates:
-            chosen = _better(chosen, _asked(shared, position, lane, _hypotheses(shared, position, lane)))
-    if chosen is None:
-        return None
-    answer, lane, position = chosen
-    return StreamWaits.inferred(lane, position, answer.lane, answer.anchor, answer.confidence)
+    behind = [(lane, iter(straight)) for lane in reversed(candidates) if at_once and (latest != lane).all()]
+    for attempts in ([] if current is None else [(current, iter(straight))], behind, others):
+        chosen: tuple[Answer, Array, Array] | None = None
+        for lane, guesses in attempts:
+            other = _asked(shared, position, lane, guesses)
+            if other and (chosen is None or other[0].explained > LIMITS.clearer * chosen[0].explained):
+                chosen = other
+        if chosen is not None:
+            answer, lane, position = chosen
+            return StreamWaits.inferred(lane, position, answer.lane, answer.anchor, answer.confidence)
+    return None
 
 
 def _current(calls: Calls, position: Array, collective: Array) -> Array | None:
@@ -207,14 +207,6 @@ def _behind_record(calls: Calls, position: Array) -> Array:
             break
         previous = np.where(is_wait, calls.previous[previous], previous)
     return calls.is_record(previous) & (calls.owner[previous] == calls.owner[position])
-
-
-def _better(
-    first: tuple[Answer, Array, Array] | None, second: tuple[Answer, Array, Array] | None
-) -> tuple[Answer, Array, Array] | None:
-    if first is None or second is None:
-        return second if first is None else first
-    return second if second[0].explained > LIMITS.clearer * first[0].explained else first
 
 
 def _asked(
@@ -383,18 +375,12 @@ def _tested(
     shared: SharedByRank, position: Array, lane: Array, source: Array, plausible: Plausible
 ) -> Iterator[StreamWaits]:
     """Yield the waits of a call site if the times allow them and, unless they are plausible, they explain something."""
-    target = shared.calls.enqueued.first_from(lane, position)
-    keep = target >= 0
-    position, lane, source, target = position[keep], lane[keep], source[keep], target[keep]
-    if not len(position):
+    found = _asked(shared, position, lane, iter([(source, position, plausible)]))
+    if found is None:
         return
-    answer: Answer | None = best(
-        shared.calls, as_site(shared, position, lane, target), iter([(source, position, plausible)])
-    )
-    if answer is None:
-        return
+    answer, lane, position = found
     confidence = Confidence.NOT_RECORDED if answer.explained > answer.unexplained else Confidence.EVEN
-    waits = StreamWaits.inferred(lane, position, source, position, confidence)
+    waits = StreamWaits.inferred(lane, position, answer.lane, position, confidence)
     shared.learn(waits)
     yield waits
 
