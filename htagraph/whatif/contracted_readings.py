@@ -1,7 +1,8 @@
 """Skeletons of a job under every reading of its recording, so that a small program can compute a prediction's interval.
 
 A reading changes which part of each lag and gap belongs to which class of time, so that one skeleton serves all
-factors.
+factors. A prediction's own skeleton comes first, then one per doubt that the recording leaves; the first one's makespan
+over another one's is what `htagraph.whatif.interval` compares.
 """
 
 from __future__ import annotations

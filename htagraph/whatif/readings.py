@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -242,20 +242,9 @@ def _outside_pauses(graph: DependencyGraph) -> tuple[Array, Array, Array]:
     return source, paused[then], row[then]
 
 
-class _UnrecordedWaits(NamedTuple):
-    """Waits that the recording does not show."""
-
-    source: Array
-    """The vertex from which each is counted."""
-    target: Array
-    """The vertex that waits."""
-    took: Array
-    """The longest that each may last, ns."""
-    like: Array
-    """The edge whose change each follows."""
-
-
-_NONE = _UnrecordedWaits(*(np.zeros(0, np.int64) for _ in range(4)))
+_UnrecordedWaits: TypeAlias = tuple[Array, Array, Array, Array]
+"""Waits that the recording does not show: (the vertex from which each is counted, the vertex that waits, the longest
+that each may last in ns, the edge whose change each follows)."""
 
 
 @once
@@ -277,7 +266,7 @@ def _slow_loaders(graph: DependencyGraph) -> _UnrecordedWaits:
     follows = np.flatnonzero(np.diff(loader) == 0)
     batch, before = fetches[follows + 1], edges.target[fetches[follows]]
     took = _at_most_usual(graph.time[edges.target[batch]] - graph.time[before], loader[follows + 1])
-    return _UnrecordedWaits(before, edges.target[batch], took, batch)
+    return before, edges.target[batch], took, batch
 
 
 def _at_most_usual(took: Array, group: Array) -> Array:
@@ -294,7 +283,8 @@ def _ready_answers(graph: DependencyGraph) -> _UnrecordedWaits:
     acts, edges = graph.activities, graph.edges
     asking = names_that(is_asking, graph.names)[acts.name] & (acts.kind == ActivityKind.PYTHON)
     if not asking.any():
-        return _NONE
+        none = np.zeros(0, np.int64)
+        return none, none, none, none
     rows = graph.tree.outermost(asking & ~graph.tree.inside(names_that(is_data_loader, graph.names)[acts.name]))
     site = coded(acts.lane[rows], acts.name[rows])
     waits = edges.target[of_kind(graph, EdgeKind.THREAD, EdgeKind.DATALOADER)].astype(np.int64)
@@ -308,7 +298,7 @@ def _ready_answers(graph: DependencyGraph) -> _UnrecordedWaits:
     follows = np.flatnonzero(np.diff(site[order]) == 0)
     before, target = 2 * rows[order[follows]] + 1, 2 * rows[order[follows + 1]] + 1
     took = _at_most_usual(graph.time[target] - graph.time[before], site[order[follows + 1]])
-    return _UnrecordedWaits(before, target, took, graph.in_edges[graph.in_offsets[target]].astype(np.int64))
+    return before, target, took, graph.in_edges[graph.in_offsets[target]].astype(np.int64)
 
 
 @once
@@ -317,7 +307,8 @@ def _slow_messages(graph: DependencyGraph) -> _UnrecordedWaits:
     acts, edges, matches = graph.activities, graph.edges, graph.matches
     on_host = acts.kind == ActivityKind.HOST_COMMUNICATION
     if matches is None or not on_host.any():
-        return _NONE
+        none = np.zeros(0, np.int64)
+        return none, none, none, none
     receives = names_that(lambda name: transfer_direction(name) < 0, graph.names)[acts.name]
     pair = np.full(len(acts), -1, np.int64)
     pair[matches.activity] = matches.collective
@@ -333,7 +324,7 @@ def _slow_messages(graph: DependencyGraph) -> _UnrecordedWaits:
     took = graph.time[edges.target[rows]] - graph.time[start]
     alike = coded(acts.rank[owner[rows]], acts.rank[start >> 1], size[pair[owner[rows]]])
     took = least_of(took, alike)
-    return _UnrecordedWaits(start[took > 0], edges.target[rows][took > 0], took[took > 0], rows[took > 0])
+    return start[took > 0], edges.target[rows][took > 0], took[took > 0], rows[took > 0]
 
 
 @once
@@ -390,7 +381,7 @@ def _with(
 ) -> ClassParts | None:
     """Add waits, each of which follows the change of the edge that it is like."""
     waits, edges = waits_of(state.graph), state.graph.edges
-    kept = state.lag[waits.like] > NEVER
+    kept = state.lag[waits[3]] > NEVER
     if not kept.any():
         return None
     source, target, took, like = (each[kept] for each in waits)

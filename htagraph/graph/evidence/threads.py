@@ -264,10 +264,8 @@ def _counted(job: RecordedJob, link: _Link) -> HandOvers:
     takes, rows, made, woken, by, sure = link
     target = _first_moments(takes, rows[woken], job.moment(2 * made[by] + 1))
     found = 2 * made[by] + 1, target, np.full(len(by), sure)
-    each = round((by[-1] - by[0]) / max(1, int(woken[-1] - woken[0])))  # how many are made for one that takes
-    offset = by - each * woken
-    usual = int(np.median(offset))
-    if each < 1 or (offset == usual).mean() < LIMITS.nearly_all:
+    each, usual = _pace(woken, by)
+    if each < 1:
         return found
     last = min(each, LIMITS.in_a_row)
     taker = np.repeat(np.arange(len(rows)), last)
@@ -280,6 +278,14 @@ def _counted(job: RecordedJob, link: _Link) -> HandOvers:
     counted = 2 * made[maker] + 1, 2 * takes.item[rows[taker]], np.full(len(maker), Confidence.COUNTED)
     source, target, confidence = joined((found, counted), 3)
     return source, target, confidence
+
+
+def _pace(taken: Array, made: Array, least: int = 0) -> tuple[int, int]:
+    """Return (how many are made for one that takes, by how many the made ones are ahead); (0, 0) if this varies."""
+    each = max(least, round((made[-1] - made[0]) / max(1, int(taken[-1] - taken[0]))))
+    ahead = made - each * taken
+    usual = int(np.median(ahead))
+    return (each, usual) if (ahead == usual).mean() >= LIMITS.nearly_all else (0, 0)
 
 
 def _stocked(job: RecordedJob, items: Array, links: Sequence[_Link]) -> list[HandOvers]:
@@ -300,12 +306,9 @@ def _stocked(job: RecordedJob, items: Array, links: Sequence[_Link]) -> list[Han
         takers, makers = (items[what == each] for each in (frees, waits))
         takers = takers[np.argsort(job.moment(2 * takers), kind="stable")]
         makers = makers[np.argsort(job.moment(2 * makers + 1), kind="stable")]
-        count = np.unique(lane[makers])
         given, by = places_of(makers, link.takes.item[link.rows[link.woken]]), places_of(takers, link.made[link.by])
-        each = max(1, round((by[-1] - by[0]) / max(1, int(given[-1] - given[0]))))
-        usual = int(np.median(by - each * given))
-        regular = (by - each * given == usual).mean() >= LIMITS.nearly_all
-        if len(np.unique(lane[takers])) > 1 or lane[takers[0]] in count or not regular:
+        each, usual = _pace(given, by, 1)
+        if len(np.unique(lane[takers])) > 1 or lane[takers[0]] in np.unique(lane[makers]) or each < 1:
             continue
         ready = np.searchsorted(job.moment(2 * makers + 1), job.moment(2 * takers), side="right") - 1
         item = (np.arange(len(takers)) - 1 - usual) // each
