@@ -21,11 +21,12 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, marked
 from htagraph.core.contraction.net import UNBOUNDED, Weights
 from htagraph.core.errors import NothingMeetsError, SelectionError
+from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import NEVER, ChangeError, State, checked, initial, own_time
 
 __all__ = [
-    "END", "LAST", "START", "SWITCHED_OFF", "ClassParts", "Classes", "Factors", "Parts", "TimeClasses", "WeightedPaths",
+    "END", "LAST", "START", "ClassParts", "Classes", "Factors", "Parts", "TimeClasses", "WeightedPaths",
     "as_nanoseconds", "class_parts", "paths_of", "paths_of_parts", "state_of",
 ]  # fmt: skip
 
@@ -38,7 +39,7 @@ are exact, others are off by 0.0000005 at most. Doubled, that halves, and so doe
 
 Classes: TypeAlias = Mapping[str, "Mapping[str, Any] | State"]
 """By name: the criteria of a selection, as `scale` takes them; or a state, to which a factor of 0 switches."""
-SWITCHED_OFF = 16_000_000_000_000
+_SWITCHED_OFF = 16_000_000_000_000
 """By how much a switch shortens an edge that it takes away, ns. Chosen: 4.4 hours, longer than any path that goes
 around it, while the sum of a hundred thousand of them fits into int64; and whole seconds, so that weights of a
 recording in µs stay multiples of 1,000 ns, which take fewer bytes. It is a mark: no result depends on its size."""
@@ -133,17 +134,21 @@ class Parts:
         self.rest[rows] -= np.where(new, amount, 0)
         self.mask[rows] |= np.int64(1) << number
 
+    def fix(self, rows: Array, value: Array | int) -> None:
+        """Let some numbers, by position or mask, be others that no class multiplies."""
+        self.rest[rows], self.amount[rows], self.mask[rows] = value, 0, 0
+
     def switch(self, before: Array, after: Array, number: int) -> None:
         """Let some numbers be others where the factor of a class is 0."""
         there, then = before > NEVER, after > NEVER
         gone, come, other = (np.flatnonzero(rows) for rows in (there & ~then, ~there & then, there & then))
-        self.rest[gone] -= SWITCHED_OFF
-        self.also.append((gone, 1 << number, np.full(len(gone), SWITCHED_OFF)))
+        self.rest[gone] -= _SWITCHED_OFF
+        self.also.append((gone, 1 << number, np.full(len(gone), _SWITCHED_OFF)))
         if (self.rest[come] > NEVER).any():
             msg = f"two changes add the same dependency: {_ALONE}"
             raise SelectionError(msg)
         self.rest[come] = after[come]
-        self.also.append((come, 1 << number, np.full(len(come), -SWITCHED_OFF)))
+        self.also.append((come, 1 << number, np.full(len(come), -_SWITCHED_OFF)))
         self._let_fall(other, before[other] - after[other], number)
 
     def _let_fall(self, rows: Array, fall: Array, number: int) -> None:
@@ -189,6 +194,8 @@ class ClassParts:
     """By vertex: its moment, ns since the origin; `NEVER` where predecessors decide it."""
     switches: tuple[bool, ...]
     """Of each class, whether it is a state."""
+    waits: Edges | None = None
+    """The edges behind those of the graph, if a reading of the recording adds some."""
 
 
 def class_parts(state: State, classes: Classes, *, may_lack: bool = False) -> ClassParts:

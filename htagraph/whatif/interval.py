@@ -17,7 +17,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.links import with_shared_link
-from htagraph.whatif.readings import DOUBTS
+from htagraph.whatif.readings import DOUBTS, Doubt, under
 
 if TYPE_CHECKING:
     from htagraph.whatif.links import Assumed, Sharing
@@ -155,8 +155,8 @@ def interval(
 
     state, sharing = links.state, links.sharing
 
-    def reading(doubt: Callable[[State], State | None]) -> Prediction | None:
-        other = doubt(state)
+    def reading(doubt: Doubt) -> Prediction | None:
+        other = under(doubt, state)
         return moments(other, sharing) if other else None
 
     others = [(UNKNOWN_SHARING, moments(state, other)) for other in links.others]

@@ -1,9 +1,12 @@
 """Other ways to read a recording: waits that may not exist, waits that it does not show, and times that it hides.
 
-Each gives a state in which the recording itself is reproduced as exactly as before, so that the same changes can be
+Each gives weights by which the recording itself is reproduced as exactly as before, so that the same changes can be
 replayed on it: how far the predictions differ is how much the doubt matters. A data loader whose workers had each batch
 ready, and a message that was there before its receiver asked, took some time that the recording does not show. It shows
 how long they took at most, because they were over.
+
+A reading is a function from a state, and its weights as parts, to the parts of other weights: once written, it serves
+a replay (`under`), whose weights belong to no class of time, and skeletons (`contracted_readings`) alike.
 """
 
 from __future__ import annotations
@@ -11,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, coded, distinct, joined, marked
+from htagraph.core.arrays import Array, coded, distinct, joined, marked
 from htagraph.core.computing import once
 from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.core.naming import (
@@ -31,37 +34,59 @@ from htagraph.core.statistics import least_of, middles
 from htagraph.graph.activities import Edges, lane_moments
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import lacks_members
-from htagraph.graph.tolerances import LIMITS, Confidence
+from htagraph.graph.tolerances import LIMITS
+from htagraph.queries.time_classes import ClassParts, Parts, class_parts
 from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
 from htagraph.whatif.links import transfer_edges, without_core
 from htagraph.whatif.rewire import with_waits
 
 __all__ = [
-    "DOUBTS", "QUICK", "SHARE", "UnrecordedWaits", "at_absent_members", "hidden_in_pauses", "network_shares",
-    "outside_pauses", "ready_answers", "slow_loaders", "slow_messages", "untimed_messages", "unwaited",
-    "with_hosts_in_transfers", "with_possible_waits", "with_quick_messages", "with_slow_answers",
-    "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks", "with_waits_for_outside",
-    "without_doubtful_waits", "without_surroundings",
+    "DOUBTS", "Doubt", "under", "with_hosts_in_transfers", "with_possible_waits", "with_quick_messages",
+    "with_slow_answers", "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks",
+    "with_waits_for_outside", "without_doubtful_waits", "without_surroundings",
 ]  # fmt: skip
 
-_MAX_WAKE_NS = 300_000
-"""ns: a pause that ends within this time after other work of the rank ended may have been a wait for it. Chosen: a
-thread that waits in Python wakes up within 0.1 to 0.2 ms. Doubled, more pauses are taken for possible waits by
-chance."""
-
-SHARE = 0.9
+_SHARE = 0.9
 """What took an unknown part of a time is taken to have taken this share of it. Source: nine of ten values that are
 evenly spread from 0 to 1 are less. It cannot be doubled; at 1, each change of a job whose loader has workers might
 gain nothing."""
 
-QUICK: Final = 2 * (1 - SHARE)
+_QUICK: Final = 2 * (1 - _SHARE)
 """The other end, as a share of half of the time: a message that nobody waited for is taken to have taken that half."""
 
+Doubt: TypeAlias = Callable[[State, Callable[[], ClassParts]], ClassParts | None]
+"""From a state, and a function that gives its weights as parts, to the parts of other weights; None where there is no
+doubt."""
 
-def without_doubtful_waits(state: State) -> State | None:
-    """Return the state in which uncertain dependencies do not exist; None if there are none.
 
-    What they explained in the recording stays as a pause of the same length.
+def under(doubt: Doubt, state: State) -> State | None:
+    """Return the state under a reading for a replay; None if there is no doubt, or if two waits exclude each other."""
+    parts = doubt(state, lambda: class_parts(state, {}))
+    if parts is None:
+        return None
+    lag, added = np.split(parts.lag.rest, [len(state.lag)])
+    if parts.waits is None and np.array_equal(lag, state.lag) and np.array_equal(parts.gap.rest, state.gap):
+        return None
+    other = replace(state, lag=lag, gap=parts.gap.rest)
+    return other if parts.waits is None else with_waits(other, parts.waits, added, "another reading")
+
+
+def _with_edges(parts: ClassParts, waits: Edges, *lag: Array) -> ClassParts:
+    """Return the weights with more edges behind the others; their lags are the first columns of `Parts`, ns."""
+    old, new = parts.lag, (*lag, *[np.zeros(len(waits), np.int64)] * (3 - len(lag)))
+    rest, mask, amount = map(np.concatenate, zip((old.rest, old.mask, old.amount), new, strict=True))
+    source, target = (np.concatenate(each) for each in ((parts.source, waits.source), (parts.target, waits.target)))
+    return replace(parts, source=source, target=target, lag=Parts(rest, mask, amount, list(old.also)), waits=waits)
+
+
+def _waits(source: Array, target: Array, lag: Array, activity: Array | int = -1) -> Edges:
+    return Edges.of(source, target, lag, EdgeKind.THREAD, Provenance.INFERRED, confidence=1, activity=activity)
+
+
+def without_doubtful_waits(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
+    """Let uncertain dependencies not exist.
+
+    What they explained in the recording stays as a pause of the same length, which belongs to no class.
     """
     graph, edges = state.graph, state.graph.edges
     rows = np.flatnonzero((edges.confidence < UNCERTAIN) & (state.lag > NEVER))
@@ -75,90 +100,55 @@ def without_doubtful_waits(state: State) -> State | None:
     with_all, without = np.full((2, len(vertices)), NEVER)
     for latest, keep in ((with_all, slice(None)), (without, ~doubtful[into])):
         np.maximum.at(latest, target[keep], allowed[keep])
-    left = without > NEVER
-    gap = state.gap.copy()
-    gap[vertices[left]] += np.maximum(with_all - without, 0)[left]
+    left, parts = without > NEVER, parts_of()
+    parts.gap.rest[vertices[left]] += np.maximum(with_all - without, 0)[left]
     doubtful[into] &= left[target]
-    return replace(released(state, doubtful), gap=gap)
-
-
-def with_waits_for_absent_ranks(state: State) -> State | None:
-    """Return the state in which all that looks like transfer is waiting for ranks that were not recorded.
-
-    Where members of a group were not recorded, nothing tells which of the two it is. None if there is no such group, or
-    if no transfer of one was changed.
-    """
-    recorded, (rows, ends) = state.graph, at_absent_members(state.graph)
-    was = recorded.edges.lag[rows]
-    changed = (state.lag[rows] > NEVER) & (state.lag[rows] != was)
-    rows, was, ends = rows[changed], was[changed], ends[state.gap[ends] != recorded.gap[ends]]
-    if not len(rows) and not len(ends):
-        return None
-    lag, gap = state.lag.copy(), state.gap.copy()
-    lag[rows], gap[ends] = was, recorded.gap[ends]
-    return replace(state, lag=lag, gap=gap)
+    parts.lag.fix(doubtful, released(state, doubtful).lag[doubtful])
+    return parts
 
 
 @once
-def at_absent_members(graph: DependencyGraph) -> tuple[Array, Array]:
+def _uncertain(graph: DependencyGraph) -> Array:
+    """Return the uncertain edges."""
+    return np.flatnonzero(graph.edges.confidence < UNCERTAIN)
+
+
+def with_waits_for_absent_ranks(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
+    """Let all that looks like transfer be waiting for ranks that were not recorded: it keeps its recorded time.
+
+    Where members of a group were not recorded, nothing tells which of the two it is.
+    """
+    recorded, (rows, ends) = state.graph, _at_absent_members(state.graph)
+    rows = rows[state.lag[rows] > NEVER]
+    if not len(rows) and not len(ends):
+        return None
+    parts = parts_of()
+    parts.lag.fix(rows, recorded.edges.lag[rows])
+    parts.gap.fix(ends, recorded.gap[ends])
+    return parts
+
+
+@once
+def _at_absent_members(graph: DependencyGraph) -> tuple[Array, Array]:
     """Return the edges and the vertices of communication whose group is not in the graph on all its ranks."""
     lacks = np.append(lacks_members(graph), [False])
     rows = np.flatnonzero(lacks)
     return np.flatnonzero(lacks[graph.edges.activity]), np.concatenate((2 * rows, 2 * rows + 1))
 
 
-def with_possible_waits(state: State) -> State | None:
-    """Return the state with waits that the recording may not show, `hidden_in_pauses` and `unwaited`, or None."""
-    graph = state.graph
-    (source, target), (ends, nexts) = hidden_in_pauses(graph), unwaited(graph)
-    still = state.gap[target] == graph.gap[target]  # where a change took the pause, nothing is left to explain
-    if not still.any() and not len(ends):
-        return None
-    waits = graph.time[target] - graph.time[source]
-    new = Edges.of(
-        np.concatenate((source, ends)), np.concatenate((target, nexts)),
-        np.concatenate((waits, np.zeros(len(ends), np.int64))), EdgeKind.THREAD, Provenance.INFERRED, confidence=1,
-    )  # fmt: skip
-    gap = state.gap.copy()
-    gap[target[still]] = 0
-    lag = new.lag.copy()
-    lag[: len(still)][~still] = NEVER  # in the graph all the same, which is kept for the next change
-    return with_waits(replace(state, gap=gap), new, lag, "possible waits")  # None: two exclude each other
+def with_possible_waits(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
+    """Let the caller's next moment wait for communication whose end no other work waits for."""
+    source, target = _after_communication(state.graph)
+    none = np.zeros(len(source), np.int64)
+    return _with_edges(parts_of(), _waits(source, target, none), none) if len(source) else None
 
 
 @once
-def hidden_in_pauses(graph: DependencyGraph) -> list[Ints]:
-    """Return (ends of other work of a rank, pauses of its host threads that end right after, maybe as waits for it)."""
-    acts, time = graph.activities, graph.time
-    kinds = (GapKind.HOST_UNTRACED, GapKind.THREAD_IDLE)
-    paused = np.flatnonzero((graph.gap >= LIMITS.python_ns) & of_kinds(graph.gap_kind, kinds))
-    work = of_kinds(acts.kind, (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)) | acts.on_device
+def _after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return (ends of communication that nothing waits for, the next moment on the thread that called for it).
 
-    def of_rank(rank: int) -> tuple[Array, Array]:
-        place = acts.of_rank(rank)
-        rows = place.start + np.flatnonzero(work[place])
-        rows = rows[np.argsort(time[2 * rows + 1], kind="stable")]
-        wanted = paused[acts.rank[paused >> 1] == rank]
-        if not len(rows):
-            return rows, rows
-        ends = time[2 * rows + 1]
-        at = np.searchsorted(ends, time[wanted], side="right") - 1
-        row, end = rows[np.maximum(at, 0)], ends[np.maximum(at, 0)]
-        near = (at >= 0) & (time[wanted] - end <= _MAX_WAKE_NS) & (end > time[wanted] - graph.gap[wanted])
-        near &= acts.lane[row] != acts.lane[wanted >> 1]
-        return 2 * row[near] + 1, wanted[near]
-
-    return joined(map(of_rank, np.unique(acts.rank[paused >> 1]).tolist()), 2)
-
-
-@once
-def unwaited(graph: DependencyGraph) -> list[Ints]:
-    """Return (what was over in time in the recording, the moments that may have to wait for it)."""
-    return joined((after_communication(graph), possible_joins(graph)), 2)
-
-
-def after_communication(graph: DependencyGraph) -> list[Ints]:
-    """Return (ends of communication that nothing waits for, the next moment on the thread that called for it)."""
+    All was over in time in the recording.
+    """
     acts, edges, time = graph.activities, graph.edges, graph.time
     ends = 2 * np.flatnonzero(of_kinds(acts.kind, COMMUNICATION)) + 1
     leaves = ~of_kind(graph, EdgeKind.STEP, EdgeKind.HOST_ORDER, EdgeKind.STREAM)
@@ -173,29 +163,6 @@ def after_communication(graph: DependencyGraph) -> list[Ints]:
         return wanted[known], later[at[known]]
 
     return joined(map(of_rank, np.unique(acts.rank[ends >> 1]).tolist()), 2)
-
-
-def possible_joins(graph: DependencyGraph) -> tuple[Array, Array]:
-    """Return (ends of work that a thread was handed, the start of the next work of the name that hands it over).
-
-    In the recording it was always over by then, so that the thread may have been waited for.
-    """
-    acts, edges, time = graph.activities, graph.edges, graph.time
-    hands, works = edges.source >> 1, edges.target >> 1
-    rows = of_kind(graph, EdgeKind.THREAD) & (edges.source & 1 == 1) & (edges.target & 1 == 0)
-    rows &= (acts.lane[hands] != acts.lane[works]) & (edges.confidence >= Confidence.EVEN)
-    rows &= (acts.kind[hands] == ActivityKind.OP) & (acts.kind[works] == ActivityKind.OP)
-    hands, works = hands[rows].astype(np.int64), works[rows].astype(np.int64)
-    own = np.flatnonzero(np.isin(acts.name, acts.name[hands]) & (acts.kind == ActivityKind.OP))
-    own = own[np.lexsort((acts.start[own], acts.name[own], acts.lane[own]))]
-    behind = np.full(len(acts), -1, np.int64)
-    alike = (np.diff(acts.lane[own]) == 0) & (np.diff(acts.name[own]) == 0)
-    behind[own[:-1][alike]] = own[1:][alike]
-    follow = behind[hands]
-    works, follow = works[follow >= 0], follow[follow >= 0]
-    group = coded(acts.lane[follow], acts.name[follow], acts.name[works])
-    early = np.bincount(group, time[2 * works + 1] > time[2 * follow])[group] if len(group) else group
-    return 2 * works[early == 0] + 1, 2 * follow[early == 0]
 
 
 def _moments_of_caller(graph: DependencyGraph, rank: int) -> npt.NDArray[np.int64]:
@@ -219,28 +186,33 @@ def _moments_of_caller(graph: DependencyGraph, rank: int) -> npt.NDArray[np.int6
     return vertices[np.argsort(graph.time[vertices], kind="stable")]
 
 
-def with_waits_for_outside(state: State) -> State | None:
-    """Return the state in which recurring pauses of host threads wait for something outside the recording; or None.
+def with_waits_for_outside(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
+    """Let recurring pauses of host threads wait for something outside the recording.
 
     A process or thread that was not recorded then keeps its pace, whatever else becomes faster. If a change scales such
     a pause, it scales the pace.
     """
-    graph, (source, target, own) = state.graph, outside_pauses(state.graph)
+    graph, (source, target, own) = state.graph, _outside_pauses(state.graph)
     if not len(target):
         return None
-    inside = own >= 0
-    recorded = graph.time[target] - graph.time[source]
-    was = np.where(inside, graph.edges.lag[own], graph.gap[target])
-    factor = np.divide(np.maximum(np.where(inside, state.lag[own], state.gap[target]), 0), was)
-    new = Edges.of(source, target, recorded, EdgeKind.THREAD, Provenance.INFERRED, confidence=1)
-    lag, gap = state.lag.copy(), state.gap.copy()
-    lag[own[inside]], gap[target[~inside]] = np.minimum(lag[own[inside]], 0), 0
-    state = replace(state, lag=lag, gap=gap)
-    return with_waits(state, new, np.rint(recorded * factor).astype(np.int64), "waits for outside")
+    parts, inside, lasts = parts_of(), own >= 0, graph.time[target] - graph.time[source]
+    share = lasts / np.where(inside, graph.edges.lag[own], graph.gap[target])
+    pauses, bodies = target[~inside], own[inside]
+
+    def now(of_gap: Array, of_lag: Array) -> Array:
+        return np.where(inside, np.maximum(of_lag[own], 0), np.maximum(of_gap[target], 0))
+
+    rest, amount = now(parts.gap.rest, parts.lag.rest), now(parts.gap.amount, parts.lag.amount)
+    mask = now(parts.gap.mask, parts.lag.mask)
+    rest, amount = (np.rint(share * each).astype(np.int64) for each in (rest, amount))
+    parts = _with_edges(parts, _waits(source, target, lasts), rest, mask, amount)
+    parts.gap.fix(pauses, 0)
+    parts.lag.fix(bodies, np.minimum(parts.lag.rest[bodies], 0))
+    return parts
 
 
 @once
-def outside_pauses(graph: DependencyGraph) -> tuple[Array, Array, Array]:
+def _outside_pauses(graph: DependencyGraph) -> tuple[Array, Array, Array]:
     """Return (the vertex behind the pause before, the vertex behind a pause, its edge or -1) of recurring pauses.
 
     Before the first one lies what its thread recorded first.
@@ -276,24 +248,13 @@ def outside_pauses(graph: DependencyGraph) -> tuple[Array, Array, Array]:
     return source, paused[then], row[then]
 
 
-class UnrecordedWaits(NamedTuple):
-    """Waits that the recording does not show."""
-
-    source: Array
-    """The vertex from which each is counted."""
-    target: Array
-    """The vertex that waits."""
-    took: Array
-    """The longest that each may last, ns."""
-    like: Array
-    """The edge whose change each follows."""
-
-
-_NONE = UnrecordedWaits(*(np.zeros(0, np.int64) for _ in range(4)))
+_UnrecordedWaits: TypeAlias = tuple[Array, Array, Array, Array]
+"""Waits that the recording does not show: (the vertex from which each is counted, the vertex that waits, the longest
+that each may last in ns, the edge whose change each follows)."""
 
 
 @once
-def slow_loaders(graph: DependencyGraph) -> UnrecordedWaits:
+def _slow_loaders(graph: DependencyGraph) -> _UnrecordedWaits:
     """Return the batches of loaders that were never waited for, each from where the loader was free for it."""
     edges = graph.edges
     acts = graph.activities
@@ -311,7 +272,7 @@ def slow_loaders(graph: DependencyGraph) -> UnrecordedWaits:
     follows = np.flatnonzero(np.diff(loader) == 0)
     batch, before = fetches[follows + 1], edges.target[fetches[follows]]
     took = _at_most_usual(graph.time[edges.target[batch]] - graph.time[before], loader[follows + 1])
-    return UnrecordedWaits(before, edges.target[batch], took, batch)
+    return before, edges.target[batch], took, batch
 
 
 def _at_most_usual(took: Array, group: Array) -> Array:
@@ -320,7 +281,7 @@ def _at_most_usual(took: Array, group: Array) -> Array:
 
 
 @once
-def ready_answers(graph: DependencyGraph) -> UnrecordedWaits:
+def _ready_answers(graph: DependencyGraph) -> _UnrecordedWaits:
     """Return what Python frames asked others for that was usually there, each from the end of the frame before.
 
     Frames with a known wait in them or right behind them, and in data loaders, are left out.
@@ -328,7 +289,8 @@ def ready_answers(graph: DependencyGraph) -> UnrecordedWaits:
     acts, edges = graph.activities, graph.edges
     asking = names_that(is_asking, graph.names)[acts.name] & (acts.kind == ActivityKind.PYTHON)
     if not asking.any():
-        return _NONE
+        none = np.zeros(0, np.int64)
+        return none, none, none, none
     rows = graph.tree.outermost(asking & ~graph.tree.inside(names_that(is_data_loader, graph.names)[acts.name]))
     site = coded(acts.lane[rows], acts.name[rows])
     waits = edges.target[of_kind(graph, EdgeKind.THREAD, EdgeKind.DATALOADER)].astype(np.int64)
@@ -342,16 +304,17 @@ def ready_answers(graph: DependencyGraph) -> UnrecordedWaits:
     follows = np.flatnonzero(np.diff(site[order]) == 0)
     before, target = 2 * rows[order[follows]] + 1, 2 * rows[order[follows + 1]] + 1
     took = _at_most_usual(graph.time[target] - graph.time[before], site[order[follows + 1]])
-    return UnrecordedWaits(before, target, took, graph.in_edges[graph.in_offsets[target]].astype(np.int64))
+    return before, target, took, graph.in_edges[graph.in_offsets[target]].astype(np.int64)
 
 
 @once
-def slow_messages(graph: DependencyGraph) -> UnrecordedWaits:
+def _slow_messages(graph: DependencyGraph) -> _UnrecordedWaits:
     """Return the messages between hosts, each from the begin of its send."""
     acts, edges, matches = graph.activities, graph.edges, graph.matches
     on_host = acts.kind == ActivityKind.HOST_COMMUNICATION
     if matches is None or not on_host.any():
-        return _NONE
+        none = np.zeros(0, np.int64)
+        return none, none, none, none
     receives = names_that(lambda name: transfer_direction(name) < 0, graph.names)[acts.name]
     pair = np.full(len(acts), -1, np.int64)
     pair[matches.activity] = matches.collective
@@ -367,10 +330,10 @@ def slow_messages(graph: DependencyGraph) -> UnrecordedWaits:
     took = graph.time[edges.target[rows]] - graph.time[start]
     alike = coded(acts.rank[owner[rows]], acts.rank[start >> 1], size[pair[owner[rows]]])
     took = least_of(took, alike)
-    return UnrecordedWaits(start[took > 0], edges.target[rows][took > 0], took[took > 0], rows[took > 0])
+    return start[took > 0], edges.target[rows][took > 0], took[took > 0], rows[took > 0]
 
 
-def untimed_messages(state: State) -> tuple[Array, Array, Array]:
+def _untimed_messages(state: State) -> tuple[Array, Array, Array]:
     """Return (the messages between hosts of which none of their size and rank was waited for, a tenth of each, 0)."""
     graph, matches = state.graph, state.graph.matches
     acts, edges, time, (rows, member) = graph.activities, graph.edges, graph.time, transfer_edges(graph)
@@ -382,18 +345,10 @@ def untimed_messages(state: State) -> tuple[Array, Array, Array]:
     alike = coded(acts.rank[edges.activity[rows]], matches.bytes[member])
     over = time[edges.target[rows]] - time[edges.source[rows]] - edges.lag[rows]
     rows = rows[(least_of(over, alike) > 0) & (state.lag[rows] > 0)]
-    return rows, np.full(len(rows), QUICK), np.zeros(len(rows))
+    return rows, np.full(len(rows), _QUICK), np.zeros(len(rows))
 
 
-def _weighed(parts_of: Callable[[State], tuple[Array, Array, Array]], state: State) -> State | None:
-    """Return the state in which some transfers take a share of their time, and one that no change scales, or None."""
-    rows, share, rest = parts_of(state)
-    lag = state.lag.copy()
-    lag[rows] = np.rint(share * lag[rows] + rest)
-    return None if np.array_equal(lag, state.lag) else replace(state, lag=lag)
-
-
-def network_shares(state: State) -> tuple[Array, Array, Array]:
+def _network_shares(state: State) -> tuple[Array, Array, Array]:
     """Return (transfers between hosts, the share of each that surely is the network's, what else it took, ns).
 
     A backend's threads need a core to move data: they wake up late, and may get none while operators of the rank
@@ -403,10 +358,9 @@ def network_shares(state: State) -> tuple[Array, Array, Array]:
     asks = (acts.kind == ActivityKind.OP) & names_that(is_collective_call, graph.names)[acts.name]
     rows, waits = without_core(graph, (acts.kind == ActivityKind.OP) & ~asks & ~graph.tree.around(asks))
     was = graph.edges.lag[rows]
-    waits = SHARE * np.minimum(waits + was.min(where=was > 0, initial=LIMITS.turn_ns), was)
-    keep = (
-        (was > 0) & (state.lag[rows] > NEVER) & (state.lag[rows] != was) & ~_removed(state)[graph.edges.activity[rows]]
-    )
+    waits = _SHARE * np.minimum(waits + was.min(where=was > 0, initial=LIMITS.turn_ns), was)
+    changed = (was > 0) & (state.lag[rows] > NEVER) & (state.lag[rows] != was)
+    keep = changed & ~_removed(state)[graph.edges.activity[rows]]
     return rows[keep], 1 - waits[keep] / was[keep], waits[keep]
 
 
@@ -415,8 +369,21 @@ def _removed(state: State) -> Array:
     return marked(np.concatenate((*state.unblocked, np.zeros(0, np.int64))), len(state.graph.activities))
 
 
-def without_surroundings(state: State) -> State | None:
-    """Return the state in which code right before and after removed host activities went with them, or None.
+def _weighed(
+    shares: Callable[[State], tuple[Array, Array, Array]], state: State, parts_of: Callable[[], ClassParts]
+) -> ClassParts | None:
+    """Let a share of some transfers follow the change of its class, and a rest that no change scales."""
+    rows, share, rest = shares(state)
+    if not len(rows):
+        return None
+    parts = parts_of()
+    parts.lag.rest[rows] = np.rint(share * parts.lag.rest[rows] + rest)
+    parts.lag.amount[rows] = np.rint(share * parts.lag.amount[rows])
+    return parts
+
+
+def without_surroundings(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
+    """Let code right before and after removed host activities go with them.
 
     This code prepared or took up their work (hooks, an operator's own time around an inner one), or did something else.
     Stretches from a turn of the host on did something else. Transfers no longer wait for the cores of what was removed.
@@ -430,47 +397,47 @@ def without_surroundings(state: State) -> State | None:
     top = marked(graph.tree.outermost(gone), len(acts))
     beside = (top[edges.target >> 1] & (edges.target & 1 == 0)) | (top[edges.source >> 1] & (edges.source & 1 == 1))
     rows = np.flatnonzero(beside & (host | of_kind(graph, EdgeKind.HOST_ORDER)))
-    target, lag, gap = edges.target[rows], state.lag.copy(), state.gap.copy()
-    lag[rows[(lag[rows] > 0) & (lag[rows] < LIMITS.turn_ns)]] = 0
-    gap[target[(graph.gap_kind[target] == GapKind.HOST_UNTRACED) & (gap[target] < LIMITS.turn_ns)]] = 0
+    parts, target = parts_of(), edges.target[rows]
+    parts.lag.fix(rows[(state.lag[rows] > 0) & (state.lag[rows] < LIMITS.turn_ns)], 0)
+    short = (graph.gap_kind[target] == GapKind.HOST_UNTRACED) & (state.gap[target] < LIMITS.turn_ns)
+    parts.gap.fix(target[short], 0)
     rows, waits = without_core(graph, gone & (acts.kind == ActivityKind.OP))
-    lag[rows] = np.where(lag[rows] > 0, np.maximum(lag[rows] - np.rint(SHARE * waits), 0), lag[rows])
-    return replace(state, lag=lag, gap=gap)
+    parts.lag.rest[rows] -= np.minimum(np.rint(_SHARE * waits).astype(np.int64), np.maximum(state.lag[rows], 0))
+    return parts
 
 
-def _with(waits_of: Callable[[DependencyGraph], UnrecordedWaits], state: State) -> State | None:
-    """Return the state with more waits; None if there are none, or if they exclude what was recorded."""
-    source, target, took, like = waits_of(state.graph)
-    now, recorded = state.lag[like], state.graph.edges.lag[like]
-    kept = now > NEVER
+def _with(
+    waits_of: Callable[[DependencyGraph], _UnrecordedWaits], state: State, parts_of: Callable[[], ClassParts]
+) -> ClassParts | None:
+    """Add waits, each of which follows the change of the edge that it is like."""
+    waits, edges = waits_of(state.graph), state.graph.edges
+    kept = state.lag[waits[3]] > NEVER
     if not kept.any():
         return None
-    source, target, took = source[kept], target[kept], (SHARE * took[kept]).astype(np.int64)
-    factor = np.divide(now, recorded, out=np.ones(len(now)), where=recorded > 0)[kept]
-    new = Edges.of(
-        source, target, took, EdgeKind.THREAD, Provenance.INFERRED, confidence=1,
-        activity=state.graph.edges.activity[like][kept],
-    )  # fmt: skip
-    lag = np.rint(took * factor).astype(np.int64)
-    return with_waits(state, new, lag, "hidden time")  # None: two exclude each other
+    source, target, took, like = (each[kept] for each in waits)
+    took, recorded, parts = (_SHARE * took).astype(np.int64), edges.lag[like], parts_of()
+    share = np.divide(took, recorded, out=np.zeros(len(took)), where=recorded > 0)
+    rest = np.where(recorded > 0, np.rint(share * parts.lag.rest[like]), took).astype(np.int64)
+    amount = np.rint(share * parts.lag.amount[like]).astype(np.int64)
+    return _with_edges(parts, _waits(source, target, took, edges.activity[like]), rest, parts.lag.mask[like], amount)
 
 
-with_slow_loaders = partial(_with, slow_loaders)
-"""Returns the state in which data loaders that were never waited for need nearly the time of a step per batch.
+with_slow_loaders: Final[Doubt] = partial(_with, _slow_loaders)
+"""Lets data loaders that were never waited for need nearly the time of a step per batch.
 
-None if there are none: the loader has no workers, or it was waited for, so that its time is known."""
-with_slow_answers = partial(_with, ready_answers)
-"""Returns the state in which what Python frames asked others for took nearly the time between two of them, or None."""
-with_slow_messages = partial(_with, slow_messages)
-"""Returns the state in which messages between hosts took nearly as long as their receivers left them; None if none.
+There are none if the loader has no workers, or was waited for, so that its time is known."""
+with_slow_answers: Final[Doubt] = partial(_with, _ready_answers)
+"""Lets what Python frames asked others for take nearly the time between two of them."""
+with_slow_messages: Final[Doubt] = partial(_with, _slow_messages)
+"""Lets messages between hosts take nearly as long as their receivers left them.
 
 Messages of one size to one receiver take equally long: the message that had least time limits them all, so that nothing
 changes for messages that were waited for."""
-with_quick_messages = partial(_weighed, untimed_messages)
-"""Returns the state in which messages that were over when somebody asked for them took next to no time, or None."""
-with_hosts_in_transfers = partial(_weighed, network_shares)
-"""Returns the state in which parts of changed transfers between hosts were waits for cores, not network, or None."""
-DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
+with_quick_messages: Final[Doubt] = partial(_weighed, _untimed_messages)
+"""Lets messages that were over when somebody asked for them take next to no time."""
+with_hosts_in_transfers: Final[Doubt] = partial(_weighed, _network_shares)
+"""Lets parts of changed transfers between hosts be waits for cores, not network."""
+DOUBTS: Final[dict[str, Doubt]] = {
     "waits in the recording are not certain": without_doubtful_waits,
     "the recording may not show all waits": with_possible_waits,
     "pauses may be waits for something that was not recorded": with_waits_for_outside,

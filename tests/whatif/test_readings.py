@@ -15,6 +15,7 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.readings import (
     DOUBTS,
+    under,
     with_hosts_in_transfers,
     with_possible_waits,
     with_quick_messages,
@@ -46,7 +47,7 @@ def _with_doubt(graph: DependencyGraph) -> DependencyGraph:
 def test_every_reading_gives_back_the_recording(graph: DependencyGraph) -> None:
     for doubtful in (graph, _with_doubt(graph)):
         for reading in DOUBTS.values():
-            other = reading(initial(doubtful))
+            other = under(reading, initial(doubtful))
             assert other is None or np.array_equal(moments(other), doubtful.time)
 
 
@@ -56,21 +57,10 @@ def test_without_a_doubtful_wait_what_was_waited_for_does_not_matter() -> None:
     wait[graph.edges.kind == 7] = 50
     doubtful = graph.replace(edges=replace(graph.edges, confidence=wait))
     state = hg.what_if(doubtful).scale(name="a", factor=0).state
-    other = without_doubtful_waits(state)
+    other = under(without_doubtful_waits, state)
     assert other is not None
     assert moments(state).max() < graph.time.max() == moments(other).max()
-    assert without_doubtful_waits(initial(graph)) is None
-
-
-def test_a_pause_that_ends_when_another_thread_is_done_may_be_a_wait() -> None:
-    events = [step(1, 0, 2000), op("before", 0, 100), op("after", 1010, 900)]
-    events += [complete("cpu_op", "made", 200, 800, tid=OTHER)]
-    graph = load(events)
-    state = hg.what_if(graph).scale(name="made", factor=0).state
-    other = with_possible_waits(state)
-    assert other is not None
-    assert moments(state)[graph.select(name="after").activities * 2] == graph.time.min() + 1_010_000
-    assert moments(other)[graph.select(name="after").activities * 2] < graph.time.min() + 400_000
+    assert under(without_doubtful_waits, initial(graph)) is None
 
 
 def test_communication_that_nothing_waits_for_may_be_waited_for() -> None:
@@ -81,7 +71,7 @@ def test_communication_that_nothing_waits_for_may_be_waited_for() -> None:
     ]  # fmt: skip
     graph = made(pieces)
     state = hg.what_if(graph).scale(kind="communication", factor=10).state
-    other = with_possible_waits(state)
+    other = under(with_possible_waits, state)
     assert other is not None
     last = 2 * graph.select(name="b").activities
     assert (moments(state)[last] == graph.time[last]).all()
@@ -115,11 +105,11 @@ def message(asks_ms: float, comes_ms: float) -> DependencyGraph:
 def test_a_loader_that_kept_up_may_not_keep_up_with_faster_steps() -> None:
     graph = looped(1, 1, 1, 1)
     fast = hg.what_if(graph).scale(name="compute", factor=0.1)
-    other = with_slow_loaders(fast.state)
+    other = under(with_slow_loaders, fast.state)
     assert other is not None
     assert round(makespan_ms(fast.state)) == 4 * (1 + 5)
     assert round(makespan_ms(other)) == round(1 + 3 * 0.9 * 51 + 5)
-    assert np.array_equal(moments(with_slow_loaders(initial(graph)) or fast.state), graph.time)
+    assert np.array_equal(moments(under(with_slow_loaders, initial(graph)) or fast.state), graph.time)
     outcome = fast.run()
     assert outcome.low < 204 / 144 < outcome.high
 
@@ -134,8 +124,8 @@ def test_a_slower_loader_that_was_hidden_may_bind() -> None:
 def test_code_around_a_removed_operator_may_go_with_it() -> None:
     events = [op("outer", 0, 700), op("a", 300, 200), op("b", 600, 50)]  # µs: 300 and 100 in `outer` around `a`
     state = hg.what_if(load(events)).remove(name="a").state
-    assert makespan_ms(state) - makespan_ms(without_surroundings(state) or state) == pytest.approx(0.4)
-    assert without_surroundings(hg.what_if(load(events)).scale(factor=0.5, name="a").state) is None
+    assert makespan_ms(state) - makespan_ms(under(without_surroundings, state) or state) == pytest.approx(0.4)
+    assert under(without_surroundings, hg.what_if(load(events)).scale(factor=0.5, name="a").state) is None
 
 
 def test_a_thread_that_was_always_done_in_time_may_be_waited_for() -> None:
@@ -151,29 +141,33 @@ def test_what_a_frame_asks_for_and_was_ready_may_take_nearly_a_step() -> None:
     asks = [complete("python_function", name, 20_000 * i, 300) for i in range(8)]
     learns = [op("learn", 20_000 * i + 300, 19_000) for i in range(8)]
     scenario = hg.what_if(load(asks + learns)).scale(factor=0.1, name="learn")
-    assert makespan_ms(with_slow_answers(scenario.state) or scenario.state) > 7 * 18 > 5 * makespan_ms(scenario.state)
+    assert (
+        makespan_ms(under(with_slow_answers, scenario.state) or scenario.state)
+        > 7 * 18
+        > 5 * makespan_ms(scenario.state)
+    )
     assert any("another thread or process may not keep up" in note for note in scenario.run().notes)
 
 
 def test_loaders_that_were_waited_for_or_have_no_workers_leave_no_doubt() -> None:
-    assert with_slow_loaders(initial(looped(40, 40, 40, 40))) is None
+    assert under(with_slow_loaders, initial(looped(40, 40, 40, 40))) is None
     inline = LOADER.replace("MultiProcessing", "SingleProcess")
-    assert with_slow_loaders(initial(looped(1, 1, 1, 1, name=inline))) is None
+    assert under(with_slow_loaders, initial(looped(1, 1, 1, 1, name=inline))) is None
 
 
 def test_a_message_that_was_there_before_it_was_asked_for_may_have_taken_long() -> None:
     graph = message(asks_ms=80, comes_ms=80.2)
-    assert with_slow_messages(initial(graph)) is not None
+    assert under(with_slow_messages, initial(graph)) is not None
     slow = hg.what_if(graph).scale_network(factor=4)
-    other = with_slow_messages(slow.state)
+    other = under(with_slow_messages, slow.state)
     assert other is not None
     assert makespan_ms(slow.state) < 100 < 250 < makespan_ms(other) < 4 * 80 + 10
-    assert np.array_equal(moments(with_slow_messages(initial(graph)) or slow.state), graph.time)
+    assert np.array_equal(moments(under(with_slow_messages, initial(graph)) or slow.state), graph.time)
 
 
 def test_a_message_that_was_waited_for_is_as_slow_as_recorded() -> None:
     slow = hg.what_if(message(asks_ms=1, comes_ms=80.2)).scale_network(factor=4)
-    other = with_slow_messages(slow.state)
+    other = under(with_slow_messages, slow.state)
     assert other is not None
     assert makespan_ms(other) == makespan_ms(slow.state)
 
@@ -186,11 +180,13 @@ def test_messages_that_were_all_over_when_they_were_asked_for_may_have_been_quic
         return host_job({0: [*sends, op("c", 20_000, 5)], 1: [*receives, op("c", 20_000, 5)]})
 
     slow = hg.what_if(exchange(16)).scale_network(factor=8)
-    quick = with_quick_messages(slow.state)
+    quick = under(with_quick_messages, slow.state)
     assert quick is not None
     assert makespan_ms(quick) < 30 < 60 < makespan_ms(slow.state) < 75  # half of 16 ms, times 8
-    assert np.array_equal(moments(with_quick_messages(initial(slow.graph)) or slow.state), slow.graph.time)
-    assert with_quick_messages(hg.what_if(message(asks_ms=1, comes_ms=80.2)).scale_network(factor=4).state) is None
+    assert np.array_equal(moments(under(with_quick_messages, initial(slow.graph)) or slow.state), slow.graph.time)
+    assert (
+        under(with_quick_messages, hg.what_if(message(asks_ms=1, comes_ms=80.2)).scale_network(factor=4).state) is None
+    )
 
 
 def test_a_transfer_that_took_longer_beside_work_may_have_had_no_core() -> None:
@@ -198,8 +194,8 @@ def test_a_transfer_that_took_longer_beside_work_may_have_had_no_core() -> None:
     both = [[each for end in ends for each in transfer(word, peer, *end)] for word, peer in (("send", 1), ("recv", 0))]
     graph = host_job({rank: [*both[rank], op("work", 21_000, 5_000), op("c", 30_001, 5)] for rank in (0, 1)})
     slow = hg.what_if(graph).scale_network(factor=2)
-    assert makespan_ms(slow.state) - makespan_ms(with_hosts_in_transfers(slow.state) or slow.state) > 0.9 * 5
-    assert np.array_equal(moments(with_hosts_in_transfers(initial(graph)) or initial(graph)), graph.time)
+    assert makespan_ms(slow.state) - makespan_ms(under(with_hosts_in_transfers, slow.state) or slow.state) > 0.9 * 5
+    assert np.array_equal(moments(under(with_hosts_in_transfers, initial(graph)) or initial(graph)), graph.time)
 
 
 @pytest.mark.parametrize(("around", "doubts"), [(annotation, 1), (op, 0)])
@@ -209,10 +205,10 @@ def test_a_region_without_records_inside_may_wait_for_outside(around: Callable[.
         at = 20_000 * i
         events += [step(i, at, 20_000), around("receive", at + 10, 12_000), op("work", at + 12_100, 7_800)]
     fast = hg.what_if(load(events)).scale(name="work", factor=0.1)
-    other = with_waits_for_outside(fast.state)
+    other = under(with_waits_for_outside, fast.state)
     assert (other is not None) == doubts
     if other is not None:
         assert makespan_ms(fast.state) < 90 < 112 < makespan_ms(other) < 115
-        gone = with_waits_for_outside(fast.remove(name="receive").state)
+        gone = under(with_waits_for_outside, fast.remove(name="receive").state)
         assert gone is not None
         assert makespan_ms(gone) < 10

@@ -24,6 +24,7 @@ from htagraph.graph.evidence.calls import Calls, grouped, last_ends, mixed, owne
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.waits import (
     Answer,
+    Ends,
     Hypothesis,
     Plausible,
     Returns,
@@ -234,8 +235,8 @@ def _others_end(job: RecordedJob, rank: Array, since: Array, until: Array) -> Ma
     out, acts = np.zeros(len(rank), np.bool_), job.activities
     for each in np.unique(rank).tolist():
         own, rows = acts.of_rank(each), rank == each
-        ends = np.sort(acts.end[own][of_kinds(acts.kind[own], _DONE)])
-        out[rows] = np.searchsorted(ends, until[rows]) > np.searchsorted(ends, since[rows], side="right")
+        done = own.start + np.flatnonzero(of_kinds(acts.kind[own], _DONE))
+        out[rows] = Ends.of(done, acts.end[done]).between(since[rows], until[rows] - 1)
     return out
 
 

@@ -25,6 +25,7 @@ from htagraph.core.kinds import ActivityKind, Provenance
 from htagraph.graph.evidence.calls import Calls, grouped, mixed
 from htagraph.graph.evidence.waits import (
     Answer,
+    Ends,
     Hypothesis,
     Ordered,
     Plausible,
@@ -157,21 +158,21 @@ def _resolved(shared: SharedByRank, position: Array, candidates: list[Array], *,
     right after the launch of a collective.
     """
     latest = shared.calls.lane_at(shared.calls.before[position])
-    chosen: tuple[Answer, Array, Array] | None = None
+    straight = [(latest, position, Plausible.YES)]
     current = _current(shared.calls, position, latest) if at_once else None
-    if current is not None:
-        chosen = _asked(shared, position, current, iter([(latest, position, Plausible.YES)]))
+    others = [(lane, _hypotheses(shared, position, lane)) for lane in candidates]
     # on ties the compute stream waits, whatever is launched next
-    for lane in reversed(candidates) if at_once and chosen is None else ():
-        if (latest != lane).all():
-            chosen = _better(chosen, _asked(shared, position, lane, iter([(latest, position, Plausible.YES)])))
-    if chosen is None:
-        for lane in candidates:
-            chosen = _better(chosen, _asked(shared, position, lane, _hypotheses(shared, position, lane)))
-    if chosen is None:
-        return None
-    answer, lane, position = chosen
-    return StreamWaits.inferred(lane, position, answer.lane, answer.anchor, answer.confidence)
+    behind = [(lane, iter(straight)) for lane in reversed(candidates) if at_once and (latest != lane).all()]
+    for attempts in ([] if current is None else [(current, iter(straight))], behind, others):
+        chosen: tuple[Answer, Array, Array] | None = None
+        for lane, guesses in attempts:
+            other = _asked(shared, position, lane, guesses)
+            if other and (chosen is None or other[0].explained > LIMITS.clearer * chosen[0].explained):
+                chosen = other
+        if chosen is not None:
+            answer, lane, position = chosen
+            return StreamWaits.inferred(lane, position, answer.lane, answer.anchor, answer.confidence)
+    return None
 
 
 def _current(calls: Calls, position: Array, collective: Array) -> Array | None:
@@ -206,14 +207,6 @@ def _behind_record(calls: Calls, position: Array) -> Array:
             break
         previous = np.where(is_wait, calls.previous[previous], previous)
     return calls.is_record(previous) & (calls.owner[previous] == calls.owner[position])
-
-
-def _better(
-    first: tuple[Answer, Array, Array] | None, second: tuple[Answer, Array, Array] | None
-) -> tuple[Answer, Array, Array] | None:
-    if first is None or second is None:
-        return second if first is None else first
-    return second if second[0].explained > LIMITS.clearer * first[0].explained else first
 
 
 def _asked(
@@ -382,18 +375,12 @@ def _tested(
     shared: SharedByRank, position: Array, lane: Array, source: Array, plausible: Plausible
 ) -> Iterator[StreamWaits]:
     """Yield the waits of a call site if the times allow them and, unless they are plausible, they explain something."""
-    target = shared.calls.enqueued.first_from(lane, position)
-    keep = target >= 0
-    position, lane, source, target = position[keep], lane[keep], source[keep], target[keep]
-    if not len(position):
+    found = _asked(shared, position, lane, iter([(source, position, plausible)]))
+    if found is None:
         return
-    answer: Answer | None = best(
-        shared.calls, as_site(shared, position, lane, target), iter([(source, position, plausible)])
-    )
-    if answer is None:
-        return
+    answer, lane, position = found
     confidence = Confidence.NOT_RECORDED if answer.explained > answer.unexplained else Confidence.EVEN
-    waits = StreamWaits.inferred(lane, position, source, position, confidence)
+    waits = StreamWaits.inferred(lane, position, answer.lane, position, confidence)
     shared.learn(waits)
     yield waits
 
@@ -411,7 +398,7 @@ def _right_behind(shared: SharedByRank, launches: Array) -> StreamWaits:
     lane = np.full(len(position), shared.main)
     target = calls.enqueued.first_from(lane, position)
     site = as_site(shared, position, lane, target)
-    at = np.searchsorted(acts.end[collective], site.over, side="right") - 1
+    at = Ends(collective, acts.end[collective]).last(site.over)
     source = collective[np.maximum(at, 0)] if len(collective) else np.zeros(len(at), np.int64)
     end, record = acts.end[source], calls.position[np.maximum(acts.cause[source], 0)] + 1
     waits = (at >= 0) & (record <= position) & support(end, site.over, site.free, site.window, site.tolerance)[1]
@@ -480,15 +467,12 @@ def _of_rank(calls: Calls, rank: int, free: Ints) -> tuple[Array, Array, Array]:
     ready = np.maximum(np.maximum(ready, free[work]), idle_from)
     long = (idle_from < acts.start[work]) & (ready + LIMITS.times_window * window <= acts.start[work])
     target, since = work[long], ready[long]
-    by_end = work[np.argsort(acts.end[work], kind="stable")]
-    ends = acts.end[by_end]
-    at = np.searchsorted(ends, acts.start[target] + LIMITS.tick_ns, side="right") - 1
-    source = by_end[at]
+    ends = Ends.of(work, acts.end[work])
+    source = ends.row[ends.last(acts.start[target] + LIMITS.tick_ns)]
     first, second = (np.where(acts.cause[each] >= 0, calls.position[acts.cause[each]], -1) for each in (source, target))
     before = (first < 0) | (second < 0) | (first < second)  # was enqueued first, as far as the calls are known
     _, near = support(acts.end[source], acts.start[target], since, window, LIMITS.tick_ns)
     near &= (acts.lane[source] != acts.lane[target]) & before
-    chances = (at - np.searchsorted(ends, since, side="right") + 1) * window
-    sure = 100 - 100 * chances // np.maximum(1, acts.start[target] - since)
+    sure = 100 - (100 * ends.chance(since, acts.start[target] + LIMITS.tick_ns, window)).astype(np.int64)
     near &= sure >= Confidence.EVEN
     return source[near], target[near], np.minimum(Confidence.LIKELY, sure[near])

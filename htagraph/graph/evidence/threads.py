@@ -26,6 +26,7 @@ from htagraph.core.parents import nearest, outermost
 from htagraph.graph.activities import lane_moments
 from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import RecordedJob
+from htagraph.graph.evidence.waits import Ends
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = [
@@ -117,7 +118,7 @@ def hand_overs(job: RecordedJob, threads: Sequence[HostThread]) -> HandOvers:
         items = _items(job, [thread.lane for thread in threads])
         takes = _Takes.of(job, threads, items)
         items = items[job.activities.kind[items] != ActivityKind.STEP]
-        made = items[np.argsort(job.moment(2 * items + 1), kind="stable")]
+        made = Ends.of(items, job.moment(2 * items + 1))
         links = [link for rows in grouped(takes.key) if (link := _link(job, takes, rows, made)) is not None]
         parts += [_counted(job, link) for link in links]
         parts += _stocked(job, items, [link for link in links if np.isin(link.takes.item[link.rows], items).all()])
@@ -192,10 +193,9 @@ def _communicated(job: RecordedJob, items: Array, since: Array) -> npt.NDArray[n
     for rank in np.unique(acts.rank[items]).tolist():
         own, of_rank = np.flatnonzero(acts.rank[items] == rank), acts.of_rank(rank)
         rows = of_rank.start + np.flatnonzero(of_kinds(acts.kind[of_rank], COMMUNICATION))
-        ends = np.sort(job.moment(2 * rows + 1))
         # the thread may go on before the record of what it waited for ends
-        first, last = since[own], job.moment(2 * items[own]) + LIMITS.slice_ns
-        out[own] = np.searchsorted(ends, last) > np.searchsorted(ends, first)
+        until = job.moment(2 * items[own]) + LIMITS.slice_ns
+        out[own] = Ends.of(rows, job.moment(2 * rows + 1)).between(since[own] - 1, until)
     return out
 
 
@@ -215,55 +215,48 @@ class _Link(NamedTuple):
     """Percent of confidence."""
 
 
-def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Array) -> _Link | None:
+def _link(job: RecordedJob, takes: _Takes, rows: Array, made: Ends) -> _Link | None:
     """Return what wakes the operators of one key, None if nothing regular precedes them.
 
-    `rows` are the operators of the key, in order; `made` are the operators of all threads, by their end.
+    `rows` are the operators of the key, in order; `made` are the operators of all threads.
     """
     waited = np.flatnonzero(takes.idle[rows] >= LIMITS.turn_ns)
     if len(waited) < LIMITS.often:
         return None
     own = np.unique(takes.party[takes.lane[rows]])
-    elsewhere = ~np.isin(takes.party[job.activities.lane[made]], own)
-    if not elsewhere.any():
+    made = made.take(~np.isin(takes.party[job.activities.lane[made.row]], own))
+    if not len(made.row):
         return None
-    made = made[elsewhere]
-    start, limit = takes.start[rows[waited]], np.minimum(LIMITS.turn_ns, LIMITS.most * takes.idle[rows[waited]])
-    name, ends = _what(job, made), job.moment(2 * made + 1)
-    last = np.searchsorted(ends, start, side="right")[:, None] - 1 - np.arange(LIMITS.nearest_ends)
+    start, idle = takes.start[rows[waited]], takes.idle[rows[waited]]
+    name, last = _what(job, made.row), made.last(start)[:, None] - np.arange(LIMITS.nearest_ends)
     best: tuple[float, float, Array, Array, Array] | None = None
     for each in np.unique(name[np.maximum(last, 0)]).tolist():
-        of_name = np.flatnonzero(name == each)
-        at = np.searchsorted(ends[of_name], start, side="right") - 1
-        delay = start - ends[of_name[at]]
-        agrees = (at >= 0) & (delay <= limit)
+        of_name = made.take(name == each)
+        at = of_name.last(start)
+        delay = start - of_name.time[at]
+        agrees = (at >= 0) & (delay <= np.minimum(LIMITS.turn_ns, LIMITS.most * idle))
         share = float(agrees.mean())
-        chance = _by_chance(ends[of_name], start[agrees], takes.idle[rows[waited[agrees]]], delay[agrees])
+        chance = _by_chance(of_name, start[agrees], idle[agrees], delay[agrees])
         if agrees.sum() < LIMITS.often or not LIMITS.agrees(share, chance):
             continue
-        candidate = (share, -float(np.median(delay[agrees])), made[of_name], waited[agrees], at[agrees])
+        candidate = (share, -float(np.median(delay[agrees])), of_name.row, waited[agrees], at[agrees])
         best = max(best, candidate, key=lambda of: of[:2]) if best else candidate
     if best is None:
         return None
-    share, _, made, woken, by = best
-    return _Link(takes, rows, made, woken, by, round(Confidence.LIKELY * share))
+    share, _, by_name, woken, by = best
+    return _Link(takes, rows, by_name, woken, by, round(Confidence.LIKELY * share))
 
 
-def _by_chance(ends: Array, start: Array, idle: Array, delay: Array) -> float:
+def _by_chance(ends: Ends, start: Array, idle: Array, delay: Array) -> float:
     """Return how likely it is that moments of waiting threads have ends before them that are as near as these.
 
     Each moment is compared with those shortly before and after it: operators end in phases of a step, and a thread may
     wake in the same phase without being woken by them. `idle` is how long the thread waited until each moment, `delay`
     the time from the last end before the moment; all are ns.
     """
-    if not len(delay):
-        return 1.0
-    reach = max(1, int(delay.max()))
+    reach = max(1, int(delay.max(initial=0)))
     around = np.minimum(idle, LIMITS.few * reach)
-    near = np.concatenate(([0], np.cumsum(np.minimum(np.append(np.diff(ends), reach), reach))))
-    first, last = np.searchsorted(ends, start - around), np.searchsorted(ends, start + around, side="right")
-    share = np.maximum(near[last] - near[first], delay) / (2 * around)
-    return float(np.minimum(share, 1.0).prod())
+    return float(ends.chance(start - around, start + around, reach, delay).prod())
 
 
 def _counted(job: RecordedJob, link: _Link) -> HandOvers:
@@ -271,10 +264,8 @@ def _counted(job: RecordedJob, link: _Link) -> HandOvers:
     takes, rows, made, woken, by, sure = link
     target = _first_moments(takes, rows[woken], job.moment(2 * made[by] + 1))
     found = 2 * made[by] + 1, target, np.full(len(by), sure)
-    each = round((by[-1] - by[0]) / max(1, int(woken[-1] - woken[0])))  # how many are made for one that takes
-    offset = by - each * woken
-    usual = int(np.median(offset))
-    if each < 1 or (offset == usual).mean() < LIMITS.nearly_all:
+    each, usual = _pace(woken, by)
+    if each < 1:
         return found
     last = min(each, LIMITS.in_a_row)
     taker = np.repeat(np.arange(len(rows)), last)
@@ -287,6 +278,14 @@ def _counted(job: RecordedJob, link: _Link) -> HandOvers:
     counted = 2 * made[maker] + 1, 2 * takes.item[rows[taker]], np.full(len(maker), Confidence.COUNTED)
     source, target, confidence = joined((found, counted), 3)
     return source, target, confidence
+
+
+def _pace(taken: Array, made: Array, least: int = 0) -> tuple[int, int]:
+    """Return (how many are made for one that takes, by how many the made ones are ahead); (0, 0) if this varies."""
+    each = max(least, round((made[-1] - made[0]) / max(1, int(taken[-1] - taken[0]))))
+    ahead = made - each * taken
+    usual = int(np.median(ahead))
+    return (each, usual) if (ahead == usual).mean() >= LIMITS.nearly_all else (0, 0)
 
 
 def _stocked(job: RecordedJob, items: Array, links: Sequence[_Link]) -> list[HandOvers]:
@@ -307,12 +306,9 @@ def _stocked(job: RecordedJob, items: Array, links: Sequence[_Link]) -> list[Han
         takers, makers = (items[what == each] for each in (frees, waits))
         takers = takers[np.argsort(job.moment(2 * takers), kind="stable")]
         makers = makers[np.argsort(job.moment(2 * makers + 1), kind="stable")]
-        count = np.unique(lane[makers])
         given, by = places_of(makers, link.takes.item[link.rows[link.woken]]), places_of(takers, link.made[link.by])
-        each = max(1, round((by[-1] - by[0]) / max(1, int(given[-1] - given[0]))))
-        usual = int(np.median(by - each * given))
-        regular = (by - each * given == usual).mean() >= LIMITS.nearly_all
-        if len(np.unique(lane[takers])) > 1 or lane[takers[0]] in count or not regular:
+        each, usual = _pace(given, by, 1)
+        if len(np.unique(lane[takers])) > 1 or lane[takers[0]] in np.unique(lane[makers]) or each < 1:
             continue
         ready = np.searchsorted(job.moment(2 * makers + 1), job.moment(2 * takers), side="right") - 1
         item = (np.arange(len(takers)) - 1 - usual) // each
@@ -393,12 +389,10 @@ def _woken_inside(job: RecordedJob, resumes: Array) -> bool:
     acts, first = job.activities, resumes[0] >> 1
     own = acts.of_rank(int(acts.rank[first]))
     works = (acts.on_device[own] | (acts.kind[own] == ActivityKind.OP)) & (acts.lane[own] != acts.lane[first])
-    ends = np.sort(acts.end[own][works | (acts.kind[own] == ActivityKind.HOST_COMMUNICATION)])
-    if not len(ends):
-        return False
-    moment = job.moment(resumes)
-    before = ends[np.maximum(np.searchsorted(ends, moment, side="right") - 1, 0)]
-    return bool((np.abs(moment - before) <= LIMITS.turn_ns).mean() > LIMITS.most)
+    works |= acts.kind[own] == ActivityKind.HOST_COMMUNICATION
+    moment, rows = job.moment(resumes), own.start + np.flatnonzero(works)
+    ends = Ends.of(rows, job.moment(2 * rows + 1))
+    return bool(ends.between(moment - LIMITS.turn_ns, moment).mean() > LIMITS.most)
 
 
 def _keep_pace(job: RecordedJob, source: Array, target: Array, waited: Array) -> Array | None:

@@ -126,7 +126,7 @@ def what_if_section(graph: DependencyGraph, inputs: Sequence[str], opportunities
             "name": start.name, "option": start.option, "missing": missing,
             "ranks": _added(data, _ranks(graph, found[0][0].skeleton)),
             "readings": [
-                {"cause": each.cause, "whole": each.whole, "ratio": each.ratio, "unit": unit, **_added(data, piece)}
+                {"cause": each.cause, "ratio": each.ratio, "unit": unit, **_added(data, piece)}
                 for each, unit, piece in found
             ],
         })  # fmt: skip

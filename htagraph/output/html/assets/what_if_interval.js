@@ -1,14 +1,11 @@
 // Predictions and their intervals: the formulas of outcome.py and interval.py.
 
-import { momentsOf, productOf } from "./what_if_model.js";
-
-const EXACT = 1e-12;
+import { momentsOf } from "./what_if_model.js";
 
 /** Return {makespan, step, steps, time}, ns: what a job takes under one reading. */
 export function predicted(reading, factors) {
-  const { skeleton, whole, ratio } = reading;
-  const switches = whole.map((classes) => Number(Math.abs(productOf(classes, factors) - 1) < EXACT));
-  const time = momentsOf(skeleton, [...factors, ...switches]);
+  const { skeleton, ratio } = reading;
+  const time = momentsOf(skeleton, factors);
   return { makespan: time[skeleton.end] * ratio, step: usualStep(skeleton, time), time };
 }
 

@@ -65,7 +65,7 @@ function stepsIn(read, vertex) {
 }
 
 /** Return the product of the factors of some classes. */
-export function productOf(part, factors) {
+function productOf(part, factors) {
   let product = 1;
   for (const each of part) product *= factors[each];
   return product;
