@@ -107,8 +107,7 @@ def _runs_forward(job: RecordedJob, edges: Edges) -> bool:
     """
     source, target = job.moment(edges.source), job.moment(edges.target)
     back = target < source
-    start, end = union(target[back], source[back])
-    bounds = np.column_stack((start, end + 1)).ravel()
+    bounds = (np.column_stack(union(target[back], source[back])) + np.arange(2)).ravel()  # their ends included
     place = np.searchsorted(bounds, target, side="right")  # odd within a stretch
     inside = (source == target) | ((place % 2 == 1) & (np.searchsorted(bounds, source, side="right") == place))
     source, target = edges.source[inside], edges.target[inside]
