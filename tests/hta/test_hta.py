@@ -55,6 +55,10 @@ common.trace_parser: MetaData get_default_trace_parsing_backend infer_gpu_type p
 common.trace_stack_filter: AfterOperatorFilter BeforeOperatorFilter CombinedOperatorFilter OperatorFilter
     OperatorFilterMethod UnderOperatorFilter get_matching_kernels
 common.types: MEMCPY_TYPE_TO_STR DeviceType GroupingPattern MemcpyType infer_device_type to_grouping_pattern
+    ALL_CATEGORY_PATTERN CPU_AND_GPU_EVENTS_CATEGORY_PATTERN CPU_EVENTS_CATEGORY_PATTERN CPU_OP_CATEGORY_PATTERN
+    CUDA_SYNC_PATTERN CommunicateKernelGroupingPattern ComputeKernelGroupingPattern DEVICE_RUNTIME_CATEGORY_PATTERN
+    GPU_EVENT_CATEGORY_PATTERN KERNEL_CATEGORY_PATTERN KERNEL_LAUNCH_CATEGORY_PATTERN MEMORY_CATEGORY_PATTERN
+    MTIAMemoryKernelGroupingPattern MemoryKernelGroupingPattern PYTHON_FUNCTION_PATTERN ProfilerStepGroupingPattern
 configs.default_event_args: DEFAULT_EVENT_ARGS_YAML
 configs.default_values: DEFAULT_CONFIG_FILENAME DEFAULT_TRACE_DIR AttributeSpec EventArgs ValueType YamlVersion
 configs.env_options: CP_LAUNCH_EDGE_ENV CP_LAUNCH_EDGE_SHOW_ENV CP_STRICT_NEG_WEIGHT_CHECK_ENV HTAEnvOptions
@@ -150,6 +154,10 @@ def test_groups_of_names() -> None:
     assert to_grouping_pattern(re.compile("a"), inverse_match=True).match("b")
     with pytest.raises(ValueError, match="Unsupported pattern type"):
         to_grouping_pattern(7)
+    names = ("ncclKernel_AllReduce", "gemm", "Memset (Device)", "cudaLaunchKernel")
+    groups = ("CommunicateKernelGroupingPattern", "ComputeKernelGroupingPattern", "MemoryKernelGroupingPattern")
+    found = [[name for name in names if of("common.types", group).match(name)] for group in groups]
+    assert found == [[names[0]], [names[1]], [names[2]]]
     text = of("configs.default_event_args", "DEFAULT_EVENT_ARGS_YAML")
     assert 'default_value: "-1"' in text
     assert json.loads(text.split("memory_bw_gbps")[1].split("default_value: ")[1].split()[0]) == 0.0

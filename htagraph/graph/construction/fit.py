@@ -17,6 +17,7 @@ import numpy as np
 
 from htagraph.core.arrays import Array, Ints, Mask, looked_up, marked
 from htagraph.core.errors import Issue
+from htagraph.core.intervals import union
 from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind, Provenance, edges_with, of_kinds
 from htagraph.core.statistics import ordered_by
 from htagraph.graph.activities import Edges
@@ -101,13 +102,15 @@ def acyclic(job: RecordedJob, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
 def _runs_forward(job: RecordedJob, edges: Edges) -> bool:
     """Return whether the times alone prove that there is no cycle; this is fast, and True for most traces.
 
-    If no edge runs back in time, a cycle can only be within one moment. The edges within moments whose source has no
-    incoming one are removed, round by round, until none is left.
+    A cycle goes back wherever it goes forward: it lies within one moment, or within a stretch of time that edges run
+    back over. The edges within these whose source has no incoming one are removed, round by round, until none is left.
     """
-    lasts = job.moment(edges.target) - job.moment(edges.source)
-    if len(lasts) and lasts.min() < 0:
-        return False
-    source, target = edges.source[lasts == 0], edges.target[lasts == 0]
+    source, target = job.moment(edges.source), job.moment(edges.target)
+    back = target < source
+    bounds = (np.column_stack(union(target[back], source[back])) + np.arange(2)).ravel()  # their ends included
+    place = np.searchsorted(bounds, target, side="right")  # odd within a stretch
+    inside = (source == target) | ((place % 2 == 1) & (np.searchsorted(bounds, source, side="right") == place))
+    source, target = edges.source[inside], edges.target[inside]
     waits = np.zeros(2 * len(job.activities), np.bool_)
     for _ in range(LIMITS.tried):
         if not len(source):

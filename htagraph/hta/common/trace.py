@@ -18,6 +18,7 @@ import pandas as pd
 from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.hta.common.trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
 from htagraph.hta.configs.parser_config import ParserBackend, ParserConfig, ValueType
+from htagraph.hta.shapes import frame as frames
 from htagraph.hta.shapes.job import HtaJob, TraceFiles, files_of, open_job
 from htagraph.hta.shapes.names import is_mtia
 from htagraph.hta.utils.utils import get_value_from_dict
@@ -27,10 +28,11 @@ from htagraph.trace.readers import reader_of
 
 __all__ = [
     "EXECUTION_TRACE_SUPPORTED_EVENTS", "ExecutionTrace", "MetaData", "Node", "Trace", "TraceSymbolTable",
-    "add_et_column", "correlate_execution_trace", "create_rank_to_trace_dict", "create_rank_to_trace_dict_from_dir",
-    "get_default_trace_parsing_backend", "get_trace_files", "infer_gpu_type", "load_execution_trace",
-    "parse_trace_dataframe", "parse_trace_dict", "parse_trace_file", "read_trace", "set_default_trace_parsing_backend",
-    "update_trace_rank", "validate_trace_format", "write_trace",
+    "add_et_column", "add_iteration", "correlate_execution_trace", "create_rank_to_trace_dict",
+    "create_rank_to_trace_dict_from_dir", "get_cpu_gpu_correlation", "get_default_trace_parsing_backend",
+    "get_trace_files", "infer_gpu_type", "load_execution_trace", "parse_trace_dataframe", "parse_trace_dict",
+    "parse_trace_file", "read_trace", "set_default_trace_parsing_backend", "trace_event_timestamp_to_unixtime_ns",
+    "transform_correlation_to_index", "update_trace_rank", "validate_trace_format", "write_trace",
 ]  # fmt: skip
 
 MetaData: TypeAlias = dict[str, Any]
@@ -130,9 +132,7 @@ class Trace:
         """
         self._require(rank)
         if rank not in self._frames:
-            from htagraph.hta.shapes.frame import parsed_frame
-
-            self._frames[rank] = parsed_frame(self.job, rank, self.parser_config)
+            self._frames[rank] = frames.parsed_frame(self.job, rank, self.parser_config)
         return self._frames[rank]
 
     def get_all_traces(self) -> dict[int, pd.DataFrame]:
@@ -337,6 +337,13 @@ def parse_trace_file(
 
 
 parse_trace_dataframe = parse_trace_file
+add_iteration, get_cpu_gpu_correlation = frames.add_iteration, frames.get_cpu_gpu_correlation
+transform_correlation_to_index = frames.transform_correlation_to_index
+
+
+def trace_event_timestamp_to_unixtime_ns(trace_event_ts_us: float, trace_metadata: MetaData) -> int:
+    """Return a moment of a file (µs) in ns since 1970; a KeyError where ``Trace.meta_data`` does not say since when."""
+    return int(trace_event_ts_us * 1000) + int(trace_metadata["baseTimeNanoseconds"])
 
 
 def infer_gpu_type(metadata: MetaData | None = None, name_set: Iterable[str] | None = None) -> str:

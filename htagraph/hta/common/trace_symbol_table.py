@@ -67,6 +67,28 @@ def to_grouping_pattern(
     raise ValueError(msg)
 
 
+_HOST, _DEVICE = "(cpu_op)|(user_annotation)", "(.*kernel)|(^gpu_mem)|(^mtia_ccp_events)|(^cuda_sync)"
+(
+    ProfilerStepGroupingPattern, MemoryKernelGroupingPattern, MTIAMemoryKernelGroupingPattern,
+    CommunicateKernelGroupingPattern, ComputeKernelGroupingPattern, KERNEL_CATEGORY_PATTERN,
+    KERNEL_LAUNCH_CATEGORY_PATTERN, CPU_OP_CATEGORY_PATTERN, DEVICE_RUNTIME_CATEGORY_PATTERN, MEMORY_CATEGORY_PATTERN,
+    GPU_EVENT_CATEGORY_PATTERN, CPU_EVENTS_CATEGORY_PATTERN, CPU_AND_GPU_EVENTS_CATEGORY_PATTERN,
+    PYTHON_FUNCTION_PATTERN, ALL_CATEGORY_PATTERN, CUDA_SYNC_PATTERN,
+) = (to_grouping_pattern(pattern, name, inverse_match=name == "Compute") for pattern, name in (
+    (r"^ProfilerStep#(\d+)", "Profiler Step"), ("(^(hip)?Memcpy)|(^(hip)?Memset)|(^dma)", "Memory"),
+    ("(^dma)", "MTIA Memory"), ("(^nccl.*)|(^hip)|(^hccl)|(.*ncclKernel.*)", "Communicate"),
+    ("(^nccl)|(.*Memcpy)|(.*Memset)|(.*dma)|(^.*Sync)|(^Stream Wait Event)|(cuda.*LaunchKernel)|(^runFunction)|(^hip)|"
+     "(^job_exe)|(^packet)|(^pe_exe)|(^cpum_exe_subgraph)|(^hccl)|(^collective_subgraph_execution)", "Compute"),
+    ("(kernel)|(gpu_mem.+)|(mtia_ccp_events)", "GPU Kernels"),
+    ("(cuda.*LaunchKernel)|(cuLaunchKernel)|(^runFunction)", "Kernel Launch"), (_HOST, "CPU Ops"),
+    ("(cuda_runtime)|(mtia_runtime)", "Device Runtimes"), ("(gpu_mem.+)|(mtia_ccp_events)", "Memory"),
+    (_DEVICE, "GPU Events"), (f"{_HOST}|(^(.+)_runtime)", "CPU Events"),
+    (f"{_HOST}|(cuda_runtime)|{_DEVICE}", "CPU/GPU Events"), ("(python_function)", "Python Functions"), (".*", "All"),
+    ("(cuda_sync)", "CUDA Sync"),
+))  # fmt: skip
+"""HTA's groups of names (D10) and categories; analyses go by categories first."""
+
+
 def infer_device_type(df: pd.DataFrame) -> DeviceType:
     """Return what the events of one thread or stream run on.
 

@@ -11,17 +11,18 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.naming import COUNTER_RANGE
+from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 from htagraph.hta.configs.config import AttributeSpec, ValueType
 from htagraph.hta.configs.parser_config import AVAILABLE_ARGS, ParserConfig
 from htagraph.hta.shapes.job import HtaJob
-from htagraph.hta.shapes.names import device_side, is_step, step_of, stream_of_events
+from htagraph.hta.shapes.names import DEVICE_SYNCS, device_side, step_of, stream_of_events
 from htagraph.queries.arguments import arguments
 from htagraph.trace.columns import Trace
 from htagraph.trace.readers import reader_of
 
 __all__ = [
-    "frame_of", "ids_of_lanes", "in_whole", "parsed_frame", "partners", "rows_of", "smallest_type", "step_of_events",
-    "whole",
+    "add_iteration", "frame_of", "get_cpu_gpu_correlation", "ids_of_lanes", "in_whole", "parsed_frame", "rows_of",
+    "smallest_type", "transform_correlation_to_index", "whole",
 ]  # fmt: skip
 
 _DEFAULT = {spec.name: spec for spec in ParserConfig.ARGS_DEFAULT}
@@ -60,7 +61,7 @@ def frame_of(job: HtaJob, rank: int, *, from_file: bool = True, only: Array | No
         np.array([numbers[word] for word in words], np.int64) for words in (trace.names, trace.categories)
     )
     lane, (pids, tids) = events.lane[rows], ids_of_lanes(trace)
-    partner = partners(trace, device_side(trace))
+    partner = _partners(events.arg("correlation"), events.index, device_side(trace))
     front = {
         "index": _smallest(events.index)[rows], "cat": categories[events.category[rows]],
         "name": names[events.name[rows]], "pid": pids[lane], "tid": tids[lane],
@@ -69,7 +70,7 @@ def frame_of(job: HtaJob, rank: int, *, from_file: bool = True, only: Array | No
     end = {"end": _in_us(events.end - job.base_ns(rank))[rows].astype(np.float64)}
     found = {name: _in_trace(trace, spec, rows) for name, spec in _DEFAULT.items() if name in _IN_TRACE}
     found |= _in_file(job, trace, rows, from_file=from_file)
-    of_correlation = {"index_correlation": partner, "iteration": step_of_events(trace, partner)}
+    of_correlation = {"index_correlation": partner, "iteration": _steps_of_events(trace, partner)}
     columns = front | (end if (events.start % 1000).any() else {})  # of times with fractions HTA computes ends first
     columns |= {name: found[name] for name in _DEFAULT}
     columns |= {name: _smallest(values)[rows] for name, values in of_correlation.items()} | end
@@ -165,18 +166,16 @@ def ids_of_lanes(trace: Trace) -> tuple[Array, Array]:
     return out[0], out[1]
 
 
-def partners(trace: Trace, device: Array) -> Array:
+def _partners(correlation: Array, index: Array, device: Array) -> Array:
     """Return the position in the file of each event's partner by correlation, 0 if it is missing, -1 without one.
 
     Of several partners the last counts, as in HTA.
     """
-    events = trace.events
-    correlation = events.arg("correlation")
     partner = np.minimum(correlation, 0)
     for side, other in ((~device, device), (device, ~device)):
         side = side & (correlation != -1)
         other = other & (correlation != -1)
-        keys, last = _last_of(correlation[other], events.index[other])
+        keys, last = _last_of(correlation[other], index[other])
         if len(keys):
             at = np.minimum(np.searchsorted(keys, correlation[side]), len(keys) - 1)
             partner[side] = np.where(keys[at] == correlation[side], last[at], partner[side])
@@ -190,22 +189,54 @@ def _last_of(keys: Array, values: Array) -> tuple[Array, Array]:
     return keys[last], values[last]
 
 
-def step_of_events(trace: Trace, partner: Array) -> Array:
+def _steps_of_events(trace: Trace, partner: Array) -> Array:
+    events, number = trace.events, np.array([step_of(name) for name in trace.names], np.int64)[trace.events.name]
+    on_stream = (stream_of_events(trace) >= 0) & ~trace.in_categories("cpu_op")
+    return _steps(number, (events.start, events.end), on_stream, events.index, partner)
+
+
+def _steps(number: Array, times: tuple[Array, Array], on_stream: Array, index: Array, partner: Array) -> Array:
     """Return N of the ProfilerStep#N that each host event begins in; of device events that of their partner, else -1.
 
-    HTA gives device events of stream 0 none: a defect that hides all work of AMD devices.
+    HTA gives device events of stream 0 none, which hides all work of AMD devices. `number` is N of steps, else -1.
     """
-    events = trace.events
-    step = np.full(len(events), -1, np.int64)
-    for row in np.flatnonzero(np.isin(events.name, [i for i, name in enumerate(trace.names) if is_step(name)])):
-        inside = (events.start >= events.start[row]) & (events.start < events.end[row])
-        step[inside] = step_of(trace.names[events.name[row]])
-    operators = [code for code, category in enumerate(trace.categories) if category == "cpu_op"]
-    on_stream = (stream_of_events(trace) >= 0) & ~np.isin(events.category, operators)
-    order = np.argsort(events.index, kind="stable")
-    at = order[np.minimum(np.searchsorted(events.index[order], partner), len(order) - 1)]
+    (start, end), step = times, np.full(len(number), -1, np.int64)
+    for row in np.flatnonzero(number >= 0):
+        step[(start >= start[row]) & (start < end[row])] = number[row]
+    order = np.argsort(index, kind="stable")
+    at = order[np.minimum(np.searchsorted(index[order], partner), len(order) - 1)]
     step[on_stream] = np.where(partner[on_stream] > 0, step[at[on_stream]], -1)
     return step
+
+
+def get_cpu_gpu_correlation(df: pd.DataFrame) -> pd.DataFrame:
+    """Return ``gpu_index`` and ``cpu_index``: the ``index`` of each device event of a frame and of its call."""
+    pairs = df.loc[df["stream"].ge(0) & df["index_correlation"].gt(0), ["index", "index_correlation"]]
+    return pairs.set_axis(["gpu_index", "cpu_index"], axis=1).reset_index(drop=True)
+
+
+def transform_correlation_to_index(df: pd.DataFrame, symbol_table: TraceSymbolTable) -> pd.DataFrame:
+    """Add ``index_correlation``, as in frames of `Trace.get_trace`, to the caller's frame, and return the frame."""
+    device = df["name"].isin([symbol_table.sym_index.get(name) for name in DEVICE_SYNCS])
+    device |= df["stream"].ge(0) & df["correlation"].ge(0)
+    correlation, index = df["correlation"].to_numpy(np.int64), df["index"].to_numpy(np.int64)
+    df["index_correlation"] = _smallest(_partners(correlation, index, device.to_numpy()))
+    return df
+
+
+def add_iteration(df: pd.DataFrame, symbol_table: TraceSymbolTable) -> pd.DataFrame:
+    """Add ``iteration``, as in frames of `Trace.get_trace`, to the caller's frame that has ``index_correlation``.
+
+    Returns:
+        The profiler steps: ``ts``, ``dur``, ``name``, ``s_name`` (N of ``ProfilerStep#N``) and ``iter`` (the name).
+    """
+    number = np.array([step_of(name) for name in symbol_table.sym_table], np.int64)[df["name"].to_numpy()]
+    start, partner, index = (df[name].to_numpy() for name in ("ts", "index_correlation", "index"))
+    on_stream = df["stream"].ge(0) & df["cat"].ne(symbol_table.sym_index.get("cpu_op", -1))
+    end = start + df["dur"].to_numpy()
+    df["iteration"] = _smallest(_steps(number, (start, end), on_stream.to_numpy(), index, partner))
+    steps = df.loc[number >= 0, ["ts", "dur", "name"]]
+    return steps.assign(s_name=number[number >= 0], iter=[symbol_table.sym_table[name] for name in steps["name"]])
 
 
 def parsed_frame(job: HtaJob, rank: int, config: ParserConfig) -> pd.DataFrame:

@@ -52,6 +52,13 @@ def test_what_lies_on_no_circle_stays() -> None:
     assert edges_by_name(graph, EdgeKind.AUTOGRAD) == [("forward.end", "backward.start", 0)]
 
 
+def test_an_edge_back_in_time_does_not_call_for_a_search_of_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("htagraph.graph.construction.fit._on_circles")
+    assert lags(launch(10, 4, 1), kernel(COMPUTE, 8, 1, 1)) == [-2]  # the kernel began before its launch
+    with pytest.raises(NameError, match="_on_circles"):
+        load(crossed())
+
+
 def lags(*events: Json) -> list[int]:
     return [lag for *_, lag in edges_by_name(load(list(events)), EdgeKind.LAUNCH)]
 

@@ -10,6 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from htagraph.core.errors import TraceError
+from htagraph.hta.common.trace import (
+    Trace,
+    add_iteration,
+    get_cpu_gpu_correlation,
+    trace_event_timestamp_to_unixtime_ns,
+    transform_correlation_to_index,
+)
 from htagraph.hta.common.trace_filter import GPUKernelFilter
 from htagraph.hta.configs.config import AttributeSpec, ValueType
 from htagraph.hta.configs.parser_config import ParserConfig
@@ -47,6 +54,20 @@ def test_lanes_have_the_ids_of_the_file(tmp_path: Path) -> None:
     trace = job_of(tmp_path, [launch(0, 1), kernel(3, 1)]).traces[0]
     pids, tids = ids_of_lanes(trace)
     assert (pids.tolist(), sorted(tids.tolist())) == ([1, 1], [1, 7])
+
+
+def test_columns_of_a_frame_are_made_anew_as_they_were(tmp_path: Path) -> None:
+    trace = Trace.of(job_of(tmp_path, [*TWO_STEPS, event("Event Sync", "cuda_sync", 25, 1, correlation=9)]))
+    frame, symbols = trace.get_trace(0), trace.symbol_table
+    bare = frame.drop(columns=["index_correlation", "iteration"])
+    assert transform_correlation_to_index(bare, symbols) is bare
+    steps = add_iteration(bare, symbols)
+    for column in ("index_correlation", "iteration"):
+        assert bare[column].tolist() == frame[column].tolist(), column
+    assert steps["iter"].tolist() == [f"ProfilerStep#{n}" for n in steps["s_name"]]
+    pairs = get_cpu_gpu_correlation(frame)
+    assert frame.loc[pairs["gpu_index"], "index_correlation"].tolist() == pairs["cpu_index"].tolist()
+    assert trace_event_timestamp_to_unixtime_ns(5.5, {"baseTimeNanoseconds": 7}) == 5507
 
 
 def test_a_call_runs_on_no_stream_even_if_it_names_one_and_has_its_partner(tmp_path: Path) -> None:

@@ -217,7 +217,8 @@ def _scan_time(at: Int, exact: Int, row: Int, is_duration: Int) -> Int:
         fine, ns, slip, shape = _time_ns(digits, scale, written, exact) if stop != REFUSED else (False, 0, 0, 0)
         if not fine and stop != REFUSED and not exact and written != INTEGER:
             fine, value = float_of(digits, scale)
-            if fine and value >= EXACT_FLOAT_US and not is_duration:
+            large = written == DECIMAL and -scale < len(_TENS) and digits // _TENS[-scale] >= _EXACT_US
+            if (large or (fine and value >= EXACT_FLOAT_US)) and not is_duration:
                 return _TOO_LARGE
             fine = fine and value < _MAX_US
             ns, negative = _float_ns(-value if negative else value), False

@@ -124,6 +124,11 @@ def test_starts_that_a_float_would_round_are_asked_for_as_decimals(text: str) ->
     assert scan(f'{{"ts":{text},"dur":1}}', exact=True).result == (DECLINED if "e" in text else SCANNED)
 
 
+def test_starts_since_1970_with_nanoseconds_are_asked_for_as_decimals() -> None:
+    assert scan('{"ts":1712195495519689.047,"dur":63.813}').result == NEEDS_EXACT  # more digits than a float holds
+    assert scan('{"ts":1712195495519689.047,"dur":63.813}', exact=True).result == SCANNED
+
+
 @pytest.mark.parametrize("exact", [False, True])
 def test_the_last_of_equal_keys_counts_and_null_is_absent(exact: bool) -> None:  # noqa: FBT001
     text = '{"ts":1.50,"ts":null,"dur":null,"dur":2.125,"ph":"X","ph":"i","name":"a","name":"b","cat":"c","cat":null}'
