@@ -72,7 +72,7 @@ TABLE = Table(
     Col("step_error_us", doc="standard error of ``step_excess_us``"),
     Col("slow", "bool", "whether the rank is slower than its peers by more than chance, in all steps or in some"),
     Col("slow_steps", "int64", "number of steps in which the rank is slower; 0 if not ``slow``"),
-    Col("slow_excess_us", doc="how much the own step exceeds the peers' in those steps, median; NaN if not slow"),
+    Col("slow_excess_us", doc="how much the own step exceeds the peers' in those steps, mean; NaN if not slow"),
     Col("evidence", "str", "the reason in words"),
     rank_by="blamed_us",
 )
@@ -333,9 +333,9 @@ def _of_steps(row: dict[Any, Any], steps: int, most_us: float) -> str:
             why = f"and another's {time_text(most_us)}" if differs else f"but {few} cannot exclude chance"
         negligible = excess < MIN_STEP_SHARE * row["own_step_us"]
         return f"{alone} {time_text(excess)} more than its peers', {'which is negligible' if negligible else why}"
-    peers = row["own_step_us"] - excess
-    ratio = _times(1 + excess / peers) if peers > 0 else "longer than its peers'"
-    return f"{alone} {ratio} ({time_text(excess)} more)"
+    peers, longer = row["own_step_us"] - excess, row["slow_excess_us"]
+    ratio = _times(1 + longer / peers) if peers > 0 else "longer than its peers'"
+    return f"{alone} {ratio} ({time_text(longer)} more)"
 
 
 def _of_work(row: dict[Any, Any], work: SlowWork) -> str:

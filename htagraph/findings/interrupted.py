@@ -25,6 +25,7 @@ from htagraph.findings.limits import MAX_NAMED, MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import command_line, plural
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.steps import duration_ns, gain_steps
 from htagraph.queries.interruptions import interrupted
 
 __all__ = ["INTERRUPTED", "interruption_note"]
@@ -65,10 +66,9 @@ def _on_ranks(claim: Claim, on_all: str) -> str:
 def _of_graph(graph: DependencyGraph) -> list[Claim]:
     """Return the claim if the job would be shorter without interruptions."""
     found = interrupted(graph)
-    makespan = int(graph.time.max()) - graph.origin_ns if len(graph.time) else 0
+    makespan = round(duration_ns(graph, graph.time))
     if not len(found) or int(found.length.sum()) < MIN_SHARE * makespan:
         return []
-    from htagraph.graph.measures.steps import whole_steps
     from htagraph.queries.interruptions import interrupted_ranks  # other commands do without what replays
     from htagraph.whatif.scenario import what_if
 
@@ -83,7 +83,7 @@ def _of_graph(graph: DependencyGraph) -> list[Claim]:
     facts = {
         "count": len(found), "counts": counts, "shares": {one: 100 * share for one, share in ranks.shares.items()},
         "pattern": ranks.pattern, "going": ranks.going, "activities": frozenset(activity.tolist()),
-        "steps": whole_steps(graph),
+        "steps": gain_steps(graph),
     }  # fmt: skip
     rows = tuple(activity[longest].tolist())
     return [saved_claim("interrupted", "", outcome, makespan, facts, rows)]

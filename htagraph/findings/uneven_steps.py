@@ -18,7 +18,7 @@ __all__ = ["UNEVEN_STEPS", "step_text"]
 
 
 def step_text(graph: DependencyGraph) -> str:
-    """Return how long a step takes: the usual time, and the mean where that differs; the range where none is usual.
+    """Return how long a step takes: the usual time, and the mean where that differs, or the range where none is usual.
 
     Example:
         >>> import htagraph as hg
@@ -28,9 +28,10 @@ def step_text(graph: DependencyGraph) -> str:
     cadence = cadence_of(graph)
     if cadence is None:
         return ""
-    if _others(cadence) is None:
-        return f"{time_text(np.nanmin(cadence.lengths) / 1000)} to {time_text(np.nanmax(cadence.lengths) / 1000)}"
     usual, mean = usual_step_ns(graph, graph.time), mean_step_ns(graph, graph.time)
+    if _others(cadence) is None:
+        least, most = (time_text(end(cadence.lengths) / 1000) for end in (np.nanmin, np.nanmax))
+        return f"{time_text(usual / 1000)} ({least} to {most})" if len(cadence.steps) > 2 else f"{least} to {most}"
     differs = usual < LIMITS.nearly_all * mean
     return time_text(usual / 1000) + (f" ({time_text(mean / 1000)} on average)" if differs else "")
 

@@ -1,7 +1,9 @@
 """`graph.step_spans`, when each step starts and ends, and what follows: the usual, odd and comparable steps.
 
-How long a step takes is one figure wherever it is said (`usual_step_ns`): the median time from step to step, without
-first steps that warm up and without the step at the edge of the recording, which nothing bounds on one side.
+How long a step takes is one figure wherever it is said (`usual_step_ns`), and a gain per step is what this figure
+becomes less: the median time from step to step, without first steps that warm up and without the step at the edge of
+the recording, which nothing bounds on one side. Where most steps are not near it, the mean, so that what comes in some
+steps only counts.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
     from htagraph.graph.selection import IntSelector
 
 __all__ = [
-    "Cadence", "StepWindow", "Steps", "cadence_of", "duration_ns", "is_paced_by_ends", "last_end", "mean_step_ns",
-    "step_lengths", "step_window", "steps_of", "usual_step_ns", "usual_steps", "whole_steps",
+    "Cadence", "StepWindow", "Steps", "cadence_of", "duration_ns", "gain_steps", "is_paced_by_ends", "last_end",
+    "mean_step_ns", "step_lengths", "step_window", "steps_of", "usual_step_ns", "usual_steps", "whole_steps",
 ]  # fmt: skip
 
 
@@ -138,14 +140,38 @@ class Cadence(NamedTuple):
 
     @property
     def usual_ns(self) -> float:
-        """The median time of the steps that count; the mean of all where none does."""
-        return float(np.median(self.lengths[self.counted]) if self.counted.any() else self.lengths.mean())
+        """How long a step takes: the mean of all steps where none counts."""
+        return self.figure(self.lengths[self.chosen]) if self.counted.any() else float(self.lengths.mean())
+
+    @property
+    def near(self) -> npt.NDArray[np.bool_]:
+        """Which steps that count take within 10 % of their median."""
+        middle = self._middle
+        return (np.abs(self.lengths - middle) <= (1 - LIMITS.nearly_all) * middle) & self.counted
+
+    @property
+    def alike(self) -> bool:
+        """Whether most steps are near the median, so that it is the figure of a step."""
+        return bool(self.near.sum() >= max(2, MOST * self.counted.sum())) or self.counted.sum() <= 2
+
+    @property
+    def chosen(self) -> npt.NDArray[np.bool_]:
+        """Which steps the figure of a step is of: those that count, and where they are not alike, no odd one."""
+        return self.counted if self.alike else self.counted & ~self.odd
+
+    def figure(self, lengths: Array) -> float:
+        """Return how long a step takes, given the times of the chosen steps, as recorded or as predicted."""
+        return float(np.median(lengths) if self.alike else np.mean(lengths))
 
     @property
     def odd(self) -> npt.NDArray[np.bool_]:
-        """Which steps take more than twice or less than half as long as the usual one."""
-        usual = self.usual_ns
-        return (self.lengths > LIMITS.uneven * usual) | (LIMITS.uneven * self.lengths < usual)
+        """Which steps take more than twice or less than half as long as the median."""
+        middle = self._middle
+        return (self.lengths > LIMITS.uneven * middle) | (LIMITS.uneven * self.lengths < middle)
+
+    @property
+    def _middle(self) -> float:
+        return float(np.median(self.lengths[self.counted]) if self.counted.any() else self.lengths.mean())
 
 
 def is_paced_by_ends(graph: DependencyGraph) -> bool:
@@ -205,14 +231,14 @@ def cadence_of(graph: DependencyGraph) -> Cadence | None:
 
 
 def usual_step_ns(graph: DependencyGraph, time: Array, like: DependencyGraph | None = None) -> float:
-    """Return how long a step takes, ns: the median over the steps that count in the recording `like`, the graph itself.
+    """Return how long a step takes, ns, of the steps that are chosen in the recording `like`, the graph itself.
 
     `time` is the moment of each vertex, ns, as recorded or as predicted. Without two steps it is `mean_step_ns`.
     """
     cadence = cadence_of(like or graph)
     numbers, lengths = step_lengths(graph, time, ends=is_paced_by_ends(like or graph))
-    some = np.isin(numbers, cadence.steps[cadence.counted]) if cadence else np.zeros(0, np.bool_)
-    usual = float(np.median(lengths[some])) if some.any() else 0.0
+    some = np.isin(numbers, cadence.steps[cadence.chosen]) if cadence else np.zeros(0, np.bool_)
+    usual = cadence.figure(lengths[some]) if cadence and some.any() else 0.0
     return usual if usual > 0 else mean_step_ns(graph, time)  # ends that a change puts in another order are no steps
 
 
@@ -230,20 +256,25 @@ def usual_steps(graph: DependencyGraph) -> list[int]:
     cadence = None if whole_steps(graph) else cadence_of(graph)
     if cadence is None or _covered(graph)[1] < MOST:
         return []
-    near = np.abs(cadence.lengths - cadence.usual_ns) <= (1 - LIMITS.nearly_all) * cadence.usual_ns
-    count = int((near & cadence.counted).sum())
-    return cadence.steps[near & cadence.counted].tolist() if count >= max(2, MOST * cadence.counted.sum()) else []
+    return cadence.steps[cadence.near].tolist() if cadence.alike and cadence.near.sum() > 1 else []
+
+
+def gain_steps(graph: DependencyGraph) -> int:
+    """Return of how many steps a gain is: of the usual ones, or of all that the recording consists of; 0 for none."""
+    return len(usual_steps(graph)) or whole_steps(graph)
 
 
 def duration_ns(graph: DependencyGraph, time: Array, like: DependencyGraph | None = None) -> float:
-    """Return how long a job takes, ns: its usual steps (`usual_steps`), or without them up to its last moment.
+    """Return how long a job takes, ns: as many steps as gains are of (`gain_steps`), or up to its last moment.
 
-    `time` is the moment of each vertex, as recorded or as predicted; the steps are those of the recording `like`.
+    So what few steps do, and work that the begin or the end of the recording cuts, is no gain per step. `time` is the
+    moment of each vertex, as recorded or as predicted; the steps are those of the recording `like`.
     """
-    usual = usual_steps(like or graph)
+    count = gain_steps(like or graph)
+    if count > 1:
+        return count * usual_step_ns(graph, time, like)
     last = last_end(graph, time)
-    whole = 0.0 if last is None else float(last - (like or graph).origin_ns)
-    return len(usual) * usual_step_ns(graph, time, like) if usual else whole
+    return 0.0 if last is None else float(last - (like or graph).origin_ns)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, marked
+from htagraph.core.arrays import Array, inverse_of, marked
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind, edges_with, of_kinds
 from htagraph.core.statistics import middles, others_median
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.peers import alike, peers
-from htagraph.queries.rank_speed import SlowRanks, slow_ranks
+from htagraph.queries.rank_speed import SlowRanks, own_step_of, slow_ranks
 from htagraph.queries.replay import predict
 from htagraph.queries.straggler import straggler_of
 from htagraph.queries.weights import State
@@ -228,8 +228,6 @@ def _as_whole_steps(graph: DependencyGraph, work: _Work, aim: Array, slow: SlowR
     position = int(slow.slow.argmax())
     peer = slow.roles == slow.roles[position]
     steps = np.flatnonzero(slow.when[position] & np.isfinite(slow.by_step[peer]).all(axis=0))
-    number = np.full(int(max(slow.steps.max(initial=-1), graph.activities.step.max(initial=-1))) + 2, -1)
-    number[slow.steps[steps]] = np.arange(len(steps))
     if not len(steps):  # no step that all of its peers recorded
         return aim
     times = slow.by_step[peer][:, steps]
@@ -239,8 +237,11 @@ def _as_whole_steps(graph: DependencyGraph, work: _Work, aim: Array, slow: SlowR
     usual = np.where(work.group >= 0, np.nan_to_num(_of_peers(work, to), nan=np.inf), 0)
     before = np.where(aim >= 0, aim, work.value)
     activity = np.where(work.activity >= 0, work.activity, work.vertex >> 1)
-    at = number[graph.activities.step[activity]]
-    mine = (work.rank == graph.ranks[position]) & (at >= 0)
+    mine = np.flatnonzero(work.rank == graph.ranks[position])
+    number = np.append(inverse_of(steps, len(slow.steps)), -1)
+    at = np.full(len(before), -1)
+    at[mine] = number[own_step_of(graph, slow.steps, position, activity[mine])]
+    mine = at >= 0
     removed = np.bincount(at[mine], (work.value - before)[mine], len(steps))
     more = np.where(mine, np.maximum(before - usual, 0), 0.0)
     left = np.nan_to_num(excess - removed)  # a stage compares with no rank
