@@ -197,9 +197,13 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     slow = slow_ranks(graph)
     works = slow_work(graph, chains, blame, best)
     table = _table(graph, slow, by_cause, best, works)
-    apart = table["step_excess_us"].abs()
+    apart, group = table["step_excess_us"].abs(), _slow_group(graph, slow)
+    last = np.bincount(np.searchsorted(graph.ranks, graph.activities.rank[waits.late]), waits.wait, len(table)) / 1000
     evidence = [
-        _evidence(row, work, len(slow.steps), float(apart.drop(at).max()))
+        _evidence(
+            row | {"group_us": group.get(row["rank"]), "last_us": last[at]}, work, len(slow.steps),
+            float(apart.drop(at).max()),
+        )
         for at, row, work in zip(table.index, table.to_dict("records"), works, strict=True)
     ]
     roles, _ = rank_roles(graph)
@@ -215,7 +219,7 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     differences = () if rank is not None or about is None else _differences(graph, chains, slow, about)
     return Stragglers(
         table, rank, total / 1000, serves, len(slow.steps), charged_to_nobody(blame), staged,
-        _slow_group(graph, slow), _blame_table(graph, waits, chains, blame), differences,
+        group, _blame_table(graph, waits, chains, blame), differences,
         (0, 0.0) if about is None else alone_work(graph, chains.own, about), _by_step(graph, slow),
     )  # fmt: skip
 
@@ -226,7 +230,7 @@ def _slow_group(graph: DependencyGraph, slow: SlowRanks) -> dict[int, float]:
     Both groups are apart in nearly all steps, beyond chance, and by more than the ranks of either differ.
     """
     own = slow.by_step[:, np.isfinite(slow.by_step).all(axis=0)] / 1000
-    if len(np.unique(slow.roles)) > 1 or not own.size or len(own) <= SEVERAL:
+    if len(np.unique(slow.roles)) > 1 or not own.size or len(own) < SEVERAL:
         return {}
     usual = np.median(own, axis=1)
     order = np.argsort(usual)
@@ -236,7 +240,7 @@ def _slow_group(graph: DependencyGraph, slow: SlowRanks) -> dict[int, float]:
     apart = (own[late].min(axis=0) > own[fast].max(axis=0)).mean() >= LIMITS.nearly_all
     within = max(np.ptp(usual[late]), np.ptp(usual[fast]))
     apart &= gap.max() > max(STANDS_OUT * within, LIMITS.small * float(np.median(usual)))
-    if not apart or not 1 < len(late) <= MOST * len(own) or comb(len(own), cut) ** float(1 - own.shape[1]) >= CHANCE:
+    if not apart or len(late) < 2 or comb(len(own), cut) ** float(1 - own.shape[1]) >= CHANCE:
         return {}
     longer = usual[late] - np.median(usual[fast])
     return dict(zip(np.array(graph.ranks)[late].tolist(), longer.tolist(), strict=True))
@@ -308,7 +312,11 @@ def _evidence(row: dict[Any, Any], work: SlowWork, steps: int, most_us: float) -
     if not row["blamed_us"] and not row["slow"]:
         return "no rank waited for it"
     cost = f"the other ranks wait {time_text(row['blamed_us'])} for it in total"
-    if row["late_count"]:
+    if row["late_count"] and min(row["last_us"], row["blamed_us"]) < LIMITS.nearly_all * row["last_us"]:
+        often = f"{row['late_count']} collective{'s' if row['late_count'] > 1 else ''}"
+        cost = f"the other ranks wait {time_text(row['blamed_us'])} for its own work, and {time_text(row['last_us'])} "
+        cost += f"in {often} where it arrives last"
+    elif row["late_count"]:
         cost += f", and it arrives last in {row['late_count']} collective{'s' if row['late_count'] > 1 else ''}"
     own = f"{_of_steps(row, steps, most_us)}{_of_work(row, work) if row['slow'] else ''}"
     return f"{own}; {cost}" if row["blamed_us"] else own
@@ -320,6 +328,8 @@ def _of_steps(row: dict[Any, Any], steps: int, most_us: float) -> str:
     if np.isnan(excess):
         return "its steps cannot be compared with those of another rank"
     alone = "by itself, without waiting for others, its step takes"
+    if row.get("group_us"):
+        return f"{alone} {time_text(row['group_us'])} more than that of the faster ranks"
     if 0 < row["slow_steps"] < steps:
         longer = f"{time_text(row['slow_excess_us'])} longer than its peers'"
         return f"{alone} {longer} in {row['slow_steps']} of {steps} steps"
@@ -330,7 +340,7 @@ def _of_steps(row: dict[Any, Any], steps: int, most_us: float) -> str:
         if excess > _CLEAR_ERRORS * error:
             few = f"{steps} step{'s' if steps > 1 else ''}"
             differs = most_us >= _ALIKE_SHARE * excess
-            why = f"and another's {time_text(most_us)}" if differs else f"but {few} cannot exclude chance"
+            why = f"where another's differs by {time_text(most_us)}" if differs else f"but {few} cannot exclude chance"
         negligible = excess < MIN_STEP_SHARE * row["own_step_us"]
         return f"{alone} {time_text(excess)} more than its peers', {'which is negligible' if negligible else why}"
     peers, longer = row["own_step_us"] - excess, row["slow_excess_us"]

@@ -151,7 +151,9 @@ class Results:
         long may be spent on something else.
         """
         bound, free = bound_of(self.usual_path, self.parts), self.free
-        best = next((cause for cause in free if cause != "host" or not self.computes), "")
+        likely = [cause for cause in free if cause != "host" or not self.computes]
+        equal = [cause for cause in likely if free[cause] >= (1 - MIN_SHARE) * free[likely[0]]]
+        best = max(equal, key=lambda cause: bound.causes.get(cause, 0.0), default="")  # of equal gains, the larger part
         if self.computes and bound.causes.get(best, 0.0) < 100 * LARGE_SHARE:
             return bound._replace(cause="")  # the path passes by what devices do, as where streams share one
         return bound if bound.by_workers or not best or not bound.cause else bound._replace(cause=best)

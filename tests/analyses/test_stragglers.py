@@ -339,7 +339,7 @@ def test_what_casts_doubt_on_a_large_difference_is_what_is_there() -> None:
     assert "its step takes 25.6 ms more than its peers', but 1 step cannot exclude chance" in _of_steps(row, 1, 900.0)
     assert "but 3 steps cannot exclude chance" in _of_steps(row, 3, float("nan"))
     assert "which is negligible" in _of_steps(row | {"own_step_us": 1e8}, 3, 20_000.0)
-    assert "and another's 20.0 ms" in _of_steps(row, 3, 20_000.0)
+    assert "where another's differs by 20.0 ms" in _of_steps(row, 3, 20_000.0)
     assert "which may be chance" in _of_steps(row | {"step_error_us": 9_000.0}, 3, 20_000.0)
 
 

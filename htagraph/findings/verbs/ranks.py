@@ -15,6 +15,7 @@ from htagraph.findings.phrases import (
     and_list,
     command_line,
     plural,
+    ranks_text,
     share_text,
     spoken,
     time_text,
@@ -22,6 +23,7 @@ from htagraph.findings.phrases import (
     waits_text,
     why_nobody,
 )
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.straggler import Difference
 
 __all__ = ["collectives_sentences", "shares_command", "stragglers_sentences"]
@@ -91,12 +93,13 @@ def _baseline(parts: pd.DataFrame, share: dict[str, float]) -> str:
 
 def _after_collectives(share: dict[str, float], late: pd.DataFrame, inputs: Sequence[str], nobody_us: float) -> str:
     if share["wait"] >= _MIN_WAIT_SHARE and len(late):
-        rank, us = int(late.iloc[0]["last_rank"]), float(late.iloc[0]["waited_us"])
-        count = plural(int(late.iloc[0]["collectives"]), "collective")
+        most = late[late["waited_us"] >= LIMITS.nearly_all * late["waited_us"].max()].sort_values("last_rank")
+        who, whom = ranks_text(most["last_rank"].tolist()).capitalize(), "it" if len(most) == 1 else "them"
+        us, count = float(most["waited_us"].sum()), plural(int(most["collectives"].sum()), "collective")
         why = command_line("stragglers", inputs)
         if nobody_us > MOST * us:
             return f"No rank can be blamed for {time_text(nobody_us)} of the waiting. To see why: {why}"
-        return f"Rank {rank} came last in {count}; the others waited {time_text(us)} for it. To see why: {why}"
+        return f"{who} came last in {count}; the others waited {time_text(us)} for {whom}. To see why: {why}"
     line = command_line("what-if", inputs, "--network", "0.5")
     is_transfer = share["transfer"] >= MOST
     return f"Most of the time is transfer. To predict the job on a network twice as fast: {line}" if is_transfer else ""
