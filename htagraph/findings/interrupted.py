@@ -22,7 +22,7 @@ from htagraph.findings.finding import (
     saves_text,
 )
 from htagraph.findings.limits import MAX_NAMED, MIN_SHARE, MOST_ROWS
-from htagraph.findings.phrases import command_line, plural
+from htagraph.findings.phrases import command_line, plural, ranks_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import duration_ns, gain_steps
@@ -57,10 +57,10 @@ def interruption_note(graph: DependencyGraph, inputs: Sequence[str]) -> list[str
 
 
 def _on_ranks(claim: Claim, on_all: str) -> str:
-    """Return on how many ranks host code is interrupted; empty for a single rank."""
+    """Return on which ranks host code is interrupted; empty for a single rank."""
     counts = claim.facts["counts"]
-    some = sum(count > 0 for count in counts.values())
-    return "" if len(counts) == 1 else on_all if some == len(counts) else f" on {some} of {len(counts)} ranks"
+    some = [rank for rank, count in counts.items() if count]
+    return "" if len(counts) == 1 else on_all if len(some) == len(counts) else f" on {ranks_text(some)}"
 
 
 def _of_graph(graph: DependencyGraph) -> list[Claim]:
@@ -77,11 +77,12 @@ def _of_graph(graph: DependencyGraph) -> list[Claim]:
         return []
     acts, ranks = graph.activities, interrupted_ranks(graph, found)
     rank = acts.rank[found.vertex >> 1]
-    counts = {one: int((rank == one).sum()) for one in graph.ranks}
+    least = MIN_SHARE * max(ranks.shares.values())  # a rank with next to none is none of them
+    counts = {one: int((rank == one).sum()) * (ranks.shares[one] >= least) for one in graph.ranks}
     activity = np.where(found.activity >= 0, found.activity, found.vertex >> 1)
     longest = np.argsort(-found.length, kind="stable")[:MAX_NAMED]
     facts = {
-        "count": len(found), "counts": counts, "shares": {one: 100 * share for one, share in ranks.shares.items()},
+        "count": len(found), "counts": counts, "shares": {one: 100 * share * (share >= least) for one, share in ranks.shares.items()},
         "pattern": ranks.pattern, "going": ranks.going, "activities": frozenset(activity.tolist()),
         "steps": gain_steps(graph),
     }  # fmt: skip
