@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.path_segments import Bound
 
-__all__ = ["BOUND", "LOADER_ADVICE", "is_unrecorded", "loader_advice"]
+__all__ = ["BOUND", "LOADER_ADVICE", "is_unrecorded", "loader_advice", "source_of"]
 
 LOADER_ADVICE = "Use more loader workers (num_workers), a larger prefetch_factor or cheaper samples."
 """What to do where the job waits for its data loader now and then."""
@@ -76,7 +76,7 @@ def _when(results: Results) -> list[Claim]:
         "usual": results.usual, "started": bool(results.first_calls),
         "unrecorded_percent": 100 * float(untraced) / max(int(length.sum()), 1),
         "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers, "batches": bound.batches,
-        "several": len(graph.ranks) > 1, "absent": _absent(graph), "source": _source(graph),
+        "several": len(graph.ranks) > 1, "absent": _absent(graph), "source": source_of(graph),
         "without_rank_percent": _without_rank(graph, bound), "late": _head(results),
     }  # fmt: skip
     if bound.cause == "host" and results.free.get("host", 0) >= (1 - MIN_PERCENT / 100) * results.makespan_ns:
@@ -153,7 +153,7 @@ def _absent(graph: DependencyGraph) -> str:
     return "recorded" if ranks_not_read(graph) else "matched"
 
 
-def _source(graph: DependencyGraph) -> str:
+def source_of(graph: DependencyGraph) -> str:
     """Return the region in which the job waits for a process that was not recorded and is no data loader, else ""."""
     edges = graph.edges
     owner = edges.activity[(edges.kind == EdgeKind.DATALOADER) & (edges.provenance == Provenance.INFERRED)]

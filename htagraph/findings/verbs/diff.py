@@ -17,6 +17,7 @@ from htagraph.analyses.overlap import overlap
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import is_data_loader, short_name
 from htagraph.core.statistics import MOST
+from htagraph.findings.bound import source_of
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MAX_NAMED, MIN_SHARE, ROUNDING
 from htagraph.findings.phrases import CATEGORY_WORDS, and_list, command_line, plural, spoken, time_text
 from htagraph.graph.measures.steps import cadence_of
@@ -397,16 +398,22 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
         (kind, after - before) for (name, kind), (before, after) in effects.own_us.items() if not is_data_loader(name)
     ]
     work = {key: ranks * sum(us for kind, us in own_us if kind in kinds) for key, kinds in _WORK.items()}
+    source = source_of(diff.parts[0].graph) or source_of(diff.parts[1].graph)
+    words = CATEGORY_WORDS | ({"data_loading": f"waiting for another process or thread in {source}"} if source else {})
     parts = [
-        f"{CATEGORY_WORDS[key]} {'+' if us > 0 else '-'}{time_text(abs(us))}{_exposed(work.get(key, us), us)}"
+        f"{words.get(key, key)} {'+' if us > 0 else '-'}{time_text(abs(us))}{_exposed(work.get(key, us), us, ranks)}"
         for key, us in zip(by_category["key"], by_category["change_us"], strict=True)
     ]
+    if len(parts) == 1 and by_category["key"].iloc[0] == "host" and parts[0][-1] != ")":
+        return []  # which the causes say
     return [f"On the critical path, per {diff.unit}: {', '.join(parts)}."]
 
 
-def _exposed(work_us: float, us: float) -> str:
+def _exposed(work_us: float, us: float, ranks: int) -> str:
     """Say where more of the same work is on the critical path only because something else is not."""
     if abs(work_us) < abs(us) / 2 or work_us * us < 0:
+        if ranks > 1:  # which may no longer wait for the slowest
+            return f" ({'more' if us > 0 else 'less'} of the same work holds up a step)"
         return " (was overlapped before, now visible)" if us > 0 else " (is overlapped now, not less work)"
     return ""
 
