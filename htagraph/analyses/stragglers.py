@@ -201,7 +201,9 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     last = np.bincount(np.searchsorted(graph.ranks, graph.activities.rank[waits.late]), waits.wait, len(table)) / 1000
     evidence = [
         _evidence(
-            row | {"group_us": group.get(row["rank"]), "last_us": last[at]}, work, len(slow.steps),
+            row | {"group_us": group.get(row["rank"]), "last_us": last[at]},
+            work,
+            len(slow.steps),
             float(apart.drop(at).max()),
         )
         for at, row, work in zip(table.index, table.to_dict("records"), works, strict=True)

@@ -55,6 +55,8 @@ class Steps:
 def steps_of(graph: DependencyGraph) -> Steps:
     """Return what `graph.step_spans` is. Of several annotations with the same number, the one that starts first counts.
 
+    Where devices work in steps, a rank's last one is none if nothing was recorded in it: the recording stopped there.
+
     Example:
         >>> import htagraph as hg
         >>> steps = hg.load("data/demo").step_spans
@@ -64,6 +66,11 @@ def steps_of(graph: DependencyGraph) -> Steps:
     acts = graph.activities
     ends, marks = (np.flatnonzero(acts.kind == kind) for kind in (ActivityKind.BOUNDARY, ActivityKind.STEP))
     ends = ends[np.lexsort((acts.step[ends], acts.rank[ends]))]
+    work = np.flatnonzero((acts.step >= 0) & ~of_kinds(acts.kind, (ActivityKind.STEP, *ADDED)))
+    empty = np.isin(acts.rank_and_step(ends), acts.rank_and_step(work), invert=True)
+    empty &= is_paced_by_ends(graph) & (np.diff(acts.rank[ends], append=-1) != 0)
+    one = np.bincount(acts.rank[ends])[acts.rank[ends]] == 1
+    ends = ends[~empty | one]
     marks = marks[np.lexsort((acts.start[marks], acts.step[marks], acts.rank[marks]))]
     start = marks[np.searchsorted(acts.rank_and_step(marks), acts.rank_and_step(ends))]
     return Steps(acts.rank[ends].astype(np.int64), acts.step[ends].astype(np.int64), 2 * start, 2 * ends)
