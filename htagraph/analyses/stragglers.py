@@ -197,16 +197,11 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     slow = slow_ranks(graph)
     works = slow_work(graph, chains, blame, best)
     table = _table(graph, slow, by_cause, best, works)
-    apart, group = table["step_excess_us"].abs(), _slow_group(graph, slow)
+    group = _slow_group(graph, slow)
     last = np.bincount(np.searchsorted(graph.ranks, graph.activities.rank[waits.late]), waits.wait, len(table)) / 1000
     evidence = [
-        _evidence(
-            row | {"group_us": group.get(row["rank"]), "last_us": last[at]},
-            work,
-            len(slow.steps),
-            float(apart.drop(at).max()),
-        )
-        for at, row, work in zip(table.index, table.to_dict("records"), works, strict=True)
+        _evidence(row | {"group_us": group.get(row["rank"]), "last_us": us}, work, len(slow.steps))
+        for us, row, work in zip(last.tolist(), table.to_dict("records"), works, strict=True)
     ]
     roles, _ = rank_roles(graph)
     staged = are_stages(graph)
@@ -296,12 +291,6 @@ def _lateness(graph: DependencyGraph, waits: Waits) -> npt.NDArray[np.float64]:
     return median.reindex(list(graph.ranks)).to_numpy(np.float64)
 
 
-_CLEAR_ERRORS = 5
-"""Standard errors from which a difference is not called chance, even if no rank is named for it. Chosen: that happens
-where another rank differs by as much. Doubled, more of these are called chance."""
-_ALIKE_SHARE = 0.25
-"""Share of a rank's difference from which that of another rank is given as the reason for doubt. Chosen: then the
-difference is within a few times what ranks differ by. Doubled, the number of steps is given more often."""
 _WORK = {
     "kernels": "kernels", "host": "host work", "data_loading": "data loading",
     "collective": "communication that no other rank shares", "launch": "launch latency", "sync": "blocking calls",
@@ -309,7 +298,7 @@ _WORK = {
 }  # fmt: skip
 
 
-def _evidence(row: dict[Any, Any], work: SlowWork, steps: int, most_us: float) -> str:
+def _evidence(row: dict[Any, Any], work: SlowWork, steps: int) -> str:
     """Return how much longer the rank's steps take, in what, and how long others wait for it, as part of a sentence."""
     if not row["blamed_us"] and not row["slow"]:
         return "no rank waited for it"
@@ -320,13 +309,13 @@ def _evidence(row: dict[Any, Any], work: SlowWork, steps: int, most_us: float) -
         cost += f"in {often} where it arrives last"
     elif row["late_count"]:
         cost += f", and it arrives last in {row['late_count']} collective{'s' if row['late_count'] > 1 else ''}"
-    own = f"{_of_steps(row, steps, most_us)}{_of_work(row, work) if row['slow'] else ''}"
+    own = f"{_of_steps(row, steps)}{_of_work(row, work) if row['slow'] else ''}"
     return f"{own}; {cost}" if row["blamed_us"] else own
 
 
-def _of_steps(row: dict[Any, Any], steps: int, most_us: float) -> str:
+def _of_steps(row: dict[Any, Any], steps: int) -> str:
     """Return how the rank's own time in a step compares with its peers'."""
-    excess, error = row["step_excess_us"], row["step_error_us"]
+    excess = row["step_excess_us"]
     if np.isnan(excess):
         return "its steps cannot be compared with those of another rank"
     alone = "by itself, without waiting for others, its step takes"
@@ -338,13 +327,9 @@ def _of_steps(row: dict[Any, Any], steps: int, most_us: float) -> str:
     if excess <= 0:
         return f"{alone} {time_text(-excess)} less than its peers'"
     if not row["slow"]:
-        why = "which may be chance"
-        if excess > _CLEAR_ERRORS * error:
-            few = f"{steps} step{'s' if steps > 1 else ''}"
-            differs = most_us >= _ALIKE_SHARE * excess
-            why = f"where another's differs by {time_text(most_us)}" if differs else f"but {few} cannot exclude chance"
         negligible = excess < MIN_STEP_SHARE * row["own_step_us"]
-        return f"{alone} {time_text(excess)} more than its peers', {'which is negligible' if negligible else why}"
+        why = "which is negligible" if negligible else "which may be chance"
+        return f"{alone} {time_text(excess)} more than its peers', {why}"
     peers, longer = row["own_step_us"] - excess, row["slow_excess_us"]
     ratio = _times(1 + longer / peers) if peers > 0 else "longer than its peers'"
     return f"{alone} {ratio} ({time_text(longer)} more)"

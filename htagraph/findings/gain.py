@@ -106,7 +106,7 @@ def _worth_naming(results: Results) -> list[dict[Any, Any]]:
 
 
 def _of_usual_steps(results: Results, row: dict[Any, Any]) -> dict[Any, Any]:
-    """Return a row whose gain is that of the steps that gains are of; its gain in the whole recording is ``whole_us``."""
+    """Return a row whose gain is that per step; ``whole_us`` is the gain of the whole recording."""
     gain = row["gain_per_step_us"] * results.steps if results.steps > 1 else row["gain_us"]
     return row | {"whole_us": row["gain_us"], "gain_us": gain, "gain_percent": 100_000 * gain / results.makespan_ns}
 

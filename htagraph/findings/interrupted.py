@@ -82,7 +82,8 @@ def _of_graph(graph: DependencyGraph) -> list[Claim]:
     activity = np.where(found.activity >= 0, found.activity, found.vertex >> 1)
     longest = np.argsort(-found.length, kind="stable")[:MAX_NAMED]
     facts = {
-        "count": len(found), "counts": counts, "shares": {one: 100 * share * (share >= least) for one, share in ranks.shares.items()},
+        "count": len(found), "counts": counts,
+        "shares": {one: 100 * share * (share >= least) for one, share in ranks.shares.items()},
         "pattern": ranks.pattern, "going": ranks.going, "activities": frozenset(activity.tolist()),
         "steps": gain_steps(graph),
     }  # fmt: skip

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.statistics import SEVERAL, STANDS_OUT
+from htagraph.core.statistics import SEVERAL
 from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import and_list, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.steps import Cadence, cadence_of, mean_step_ns, usual_step_ns
+from htagraph.graph.measures.steps import cadence_of, mean_step_ns, usual_step_ns
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["UNEVEN_STEPS", "step_text"]
@@ -29,25 +29,18 @@ def step_text(graph: DependencyGraph) -> str:
     if cadence is None:
         return ""
     usual, mean = usual_step_ns(graph, graph.time), mean_step_ns(graph, graph.time)
-    if _others(cadence) is None:
+    if not cadence.alike:
         least, most = (time_text(end(cadence.lengths) / 1000) for end in (np.nanmin, np.nanmax))
         return f"{time_text(usual / 1000)} ({least} to {most})" if len(cadence.steps) > 2 else f"{least} to {most}"
     differs = usual < LIMITS.nearly_all * mean
     return time_text(usual / 1000) + (f" ({time_text(mean / 1000)} on average)" if differs else "")
 
 
-def _others(cadence: Cadence) -> npt.NDArray[np.float64] | None:
-    """Return the times of the steps that are not odd, ns; None where these are few, or differ as well."""
-    others = cadence.lengths[~cadence.odd & np.isfinite(cadence.lengths)]
-    most_odd = cadence.odd.any() and 2 * cadence.odd.sum() >= len(cadence.odd)
-    return None if not len(others) or most_odd or others.max() > STANDS_OUT * others.min() else others
-
-
 def _when(results: Results) -> list[Claim]:
     cadence = cadence_of(results.graph)
     if cadence is None or len(cadence.steps) < 2 or not cadence.odd.any():
         return []
-    odd, uneven = cadence.odd, _others(cadence) is None
+    odd, uneven = cadence.odd, not cadence.alike
     some = cadence.lengths if uneven else cadence.lengths[odd]
     numbers = () if uneven else tuple(cadence.steps[odd].tolist())
     facts = {

@@ -226,7 +226,7 @@ def _is_work(beyond: Array, beyond_in_work: Array, at: int, steps: Array) -> boo
     return bool(np.median(beyond_in_work[at, steps]) >= MOST * np.median(beyond[at, steps]))
 
 
-def _compared(times: Array, floor: float, *, means: bool = False, tests: int = 1) -> tuple[Array, Array, int, bool]:
+def _compared(times: Array, floor: float, *, tests: int = 1) -> tuple[Array, Array, int, bool]:
     """Return (each rank's typical difference to the others, its error, the slowest rank, whether by more than chance).
 
     Times are by rank and step, `floor` is the least error. Of several `tests`, each is as much stricter.

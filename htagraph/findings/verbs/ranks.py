@@ -86,8 +86,6 @@ def _baseline(parts: pd.DataFrame, share: dict[str, float]) -> str:
         return ""
     if parts.loc[parts["bytes"].isna(), "excess_us"].sum() > MOST * parts["excess_us"].sum():
         return " Sizes were not recorded, so that no transfer can be called slow."
-    if share["transfer"] < MIN_SHARE * share["excess"]:
-        return " How much of that a transfer needs is not known: the fastest took next to no time."
     return ""
 
 

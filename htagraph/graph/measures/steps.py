@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
-from htagraph.core.naming import names_that
 from htagraph.core.statistics import MOST, SEVERAL
 from htagraph.graph.tolerances import LIMITS
 
@@ -147,24 +146,24 @@ class Cadence(NamedTuple):
 
     @property
     def usual_ns(self) -> float:
-        """How long a step takes: the mean of all steps where none counts."""
-        return self.figure(self.lengths[self.chosen]) if self.counted.any() else float(self.lengths.mean())
+        """How long a step takes: the mean of all steps where none is chosen."""
+        return self.figure(self.lengths[self.chosen]) if self.chosen.any() else float(self.lengths.mean())
 
     @property
     def near(self) -> npt.NDArray[np.bool_]:
         """Which steps that count take within 10 % of their median."""
-        middle = self._middle
-        return (np.abs(self.lengths - middle) <= (1 - LIMITS.nearly_all) * middle) & self.counted
+        return (np.abs(self.lengths - self._middle) <= (1 - LIMITS.nearly_all) * self._middle) & self.counted
 
     @property
     def alike(self) -> bool:
-        """Whether most steps are near the median, so that it is the figure of a step."""
-        return bool(self.near.sum() >= max(2, MOST * self.counted.sum())) or self.counted.sum() <= 2
+        """Whether most steps that count are near their median, and at least two or all, so that it is the figure."""
+        count = int(self.counted.sum())
+        return count > 0 and bool(self.near.sum() >= max(min(2, count), MOST * count))
 
     @property
     def chosen(self) -> npt.NDArray[np.bool_]:
         """Which steps the figure of a step is of: those that count, and where they are not alike, no odd one."""
-        return self.counted if self.alike else self.counted & ~self.odd
+        return self.counted & (self.alike | ~self.odd)
 
     def figure(self, lengths: Array) -> float:
         """Return how long a step takes, given the times of the chosen steps, as recorded or as predicted."""
@@ -173,8 +172,7 @@ class Cadence(NamedTuple):
     @property
     def odd(self) -> npt.NDArray[np.bool_]:
         """Which steps take more than twice or less than half as long as the median."""
-        middle = self._middle
-        return (self.lengths > LIMITS.uneven * middle) | (LIMITS.uneven * self.lengths < middle)
+        return (self.lengths > LIMITS.uneven * self._middle) | (LIMITS.uneven * self.lengths < self._middle)
 
     @property
     def _middle(self) -> float:
@@ -294,8 +292,7 @@ class StepWindow:
     begins: npt.NDArray[np.int64]
     """The vertex at which each begins: the start of its annotation."""
     end: int
-    """The vertex at which the last one ends: where the annotation and all its work are over, or where its work is over
-    if the annotation goes on longer than that of any other step did."""
+    """The vertex at which the last one ends: where the annotation and all its work are over."""
 
     @property
     def count(self) -> int:
@@ -325,7 +322,8 @@ def step_window(graph: DependencyGraph, steps: IntSelector = None, ranks: IntSel
         >>> bool(window.mean(graph.time) == window.lengths(graph.time).mean())
         True
     """
-    windows = _windows(graph, _in_common(graph.step_spans, graph.select(step=steps, rank=ranks).activities))
+    spans = graph.step_spans
+    windows = _windows(spans, _in_common(spans, graph.select(step=steps, rank=ranks).activities))
     if not windows:
         return None
     most = max(len(each.steps) for each in windows)
@@ -348,43 +346,10 @@ def _in_common(steps: Steps, chosen: Array) -> Array:
     return rows[np.isin(steps.step[rows], common)] if len(common) >= MOST * len(number) else rows
 
 
-def _windows(graph: DependencyGraph, chosen: Array) -> list[StepWindow]:
+def _windows(steps: Steps, chosen: Array) -> list[StepWindow]:
     """Return the window of each rank, given which steps are chosen."""
-    steps = graph.step_spans
-    work = _last_work(graph, steps)
-    windows = []
-    for rank in np.unique(steps.rank[chosen]).tolist():
-        rows, of_rank = chosen[steps.rank[chosen] == rank], np.flatnonzero(steps.rank == rank)
-        end = int(steps.end[rows[-1]]) + 1
-        if rows[-1] == of_rank[-1]:  # the recording ends with it
-            end = _end_of_work(graph, steps.start[of_rank] >> 1, work[of_rank], end)
-        windows.append(StepWindow(rank, steps.step[rows], steps.start[rows], end))
-    return windows
-
-
-def _last_work(graph: DependencyGraph, steps: Steps) -> npt.NDArray[np.int64]:
-    """Return the host activity of each step that ends last, -1 for none; the profiler's own functions are no work."""
-    acts = graph.activities
-    is_profiler = names_that(lambda name: "torch/profiler/" in name or "torch/autograd/profiler" in name, graph.names)
-    profilers = is_profiler[acts.name] & (acts.kind == ActivityKind.PYTHON)
-    rows = np.flatnonzero((acts.step >= 0) & ~acts.on_device & ~of_kinds(acts.kind, (ActivityKind.STEP, *ADDED)))
-    rows = rows[~profilers[rows]]
-    of_step = np.searchsorted(acts.rank_and_step(steps.end >> 1), acts.rank_and_step(rows))
-    rows, of_step = (each[np.argsort(graph.time[2 * rows + 1], kind="stable")] for each in (rows, of_step))
-    last = np.full(len(steps), -1, np.int64)
-    last[of_step] = rows  # the latest is written last
-    return last
-
-
-def _end_of_work(graph: DependencyGraph, marks: Array, work: Array, boundary: int) -> int:
-    """Return the vertex at which the work of a rank's last step ends.
-
-    `work` is the host activity that ends last in each step, -1 for none; `boundary` the end of the last step with its
-    annotation.
-    """
-    if len(marks) < 2 or (work < 0).any():
-        return boundary
-    pause = graph.time[2 * marks + 1] - graph.time[2 * work + 1]
-    if graph.time[boundary] > graph.time[2 * marks[-1] + 1] or pause[-1] <= pause[:-1].max():
-        return boundary
-    return 2 * int(work[-1]) + 1
+    by_rank = {rank: chosen[steps.rank[chosen] == rank] for rank in np.unique(steps.rank[chosen]).tolist()}
+    return [
+        StepWindow(rank, steps.step[rows], steps.start[rows], int(steps.end[rows[-1]]) + 1)
+        for rank, rows in by_rank.items()
+    ]
