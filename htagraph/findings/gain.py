@@ -36,7 +36,7 @@ from htagraph.findings.finding import (
     usual_us,
 )
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.limits import LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT, MIN_SHARE
+from htagraph.findings.limits import LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT
 from htagraph.findings.phrases import distinct, group_words, time_text
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
@@ -45,7 +45,6 @@ from htagraph.queries.change_scope import UNTRACED, activities_of
 from htagraph.queries.weights import initial
 from htagraph.whatif.candidates import CLASSES
 from htagraph.whatif.candidates import INTERRUPTIONS as INTERRUPTIONS_ROW
-from htagraph.whatif.links import shares_links
 from htagraph.whatif.opportunities import opportunities
 from htagraph.whatif.options import criteria
 from htagraph.whatif.scenario import what_if
@@ -156,7 +155,7 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
     facts = {
         "what": row["what"], "target": row["target"], "note": row["note"], "percent": percent,
         "half_us": half, "makespan_us": results.makespan_ns / 1000, "started": started > 0,
-        "loader": _is_loader(row), "steps": results.steps, "shared": shares_links(graph), "inside": row["inside"],
+        "loader": _is_loader(row), "steps": results.steps, "inside": row["inside"],
         "batches": results.bound.batches,
         "stacks": bool((graph.activities.kind == ActivityKind.PYTHON).any()),
         "interrupted": bool(results.claims(INTERRUPTED.when)),
@@ -200,11 +199,8 @@ def _short(*claims: Claim) -> str:
         is_part = at and claim.facts.get("inside") == claims[at - 1].about
         parts.append(f"{'of which ' if is_part else ''}{name}, {saved}")
     each = " per step" if steps > 1 else ""
-    large = [claim.facts["shared"] and claim.facts["half_us"] > (1 + MIN_SHARE) * claim.figure for claim in claims]
-    shared = [name for name, is_large in zip(names, large, strict=True) if is_large]
-    links = f" Half of the time of {shared[0]} gains more than all of it, as transfers share links." if shared else ""
     inside = " (interruptions inside it counted)" if claims[0].facts.get("interrupted") else ""
-    return f"Most you could win{each}, each alone{inside}: {'; '.join(parts)}.{links}"
+    return f"Most you could win{each}, each alone{inside}: {'; '.join(parts)}."
 
 
 def _evidence(results: Results, *claims: Claim) -> Evidence:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.statistics import SEVERAL
 from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import and_list, time_text
@@ -46,16 +44,8 @@ def _when(results: Results) -> list[Claim]:
     facts = {
         "odd": numbers, "low_us": np.nanmin(some) / 1000, "high_us": np.nanmax(some) / 1000,
         "usual_us": cadence.usual_ns / 1000, "warm_up": numbers == tuple(cadence.steps[: cadence.warm_up].tolist()),
-        "turn": _turn(np.flatnonzero(odd), len(odd)),
     }  # fmt: skip
     return [Claim("uneven_steps", ", ".join(map(str, numbers)), len(numbers), "count", facts=facts)]
-
-
-def _turn(odd: npt.NDArray[np.int64], count: int) -> int:
-    """Return every how many steps an odd one comes, from begin to end, as in an evaluation; 0 if they do not."""
-    distance = int(odd[1] - odd[0]) if len(odd) >= SEVERAL else 0
-    even = distance and (np.diff(odd) == distance).all() and odd[0] < distance and odd[-1] + distance >= count
-    return distance if even else 0
 
 
 def _short(claim: Claim) -> str:
@@ -64,9 +54,7 @@ def _short(claim: Claim) -> str:
     if not facts["odd"]:
         return f"steps take {low} to {high}, so no figure per step is that of most of them"
     steps, lasted = facts["odd"], low if low == high else f"{low} to {high}"
-    if facts["turn"]:
-        which = f"one step in {facts['turn']} takes"
-    elif len(steps) == 1:
+    if len(steps) == 1:
         which = f"step {steps[0]} takes"
     else:
         which = f"steps {and_list(map(str, steps))} take" if len(steps) <= MAX_LISTED else f"{len(steps)} steps take"

@@ -218,10 +218,8 @@ def straggler_gain(baseline: Baseline, factors: Mapping[str, float], steps: int)
     vertices, edges = baseline.path
     gains = {}
     for column, factor in factors.items():
-        part = replace(
-            state, lag=fixed.lag + np.rint(factor * lag).astype(np.int64),
-            gap=fixed.gap + np.rint(factor * gap).astype(np.int64),
-        )  # fmt: skip
+        more = (np.rint(factor * each).astype(np.int64) for each in (lag, gap))
+        part = replace(state, lag=fixed.lag + next(more), gap=fixed.gap + next(more))
         gains[column] = baseline.gained(part) / 1000
     row = {
         "what": "straggler", "name": f"rank {rank} beyond its peers'", "target": "",

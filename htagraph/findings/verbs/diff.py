@@ -401,7 +401,7 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
     source = source_of(diff.parts[0].graph) or source_of(diff.parts[1].graph)
     words = CATEGORY_WORDS | ({"data_loading": f"waiting for another process or thread in {source}"} if source else {})
     parts = [
-        f"{words.get(key, key)} {'+' if us > 0 else '-'}{time_text(abs(us))}{_exposed(work.get(key, us), us, ranks)}"
+        f"{words.get(key, key)} {'+' if us > 0 else '-'}{time_text(abs(us))}{_exposed(work.get(key, us), us)}"
         for key, us in zip(by_category["key"], by_category["change_us"], strict=True)
     ]
     if len(parts) == 1 and by_category["key"].iloc[0] == "host" and parts[0][-1] != ")":
@@ -409,12 +409,10 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
     return [f"On the critical path, per {diff.unit}: {', '.join(parts)}."]
 
 
-def _exposed(work_us: float, us: float, ranks: int) -> str:
+def _exposed(work_us: float, us: float) -> str:
     """Say where more of the same work is on the critical path only because something else is not."""
     if abs(work_us) < abs(us) / 2 or work_us * us < 0:
-        if ranks > 1:  # which may no longer wait for the slowest
-            return f" ({'more' if us > 0 else 'less'} of the same work holds up a step)"
-        return " (was overlapped before, now visible)" if us > 0 else " (is overlapped now, not less work)"
+        return f" ({'more' if us > 0 else 'less'} of the same work holds up a step)"
     return ""
 
 

@@ -108,12 +108,7 @@ def mean_step_ns(graph: DependencyGraph, time: Array) -> float:
 def whole_steps(graph: DependencyGraph) -> int:
     """Return how many steps a recording consists of, so that its time divided by them is that of a step; or 0.
 
-    0 if it has none, they cover less than 90 % of it, or their mean is not the usual step: no gain then is per step.
-
-    Example:
-        >>> import htagraph as hg
-        >>> whole_steps(hg.load("data/demo"))
-        3
+    0 if it has none, they cover less than 90 % of it, or their mean is not the usual step.
     """
     steps = graph.step_spans
     if not len(steps):
@@ -294,26 +289,20 @@ class StepWindow:
     end: int
     """The vertex at which the last one ends: where the annotation and all its work are over."""
 
-    @property
-    def count(self) -> int:
-        """How many steps passed from the first to the last, those that were not recorded among them."""
-        return int(self.steps[-1] - self.steps[0]) + 1
-
     def lengths(self, time: Array) -> npt.NDArray[np.int64]:
         """Return how long each step takes, ns: to the start of the next one, the last one to its end."""
         return np.diff(np.append(time[self.begins], time[self.end]))
 
     def mean(self, time: Array) -> float:
-        """Return the mean step time, ns."""
-        return float(time[self.end] - time[self.begins[0]]) / self.count
+        """Return the mean step time, ns; steps that were not recorded count."""
+        return float(time[self.end] - time[self.begins[0]]) / int(self.steps[-1] - self.steps[0] + 1)
 
 
 def step_window(graph: DependencyGraph, steps: IntSelector = None, ranks: IntSelector = None) -> StepWindow | None:
     """Return the steps of the rank that says how long a step takes; None for a job without steps.
 
-    Of the ranks with most steps and no shorter ones than others, it is the one whose first and last steps are most like
-    its others; of those that are equally good, the one on which all steps together last longest. Steps in which some
-    rank did not record are left out where most were recorded by all.
+    Of the ranks with most steps and no shorter ones than others, it is the one whose last step is most like its others.
+    Steps in which some rank did not record are left out where most were recorded by all.
 
     Example:
         >>> import htagraph as hg
@@ -327,15 +316,10 @@ def step_window(graph: DependencyGraph, steps: IntSelector = None, ranks: IntSel
     if not windows:
         return None
     most = max(len(each.steps) for each in windows)
-    lengths = {each: each.lengths(graph.time).astype(np.float64) for each in windows if len(each.steps) == most}
+    lengths = {each: each.lengths(graph.time) for each in windows if len(each.steps) == most}
     usual = {each: float(np.median(every[: max(1, most - 1)])) for each, every in lengths.items()}
-    slowest = max(usual.values())
-    unlike = {
-        each: float(np.abs(lengths[each][[0, -1]] - np.median(lengths[each])).sum())
-        for each in lengths if usual[each] >= (1 - LIMITS.small) * slowest
-    }  # fmt: skip
-    limit = min(unlike.values()) + LIMITS.small * slowest
-    return max((each for each in unlike if unlike[each] <= limit), key=lambda each: each.mean(graph.time))
+    alike = [each for each in usual if usual[each] >= (1 - LIMITS.small) * max(usual.values())]
+    return min(alike, key=lambda each: abs(lengths[each][-1] - usual[each]))
 
 
 def _in_common(steps: Steps, chosen: Array) -> Array:

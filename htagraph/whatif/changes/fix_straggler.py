@@ -227,10 +227,10 @@ def _as_whole_steps(graph: DependencyGraph, work: _Work, aim: Array, slow: SlowR
     usual = np.where(work.group >= 0, np.nan_to_num(_of_peers(work, to), nan=np.inf), 0)
     before = np.where(aim >= 0, aim, work.value)
     activity = np.where(work.activity >= 0, work.activity, work.vertex >> 1)
-    mine = np.flatnonzero(work.rank == graph.ranks[position])
+    rows = np.flatnonzero(work.rank == graph.ranks[position])
     number = np.append(inverse_of(steps, len(slow.steps)), -1)
     at = np.full(len(before), -1)
-    at[mine] = number[own_step_of(graph, slow.steps, position, activity[mine])]
+    at[rows] = number[own_step_of(graph, slow.steps, position, activity[rows])]
     mine = at >= 0
     removed = np.bincount(at[mine], (work.value - before)[mine], len(steps))
     more = np.where(mine, np.maximum(before - usual, 0), 0.0)

@@ -116,9 +116,9 @@ def test_computation_that_is_no_longer_hidden_is_not_called_more_work() -> None:
         ])  # fmt: skip
 
     line = next(line for line in lines_of(job(900), job(100)) if "On the critical path" in line)
-    assert "(was overlapped before, now visible)" in line
+    assert "(more of the same work holds up a step)" in line
     line = next(line for line in lines_of(job(100), job(900)) if "On the critical path" in line)
-    assert "(is overlapped now, not less work)" in line
+    assert "(less of the same work holds up a step)" in line
 
 
 def test_host_code_that_took_longer_is_more_work_where_the_loader_took_less() -> None:
