@@ -303,12 +303,12 @@ def _evidence(row: dict[Any, Any], work: SlowWork, steps: int) -> str:
     if not row["blamed_us"] and not row["slow"]:
         return "no rank waited for it"
     cost = f"the other ranks wait {time_text(row['blamed_us'])} for it in total"
-    if row["late_count"] and min(row["last_us"], row["blamed_us"]) < LIMITS.nearly_all * row["last_us"]:
-        often = f"{row['late_count']} collective{'s' if row['late_count'] > 1 else ''}"
+    often = f"{row['late_count']} collective{'s' if row['late_count'] > 1 else ''}"
+    if row["late_count"] and row["blamed_us"] < LIMITS.nearly_all * row["last_us"]:
         cost = f"the other ranks wait {time_text(row['blamed_us'])} for its own work, and {time_text(row['last_us'])} "
         cost += f"in {often} where it arrives last"
     elif row["late_count"]:
-        cost += f", and it arrives last in {row['late_count']} collective{'s' if row['late_count'] > 1 else ''}"
+        cost += f", and it arrives last in {often}"
     own = f"{_of_steps(row, steps)}{_of_work(row, work) if row['slow'] else ''}"
     return f"{own}; {cost}" if row["blamed_us"] else own
 

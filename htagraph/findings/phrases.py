@@ -185,8 +185,8 @@ def steps_text(steps: Sequence[int]) -> str:
         >>> steps_text([5, 6]), steps_text([2, 3, 4, 6, 7])
         ('In steps 5 and 6', 'In steps 2-4, 6 and 7')
     """
-    numbers, texts = np.asarray(steps), list[str]()
-    for run in np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1):
+    texts: list[str] = []
+    for run in np.split(np.asarray(steps), np.flatnonzero(np.diff(steps) != 1) + 1):
         texts += [f"{run[0]}-{run[-1]}"] if len(run) > SHORT_LIST else run.astype(str).tolist()
     return f"In steps {and_list(texts)}" if len(texts) <= 2 * MAX_LISTED else f"In {len(steps)} usual steps"
 

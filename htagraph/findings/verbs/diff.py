@@ -400,20 +400,15 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
     work = {key: ranks * sum(us for kind, us in own_us if kind in kinds) for key, kinds in _WORK.items()}
     source = source_of(diff.parts[0].graph) or source_of(diff.parts[1].graph)
     words = CATEGORY_WORDS | ({"data_loading": f"waiting for another process or thread in {source}"} if source else {})
-    parts = [
-        f"{words.get(key, key)} {'+' if us > 0 else '-'}{time_text(abs(us))}{_exposed(work.get(key, us), us)}"
-        for key, us in zip(by_category["key"], by_category["change_us"], strict=True)
-    ]
+    parts = []
+    for key, us in zip(by_category["key"], by_category["change_us"], strict=True):
+        own = work.get(key, us)  # more of the same work may be on the path only because something else is not
+        same = f" ({'more' if us > 0 else 'less'} of the same work holds up a step)"
+        is_same = abs(own) < abs(us) / 2 or own * us < 0
+        parts.append(f"{words.get(key, key)} {'+' if us > 0 else '-'}{time_text(abs(us))}{same if is_same else ''}")
     if len(parts) == 1 and by_category["key"].iloc[0] == "host" and parts[0][-1] != ")":
         return []  # which the causes say
     return [f"On the critical path, per {diff.unit}: {', '.join(parts)}."]
-
-
-def _exposed(work_us: float, us: float) -> str:
-    """Say where more of the same work is on the critical path only because something else is not."""
-    if abs(work_us) < abs(us) / 2 or work_us * us < 0:
-        return f" ({'more' if us > 0 else 'less'} of the same work holds up a step)"
-    return ""
 
 
 def structure(diff: Diff) -> list[str]:

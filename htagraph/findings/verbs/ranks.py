@@ -189,14 +189,8 @@ def _known(stragglers: Stragglers, rank: int, wait_us: float) -> list[str]:
         for each in stragglers.explained if each.more_us >= MIN_SHARE * wait_us
     ]  # fmt: skip
     others = "any other rank" if stragglers.ranks["step_excess_us"].isna().all() else "any of its peers"
-    count, us = stragglers.alone
-    work = "an activity" if count == 1 else f"{count:,} activities"
-    return spoken(
-        f"What takes longer on rank {rank} than on {others}, without what it calls: {'; '.join(parts)}."
-        if parts else "",
-        f"Rank {rank} also has {work} that no other rank has ({time_text(us)} in all)."
-        if count and us >= MIN_SHARE * wait_us and not stragglers.staged else "",
-    )  # fmt: skip
+    text = f"What takes longer on rank {rank} than on {others}, without what it calls: {'; '.join(parts)}."
+    return [text] if parts else []
 
 
 def _how_often(each: Difference) -> str:

@@ -2,8 +2,7 @@
 
 How long a step takes is one figure wherever it is said (`usual_step_ns`), and a gain per step is what this figure
 becomes less: the median time from step to step, without first steps that warm up and without the step at the edge of
-the recording, which nothing bounds on one side. Where most steps are not near it, the mean, so that what comes in some
-steps only counts.
+the recording, which nothing bounds on one side; where most steps are not near it, the mean.
 """
 
 from __future__ import annotations
@@ -106,10 +105,7 @@ def mean_step_ns(graph: DependencyGraph, time: Array) -> float:
 
 
 def whole_steps(graph: DependencyGraph) -> int:
-    """Return how many steps a recording consists of, so that its time divided by them is that of a step; or 0.
-
-    0 if it has none, they cover less than 90 % of it, or their mean is not the usual step.
-    """
+    """Return how many steps a recording consists of; 0 if they cover less than 90 % or their mean is no usual step."""
     steps = graph.step_spans
     if not len(steps):
         return 0
@@ -245,8 +241,7 @@ def usual_step_ns(graph: DependencyGraph, time: Array, like: DependencyGraph | N
 def usual_steps(graph: DependencyGraph) -> list[int]:
     """Return the steps that most steps are like, where a recording holds much else, such as a warm-up; else none.
 
-    Steps count that take within 10 % of the usual one, if at least two do and they are most of those that could, and if
-    steps cover most of the recording.
+    They are those near the median (`Cadence.near`), if steps are alike and cover most of the recording.
 
     Example:
         >>> import htagraph as hg
