@@ -255,10 +255,7 @@ def _only_in_first_steps(graph: DependencyGraph, vertex: Array) -> bool:
 
 
 def _usual(graph: DependencyGraph, stretches: tuple[Array, Array, Array, Array], long: Array) -> tuple[Array, Array]:
-    """Return (what the code of each long stretch takes as a rule, ns, -1 if unknown or as long; which are far longer).
-
-    As long is what takes less than 1 ms or ten median absolute deviations more.
-    """
+    """Return (what each long stretch takes as a rule, ns, -1 if unknown or as long; which are far longer)."""
     acts = graph.activities
     _, vertex, owner, length = stretches
     name = np.where(owner >= 0, acts.name[owner], -1)
