@@ -27,7 +27,7 @@ def step_text(graph: DependencyGraph) -> str:
     if cadence is None:
         return ""
     usual, mean = usual_step_ns(graph, graph.time), mean_step_ns(graph, graph.time)
-    if not cadence.alike:
+    if not cadence.alike and len(cadence.steps) > 1:
         least, most = (time_text(end(cadence.lengths) / 1000) for end in (np.nanmin, np.nanmax))
         return f"{time_text(usual / 1000)} ({least} to {most})" if len(cadence.steps) > 2 else f"{least} to {most}"
     differs = usual < LIMITS.nearly_all * mean
