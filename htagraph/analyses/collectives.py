@@ -49,7 +49,7 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
     """Return each rank's part in each collective: when it arrived, how long it waited and how long it transferred.
 
     A part's duration is, exactly, the sum of four times: the time in which its thread still ran other work, its wait
-    for the last arrival, the pure transfer (the shortest transfer of any part of the same group, operation and bytes)
+    for the last arrival, the pure transfer (the shortest of the same group, operation and bytes, by its last part)
     and the excess over the pure transfer. A thread runs other work beside asynchronous sends and receives on hosts
     (gloo). These are recorded from the call to the return of their wait; how long the data was under way in that time
     is not recorded. In an operation with a root, only the ranks that need the root wait, or the root waits for the

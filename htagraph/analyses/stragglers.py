@@ -72,7 +72,7 @@ TABLE = Table(
     Col("step_error_us", doc="standard error of ``step_excess_us``"),
     Col("slow", "bool", "whether the rank is slower than its peers by more than chance, in all steps or in some"),
     Col("slow_steps", "int64", "number of steps in which the rank is slower; 0 if not ``slow``"),
-    Col("slow_excess_us", doc="how much the own step exceeds the peers' in those steps, median; NaN if not slow"),
+    Col("slow_excess_us", doc="how much the own step exceeds the peers' in those steps, mean; NaN if not slow"),
     Col("evidence", "str", "the reason in words"),
     rank_by="blamed_us",
 )
@@ -197,10 +197,11 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     slow = slow_ranks(graph)
     works = slow_work(graph, chains, blame, best)
     table = _table(graph, slow, by_cause, best, works)
-    apart = table["step_excess_us"].abs()
+    group = _slow_group(graph, slow)
+    last = np.bincount(np.searchsorted(graph.ranks, graph.activities.rank[waits.late]), waits.wait, len(table)) / 1000
     evidence = [
-        _evidence(row, work, len(slow.steps), float(apart.drop(at).max()))
-        for at, row, work in zip(table.index, table.to_dict("records"), works, strict=True)
+        _evidence(row | {"group_us": group.get(row["rank"]), "last_us": us}, work, len(slow.steps))
+        for us, row, work in zip(last.tolist(), table.to_dict("records"), works, strict=True)
     ]
     roles, _ = rank_roles(graph)
     staged = are_stages(graph)
@@ -215,7 +216,7 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     differences = () if rank is not None or about is None else _differences(graph, chains, slow, about)
     return Stragglers(
         table, rank, total / 1000, serves, len(slow.steps), charged_to_nobody(blame), staged,
-        _slow_group(graph, slow), _blame_table(graph, waits, chains, blame), differences,
+        group, _blame_table(graph, waits, chains, blame), differences,
         (0, 0.0) if about is None else alone_work(graph, chains.own, about), _by_step(graph, slow),
     )  # fmt: skip
 
@@ -226,7 +227,7 @@ def _slow_group(graph: DependencyGraph, slow: SlowRanks) -> dict[int, float]:
     Both groups are apart in nearly all steps, beyond chance, and by more than the ranks of either differ.
     """
     own = slow.by_step[:, np.isfinite(slow.by_step).all(axis=0)] / 1000
-    if len(np.unique(slow.roles)) > 1 or not own.size or len(own) <= SEVERAL:
+    if len(np.unique(slow.roles)) > 1 or not own.size or len(own) < SEVERAL:
         return {}
     usual = np.median(own, axis=1)
     order = np.argsort(usual)
@@ -236,7 +237,7 @@ def _slow_group(graph: DependencyGraph, slow: SlowRanks) -> dict[int, float]:
     apart = (own[late].min(axis=0) > own[fast].max(axis=0)).mean() >= LIMITS.nearly_all
     within = max(np.ptp(usual[late]), np.ptp(usual[fast]))
     apart &= gap.max() > max(STANDS_OUT * within, LIMITS.small * float(np.median(usual)))
-    if not apart or not 1 < len(late) <= MOST * len(own) or comb(len(own), cut) ** float(1 - own.shape[1]) >= CHANCE:
+    if not apart or len(late) < 2 or comb(len(own), cut) ** float(1 - own.shape[1]) >= CHANCE:
         return {}
     longer = usual[late] - np.median(usual[fast])
     return dict(zip(np.array(graph.ranks)[late].tolist(), longer.tolist(), strict=True))
@@ -290,12 +291,6 @@ def _lateness(graph: DependencyGraph, waits: Waits) -> npt.NDArray[np.float64]:
     return median.reindex(list(graph.ranks)).to_numpy(np.float64)
 
 
-_CLEAR_ERRORS = 5
-"""Standard errors from which a difference is not called chance, even if no rank is named for it. Chosen: that happens
-where another rank differs by as much. Doubled, more of these are called chance."""
-_ALIKE_SHARE = 0.25
-"""Share of a rank's difference from which that of another rank is given as the reason for doubt. Chosen: then the
-difference is within a few times what ranks differ by. Doubled, the number of steps is given more often."""
 _WORK = {
     "kernels": "kernels", "host": "host work", "data_loading": "data loading",
     "collective": "communication that no other rank shares", "launch": "launch latency", "sync": "blocking calls",
@@ -303,39 +298,41 @@ _WORK = {
 }  # fmt: skip
 
 
-def _evidence(row: dict[Any, Any], work: SlowWork, steps: int, most_us: float) -> str:
+def _evidence(row: dict[Any, Any], work: SlowWork, steps: int) -> str:
     """Return how much longer the rank's steps take, in what, and how long others wait for it, as part of a sentence."""
     if not row["blamed_us"] and not row["slow"]:
         return "no rank waited for it"
     cost = f"the other ranks wait {time_text(row['blamed_us'])} for it in total"
-    if row["late_count"]:
-        cost += f", and it arrives last in {row['late_count']} collective{'s' if row['late_count'] > 1 else ''}"
-    own = f"{_of_steps(row, steps, most_us)}{_of_work(row, work) if row['slow'] else ''}"
+    often = f"{row['late_count']} collective{'s' if row['late_count'] > 1 else ''}"
+    if row["late_count"] and row["blamed_us"] < LIMITS.nearly_all * row["last_us"]:
+        cost = f"the other ranks wait {time_text(row['blamed_us'])} for its own work, and {time_text(row['last_us'])} "
+        cost += f"in {often} where it arrives last"
+    elif row["late_count"]:
+        cost += f", and it arrives last in {often}"
+    own = f"{_of_steps(row, steps)}{_of_work(row, work) if row['slow'] else ''}"
     return f"{own}; {cost}" if row["blamed_us"] else own
 
 
-def _of_steps(row: dict[Any, Any], steps: int, most_us: float) -> str:
+def _of_steps(row: dict[Any, Any], steps: int) -> str:
     """Return how the rank's own time in a step compares with its peers'."""
-    excess, error = row["step_excess_us"], row["step_error_us"]
+    excess = row["step_excess_us"]
     if np.isnan(excess):
         return "its steps cannot be compared with those of another rank"
     alone = "by itself, without waiting for others, its step takes"
+    if row.get("group_us"):
+        return f"{alone} {time_text(row['group_us'])} more than that of the faster ranks"
     if 0 < row["slow_steps"] < steps:
         longer = f"{time_text(row['slow_excess_us'])} longer than its peers'"
         return f"{alone} {longer} in {row['slow_steps']} of {steps} steps"
     if excess <= 0:
         return f"{alone} {time_text(-excess)} less than its peers'"
     if not row["slow"]:
-        why = "which may be chance"
-        if excess > _CLEAR_ERRORS * error:
-            few = f"{steps} step{'s' if steps > 1 else ''}"
-            differs = most_us >= _ALIKE_SHARE * excess
-            why = f"and another's {time_text(most_us)}" if differs else f"but {few} cannot exclude chance"
         negligible = excess < MIN_STEP_SHARE * row["own_step_us"]
-        return f"{alone} {time_text(excess)} more than its peers', {'which is negligible' if negligible else why}"
-    peers = row["own_step_us"] - excess
-    ratio = _times(1 + excess / peers) if peers > 0 else "longer than its peers'"
-    return f"{alone} {ratio} ({time_text(excess)} more)"
+        why = "which is negligible" if negligible else "which may be chance"
+        return f"{alone} {time_text(excess)} more than its peers', {why}"
+    peers, longer = row["own_step_us"] - excess, row["slow_excess_us"]
+    ratio = _times(1 + longer / peers) if peers > 0 else "longer than its peers'"
+    return f"{alone} {ratio} ({time_text(longer)} more)"
 
 
 def _of_work(row: dict[Any, Any], work: SlowWork) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NO_CHART", "NO_ROWS", "Bar", "BarPart", "Chart", "Claim", "Evidence", "Finding", "Place", "RestsOn", "Rows",
     "Trial", "gain_text", "gap_words", "in_short", "interval_us", "is_sure", "less_text", "likely",
-    "of_activities", "per_step", "saved_claim", "saved_us", "saves_text", "stretches",
+    "of_activities", "per_step", "saved_claim", "saved_us", "saves_text", "stretches", "usual_us",
 ]  # fmt: skip
 
 _MIN_SPREAD = 0.25
@@ -265,10 +265,15 @@ def saved_claim(
 
 def saved_us(outcome: Outcome) -> tuple[float, tuple[float, float]]:
     """Return what a change saves of the recorded run, or of its usual steps, µs, and the interval of that."""
-    before, (low, high) = outcome.baseline, interval_us(outcome)
-    us = (duration_ns(before, before.time) - duration_ns(outcome.state.graph, outcome.time, before)) / 1000
+    us, (low, high), before = usual_us(outcome), interval_us(outcome), outcome.baseline
     part = us * 1000 / outcome.saved_ns if outcome.saved_ns else 0.0
-    return us, (min(us, low * part), max(us, high * part))
+    return us, (min(us, low * part), min(max(us, high * part), duration_ns(before, before.time) / 1000))
+
+
+def usual_us(outcome: Outcome) -> float:
+    """Return what a change saves of the recorded run, or of its usual steps, µs."""
+    before = outcome.baseline
+    return (duration_ns(before, before.time) - duration_ns(outcome.state.graph, outcome.time, before)) / 1000
 
 
 def per_step(us: float, steps: int) -> float:

@@ -33,6 +33,7 @@ from htagraph.findings.finding import (
     saved_us,
     saves_text,
     stretches,
+    usual_us,
 )
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT
@@ -86,7 +87,7 @@ def _when(results: Results) -> list[Claim]:
 def _worth_naming(results: Results) -> list[dict[Any, Any]]:
     """Return the rows that say what to change: no class of work, nothing around the whole job, the inner of two."""
     table = results.opportunities
-    rows = [row | {"gain_percent": 100_000 * row["gain_us"] / results.makespan_ns} for row in table.to_dict("records")]
+    rows = [_of_usual_steps(results, row) for row in table.to_dict("records")]
     # nobody can free a rank
     rows = [row for row in rows if row["gain_percent"] >= MIN_PERCENT and row["what"] != "rank"]
     elsewhere = {INTERRUPTIONS_ROW} | {
@@ -99,6 +100,12 @@ def _worth_naming(results: Results) -> list[dict[Any, Any]]:
     for row in rows:
         inner[row["inside"]] = max(inner.get(row["inside"], 0.0), row["gain_us"])
     return [row for row in rows if inner.get(row["name"], 0.0) < _NEARLY_ALL * row["gain_us"]]
+
+
+def _of_usual_steps(results: Results, row: dict[Any, Any]) -> dict[Any, Any]:
+    """Return a row whose gain is that per step; ``whole_us`` is the gain of the whole recording."""
+    gain = row["gain_per_step_us"] * results.steps if results.steps > 1 else row["gain_us"]
+    return row | {"whole_us": row["gain_us"], "gain_us": gain, "gain_percent": 100_000 * gain / results.makespan_ns}
 
 
 def _wraps(results: Results, row: Mapping[Any, Any]) -> bool:
@@ -126,19 +133,18 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
     is left of the gain without start-up, if that is worth naming.
     """
     graph, name, gain, interval = results.graph, str(row["name"]), float(row["gain_us"]), None
-    half, started = float(row.get("gain_at_50_us", 0.0)), _start_up_us(results, row)
+    half = float(row.get("gain_at_50_us", 0.0)) * gain / row["whole_us"]
+    started = 0.0 if results.steps > 1 else _start_up_us(results, row)  # no usual step has first calls
     if results.usual and row["target"]:  # what few steps do is no gain of a usual one, whatever it moves there
         steps = graph.activities.step[activities_of(initial(graph), criteria(row["target"]))[:-1]]
         if len(steps) and np.isin(results.usual, steps).mean() <= MOST:
             return []
     if row["target"] or row["what"] == "straggler":
         outcome = _outcome(graph, row, 0.0)
-        if abs(outcome.saved_ns - 1000 * gain) > 1:
+        if abs(outcome.saved_ns - 1000 * row["whole_us"]) > 1:
             return []
         gain, interval = saved_us(outcome)
-        half = saved_us(_outcome(graph, row, 0.5))[0] if results.usual and row["target"] else half
-    elif results.usual:
-        return []
+        half = usual_us(_outcome(graph, row, 0.5)) if row["target"] else half
     gain, half = gain - started, half - started / 2
     percent = 100_000 * gain / results.makespan_ns
     if percent < MIN_PERCENT:

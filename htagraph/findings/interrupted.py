@@ -25,6 +25,7 @@ from htagraph.findings.limits import MAX_NAMED, MIN_PERCENT, MIN_SHARE, MOST_ROW
 from htagraph.findings.phrases import plural, ranks_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.steps import duration_ns, gain_steps
 from htagraph.queries.interruptions import interrupted
 
 __all__ = ["INTERRUPTED"]
@@ -49,10 +50,9 @@ def _affected(claim: Claim) -> list[int]:
 def _of_graph(graph: DependencyGraph) -> list[Claim]:
     """Return the claim if the job would be shorter without interruptions."""
     found = interrupted(graph)
-    makespan = int(graph.time.max()) - graph.origin_ns if len(graph.time) else 0
+    makespan = round(duration_ns(graph, graph.time))
     if not len(found) or int(found.length.sum()) < MIN_SHARE * makespan:
         return []
-    from htagraph.graph.measures.steps import whole_steps
     from htagraph.queries.interruptions import interrupted_ranks  # other commands do without what replays
     from htagraph.whatif.scenario import what_if
 
@@ -61,13 +61,15 @@ def _of_graph(graph: DependencyGraph) -> list[Claim]:
         return []
     acts, ranks = graph.activities, interrupted_ranks(graph, found)
     rank = acts.rank[found.vertex >> 1]
-    counts = {one: int((rank == one).sum()) for one in graph.ranks}
+    least = MIN_SHARE * max(ranks.shares.values())  # a rank with next to none is none of them
+    counts = {one: int((rank == one).sum()) * (ranks.shares[one] >= least) for one in graph.ranks}
     activity = np.where(found.activity >= 0, found.activity, found.vertex >> 1)
     longest = np.argsort(-found.length, kind="stable")[:MAX_NAMED]
     facts = {
-        "count": len(found), "counts": counts, "shares": {one: 100 * share for one, share in ranks.shares.items()},
+        "count": len(found), "counts": counts,
+        "shares": {one: 100 * share * (share >= least) for one, share in ranks.shares.items()},
         "pattern": ranks.pattern, "going": ranks.going, "activities": frozenset(activity.tolist()),
-        "steps": whole_steps(graph),
+        "steps": gain_steps(graph),
     }  # fmt: skip
     rows = tuple(activity[longest].tolist())
     return [saved_claim("interrupted", "", outcome, makespan, facts, rows)]

@@ -7,8 +7,10 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from htagraph.core.errors import time_text
-from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT, MIN_SHARE
+from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT, MIN_SHARE, SHORT_LIST
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.compare import SURE_ERRORS
 
@@ -180,10 +182,13 @@ def steps_text(steps: Sequence[int]) -> str:
     """Return in which steps something is so, as the start of a sentence.
 
     Example:
-        >>> steps_text([5, 6]), steps_text(range(2, 9))
-        ('In steps 5 and 6', 'In steps 2-8')
+        >>> steps_text([5, 6]), steps_text([2, 3, 4, 6, 7])
+        ('In steps 5 and 6', 'In steps 2-4, 6 and 7')
     """
-    return f"In steps {and_list(map(str, steps)) if len(steps) <= MAX_LISTED else f'{steps[0]}-{steps[-1]}'}"
+    texts: list[str] = []
+    for run in np.split(np.asarray(steps), np.flatnonzero(np.diff(steps) != 1) + 1):
+        texts += [f"{run[0]}-{run[-1]}"] if len(run) > SHORT_LIST else run.astype(str).tolist()
+    return f"In steps {and_list(texts)}" if len(texts) <= 2 * MAX_LISTED else f"In {len(steps)} usual steps"
 
 
 def spoken(*sentences: str) -> list[str]:

@@ -20,7 +20,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import CATEGORIES, ActivityKind, GapKind
 from htagraph.core.tables import Col, Table
 from htagraph.findings.limits import LARGE_SHARE, MIN_SHARE
-from htagraph.graph.measures.steps import duration_ns, usual_steps, whole_steps
+from htagraph.graph.measures.steps import duration_ns, gain_steps, usual_steps
 from htagraph.graph.selection import columns_of
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.host_time import first_calls
@@ -130,12 +130,13 @@ class Results:
 
     @cached_property
     def parts(self) -> Segments:
-        """The segments that conclusions are about: the usual path without start-up and the head."""
+        """The segments that conclusions are about: the usual path without other steps, start-up and the head."""
         parts, spans = self.usual_path.segments, self.graph.step_spans
         before = self.graph.time[spans.end[np.isin(spans.step + 1, self.usual[:1])]]  # then devices did what was queued
+        other = np.isin(self.graph.activities.step[parts.place], [-1, *self.usual], invert=True) & bool(self.usual)
         started = (parts.gap == GapKind.NONE) & np.isin(parts.activity, list(self.first_calls))
         is_head = (parts.category == CATEGORIES.index("head")) & (self.head_ns > 0)
-        chosen = ~(started | is_head) & (parts.start + parts.length > before.max(initial=0))
+        chosen = ~(started | is_head | other) & (parts.start + parts.length > before.max(initial=0))
         return parts.only(chosen) if chosen.any() else parts
 
     @cached_property
@@ -153,7 +154,9 @@ class Results:
         long may be spent on something else.
         """
         bound, free = bound_of(self.usual_path, self.parts), self.free
-        best = next((cause for cause in free if cause != "host" or not self.computes), "")
+        likely = [cause for cause in free if cause != "host" or not self.computes]
+        equal = [cause for cause in likely if free[cause] >= (1 - MIN_SHARE) * free[likely[0]]]
+        best = max(equal, key=lambda cause: bound.causes.get(cause, 0.0), default="")  # of equal gains, the larger part
         if self.computes and bound.causes.get(best, 0.0) < 100 * LARGE_SHARE:
             return bound._replace(cause="")  # the path passes by what devices do, as where streams share one
         return bound if bound.by_workers or not best or not bound.cause else bound._replace(cause=best)
@@ -192,15 +195,13 @@ class Results:
 
     @cached_property
     def makespan_ns(self) -> int:
-        """How long takes what conclusions are about, ns: the usual steps, or all but start-up and what came before."""
-        if not self.is_whole:
-            return _whole_ns(self.graph)
-        return self._lasts(self._steady) - (0 if self.usual else self.head_ns)
+        """How long takes what gains are of, ns: as many usual steps, or all but start-up and what came before."""
+        return self._lasts(self._steady) - (0 if self.steps > 1 else self.head_ns)
 
     @cached_property
     def steps(self) -> int:
         """How many steps the times of gains are divided by; 0 for none."""
-        return len(self.usual) or whole_steps(self.graph)
+        return gain_steps(self.graph)
 
     @cached_property
     def inputs(self) -> pd.DataFrame:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.statistics import SEVERAL, STANDS_OUT
 from htagraph.findings.finding import Claim, Finding
 from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import and_list, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.steps import Cadence, cadence_of, mean_step_ns, usual_step_ns
+from htagraph.graph.measures.steps import cadence_of, mean_step_ns, usual_step_ns
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["UNEVEN_STEPS", "step_text"]
 
 
 def step_text(graph: DependencyGraph) -> str:
-    """Return how long a step takes: the usual time, and the mean where that differs; the range where none is usual.
+    """Return how long a step takes: the usual time, and the mean where that differs, or the range where none is usual.
 
     Example:
         >>> import htagraph as hg
@@ -28,40 +26,26 @@ def step_text(graph: DependencyGraph) -> str:
     cadence = cadence_of(graph)
     if cadence is None:
         return ""
-    if _others(cadence) is None:
-        return f"{time_text(np.nanmin(cadence.lengths) / 1000)} to {time_text(np.nanmax(cadence.lengths) / 1000)}"
     usual, mean = usual_step_ns(graph, graph.time), mean_step_ns(graph, graph.time)
+    if not cadence.alike and len(cadence.steps) > 1:
+        least, most = (time_text(end(cadence.lengths) / 1000) for end in (np.nanmin, np.nanmax))
+        return f"{time_text(usual / 1000)} ({least} to {most})" if len(cadence.steps) > 2 else f"{least} to {most}"
     differs = usual < LIMITS.nearly_all * mean
     return time_text(usual / 1000) + (f" ({time_text(mean / 1000)} on average)" if differs else "")
-
-
-def _others(cadence: Cadence) -> npt.NDArray[np.float64] | None:
-    """Return the times of the steps that are not odd, ns; None where these are few, or differ as well."""
-    others = cadence.lengths[~cadence.odd & np.isfinite(cadence.lengths)]
-    most_odd = cadence.odd.any() and 2 * cadence.odd.sum() >= len(cadence.odd)
-    return None if not len(others) or most_odd or others.max() > STANDS_OUT * others.min() else others
 
 
 def _when(results: Results) -> list[Claim]:
     cadence = cadence_of(results.graph)
     if cadence is None or len(cadence.steps) < 2 or not cadence.odd.any():
         return []
-    odd, uneven = cadence.odd, _others(cadence) is None
+    odd, uneven = cadence.odd, not cadence.alike
     some = cadence.lengths if uneven else cadence.lengths[odd]
     numbers = () if uneven else tuple(cadence.steps[odd].tolist())
     facts = {
         "odd": numbers, "low_us": np.nanmin(some) / 1000, "high_us": np.nanmax(some) / 1000,
         "usual_us": cadence.usual_ns / 1000, "warm_up": numbers == tuple(cadence.steps[: cadence.warm_up].tolist()),
-        "turn": _turn(np.flatnonzero(odd), len(odd)),
     }  # fmt: skip
     return [Claim("uneven_steps", ", ".join(map(str, numbers)), len(numbers), "count", facts=facts)]
-
-
-def _turn(odd: npt.NDArray[np.int64], count: int) -> int:
-    """Return every how many steps an odd one comes, from begin to end, as in an evaluation; 0 if they do not."""
-    distance = int(odd[1] - odd[0]) if len(odd) >= SEVERAL else 0
-    even = distance and (np.diff(odd) == distance).all() and odd[0] < distance and odd[-1] + distance >= count
-    return distance if even else 0
 
 
 def _short(claim: Claim) -> str:
@@ -70,9 +54,7 @@ def _short(claim: Claim) -> str:
     if not facts["odd"]:
         return f"steps take {low} to {high}, so no figure per step is that of most of them"
     steps, lasted = facts["odd"], low if low == high else f"{low} to {high}"
-    if facts["turn"]:
-        which = f"one step in {facts['turn']} takes"
-    elif len(steps) == 1:
+    if len(steps) == 1:
         which = f"step {steps[0]} takes"
     else:
         which = f"steps {and_list(map(str, steps))} take" if len(steps) <= MAX_LISTED else f"{len(steps)} steps take"

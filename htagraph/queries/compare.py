@@ -92,8 +92,8 @@ class Excess:
     when: npt.NDArray[np.bool_]
     """By rank and step: where the slow rank is slow: in all steps, or in those that stand out."""
     in_slow: npt.NDArray[np.float64]
-    """By rank: median over the steps where it is slow of the difference to the median of the others, ns; NaN for ranks
-    that are not slow."""
+    """By rank: mean over the steps where it is slow of the difference to the median of the others, ns, which is what
+    they would save if it took no longer; NaN for ranks that are not slow."""
 
 
 def compare(
@@ -151,10 +151,9 @@ def _of_role(own: Array, work: Array | None) -> Excess:
         at, in_steps = slow_steps(beyond, _LEAST_ERROR * usual)
         is_slow = at >= 0
     if is_slow and (work is None or _is_work(beyond, _beyond(work[np.ix_(ranks, steps)]), at, in_steps)):
-        always = bool(in_steps.all())
         result.slow[ranks[at]] = True
-        result.when[ranks[at], slice(None) if always else steps[in_steps]] = True
-        result.in_slow[ranks[at]] = typical[at] if always else np.median(beyond[at, in_steps])
+        result.when[ranks[at], slice(None) if in_steps.all() else steps[in_steps]] = True
+        result.in_slow[ranks[at]] = beyond[at, in_steps].mean()
     return result
 
 
@@ -173,7 +172,7 @@ def _by_parts(found: Excess, times: Array, work: Array, alone: Array, names: Arr
         if at >= 0:
             break
     if at >= 0:
-        found.slow[at], found.in_slow[at] = True, np.median(beyond[at, some])
+        found.slow[at], found.in_slow[at] = True, beyond[at, some].mean()
         found.when[at, known[some]] = True
 
 
@@ -227,7 +226,7 @@ def _is_work(beyond: Array, beyond_in_work: Array, at: int, steps: Array) -> boo
     return bool(np.median(beyond_in_work[at, steps]) >= MOST * np.median(beyond[at, steps]))
 
 
-def _compared(times: Array, floor: float, *, means: bool = False, tests: int = 1) -> tuple[Array, Array, int, bool]:
+def _compared(times: Array, floor: float, *, tests: int = 1) -> tuple[Array, Array, int, bool]:
     """Return (each rank's typical difference to the others, its error, the slowest rank, whether by more than chance).
 
     Times are by rank and step, `floor` is the least error. Of several `tests`, each is as much stricter.

@@ -95,8 +95,10 @@ def interrupted(graph: DependencyGraph) -> Interruptions:
     for the device, in a data loader, in what compiles, in the first call of a name on a rank, or in the first launch of
     a kernel. Because an interruption can hit any code, they count only together: at least five, in five different
     places (names of activities, or of what comes after code that no event covers), none of which has more than half of
-    the time, and not all in the first of several steps. Of a recording of one step of one rank, only operators and
-    calls count that occur twenty times; without a device, which leaves the work to the operators, none.
+    the time, and not all in the first of several steps. On a rank with as many, stretches count as well that last 1 ms
+    and ten median absolute deviations longer than usual, as what stops a thread does not ask how long code takes. Of a
+    recording of one step of one rank, only operators and calls count that occur twenty times; without a device, which
+    leaves the work to the operators, none.
 
     Example:
         >>> import htagraph as hg
@@ -108,13 +110,14 @@ def interrupted(graph: DependencyGraph) -> Interruptions:
     long = long[_may_count(graph, owner[long], vertex[long])]
     if not _in_many_places(graph, owner[long], vertex[long], length[long]):
         return _chosen(edge, vertex, owner, length, long[:0], long[:0])
-    usual = _usual(graph, (edge, vertex, owner, length), long)
-    known = np.flatnonzero(usual >= 0)
-    order = known[np.lexsort((graph.time[vertex[long[known]]], graph.activities.rank[vertex[long[known]] >> 1]))]
-    rows, usual = long[order], usual[order]
-    if not _in_many_places(graph, owner[rows], vertex[rows], length[rows]) or _only_in_first_steps(graph, vertex[rows]):
-        rows, usual = rows[:0], usual[:0]
-    return _chosen(edge, vertex, owner, length, rows, usual)
+    usual, is_far = _usual(graph, (edge, vertex, owner, length), long)
+    far, rank = long[is_far], graph.activities.rank[vertex[long] >> 1]
+    if not _in_many_places(graph, owner[far], vertex[far], length[far]) or _only_in_first_steps(graph, vertex[far]):
+        return _chosen(edge, vertex, owner, length, long[:0], long[:0])
+    often = np.bincount(rank[is_far], minlength=max(graph.ranks) + 1)[rank] >= _MIN_PLACES
+    known = np.flatnonzero((usual >= 0) & (is_far | often))
+    order = known[np.lexsort((graph.time[vertex[long[known]]], rank[known]))]
+    return _chosen(edge, vertex, owner, length, long[order], usual[order])
 
 
 @once
@@ -251,8 +254,8 @@ def _only_in_first_steps(graph: DependencyGraph, vertex: Array) -> bool:
     return True
 
 
-def _usual(graph: DependencyGraph, stretches: tuple[Array, Array, Array, Array], long: Array) -> npt.NDArray[np.int64]:
-    """Return what the code of each long stretch takes as a rule, ns; -1 where that is not known, or is as long."""
+def _usual(graph: DependencyGraph, stretches: tuple[Array, Array, Array, Array], long: Array) -> tuple[Array, Array]:
+    """Return (what each long stretch takes as a rule, ns, -1 if unknown or as long; which are far longer)."""
     acts = graph.activities
     _, vertex, owner, length = stretches
     name = np.where(owner >= 0, acts.name[owner], -1)
@@ -273,8 +276,10 @@ def _usual(graph: DependencyGraph, stretches: tuple[Array, Array, Array, Array],
         place = alike(graph)[1][vertex[rows] >> 1] * 2 + (vertex[rows] & 1)
         there, _, peers = _middles(length[rows], coded(place, code))
         known, usual = (count >= _MIN_CALLS) & (peers > 1), np.maximum(middle, there)
-    known &= (often <= _MAX_SHARE * count) & (length[rows] >= np.maximum(least, _FAR * usual))
-    return np.where(known, usual, -1)[at].astype(np.int64)
+    known &= often <= _MAX_SHARE * count
+    far = known & (length[rows] >= np.maximum(least, _FAR * usual))
+    known &= far | (length[rows] - usual >= np.maximum(LONG_NS, _FAR * deviation))
+    return np.where(known, usual, -1)[at].astype(np.int64), far[at]
 
 
 def _named(graph: DependencyGraph, vertex: Array) -> tuple[Array, Array]:

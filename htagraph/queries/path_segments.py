@@ -211,6 +211,8 @@ def _waits_for_workers(path: CriticalPath, parts: Segments, loading: Array) -> t
     ranks = np.unique(acts.rank[parts.place[waits]])
     calls = np.unique(owner[with_workers[acts.name[owner]] & np.isin(acts.rank[owner], ranks)])
     inside = (graph.time[2 * calls] >= path.window[0]) & (graph.time[2 * calls + 1] <= path.window[1])
+    left_out = np.setdiff1d(acts.step[path.segments.place], acts.step[parts.place])
+    inside &= ~np.isin(acts.step[calls], left_out)
     # of several ranks with loaders the path follows one at a time
     expected = int(inside.sum()) / max(1, len(ranks))
     _, call = np.unique(parts.activity[waits], return_inverse=True)

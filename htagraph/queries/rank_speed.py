@@ -28,8 +28,8 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER
 
 __all__ = [
-    "ALL_NAMES", "MIN_SHARE_OF_NAME", "SIDES", "OwnSteps", "SlowRanks", "SlowStage", "WorkOf", "own_steps",
-    "slow_among", "slow_ranks", "slow_stage", "speed_of", "times_alone", "work_of",
+    "ALL_NAMES", "MIN_SHARE_OF_NAME", "SIDES", "OwnSteps", "SlowRanks", "SlowStage", "WorkOf", "own_step_of",
+    "own_steps", "slow_among", "slow_ranks", "slow_stage", "speed_of", "times_alone", "work_of",
 ]  # fmt: skip
 
 WorkOf: TypeAlias = Callable[[Array, int], Array]
@@ -348,6 +348,21 @@ def own_steps(graph: DependencyGraph) -> OwnSteps:
     latest = (_latest(time[2 * activity], cell, shape[0] * shape[1]).reshape(shape) for time in times)
     # the time from one column to the next; the first one counts from `begin`
     return OwnSteps(steps, *(np.diff(np.concatenate([begin[:, None], each], axis=1), axis=1) for each in latest))
+
+
+def own_step_of(graph: DependencyGraph, steps: Array, place: int, activities: Array) -> npt.NDArray[np.int64]:
+    """Return in which of the steps of `own_steps` each activity of a rank is, by position; -1 after the last of them.
+
+    What a rank does after its last collective of a step makes it late in the next step, whatever the annotation says.
+    """
+    waits = graph.waits
+    met = (waits.collective >= 0) & (waits.rank == graph.ranks[place])
+    activity = waits.activity[met]
+    step = _step_of(graph, activity, np.full(len(activity), place), waits.collective[met])
+    last = np.full(len(steps), np.iinfo(np.int64).min)
+    np.maximum.at(last, np.searchsorted(steps, step), graph.time[2 * activity])
+    at = np.searchsorted(np.maximum.accumulate(last), graph.time[2 * activities])
+    return np.where(at < len(steps), at, -1)
 
 
 def times_alone(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -29,7 +29,7 @@ from htagraph.core.kinds import (
 )
 from htagraph.core.naming import BETWEEN_OPERATORS, exact_glob, is_data_loader
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.steps import last_end
+from htagraph.graph.measures.steps import last_end, usual_step_ns
 from htagraph.queries.change_scope import UNTRACED, asked_at
 from htagraph.queries.interruptions import interruption_time
 from htagraph.queries.replay import predict
@@ -329,8 +329,16 @@ class Baseline:
 
     def gained(self, state: State) -> int:
         """Return how much shorter the job is with other weights, ns."""
+        return self.last - self._end(self._time(state))
+
+    def gained_per_step(self, state: State) -> float:
+        """Return how much shorter a usual step is with other weights, ns."""
+        graph = self.state.graph
+        return usual_step_ns(graph, graph.time) - usual_step_ns(state.graph, self._time(state), graph)
+
+    def _time(self, state: State) -> Array:
         state = replace(self.links, state=state).shared
-        return self.last - self._end(predict(state.graph, state.lag, state.gap, state.head))
+        return predict(state.graph, state.lag, state.gap, state.head)
 
     @cached_property
     def _runs(self) -> Runs | None:

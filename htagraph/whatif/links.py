@@ -27,7 +27,7 @@ from htagraph.queries.weights import State, of_kind
 
 __all__ = [
     "KINDS", "Assumed", "LinkTransfers", "Sharing", "Transfers", "assumed", "fitted", "likely_sharing", "link_share",
-    "link_transfers", "may_overlap", "places_of_links", "shares_links", "time_from_sharing", "transfer_edges",
+    "link_transfers", "may_overlap", "places_of_links", "time_from_sharing", "transfer_edges",
     "transfers", "with_shared_link", "without_core",
 ]  # fmt: skip
 
@@ -86,14 +86,6 @@ def assumed(state: State) -> Assumed:
     sharing, shown = likely_sharing(state.graph)
     other = Sharing.EQUAL if sharing is Sharing.NONE else Sharing.NONE
     return Assumed(state, sharing, () if shown else (other,))
-
-
-def shares_links(graph: DependencyGraph) -> bool:
-    """Return whether transfers of a job overlap on links that they are taken to share.
-
-    Then a gain need not grow with the speedup: what is faster may let transfers overlap more.
-    """
-    return bool(time_from_sharing(graph, likely_sharing(graph)[0]).any())
 
 
 def with_shared_link(state: State, sharing: Sharing) -> State:

@@ -15,9 +15,9 @@ from htagraph.core.arrays import Array
 from htagraph.core.computing import ahead, threads_for
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.steps import whole_steps
+from htagraph.graph.measures.steps import gain_steps
 from htagraph.queries.straggler import straggler_of
-from htagraph.queries.weights import OwnTime, checked, initial
+from htagraph.queries.weights import OwnTime, State, checked, initial, with_factor
 from htagraph.whatif.candidates import Baseline, Candidate, candidates, target_of, time_of
 from htagraph.whatif.changes.fix_straggler import fix_straggler
 from htagraph.whatif.options import criteria_text
@@ -49,7 +49,7 @@ TABLE = Table(
     ),
     Col("gain_us", doc="gain if the target took no time"),
     Col("gain_percent", doc="gain as a share of the makespan"),
-    Col("gain_per_step_us", doc="NaN where steps do not cover the recording"),
+    Col("gain_per_step_us", doc="by how much a usual step is shorter; NaN where steps do not cover the recording"),
     Col(
         "gain_at_75_us gain_at_50_us gain_at_25_us gain_at_0_us",
         doc="for each factor of the curve: gain if the target took this percentage of its time; where transfers share "
@@ -119,7 +119,7 @@ def opportunities(
     kinds = {name: kind for name, kind in TABLE.types.items() if not name.startswith("gain_at_")}
     ends = {name: kinds.pop(name) for name in ("note", "inside")}
     kinds |= dict.fromkeys(factors, "float64") | ends
-    baseline, steps = Baseline(initial(graph)), whole_steps(graph)
+    baseline, steps = Baseline(initial(graph)), gain_steps(graph)
     rows = []
     best = _best(baseline, top)
     for at, tried in enumerate(best):
@@ -132,18 +132,18 @@ def opportunities(
             "what": candidate.what, "name": candidate.name,
             "target": criteria_text(target_of(baseline.state, candidate, time)),
             "time_us": tried.total / 1000, "critical_us": baseline.on_path(time) / 1000,
-            **_gained(baseline, gain, steps), **gains, "note": candidate.note,
+            **_gained(baseline, gain, with_factor(baseline.state, time, 0.0), steps), **gains, "note": candidate.note,
             "inside": next((more.candidate.name for more in reversed(best[:at]) if _within(tried, more)), ""),
         })  # fmt: skip
     rows = sorted([*rows, *straggler_gain(baseline, factors, steps)], key=lambda row: -row["gain_us"])[:top]
     return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
 
 
-def _gained(baseline: Baseline, gain: int, steps: int) -> dict[str, float]:
-    """Return a gain in ns as the columns that state it."""
+def _gained(baseline: Baseline, gain: int, state: State, steps: int) -> dict[str, float]:
+    """Return a gain in ns as the columns that state it; `state` is the job as it then is."""
     return {
         "gain_us": gain / 1000, "gain_percent": 100 * gain / baseline.makespan,
-        "gain_per_step_us": gain / 1000 / steps if steps else np.nan,
+        "gain_per_step_us": baseline.gained_per_step(state) / 1000 if steps > 1 else gain / 1000 if steps else np.nan,
     }  # fmt: skip
 
 
@@ -218,16 +218,14 @@ def straggler_gain(baseline: Baseline, factors: Mapping[str, float], steps: int)
     vertices, edges = baseline.path
     gains = {}
     for column, factor in factors.items():
-        part = replace(
-            state, lag=fixed.lag + np.rint(factor * lag).astype(np.int64),
-            gap=fixed.gap + np.rint(factor * gap).astype(np.int64),
-        )  # fmt: skip
+        more = (np.rint(factor * each).astype(np.int64) for each in (lag, gap))
+        part = replace(state, lag=fixed.lag + next(more), gap=fixed.gap + next(more))
         gains[column] = baseline.gained(part) / 1000
     row = {
         "what": "straggler", "name": f"rank {rank} beyond its peers'", "target": "",
         "time_us": float(lag.sum() + gap.sum()) / 1000,
         "critical_us": float(lag[edges].sum() + gap[vertices].sum()) / 1000,
-        **_gained(baseline, gain, steps), **gains,
+        **_gained(baseline, gain, fixed, steps), **gains,
         "note": f"work that takes longer than its peers'; to predict it: --fix-straggler {rank}", "inside": "",
     }  # fmt: skip
     return [row]

@@ -9,7 +9,8 @@ from tests.strategies import COMPUTE, Json, kernel, launch, load, op, step, trac
 
 
 def test_a_step_lasts_until_its_device_work_is_over() -> None:
-    events = [op("before", 0, 1), step(3, 10, 20), launch(15, 2, 1), kernel(COMPUTE, 25, 30, 1), step(4, 30, 10)]
+    events = [op("before", 0, 1), step(3, 10, 20), launch(15, 2, 1), kernel(COMPUTE, 25, 30, 1)]
+    events += [step(4, 30, 10), op("in it", 31, 2)]
     assert hg.step_times(load(events)).to_dict("records") == [
         {"rank": 0, "step": 3, "start_us": 10.0, "end_us": 55.0, "duration_us": 45.0},
         {"rank": 0, "step": 4, "start_us": 30.0, "end_us": 40.0, "duration_us": 10.0},

@@ -306,9 +306,9 @@ def clear(case: str) -> DependencyGraph:
 
 def test_the_evidence_agrees_with_the_table() -> None:
     row = stragglers(clear("kernels")).to_frame().set_index("rank").loc[2].to_dict()
-    percent = 100 * row["step_excess_us"] / (row["own_step_us"] - row["step_excess_us"])
+    percent = 100 * row["slow_excess_us"] / (row["own_step_us"] - row["step_excess_us"])
     assert f"its step takes {percent:.2g} % longer than its peers'" in row["evidence"]
-    assert f"({time_text(row['step_excess_us'])} more" in row["evidence"]
+    assert f"({time_text(row['slow_excess_us'])} more" in row["evidence"]
     assert f"wait {time_text(row['blamed_us'])} for it" in row["evidence"]
 
 
@@ -334,13 +334,10 @@ def test_names_are_escaped_and_many_ranks_are_cut() -> None:
     assert text.count("<tr") == 1 + 8
 
 
-def test_what_casts_doubt_on_a_large_difference_is_what_is_there() -> None:
-    row = {"step_excess_us": 25_600.0, "step_error_us": 1_100.0, "slow": False, "slow_steps": 0, "own_step_us": 1e5}
-    assert "its step takes 25.6 ms more than its peers', but 1 step cannot exclude chance" in _of_steps(row, 1, 900.0)
-    assert "but 3 steps cannot exclude chance" in _of_steps(row, 3, float("nan"))
-    assert "which is negligible" in _of_steps(row | {"own_step_us": 1e8}, 3, 20_000.0)
-    assert "and another's 20.0 ms" in _of_steps(row, 3, 20_000.0)
-    assert "which may be chance" in _of_steps(row | {"step_error_us": 9_000.0}, 3, 20_000.0)
+def test_a_difference_that_no_test_confirms_may_be_chance() -> None:
+    row = {"step_excess_us": 25_600.0, "slow": False, "slow_steps": 0, "own_step_us": 1e5}
+    assert "its step takes 25.6 ms more than its peers', which may be chance" in _of_steps(row, 1)
+    assert "which is negligible" in _of_steps(row | {"own_step_us": 1e8}, 3)
 
 
 def test_several_slow_ranks_are_a_group() -> None:

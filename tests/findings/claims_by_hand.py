@@ -31,7 +31,7 @@ def gain(
     """Return the claim that the job is shorter by some µs if something takes no time."""
     known = {
         "what": what, "percent": percent, "target": f"name={name}", "half_us": us / 2, "note": "", "steps": 0,
-        "shared": False, "loader": False, "around": False, "inside": "", "stacks": False,
+        "loader": False, "around": False, "inside": "", "stacks": False,
         "batches": (4, 10),
     }  # fmt: skip
     return Claim("gain", name, us, "us", interval=interval, facts=known | facts)
@@ -58,7 +58,7 @@ def contradictions(claims: Sequence[Claim]) -> list[str]:
     by_workers = any(claim.facts.get("by_workers") for claim in claims)
     for claim in claims:
         facts, (low, high) = claim.facts, claim.interval or (claim.figure, claim.figure)
-        half = 0.0 if facts.get("shared") else facts.get("half_us", 0.0)
+        half = 0.0 if facts.get("what") == "group" else facts.get("half_us", 0.0)  # transfers may share links
         share = claim.figure if claim.unit == "percent" else 100.0 * (claim.says == "gain")
         if not 0 <= share <= 100 + 1e-6 or not low <= claim.figure <= high:
             wrong.append(f"{claim.says} {claim.about}: {claim.figure:g}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
-from htagraph.findings.finding import Claim
+from htagraph.findings.finding import Claim, usual_us
 from htagraph.findings.gain import GAIN
 from htagraph.findings.results import Results
 from htagraph.findings.verdict import trial_of
@@ -22,7 +22,7 @@ def test_of_a_rank_only_what_exceeds_its_peers_is_named() -> None:
     claims = {claim.about: claim for claim in GAIN.when(results)}
     assert "rank 2" not in claims
     fixed = hg.what_if(graph).fix_straggler(rank=2).run()
-    assert claims["rank 2 beyond its peers'"].figure == pytest.approx(fixed.saved_ns / 1000)
+    assert claims["rank 2 beyond its peers'"].figure == pytest.approx(usual_us(fixed))
 
 
 def test_a_row_that_no_replay_confirms_is_left_out() -> None:

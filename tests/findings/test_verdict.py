@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.findings.finding import Claim, saved_us
+from htagraph.findings.finding import Claim, saved_us, usual_us
 from htagraph.findings.verdict import FINDINGS, ROWS, in_brief, rows_of, sentences, stated, trial_of
 from htagraph.output.render import render_summary
 from htagraph.whatif.options import criteria
@@ -137,8 +137,8 @@ def test_rows_for_programs_have_the_change_its_gain_and_the_sentence() -> None:
     assert all(set(row) == set(ROWS.types) for row in rows)
     bound = rows[0]
     assert (bound["kind"], bound["ranks"], bound["change"]) == ("bound", [2], "--scale kind=computation:0")
-    saved = hg.what_if(graph).scale(factor=0, kind="computation").run().saved_ns
-    assert bound["gain_us"]["value"] == pytest.approx(saved / 1000)
+    saved = usual_us(hg.what_if(graph).scale(factor=0, kind="computation").run())
+    assert bound["gain_us"]["value"] == pytest.approx(saved)
     straggler = next(row for row in rows if row["change"] == "--fix-straggler auto")
     assert straggler["gain_us"]["low"] <= straggler["gain_us"]["value"] <= straggler["gain_us"]["high"]
     assert straggler["advice"].startswith("Compare rank 2 with its peers: ")

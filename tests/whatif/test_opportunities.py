@@ -247,7 +247,7 @@ def test_the_straggler_gains_what_fixing_it_gains() -> None:
     assert row["name"] == "rank 2 beyond its peers'"
     assert round(1000 * row["gain_us"]) == round(1000 * row["gain_at_0_us"]) == fixed.saved_ns
     assert 0 < row["gain_at_50_us"] < row["gain_us"] <= row["critical_us"] <= row["time_us"]
-    assert row["gain_per_step_us"] == row["gain_us"] / 3
+    assert 1000 * row["gain_per_step_us"] == fixed.baseline_step_ns - fixed.step_ns
 
 
 def test_a_job_without_a_straggler_has_no_such_row() -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, occurring
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ADDED, of_kinds
+from htagraph.core.statistics import SEVERAL
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import StepWindow, cadence_of, is_paced_by_ends, step_lengths, step_window
 from htagraph.graph.selection import IntSelector
@@ -76,12 +77,15 @@ class ComparedPart:
     def weights(self) -> npt.NDArray[np.float64]:
         """How much each step number counts in the usual step; the last one is for what is in no step.
 
-        Those of the middle half by their length count, so that no single slow step says what a usual one is made of.
+        Those of the middle half by their length count, so that no single slow step says what a usual one is made of. On
+        a host, the first recorded step does not: it may wait for what began before the recording.
         """
         weights = np.zeros(int(self.graph.activities.step.max(initial=0)) + 2)
         if self.steps is None:
             return weights + 1
         numbers, lengths = self.step_lengths(self.graph.time)
+        is_cut = len(numbers) > SEVERAL and numbers[0] == self.graph.steps[0] and not is_paced_by_ends(self.graph)
+        numbers, lengths = numbers[int(is_cut) :], lengths[int(is_cut) :]
         place, many = np.argsort(np.argsort(lengths, kind="stable")), len(numbers)
         middle = np.minimum(place + 1, 0.75 * many) - np.maximum(place, 0.25 * many)
         weights[numbers] = np.maximum(middle, 0) * 2 / many

@@ -101,29 +101,19 @@ def effects(tree: Alignment, parts: tuple[ComparedPart, ComparedPart], count: in
     def of(key: Key) -> Array:
         return whole_of == number[key[:2]] if key[2] else (group == number[key[:2]]) & ~inside
 
-    def parts_in(key: Key) -> set[int]:
-        return {number[key[:2]], *group[of(key)].tolist()}
-
-    def row(key: Key, us: float) -> tuple[Any, ...]:
-        mine = of(key)
-        times = [float(each[mine].sum()) for each in shown]
-        by_rank = _by_rank(rank[mine], (shown[1] - shown[0])[mine], parts)
-        noise = _noise_us(both, [mine[each] for each in keys], parts)
-        return (*key[:2], *times, times[1] - times[0], us, *by_rank, key[2], noise)
-
     most = np.abs(np.bincount(group, new - old, len(labels)))
     every = np.argsort(-most, kind="stable")[:count].tolist()
     alone = {(*labels[which], False): effect(group == which) for which in every if most[which]}
     if change_us:
-        outer = np.flatnonzero(root == np.arange(len(root)))  # only one job has them
-        total, least = lasted[0] + lasted[1], _LEAST_EFFECT * abs(change_us)
-        outer = outer[np.argsort(-total[outer], kind="stable")][:count]
-        outermost = dict.fromkeys(labels[of_path[each]] for each in outer.tolist() if total[each] >= 1000 * least)
-        whole = {(*label, True): effect(of((*label, True))) for label in outermost}
+        least = _LEAST_EFFECT * abs(change_us)
+        outermost = _outermost(root, lasted[0] + lasted[1], count, 1000 * least)
+        whole = {key: effect(of(key)) for key in ((*labels[of_path[each]], True) for each in outermost)}
         # told where no work of one name says as much: a copy and a synchronization that wait for the same gain together
         whole = {
             key: us for key, us in whole.items()
-            if abs(us) > least + max(abs(alone.get((*labels[part], False), 0.0)) for part in parts_in(key))
+            if abs(us) > least + max(
+                abs(alone.get((*labels[part], False), 0.0)) for part in {number[key[:2]], *group[of(key)].tolist()}
+            )
         }  # fmt: skip
         inside = np.isin(whole_of, [number[key[:2]] for key in whole])
         cut = {labels[each] for each in np.unique(group[inside]).tolist()}
@@ -132,10 +122,28 @@ def effects(tree: Alignment, parts: tuple[ComparedPart, ComparedPart], count: in
         } | whole
     work, often = _by_label(labels, group, shown), _by_label(labels, of_path, calls)
     return Effects(
-        [row(*each) for each in alone.items()], effect(np.ones(len(group), np.bool_)), change_us,
-        lambda chosen: effect(np.any([of(key) for key in chosen], axis=0)),
-        work, often,
+        [_row(key, us, of(key), (both, keys, rank, shown), parts) for key, us in alone.items()],
+        effect(np.ones(len(group), np.bool_)), change_us,
+        lambda chosen: effect(np.any([of(key) for key in chosen], axis=0)), work, often,
     )  # fmt: skip
+
+
+def _outermost(root: Array, total: Array, count: int, least: float) -> list[int]:
+    """Return the paths of outermost calls that only one job has and that last longest, `least` ns or more."""
+    outer = np.flatnonzero(root == np.arange(len(root)))
+    return [each for each in outer[np.argsort(-total[outer], kind="stable")][:count].tolist() if total[each] >= least]
+
+
+def _row(
+    key: Key, us: float, mine: Array, work: tuple[list[OwnWork], list[Array], Array, list[Array]],
+    parts: tuple[ComparedPart, ComparedPart],
+) -> tuple[Any, ...]:  # fmt: skip
+    """Return the row of a key with its effect, given which of the own times of `work` are its own."""
+    both, keys, rank, shown = work
+    times = [float(each[mine].sum()) for each in shown]
+    by_rank = _by_rank(rank[mine], (shown[1] - shown[0])[mine], parts)
+    noise = _noise_us(both, [mine[each] for each in keys], parts)
+    return (*key[:2], *times, times[1] - times[0], us, *by_rank, key[2], noise)
 
 
 def _by_label(

@@ -94,7 +94,11 @@ def _shown(graph: DependencyGraph, where: OwnTime, time: Array, once: Array, who
     made = graph.time[edges.source[where.edges[load]]] < begin  # since the batch before, by workers
     shown = once
     fetched = np.bincount(batch[~made], time[load[~made]], len(graph.activities))[batch[made]]
-    shown[load[made]] = np.clip(graph.time[edges.target[where.edges[load[made]]]] - begin[made] - fetched, 0, None)
+    until, last = graph.time[edges.target[where.edges[load[made]]]], np.full(len(graph.activities), -1)
+    order = np.argsort(until, kind="stable")
+    last[batch[made][order]] = order  # of what one call waits for in turn, the last thing ends its wait
+    waited = np.clip(until - begin[made] - fetched, 0, None)
+    shown[load[made]] = np.where(last[batch[made]] == np.arange(len(until)), waited, 0)
     lane, gaps = graph.activities.lane, where.gaps
     beside = (graph.gap_kind[gaps] == GapKind.DATA_WAIT) & (lane[gaps >> 1] != lane[whose[len(where.edges) :]])
     shown[len(where.edges) :][beside] = 0

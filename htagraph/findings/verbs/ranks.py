@@ -89,24 +89,18 @@ def _baseline(parts: pd.DataFrame, share: dict[str, float]) -> str:
     """Say where the fastest transfer of a kind is no measure of how long one has to take."""
     if parts.loc[parts["bytes"].isna(), "excess_us"].sum() > MOST * parts["excess_us"].sum():
         return " Sizes were not recorded, so that no transfer can be called slow."
-    if share["excess"] < MIN_SHARE:
-        return ""
-    if share["transfer"] < MIN_SHARE * share["excess"]:
-        return " How much of that a transfer needs is not known: the fastest took next to no time."
     return ""
 
 
 def _after_collectives(share: dict[str, float], late: pd.DataFrame, inputs: Sequence[str], nobody_us: float) -> str:
     if share["wait"] >= _MIN_WAIT_SHARE and len(late):
-        us, why = float(late.iloc[0]["waited_us"]), command_line("stragglers", inputs)
+        most = late[late["waited_us"] >= LIMITS.nearly_all * late["waited_us"].max()].sort_values("last_rank")
+        who, whom = ranks_text(most["last_rank"].tolist()).capitalize(), "it" if len(most) == 1 else "them"
+        us, count = float(most["waited_us"].sum()), plural(int(most["collectives"].sum()), "collective")
+        why = command_line("stragglers", inputs)
         if nobody_us > MOST * us:
             return f"No rank can be blamed for {time_text(nobody_us)} of the waiting. To see why: {why}"
-        last = late[late["waited_us"] >= LIMITS.nearly_all * us]
-        if len(last) > 1:  # which says of none that the others are better
-            text = f"{ranks_text(sorted(last['last_rank'])).capitalize()} came last about as often"
-            return f"{text}; the others waited about {time_text(us)} for each. To see why: {why}"
-        text = f"Rank {late['last_rank'].iloc[0]} came last in {plural(int(late.iloc[0]['collectives']), 'collective')}"
-        return f"{text}; the others waited {time_text(us)} for it. To see why: {why}"
+        return f"{who} came last in {count}; the others waited {time_text(us)} for {whom}. To see why: {why}"
     return ""
 
 

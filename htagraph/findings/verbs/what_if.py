@@ -7,7 +7,7 @@ import pandas as pd
 from htagraph.core.statistics import MOST
 from htagraph.findings.limits import ROUNDING
 from htagraph.findings.phrases import cause_words, plural, spoken, time_text
-from htagraph.graph.measures.steps import whole_steps
+from htagraph.graph.measures.steps import gain_steps
 from htagraph.queries.path_segments import Bound
 from htagraph.whatif.outcome import Outcome
 
@@ -36,7 +36,7 @@ def _gain(after: Outcome) -> str:
         return f"The job would take no time instead of {old}: nothing that takes time is left."
     how = f"{after.speedup:.2f} times as fast" if after.speedup >= 1 else f"{1 / after.speedup:.2f} times as long"
     steps = (time_text(ns / 1000) for ns in (after.step_ns, after.baseline_step_ns))
-    step = f", a usual step {' instead of '.join(steps)}" if whole_steps(after.baseline) > 1 else ""
+    step = f", a usual step {' instead of '.join(steps)}" if gain_steps(after.baseline) > 1 else ""
     start = f"The job would take {new} instead of {old}{step}: {how}"
     low, high = f"{after.low:.2f}", f"{after.high:.2f}"
     if low == high:

@@ -1,7 +1,8 @@
 """`graph.step_spans`, when each step starts and ends, and what follows: the usual, odd and comparable steps.
 
-How long a step takes is one figure wherever it is said (`usual_step_ns`): the median time from step to step, without
-first steps that warm up and without the step at the edge of the recording, which nothing bounds on one side.
+How long a step takes is one figure wherever it is said (`usual_step_ns`), and a gain per step is what this figure
+becomes less: the median time from step to step, without first steps that warm up and without the step at the edge of
+the recording, which nothing bounds on one side; where most steps are not near it, the mean.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, DEVICE_WORK, ActivityKind, of_kinds
-from htagraph.core.naming import names_that
 from htagraph.core.statistics import MOST, SEVERAL
 from htagraph.graph.tolerances import LIMITS
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from htagraph.graph.selection import IntSelector
 
 __all__ = [
-    "Cadence", "StepWindow", "Steps", "cadence_of", "duration_ns", "is_paced_by_ends", "last_end", "mean_step_ns",
-    "step_lengths", "step_window", "steps_of", "usual_step_ns", "usual_steps", "whole_steps",
+    "Cadence", "StepWindow", "Steps", "cadence_of", "duration_ns", "gain_steps", "is_paced_by_ends", "last_end",
+    "mean_step_ns", "step_lengths", "step_window", "steps_of", "usual_step_ns", "usual_steps", "whole_steps",
 ]  # fmt: skip
 
 
@@ -53,6 +53,8 @@ class Steps:
 def steps_of(graph: DependencyGraph) -> Steps:
     """Return what `graph.step_spans` is. Of several annotations with the same number, the one that starts first counts.
 
+    Where devices work in steps, a rank's last one is none if nothing was recorded in it: the recording stopped there.
+
     Example:
         >>> import htagraph as hg
         >>> steps = hg.load("data/demo").step_spans
@@ -62,6 +64,11 @@ def steps_of(graph: DependencyGraph) -> Steps:
     acts = graph.activities
     ends, marks = (np.flatnonzero(acts.kind == kind) for kind in (ActivityKind.BOUNDARY, ActivityKind.STEP))
     ends = ends[np.lexsort((acts.step[ends], acts.rank[ends]))]
+    work = np.flatnonzero((acts.step >= 0) & ~of_kinds(acts.kind, (ActivityKind.STEP, *ADDED)))
+    empty = np.isin(acts.rank_and_step(ends), acts.rank_and_step(work), invert=True)
+    empty &= is_paced_by_ends(graph) & (np.diff(acts.rank[ends], append=-1) != 0)
+    one = np.bincount(acts.rank[ends])[acts.rank[ends]] == 1
+    ends = ends[~empty | one]
     marks = marks[np.lexsort((acts.start[marks], acts.step[marks], acts.rank[marks]))]
     start = marks[np.searchsorted(acts.rank_and_step(marks), acts.rank_and_step(ends))]
     return Steps(acts.rank[ends].astype(np.int64), acts.step[ends].astype(np.int64), 2 * start, 2 * ends)
@@ -98,15 +105,7 @@ def mean_step_ns(graph: DependencyGraph, time: Array) -> float:
 
 
 def whole_steps(graph: DependencyGraph) -> int:
-    """Return how many steps a recording consists of, so that its time divided by them is that of a step; or 0.
-
-    0 if it has none, they cover less than 90 % of it, or their mean is not the usual step: no gain then is per step.
-
-    Example:
-        >>> import htagraph as hg
-        >>> whole_steps(hg.load("data/demo"))
-        3
-    """
+    """Return how many steps a recording consists of; 0 if they cover less than 90 % or their mean is no usual step."""
     steps = graph.step_spans
     if not len(steps):
         return 0
@@ -138,14 +137,37 @@ class Cadence(NamedTuple):
 
     @property
     def usual_ns(self) -> float:
-        """The median time of the steps that count; the mean of all where none does."""
-        return float(np.median(self.lengths[self.counted]) if self.counted.any() else self.lengths.mean())
+        """How long a step takes: the mean of all steps where none is chosen."""
+        return self.figure(self.lengths[self.chosen]) if self.chosen.any() else float(self.lengths.mean())
+
+    @property
+    def near(self) -> npt.NDArray[np.bool_]:
+        """Which steps that count take within 10 % of their median."""
+        return (np.abs(self.lengths - self._middle) <= (1 - LIMITS.nearly_all) * self._middle) & self.counted
+
+    @property
+    def alike(self) -> bool:
+        """Whether most steps that count are near their median, and at least two or all, so that it is the figure."""
+        count = int(self.counted.sum())
+        return count > 0 and bool(self.near.sum() >= max(min(2, count), MOST * count))
+
+    @property
+    def chosen(self) -> npt.NDArray[np.bool_]:
+        """Which steps the figure of a step is of: those that count, and where they are not alike, no odd one."""
+        return self.counted & (self.alike | ~self.odd)
+
+    def figure(self, lengths: Array) -> float:
+        """Return how long a step takes, given the times of the chosen steps, as recorded or as predicted."""
+        return float(np.median(lengths) if self.alike else np.mean(lengths))
 
     @property
     def odd(self) -> npt.NDArray[np.bool_]:
-        """Which steps take more than twice or less than half as long as the usual one."""
-        usual = self.usual_ns
-        return (self.lengths > LIMITS.uneven * usual) | (LIMITS.uneven * self.lengths < usual)
+        """Which steps take more than twice or less than half as long as the median."""
+        return (self.lengths > LIMITS.uneven * self._middle) | (LIMITS.uneven * self.lengths < self._middle)
+
+    @property
+    def _middle(self) -> float:
+        return float(np.median(self.lengths[self.counted]) if self.counted.any() else self.lengths.mean())
 
 
 def is_paced_by_ends(graph: DependencyGraph) -> bool:
@@ -219,22 +241,21 @@ def _queue_end(graph: DependencyGraph) -> npt.NDArray[np.int64]:
 
 
 def usual_step_ns(graph: DependencyGraph, time: Array, like: DependencyGraph | None = None) -> float:
-    """Return how long a step takes, ns: the median over the steps that count in the recording `like`, the graph itself.
+    """Return how long a step takes, ns, of the steps that are chosen in the recording `like`, the graph itself.
 
     `time` is the moment of each vertex, ns, as recorded or as predicted. Without two steps it is `mean_step_ns`.
     """
     cadence = cadence_of(like or graph)
     numbers, lengths = step_lengths(graph, time, ends=is_paced_by_ends(like or graph))
-    some = np.isin(numbers, cadence.steps[cadence.counted]) if cadence else np.zeros(0, np.bool_)
-    usual = float(np.median(lengths[some])) if some.any() else 0.0
+    some = np.isin(numbers, cadence.steps[cadence.chosen]) if cadence else np.zeros(0, np.bool_)
+    usual = cadence.figure(lengths[some]) if cadence and some.any() else 0.0
     return usual if usual > 0 else mean_step_ns(graph, time)  # ends that a change puts in another order are no steps
 
 
 def usual_steps(graph: DependencyGraph) -> list[int]:
     """Return the steps that most steps are like, where a recording holds much else, such as a warm-up; else none.
 
-    Steps count that take within 10 % of the usual one, if at least two do and they are most of those that could, and if
-    steps cover most of the recording.
+    They are those near the median (`Cadence.near`), if steps are alike and cover most of the recording.
 
     Example:
         >>> import htagraph as hg
@@ -244,20 +265,25 @@ def usual_steps(graph: DependencyGraph) -> list[int]:
     cadence = None if whole_steps(graph) else cadence_of(graph)
     if cadence is None or _covered(graph)[1] < MOST:
         return []
-    near = np.abs(cadence.lengths - cadence.usual_ns) <= (1 - LIMITS.nearly_all) * cadence.usual_ns
-    count = int((near & cadence.counted).sum())
-    return cadence.steps[near & cadence.counted].tolist() if count >= max(2, MOST * cadence.counted.sum()) else []
+    return cadence.steps[cadence.near].tolist() if cadence.alike and cadence.near.sum() > 1 else []
+
+
+def gain_steps(graph: DependencyGraph) -> int:
+    """Return of how many steps a gain is: of the usual ones, or of all that the recording consists of; 0 for none."""
+    return len(usual_steps(graph)) or whole_steps(graph)
 
 
 def duration_ns(graph: DependencyGraph, time: Array, like: DependencyGraph | None = None) -> float:
-    """Return how long a job takes, ns: its usual steps (`usual_steps`), or without them up to its last moment.
+    """Return how long a job takes, ns: as many steps as gains are of (`gain_steps`), or up to its last moment.
 
-    `time` is the moment of each vertex, as recorded or as predicted; the steps are those of the recording `like`.
+    So what few steps do, and work that the begin or the end of the recording cuts, is no gain per step. `time` is the
+    moment of each vertex, as recorded or as predicted; the steps are those of the recording `like`.
     """
-    usual = usual_steps(like or graph)
+    count = gain_steps(like or graph)
+    if count > 1:
+        return count * usual_step_ns(graph, time, like)
     last = last_end(graph, time)
-    whole = 0.0 if last is None else float(last - (like or graph).origin_ns)
-    return len(usual) * usual_step_ns(graph, time, like) if usual else whole
+    return 0.0 if last is None else float(last - (like or graph).origin_ns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,29 +296,22 @@ class StepWindow:
     begins: npt.NDArray[np.int64]
     """The vertex at which each begins: the start of its annotation."""
     end: int
-    """The vertex at which the last one ends: where the annotation and all its work are over, or where its work is over
-    if the annotation goes on longer than that of any other step did."""
-
-    @property
-    def count(self) -> int:
-        """How many steps passed from the first to the last, those that were not recorded among them."""
-        return int(self.steps[-1] - self.steps[0]) + 1
+    """The vertex at which the last one ends: where the annotation and all its work are over."""
 
     def lengths(self, time: Array) -> npt.NDArray[np.int64]:
         """Return how long each step takes, ns: to the start of the next one, the last one to its end."""
         return np.diff(np.append(time[self.begins], time[self.end]))
 
     def mean(self, time: Array) -> float:
-        """Return the mean step time, ns."""
-        return float(time[self.end] - time[self.begins[0]]) / self.count
+        """Return the mean step time, ns; steps that were not recorded count."""
+        return float(time[self.end] - time[self.begins[0]]) / int(self.steps[-1] - self.steps[0] + 1)
 
 
 def step_window(graph: DependencyGraph, steps: IntSelector = None, ranks: IntSelector = None) -> StepWindow | None:
     """Return the steps of the rank that says how long a step takes; None for a job without steps.
 
-    Of the ranks with most steps and no shorter ones than others, it is the one whose first and last steps are most like
-    its others; of those that are equally good, the one on which all steps together last longest. Steps in which some
-    rank did not record are left out where most were recorded by all.
+    Of the ranks with most steps and no shorter ones than others, it is the one whose last step is most like its others.
+    Steps in which some rank did not record are left out where most were recorded by all.
 
     Example:
         >>> import htagraph as hg
@@ -301,19 +320,15 @@ def step_window(graph: DependencyGraph, steps: IntSelector = None, ranks: IntSel
         >>> bool(window.mean(graph.time) == window.lengths(graph.time).mean())
         True
     """
-    windows = _windows(graph, _in_common(graph.step_spans, graph.select(step=steps, rank=ranks).activities))
+    spans = graph.step_spans
+    windows = _windows(spans, _in_common(spans, graph.select(step=steps, rank=ranks).activities))
     if not windows:
         return None
     most = max(len(each.steps) for each in windows)
-    lengths = {each: each.lengths(graph.time).astype(np.float64) for each in windows if len(each.steps) == most}
+    lengths = {each: each.lengths(graph.time) for each in windows if len(each.steps) == most}
     usual = {each: float(np.median(every[: max(1, most - 1)])) for each, every in lengths.items()}
-    slowest = max(usual.values())
-    unlike = {
-        each: float(np.abs(lengths[each][[0, -1]] - np.median(lengths[each])).sum())
-        for each in lengths if usual[each] >= (1 - LIMITS.small) * slowest
-    }  # fmt: skip
-    limit = min(unlike.values()) + LIMITS.small * slowest
-    return max((each for each in unlike if unlike[each] <= limit), key=lambda each: each.mean(graph.time))
+    alike = [each for each in usual if usual[each] >= (1 - LIMITS.small) * max(usual.values())]
+    return min(alike, key=lambda each: abs(lengths[each][-1] - usual[each]))
 
 
 def _in_common(steps: Steps, chosen: Array) -> Array:
@@ -324,43 +339,10 @@ def _in_common(steps: Steps, chosen: Array) -> Array:
     return rows[np.isin(steps.step[rows], common)] if len(common) >= MOST * len(number) else rows
 
 
-def _windows(graph: DependencyGraph, chosen: Array) -> list[StepWindow]:
+def _windows(steps: Steps, chosen: Array) -> list[StepWindow]:
     """Return the window of each rank, given which steps are chosen."""
-    steps = graph.step_spans
-    work = _last_work(graph, steps)
-    windows = []
-    for rank in np.unique(steps.rank[chosen]).tolist():
-        rows, of_rank = chosen[steps.rank[chosen] == rank], np.flatnonzero(steps.rank == rank)
-        end = int(steps.end[rows[-1]]) + 1
-        if rows[-1] == of_rank[-1]:  # the recording ends with it
-            end = _end_of_work(graph, steps.start[of_rank] >> 1, work[of_rank], end)
-        windows.append(StepWindow(rank, steps.step[rows], steps.start[rows], end))
-    return windows
-
-
-def _last_work(graph: DependencyGraph, steps: Steps) -> npt.NDArray[np.int64]:
-    """Return the host activity of each step that ends last, -1 for none; the profiler's own functions are no work."""
-    acts = graph.activities
-    is_profiler = names_that(lambda name: "torch/profiler/" in name or "torch/autograd/profiler" in name, graph.names)
-    profilers = is_profiler[acts.name] & (acts.kind == ActivityKind.PYTHON)
-    rows = np.flatnonzero((acts.step >= 0) & ~acts.on_device & ~of_kinds(acts.kind, (ActivityKind.STEP, *ADDED)))
-    rows = rows[~profilers[rows]]
-    of_step = np.searchsorted(acts.rank_and_step(steps.end >> 1), acts.rank_and_step(rows))
-    rows, of_step = (each[np.argsort(graph.time[2 * rows + 1], kind="stable")] for each in (rows, of_step))
-    last = np.full(len(steps), -1, np.int64)
-    last[of_step] = rows  # the latest is written last
-    return last
-
-
-def _end_of_work(graph: DependencyGraph, marks: Array, work: Array, boundary: int) -> int:
-    """Return the vertex at which the work of a rank's last step ends.
-
-    `work` is the host activity that ends last in each step, -1 for none; `boundary` the end of the last step with its
-    annotation.
-    """
-    if len(marks) < 2 or (work < 0).any():
-        return boundary
-    pause = graph.time[2 * marks + 1] - graph.time[2 * work + 1]
-    if graph.time[boundary] > graph.time[2 * marks[-1] + 1] or pause[-1] <= pause[:-1].max():
-        return boundary
-    return 2 * int(work[-1]) + 1
+    by_rank = {rank: chosen[steps.rank[chosen] == rank] for rank in np.unique(steps.rank[chosen]).tolist()}
+    return [
+        StepWindow(rank, steps.step[rows], steps.start[rows], int(steps.end[rows[-1]]) + 1)
+        for rank, rows in by_rank.items()
+    ]

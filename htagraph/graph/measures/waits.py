@@ -2,8 +2,8 @@
 
 Each member of a collective is one activity: a kernel on a stream, or a collective on a host thread. Its duration is
 split into the time in which its thread still ran other work (of asynchronous sends and receives on hosts), wait (until
-the last arrival that its end depends on), pure transfer (the shortest transfer of any member of its class) and excess
-(the rest).
+the last arrival that its end depends on), pure transfer (the shortest of any collective of its class, each as long
+as that of its last member: a sender may only hand over the data) and excess (the rest).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Waits:
     wait: npt.NDArray[np.int64]
     """Time until the last arrival that its end depends on, without the time beside other work, ns."""
     pure: npt.NDArray[np.int64]
-    """The shortest transfer of its class (group, operation, bytes), ns."""
+    """The shortest transfer of a collective of its class (group, operation, bytes), ns; no more than its own."""
     excess: npt.NDArray[np.int64]
     """ns; beside + wait + pure + excess is the activity's duration."""
     late: npt.NDArray[np.int64]
@@ -95,7 +95,10 @@ def waits_of(graph: DependencyGraph) -> Waits:
     late = np.where((wait == 0) & (collective >= 0), activity, late)
     transfer = blocked - wait
     whole = (beside == 0) | (wait > 0)
-    pure = np.minimum(transfer, _least(_classes(graph, activity, collective, bytes_), transfer, whole))
+    longest = np.zeros(int(collective.max(initial=-1)) + 2, np.int64)
+    np.maximum.at(longest, collective[: len(matched)], transfer[: len(matched)])
+    of_last = np.where(collective >= 0, longest[collective], transfer)
+    pure = np.minimum(transfer, _least(_classes(graph, activity, collective, bytes_), of_last, whole))
     size = np.ones(len(activity), np.int64)
     if len(matched):
         size[: len(matched)] = np.bincount(collective[: len(matched)])[collective[: len(matched)]]

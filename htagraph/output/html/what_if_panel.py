@@ -217,7 +217,7 @@ def _header(
         for number, lever in enumerate(levers)
         if lever.category
     ]  # fmt: skip
-    cadence = cadence_of(outcome.baseline)  # the numbers of the steps that count
+    cadence = cadence_of(outcome.baseline)
     return {
         "inputs": list(inputs), "constants": CONSTANTS, "jobs": jobs, "words": _WORDS,
         "recorded": {
@@ -225,7 +225,8 @@ def _header(
         },
         "paced": {
             "ends": is_paced_by_ends(outcome.baseline),
-            "counted": cadence.steps[cadence.counted].tolist() if cadence else [],
+            "counted": cadence.steps[cadence.chosen].tolist() if cadence else [],
+            "mean": bool(cadence and not cadence.alike),
         },
         "stepped": bool(len(outcome.step_times())),
         "classes": [{"name": lever.name, "option": lever.option} for lever in levers],

@@ -13,7 +13,7 @@ from htagraph.core.naming import collective_op, short_name, step_number
 from htagraph.core.tables import Col, Table
 from htagraph.findings.phrases import NO_OPERATOR, group_words, untraced_before
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.steps import whole_steps
+from htagraph.graph.measures.steps import gain_steps
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
 from htagraph.queries.paths import CriticalPath
 
@@ -214,7 +214,7 @@ def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: 
 
     results = Results(graph)
     results.opportunities = opportunities(graph, top=results.wide * top)
-    table, steps = results.opportunities.head(top), whole_steps(graph)
+    table, steps = results.opportunities.head(top), gain_steps(graph)
     sentences = findings.opportunities_sentences(claims_of(results, findings.CONCLUSIONS), inputs)
     title = f"{TABLE.title} (times per step of {steps:,})" if steps > 1 else TABLE.title
     return report_on(
@@ -233,6 +233,8 @@ def per_step(table: pd.DataFrame, steps: int) -> pd.DataFrame:
     if len(set(names)) == len(set(table["name"])):
         shown["name"] = names
     if steps > 1:
-        shown[times] /= steps
+        shown[times[:2]] /= steps
+        shown["gain_at_50_us"] *= table["gain_per_step_us"] / table["gain_us"]
+        shown["gain_us"] = table["gain_per_step_us"]
         shown["gain_in_all_us"] = table["gain_us"]
     return shown.rename(columns={"gain_at_50_us": "gain_if_halved_us"})

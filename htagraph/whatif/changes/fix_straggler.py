@@ -8,13 +8,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, marked
+from htagraph.core.arrays import Array, inverse_of, marked
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind, edges_with, of_kinds
 from htagraph.core.statistics import middles, others_median
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.peers import alike, peers
-from htagraph.queries.rank_speed import SlowRanks, slow_ranks
+from htagraph.queries.rank_speed import SlowRanks, own_step_of, slow_ranks
 from htagraph.queries.replay import predict
 from htagraph.queries.straggler import straggler_of
 from htagraph.queries.weights import State
@@ -56,9 +56,8 @@ def fix_straggler(
 
     Own work is the time of operators, calls, kernels and copies, and the untraced host time between them; transfers and
     waits are not. A straggler is slower in every step, not once: work of one name takes a typical time on each rank
-    (the median over all its instances, each relative to the same one on the other ranks, see `queries.peers`). If a
-    rank is slow in some steps that recur (`queries.compare`), these steps are compared apart from the other steps.
-    Where the typical time exceeds the `to` of the other ranks' typical times by more than three standard errors, every
+    (the median over all its instances, each relative to the same one on the other ranks, see `queries.peers`). Where
+    this exceeds the `to` of the other ranks' typical times by more than three standard errors, every
     instance becomes shorter by this excess. A name with too few instances follows all host or device work of the rank,
     and a place in the step follows its name; data loading is judged separately. So a single stall stays, and nothing
     becomes slower. Work done only once, in a job without steps, is taken as typical. Work that the other ranks do not
@@ -82,7 +81,7 @@ def fix_straggler(
         msg = f"fix_straggler: rank {rank} is not in this graph; its ranks: {', '.join(map(str, graph.ranks[:32]))}"
         raise SelectionError(msg)
     slow = slow_ranks(graph) if len(graph.ranks) > 1 else None
-    work = _own_work(state, slow)
+    work = _own_work(state)
     aim = _typical(work, to)
     if slow is not None and slow.slow.any():
         aim = _as_whole_steps(graph, work, aim, slow, to)
@@ -142,7 +141,7 @@ class _Work:
     steps: int
 
 
-def _own_work(state: State, slow: SlowRanks | None) -> _Work:
+def _own_work(state: State) -> _Work:
     graph = state.graph
     acts, edges = graph.activities, graph.edges
     own = np.flatnonzero(_own_edges(graph))
@@ -160,22 +159,13 @@ def _own_work(state: State, slow: SlowRanks | None) -> _Work:
     )
     group, name, place = (np.where(each[activity] >= 0, 3 * each[activity] + what, -1)
                           for each in (peers(graph), *alike(graph)))  # fmt: skip
-    apart = _in_slow_steps(graph, slow)[activity].astype(np.int64)
     none = np.full(max(len(work_rows), len(gaps)), -1)
     return _Work(
-        group, tuple(2 * each + apart for each in (side, name, place)), acts.rank[activity],
+        group, (side, name, place), acts.rank[activity],
         np.concatenate([busy[work_rows], state.gap[gaps]]),
         np.concatenate([work_rows, none[: len(gaps)]]), np.concatenate([none[: len(work_rows)], gaps]),
         len(np.unique(acts.step[acts.step >= 0])),
     )  # fmt: skip
-
-
-def _in_slow_steps(graph: DependencyGraph, slow: SlowRanks | None) -> npt.NDArray[np.bool_]:
-    """Return, for each activity, whether it is in a step where a rank is slow that is not slow in all of them."""
-    if slow is None:
-        return np.zeros(len(graph.activities), np.bool_)
-    some = slow.when[~slow.when.all(axis=1)].any(axis=0)
-    return np.isin(graph.activities.step, slow.steps[some])
 
 
 def _own_edges(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
@@ -228,8 +218,6 @@ def _as_whole_steps(graph: DependencyGraph, work: _Work, aim: Array, slow: SlowR
     position = int(slow.slow.argmax())
     peer = slow.roles == slow.roles[position]
     steps = np.flatnonzero(slow.when[position] & np.isfinite(slow.by_step[peer]).all(axis=0))
-    number = np.full(int(max(slow.steps.max(initial=-1), graph.activities.step.max(initial=-1))) + 2, -1)
-    number[slow.steps[steps]] = np.arange(len(steps))
     if not len(steps):  # no step that all of its peers recorded
         return aim
     times = slow.by_step[peer][:, steps]
@@ -239,8 +227,11 @@ def _as_whole_steps(graph: DependencyGraph, work: _Work, aim: Array, slow: SlowR
     usual = np.where(work.group >= 0, np.nan_to_num(_of_peers(work, to), nan=np.inf), 0)
     before = np.where(aim >= 0, aim, work.value)
     activity = np.where(work.activity >= 0, work.activity, work.vertex >> 1)
-    at = number[graph.activities.step[activity]]
-    mine = (work.rank == graph.ranks[position]) & (at >= 0)
+    rows = np.flatnonzero(work.rank == graph.ranks[position])
+    number = np.append(inverse_of(steps, len(slow.steps)), -1)
+    at = np.full(len(before), -1)
+    at[rows] = number[own_step_of(graph, slow.steps, position, activity[rows])]
+    mine = at >= 0
     removed = np.bincount(at[mine], (work.value - before)[mine], len(steps))
     more = np.where(mine, np.maximum(before - usual, 0), 0.0)
     left = np.nan_to_num(excess - removed)  # a stage compares with no rank

@@ -28,7 +28,7 @@ def test_waiting_names_the_last_rank_and_transfers_name_the_network() -> None:
     assert collectives_sentences(parts(10, 80), LATE, ["x"])[1].endswith("htagraph what-if x --network 0.5")
     assert len(collectives_sentences(parts(20, 40), LATE, ["x"])) == 1
     two = pd.DataFrame({"last_rank": [3, 1], "collectives": [1, 2], "waited_us": [70.0, 69.0]})
-    assert "Ranks 1 and 3 came last about as often" in collectives_sentences(parts(70, 30), two, ["x"])[1]
+    assert "Ranks 1 and 3 came last in 3 collectives" in collectives_sentences(parts(70, 30), two, ["x"])[1]
 
 
 def test_a_network_that_gains_nothing_is_not_to_be_tried() -> None:
@@ -70,7 +70,6 @@ def test_the_fastest_transfer_is_no_measure_without_sizes_or_where_it_took_no_ti
         "All ranks together spend 200.0 µs in collectives: under 1 % waiting"
     )
     assert "Sizes were not recorded" in collectives_sentences(parts(0, 50).assign(bytes=float("nan")), LATE, [])[0]
-    assert "How much of that a transfer needs is not known" in collectives_sentences(parts(60, 0.5), LATE, [])[0]
 
 
 RANKS = pd.DataFrame({

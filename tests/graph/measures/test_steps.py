@@ -22,7 +22,7 @@ from htagraph.graph.measures.steps import (
     whole_steps,
 )
 from tests.reach import DATASETS, graph_of
-from tests.strategies import COMPUTE, Json, complete, jobs, kernel, launch, load, op, step
+from tests.strategies import COMPUTE, Json, jobs, kernel, launch, load, op, step
 
 
 def test_it_is_from_the_first_start_on_any_rank_to_the_last_end() -> None:
@@ -151,20 +151,9 @@ def test_steps_of_a_recording_last_from_their_start_in_its_json_to_the_next_one(
     assert window.mean(graph.time) == pytest.approx(window.lengths(graph.time).mean())
 
 
-def test_what_the_profiler_does_behind_the_last_step_is_left_out() -> None:
-    assert lengths(load(steps(3, last=400))) == [100, 100, 90]
-    assert lengths(load(steps(3, last=100))) == [100, 100, 100]
-    assert lengths(load(steps(1, last=400))) == [400]  # no other step says how long its pause may be
-
-
 def test_device_work_of_the_last_step_belongs_to_it() -> None:
     events = [*steps(3, last=400), launch(210, 5, 1), kernel(COMPUTE, 250, 400, 1)]
     assert lengths(load(events)) == [100, 100, 450]
-
-
-def test_functions_of_the_profiler_are_no_work() -> None:
-    frame = complete("python_function", "torch/profiler/profiler.py(388): stop_trace", 291, 100)
-    assert lengths(load([*steps(3, last=400), frame])) == [100, 100, 90]
 
 
 def test_a_rank_whose_last_step_waits_for_a_profiler_says_nothing() -> None:

@@ -116,12 +116,12 @@ def job(ranks: list[int], group: list[int]) -> DependencyGraph:
     def rank(late: float) -> list[Json]:
         made: list[Json] = []
         for i in range(4):
-            at = 1_000 * i
-            made += [op("c10d::allreduce_", at, 5), annotation("gloo:all_reduce", at + 50 + late, 500 - late, 2)]
-            made += [op("work", at + 560, 400)]
+            at = 100_000 * i
+            made += [op("c10d::allreduce_", at, 5), annotation("gloo:all_reduce", at + 50 + late, 50_000 - late, 2)]
+            made += [op("work", at + 56_000, 40_000)]
         return made
 
-    return host_job({each: rank(30.0 * each) for each in ranks}, groups=[group])
+    return host_job({each: rank(3_000.0 * each) for each in ranks}, groups=[group])
 
 
 def test_all_communication_of_a_group_with_an_absent_rank_may_wait_for_it() -> None:

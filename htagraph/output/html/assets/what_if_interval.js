@@ -14,6 +14,7 @@ function usualStep(skeleton, time) {
   const { steps, end, paced } = skeleton;
   if (!steps.length) return time[end];
   const counted = lengthsOf(steps, time, paced.ends).filter(({ step }) => paced.counted.includes(step)).map(({ ns }) => ns);
+  if (counted.length && paced.mean) return counted.reduce((sum, ns) => sum + ns, 0) / counted.length;
   if (counted.length) {
     counted.sort((one, other) => one - other);
     const half = counted.length >> 1;
