@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, overload
 
 import numpy as np
 
@@ -29,7 +31,7 @@ from htagraph.core.naming import (
 from htagraph.graph.construction.activities import RankPart, prepare
 from htagraph.graph.construction.build import build
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.storage.cache import cached
+from htagraph.graph.storage.cache import bytes_digest, cached
 from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
 from htagraph.trace.discover import RankedFile, TracePaths, rank_files
@@ -213,7 +215,25 @@ def _joined(  # noqa: PLR0913 - what `load` was given
     _require_steps(parts, wanted.steps)
     if time is not None and not any(len(part.activities) for part in parts):
         raise _none_begins(time, list(surveyed.values()), wanted.steps)
-    return build(parts, naming), tuple(skipped)
+    return build(parts, naming), (*skipped, *_copies([part.rest for part in parts]))
+
+
+def _copies(traces: Sequence[Trace]) -> Iterator[Issue]:
+    """Yield an issue for each set of ranks whose files hold the same bytes, of files on the disk."""
+    by_size: dict[int, list[Trace]] = defaultdict(list)
+    for trace in traces:
+        if isinstance(trace.path, Path):
+            by_size[trace.path.stat().st_size].append(trace)
+    for of_size in by_size.values():
+        by_bytes: dict[str, list[Trace]] = defaultdict(list)
+        for trace in of_size if len(of_size) > 1 else ():
+            by_bytes[bytes_digest(cast("Path", trace.path))].append(trace)
+        for same in by_bytes.values():
+            ranks, path = sorted(trace.rank for trace in same), str(same[0].path)
+            listed = ", ".join(map(str, ranks[:LIMITS.few])) + (", …" if len(ranks) > LIMITS.few else "")
+            if len(ranks) > 1:
+                detail = f"ranks {listed} have the same file ({len(ranks)} copies), so how they differ is not known"
+                yield Issue(path, "same_file", detail, len(ranks), ranks[0])
 
 
 def _chosen(files: list[RankedFile], ranks: Sequence[int] | None) -> list[RankedFile]:

@@ -12,7 +12,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.on_workers import JobOnWorkers
 from htagraph.trace.columns import Trace
 
-__all__ = ["INPUTS", "ISSUES", "inputs_of", "issues_of", "window_us"]
+__all__ = ["INPUTS", "ISSUES", "devices_in", "inputs_of", "issues_of", "window_us"]
 
 INPUTS = Table(
     "Traces read",
@@ -34,6 +34,15 @@ ISSUES = Table(
     Col("count", "int64"),
     Col("job", "str", "before or after, where two jobs are compared", maybe=True),
 )
+
+
+_HOST_ONLY = "none (host only)"
+
+
+def devices_in(inputs: pd.DataFrame) -> list[str]:
+    """Return the kinds of devices in `inputs_of`; a rank without device work is no kind where others have some."""
+    names = set(map(str, inputs["device"]))
+    return sorted(names - {_HOST_ONLY}) or sorted(names)
 
 
 def issues_of(graph: DependencyGraph | JobOnWorkers) -> pd.DataFrame:
@@ -74,7 +83,7 @@ def _device(graph: DependencyGraph, rank: int, trace: Trace | None) -> str:
     of_rank = acts.of_rank(rank)
     used = {graph.lanes[lane].device for lane in np.unique(acts.lane[of_rank][acts.on_device[of_rank]])}
     if not used:
-        return "none (host only)"
+        return _HOST_ONLY
     properties = trace.facts.devices if trace else ()
     names = sorted({each.name for each in properties if each.id in used and each.name})
     return ", ".join(names) or f"device {', '.join(map(str, sorted(used)))}"

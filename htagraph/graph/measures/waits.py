@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, marked
 from htagraph.core.computing import once
 from htagraph.core.intervals import difference, length, union
 from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind, of_kinds
@@ -25,7 +25,12 @@ from htagraph.graph.tolerances import LIMITS
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Waits", "bus_factor", "lacks_members", "ranks_not_read", "unmatched", "waiting_devices", "waits_of"]
+__all__ = ["Waits", "bus_factor", "damaged_ranks", "lacks_members", "ranks_not_read", "unmatched", "waiting_devices", "waits_of"]
+
+_CUT, _ALL_READ = ("truncated", "gzip_truncated"), "all events were read"
+"""Issues of a file that ends early, and what their text says where only its end is missing."""
+_DROPPED = ("event_unreadable", "time_corrupt")
+"""Issues that count events which were dropped as they are damaged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +187,39 @@ def ranks_not_read(graph: DependencyGraph) -> tuple[int, ...]:
     """
     size = max((trace.facts.world_size for trace in graph.traces.values()), default=0)
     return tuple(sorted(set(range(size)) - set(graph.ranks))) if len(graph.ranks) < size else ()
+
+
+@once
+def damaged_ranks(graph: DependencyGraph) -> dict[int, tuple[str, float]]:
+    """Return the ranks whose recording lacks what they did, how, and the share that is missing (NaN if unknown).
+
+    The file ends early (``cut``), events were dropped (``lost``), no activity takes any time (``timeless``), or launches
+    have no device work (``work``), far more than on another rank: nobody can tell what such a rank did meanwhile.
+
+    Example:
+        >>> import htagraph as hg
+        >>> damaged_ranks(hg.load("data/demo"))
+        {}
+    """
+    acts, lost, found = graph.activities, dict.fromkeys(graph.ranks, 0), {}
+    for issue in graph.issues:
+        if issue.what in _CUT and _ALL_READ not in issue.detail:
+            found[issue.rank] = "cut", float("nan")
+        elif issue.what in _DROPPED and issue.rank in lost:
+            lost[issue.rank] += issue.count
+    launched = marked(acts.cause[acts.on_device & (acts.cause >= 0)], len(acts))
+    idle = {}
+    for rank in graph.ranks:
+        own, trace = acts.of_rank(rank), graph.traces.get(rank)
+        calls = acts.kind[own] == ActivityKind.LAUNCH
+        idle[rank] = float(np.count_nonzero(calls & ~launched[own]) / max(calls.sum(), 1))
+        share = lost[rank] / max(lost[rank] + (sum(trace.counts.values()) if trace else 0), 1)
+        if share > LIMITS.small:
+            found.setdefault(rank, ("lost", share))
+        if len(acts.duration[own]) > LIMITS.few and not acts.duration[own].any():
+            found.setdefault(rank, ("timeless", float("nan")))
+    usual = min(idle.values(), default=0.0)
+    return {rank: ("work", share) for rank, share in idle.items() if share - usual > LIMITS.lost} | found
 
 
 @once
