@@ -21,9 +21,10 @@ from htagraph.core.kinds import ActivityKind
 __all__ = [
     "ANY_STEP", "BETWEEN_OPERATORS", "COUNTER_RANGE", "DEFAULT_NAMING", "DEVICE_ANNOTATION", "DEVICE_CATEGORIES",
     "FRAME", "HOST_CATEGORIES", "LINEAR", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "call_name",
-    "collective_kernel", "collective_op", "copy_kind", "exact_glob", "exact_name", "has_loader_workers", "inference_phase",
-    "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_collective_call",
-    "is_compiled_region", "is_compiling", "is_data_loader", "is_gradient_ready", "is_graph_launch",
+    "collective_kernel", "collective_op", "copy_kind", "exact_glob", "exact_name", "has_loader_workers",
+    "inference_phase", "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product",
+    "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_gradient_ready",
+    "is_graph_launch",
     "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer", "is_poll", "is_product",
     "is_single_precision", "is_softmax", "is_source_frame", "is_triton_kernel", "is_wait", "matches", "names_like",
     "names_that", "operator_of_frame", "short_name", "stable_name", "step_number", "transfer_direction",

@@ -1,9 +1,11 @@
-"""A caution: what ranks did is missing in their recordings, or several of these are one file."""
+"""A caution: recordings lack what ranks did, cannot be read, or are copies of one file."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from htagraph.findings.finding import Claim, Finding
-from htagraph.findings.phrases import and_list, ranks_text
+from htagraph.findings.phrases import and_list, plural, ranks_text
 from htagraph.findings.results import Results
 from htagraph.graph.measures.waits import damaged_ranks
 
@@ -18,22 +20,31 @@ _LACKS = {
 
 def _when(results: Results) -> list[Claim]:
     damaged, issues = damaged_ranks(results.graph), results.graph.issues
-    same = tuple(issue.detail for issue in issues if issue.what == "same_file")
-    facts = {"ranks": sorted(damaged), "damaged": damaged, "same": same}
-    return [Claim("damaged", ", ".join(map(str, damaged)), len(damaged), "count", facts=facts)] if same or damaged else []
+    same = [issue.detail for issue in issues if issue.what == "same_file"]
+    unread = [Path(issue.file).name for issue in issues if issue.what == "file_skipped"]
+    if not (damaged or same or unread):
+        return []
+    facts = {"ranks": sorted(damaged), "damaged": damaged, "same": same, "unread": unread}
+    return [Claim("damaged", ", ".join(map(str, sorted(damaged))), len(damaged) + len(unread), "count", facts=facts)]
 
 
 def _short(claim: Claim) -> str:
-    damaged, parts = claim.facts["damaged"], []
+    damaged, unread, parts = claim.facts["damaged"], claim.facts["unread"], []
     for kind, text in _LACKS.items():
         ranks = [rank for rank in claim.facts["ranks"] if damaged[rank][0] == kind]
         shares = [damaged[rank][1] for rank in ranks]
         share = f"{'up to ' if len(set(shares)) > 1 else ''}{100 * max(shares, default=0):.0f} %"
         parts += [f"{ranks_text(ranks)} ({text.format(share=share)})"] if ranks else []
-    missing = [
-        f"not all that {and_list(parts)} did was recorded, and the time of the rest looks like the host's or like waiting"
-    ] if parts else []  # fmt: skip
-    return "; ".join((*claim.facts["same"], *missing))
+    texts = [*claim.facts["same"]]
+    if unread:
+        others = f" and {plural(len(unread) - 1, 'other file')}" if unread[1:] else ""
+        texts.append(f"{unread[0]}{others} cannot be read")
+    if parts:
+        who = and_list(parts)
+        texts.append(
+            f"not all that {who} did was recorded, and the time of the rest looks like the host's or like waiting"
+        )
+    return "; ".join(texts)
 
 
 DAMAGED = Finding(

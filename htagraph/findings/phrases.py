@@ -282,11 +282,12 @@ def _why_no_single(slow: RankStragglers) -> str:
 
 def why_nobody(slow: RankStragglers) -> str:
     """Return why no rank is the straggler though ranks wait, as part of a sentence."""
-    if slow.serves is not None:
-        return f"rank {slow.serves} does work that no other rank does, and the others wait for its result"
     most = slow.ranks.iloc[int(slow.ranks["share_percent"].to_numpy().argmax())]
-    if most["rank"] in slow.damaged:
-        return f"what the recording of rank {most['rank']} lacks may be all that makes it look late"
+    if slow.serves is not None or most["rank"] in slow.damaged:
+        return (
+            f"what the recording of rank {most['rank']} lacks may be all that makes it look late" if slow.serves is None
+            else f"rank {slow.serves} does work that no other rank does, and the others wait for its result"
+        )  # fmt: skip
     rank = slower_rank(slow)
     if rank is not None:
         excess = time_text(float(slow.ranks.loc[slow.ranks["rank"] == rank, "slow_excess_us"].iloc[0]))

@@ -230,7 +230,7 @@ def _copies(traces: Sequence[Trace]) -> Iterator[Issue]:
             by_bytes[bytes_digest(cast("Path", trace.path))].append(trace)
         for same in by_bytes.values():
             ranks, path = sorted(trace.rank for trace in same), str(same[0].path)
-            listed = ", ".join(map(str, ranks[:LIMITS.few])) + (", …" if len(ranks) > LIMITS.few else "")
+            listed = ", ".join(map(str, ranks[: LIMITS.few])) + (", …" if len(ranks) > LIMITS.few else "")
             if len(ranks) > 1:
                 detail = f"ranks {listed} have the same file ({len(ranks)} copies), so how they differ is not known"
                 yield Issue(path, "same_file", detail, len(ranks), ranks[0])

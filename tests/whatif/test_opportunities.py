@@ -252,3 +252,12 @@ def test_the_straggler_gains_what_fixing_it_gains() -> None:
 
 def test_a_job_without_a_straggler_has_no_such_row() -> None:
     assert straggler_gain(Baseline(initial(hg.load(DATA / "demo", ranks=[0]))), {}, 3) == []
+
+
+def test_regions_within_regions_do_not_all_have_to_be_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them have the time of the path as their bound; each replay passes over the whole graph."""
+    tried: list[object] = []
+    monkeypatch.setattr(module, "time_of", lambda state, each: tried.append(each) or time_of(state, each))
+    graph = load([*(annotation(f"a{each}", each, 1000 - 2 * each) for each in range(300)), op("aten::mm", 400, 50)])
+    assert len(hg.opportunities(graph, top=2)) == 2
+    assert len(tried) <= LIMITS.tried + 2 * LIMITS.few

@@ -59,8 +59,8 @@ def diff_sentences(diff: Diff) -> list[str]:
     apart = unlike(diff.parts)
     if _is_other_work(diff):
         other = (
-            "The jobs do different work: operators and kernels that both have are less than half of those of one job, in "
-            "number and in time. So no change can be named as the cause; compare recordings of one program."
+            "The jobs do different work: operators and kernels that both have are less than half of those of one job, "
+            "in number and in time. So no change can be named as the cause; compare recordings of one program."
         )
         return [other, *apart, _change(diff), *structure(diff)]
     return [*apart, _change(diff), *_causes(diff, effects), *_where(diff, effects), *structure(diff), *_left_out(diff)]

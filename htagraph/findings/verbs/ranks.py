@@ -156,7 +156,9 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
         *nobody,
         f"Rank {rank}: {most['evidence']}.{late}",
         *_known(stragglers, rank, most["blamed_us"] / max(len(stragglers.ranks) - 1, 1)),
-        _to_tell(inputs) if stragglers.few_steps and not (stragglers.staged or stragglers.slow_group or stragglers.damaged) else "",
+        _to_tell(inputs)
+        if stragglers.few_steps and not (stragglers.staged or stragglers.slow_group or stragglers.damaged)
+        else "",
     )
 
 

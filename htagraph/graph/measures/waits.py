@@ -25,7 +25,16 @@ from htagraph.graph.tolerances import LIMITS
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Waits", "bus_factor", "damaged_ranks", "lacks_members", "ranks_not_read", "unmatched", "waiting_devices", "waits_of"]
+__all__ = [
+    "Waits",
+    "bus_factor",
+    "damaged_ranks",
+    "lacks_members",
+    "ranks_not_read",
+    "unmatched",
+    "waiting_devices",
+    "waits_of",
+]
 
 _CUT, _ALL_READ = ("truncated", "gzip_truncated"), "all events were read"
 """Issues of a file that ends early, and what their text says where only its end is missing."""
@@ -193,8 +202,8 @@ def ranks_not_read(graph: DependencyGraph) -> tuple[int, ...]:
 def damaged_ranks(graph: DependencyGraph) -> dict[int, tuple[str, float]]:
     """Return the ranks whose recording lacks what they did, how, and the share that is missing (NaN if unknown).
 
-    The file ends early (``cut``), events were dropped (``lost``), no activity takes any time (``timeless``), or launches
-    have no device work (``work``), far more than on another rank: nobody can tell what such a rank did meanwhile.
+    The file ends early (``cut``), events were dropped (``lost``), no activity takes any time (``timeless``), or
+    launches have no device work (``work``), far more than on another rank: what it did is unknown.
 
     Example:
         >>> import htagraph as hg

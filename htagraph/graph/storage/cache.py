@@ -31,8 +31,17 @@ from htagraph.trace.discover import TracePaths, find_files
 from htagraph.trace.remote import RemotePath, TracePath, fingerprint, is_url, path_of
 
 __all__ = [
-    "CachedGraph", "FileState", "cache_folder", "bytes_digest", "cached", "cached_graphs", "clear", "file_states", "is_unchanged",
-    "limit_bytes", "make_room",
+    "CachedGraph",
+    "FileState",
+    "bytes_digest",
+    "cache_folder",
+    "cached",
+    "cached_graphs",
+    "clear",
+    "file_states",
+    "is_unchanged",
+    "limit_bytes",
+    "make_room",
 ]  # fmt: skip
 
 _WORTH_BYTES: Final = 32 << 20
@@ -251,6 +260,7 @@ def _on_disk(path: Path) -> FileState:
 
 
 def bytes_digest(path: Path) -> str:
+    """Return a digest of a file's bytes."""
     digest, piece = hashlib.blake2b(digest_size=16), memoryview(bytearray(_PIECE_BYTES))
     with path.open("rb", buffering=0) as file:
         while read := file.readinto(piece):
