@@ -21,14 +21,13 @@ from htagraph.core.kinds import ActivityKind
 __all__ = [
     "ANY_STEP", "BETWEEN_OPERATORS", "COUNTER_RANGE", "DEFAULT_NAMING", "DEVICE_ANNOTATION", "DEVICE_CATEGORIES",
     "FRAME", "HOST_CATEGORIES", "LINEAR", "RUNTIME_CATEGORIES", "Naming", "activity_kind", "call_name",
-    "collective_kernel", "collective_op", "copy_kind", "exact_glob", "exact_name", "has_loader_workers",
+    "collective_kernel", "collective_op", "copy_kind", "exact_glob", "has_loader_workers",
     "inference_phase", "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product",
     "is_collective_call", "is_compiled_region", "is_compiling", "is_data_loader", "is_gradient_ready",
-    "is_graph_launch",
-    "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer", "is_poll", "is_product",
-    "is_single_precision", "is_softmax", "is_source_frame", "is_triton_kernel", "is_wait", "matches", "names_like",
-    "names_that", "operator_of_frame", "short_name", "stable_name", "step_number", "transfer_direction",
-    "without_address",
+    "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer", "is_poll",
+    "is_product", "is_single_precision", "is_softmax", "is_source_frame", "is_triton_kernel", "is_wait", "matches",
+    "names_like", "names_that", "operator_of_frame", "short_name", "stable_name", "step_number",
+    "transfer_direction", "without_address",
 ]  # fmt: skip
 
 _MAGIC = re.compile(r"[*?[]")
@@ -44,17 +43,6 @@ def exact_glob(name: str) -> str:
     """
     exact = _MAGIC.sub(r"[\g<0>]", name)
     return exact if exact.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in exact)
-
-
-def exact_name(glob: str) -> str | None:
-    """Return the name that `exact_glob` gives a glob for, None for a glob that may fit several names.
-
-    Example:
-        >>> exact_name("copy[[]2]"), exact_name("copy*")
-        ('copy[2]', None)
-    """
-    name = re.sub(r"\[([*?[])\]", r"\1", glob)
-    return name if exact_glob(name) == glob else None
 
 
 @lru_cache(maxsize=1 << 15)  # ranks of a job share their names: a few thousand, and some 20 patterns that ask for few

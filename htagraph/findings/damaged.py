@@ -12,8 +12,7 @@ from htagraph.graph.measures.waits import damaged_ranks
 __all__ = ["DAMAGED"]
 
 _LACKS = {
-    "cut": "cut short", "lost": "{share} of the events lost", "timeless": "all durations are 0",
-    "work": "no device work for {share} of the launches",
+    "cut": "cut short", "lost": "{} of the events lost", "work": "no device work for {} of the launches"
 }  # fmt: skip
 """What is wrong with a recording, by the word that `damaged_ranks` has for it."""
 
@@ -22,10 +21,9 @@ def _when(results: Results) -> list[Claim]:
     damaged, issues = damaged_ranks(results.graph), results.graph.issues
     same = [issue.detail for issue in issues if issue.what == "same_file"]
     unread = [Path(issue.file).name for issue in issues if issue.what == "file_skipped"]
-    if not (damaged or same or unread):
-        return []
     facts = {"ranks": sorted(damaged), "damaged": damaged, "same": same, "unread": unread}
-    return [Claim("damaged", ", ".join(map(str, sorted(damaged))), len(damaged) + len(unread), "count", facts=facts)]
+    about, count = ", ".join(map(str, sorted(damaged))), len(damaged) + len(unread)
+    return [Claim("damaged", about, count, "count", facts=facts)] if count or same else []
 
 
 def _short(claim: Claim) -> str:
@@ -34,17 +32,11 @@ def _short(claim: Claim) -> str:
         ranks = [rank for rank in claim.facts["ranks"] if damaged[rank][0] == kind]
         shares = [damaged[rank][1] for rank in ranks]
         share = f"{'up to ' if len(set(shares)) > 1 else ''}{100 * max(shares, default=0):.0f} %"
-        parts += [f"{ranks_text(ranks)} ({text.format(share=share)})"] if ranks else []
-    texts = [*claim.facts["same"]]
-    if unread:
-        others = f" and {plural(len(unread) - 1, 'other file')}" if unread[1:] else ""
-        texts.append(f"{unread[0]}{others} cannot be read")
-    if parts:
-        who = and_list(parts)
-        texts.append(
-            f"not all that {who} did was recorded, and the time of the rest looks like the host's or like waiting"
-        )
-    return "; ".join(texts)
+        parts += [f"{ranks_text(ranks)} ({text.format(share)})"] if ranks else []
+    others = f" and {plural(len(unread) - 1, 'other file')}" if unread[1:] else ""
+    texts = [*claim.facts["same"], *(f"{name}{others} cannot be read" for name in unread[:1])]
+    rest = "and the time of the rest looks like the host's or like waiting"
+    return "; ".join([*texts, *([f"not all that {and_list(parts)} did was recorded, {rest}"] if parts else [])])
 
 
 DAMAGED = Finding(

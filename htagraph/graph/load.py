@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
 
@@ -220,20 +220,15 @@ def _joined(  # noqa: PLR0913 - what `load` was given
 
 def _copies(traces: Sequence[Trace]) -> Iterator[Issue]:
     """Yield an issue for each set of ranks whose files hold the same bytes, of files on the disk."""
-    by_size: dict[int, list[Trace]] = defaultdict(list)
-    for trace in traces:
-        if isinstance(trace.path, Path):
-            by_size[trace.path.stat().st_size].append(trace)
-    for of_size in by_size.values():
-        by_bytes: dict[str, list[Trace]] = defaultdict(list)
-        for trace in of_size if len(of_size) > 1 else ():
-            by_bytes[bytes_digest(cast("Path", trace.path))].append(trace)
-        for same in by_bytes.values():
-            ranks, path = sorted(trace.rank for trace in same), str(same[0].path)
-            listed = ", ".join(map(str, ranks[: LIMITS.few])) + (", …" if len(ranks) > LIMITS.few else "")
-            if len(ranks) > 1:
-                detail = f"ranks {listed} have the same file ({len(ranks)} copies), so how they differ is not known"
-                yield Issue(path, "same_file", detail, len(ranks), ranks[0])
+    on_disk = [(trace.path, trace.rank) for trace in traces if isinstance(trace.path, Path)]
+    by_size, alike = Counter(path.stat().st_size for path, _ in on_disk), defaultdict(list)
+    for path, rank in on_disk:
+        if by_size[path.stat().st_size] > 1:
+            alike[bytes_digest(path)].append((rank, str(path)))
+    for same in filter(lambda same: len(same) > 1, map(sorted, alike.values())):
+        listed = ", ".join(str(rank) for rank, _ in same[: LIMITS.few]) + (", …" if same[LIMITS.few :] else "")
+        detail = f"ranks {listed} have the same file ({len(same)} copies), so how they differ is not known"
+        yield Issue(same[0][1], "same_file", detail, len(same), same[0][0])
 
 
 def _chosen(files: list[RankedFile], ranks: Sequence[int] | None) -> list[RankedFile]:

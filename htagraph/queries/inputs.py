@@ -36,13 +36,9 @@ ISSUES = Table(
 )
 
 
-_HOST_ONLY = "none (host only)"
-
-
 def devices_in(inputs: pd.DataFrame) -> list[str]:
     """Return the kinds of devices in `inputs_of`; a rank without device work is no kind where others have some."""
-    names = set(map(str, inputs["device"]))
-    return sorted(names - {_HOST_ONLY}) or sorted(names)
+    return sorted({*map(str, inputs["device"])} - {"none (host only)"}) or sorted({*map(str, inputs["device"])})
 
 
 def issues_of(graph: DependencyGraph | JobOnWorkers) -> pd.DataFrame:
@@ -83,7 +79,7 @@ def _device(graph: DependencyGraph, rank: int, trace: Trace | None) -> str:
     of_rank = acts.of_rank(rank)
     used = {graph.lanes[lane].device for lane in np.unique(acts.lane[of_rank][acts.on_device[of_rank]])}
     if not used:
-        return _HOST_ONLY
+        return "none (host only)"
     properties = trace.facts.devices if trace else ()
     names = sorted({each.name for each in properties if each.id in used and each.name})
     return ", ".join(names) or f"device {', '.join(map(str, sorted(used)))}"

@@ -90,6 +90,11 @@ class RankStragglers:
         return shares if sum(shares.values()) > 100 * MOST else {}
 
     @property
+    def incomplete(self) -> list[int]:
+        """Return the ranks that most waiting is charged to and in whose recording something is missing."""
+        return sorted(set(self.mostly_charged) & set(self.damaged))
+
+    @property
     def few_steps(self) -> bool:
         """Return whether the steps are so few that only a large difference between ranks is more than chance."""
         return self.steps < ENOUGH_STEPS

@@ -123,12 +123,12 @@ def _is_other_work(diff: Diff) -> bool:
     tree = diff.alignment
     name = np.unique([short_name(each) for each in tree.names], return_inverse=True)[1]
     operators = np.array([kind == ActivityKind.OP.label for kind in tree.kinds], np.bool_)
+    sums = [
+        np.bincount(path, graph.activities.duration, len(tree))  # of all that was recorded
+        for graph, path in zip(tree.graphs, tree.path, strict=True)
+    ]
     common = np.full((2, 2), np.nan)  # by job, of its time and of its names
     for some in (operators, tree.on_device):
-        sums = [
-            np.bincount(path, graph.activities.duration, len(tree))  # of all that was recorded
-            for graph, path in zip(tree.graphs, tree.path, strict=True)
-        ]
         times = [np.bincount(name[some], each[some], len(tree)) for each in sums]
         both = (times[0] > 0) & (times[1] > 0)
         with np.errstate(invalid="ignore"):  # a job may have none of these

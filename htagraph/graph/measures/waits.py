@@ -26,20 +26,16 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
-    "Waits",
-    "bus_factor",
-    "damaged_ranks",
-    "lacks_members",
-    "ranks_not_read",
-    "unmatched",
-    "waiting_devices",
+    "Waits", "bus_factor", "damaged_ranks", "lacks_members", "ranks_not_read", "unmatched", "waiting_devices",
     "waits_of",
-]
+]  # fmt: skip
 
-_CUT, _ALL_READ = ("truncated", "gzip_truncated"), "all events were read"
-"""Issues of a file that ends early, and what their text says where only its end is missing."""
-_DROPPED = ("event_unreadable", "time_corrupt")
-"""Issues that count events which were dropped as they are damaged."""
+_CUT, _ALL_READ, _DROPPED = (
+    ("truncated", "gzip_truncated"),
+    "all events were read",
+    ("event_unreadable", "time_corrupt"),
+)
+"""Issues of a file that ends early, what their text says where only its end is missing, and those that count events."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,33 +198,24 @@ def ranks_not_read(graph: DependencyGraph) -> tuple[int, ...]:
 def damaged_ranks(graph: DependencyGraph) -> dict[int, tuple[str, float]]:
     """Return the ranks whose recording lacks what they did, how, and the share that is missing (NaN if unknown).
 
-    The file ends early (``cut``), events were dropped (``lost``), no activity takes any time (``timeless``), or
-    launches have no device work (``work``), far more than on another rank: what it did is unknown.
-
-    Example:
-        >>> import htagraph as hg
-        >>> damaged_ranks(hg.load("data/demo"))
-        {}
+    The file ends early (``cut``), events were dropped (``lost``), or launches have no device work (``work``), far more
+    than on another rank: what it did is unknown.
     """
-    acts, lost, found = graph.activities, dict.fromkeys(graph.ranks, 0), {}
+    acts, lost, cut = graph.activities, dict.fromkeys(graph.ranks, 0), {}
     for issue in graph.issues:
         if issue.what in _CUT and _ALL_READ not in issue.detail:
-            found[issue.rank] = "cut", float("nan")
+            cut[issue.rank] = "cut", float("nan")
         elif issue.what in _DROPPED and issue.rank in lost:
             lost[issue.rank] += issue.count
-    launched = marked(acts.cause[acts.on_device & (acts.cause >= 0)], len(acts))
-    idle = {}
-    for rank in graph.ranks:
-        own, trace = acts.of_rank(rank), graph.traces.get(rank)
-        calls = acts.kind[own] == ActivityKind.LAUNCH
-        idle[rank] = float(np.count_nonzero(calls & ~launched[own]) / max(calls.sum(), 1))
-        share = lost[rank] / max(lost[rank] + (sum(trace.counts.values()) if trace else 0), 1)
-        if share > LIMITS.small:
-            found.setdefault(rank, ("lost", share))
-        if len(acts.duration[own]) > LIMITS.few and not acts.duration[own].any():
-            found.setdefault(rank, ("timeless", float("nan")))
-    usual = min(idle.values(), default=0.0)
-    return {rank: ("work", share) for rank, share in idle.items() if share - usual > LIMITS.lost} | found
+    events = {rank: sum(trace.counts.values()) + lost.get(rank, 0) for rank, trace in graph.traces.items()}
+    share = {rank: count / max(events.get(rank, 1), 1) for rank, count in lost.items()}
+    launches = acts.kind == ActivityKind.LAUNCH
+    alone = launches & ~marked(acts.cause[acts.on_device & (acts.cause >= 0)], len(acts))
+    places = [acts.of_rank(rank) for rank in graph.ranks]
+    idle = [float(alone[own].sum() / max(launches[own].sum(), 1)) for own in places]
+    beyond = min(idle, default=0.0) + LIMITS.lost
+    work = {rank: ("work", each) for rank, each in zip(graph.ranks, idle, strict=True) if each > beyond}
+    return work | {rank: ("lost", each) for rank, each in share.items() if each > LIMITS.small} | cut
 
 
 @once

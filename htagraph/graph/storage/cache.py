@@ -31,17 +31,8 @@ from htagraph.trace.discover import TracePaths, find_files
 from htagraph.trace.remote import RemotePath, TracePath, fingerprint, is_url, path_of
 
 __all__ = [
-    "CachedGraph",
-    "FileState",
-    "bytes_digest",
-    "cache_folder",
-    "cached",
-    "cached_graphs",
-    "clear",
-    "file_states",
-    "is_unchanged",
-    "limit_bytes",
-    "make_room",
+    "CachedGraph", "FileState", "bytes_digest", "cache_folder", "cached", "cached_graphs", "clear", "file_states",
+    "is_unchanged", "limit_bytes", "make_room",
 ]  # fmt: skip
 
 _WORTH_BYTES: Final = 32 << 20
