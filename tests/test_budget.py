@@ -14,9 +14,10 @@ from pathlib import Path
 from tests.reach import REPOSITORY
 
 PACKAGE = REPOSITORY / "htagraph"
-LINES, FILES, CLASSES, CONSTANTS = 71_720, 351, 450, 328
-"""170 lines more than before conclusions about usual steps, lost records of communication and waits between ranks."""
-TEST_LINES = 52_230
+LINES, FILES, CLASSES, CONSTANTS = 71_820, 351, 450, 328
+"""270 lines more than before conclusions about usual steps, lost records of communication, waits between ranks, and what
+damaged ranks lack."""
+TEST_LINES = 52_264
 HEADS_PERCENT = 10.8
 """Lines of docstrings, imports, ``__all__`` and aliases at the top of modules, of all lines."""
 LONGEST_FILE = 600

@@ -9,13 +9,11 @@ __all__ = ["NOTHING_RECORDED"]
 
 
 def _when(results: Results) -> list[Claim]:
-    """Claim it also where no duration is above 0: nothing can be said of what takes time."""
     takes_time = len(results.busy) and results.graph.activities.duration.any()
     return [] if takes_time else [Claim("nothing_recorded", "", float(len(results.busy)), "count")]
 
 
-NOTHING_RECORDED = Finding(
-    "nothing_recorded", when=_when, short=lambda claim:
+NOTHING_RECORDED = Finding("nothing_recorded", when=_when, short=lambda claim:
     "All durations are 0, so nothing is known of what takes time. Did the program that wrote the files lose them?"
     if claim.figure else "No work was recorded on any rank. Was the profiler active during a step?",
 )  # fmt: skip

@@ -44,13 +44,9 @@ def test_launches_without_work_on_one_rank_alone_are_missing_work() -> None:
 
 
 def test_dropped_events_are_missing_work() -> None:
-    graph = load(
-        {0: [op("aten::mm", 9 * each, 5) for each in range(9)], 1: [op("aten::mm", each, 0) for each in range(9)]}
-    )
+    graph = load([op("aten::mm", 9 * each, 5) for each in range(9)])
     issue = Issue("rank-0.json", "time_corrupt", "", 1, 0)
-    damaged = damaged_ranks(replace(graph, issues=(issue,)))
-    assert damaged[0] == ("lost", 0.1)
-    assert damaged[1][0] == "timeless"
+    assert damaged_ranks(replace(graph, issues=(issue,))) == {0: ("lost", 0.1)}
 
 
 def test_copies_of_one_file_are_said_once(tmp_path: Path) -> None:

@@ -256,9 +256,7 @@ def test_a_job_without_a_straggler_has_no_such_row() -> None:
 
 
 def test_regions_within_regions_do_not_all_have_to_be_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of them have the time of the path as their bound; each replay passes over the whole graph."""
-    tried: list[object] = []
-    real = module.time_of
+    tried, real = list[object](), module.time_of
     monkeypatch.setattr(module, "time_of", lambda state, each: tried.append(each) or real(state, each))
     graph = load([*(annotation(f"a{each}", each, 1000 - 2 * each) for each in range(300)), op("aten::mm", 400, 50)])
     assert len(opportunities(graph, top=2)) == 2

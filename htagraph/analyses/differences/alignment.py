@@ -71,11 +71,8 @@ class Alignment:
 
     @cached_property
     def texts(self) -> list[str]:
-        """Each path in words: names from the outermost inwards, device work without signatures; of long ones the end.
-
-        Regions within regions without end would make texts that grow with the square of their number.
-        """
-        made, most = list[str](), LIMITS.depth**2  # letters
+        """Each path in words: names from the outermost inwards, kernels without signatures; of long ones the end."""
+        made, most = list[str](), LIMITS.depth**2  # letters: else texts grow with the square of the depth
         for name, on_device, parent in zip(self.names, self.on_device.tolist(), self.parent.tolist(), strict=True):
             word = short_name(name) if on_device else name
             text = f"{made[parent]} > {word}" if parent >= 0 else word  # parents are numbered first
