@@ -15,9 +15,8 @@ from tests.reach import REPOSITORY
 
 PACKAGE = REPOSITORY / "htagraph"
 LINES, FILES, CLASSES, CONSTANTS = 71_820, 351, 450, 328
-"""270 lines more than before conclusions about usual steps, lost records of communication, waits between ranks, and what
-damaged ranks lack."""
-TEST_LINES = 52_264
+"""270 lines more than before conclusions about usual steps, lost records, waits between ranks, damaged ranks."""
+TEST_LINES = 52_260
 HEADS_PERCENT = 10.8
 """Lines of docstrings, imports, ``__all__`` and aliases at the top of modules, of all lines."""
 LONGEST_FILE = 600
