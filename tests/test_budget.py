@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.reach import REPOSITORY
 
 PACKAGE = REPOSITORY / "htagraph"
-LINES, FILES, CLASSES, CONSTANTS = 71_820, 351, 450, 328
+LINES, FILES, CLASSES, CONSTANTS = 71_827, 351, 450, 328
 """270 lines more than before conclusions about usual steps, lost records, waits between ranks, damaged ranks."""
 TEST_LINES = 52_260
 HEADS_PERCENT = 10.8
