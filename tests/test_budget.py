@@ -16,7 +16,7 @@ from tests.reach import REPOSITORY
 PACKAGE = REPOSITORY / "htagraph"
 LINES, FILES, CLASSES, CONSTANTS = 71_827, 351, 450, 328
 """270 lines more than before conclusions about usual steps, lost records, waits between ranks, damaged ranks."""
-TEST_LINES = 52_260
+TEST_LINES = 52_261
 HEADS_PERCENT = 10.8
 """Lines of docstrings, imports, ``__all__`` and aliases at the top of modules, of all lines."""
 LONGEST_FILE = 600
