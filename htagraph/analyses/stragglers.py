@@ -17,7 +17,7 @@ from htagraph.core.statistics import CHANCE, MOST, SEVERAL, STANDS_OUT, others_m
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.waits import Waits
+from htagraph.graph.measures.waits import Waits, damaged_ranks
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.attribution import names_of
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
@@ -168,7 +168,8 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         An object with ``straggler`` (the rank or None), ``total_wait_us``, ``to_frame()`` and ``blame``; ``nobody_us``
         (waiting that no rank can be charged with, by cause); ``serves`` (the rank whose result the others wait for, or
         None), ``staged`` (whether ranks are stages of pipelines), ``slow_group`` (by how much each of several ranks
-        that are slower than all others takes longer for its steps), ``mostly_charged`` (the ranks that most waiting is
+        that are slower than all others takes longer for its steps), ``damaged`` (the ranks in whose recording something
+        is missing; none of them is named), ``mostly_charged`` (the ranks that most waiting is
         charged to), ``steps`` and, without a straggler, ``differences`` (what takes more time on the rank that is
         charged most than on its peers), ``alone`` (what only that rank does) and ``by_step``.
 
@@ -216,7 +217,7 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     differences = () if rank is not None or about is None else _differences(graph, chains, slow, about)
     return Stragglers(
         table, rank, total / 1000, serves, len(slow.steps), charged_to_nobody(blame), staged,
-        group, _blame_table(graph, waits, chains, blame), differences,
+        group, tuple(damaged_ranks(graph)), _blame_table(graph, waits, chains, blame), differences,
         (0, 0.0) if about is None else alone_work(graph, chains.own, about), _by_step(graph, slow),
     )  # fmt: skip
 

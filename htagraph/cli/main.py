@@ -9,6 +9,7 @@ import gc
 import io
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -90,7 +91,7 @@ def _run() -> None:
 
 
 def _complain(message: str) -> None:
-    line = printable(" ".join(message.split()))
+    line = printable(re.sub(r"(\S{99})\S{900,}", r"\1…", " ".join(message.split())))  # a word without an end is cut
     _explain(line, 1)
     typer.echo(f"htagraph: error: {line}", err=True)
     sys.exit(1)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from enum import Enum
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -25,7 +25,7 @@ from htagraph.cli.writing import (
     progress,
     target,
 )
-from htagraph.core.errors import printable
+from htagraph.core.errors import TraceError, printable
 from htagraph.core.kinds import CATEGORIES
 from htagraph.whatif.options import duration_ns, numbers
 
@@ -335,9 +335,16 @@ def _loaded(paths: list[str], ranks: str | None, steps: str | None, **on: Any) -
     time = window(reading.time)
     with progress("reading") as advance:
         from htagraph.graph.load import load
+        from htagraph.trace.discover import find_files
 
         asked: dict[str, Any] = {"time": time, "python": reading.python, "cache": not reading.no_cache}
-        job: Any = load(paths, chosen_ranks, chosen_steps, advance, **asked, **on)
+        read = partial(load, paths, chosen_ranks, chosen_steps, advance, **asked, **on)
+        try:
+            job: Any = read()
+        except TraceError:  # of several files, one that cannot be read is named, and costs no other its answer
+            if len(find_files(paths)) < 2:
+                raise
+            job = read(on_error="skip")
     _warn(job.issues)
     analysing()
     return job

@@ -276,7 +276,11 @@ def slower_rank(slow: RankStragglers) -> int | None:
 
 
 def _why_no_single(slow: RankStragglers) -> str:
-    """Return why no single rank is named: several are slow, are stages, or took too few steps."""
+    """Return why no single rank is named: it serves, is not all recorded, several are slow, or the steps are few."""
+    if slow.serves is not None:
+        return f"rank {slow.serves} does work that no other rank does, and the others wait for its result"
+    if slow.incomplete:
+        return f"what the recording of {ranks_text(slow.incomplete)} lacks may be all that makes it look late"
     if slow.slow_group:
         ranks, longer = ", ".join(map(str, slow.slow_group)), time_text(min(slow.slow_group.values()))
         return f"ranks {_ranges(ranks)} take at least {longer} longer for a step than all others"
@@ -287,9 +291,9 @@ def _why_no_single(slow: RankStragglers) -> str:
 
 def why_nobody(slow: RankStragglers) -> str:
     """Return why no rank is the straggler though ranks wait, as part of a sentence."""
-    if slow.serves is not None:
-        return f"rank {slow.serves} does work that no other rank does, and the others wait for its result"
     most = slow.ranks.iloc[int(slow.ranks["share_percent"].to_numpy().argmax())]
+    if slow.serves is not None or slow.incomplete:
+        return _why_no_single(slow)
     rank = slower_rank(slow)
     if rank is not None:
         excess = time_text(float(slow.ranks.loc[slow.ranks["rank"] == rank, "slow_excess_us"].iloc[0]))

@@ -10,7 +10,7 @@ from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table
 from htagraph.findings.blocking import BLOCKING
 from htagraph.findings.bound import BOUND
-from htagraph.findings.cut_short import CUT_SHORT
+from htagraph.findings.damaged import DAMAGED
 from htagraph.findings.device_idle import DEVICE_IDLE
 from htagraph.findings.finding import Claim, Finding, Trial, interval_us
 from htagraph.findings.gain import GAIN
@@ -53,7 +53,7 @@ FINDINGS: tuple[Finding, ...] = (
     WAITING,
     DEVICE_IDLE,
     RECORDED,
-    CUT_SHORT,
+    DAMAGED,
     NO_DEVICE_WORK,
     UNEVEN_STEPS,
     UNKNOWN_CLOCKS,

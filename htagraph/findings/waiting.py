@@ -30,7 +30,8 @@ def _when(results: Results) -> list[Claim]:
     rank = slower_rank(slow)
     facts = {
         "charged": slow.mostly_charged, "serves": slow.serves, "why": why_nobody(slow), "nobody": unblamed(slow),
-        "few_steps": slow.few_steps, "staged": slow.staged, "ranks": list(slow.slow_group),
+        "few_steps": slow.few_steps and not slow.incomplete,
+        "staged": slow.staged, "ranks": list(slow.slow_group),
         "does": next((each.name for each in slow.differences if not each.peers_count), ""),
         "uneven": next((each for each in slow.explained if each.longest_us <= MOST * each.more_us), None),
     }  # fmt: skip

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
@@ -29,7 +31,7 @@ from htagraph.core.naming import (
 from htagraph.graph.construction.activities import RankPart, prepare
 from htagraph.graph.construction.build import build
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.storage.cache import cached
+from htagraph.graph.storage.cache import bytes_digest, cached
 from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
 from htagraph.trace.discover import RankedFile, TracePaths, rank_files
@@ -213,7 +215,20 @@ def _joined(  # noqa: PLR0913 - what `load` was given
     _require_steps(parts, wanted.steps)
     if time is not None and not any(len(part.activities) for part in parts):
         raise _none_begins(time, list(surveyed.values()), wanted.steps)
-    return build(parts, naming), tuple(skipped)
+    return build(parts, naming), (*skipped, *_copies([part.rest for part in parts]))
+
+
+def _copies(traces: Sequence[Trace]) -> Iterator[Issue]:
+    """Yield an issue for each set of ranks whose files hold the same bytes, of files on the disk."""
+    on_disk = [(trace.path, trace.rank) for trace in traces if isinstance(trace.path, Path)]
+    by_size, alike = Counter(path.stat().st_size for path, _ in on_disk), defaultdict(list)
+    for path, rank in on_disk:
+        if by_size[path.stat().st_size] > 1:
+            alike[bytes_digest(path)].append((rank, str(path)))
+    for same in filter(lambda same: len(same) > 1, map(sorted, alike.values())):
+        listed = ", ".join(str(rank) for rank, _ in same[: LIMITS.few]) + (", …" if same[LIMITS.few :] else "")
+        detail = f"ranks {listed} have the same file ({len(same)} copies), so how they differ is not known"
+        yield Issue(same[0][1], "same_file", detail, len(same), same[0][0])
 
 
 def _chosen(files: list[RankedFile], ranks: Sequence[int] | None) -> list[RankedFile]:

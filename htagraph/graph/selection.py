@@ -19,7 +19,7 @@ import numpy as np
 from htagraph.core.arrays import Array, Ints, Mask, marked, texts_of
 from htagraph.core.errors import NothingMeetsError, SelectionError, nearest_words
 from htagraph.core.kinds import ADDED, DEVICE, HOST, KERNELS, ActivityKind, EdgeKind, of_kinds
-from htagraph.core.naming import is_backward, is_gradient_ready, names_that
+from htagraph.core.naming import exact_glob, is_backward, is_gradient_ready, names_that
 from htagraph.graph.activities import BETWEEN
 
 if TYPE_CHECKING:
@@ -262,6 +262,9 @@ def named(names: Sequence[str], text: str) -> Mask:
     if not isinstance(text, str):
         msg = f"{text!r}: give a name or a glob such as '*gemm*'"
         raise SelectionError(msg)
+    exact = re.sub(r"\[([*?[])\]", r"\1", text)
+    if exact_glob(exact) == text:  # patterns of thousands of long names, one each, would take minutes
+        return np.fromiter((name in (text, exact) for name in names), np.bool_, len(names))
     pattern = re.compile(fnmatch.translate(text))
     return np.fromiter((name == text or pattern.match(name) is not None for name in names), np.bool_, len(names))
 

@@ -23,7 +23,7 @@ from htagraph.findings.verdict import ROWS, claims_of, rows_of, sentences
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import usual_step_ns
 from htagraph.output.report import SCHEMA_VERSION, envelope, gives, top_rows, with_shares
-from htagraph.queries.inputs import INPUTS, ISSUES, issues_of, window_us
+from htagraph.queries.inputs import INPUTS, ISSUES, devices_in, issues_of, window_us
 from htagraph.queries.replay import replay
 from htagraph.whatif.opportunities import opportunities
 
@@ -111,7 +111,7 @@ class Summary:
         """Return what was recorded, in a line: ranks, devices, steps and time."""
         read, size = len(self.inputs), int(self.inputs["world_size"].max()) if len(self.inputs) else 0
         ranks = f"{read} of {size} ranks" if read < size else plural(read, "rank")
-        devices = sorted({str(name) for name in self.inputs["device"]})
+        devices = devices_in(self.inputs)
         on = f" on {devices[0]}" if len(devices) == 1 else f" on {len(devices)} kinds of devices" if devices else ""
         on = on.replace(" on none (host only)", ", no device work")
         steps = self.tables["steps"]

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array, distinct
+from htagraph.core.arrays import Array, marked
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.parents import deepest_first
+from htagraph.core.parents import ancestors, deepest_first
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["OWNED", "STATISTICS", "OwnerOf", "kind_words", "statistics", "time_by_owner"]
@@ -105,15 +105,9 @@ def _asked(members: Array, *places: Array) -> Array:
 
 def _owners(graph: DependencyGraph, owner_of: OwnerOf, some: Array) -> tuple[Array, Array]:
     """Return (these owners and all owners around them, the next owner around each owner, else -1)."""
-    parent = graph.tree.parent
-    above = np.full(len(parent), -1, np.int64)
-    known = np.zeros(len(parent), np.bool_)
-    while len(some):
-        above[some] = owner_of(graph, parent[some])
-        known[some] = True
-        around = above[some]
-        some = distinct(around[(around >= 0) & ~known[around]], len(parent))
-    return np.flatnonzero(known), above
+    above = owner_of(graph, graph.tree.parent)
+    known = marked(some, len(above)) | ancestors(above, some)
+    return np.flatnonzero(known), np.where(known, above, -1)
 
 
 def _with_inner(above: Array, own: Array) -> Array:

@@ -12,7 +12,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.on_workers import JobOnWorkers
 from htagraph.trace.columns import Trace
 
-__all__ = ["INPUTS", "ISSUES", "inputs_of", "issues_of", "window_us"]
+__all__ = ["INPUTS", "ISSUES", "devices_in", "inputs_of", "issues_of", "window_us"]
 
 INPUTS = Table(
     "Traces read",
@@ -34,6 +34,11 @@ ISSUES = Table(
     Col("count", "int64"),
     Col("job", "str", "before or after, where two jobs are compared", maybe=True),
 )
+
+
+def devices_in(inputs: pd.DataFrame) -> list[str]:
+    """Return the kinds of devices in `inputs_of`; a rank without device work is no kind where others have some."""
+    return sorted({*map(str, inputs["device"])} - {"none (host only)"}) or sorted({*map(str, inputs["device"])})
 
 
 def issues_of(graph: DependencyGraph | JobOnWorkers) -> pd.DataFrame:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, TypeAlias
@@ -19,6 +19,7 @@ from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, GapKind, of_
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
 from htagraph.core.statistics import MOST, STANDS_OUT, others_median
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.waits import damaged_ranks
 from htagraph.queries.blame import CAUSES, MAX_HOPS_BACK, Blame, Chains, blame_of, chains_of
 from htagraph.queries.compare import ENOUGH_STEPS
 from htagraph.queries.peers import peers as peers_of
@@ -77,6 +78,8 @@ class RankStragglers:
     """Whether the ranks are stages of pipelines, which wait for each other by design."""
     slow_group: Mapping[int, float] = field(default_factory=dict)
     """By how much each of several ranks takes longer for its steps than all others do, µs; empty for no such ranks."""
+    damaged: Collection[int] = ()
+    """Ranks in whose recording something is missing, see `damaged_ranks`, so that nobody knows why they are late."""
 
     @property
     def mostly_charged(self) -> dict[int, float]:
@@ -85,6 +88,11 @@ class RankStragglers:
         few = table[table["share_percent"] > STANDS_OUT * 100 / max(len(table), 1)]
         shares = dict(zip(few["rank"].tolist(), few["share_percent"].tolist(), strict=True))
         return shares if sum(shares.values()) > 100 * MOST else {}
+
+    @property
+    def incomplete(self) -> list[int]:
+        """Return the ranks that most waiting is charged to and in whose recording something is missing."""
+        return sorted(set(self.mostly_charged) & set(self.damaged))
 
     @property
     def few_steps(self) -> bool:
@@ -173,6 +181,7 @@ def straggler_among(
         ratio, kinds = slow.stage
         saved = saved_ns(graph.ranks[at], 1 / ratio, kinds) if charged[at] > 0 else 0
         holds_up &= charged[at] > 0 and saved >= MIN_STEP_SHARE * whole
+    holds_up &= graph.ranks[at] not in damaged_ranks(graph)  # what is missing may be all that makes it late
     if not holds_up or by_cause[at, CAUSES.index("network")] > MOST * charged[at]:
         return None, None, most
     by_design = slow.when[at].all() and _is_waited_for(graph, graph.ranks[at])

@@ -17,8 +17,8 @@ from htagraph.core.tables import Col, Table
 from htagraph.trace.remote import TracePath, fingerprint
 
 __all__ = [
-    "CHECKED", "TEXTS", "TYPECODES", "ArgumentColumn", "Device", "Events", "Facts", "Flows", "Group", "GrowingTable",
-    "Interner", "LaneInterner", "SparseColumn", "Trace", "as_array", "extend", "label", "parse_ranks",
+    "CHECKED", "MAX_RANKS", "TEXTS", "TYPECODES", "ArgumentColumn", "Device", "Events", "Facts", "Flows", "Group",
+    "GrowingTable", "Interner", "LaneInterner", "SparseColumn", "Trace", "as_array", "extend", "label", "parse_ranks",
 ]  # fmt: skip
 
 Lane: TypeAlias = tuple[int | str, int | str]
@@ -290,9 +290,9 @@ def as_array(grown: array[Any]) -> Array:
 
 
 _INTEGER = re.compile(r"-?\d+", re.ASCII)
-_MAX_RANKS = 1_000_000
-"""Ranks of the largest group that is rebuilt. Chosen: 10 times the largest jobs known; a larger size is a damaged
-number that would only fill memory. Doubling it doubles that memory (8 MB)."""
+MAX_RANKS = 1_000_000
+"""Ranks of the largest job, and of the largest group that is rebuilt. Chosen: 10 times the largest jobs known; a larger
+size is a damaged number that would only fill memory. Doubling it doubles that memory (8 MB)."""
 
 
 @dataclass(frozen=True)
@@ -401,6 +401,6 @@ def _progression(
     if start is None or start < 0 or not stride or stride < 0 or not size or size < len(head) + len(tail):
         return None
     ranks = range(start, start + stride * size, stride)
-    if size > _MAX_RANKS or [*ranks[: len(head)], *ranks[size - len(tail) :]] != [*head, *tail]:
+    if size > MAX_RANKS or [*ranks[: len(head)], *ranks[size - len(tail) :]] != [*head, *tail]:
         return None
     return list(ranks)

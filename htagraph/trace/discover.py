@@ -13,10 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-import numpy as np
-
 from htagraph.core.errors import HtagraphError, IssueLog, OtherJsonError, RankError, TraceError
-from htagraph.trace.columns import Facts
+from htagraph.trace.columns import MAX_RANKS, Facts
 from htagraph.trace.readers import SUFFIXES, reader_for
 from htagraph.trace.remote import RemotePath, TracePath, is_url, on_disk, path_of
 
@@ -341,8 +339,8 @@ def _folder(files: list[RankedFile]) -> str:
     return str(files[0].path.parent)
 
 
-RANK_LIMIT = int(np.iinfo(np.int32).max) + 1
-"""Ranks are below this: rank columns are int32. A larger number in a header or a file name is not a rank."""
+RANK_LIMIT = MAX_RANKS
+"""Ranks are below this, as tables have a row for each. A larger number in a header or a file name is not a rank."""
 _RANK = re.compile(r"(?:(?P<of>[a-z]+)[-_ .]?)?(?<![a-z])rank[-_ =.]?(?P<number>\d+)", re.IGNORECASE)
 _WITHIN = frozenset(("local", "node", "host", "group", "tp", "pp", "dp", "cp", "ep", "mp", "sp", "fsdp"))
 """Words before ``rank`` in numbers that count within a part of the job only, as in ``local_rank0_rank9``."""

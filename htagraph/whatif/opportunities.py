@@ -16,6 +16,7 @@ from htagraph.core.computing import ahead, threads_for
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import gain_steps
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.straggler import straggler_of
 from htagraph.queries.weights import OwnTime, State, checked, initial, with_factor
 from htagraph.whatif.candidates import Baseline, Candidate, candidates, target_of, time_of
@@ -95,7 +96,8 @@ def opportunities(
     Candidates overlap (an operator contains its kernels), so gains do not add up. A candidate that gains at most 3 %
     more than a candidate inside it is left out: the smaller candidate is the one to change. Every kernel, call,
     operator, annotation, Python function, rank and process group with time on the critical path is a candidate; a
-    candidate whose time on the path is less than the last gain shown needs no replay.
+    candidate whose time on the path is less than the last gain shown needs no replay. At most 64 candidates and 8 for
+    each row are replayed, those with most time on the path.
 
     Args:
         graph: the job.
@@ -163,7 +165,8 @@ def _best(baseline: Baseline, top: int) -> list[_Tried]:
         time = time_of(baseline.state, candidate)
         return _Tried(baseline.gain(time, 0.0), candidate, time, baseline.counted(time))
 
-    ordered = sorted(candidates(baseline), key=lambda each: -each.bound)
+    # the rest is left out for time: regions within regions all have the same bound, however many they are
+    ordered = sorted(candidates(baseline), key=lambda each: -each.bound)[: LIMITS.tried + LIMITS.few * top]
     threads = threads_for(baseline.state.graph.vertex_count)
     # in one thread, the last candidate is not replayed for nothing
     for candidate, one in ahead(replayed, takewhile(may_be_best, ordered) if threads == 1 else ordered, threads):

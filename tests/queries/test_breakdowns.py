@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics as oracle
 
 import numpy as np
@@ -97,3 +98,12 @@ def test_no_durations_have_no_rows() -> None:
     table = statistics(pd.DataFrame({"name": [], "ns": np.zeros(0, np.int64)}), ["name"])
     assert table.columns.tolist() == ["name", *STATISTICS]
     assert table.empty
+
+
+def test_owners_are_asked_for_once_however_deep_they_lie() -> None:
+    graph, asked = load([op(f"a{each}", each, 200 - 2 * each) for each in range(90)]), itertools.count()
+    table = time_by_owner(
+        graph, lambda *rows: (next(asked), operator_of(*rows))[1], np.ones(90, np.bool_), graph.activities.name
+    )
+    assert len(table) == 90
+    assert next(asked) <= 3

@@ -16,6 +16,7 @@ import htagraph as hg
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.weights import initial
 from htagraph.simulate import Change, Job, ScaleKernels, ScaleLoader, ScaleNetwork, ScaleOptimizer, simulate
 from htagraph.whatif.candidates import Baseline
@@ -23,7 +24,7 @@ from htagraph.whatif.links import Sharing, likely_sharing
 from htagraph.whatif.opportunities import opportunities, straggler_gain
 from htagraph.whatif.options import criteria
 from tests.reach import DATA, graph_of
-from tests.strategies import COMPUTE, complete, kernel, launch, load, op, runtime
+from tests.strategies import COMPUTE, annotation, complete, kernel, launch, load, op, runtime
 from tests.whatif.changes.made import Piece, jobs, made
 from tests.whatif.test_links import in_rows
 
@@ -252,3 +253,11 @@ def test_the_straggler_gains_what_fixing_it_gains() -> None:
 
 def test_a_job_without_a_straggler_has_no_such_row() -> None:
     assert straggler_gain(Baseline(initial(hg.load(DATA / "demo", ranks=[0]))), {}, 3) == []
+
+
+def test_regions_within_regions_do_not_all_have_to_be_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried, real = itertools.count(), module.time_of
+    monkeypatch.setattr(module, "time_of", lambda state, each: (next(tried), real(state, each))[1])
+    graph = load([*(annotation(f"a{each}", each, 1000 - 2 * each) for each in range(300)), op("aten::mm", 400, 50)])
+    assert len(opportunities(graph, top=2)) == 2
+    assert next(tried) <= LIMITS.tried + 2 * LIMITS.few

@@ -16,6 +16,7 @@ from htagraph.core.naming import call_name, is_module_frame, names_that, short_n
 from htagraph.core.parents import depths, nearest
 from htagraph.core.statistics import MOST
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["Alignment", "align"]
 
@@ -70,11 +71,12 @@ class Alignment:
 
     @cached_property
     def texts(self) -> list[str]:
-        """Each path in words: names from the outermost inwards, of device work without signatures."""
-        made: list[str] = []
+        """Each path in words: names from the outermost inwards, kernels without signatures; of long ones the end."""
+        made, most = list[str](), LIMITS.depth**2  # letters: else texts grow with the square of the depth
         for name, on_device, parent in zip(self.names, self.on_device.tolist(), self.parent.tolist(), strict=True):
             word = short_name(name) if on_device else name
-            made.append(f"{made[parent]} > {word}" if parent >= 0 else word)  # parents are numbered first
+            text = f"{made[parent]} > {word}" if parent >= 0 else word  # parents are numbered first
+            made.append(text if len(text) <= most else f"…{text[-most:]}")
         return made
 
     @cached_property

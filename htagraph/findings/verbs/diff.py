@@ -21,7 +21,7 @@ from htagraph.findings.bound import source_of
 from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MAX_NAMED, MIN_SHARE, ROUNDING
 from htagraph.findings.phrases import CATEGORY_WORDS, and_list, command_line, plural, spoken, time_text
 from htagraph.graph.measures.steps import cadence_of
-from htagraph.queries.inputs import inputs_of
+from htagraph.queries.inputs import devices_in, inputs_of
 
 __all__ = ["compare_sentences", "cut", "diff_sentences", "gate", "structure", "too_long", "unlike"]
 
@@ -60,8 +60,8 @@ def diff_sentences(diff: Diff) -> list[str]:
     apart = unlike(diff.parts)
     if _is_other_work(diff):
         other = (
-            "The jobs do different work: operators and kernels that both have are less than half of either, in number "
-            "and in time. So no change can be named as the cause; compare recordings of one program."
+            "The jobs do different work: operators and kernels that both have are less than half of those of one job, "
+            "in number and in time. So no change can be named as the cause; compare recordings of one program."
         )
         return [other, *apart, _change(diff), *structure(diff)]
     causes = _causes(diff, effects)
@@ -90,7 +90,7 @@ def _change(diff: Diff) -> str:
 def unlike(parts: Sequence[ComparedPart]) -> list[str]:
     """Say first what else the jobs differ in, which changes times by itself, and what would make them comparable."""
     inputs = [inputs_of(part.graph) for part in parts]
-    devices = [", ".join(sorted(set(each["device"]))) for each in inputs]
+    devices = [", ".join(devices_in(each)) for each in inputs]
     worlds = [int(each["world_size"].max()) if len(each) else 0 for each in inputs]
     before, after = (len(part.chosen_ranks) for part in parts)
     stacks = _stacks(parts)
@@ -118,20 +118,26 @@ def _stacks(parts: Sequence[ComparedPart]) -> list[bool]:
 
 
 def _is_other_work(diff: Diff) -> bool:
-    """Return whether both jobs have few names, and little time of operators and of the device, in common."""
+    """Return whether a job has few of its names, and little of its time, in common with the other.
+
+    What is common is that of operators or that of devices, whichever is more: a compiler replaces operators, not all
+    kernels.
+    """
     tree = diff.alignment
     name = np.unique([short_name(each) for each in tree.names], return_inverse=True)[1]
     operators = np.array([kind == ActivityKind.OP.label for kind in tree.kinds], np.bool_)
-    shares = []
+    sums = [
+        np.bincount(path, graph.activities.duration, len(tree))  # of all that was recorded
+        for graph, path in zip(tree.graphs, tree.path, strict=True)
+    ]
+    common = np.full((2, 2), np.nan)  # by job, of its time and of its names
     for some in (operators, tree.on_device):
-        sums = [
-            np.bincount(path, graph.activities.duration, len(tree))  # of all that was recorded
-            for graph, path in zip(tree.graphs, tree.path, strict=True)
-        ]
         times = [np.bincount(name[some], each[some], len(tree)) for each in sums]
         both = (times[0] > 0) & (times[1] > 0)
-        shares += [each[both].sum() / each.sum() for time in times if time.any() for each in (time, time > 0)]
-    return bool(max(shares, default=1.0) < MOST)
+        with np.errstate(invalid="ignore"):  # a job may have none of these
+            shares = [[each[both].sum() / each.sum() for each in (time, time > 0)] for time in times]
+        common = np.fmax(common, shares)
+    return bool((common.min(axis=0) < MOST).all())
 
 
 def _left_out(diff: Diff) -> list[str]:

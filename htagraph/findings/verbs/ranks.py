@@ -162,6 +162,7 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
         return [f"It is not known which rank waits for which, {_CLOCKS}; {why}."]
     most = stragglers.ranks.iloc[int(stragglers.ranks["blamed_us"].to_numpy().argmax())]
     rank, but = int(most["rank"]), "" if stragglers.slow_group else "but "
+    other = stragglers.slow_group or stragglers.incomplete
     waited = f"The ranks wait {waits_text(stragglers)}; {but}{why}."
     if sum(unblamed(stragglers).values()) > MOST * stragglers.total_wait_us:
         waited, nobody = nobody[0].replace("the waiting", f"{total} of waiting (summed over ranks)"), []
@@ -172,7 +173,7 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
         f"Rank {rank}: {most['evidence']}.{late}",
         *_known(stragglers, rank, most["blamed_us"] / max(len(stragglers.ranks) - 1, 1)),
         f"To tell whether rank {rank} is slow or was late by chance, record {ENOUGH_STEPS} steps or more."
-        if stragglers.few_steps and not stragglers.staged and not stragglers.slow_group
+        if stragglers.few_steps and not (stragglers.staged or other)
         else "",
     )
 

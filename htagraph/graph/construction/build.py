@@ -77,9 +77,10 @@ def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> RecordedJob:
     parts: list[Activities] = []
     lanes: list[Lane] = []
     boundaries, at_work = [], []
-    for rank in ranks:
+    shifts = np.cumsum([0, *(len(rank.activities) for rank in ranks)]).astype(np.int32)
+    for rank, shift in zip(ranks, shifts, strict=False):
         names = np.array([numbering.setdefault(name, len(numbering)) for name in rank.names], np.int32)
-        acts, shift = rank.activities, np.int32(sum(map(len, parts)))
+        acts = rank.activities
         args = {}
         for column, sparse in acts.args.items():
             values = names[sparse.values] if column in TEXTS else sparse.values

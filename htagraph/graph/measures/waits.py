@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, marked
 from htagraph.core.computing import once
 from htagraph.core.intervals import difference, length, union
 from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind, of_kinds
@@ -25,7 +25,17 @@ from htagraph.graph.tolerances import LIMITS
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Waits", "bus_factor", "lacks_members", "ranks_not_read", "unmatched", "waiting_devices", "waits_of"]
+__all__ = [
+    "Waits", "bus_factor", "damaged_ranks", "lacks_members", "ranks_not_read", "unmatched", "waiting_devices",
+    "waits_of",
+]  # fmt: skip
+
+_CUT, _ALL_READ, _DROPPED = (
+    ("truncated", "gzip_truncated"),
+    "all events were read",
+    ("event_unreadable", "time_corrupt"),
+)
+"""Issues of a file that ends early, what their text says where only its end is missing, and those that count events."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,6 +195,30 @@ def ranks_not_read(graph: DependencyGraph) -> tuple[int, ...]:
     """
     size = max((trace.facts.world_size for trace in graph.traces.values()), default=0)
     return tuple(sorted(set(range(size)) - set(graph.ranks))) if len(graph.ranks) < size else ()
+
+
+@once
+def damaged_ranks(graph: DependencyGraph) -> dict[int, tuple[str, float]]:
+    """Return the ranks whose recording lacks what they did, how, and the share that is missing (NaN if unknown).
+
+    The file ends early (``cut``), events were dropped (``lost``), or launches have no device work (``work``), far more
+    than on another rank: what it did is unknown.
+    """
+    acts, lost, cut = graph.activities, dict.fromkeys(graph.ranks, 0), {}
+    for issue in graph.issues:
+        if issue.what in _CUT and _ALL_READ not in issue.detail:
+            cut[issue.rank] = "cut", float("nan")
+        elif issue.what in _DROPPED and issue.rank in lost:
+            lost[issue.rank] += issue.count
+    events = {rank: sum(trace.counts.values()) + lost.get(rank, 0) for rank, trace in graph.traces.items()}
+    share = {rank: count / max(events.get(rank, 1), 1) for rank, count in lost.items()}
+    launches = acts.kind == ActivityKind.LAUNCH
+    alone = launches & ~marked(acts.cause[acts.on_device & (acts.cause >= 0)], len(acts))
+    places = [acts.of_rank(rank) for rank in graph.ranks]
+    idle = [float(alone[own].sum() / max(launches[own].sum(), 1)) for own in places]
+    beyond = min(idle, default=0.0) + LIMITS.lost
+    work = {rank: ("work", each) for rank, each in zip(graph.ranks, idle, strict=True) if each > beyond}
+    return work | {rank: ("lost", each) for rank, each in share.items() if each > LIMITS.small} | cut
 
 
 @once

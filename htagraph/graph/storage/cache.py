@@ -31,8 +31,8 @@ from htagraph.trace.discover import TracePaths, find_files
 from htagraph.trace.remote import RemotePath, TracePath, fingerprint, is_url, path_of
 
 __all__ = [
-    "CachedGraph", "FileState", "cache_folder", "cached", "cached_graphs", "clear", "file_states", "is_unchanged",
-    "limit_bytes", "make_room",
+    "CachedGraph", "FileState", "bytes_digest", "cache_folder", "cached", "cached_graphs", "clear", "file_states",
+    "is_unchanged", "limit_bytes", "make_room",
 ]  # fmt: skip
 
 _WORTH_BYTES: Final = 32 << 20
@@ -221,7 +221,7 @@ def file_states(files: Sequence[TracePath], known: Mapping[str, FileState]) -> l
         now, before = _on_disk(path), known.get(str(path))
         if before is not None and before.disk == now.disk and before.is_settled:
             return before
-        return replace(now, digest=_bytes_digest(path))
+        return replace(now, digest=bytes_digest(path))
 
     with ThreadPoolExecutor(min(_MAX_THREADS, processors())) as threads:
         return list(threads.map(state, files))
@@ -250,7 +250,8 @@ def _on_disk(path: Path) -> FileState:
     return FileState(stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev, found_ns)
 
 
-def _bytes_digest(path: Path) -> str:
+def bytes_digest(path: Path) -> str:
+    """Return a digest of a file's bytes."""
     digest, piece = hashlib.blake2b(digest_size=16), memoryview(bytearray(_PIECE_BYTES))
     with path.open("rb", buffering=0) as file:
         while read := file.readinto(piece):

@@ -97,7 +97,7 @@ class RecordedPackets(RecordedEvents):
         for series, value in args.items() if moment is not None and isinstance(args, dict) else ():
             try:
                 number = float(value)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 self.not_drawn += 1
                 continue
             name = str(event.get("name", ""))

@@ -6,6 +6,7 @@ scan has understood. Only events that take more than a new place and new times a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, TypeAlias
@@ -419,7 +420,13 @@ def _event(block: Block | list[RawEvent], at: int) -> RawEvent:
     if not isinstance(block, Block):
         return block[at]
     start, stop = block.rows[at, [OFFSET, STOP]].tolist()
-    return _decode(block.text[start:stop].tobytes())
+    text = block.text[start:stop].tobytes()
+    try:
+        return _decode(text)
+    except msgspec.ValidationError:  # an integer of hundreds of digits
+        return dict(
+            json.loads(text, parse_float=Decimal, parse_int=lambda each: (int if len(each) < 20 else float)(each))
+        )
 
 
 def _codes(place: Array, moment: Array) -> npt.NDArray[np.uint64]:

@@ -39,7 +39,7 @@ from htagraph.output.reports.ranks import summed_by_operation
 from htagraph.output.reports.two_jobs import INSIDE, marked, of_both
 from htagraph.output.summary import Summary, summary_of
 from htagraph.output.whole_files import write_whole
-from htagraph.queries.inputs import inputs_of, issues_of
+from htagraph.queries.inputs import devices_in, inputs_of, issues_of
 
 __all__ = [
     "PageResults", "breakdown_section", "collective_section", "comparison_bytes", "evidence_of", "files_table",
@@ -116,7 +116,7 @@ def files_table(inputs: pd.DataFrame) -> Html:
 def _facts(summary: Summary) -> list[tuple[str, str]]:
     inputs, steps = summary.inputs, summary.tables["steps"]
     size = int(inputs["world_size"].max()) if len(inputs) else 0
-    devices = ", ".join(dict.fromkeys(inputs["device"]))
+    devices = ", ".join(devices_in(inputs))
     facts = [
         ("ranks read", f"{len(inputs):,} of {size:,}" if size > len(inputs) else f"{len(inputs):,}"),
         ("device", devices if len(devices) <= 60 else f"{devices[:59]}…"),

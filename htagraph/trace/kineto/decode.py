@@ -309,9 +309,8 @@ def _encodable(keys: dict[str, Any], text: str) -> dict[str, Any]:
 
 def _no_events(text: bytes, log: IssueLog) -> Exception:
     if len(text) > _MAX_HEADER_BYTES or not text.strip():
-        what = (
-            f"no traceEvents in its first {len(text) >> 20} MiB" if text.strip() else "it begins with white space only"
-        )
+        blank = "there is only white space in it" if text else "nothing can be unpacked from it"
+        what = f"no traceEvents in its first {len(text) >> 20} MiB" if text.strip() else blank
         return NotATraceError(f"{log.file}: {what}; not a Kineto trace")
     try:
         root = json.loads(text.removeprefix(_BOM).decode("utf-8", "replace"), strict=False)

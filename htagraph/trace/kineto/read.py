@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from htagraph.core.arrays import Array
 from htagraph.core.errors import DamagedTraceError, IssueLog, NotATraceError, TraceError, shown
 from htagraph.core.tables import described
-from htagraph.trace.columns import CHECKED, Device, Events, Facts, Group, Trace
+from htagraph.trace.columns import CHECKED, MAX_RANKS, Device, Events, Facts, Group, Trace
 from htagraph.trace.kept import HOUR_NS, Extent, Extents, Frames, Sieve
 from htagraph.trace.kineto.collecting import Columns, add_durations, add_events
 from htagraph.trace.kineto.decode import ENVELOPE, BlockDecoder, event_decoder, event_text_decoder, find_events, split
@@ -95,7 +95,7 @@ def columns(
         into.thin()
     _refuse_without_events(path, into.counts, log)
     header = _header(raw_header, log)
-    facts = _facts(header, raw_header)
+    facts = _facts(header, raw_header, log)
     add_durations(into)
     into.thin(last=True)
     frames.report(log)
@@ -193,7 +193,7 @@ def survey(path: TracePath, *, and_tail: bool) -> Facts:
         for piece in iter_bytes(path, log):
             tail = (tail + piece)[-_TAIL_BYTES:]
         raw |= salvage_header(tail, log)
-    return _facts(_header(raw, log), raw)
+    return _facts(_header(raw, log), raw, log)
 
 
 def metadata(facts: Facts) -> dict[str, Any]:
@@ -230,10 +230,13 @@ def _header(raw: dict[str, Any], log: IssueLog) -> Header:
         return Header.model_validate({key: value for key, value in raw.items() if key not in bad})
 
 
-def _facts(header: Header, raw: Mapping[str, Any]) -> Facts:
+def _facts(header: Header, raw: Mapping[str, Any], log: IssueLog) -> Facts:
     """Return what a header says, in the words of all formats."""
     info = header.distributed_info or DistributedInfo()
     settings = raw.get(_SETTINGS_KEY)
+    if not 0 <= (info.world_size or 0) <= MAX_RANKS:
+        log.add("header_key_lost", f"world_size {info.world_size} is no number of ranks; ignored")
+        info = info.model_copy(update={"world_size": None})
     run = {
         "world size": info.world_size,
         "job": header.job_name,

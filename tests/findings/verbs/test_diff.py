@@ -173,8 +173,9 @@ def test_operators_of_one_job_are_gone_or_new() -> None:
 
 def test_a_new_call_is_told_with_all_inside_it_and_what_is_inside_not_again() -> None:
     parts = [op(f"part {i}", 1005 + 60 * (i > 0) + 20 * i, 80 if i == 0 else 20) for i in range(30)]
-    after = load([step(1, 0, 1670), op("main", 0, 1000), op("outer", 1000, 670), *parts])
-    lines = diff_sentences(hg.diff(load([step(1, 0, 1000), op("main", 0, 1000)]), after))
+    same = [op("main", 0, 1000), *(op(f"same {i}", 20 * i, 20) for i in range(40))]
+    after = load([step(1, 0, 1670), *same, op("outer", 1000, 670), *parts])
+    lines = diff_sentences(hg.diff(load([step(1, 0, 1000), *same]), after))
     assert lines[1] == (
         "outer (with all inside, 670.0 µs of work per rank and step) is new, which makes the step 670.0 µs longer "
         "(the whole change)."

@@ -297,13 +297,13 @@ def settled(path: Path, known: dict[str, FileState] | None = None) -> FileState:
 def _read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that grows by the name of each file that is read."""
     names: list[str] = []
-    real = cache._bytes_digest
+    real = cache.bytes_digest
 
     def noted(path: Path) -> str:
         names.append(path.name)
         return real(path)
 
-    monkeypatch.setattr(cache, "_bytes_digest", noted)
+    monkeypatch.setattr(cache, "bytes_digest", noted)
     return names
 
 

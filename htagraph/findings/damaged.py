@@ -1,0 +1,45 @@
+"""A caution: recordings lack what ranks did, cannot be read, or are copies of one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from htagraph.findings.finding import Claim, Finding
+from htagraph.findings.phrases import and_list, plural, ranks_text
+from htagraph.findings.results import Results
+from htagraph.graph.measures.waits import damaged_ranks
+
+__all__ = ["DAMAGED"]
+
+_LACKS = {
+    "cut": "cut short", "lost": "{} of the events lost", "work": "no device work for {} of the launches"
+}  # fmt: skip
+"""What is wrong with a recording, by the word that `damaged_ranks` has for it."""
+
+
+def _when(results: Results) -> list[Claim]:
+    damaged, issues = damaged_ranks(results.graph), results.graph.issues
+    same = [issue.detail for issue in issues if issue.what == "same_file"]
+    unread = [Path(issue.file).name for issue in issues if issue.what == "file_skipped"]
+    facts = {"ranks": sorted(damaged), "damaged": damaged, "same": same, "unread": unread}
+    about, count = ", ".join(map(str, sorted(damaged))), len(damaged) + len(unread)
+    return [Claim("damaged", about, count, "count", facts=facts)] if count or same else []
+
+
+def _short(claim: Claim) -> str:
+    damaged, unread, parts = claim.facts["damaged"], claim.facts["unread"], []
+    for kind, text in _LACKS.items():
+        ranks = [rank for rank in claim.facts["ranks"] if damaged[rank][0] == kind]
+        shares = [damaged[rank][1] for rank in ranks]
+        share = f"{'up to ' if len(set(shares)) > 1 else ''}{100 * max(shares, default=0):.0f} %"
+        parts += [f"{ranks_text(ranks)} ({text.format(share)})"] if ranks else []
+    others = f" and {plural(len(unread) - 1, 'other file')}" if unread[1:] else ""
+    texts = [*claim.facts["same"], *(f"{name}{others} cannot be read" for name in unread[:1])]
+    rest = "and the time of the rest looks like the host's or like waiting"
+    return "; ".join([*texts, *([f"not all that {and_list(parts)} did was recorded, {rest}"] if parts else [])])
+
+
+DAMAGED = Finding(
+    "damaged", when=_when, short=_short, is_caution=True,
+    advice=lambda _: "Record again, and let the profiler finish writing (htagraph validate).",
+)  # fmt: skip
