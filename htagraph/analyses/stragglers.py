@@ -169,9 +169,9 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         (waiting that no rank can be charged with, by cause); ``serves`` (the rank whose result the others wait for, or
         None), ``staged`` (whether ranks are stages of pipelines), ``slow_group`` (by how much each of several ranks
         that are slower than all others takes longer for its steps), ``damaged`` (the ranks in whose recording something
-        is missing; none of them is named), ``mostly_charged`` (the ranks that most waiting is
-        charged to), ``steps`` and, without a straggler, ``differences`` (what takes more time on the rank that is
-        charged most than on its peers), ``alone`` (what only that rank does) and ``by_step``.
+        is missing; none of them is the straggler), ``mostly_charged`` (the ranks that most waiting is charged to),
+        ``steps`` and, without a straggler, ``differences`` (what takes more time on the rank that is charged most than
+        on its peers), ``alone`` (what only that rank does) and ``by_step``.
 
         ``to_frame()``: a row per rank: {columns}.
 

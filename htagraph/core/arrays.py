@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
 
 __all__ = [
-    "Array", "Ints", "Mask", "coded", "distinct", "inverse_of", "is_any_of", "joined", "looked_up", "marked",
+    "Array", "Ints", "Mask", "coded", "distinct", "in_runs", "inverse_of", "is_any_of", "joined", "looked_up", "marked",
     "occurring", "run_starts", "stable_order", "sums_by", "texts_of",
 ]  # fmt: skip
 
@@ -186,6 +186,19 @@ def sums_by(key: Array, value: Array) -> tuple[Array, npt.NDArray[np.int64]]:
     ordered = key[order]
     first = run_starts(ordered)
     return ordered[first], np.add.reduceat(value[order].astype(np.int64, copy=False), first)
+
+
+def in_runs(numbers: Sequence[int], least: int = 3) -> list[str]:
+    """Return numbers as texts, those of which `least` or more follow each other as a range.
+
+    Example:
+        >>> in_runs([4, 5, 6, 8, 9]), in_runs([8, 9], least=2)
+        (['4-6', '8', '9'], ['8-9'])
+    """
+    texts: list[str] = []
+    for run in np.split(np.asarray(numbers, np.int64), np.flatnonzero(np.diff(numbers) != 1) + 1):
+        texts += [f"{run[0]}-{run[-1]}"] if len(run) >= least else map(str, run.tolist())
+    return texts
 
 
 def texts_of(texts: Sequence[str], numbers: npt.ArrayLike) -> ExtensionArray:

@@ -40,7 +40,7 @@ def _when(results: Results) -> list[Claim]:
         return []
     outcome = what_if(graph).remove_sync(**place.criteria).run()
     facts = {
-        "count": place.count, "blocked_us": place.blocked_ns / 1000, "target": criteria_text(place.criteria),
+        "count": place.count, "target": criteria_text(place.criteria),
         "several": len(graph.ranks) > 1, "steps": results.steps, "frame": _frame(graph, place.criteria),
         "computes": _computes(graph, place.criteria),
     }  # fmt: skip

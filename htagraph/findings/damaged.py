@@ -11,9 +11,7 @@ from htagraph.graph.measures.waits import damaged_ranks
 
 __all__ = ["DAMAGED"]
 
-_LACKS = {
-    "cut": "cut short", "lost": "{} of the events lost", "work": "no device work for {} of the launches"
-}  # fmt: skip
+_LACKS = {"cut": "cut short", "lost": "{} of the events lost", "work": "no device work for {} of the launches"}
 """What is wrong with a recording, by the word that `damaged_ranks` has for it."""
 
 

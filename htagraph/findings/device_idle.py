@@ -104,7 +104,7 @@ def device_use(results: Results) -> str:
 def _when(results: Results) -> list[Claim]:
     table, graph, claims = idle_times(results), results.graph, []
     where = "In the steps" if len(graph.step_spans) else "In the recording"
-    where = "Apart from start-up" if results.first_calls else steps_text(results.usual) if results.usual else where
+    where = steps_text(results.usual) if results.usual else "Apart from start-up" if results.first_calls else where
     window = float(table["window_us"].sum()) / len(CAUSES)
     if not window:
         return []
@@ -131,7 +131,7 @@ def _when(results: Results) -> list[Claim]:
 
 
 def _launching(results: Results) -> dict[str, float | str]:
-    """Return what a host without time saves."""
+    """Return what a host that takes no time saves, for the trial."""
     bound = next((claim.facts for claim in results.claims(BOUND.when)), {})
     likely = bound.get("likely", "").removeprefix("; ")
     return {"steps": results.steps, "free_us": results.free.get("host", 0) / 1000, "likely": likely}

@@ -68,12 +68,12 @@ _WHAT = {
 
 def _when(results: Results) -> list[Claim]:
     bound, claims = results.bound, list[Claim]()
-    # most of what an operator takes is then no time of its own
-    by_chance = any(min(each.facts["shares"].values()) > 100 * MOST for each in results.claims(INTERRUPTED.when))
+    # then most of what an operator takes is no time of its own
+    is_interrupted = any(min(each.facts["shares"].values()) > 100 * MOST for each in results.claims(INTERRUPTED.when))
     if results.computes and not bound.cause:  # devices work on what the path passes by, and no replay says what gains
         return []
     for row in _worth_naming(results):
-        if (by_chance and row["what"] != "kernel") or (bound.by_workers and row["name"] != "data loading"):
+        if (is_interrupted and row["what"] != "kernel") or (bound.by_workers and row["name"] != "data loading"):
             continue
         claims += _replayed(results, row)
         if len(claims) == MAX_LISTED:

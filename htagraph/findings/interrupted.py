@@ -42,9 +42,10 @@ _CHECK = {
 
 
 def _affected(claim: Claim) -> list[int]:
-    """Return the ranks whose host code is interrupted for a share of its time that is worth naming, else all."""
-    shares = claim.facts["shares"]
-    return [rank for rank, share in shares.items() if share >= MIN_PERCENT] or [*shares]
+    """Return the ranks whose host code is interrupted for a share of its time that is worth naming, or for most."""
+    shares, most = claim.facts["shares"], max(claim.facts["shares"].values())
+    least = max(MIN_SHARE * most, min(MIN_PERCENT, most))
+    return [rank for rank, share in shares.items() if share >= least]
 
 
 def _of_graph(graph: DependencyGraph) -> list[Claim]:
@@ -61,13 +62,11 @@ def _of_graph(graph: DependencyGraph) -> list[Claim]:
         return []
     acts, ranks = graph.activities, interrupted_ranks(graph, found)
     rank = acts.rank[found.vertex >> 1]
-    least = MIN_SHARE * max(ranks.shares.values())  # a rank with next to none is none of them
-    counts = {one: int((rank == one).sum()) * (ranks.shares[one] >= least) for one in graph.ranks}
     activity = np.where(found.activity >= 0, found.activity, found.vertex >> 1)
     longest = np.argsort(-found.length, kind="stable")[:MAX_NAMED]
     facts = {
-        "count": len(found), "counts": counts,
-        "shares": {one: 100 * share * (share >= least) for one, share in ranks.shares.items()},
+        "count": len(found), "counts": {one: int((rank == one).sum()) for one in graph.ranks},
+        "shares": {one: 100 * share for one, share in ranks.shares.items()},
         "pattern": ranks.pattern, "going": ranks.going, "activities": frozenset(activity.tolist()),
         "steps": gain_steps(graph),
     }  # fmt: skip

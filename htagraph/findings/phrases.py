@@ -7,10 +7,9 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from htagraph.core.arrays import in_runs
 from htagraph.core.errors import time_text
-from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT, MIN_SHARE, SHORT_LIST
+from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT, MIN_SHARE
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.compare import SURE_ERRORS
 
@@ -132,13 +131,7 @@ def _ranges(ranks: str) -> str:
     """Return ``0-2, 5`` for ``0, 1, 2, 5``; PyTorch shortens long lists to ``0, 1, 2, ..., 63``."""
     if "..." in ranks:
         return ", …, ".join(map(_ranges, ranks.split("...")))
-    runs: list[list[int]] = []
-    for rank in [int(each) for each in ranks.split(",") if each.strip().isdigit()]:
-        if runs and rank == runs[-1][-1] + 1:
-            runs[-1].append(rank)
-        else:
-            runs.append([rank])
-    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
+    return ", ".join(in_runs([int(each) for each in ranks.split(",") if each.strip().isdigit()]))
 
 
 def shortened(text: str, letters: int) -> str:
@@ -185,9 +178,7 @@ def steps_text(steps: Sequence[int]) -> str:
         >>> steps_text([5, 6]), steps_text([2, 3, 4, 6, 7])
         ('In steps 5 and 6', 'In steps 2-4, 6 and 7')
     """
-    texts: list[str] = []
-    for run in np.split(np.asarray(steps), np.flatnonzero(np.diff(steps) != 1) + 1):
-        texts += [f"{run[0]}-{run[-1]}"] if len(run) > SHORT_LIST else run.astype(str).tolist()
+    texts = in_runs(steps)
     return f"In steps {and_list(texts)}" if len(texts) <= 2 * MAX_LISTED else f"In {len(steps)} usual steps"
 
 
@@ -282,8 +273,8 @@ def _why_no_single(slow: RankStragglers) -> str:
     if slow.incomplete:
         return f"what the recording of {ranks_text(slow.incomplete)} lacks may be all that makes it look late"
     if slow.slow_group:
-        ranks, longer = ", ".join(map(str, slow.slow_group)), time_text(min(slow.slow_group.values()))
-        return f"ranks {_ranges(ranks)} take at least {longer} longer for a step than all others"
+        ranks, longer = ", ".join(in_runs([*slow.slow_group])), time_text(min(slow.slow_group.values()))
+        return f"ranks {ranks} take at least {longer} longer for a step than all others"
     if slow.staged:
         return "ranks that send to each other, as the stages of a pipeline do, wait by design"
     return f"from {plural(slow.steps, 'step')} nobody can tell whether a rank is slow or was late by chance"

@@ -24,7 +24,7 @@ from htagraph.graph.measures.steps import duration_ns, gain_steps, usual_steps
 from htagraph.graph.selection import columns_of
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.host_time import first_calls
-from htagraph.queries.inputs import inputs_of
+from htagraph.queries.inputs import inputs_of, window_us
 from htagraph.queries.path_segments import Bound, Segments, bound_of
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, initial, with_factor
@@ -71,11 +71,6 @@ FREE: Final[dict[str, tuple[Callable[[State], State], str]]] = {
 """Cause of a bound → the change by which it takes no time, and the change as an option of ``htagraph what-if``."""
 
 
-def _whole_ns(graph: DependencyGraph) -> int:
-    """Return the time from the first to the last moment of any rank, ns."""
-    return int(graph.time.max()) - graph.origin_ns if len(graph.time) else 0
-
-
 class Results:
     """The results of a job's analyses, and the claims that findings make of them.
 
@@ -110,7 +105,7 @@ class Results:
     def is_whole(self) -> bool:
         """Whether the path is that of the whole job, not of a part of it."""
         first, last = self.path.window
-        return last - first >= (1 - MIN_SHARE) * _whole_ns(self.graph)
+        return last - first >= (1 - MIN_SHARE) * 1000 * window_us(self.graph)
 
     @cached_property
     def usual(self) -> list[int]:
@@ -166,7 +161,7 @@ class Results:
         """Whether devices work nearly all the time, so that a host which is nearly as slow is not what bounds."""
         parts = ["computation_us", "exposed_memory_us", "other_us"]  # the last frames work that was not recorded
         works = self.busy.loc[self.busy["executor"] == "device", parts].sum(axis=1)
-        return len(works) > 0 and 1000 * works.mean() >= LIMITS.nearly_all * _whole_ns(self.graph)
+        return len(works) > 0 and works.mean() >= LIMITS.nearly_all * window_us(self.graph)
 
     @cached_property
     def free(self) -> dict[str, int]:
@@ -195,7 +190,7 @@ class Results:
 
     @cached_property
     def makespan_ns(self) -> int:
-        """How long takes what gains are of, ns: as many usual steps, or all but start-up and what came before."""
+        """The time that gains are shares of, ns: of as many usual steps, or of all but start-up and the head."""
         return self._lasts(self._steady) - (0 if self.steps > 1 else self.head_ns)
 
     @cached_property
@@ -205,7 +200,7 @@ class Results:
 
     @cached_property
     def inputs(self) -> pd.DataFrame:
-        """What was read; the columns are those of `Summary.inputs`."""
+        """What was read; the columns are those of `INPUTS` of `htagraph.queries.inputs`."""
         return inputs_of(self.graph)
 
     @cached_property
@@ -252,7 +247,7 @@ class Results:
 
     @cached_property
     def launches(self) -> pd.DataFrame:
-        """Launch calls by rank; the columns are described at `Summary.tables`."""
+        """Launch calls by rank; the columns are described at `LAUNCHES`."""
         stats = launch_stats(self.graph)
         calls = stats.drop_duplicates("launch").groupby("rank").agg(
             launches=("launch", "size"), median_launch_us=("launch_us", "median"), short=("short", "sum"),

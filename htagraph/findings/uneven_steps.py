@@ -54,10 +54,8 @@ def _short(claim: Claim) -> str:
     if not facts["odd"]:
         return f"steps take {low} to {high}, so no figure per step is that of most of them"
     steps, lasted = facts["odd"], low if low == high else f"{low} to {high}"
-    if len(steps) == 1:
-        which = f"step {steps[0]} takes"
-    else:
-        which = f"steps {and_list(map(str, steps))} take" if len(steps) <= MAX_LISTED else f"{len(steps)} steps take"
+    which = f"steps {and_list(map(str, steps))} take" if len(steps) <= MAX_LISTED else f"{len(steps)} steps take"
+    which = f"step {steps[0]} takes" if len(steps) == 1 else which
     why = "and the usual step is without first steps" if facts["warm_up"] else "so means per step fit neither"
     return f"{which} {lasted}, the others about {time_text(facts['usual_us'])}, {why}"
 

@@ -30,8 +30,7 @@ def _when(results: Results) -> list[Claim]:
     rank = slower_rank(slow)
     facts = {
         "charged": slow.mostly_charged, "serves": slow.serves, "why": why_nobody(slow), "nobody": unblamed(slow),
-        "few_steps": slow.few_steps and not slow.incomplete,
-        "staged": slow.staged, "ranks": list(slow.slow_group),
+        "few_steps": slow.few_steps, "staged": slow.staged, "ranks": list(slow.slow_group),
         "does": next((each.name for each in slow.differences if not each.peers_count), ""),
         "uneven": next((each for each in slow.explained if each.longest_us <= MOST * each.more_us), None),
     }  # fmt: skip
@@ -76,8 +75,7 @@ def _advice(claim: Claim) -> str:
         return f"Compare {ranks_text(claim.facts['ranks'])} with the others: their node, devices and inputs."
     if claim.facts["staged"]:
         return "In a pipeline, more micro-batches make these waits shorter."
-    few = claim.facts["few_steps"] and claim.facts["serves"] is None
-    return f"Record {ENOUGH_STEPS} steps or more, to tell which." if few else ""
+    return f"Record {ENOUGH_STEPS} steps or more, to tell which." if claim.facts["few_steps"] else ""
 
 
 def waits_evidence(results: Results, _claim: Claim) -> Evidence:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -57,6 +58,13 @@ class Matches:
     """Per collective: how its members were matched: ``comms_id``, ``pg+seq``, ``pg+order`` or ``lane+order``."""
     size: npt.NDArray[np.int32]
     """Per collective: how many members its group has; 0 if unknown."""
+
+    @cached_property
+    def label(self) -> Ints:
+        """Per collective: the number of its group and operation."""
+        numbers: dict[tuple[str, str], int] = {}
+        both = zip(self.group, self.op, strict=True)
+        return np.array([numbers.setdefault(each, len(numbers)) for each in both], np.int64)
 
     @property
     def count(self) -> int:

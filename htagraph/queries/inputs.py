@@ -7,6 +7,7 @@ import datetime
 import numpy as np
 import pandas as pd
 
+from htagraph.core.arrays import in_runs
 from htagraph.core.tables import Col, Table
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.on_workers import JobOnWorkers
@@ -55,7 +56,7 @@ def window_us(graph: DependencyGraph) -> float:
 
 
 def inputs_of(graph: DependencyGraph) -> pd.DataFrame:
-    """Return one row per rank: what was read; its columns are those of `Summary.inputs`."""
+    """Return one row per rank: what was read; its columns are those of `INPUTS`."""
     acts = graph.activities
     rows = []
     for rank in graph.ranks:
@@ -66,7 +67,7 @@ def inputs_of(graph: DependencyGraph) -> pd.DataFrame:
         span = int(end.max() - start.min()) if len(start) else 0
         rows.append((
             rank, _utf8(str(trace.path)) if trace else "", _utf8(_device(graph, rank, trace)),
-            trace.facts.world_size if trace else 0, _ranges(steps[steps >= 0].tolist()),
+            trace.facts.world_size if trace else 0, ", ".join(in_runs(steps[steps >= 0], 2)),
             sum(trace.counts.values()) if trace else 0, len(start), _when(start), span / 1000,
         ))  # fmt: skip
     columns = ["rank", "file", "device", "world_size", "steps", "events", "activities", "start_utc", "span_us"]
@@ -96,14 +97,3 @@ def _when(start: np.ndarray) -> str:
         return ""
     moment = datetime.datetime.fromtimestamp(int(start.min()) / 1e9, tz=datetime.timezone.utc)
     return moment.strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _ranges(numbers: list[int]) -> str:
-    """Return ``4-6, 9`` for [4, 5, 6, 9]."""
-    parts: list[list[int]] = []
-    for number in numbers:
-        if parts and number == parts[-1][-1] + 1:
-            parts[-1].append(number)
-        else:
-            parts.append([number])
-    return ", ".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)

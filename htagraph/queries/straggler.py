@@ -96,8 +96,9 @@ class RankStragglers:
 
     @property
     def few_steps(self) -> bool:
-        """Return whether the steps are so few that only a large difference between ranks is more than chance."""
-        return self.steps < ENOUGH_STEPS
+        """Return whether nobody is named only as so few steps show no difference between ranks beyond chance."""
+        others = self.serves is not None or self.incomplete or self.slow_group or self.staged
+        return self.steps < ENOUGH_STEPS and not others
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per rank; the columns are documented at `stragglers`."""
@@ -195,8 +196,6 @@ class SlowWork(NamedTuple):
 
     name: str
     """The name whose activities explain most; empty if nothing does."""
-    excess_ns: int
-    """By how much they take longer than on the peers, on the paths to late arrivals."""
     slower: float
     """How much longer than its peers' the rank's own time in them is in all, as a share of theirs; NaN if unknown."""
     named: bool = False
@@ -328,27 +327,27 @@ def _of_rank(graph: DependencyGraph, chains: Chains, vertex: Array, rank: int, c
     """Return the activities that explain most of a cause on a rank; `vertex` are those on its late paths."""
     vertex = vertex[chains.cause[vertex] == cause] if cause else vertex[:0]
     if not len(vertex):
-        return SlowWork("", 0, float("nan"))
+        return SlowWork("", float("nan"))
     item = chains.item[vertex]
     in_work = (item >= 0) & (graph.activities.kind[np.maximum(item, 0)] != ActivityKind.STEP)
     label = np.where(in_work, graph.activities.name[np.maximum(item, 0)], -1)  # a step's own time is in no operator
     number, member = np.unique(label, return_inverse=True)
     excess = np.zeros(len(number), np.int64)
     np.add.at(excess, member, chains.excess[vertex])
-    name, most = int(number[excess.argmax()]), int(excess.max())
+    name = int(number[excess.argmax()])
     text = graph.names[name] if name >= 0 else _LATENCIES.get(CAUSES[cause], "")
     text = short_name(text) if CAUSES[cause] in ("kernels", "collective") else text
     if CAUSES[cause] not in COMPARED:
-        return SlowWork(text, most, float("nan"))
+        return SlowWork(text, float("nan"))
     rows = np.flatnonzero((chains.about == cause) & (graph.activities.rank == rank) & ~np.isnan(chains.others))
     whole, of_name = _slower(chains, rows), rows[graph.activities.name[rows] == name]
     extra = of_name[chains.others[of_name] == 0]
     if len(of_name) and chains.own[extra].sum() > MOST * chains.own[of_name].sum():
-        return SlowWork(f"{text}{_in_region(graph, extra[chains.own[extra].argmax()])}", most, whole, alone=True)
+        return SlowWork(f"{text}{_in_region(graph, extra[chains.own[extra].argmax()])}", whole, alone=True)
     named = _slower(chains, of_name) if name >= 0 else float("nan")
     if named > 0 and (np.isnan(whole) or named > STANDS_OUT * whole):
-        return SlowWork(text, most, named, named=True)
-    return SlowWork(text if most > MOST * excess.sum() else "", most, whole)  # else all takes longer
+        return SlowWork(text, named, named=True)
+    return SlowWork(text if excess.max() > MOST * excess.sum() else "", whole)  # else all takes longer
 
 
 def _in_region(graph: DependencyGraph, activity: int) -> str:

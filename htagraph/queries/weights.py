@@ -418,9 +418,7 @@ def _late(graph: DependencyGraph) -> Array:
     rows = np.flatnonzero(of_kinds(edges.kind, TRANSFERS))
     rows = rows[member[edges.activity[rows]] >= 0]
     at = member[edges.activity[rows]]
-    number = {key: n for n, key in enumerate(dict.fromkeys(zip(matches.group, matches.op, strict=True)))}
-    what = np.array([number[key] for key in zip(matches.group, matches.op, strict=True)], np.int64)
-    alike = coded(what[matches.collective[at]], matches.bytes[at], graph.activities.rank[edges.activity[rows]])
+    alike = coded(matches.label[matches.collective[at]], matches.bytes[at], graph.activities.rank[edges.activity[rows]])
     late[rows] = edges.lag[rows] - np.add(*middles(edges.lag[rows], alike)) // 2
     return np.maximum(late, 0)
 

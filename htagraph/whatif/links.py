@@ -343,8 +343,7 @@ def _classes(graph: DependencyGraph, matches: Matches) -> tuple[Array, Array, Ar
     step = np.full(matches.count, -1, np.int64)
     np.minimum.at(start, matches.collective, graph.time[2 * matches.activity])
     np.maximum.at(step, matches.collective, graph.activities.step[matches.activity])
-    label = {key: n for n, key in enumerate(dict.fromkeys(zip(matches.group, matches.op, strict=True)))}
-    name = np.array([label[key] for key in zip(matches.group, matches.op, strict=True)], np.int64)
+    name = matches.label
     order = np.lexsort((start, step, name))
     opens = np.ones(len(order), np.bool_)
     opens[1:] = (np.diff(step[order]) != 0) | (np.diff(name[order]) != 0)
@@ -422,16 +421,12 @@ def transfers(state: State) -> Transfers:
     collective = matches.collective[member_of].astype(np.int64)
     present = np.bincount(matches.collective, minlength=matches.count)
     ranks = np.where(matches.size > 0, matches.size, present)
-    labels: dict[tuple[str, str], int] = {}
-    label = np.array([labels.setdefault(key, len(labels)) for key in zip(matches.group, matches.op, strict=True)])
-    ops = np.array([op for _, op in labels])
-    share = np.ones(matches.count)
+    ops, share = np.array(matches.op), np.ones(matches.count)
     for op in np.unique(ops):
-        of_op = ops[label] == op
-        share[of_op] = link_share(str(op), ranks[of_op])
+        share[ops == op] = link_share(str(op), ranks[ops == op])
     bytes_ = matches.bytes[member_of]
     moved = np.where(bytes_ >= 0, bytes_ * share[collective], -1.0)
-    return Transfers(edges, collective, moved, label[collective], matches)
+    return Transfers(edges, collective, moved, matches.label[collective], matches)
 
 
 def fitted(transfer: Transfers, lag: Array) -> list[tuple[float, float] | None]:

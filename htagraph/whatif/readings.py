@@ -107,12 +107,6 @@ def without_doubtful_waits(state: State, parts_of: Callable[[], ClassParts]) -> 
     return parts
 
 
-@once
-def _uncertain(graph: DependencyGraph) -> Array:
-    """Return the uncertain edges."""
-    return np.flatnonzero(graph.edges.confidence < UNCERTAIN)
-
-
 def with_waits_for_absent_ranks(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
     """Let all that looks like transfer be waiting for ranks that were not recorded: it keeps its recorded time.
 
@@ -289,8 +283,7 @@ def _ready_answers(graph: DependencyGraph) -> _UnrecordedWaits:
     acts, edges = graph.activities, graph.edges
     asking = names_that(is_asking, graph.names)[acts.name] & (acts.kind == ActivityKind.PYTHON)
     if not asking.any():
-        none = np.zeros(0, np.int64)
-        return none, none, none, none
+        return (np.zeros(0, np.int64),) * 4
     rows = graph.tree.outermost(asking & ~graph.tree.inside(names_that(is_data_loader, graph.names)[acts.name]))
     site = coded(acts.lane[rows], acts.name[rows])
     waits = edges.target[of_kind(graph, EdgeKind.THREAD, EdgeKind.DATALOADER)].astype(np.int64)
@@ -313,8 +306,7 @@ def _slow_messages(graph: DependencyGraph) -> _UnrecordedWaits:
     acts, edges, matches = graph.activities, graph.edges, graph.matches
     on_host = acts.kind == ActivityKind.HOST_COMMUNICATION
     if matches is None or not on_host.any():
-        none = np.zeros(0, np.int64)
-        return none, none, none, none
+        return (np.zeros(0, np.int64),) * 4
     receives = names_that(lambda name: transfer_direction(name) < 0, graph.names)[acts.name]
     pair = np.full(len(acts), -1, np.int64)
     pair[matches.activity] = matches.collective

@@ -41,7 +41,6 @@ def blocking(us: float, percent: float, steps: int = 0) -> Claim:
     """Return the claim that the job is shorter by some µs without the waits of an operator for the device."""
     facts = {
         "count": 3,
-        "blocked_us": 2000.0,
         "percent": percent,
         "target": "op=aten::item",
         "several": False,

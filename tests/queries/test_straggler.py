@@ -87,7 +87,6 @@ def test_a_slow_kernel_is_compared_alone_and_is_upstream_of_the_charges() -> Non
     kernels = CAUSES.index("kernels")
     works = slow_work(graph, chains, blame, np.array([kernels, 0, 0, 0]))
     assert "gemm" in works[0].name
-    assert works[0].excess_ns > 0
     assert works[0].slower == pytest.approx(0.3, abs=0.15)
     assert [work.name for work in works[1:]] == [""] * 3
     activity = largest_upstream(chains, blame)

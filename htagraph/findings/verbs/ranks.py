@@ -59,7 +59,9 @@ def collectives_sentences(
     beside = float(parts["beside_us"].sum())
     total = float(parts["duration_us"].sum()) - beside
     share = {part: float(parts[f"{part}_us"].sum()) / (total or 1.0) for part in _PARTS}
-    unknown = _baseline(parts, share)
+    # then the fastest transfer is no measure of how long one has to take
+    is_unknown = parts.loc[parts["bytes"].isna(), "excess_us"].sum() > MOST * parts["excess_us"].sum()
+    unknown = " Sizes were not recorded, so that no transfer can be called slow." if is_unknown else ""
     share |= {"transfer": share["transfer"] + share["excess"], "excess": 0.0} if unknown else {}
     dropped = ("wait_or_transfer", "excess") if unknown else ("wait_or_transfer",)
     shown = [part for part in _PARTS if share[part] or part not in dropped]
@@ -83,13 +85,6 @@ def collectives_sentences(
         "the trace does not say which belong together); how long they waited is not known."
         if alone else "",
     )  # fmt: skip
-
-
-def _baseline(parts: pd.DataFrame, share: dict[str, float]) -> str:
-    """Say where the fastest transfer of a kind is no measure of how long one has to take."""
-    if parts.loc[parts["bytes"].isna(), "excess_us"].sum() > MOST * parts["excess_us"].sum():
-        return " Sizes were not recorded, so that no transfer can be called slow."
-    return ""
 
 
 def _after_collectives(share: dict[str, float], late: pd.DataFrame, inputs: Sequence[str], nobody_us: float) -> str:
@@ -124,7 +119,7 @@ def stragglers_sentences(stragglers: Stragglers, rank_count: int, inputs: Sequen
         return [f"No rank waits for another in the collectives that were matched. For those that were not: {line}"]
     total = time_text(stragglers.total_wait_us)
     if stragglers.straggler is None:
-        return _nobody(stragglers, total, inputs)
+        return _nobody(stragglers, total)
     row = stragglers.ranks[stragglers.ranks["rank"] == stragglers.straggler].iloc[0]
     share = (
         f"{row['share_percent']:.0f} % of the wait time ({total} over all ranks) is charged to it"
@@ -148,7 +143,7 @@ def shares_command(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
     return [f"To predict other shares: {command_line('what-if', inputs, *each)}" for each in options if each]
 
 
-def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[str]:
+def _nobody(stragglers: Stragglers, total: str) -> list[str]:
     """Return who is charged, why no rank is the straggler though ranks wait, what is known of it, and what to do."""
     if stragglers.serves is not None:
         alone = [each for each in stragglers.differences if not each.peers_count]
@@ -162,7 +157,6 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
         return [f"It is not known which rank waits for which, {_CLOCKS}; {why}."]
     most = stragglers.ranks.iloc[int(stragglers.ranks["blamed_us"].to_numpy().argmax())]
     rank, but = int(most["rank"]), "" if stragglers.slow_group else "but "
-    other = stragglers.slow_group or stragglers.incomplete
     waited = f"The ranks wait {waits_text(stragglers)}; {but}{why}."
     if sum(unblamed(stragglers).values()) > MOST * stragglers.total_wait_us:
         waited, nobody = nobody[0].replace("the waiting", f"{total} of waiting (summed over ranks)"), []
@@ -173,20 +167,17 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
         f"Rank {rank}: {most['evidence']}.{late}",
         *_known(stragglers, rank, most["blamed_us"] / max(len(stragglers.ranks) - 1, 1)),
         f"To tell whether rank {rank} is slow or was late by chance, record {ENOUGH_STEPS} steps or more."
-        if stragglers.few_steps and not (stragglers.staged or other)
-        else "",
-    )
+        if stragglers.few_steps else "",
+    )  # fmt: skip
 
 
 def _unblamed(stragglers: Stragglers) -> list[str]:
     """Return how much of the waiting no rank can be blamed for, and why, if it is not next to nothing."""
     nobody = unblamed(stragglers)
     share = sum(nobody.values()) / stragglers.total_wait_us
-    return (
-        [f"Of the waiting, {share_text(100 * share)} cannot be blamed: {and_list(nobody)}."]
-        if share >= MIN_SHARE
-        else []
-    )
+    if share < MIN_SHARE:
+        return []
+    return [f"Of the waiting, {share_text(100 * share)} cannot be blamed: {and_list(nobody)}."]
 
 
 def _known(stragglers: Stragglers, rank: int, wait_us: float) -> list[str]:
@@ -198,7 +189,7 @@ def _known(stragglers: Stragglers, rank: int, wait_us: float) -> list[str]:
     ]  # fmt: skip
     others = "any other rank" if stragglers.ranks["step_excess_us"].isna().all() else "any of its peers"
     said = f"What takes longer on rank {rank} than on {others}, without what it calls: {'; '.join(parts)}."
-    return [said] * bool(parts)
+    return [said] if parts else []
 
 
 def _how_often(each: Difference) -> str:

@@ -30,11 +30,8 @@ __all__ = [
     "waits_of",
 ]  # fmt: skip
 
-_CUT, _ALL_READ, _DROPPED = (
-    ("truncated", "gzip_truncated"),
-    "all events were read",
-    ("event_unreadable", "time_corrupt"),
-)
+_CUT, _ALL_READ = ("truncated", "gzip_truncated"), "all events were read"
+_DROPPED = ("event_unreadable", "time_corrupt")
 """Issues of a file that ends early, what their text says where only its end is missing, and those that count events."""
 
 
@@ -171,9 +168,7 @@ def _classes(graph: DependencyGraph, activity: Array, collective: Array, bytes_:
     label = -1 - name
     known = collective >= 0
     if matches is not None and known.any():
-        numbers: dict[tuple[str, str], int] = {}
-        kinds = [numbers.setdefault(key, len(numbers)) for key in zip(matches.group, matches.op, strict=True)]
-        label[known] = np.array(kinds, np.int64)[collective[known]]
+        label[known] = matches.label[collective[known]]
     size = np.where(bytes_ >= 0, bytes_, -1 - name)  # without a size, the kernel's name at least has the data type
     return np.unique(np.stack([label, size], axis=1), axis=0, return_inverse=True)[1].ravel()
 

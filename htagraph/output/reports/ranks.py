@@ -66,8 +66,9 @@ def collectives_report(graph: DependencyGraph, inputs: Sequence[str], *, top: in
             "transfer_us", "excess_us", "wait_or_transfer_us", "busbw_gb_s", "last_rank",
         ]].drop(columns=empty)  # fmt: skip
     nobody_us = sum(charged_to_nobody(blame_of(graph, chains_of(graph))).values()) if len(late) else 0.0
-    twice_as_fast = lambda: what_if(graph).scale_network(factor=0.5).run()  # noqa: E731 - where transfers bind only
-    conclusions = findings.collectives_sentences(parts, late, inputs, nobody_us, twice_as_fast)
+    conclusions = findings.collectives_sentences(
+        parts, late, inputs, nobody_us, lambda: what_if(graph).scale_network(factor=0.5).run()
+    )
     return report_on(graph, "collectives", tables, conclusions, brief=brief, plot=lambda: drawn("collectives", parts))
 
 
