@@ -307,8 +307,7 @@ def _largest(results: Results, cause: str) -> Rows:
     names = sums.nlargest(MOST_ROWS, "time_us")
     longest = parts.loc[names.pop("longest")]
     names.insert(1, "share_percent", 100_000 * names["time_us"] / whole)
-    columns = (longest[name] for name in ("start_us", "duration_us", "activity"))
-    places = [Place.lasting(*row) for row in zip(*columns, strict=True)]
+    places = Place.of_rows(longest, "start_us", "duration_us", "activity")
     return Rows(names.reset_index(), f"The {group}s with most time on the critical path", places)
 
 

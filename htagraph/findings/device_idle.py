@@ -186,7 +186,7 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
 
     rank, host = claim.facts["rank"], claim.facts["host"]
     table = _pauses(results.graph, rank, claim.about).nlargest(MOST_ROWS, "pause_us")
-    places = [Place.lasting(row["start_us"], row["pause_us"], int(row["after"])) for row in table.to_dict("records")]
+    places = Place.of_rows(table, "start_us", "pause_us", "after")
     names = {
         word: [short_name(name) for name in results.rows(table[side].to_numpy())["name"]]
         for side, word in (("before", "after"), ("after", "until"))

@@ -79,10 +79,11 @@ class Place(NamedTuple):
     """The start of the stretch, on the common clock; None for the activity itself."""
     end_us: float = 0.0
 
-    @classmethod
-    def lasting(cls, start_us: float, duration_us: float, activity: int) -> Place:
-        """Return the stretch that begins at a time and lasts so long."""
-        return cls(activity, start_us, start_us + duration_us)
+    @staticmethod
+    def of_rows(frame: pd.DataFrame, start: str, duration: str, activity: str) -> list[Place]:
+        """Return the stretch of each row, given the columns of its start and length, µs, and of its activity."""
+        columns = zip(frame[activity], frame[start], frame[duration], strict=True)
+        return [Place(int(row), begin, begin + lasts) for row, begin, lasts in columns]
 
 
 class BarPart(NamedTuple):
@@ -230,12 +231,9 @@ def stretches(results: Results, chosen: Array) -> Rows:
     frame = results.rows(parts.activity[rows]).assign(
         start_us=start, duration_us=parts.length[rows] / 1000, rank=graph.activities.rank[parts.place[rows]]
     )
+    places = Place.of_rows(frame.assign(place=parts.place[rows]), "start_us", "duration_us", "place")
     frame.insert(4, "gap", [gap_words(gap) for gap in parts.gap[rows].tolist()])
     frame = frame if frame["gap"].any() else frame.drop(columns="gap")
-    places = [
-        Place.lasting(begin, lasted, int(place))
-        for begin, lasted, place in zip(start, frame["duration_us"], parts.place[rows], strict=True)
-    ]
     headings = {"duration_us": "on the path_us", "gap": "pause"}
     return Rows(frame, "The longest of these on the critical path", places, headings)
 

@@ -24,9 +24,8 @@ from htagraph.findings.finding import (
 from htagraph.findings.limits import MAX_NAMED, MIN_PERCENT, MIN_SHARE, MOST_ROWS
 from htagraph.findings.phrases import plural, ranks_text
 from htagraph.findings.results import Results
-from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.steps import duration_ns, gain_steps
-from htagraph.queries.interruptions import interrupted
+from htagraph.queries.interruptions import interrupted, interrupted_ranks
+from htagraph.whatif.scenario import what_if
 
 __all__ = ["INTERRUPTED"]
 
@@ -48,15 +47,10 @@ def _affected(claim: Claim) -> list[int]:
     return [rank for rank, share in shares.items() if share >= least]
 
 
-def _of_graph(graph: DependencyGraph) -> list[Claim]:
-    """Return the claim if the job would be shorter without interruptions."""
-    found = interrupted(graph)
-    makespan = round(duration_ns(graph, graph.time))
-    if not len(found) or int(found.length.sum()) < MIN_SHARE * makespan:
+def _when(results: Results) -> list[Claim]:
+    graph, makespan, found = results.graph, results.makespan_ns, interrupted(results.graph)
+    if not len(found) or int(found.length.sum()) < MIN_SHARE * makespan or not results.bound.cause:
         return []
-    from htagraph.queries.interruptions import interrupted_ranks  # other commands do without what replays
-    from htagraph.whatif.scenario import what_if
-
     outcome = what_if(graph).no_interruptions().run()
     if outcome.saved_ns < MIN_SHARE * makespan:
         return []
@@ -65,10 +59,10 @@ def _of_graph(graph: DependencyGraph) -> list[Claim]:
     activity = np.where(found.activity >= 0, found.activity, found.vertex >> 1)
     longest = np.argsort(-found.length, kind="stable")[:MAX_NAMED]
     facts = {
-        "count": len(found), "counts": {one: int((rank == one).sum()) for one in graph.ranks},
+        "counts": {one: int((rank == one).sum()) for one in graph.ranks},
         "shares": {one: 100 * share for one, share in ranks.shares.items()},
         "pattern": ranks.pattern, "going": ranks.going, "activities": frozenset(activity.tolist()),
-        "steps": gain_steps(graph),
+        "steps": results.steps,
     }  # fmt: skip
     rows = tuple(activity[longest].tolist())
     return [saved_claim("interrupted", "", outcome, makespan, facts, rows)]
@@ -100,10 +94,7 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
     by_rank = table.groupby("rank")["interrupted_us"].sum()
     chart = Chart("Interrupted in all", [Bar(f"rank {rank}", float(us)) for rank, us in by_rank.items()], "host")
     longest = table.nlargest(MOST_ROWS, "interrupted_us")
-    places = [
-        Place.lasting(row["start_us"], row["interrupted_us"], int(row["activity"]))
-        for row in longest.to_dict("records")
-    ]
+    places = Place.of_rows(longest, "start_us", "interrupted_us", "activity")
     shown = longest[["rank", "name", "start_us", "interrupted_us", "usual_us"]]
     shown = shown.assign(name=[short_name(name) or "untraced time" for name in shown["name"]])
     return Evidence(
@@ -119,8 +110,7 @@ def _advice(claim: Claim) -> str:
 
 
 INTERRUPTED = Finding(
-    "interrupted", when=lambda results: _of_graph(results.graph) if results.bound.cause else [],
-    short=_short, evidence=_evidence, advice=_advice, trial=lambda claim: Trial(
+    "interrupted", when=_when, short=_short, evidence=_evidence, advice=_advice, trial=lambda claim: Trial(
         claim.figure, f"Host code that nothing interrupts {saves_text(claim)}.", ("--no-interruptions",)
     ),
 )  # fmt: skip

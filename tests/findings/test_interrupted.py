@@ -33,7 +33,7 @@ def test_the_claim_gives_what_a_replay_without_them_gains() -> None:
     assert found.figure == hg.what_if(graph).no_interruptions().run().saved_ns / 1000
     assert found.interval is not None
     assert found.interval[0] <= found.figure <= found.interval[1]
-    assert (found.facts["count"], found.facts["counts"]) == (6, {0: 3, 1: 3})
+    assert found.facts["counts"] == {0: 3, 1: 3}
 
 
 def test_a_summary_says_it_and_gives_the_command_first() -> None:

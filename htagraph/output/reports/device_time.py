@@ -127,9 +127,8 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
     else:
         brief = rows = over_ranks(table).head(top)
         sentences = findings.top_entry(
-            by_class(table) if by == "module" else rows, by, inputs,
-            lambda name: _saved_by_half_us(graph, name),
-        )  # fmt: skip
+            by_class(table) if by == "module" else rows, by, inputs, partial(_saved_by_half_us, graph)
+        )
     outside, unlinked = _outside(graph, rows, by)
     brief = brief.assign(name=brief["name"].replace("", outside))
     shown = {"device_time": brief}
