@@ -188,7 +188,7 @@ def sums_by(key: Array, value: Array) -> tuple[Array, npt.NDArray[np.int64]]:
     return ordered[first], np.add.reduceat(value[order].astype(np.int64, copy=False), first)
 
 
-def in_runs(numbers: Sequence[int], least: int = 3) -> list[str]:
+def in_runs(numbers: Array | Sequence[int], least: int = 3) -> list[str]:
     """Return numbers as texts, those of which `least` or more follow each other as a range.
 
     Example:

@@ -125,16 +125,12 @@ def _when(results: Results) -> list[Claim]:
             alone = sides["trail"] > MOST * worst["idle_us"]
             facts["host"] = "nothing" if alone else _host_reason(results, int(worst["rank"]))
             facts["in_collectives_percent"] = 100 * sum(waiting_devices(graph).values()) / 1000 / window
-            facts |= _launching(results) if facts["host"] == "launches" else {}
+            if facts["host"] == "launches":  # what a host without time saves is for the trial
+                bound = next((each.facts for each in results.claims(BOUND.when)), {})
+                facts |= {"steps": results.steps, "free_us": results.free.get("host", 0) / 1000}
+                facts["likely"] = bound.get("likely", "").removeprefix("; ")
         claims.append(Claim("device_idle", str(cause), 100 * us / window, "percent", facts=facts))
     return claims
-
-
-def _launching(results: Results) -> dict[str, float | str]:
-    """Return what a host that takes no time saves, for the trial."""
-    bound = next((claim.facts for claim in results.claims(BOUND.when)), {})
-    likely = bound.get("likely", "").removeprefix("; ")
-    return {"steps": results.steps, "free_us": results.free.get("host", 0) / 1000, "likely": likely}
 
 
 def _host_reason(results: Results, rank: int) -> str:

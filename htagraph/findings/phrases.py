@@ -266,32 +266,30 @@ def slower_rank(slow: RankStragglers) -> int | None:
     return next(iter(ranks.loc[cost >= MIN_SHARE * slow.total_wait_us, "rank"].tolist()), None)
 
 
-def _why_no_single(slow: RankStragglers) -> str:
-    """Return why no single rank is named: it serves, is not all recorded, several are slow, or the steps are few."""
+def why_nobody(slow: RankStragglers) -> str:
+    """Return why no rank is the straggler though ranks wait, as part of a sentence."""
+    most = slow.ranks.iloc[int(slow.ranks["share_percent"].to_numpy().argmax())]
     if slow.serves is not None:
         return f"rank {slow.serves} does work that no other rank does, and the others wait for its result"
     if slow.incomplete:
         return f"what the recording of {ranks_text(slow.incomplete)} lacks may be all that makes it look late"
-    if slow.slow_group:
-        ranks, longer = ", ".join(in_runs([*slow.slow_group])), time_text(min(slow.slow_group.values()))
-        return f"ranks {ranks} take at least {longer} longer for a step than all others"
-    if slow.staged:
-        return "ranks that send to each other, as the stages of a pipeline do, wait by design"
-    return f"from {plural(slow.steps, 'step')} nobody can tell whether a rank is slow or was late by chance"
-
-
-def why_nobody(slow: RankStragglers) -> str:
-    """Return why no rank is the straggler though ranks wait, as part of a sentence."""
-    most = slow.ranks.iloc[int(slow.ranks["share_percent"].to_numpy().argmax())]
-    if slow.serves is not None or slow.incomplete:
-        return _why_no_single(slow)
     rank = slower_rank(slow)
     if rank is not None:
         excess = time_text(float(slow.ranks.loc[slow.ranks["rank"] == rank, "slow_excess_us"].iloc[0]))
         does = "costs too little, or is slow mostly in its transfers" if rank == most["rank"] else "explains too little"
         return f"rank {rank}, slower than its peers by {excess} a step, {does}"
-    if slow.slow_group or slow.staged or slow.few_steps:
-        return _why_no_single(slow)
+    return _why_no_single(slow, most)
+
+
+def _why_no_single(slow: RankStragglers, most: pd.Series) -> str:
+    """Return why no rank is slower than its peers, given the row of the rank that most waiting is charged to."""
+    if slow.slow_group:
+        ranks, longer = ", ".join(in_runs([*slow.slow_group])), time_text(min(slow.slow_group.values()))
+        return f"ranks {ranks} take at least {longer} longer for a step than all others"
+    if slow.staged:
+        return "ranks that send to each other, as the stages of a pipeline do, wait by design"
+    if slow.few_steps:
+        return f"from {plural(slow.steps, 'step')} nobody can tell whether a rank is slow or was late by chance"
     if most["step_excess_us"] != most["step_excess_us"]:
         return f"the steps of rank {most['rank']} cannot be compared, so that none can be called slow"
     last, every = int(most["late_count"]), int(slow.ranks["late_count"].sum())

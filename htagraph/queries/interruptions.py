@@ -151,11 +151,6 @@ class InterruptedRanks(NamedTuple):
     for one rank, and where clocks of ranks are unknown."""
     going: int
     """How many ranks most often go on at a time."""
-    share: float
-    """Of the time from the first to the last moment that all ranks recorded: in which so many go on; for interruptions
-    at the same moments, of the time in which any rank is interrupted: in which all are."""
-    by_chance: float
-    """What `share` would be if each rank were interrupted independently of the others."""
     shares: dict[int, float]
     """Share of the time from its first to its last activity in which each rank is interrupted, on any thread."""
 
@@ -183,12 +178,11 @@ def interrupted_ranks(graph: DependencyGraph, found: Interruptions) -> Interrupt
         one: float((stops[:, 1] - stops[:, 0]).sum()) / max(1, spans[one][1] - spans[one][0])
         for one, stops in unions.items()
     }
-    nothing = InterruptedRanks("", 0, 0.0, 0.0, shares)
     known = len(unions) > 1 and len(found) and all(clock.uncertainty_ns >= 0 for clock in graph.clocks)
     begin, stop = max(first for first, _ in spans.values()), min(last for _, last in spans.values())
     if not known or stop <= begin:
-        return nothing
-    return _pattern(_stopped(list(unions.values()), begin, stop), shares) or nothing
+        return InterruptedRanks("", 0, shares)
+    return InterruptedRanks(*_pattern(*_stopped(list(unions.values()), begin, stop)), shares)
 
 
 def _stretches(graph: DependencyGraph) -> tuple[Array, Array, Array, Array]:
@@ -324,8 +318,8 @@ def _stopped(unions: list[Array], begin: int, stop: int) -> tuple[Array, Array]:
     return np.array(rows), np.diff(marks)
 
 
-def _pattern(parts: tuple[Array, Array], shares: dict[int, float]) -> InterruptedRanks | None:
-    stopped, length = parts
+def _pattern(stopped: Array, length: Array) -> tuple[Literal["in turn", "together", ""], int]:
+    """Return the pattern of ranks, far more often than by chance, and how many go on at a time; see `_stopped`."""
     whole, ranks = float(length.sum()), len(stopped)
     observed = np.bincount(ranks - stopped.sum(axis=0), length, ranks + 1) / whole
     each = (stopped @ length) / whole
@@ -336,12 +330,10 @@ def _pattern(parts: tuple[Array, Array], shares: dict[int, float]) -> Interrupte
     together = float(observed[0] / any_stops) if any_stops > 0 else 0.0
     chance = float(expected[0] / by_chance) if by_chance > 0 else 1.0
     if together >= max(_MIN_TOGETHER, STANDS_OUT * chance):
-        return InterruptedRanks("together", 0, together, chance, shares)
+        return "together", 0
     going = 1 + int(observed[1:ranks].argmax())
-    share, chance = float(observed[going]), float(expected[going])
-    if share >= max(_MIN_TOGETHER, STANDS_OUT * chance):
-        return InterruptedRanks("in turn", going, share, chance, shares)
-    return None
+    is_usual = observed[going] >= max(_MIN_TOGETHER, STANDS_OUT * expected[going])
+    return ("in turn", going) if is_usual else ("", 0)
 
 
 def _chosen(edge: Array, vertex: Array, owner: Array, length: Array, rows: Array, usual: Array) -> Interruptions:
