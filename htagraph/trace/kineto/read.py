@@ -84,9 +84,8 @@ def columns(
 
         add_block = BlockColumns(into).add
     pieces = iter_bytes(path, log, progress)
-    for position, events in split(
-        ahead(pieces) if compiled else pieces, decode, raw_header, log, add_block and decode.scan
-    ):
+    scan, scan_ahead = (decode.scan, decode.ahead) if compiled else (None, None)
+    for position, events in split(ahead(pieces) if compiled else pieces, decode, raw_header, log, scan, scan_ahead):
         if isinstance(events, list):
             add_events(into, position, events)
         elif add_block is not None:  # for the type checker: only a scan makes blocks
