@@ -38,7 +38,7 @@ __all__ = [
     "event", "metadata", "parsed", "read_event", "read_events", "recognizes", "survey",
 ]  # fmt: skip
 
-SUFFIXES: tuple[str, ...] = (".json", ".json.gz", ".json.tmp", ".json.gz.tmp")
+SUFFIXES: tuple[str, ...] = (".json", ".json.gz", ".json.zst", ".json.tmp", ".json.gz.tmp")
 """How names of these files end."""
 EXPORTED_KEY = "htagraph"
 """Root key of the files that htagraph exports from traces, such as overlays. They are not recordings."""
