@@ -162,7 +162,8 @@ def _after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
         known = at < len(later)
         return wanted[known], later[at[known]]
 
-    return joined(map(of_rank, np.unique(acts.rank[ends >> 1]).tolist()), 2)
+    source, target = joined(map(of_rank, np.unique(acts.rank[ends >> 1]).tolist()), 2)
+    return source, target
 
 
 def _moments_of_caller(graph: DependencyGraph, rank: int) -> npt.NDArray[np.int64]:
@@ -338,7 +339,7 @@ def _untimed_messages(state: State) -> tuple[Array, Array, Array]:
     graph, matches = state.graph, state.graph.matches
     acts, edges, time, (rows, member) = graph.activities, graph.edges, graph.time, transfer_edges(graph)
     if matches is None:
-        return (rows,) * 3
+        return rows, rows, rows
     messages = (edges.kind[rows] == EdgeKind.P2P) & (edges.lag[rows] > 0)
     messages &= acts.kind[edges.activity[rows]] == ActivityKind.HOST_COMMUNICATION
     rows, member = rows[messages], member[messages]
