@@ -14,10 +14,11 @@ from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind
 from htagraph.core.statistics import middles, others_median
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.peers import alike, peers
-from htagraph.queries.rank_speed import SlowRanks, own_step_of, slow_ranks
+from htagraph.queries.rank_speed import MIN_SHARE_OF_NAME, SlowRanks, own_step_of, own_steps, slow_ranks
 from htagraph.queries.replay import predict
 from htagraph.queries.straggler import straggler_of
 from htagraph.queries.weights import State
+from htagraph.whatif.links import transfer_edges
 
 __all__ = ["fix_straggler"]
 
@@ -97,7 +98,7 @@ def fix_straggler(
     sure = [first] if first is not None and total.get(first, 0) > 0 else []
     tried = sure or sorted(total, key=lambda one: (-total[one], one))[:_MAX_RANKS_TRIED]
     slower = {one: np.flatnonzero((excess > 0) & units_by_rank[one]) for one in sorted(tried)}
-    fixed = {one: _applied(state, work, rows, aim) for one, rows in slower.items()}
+    fixed = {one: _moved_sooner(_applied(state, work, rows, aim), work, aim, one) for one, rows in slower.items()}
     best = tried[0]
     if len(fixed) > 1:
         ends = {one: int(predict(s.graph, s.lag, s.gap, s.head).max(initial=0)) for one, s in fixed.items()}
@@ -217,10 +218,11 @@ def _as_whole_steps(graph: DependencyGraph, work: _Work, aim: Array, slow: SlowR
     """
     position = int(slow.slow.argmax())
     peer = slow.roles == slow.roles[position]
-    steps = np.flatnonzero(slow.when[position] & np.isfinite(slow.by_step[peer]).all(axis=0))
+    worked = own_steps(graph).work  # a transfer beside slow work is hidden, and shows when this becomes shorter
+    steps = np.flatnonzero(slow.when[position] & np.isfinite(worked[peer]).all(axis=0))
     if not len(steps):  # no step that all of its peers recorded
         return aim
-    times = slow.by_step[peer][:, steps]
+    times = worked[peer][:, steps]
     own = int(np.count_nonzero(peer[:position]))
     others = _of_others(times.T.ravel(), np.repeat(np.arange(len(steps)), int(peer.sum())), to)
     excess = times[own] - others.reshape(len(steps), -1)[:, own]
@@ -312,3 +314,27 @@ def _applied(state: State, work: _Work, rows: Array, aim: Array) -> State:
     lag[edges] = np.rint(lag[edges] * factor[graph.edges.activity[edges]]).astype(np.int64)
     gap[work.vertex[pauses]] = aim[pauses]
     return replace(state, lag=lag, gap=gap)
+
+
+def _moved_sooner(state: State, work: _Work, aim: Array, rank: int) -> State:
+    """Return the state where a rank's host, slower in all it does, delays the transfers that it takes part in no more.
+
+    Threads that move data need its cores, too: what transfers took beyond the least of their class becomes shorter as
+    the name of work does that gains least, of those that take a good part of the rank's time.
+    """
+    graph, waits = state.graph, state.graph.waits
+    own = np.flatnonzero((work.rank == rank) & (work.activity >= 0) & (work.levels[0] == _HOST) & (aim >= 0))
+    before, after = (np.bincount(work.levels[_NAME][own] + 1, each[own]) for each in (work.value, aim))
+    large = before > MIN_SHARE_OF_NAME * before.sum()
+    if graph.matches is None or not large.any():
+        return state
+    pace = float((after[large] / before[large]).max())
+    with_rank = marked(waits.collective[(waits.rank == rank) & (waits.collective >= 0)], graph.matches.count)
+    spare = np.zeros(len(graph.activities) + 1)
+    on_host = graph.activities.kind[waits.activity] == ActivityKind.HOST_COMMUNICATION
+    taking_part = on_host & (waits.collective >= 0) & with_rank[waits.collective]
+    spare[waits.activity[taking_part]] = waits.excess[taking_part]
+    rows, _ = transfer_edges(graph)
+    lag = state.lag.copy()
+    lag[rows] -= np.rint((1 - pace) * np.minimum(spare[graph.edges.activity[rows]], np.maximum(lag[rows], 0))).astype(np.int64)
+    return replace(state, lag=lag)
