@@ -180,17 +180,16 @@ def _put_aside(timeline: _Timeline, issued: _Issued, rows: Array, halfway: Array
     On a crowded host, a thread that is done waits for several others. Pauses that are no waits last as long as ever.
     """
     since, end, soonest = issued.since[rows], issued.end[rows], halfway[rows]
-    if (_common(timeline, since, issued.soonest[rows], issued.blocked[rows]) >= 0).any() or len(rows) <= LIMITS.several:
+    if len(rows) <= LIMITS.several or (_common(timeline, since, issued.soonest[rows], issued.blocked[rows]) >= 0).any():
         return
     blocked = _blocked(timeline, since, soonest, end)
-    seen = blocked >= 0
-    if seen.mean() < LIMITS.nearly_all or not (_common(timeline, since, soonest, blocked) == blocked)[seen].all():
-        return
-    begin = timeline.times[blocked - 1][seen]
-    paused, left = timeline.times[blocked][seen] - begin, end[seen] - begin
-    follows = float(np.corrcoef(paused, left)[0, 1]) if np.ptp(paused) and np.ptp(left) else 0.0
-    if follows > 0 and (1 - follows**2) ** ((len(paused) - 2) / 2) < LIMITS.chance:  # of independent normal values
-        issued.soonest[rows], issued.blocked[rows] = soonest, blocked
+    seen = (blocked >= 0) & (_common(timeline, since, soonest, blocked) == blocked)
+    begin = timeline.times[blocked - 1]
+    paused, left = (each[seen] for each in (timeline.times[blocked] - begin, end - begin))
+    if seen.mean() >= LIMITS.nearly_all and np.ptp(paused) and np.ptp(left):
+        follows = max(0.0, float(np.corrcoef(paused, left)[0, 1]))
+        if (1 - follows**2) ** ((len(paused) - 2) / 2) < LIMITS.chance:  # of independent normal values
+            issued.soonest[rows], issued.blocked[rows] = soonest, blocked
 
 
 def _site(job: RecordedJob, timeline: _Timeline, issued: _Issued) -> npt.NDArray[np.uint64]:

@@ -317,24 +317,20 @@ def _applied(state: State, work: _Work, rows: Array, aim: Array) -> State:
 
 
 def _moved_sooner(state: State, work: _Work, aim: Array, rank: int) -> State:
-    """Return the state where a rank's host, slower in all it does, delays the transfers that it takes part in no more.
+    """Return the state where transfers of a rank whose host is slower in all it does no longer wait for its cores.
 
-    Threads that move data need its cores, too: what transfers took beyond the least of their class becomes shorter as
-    the name of work does that gains least, of those that take a good part of the rank's time.
+    What they took beyond the least of their class becomes shorter as that name of work does which gains least, of those
+    that take a good part of the rank's time.
     """
     graph, waits = state.graph, state.graph.waits
-    own = np.flatnonzero((work.rank == rank) & (work.activity >= 0) & (work.levels[0] == _HOST) & (aim >= 0))
+    own = (work.rank == rank) & (work.activity >= 0) & (work.levels[0] == _HOST) & (aim >= 0)
     before, after = (np.bincount(work.levels[_NAME][own] + 1, each[own]) for each in (work.value, aim))
     large = before > MIN_SHARE_OF_NAME * before.sum()
-    if graph.matches is None or not large.any():
-        return state
-    pace = float((after[large] / before[large]).max())
-    with_rank = marked(waits.collective[(waits.rank == rank) & (waits.collective >= 0)], graph.matches.count)
-    spare = np.zeros(len(graph.activities) + 1)
-    on_host = graph.activities.kind[waits.activity] == ActivityKind.HOST_COMMUNICATION
-    taking_part = on_host & (waits.collective >= 0) & with_rank[waits.collective]
-    spare[waits.activity[taking_part]] = waits.excess[taking_part]
-    rows, _ = transfer_edges(graph)
-    lag = state.lag.copy()
-    lag[rows] -= np.rint((1 - pace) * np.minimum(spare[graph.edges.activity[rows]], np.maximum(lag[rows], 0))).astype(np.int64)
+    pace = float((after[large] / before[large]).max(initial=0)) if large.any() else 1.0
+    shared = (graph.activities.kind[waits.activity] == ActivityKind.HOST_COMMUNICATION) & (waits.collective >= 0)
+    shared &= np.isin(waits.collective, waits.collective[waits.rank == rank])
+    spare, (rows, _) = np.zeros(len(graph.activities) + 1), transfer_edges(graph)
+    spare[waits.activity[shared]] = waits.excess[shared]
+    less, lag = np.minimum(spare[graph.edges.activity[rows]], np.maximum(state.lag[rows], 0)), state.lag.copy()
+    lag[rows] -= np.rint((1 - pace) * less).astype(np.int64)
     return replace(state, lag=lag)
