@@ -226,7 +226,9 @@ def _as_whole_steps(graph: DependencyGraph, work: _Work, aim: Array, slow: SlowR
     own = int(np.count_nonzero(peer[:position]))
     others = _of_others(times.T.ravel(), np.repeat(np.arange(len(steps)), int(peer.sum())), to)
     excess = times[own] - others.reshape(len(steps), -1)[:, own]
-    usual = np.where(work.group >= 0, np.nan_to_num(_of_peers(work, to), nan=np.inf), 0)
+    usual, units = np.zeros(len(work.value)), np.flatnonzero(work.group >= 0)
+    group = np.unique(work.group[units], return_inverse=True)[1]
+    usual[units] = np.nan_to_num(_of_others(work.value[units].astype(np.float64), group, to), nan=np.inf)
     before = np.where(aim >= 0, aim, work.value)
     activity = np.where(work.activity >= 0, work.activity, work.vertex >> 1)
     rows = np.flatnonzero(work.rank == graph.ranks[position])
@@ -243,26 +245,11 @@ def _as_whole_steps(graph: DependencyGraph, work: _Work, aim: Array, slow: SlowR
     return np.where((aim >= 0) | (less > 0), before - less, -1)
 
 
-def _of_peers(work: _Work, to: str) -> npt.NDArray[np.float64]:
-    """Return the median, mean or minimum of the same unit's times on the other ranks, ns; NaN for a unit without."""
-    out = np.full(len(work.value), np.nan)
-    rows = np.flatnonzero(work.group >= 0)
-    out[rows] = _of_others(work.value[rows].astype(np.float64), np.unique(work.group[rows], return_inverse=True)[1], to)
-    return out
-
-
 def _compared(log: Array, number: Array, pool: Array, rank: Array, to: str) -> tuple[Array, Array]:
     """Return (the typical time of the other ranks for the unit's kind of work, relative to its own rank; its error).
 
-    Args:
-        log: logarithm of the time relative to the same unit on all ranks.
-        number: the kind of work.
-        pool: units of one pool share an estimate of their variation.
-        rank: the rank of each unit.
-        to: which of the other ranks' typical times counts.
-
-    Returns:
-        The logarithm of the ratio, and its standard error, NaN where nothing was done twice.
+    Both are logarithms, as the given times are, relative to the same unit on all ranks. `number` is the kind of work;
+    units of one `pool` share an estimate of their variation. The error is NaN where nothing was done twice.
     """
     _, first, cell = np.unique(np.stack([number, rank]), axis=1, return_index=True, return_inverse=True)
     cell = cell.ravel()
@@ -278,9 +265,8 @@ def _compared(log: Array, number: Array, pool: Array, rank: Array, to: str) -> t
     free = np.bincount(pool[first], (count - 1) * (many - 1) / np.maximum(many, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(_MEDIAN_VARIANCE * (squares / free)[pool[first]] * (1 / count + 1 / rest))
-        error *= 1 + (_MIN_STANDARD_ERRORS**2 + 1) / (
-            4 * free[pool[first]]
-        )  # the variation of few instances is itself uncertain
+        # the variation of few instances is itself uncertain
+        error *= 1 + (_MIN_STANDARD_ERRORS**2 + 1) / (4 * free[pool[first]])
         ratio = np.log(others) - middle
     error[(free[pool[first]] <= 0) | np.isnan(ratio)] = np.nan
     return np.where(np.isnan(ratio), 0, ratio)[cell], error[cell]
