@@ -193,9 +193,11 @@ def _short(claim: Claim) -> str:
 
 def _larger(claim: Claim, category: str, share: float) -> str:
     """Say of a category why it is not the cause, if it takes more of the path; else empty."""
-    gain = time_text(per_step(claim.facts.get("free_by_cause", {}).get(category, 0) / 1000, claim.facts["steps"]))
-    larger = share > claim.figure
-    return f"; {CATEGORY_WORDS[category]} {share:.0f} %, but without that only {gain} less" if larger else ""
+    gains = claim.facts.get("free_by_cause", {})
+    if category not in gains or share <= claim.figure:
+        return ""
+    gain = time_text(per_step(gains[category] / 1000, claim.facts["steps"]))
+    return f"; {CATEGORY_WORDS[category]} {share:.0f} %, but without that only {gain} less"
 
 
 def _where(claim: Claim) -> str:

@@ -21,7 +21,7 @@ _CAUSES = {
     "network": ("its transfers take longer", "its links"),
     "collective": ("it is late from an earlier collective", ""),
     "none": ("its own work looks like theirs", ""),
-    "alone": ("it does work that no other rank does", ""),
+    "alone": ("it does more work than any other rank", ""),
 }  # fmt: skip
 """Why a rank is late, by the cause that is the largest part of it, and what to compare with the other ranks."""
 
@@ -62,8 +62,8 @@ def _words(claim: Claim) -> str:
 
 def _advice(claim: Claim) -> str:
     if claim.facts["cause"] == "alone":
-        work = in_short(claim.facts["cause_name"]) or "this work"
-        return f"Ask why only rank {claim.about} does {work}: share it among the ranks, or take it out of the steps."
+        more = f"{in_short(claim.facts['cause_name']) or 'this work'} more often than others"
+        return f"Ask why rank {claim.about} does {more}: share it among the ranks, or take it out of the steps."
     compare = _CAUSES.get(claim.facts["cause"], ("", ""))[1]
     return f"Compare rank {claim.about} with its peers: {compare}." if compare else ""
 

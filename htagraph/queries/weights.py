@@ -96,6 +96,8 @@ class State:
     """Noise to draw; empty unless `jitter` was asked for."""
     unblocked: tuple[npt.NDArray[np.int64], ...] = ()
     """Activities that no longer block, one array per change that made them so."""
+    sooner: tuple[npt.NDArray[np.int64], ...] = ()
+    """Communication that changes let begin sooner, one array per change."""
     shared_link: bool | None = None
     """Whether transfers that overlap slow each other down; None lets the recording decide."""
 

@@ -35,7 +35,7 @@ _MAX_LISTED = 8
 _REQUESTS = 16
 """Headers of remote files that are read at once. Chosen: a store takes tens of ms to answer. Doubled, the headers of
 thousands of files are read in half the time, where the store allows it."""
-_ENDS = " or ".join(suffix for suffix in SUFFIXES if not suffix.endswith(".tmp"))
+_ENDS = ", ".join(suffix for suffix in SUFFIXES if not suffix.endswith(".tmp"))
 """How names of traces end, in words; not those of files that are still being written."""
 _CUT = ("truncated", "gzip_truncated")
 """Codes of the issues of a file that ends early."""

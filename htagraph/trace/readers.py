@@ -174,4 +174,4 @@ class _Report:
 
 def json_bytes(file: RankedFile) -> int:
     """Return about how many bytes of JSON a file holds."""
-    return file.path.stat().st_size * (_GZIP_RATIO if file.path.suffix == ".gz" else 1)
+    return file.path.stat().st_size * (_GZIP_RATIO if file.path.suffix in (".gz", ".zst") else 1)

@@ -27,6 +27,7 @@ from htagraph.core.naming import (
     is_asking,
     is_collective_call,
     is_data_loader,
+    is_optimizer,
     names_that,
     transfer_direction,
 )
@@ -38,12 +39,12 @@ from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.time_classes import ClassParts, Parts, class_parts
 from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
 from htagraph.whatif.links import transfer_edges, without_core
-from htagraph.whatif.rewire import with_waits
+from htagraph.whatif.rewire import waits_for, with_waits
 
 __all__ = [
     "DOUBTS", "Doubt", "under", "with_hosts_in_transfers", "with_possible_waits", "with_quick_messages",
     "with_slow_answers", "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks",
-    "with_waits_for_outside", "without_doubtful_waits", "without_surroundings",
+    "with_waits_for_outside", "without_doubtful_waits", "without_needs", "without_surroundings",
 ]  # fmt: skip
 
 _SHARE = 0.9
@@ -107,6 +108,23 @@ def without_doubtful_waits(state: State, parts_of: Callable[[], ClassParts]) -> 
     return parts
 
 
+def without_needs(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
+    """Let nothing but the optimizer's next step need communication that a change lets begin sooner."""
+    graph, acts, edges = state.graph, state.graph.activities, state.graph.edges
+    waits = waits_for(graph, np.concatenate((*state.sooner, np.zeros(0, np.int64))))
+    if not waits.any():
+        return None
+    parts, source, target = parts_of(), edges.source[waits], edges.target[waits]
+    parts.lag.fix(waits, released(state, waits).lag[waits])
+    steps = np.flatnonzero(names_that(is_optimizer, graph.names)[acts.name])
+    begins, asked = (lane_moments(acts, at >> 1, acts.moment(at)) for at in (2 * steps, target))
+    order = np.argsort(begins)
+    behind = np.append(steps[order], -1)[np.searchsorted(begins[order], asked)]
+    known = (behind >= 0) & (acts.lane[behind] == acts.lane[target >> 1])
+    source, begin = source[known], 2 * behind[known]
+    return _with_edges(parts, _waits(source, begin, np.minimum(0, graph.time[begin] - graph.time[source])))
+
+
 def with_waits_for_absent_ranks(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
     """Let all that looks like transfer be waiting for ranks that were not recorded: it keeps its recorded time.
 
@@ -156,7 +174,8 @@ def _after_communication(graph: DependencyGraph) -> list[Ints]:
         known = at < len(later)
         return wanted[known], later[at[known]]
 
-    return joined(map(of_rank, np.unique(acts.rank[ends >> 1]).tolist()), 2)
+    source, target = joined(map(of_rank, np.unique(acts.rank[ends >> 1]).tolist()), 2)
+    return source, target
 
 
 def _moments_of_caller(graph: DependencyGraph, rank: int) -> npt.NDArray[np.int64]:
@@ -330,7 +349,7 @@ def _untimed_messages(state: State) -> tuple[Array, Array, Array]:
     graph, matches = state.graph, state.graph.matches
     acts, edges, time, (rows, member) = graph.activities, graph.edges, graph.time, transfer_edges(graph)
     if matches is None:
-        return (rows,) * 3
+        return rows, rows, rows
     messages = (edges.kind[rows] == EdgeKind.P2P) & (edges.lag[rows] > 0)
     messages &= acts.kind[edges.activity[rows]] == ActivityKind.HOST_COMMUNICATION
     rows, member = rows[messages], member[messages]
@@ -438,6 +457,7 @@ DOUBTS: Final[dict[str, Doubt]] = {
     "messages that nobody waited for may take long": with_slow_messages,
     "messages that nobody waited for may take hardly any time": with_quick_messages,
     "hosts without a free core may take part of transfers": with_hosts_in_transfers,
+    "what follows communication may not need it": without_needs,
     "code around what was removed may go with it": without_surroundings,
     "what looks like transfer may be waiting for ranks that were not recorded": with_waits_for_absent_ranks,
 }

@@ -77,6 +77,9 @@ def test_host_code_and_launch_calls_are_one_cause() -> None:
     assert sentence == "Bound by host code and launch calls: 100 % of the critical path; then computation 42 %."
     alone = BOUND.whole(bound("host", 99.0, shares={"host": 98.0, "launch": 1.0, "computation": 1.0}))
     assert alone == "Bound by host code: 99 % of the critical path."
+    shares = {"data_loading": 52.0, "host": 48.0}  # of which no gains are known
+    named = BOUND.whole(bound("host", 48.0, shares=shares, largest=", 20 % in aten::mm"))
+    assert named == "Bound by host code: 48 % of the critical path, 20 % in aten::mm; then the data loader 52 %."
 
 
 def test_a_recording_that_begins_late_is_named_by_its_rank() -> None:

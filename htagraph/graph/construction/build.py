@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Mask
+from htagraph.core.computing import ahead, threads_for
 from htagraph.core.errors import Issue
 from htagraph.core.kinds import UNCERTAIN, EdgeKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming
@@ -30,14 +31,15 @@ __all__ = ["TEXTS", "build", "join", "linked", "matched"]
 def build(parts: Sequence[RankPart], naming: Naming = DEFAULT_NAMING) -> DependencyGraph:
     """Return the dependency graph of a job from its ranks' parts."""
     job = matched(join(list(parts), naming))
-    return linked(job, *fit(job, Edges.concatenate([rule(job) for rule in RULES])))
+    found = ahead(lambda rule: rule(job), RULES, threads_for(len(job.activities)))
+    return linked(job, *fit(job, Edges.concatenate([edges for _, edges in found])))
 
 
 def linked(job: RecordedJob, edges: Edges, refused: tuple[Issue, ...], *, are_paths: bool = False) -> DependencyGraph:
     """Return the graph of a job with edges that fit its times, or with `are_paths` edges that stand for whole paths."""
     edges, dropped = acyclic(job, edges)
     edges = settle(job, edges if are_paths else latency(job, edges))
-    refused += tuple(issue for issues in job.refused.values() for issue in issues)
+    refused += tuple(issue for _, issues in sorted(job.refused.items()) for issue in issues)  # rules run in threads
     guessed = () if are_paths else _uncertain(edges)
     return DependencyGraph.build(
         job.activities, edges, names=job.names, lanes=job.lanes, traces=job.traces,

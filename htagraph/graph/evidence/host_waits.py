@@ -52,7 +52,9 @@ def host_waits(job: RecordedJob, thread: HostThread, calls: Array, works: Array)
     timeline = _timeline(job, thread, calls)
     issued = _Issued.of(job, timeline, calls, works)
     place, confidence = np.full(len(calls), -1), np.zeros(len(calls), np.int64)
+    halfway = issued.end - job.activities.duration[works] // 2
     for rows in grouped(_site(job, timeline, issued)):
+        _put_aside(timeline, issued, rows, halfway)
         place[rows], confidence[rows] = _places(timeline, issued, rows)
     _batches(timeline, issued, place, confidence)
     waited = place >= 0
@@ -170,6 +172,24 @@ def _blocked(timeline: _Timeline, since: Array, soonest: Array, end: Array) -> A
         if len(at):
             out[i] = at[(times[at + 1] - times[at]).argmax()] + 1
     return out
+
+
+def _put_aside(timeline: _Timeline, issued: _Issued, rows: Array, halfway: Array) -> None:
+    """Let records of a call site end late by more than a slice, where the thread's pauses follow their ends.
+
+    On a crowded host, a thread that is done waits for several others. Pauses that are no waits last as long as ever.
+    """
+    since, end, soonest = issued.since[rows], issued.end[rows], halfway[rows]
+    if len(rows) <= LIMITS.several or (_common(timeline, since, issued.soonest[rows], issued.blocked[rows]) >= 0).any():
+        return
+    blocked = _blocked(timeline, since, soonest, end)
+    seen = (blocked >= 0) & (_common(timeline, since, soonest, blocked) == blocked)
+    begin = timeline.times[blocked - 1]
+    paused, left = (each[seen] for each in (timeline.times[blocked] - begin, end - begin))
+    if seen.mean() >= LIMITS.nearly_all and np.ptp(paused) and np.ptp(left):
+        follows = max(0.0, float(np.corrcoef(paused, left)[0, 1]))
+        if (1 - follows**2) ** ((len(paused) - 2) / 2) < LIMITS.chance:  # of independent normal values
+            issued.soonest[rows], issued.blocked[rows] = soonest, blocked
 
 
 def _site(job: RecordedJob, timeline: _Timeline, issued: _Issued) -> npt.NDArray[np.uint64]:

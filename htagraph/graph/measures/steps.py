@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
+from htagraph.core.computing import once
 from htagraph.core.kinds import ADDED, DEVICE_WORK, ActivityKind, of_kinds
 from htagraph.core.statistics import MOST, SEVERAL
 from htagraph.graph.tolerances import LIMITS
@@ -104,6 +105,7 @@ def mean_step_ns(graph: DependencyGraph, time: Array) -> float:
     return float(time[steps.end].max() - time[steps.start].min()) / len(np.unique(steps.step))
 
 
+@once
 def whole_steps(graph: DependencyGraph) -> int:
     """Return how many steps a recording consists of; 0 if they cover less than 90 % or their mean is no usual step."""
     steps = graph.step_spans
@@ -252,6 +254,7 @@ def usual_step_ns(graph: DependencyGraph, time: Array, like: DependencyGraph | N
     return usual if usual > 0 else mean_step_ns(graph, time)  # ends that a change puts in another order are no steps
 
 
+@once
 def usual_steps(graph: DependencyGraph) -> list[int]:
     """Return the steps that most steps are like, where a recording holds much else, such as a warm-up; else none.
 

@@ -107,7 +107,10 @@ def _named(file: str) -> str:
 
 def _is_worth(files: Sequence[str] | Mapping[str, Any]) -> bool:
     try:
-        return sum(path_of(f).stat().st_size * (_GZIP_RATIO if ".gz" in f else 1) for f in files) >= _WORTH_BYTES
+        return (
+            sum(path_of(f).stat().st_size * (_GZIP_RATIO if ".gz" in f or ".zst" in f else 1) for f in files)
+            >= _WORTH_BYTES
+        )
     except OSError:
         return False
 

@@ -122,7 +122,7 @@ def survey(graph: DependencyGraph, rank: int) -> Original:
     path, log = trace.unchanged_path(), IssueLog(str(trace.path))
     columns, decode, header = Columns(log), BlockDecoder(), dict[str, Any]()
     blocks, ends = BlockColumns(columns), ArrowEnds(columns)
-    for position, events in split(ahead(iter_bytes(path, log)), decode, header, log, decode.scan):
+    for position, events in split(ahead(iter_bytes(path, log)), decode, header, log, decode.scan, decode.ahead):
         if isinstance(events, list):
             add_events(columns, position, events)
             ends.add(events, exact=decode.exact)

@@ -11,13 +11,16 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from htagraph.core.computing import processors
 from htagraph.core.errors import DamagedTraceError, IssueLog, NotATraceError, OtherJsonError
 from htagraph.trace.kineto.events import HOST_BACKENDS, BulkField, call_columns, columns
 from htagraph.trace.kineto.source import PIECE_BYTES
@@ -25,7 +28,7 @@ from htagraph.trace.kineto.times import EXACT_FLOAT_US
 
 if TYPE_CHECKING:
     from htagraph.trace.kept import Frames
-    from htagraph.trace.kineto.scan.scanner import Block, Scanner
+    from htagraph.trace.kineto.scan.scanner import Block, Scanned, Scanner
 
 __all__ = [
     "BLOCK_BYTES", "ENVELOPE", "UNDECODABLE", "BlockDecoder", "RawEvent", "attribute", "event_decoder",
@@ -50,6 +53,7 @@ class _Sized(Protocol):
 S = TypeVar("S", bound=_Sized)
 Scan = Callable[[memoryview, int], S | None]
 Decode = Callable[[bytes], list[T]]
+Ahead = Callable[[Iterator[bytes], bytes, int], Iterator[bytes]]
 
 BLOCK_BYTES = PIECE_BYTES
 """Bytes of text that are decoded at once: one piece. Doubling it doubles the memory for a block's text and objects."""
@@ -93,6 +97,8 @@ class BlockDecoder:
     def __init__(self, header: Mapping[str, Any] | None = None, frames: Frames | None = None) -> None:
         self._header, self._frames = header, frames
         self.exact = False
+        self._begun: dict[int, tuple[int, bool, Future[Scanned]]] = {}
+        """Length of a text that is being scanned, whether exactly, and what comes of it, by position."""
 
     def __call__(self, text: bytes) -> list[RawEvent]:
         """Return the events of a JSON array."""
@@ -112,11 +118,39 @@ class BlockDecoder:
 
         `offset` is the position of the text in the document; `exact` reads times as decimals.
         """
-        block, too_large = self._scanner.scan(text, offset, exact=self.exact)
+        length, exact, begun = self._begun.pop(offset, (0, False, None))
+        self._begun = {at: each for at, each in self._begun.items() if at > offset}  # others were cut elsewhere
+        is_same = (length, exact) == (len(text), self.exact)
+        scanned = begun.result() if begun is not None and is_same else None
+        block, too_large = self._scanner.scan(text, offset, exact=self.exact, scanned=scanned)
         if too_large:
             block, _ = self._scanner.scan(text, offset, exact=True)
             self.exact = block is not None  # else `__call__` finds out from which event on
         return block
+
+    def ahead(self, pieces: Iterator[bytes], buffer: bytes, offset: int) -> Iterator[bytes]:
+        """Yield pieces of text, while threads scan the blocks into which `split` will probably cut them.
+
+        `buffer` is the text before them that is not yet decoded, and `offset` its position in the document. A block
+        that is cut elsewhere after all is scanned when its turn comes.
+        """
+        waiting: deque[bytes] = deque()
+        threads = processors()
+        with ThreadPoolExecutor(threads, "htagraph-scan") as pool:
+            for piece in pieces if threads > 1 else ():
+                waiting.append(piece)
+                buffer += piece
+                if len(buffer) >= BLOCK_BYTES:
+                    end, rest = next(_cuts(buffer), (0, 0))
+                    if not rest:
+                        break
+                    text = memoryview(buffer)[:end]
+                    scanned = pool.submit(self._scanner.scanned, text, exact=self.exact)
+                    self._begun[offset] = end, self.exact, scanned
+                    buffer, offset = buffer[rest:], offset + rest
+                if len(waiting) > threads:
+                    yield waiting.popleft()
+            yield from itertools.chain(waiting, pieces)
 
     @cached_property
     def _scanner(self) -> Scanner:
@@ -218,15 +252,21 @@ class _Reader(Generic[T, S]):
 
 
 def split(
-    pieces: Iterator[bytes], decode: Decode[T], header: dict[str, Any], log: IssueLog, scan: Scan[S] | None = None
+    pieces: Iterator[bytes],
+    decode: Decode[T],
+    header: dict[str, Any],
+    log: IssueLog,
+    scan: Scan[S] | None = None,
+    ahead: Ahead | None = None,
 ) -> Iterator[tuple[int, list[T] | S]]:
     """Yield (position of the block in the array, decoded events) and fill `header` with every other root key.
 
     Keys before the events are in `header` when the first block comes, keys after them when the last has come. `scan` is
     a quick decoder of a text without the brackets, given with its position in the document; it returns None where it
-    does not understand the text.
+    does not understand the text. `ahead` passes the pieces on, and may scan them before their turn.
     """
     buffer, offset, is_list = find_events(pieces, header, log)
+    pieces = ahead(pieces, buffer, offset) if ahead else pieces
     read = _Reader(decode, scan)
     position, closed, needed = 0, False, 0
     for piece in itertools.chain(pieces, (None,)):

@@ -38,7 +38,7 @@ __all__ = [
     "event", "metadata", "parsed", "read_event", "read_events", "recognizes", "survey",
 ]  # fmt: skip
 
-SUFFIXES: tuple[str, ...] = (".json", ".json.gz", ".json.tmp", ".json.gz.tmp")
+SUFFIXES: tuple[str, ...] = (".json", ".json.gz", ".json.zst", ".json.tmp", ".json.gz.tmp")
 """How names of these files end."""
 EXPORTED_KEY = "htagraph"
 """Root key of the files that htagraph exports from traces, such as overlays. They are not recordings."""
@@ -84,9 +84,8 @@ def columns(
 
         add_block = BlockColumns(into).add
     pieces = iter_bytes(path, log, progress)
-    for position, events in split(
-        ahead(pieces) if compiled else pieces, decode, raw_header, log, add_block and decode.scan
-    ):
+    scan, scan_ahead = (decode.scan, decode.ahead) if compiled else (None, None)
+    for position, events in split(ahead(pieces) if compiled else pieces, decode, raw_header, log, scan, scan_ahead):
         if isinstance(events, list):
             add_events(into, position, events)
         elif add_block is not None:  # for the type checker: only a scan makes blocks

@@ -22,6 +22,7 @@ PIECE_BYTES = BLOCK_BYTES
 """Bytes of a piece: one request of a remote file, and one block of `split`. Doubling it doubles the memory for text in
 flight."""
 _GZIP = b"\x1f\x8b"  # the first bytes of gzip (RFC 1952)
+_ZSTD = b"\x28\xb5\x2f\xfd"  # those of a zstd frame (RFC 8878)
 SMALL_BYTES = 64 << 10
 """Bytes of a piece when little is wanted: the header alone, or the text just before damage. Chosen: headers of small
 jobs fit into one; larger pieces decompress more than is needed, and need one more halving before damage."""
@@ -29,7 +30,6 @@ _RAW_WINDOW = -zlib.MAX_WBITS  # zlib's code for "no header and no checksum"
 _ZIP_GZIP_WINDOW = zlib.MAX_WBITS | 16  # zlib's code for "expect a gzip header"
 _FOREIGN = (
     (b"PK\x03\x04", "a zip archive; unpack it and pass the traces in it"),
-    (b"\x28\xb5\x2f\xfd", "compressed with zstd; decompress it first (zstd -d)"),
     (b"BZh", "compressed with bzip2; decompress it first (bunzip2)"),
     (b"\xfd7zXZ", "compressed with xz; decompress it first (unxz)"),
     (b"PAR1", "a parquet file, not a Kineto trace"),
@@ -54,13 +54,13 @@ def iter_bytes(
     try:
         with path.open(piece_bytes) if isinstance(path, RemotePath) else path.open("rb") as file:
             head = file.read(max(len(magic) for magic, _ in _FOREIGN))
+            unpack = next((way for magic, way in ((_GZIP, _gunzip), (_ZSTD, _unzstd)) if head.startswith(magic)), None)
             file.seek(0)
             if not head:
                 msg = f"{path}: the file is empty; was the job killed before the profiler exported?"
                 raise TraceError(msg)
             size = piece_bytes or PIECE_BYTES
-            is_gzip = head.startswith(_GZIP)
-            for piece in _from(start, _gunzip(file, log, size)) if is_gzip else _plain(file, path, size, start):
+            for piece in _from(start, unpack(file, log, size)) if unpack else _plain(file, path, size, start):
                 yield piece
                 if progress is not None:
                     progress(file.tell())
@@ -124,6 +124,25 @@ def _gunzip(file: BinaryIO, log: IssueLog, size: int) -> Iterator[bytes]:
             if not engine.eof:
                 pending = engine.unconsumed_tail or file.read(size)
         pending = _member(engine.unused_data, file, size)
+
+
+def _unzstd(file: BinaryIO, log: IssueLog, size: int) -> Iterator[bytes]:
+    import zstandard  # few files need it
+
+    reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True, closefd=False)
+    piece = bytearray()
+    try:
+        while more := reader.read1(SMALL_BYTES):  # one that fails returns nothing of what precedes the damage
+            if not piece and reader.tell() == len(more):
+                _refuse_foreign(more, file.name)
+            piece += more
+            if len(piece) >= size:
+                yield bytes(piece)
+                piece.clear()
+    except zstandard.ZstdError as error:
+        log.add("zstd_damaged", f"the zstd stream is damaged ({error}); events before the damage were read")
+    if piece:
+        yield bytes(piece)
 
 
 def _member(pending: bytes, file: BinaryIO, size: int) -> bytes:

@@ -14,10 +14,11 @@ from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind
 from htagraph.core.statistics import middles, others_median
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.peers import alike, peers
-from htagraph.queries.rank_speed import SlowRanks, own_step_of, slow_ranks
+from htagraph.queries.rank_speed import MIN_SHARE_OF_NAME, SlowRanks, own_step_of, own_steps, slow_ranks
 from htagraph.queries.replay import predict
 from htagraph.queries.straggler import straggler_of
 from htagraph.queries.weights import State
+from htagraph.whatif.links import transfer_edges
 
 __all__ = ["fix_straggler"]
 
@@ -97,7 +98,7 @@ def fix_straggler(
     sure = [first] if first is not None and total.get(first, 0) > 0 else []
     tried = sure or sorted(total, key=lambda one: (-total[one], one))[:_MAX_RANKS_TRIED]
     slower = {one: np.flatnonzero((excess > 0) & units_by_rank[one]) for one in sorted(tried)}
-    fixed = {one: _applied(state, work, rows, aim) for one, rows in slower.items()}
+    fixed = {one: _moved_sooner(_applied(state, work, rows, aim), work, aim, one) for one, rows in slower.items()}
     best = tried[0]
     if len(fixed) > 1:
         ends = {one: int(predict(s.graph, s.lag, s.gap, s.head).max(initial=0)) for one, s in fixed.items()}
@@ -217,14 +218,17 @@ def _as_whole_steps(graph: DependencyGraph, work: _Work, aim: Array, slow: SlowR
     """
     position = int(slow.slow.argmax())
     peer = slow.roles == slow.roles[position]
-    steps = np.flatnonzero(slow.when[position] & np.isfinite(slow.by_step[peer]).all(axis=0))
+    worked = own_steps(graph).work  # a transfer beside slow work is hidden, and shows when this becomes shorter
+    steps = np.flatnonzero(slow.when[position] & np.isfinite(worked[peer]).all(axis=0))
     if not len(steps):  # no step that all of its peers recorded
         return aim
-    times = slow.by_step[peer][:, steps]
+    times = worked[peer][:, steps]
     own = int(np.count_nonzero(peer[:position]))
     others = _of_others(times.T.ravel(), np.repeat(np.arange(len(steps)), int(peer.sum())), to)
     excess = times[own] - others.reshape(len(steps), -1)[:, own]
-    usual = np.where(work.group >= 0, np.nan_to_num(_of_peers(work, to), nan=np.inf), 0)
+    usual, units = np.zeros(len(work.value)), np.flatnonzero(work.group >= 0)
+    group = np.unique(work.group[units], return_inverse=True)[1]
+    usual[units] = np.nan_to_num(_of_others(work.value[units].astype(np.float64), group, to), nan=np.inf)
     before = np.where(aim >= 0, aim, work.value)
     activity = np.where(work.activity >= 0, work.activity, work.vertex >> 1)
     rows = np.flatnonzero(work.rank == graph.ranks[position])
@@ -241,26 +245,11 @@ def _as_whole_steps(graph: DependencyGraph, work: _Work, aim: Array, slow: SlowR
     return np.where((aim >= 0) | (less > 0), before - less, -1)
 
 
-def _of_peers(work: _Work, to: str) -> npt.NDArray[np.float64]:
-    """Return the median, mean or minimum of the same unit's times on the other ranks, ns; NaN for a unit without."""
-    out = np.full(len(work.value), np.nan)
-    rows = np.flatnonzero(work.group >= 0)
-    out[rows] = _of_others(work.value[rows].astype(np.float64), np.unique(work.group[rows], return_inverse=True)[1], to)
-    return out
-
-
 def _compared(log: Array, number: Array, pool: Array, rank: Array, to: str) -> tuple[Array, Array]:
     """Return (the typical time of the other ranks for the unit's kind of work, relative to its own rank; its error).
 
-    Args:
-        log: logarithm of the time relative to the same unit on all ranks.
-        number: the kind of work.
-        pool: units of one pool share an estimate of their variation.
-        rank: the rank of each unit.
-        to: which of the other ranks' typical times counts.
-
-    Returns:
-        The logarithm of the ratio, and its standard error, NaN where nothing was done twice.
+    Both are logarithms, as the given times are, relative to the same unit on all ranks. `number` is the kind of work;
+    units of one `pool` share an estimate of their variation. The error is NaN where nothing was done twice.
     """
     _, first, cell = np.unique(np.stack([number, rank]), axis=1, return_index=True, return_inverse=True)
     cell = cell.ravel()
@@ -276,9 +265,8 @@ def _compared(log: Array, number: Array, pool: Array, rank: Array, to: str) -> t
     free = np.bincount(pool[first], (count - 1) * (many - 1) / np.maximum(many, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(_MEDIAN_VARIANCE * (squares / free)[pool[first]] * (1 / count + 1 / rest))
-        error *= 1 + (_MIN_STANDARD_ERRORS**2 + 1) / (
-            4 * free[pool[first]]
-        )  # the variation of few instances is itself uncertain
+        # the variation of few instances is itself uncertain
+        error *= 1 + (_MIN_STANDARD_ERRORS**2 + 1) / (4 * free[pool[first]])
         ratio = np.log(others) - middle
     error[(free[pool[first]] <= 0) | np.isnan(ratio)] = np.nan
     return np.where(np.isnan(ratio), 0, ratio)[cell], error[cell]
@@ -312,3 +300,23 @@ def _applied(state: State, work: _Work, rows: Array, aim: Array) -> State:
     lag[edges] = np.rint(lag[edges] * factor[graph.edges.activity[edges]]).astype(np.int64)
     gap[work.vertex[pauses]] = aim[pauses]
     return replace(state, lag=lag, gap=gap)
+
+
+def _moved_sooner(state: State, work: _Work, aim: Array, rank: int) -> State:
+    """Return the state where transfers of a rank whose host is slower in all it does no longer wait for its cores.
+
+    What they took beyond the least of their class becomes shorter as that name of work does which gains least, of those
+    that take a good part of the rank's time.
+    """
+    graph, waits = state.graph, state.graph.waits
+    own = (work.rank == rank) & (work.activity >= 0) & (work.levels[0] == _HOST) & (aim >= 0)
+    before, after = (np.bincount(work.levels[_NAME][own] + 1, each[own]) for each in (work.value, aim))
+    large = before > MIN_SHARE_OF_NAME * before.sum()
+    pace = float((after[large] / before[large]).max(initial=0)) if large.any() else 1.0
+    shared = (graph.activities.kind[waits.activity] == ActivityKind.HOST_COMMUNICATION) & (waits.collective >= 0)
+    shared &= np.isin(waits.collective, waits.collective[waits.rank == rank])
+    spare, (rows, _) = np.zeros(len(graph.activities) + 1), transfer_edges(graph)
+    spare[waits.activity[shared]] = waits.excess[shared]
+    less, lag = np.minimum(spare[graph.edges.activity[rows]], np.maximum(state.lag[rows], 0)), state.lag.copy()
+    lag[rows] -= np.rint((1 - pace) * less).astype(np.int64)
+    return replace(state, lag=lag)

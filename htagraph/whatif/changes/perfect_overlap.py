@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -28,8 +30,8 @@ def perfect_overlap(state: State, /, *, group: str | None = None) -> State:
     not arrived yet.
 
     On host threads (gloo), communication that carries gradients begins as soon as the first of them is ready, and the
-    work that waited for its end still does: DistributedDataParallel does the same with small buckets. For other
-    communication on host threads nothing waits any more, as on devices.
+    work that waited for its end still does: DistributedDataParallel does the same with small buckets. In the interval,
+    work before the optimizer's next step need not wait. For other communication on host threads nothing waits any more.
 
     Args:
         state: the weights so far.
@@ -73,6 +75,7 @@ def _on_hosts(state: State, rows: npt.NDArray[np.int64]) -> State:
         f"{len(rows) - int(early.sum())} nothing waits any more ({int(vanish.sum())} waits vanished)"
     )
     vanish[edge[known][early]] = True
+    state = replace(state, sooner=(*state.sooner, rows[known][early]))
     begin = Edges.of(
         2 * gradient[early] + 1, 2 * rows[known][early], 0, EdgeKind.THREAD, Provenance.INFERRED,
         confidence=graph.edges.confidence[edge[known][early]],

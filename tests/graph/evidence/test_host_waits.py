@@ -79,6 +79,18 @@ def test_a_thread_that_goes_on_a_slice_too_soon_did_not_wait() -> None:
     assert "use.start" not in [name for name, _, _ in waits(steps)]
 
 
+def test_a_record_may_end_late_by_several_slices_where_the_pauses_follow_the_ends_of_records() -> None:
+    takes, late = (30, 70, 45, 100, 150, 35), (2, 9, 4, 11, 40, 1)  # ms
+    for pauses, waited in (([a - b for a, b in zip(takes, late, strict=True)], 6), ([27, 40, 40, 60, 80, 34], 0)):
+        events = []
+        for i, (paused, lasts) in enumerate(zip(pauses, takes, strict=True)):
+            begin = 300_000 * i
+            resumes = begin + 15 + 1000 * paused
+            events += [step(i + 1, begin, 200_000), op(CALL, begin + 5, 10), op("use", resumes, 20)]
+            events.append(annotation(GLOO, begin + 15, 1000 * lasts, OTHER))
+        assert [name for name, _, _ in waits(events)].count("use.start") == waited
+
+
 def test_a_slower_network_is_waited_for_where_it_was_over_in_time() -> None:
     graph = load([*overlapped(1, 0, 400, 200), *overlapped(2, 1000, 100, 200)])
     slower = hg.what_if(graph).scale(factor=10, name=GLOO, step=2).run()

@@ -9,6 +9,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+import zstandard
 
 from htagraph.core.errors import DamagedTraceError, NotATraceError, TraceError
 from htagraph.trace.kineto import source
@@ -112,7 +113,6 @@ def test_bytes_behind_the_gzip_stream_are_reported_but_a_second_document_is_refu
     ("data", "words"),
     [
         (b"PK\x03\x04rest", "zip"),
-        (b"\x28\xb5\x2f\xfdrest", "zstd"),
         (b"BZh91AY", "bzip2"),
         (b"\xfd7zXZ\0", "xz"),
         (b"PAR1", "parquet"),
@@ -149,3 +149,29 @@ def test_progress_reaches_the_size_of_the_file(tmp_path: Path) -> None:
         list(iter_bytes(path, log(), told.append))
     assert told == sorted(told)
     assert told[-1] == path.stat().st_size
+
+
+def zstd(*texts: bytes) -> bytes:
+    return b"".join(map(zstandard.ZstdCompressor().compress, texts))
+
+
+def test_zstd_reads_as_plain_text_does_in_one_frame_and_in_several(tmp_path: Path) -> None:
+    for number, packed in enumerate((zstd(TEXT), zstd(TEXT[:1000], TEXT[1000:]))):
+        path = tmp_path / f"{number}.json.zst"
+        path.write_bytes(packed)
+        assert content_of(path) == (TEXT, set())
+        assert content_of(path, 1000) == (TEXT, set())
+    assert names(read(path)) == WORK
+
+
+def test_zstd_that_is_cut_or_damaged_is_read_up_to_the_damage(tmp_path: Path) -> None:
+    path = tmp_path / "a.json.zst"
+    packed = zstd(TEXT[:2000], TEXT[2000:])
+    path.write_bytes(packed[:-20])
+    assert 0 < len(names(read(path))) < len(WORK)
+    assert "truncated" in issues(read(path))
+    path.write_bytes(zstd(TEXT[:2000]) + b"no frame of zstd")
+    assert "zstd_damaged" in issues(read(path))
+    path.write_bytes(zstd(b"PK\x03\x04" + TEXT))
+    with pytest.raises(TraceError, match="a zip archive"):
+        read(path)

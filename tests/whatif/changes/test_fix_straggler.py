@@ -23,7 +23,7 @@ from htagraph.simulate import Job, ScaleKernels, ScaleLoader, SlowRank, simulate
 from htagraph.whatif.changes.fix_straggler import fix_straggler
 from tests.analyses.test_stragglers import run
 from tests.reach import DATA, graph_of
-from tests.strategies import complete, load, op, step
+from tests.strategies import Json, complete, load, op, step
 from tests.whatif.changes.made import Piece, made, places
 from tests.whatif.changes.simulated import recorded
 
@@ -265,3 +265,19 @@ def test_a_rank_that_now_and_then_loses_its_core_becomes_as_fast_as_its_peer() -
     outcome = hg.what_if(graph).fix_straggler(rank=1).run()
     assert outcome.saved_ns > 0.8 * steps * 2 * 1000 * lost
     assert hg.what_if(graph).fix_straggler(rank=0).run().saved_ns < 0.05 * outcome.saved_ns
+
+
+def test_a_rank_whose_host_is_slow_delays_its_transfers_less_when_it_is_fixed() -> None:
+    job: dict[int, list[Json]] = {0: [], 1: []}
+    at = 0
+    for number, transfer in enumerate((1000, 7000, 4000, 10_000, 1000, 7000)):
+        for rank, events in job.items():
+            takes = 3000 if rank else 1000  # µs
+            events += [op(f"work{i}", at + i * takes, takes - 10) for i in range(4)]
+            events += [op("c10d::allreduce_", at + 4 * takes, 20), op("optimize", at + 12_100 + transfer, 200)]
+            moved = at + 12_050 + transfer - (at + 4 * takes + 10)
+            events.append(complete("user_annotation", "gloo:all_reduce", at + 4 * takes + 10, moved, tid=77))
+            events.append(step(number, at, 12_400 + transfer))
+        at += 12_410 + transfer
+    saved_ms = hg.what_if(load(job)).fix_straggler(rank=1).run().saved_ns / 1e6
+    assert saved_ms == pytest.approx(6 * 4 * 2 + (6 + 3 + 9 + 6) * 2 / 3, rel=0.05)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import secrets
 import sys
+from collections import deque
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple, TypeAlias
@@ -23,8 +24,8 @@ from htagraph.trace.kineto.scan.events import NO_SPAN
 from htagraph.trace.kineto.scan.grammar import PADDING, Int, compiled, put, word
 
 __all__ = [
-    "NO_TOKEN", "Block", "EventTextScanner", "EventTexts", "Key", "Reused", "Scanner", "TokenTable", "argument_keys",
-    "room_for", "scan_tables", "span_text",
+    "NO_TOKEN", "Block", "EventTextScanner", "EventTexts", "Key", "Reused", "Scanned", "Scanner", "TokenTable",
+    "argument_keys", "room_for", "scan_tables", "span_text",
 ]  # fmt: skip
 
 _MIN_EVENT_BYTES = 24
@@ -123,6 +124,10 @@ def room_for(size: int) -> tuple[int, int] | None:
     return (size // _MIN_EVENT_BYTES + 1, size // _MIN_ARGUMENT_BYTES) if size <= _MAX_TEXT_BYTES else None
 
 
+Scanned: TypeAlias = "tuple[_Scan, tuple[int, Array, Array, Array]]"
+"""What a compiled scan made of a text, and whose memory that is in."""
+
+
 class Scanner:
     """Scans the texts of one file, one after the other.
 
@@ -136,15 +141,34 @@ class Scanner:
         self._values: list[Any] = [None]
         self._pairs = [(NO_TOKEN, NO_TOKEN)]
         self._unreadable: list[int] = []
-        self._scan = _Scan()
+        self._idle: deque[_Scan] = deque()
 
-    def scan(self, text: bytes | memoryview, offset: int, *, exact: bool) -> tuple[Block | None, bool]:
+    def scanned(self, text: bytes | memoryview, *, exact: bool) -> Scanned:
+        """Return what the compiled scan makes of a text; threads may scan several texts of a file at once."""
+        try:
+            scan = self._idle.popleft()
+        except IndexError:
+            scan = _Scan()
+        return scan, scan(text, calls=self._calls, exact=exact)
+
+    def scan(
+        self, text: bytes | memoryview, offset: int, *, exact: bool, scanned: Scanned | None = None
+    ) -> tuple[Block | None, bool]:
         """Return (the events of a text that holds events with commas between them, True if times need exact reading).
 
         There is no block for text that is not understood, and for times that are too large for floats. `offset` is the
-        position of the text in the document; `exact` reads times as decimals.
+        position of the text in the document; `exact` reads times as decimals; `scanned` is what comes of the text, if
+        that is known.
         """
-        result, padded, rows, args = self._scan(text, calls=self._calls, exact=exact)
+        memory, found = scanned or self.scanned(text, exact=exact)
+        try:
+            return self._block(*found, offset, exact=exact)
+        finally:
+            self._idle.append(memory)
+
+    def _block(
+        self, result: int, padded: Array, rows: Array, args: Array, offset: int, *, exact: bool
+    ) -> tuple[Block | None, bool]:
         if result != scan.SCANNED or not _objects_are_utf8(padded, rows):
             return None, result == scan.NEEDS_EXACT
         base = padded.ctypes.data

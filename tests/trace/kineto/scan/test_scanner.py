@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -171,6 +172,27 @@ def test_an_event_is_found_again_from_the_block_that_has_it(name: str, tmp_path:
     for number, at in trace.bookmarks[STARTS].tolist():
         for index in (number, number + 1):
             assert read_event(path, index, (number, at)) == read_event(path, index)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 16])
+def test_a_file_reads_the_same_whatever_number_of_threads_scans_it(
+    threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut = healthy(40)
+    cut[20]["args"] = {"Input Dims": [{"a": 1}, {"b": 2}] * 30}  # where blocks are cut elsewhere than guessed
+    late = [*healthy(40), kernel(7, ts=1_700_000_000_000_000.123)]  # whose time needs exact reading
+    texts = [document(healthy(40)), document(cut), document(late), document(healthy(40)).replace("{", "{,", 30)]
+    paths = [written(tmp_path / f"{number}.json", text) for number, text in enumerate(texts)]
+    plain = [read_trace(path, lambda *_: 0) for path in paths]
+    scans, scanned = set[str](), Scanner.scanned
+    monkeypatch.setattr(
+        Scanner, "scanned", lambda *a, **k: scans.add(threading.current_thread().name) or scanned(*a, **k)
+    )
+    monkeypatch.setattr(decode, "processors", lambda: threads)
+    with patch.object(decode, "BLOCK_BYTES", 1 << 10), patch.object(source, "PIECE_BYTES", 1 << 10):
+        for path, whole in zip(paths, plain, strict=True):
+            assert_same_columns(read_trace(path, lambda *_: 0), whole)
+    assert any(name.startswith("htagraph-scan") for name in scans) == (threads > 1)
 
 
 def test_values_of_other_types_are_kept_apart() -> None:
