@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, coded, distinct, joined, marked
+from htagraph.core.arrays import Array, coded, distinct, joined, marked
 from htagraph.core.computing import once
 from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.core.naming import (
@@ -156,7 +156,7 @@ def with_possible_waits(state: State, parts_of: Callable[[], ClassParts]) -> Cla
 
 
 @once
-def _after_communication(graph: DependencyGraph) -> list[Ints]:
+def _after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
     """Return (ends of communication that nothing waits for, the next moment on the thread that called for it).
 
     All was over in time in the recording.
