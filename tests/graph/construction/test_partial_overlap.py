@@ -102,7 +102,7 @@ def _plain(function: Any) -> Any:
 
 def test_intervals_that_all_cross_are_compared_a_few_times_each(monkeypatch: pytest.MonkeyPatch) -> None:
     compared = Mock(wraps=_plain(partial_overlap._before))
-    for name in ("_with", "_without_first", "_close", "_place"):
+    for name in ("_nest_on_stacks", "_nest_on_heaps", "_with", "_without_first", "_close", "_place"):
         monkeypatch.setattr(partial_overlap, name, _plain(getattr(partial_overlap, name)))
     monkeypatch.setattr(partial_overlap, "_before", compared)
     count = 256
