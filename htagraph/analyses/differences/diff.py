@@ -198,7 +198,7 @@ class Diff:
     def added(self) -> pd.DataFrame:
         """Call paths that only the job after has.
 
-        One row per outermost call path that the other job lacks, the one with most critical time first: ``path``,
+        One row per outermost call path that the other job lacks, the longest or most critical one first: ``path``,
         ``name``, ``kind`` (str), ``count_per_step``, ``total_us`` (float64: its activities per rank and step, and how
         long these calls last), ``critical_us`` (float64: of it and all that lies in it, device work that it launched
         included, on the critical path per step; may be more, as devices work on after the call).
@@ -311,7 +311,7 @@ class Diff:
             "count_per_step": count[rows] / part.repeats, "total_us": total[rows] / part.repeats / 1000,
             "critical_us": critical[rows],
         })  # fmt: skip
-        order = np.lexsort((-table["total_us"].to_numpy(), -table["critical_us"].to_numpy()))
+        order = np.argsort(-table[["total_us", "critical_us"]].max(axis=1).to_numpy(), kind="stable")
         return table.iloc[order].reset_index(drop=True)
 
 

@@ -233,6 +233,9 @@ def _key(row: dict[Any, Any]) -> Key:
 def _rest(named: Sequence[_NamedCause], against: list[dict[Any, Any]], effects: Effects, diff: Diff) -> list[str]:
     """Say what the named causes leave of the change, or what takes a part of their effect back: rows `against` it."""
     change, together = diff.change_us, sum(each.effect_us for each in named)
+    noise = diff.before_us * diff.change.plus_minus_percent / 100 if diff.change.is_known else 0.0
+    if together / change >= 1 and abs(together - change) <= noise:
+        return []
     if together / change > 1 + (MIN_SHARE if len(named) == 1 else ROUNDING):
         back = f"{time_text(abs(together - change))} of this is made up for by"
         some = abs(sum(row["effect_us"] for row in against)) < (1 - MIN_SHARE) * abs(together - change)
@@ -248,14 +251,25 @@ def _rest(named: Sequence[_NamedCause], against: list[dict[Any, Any]], effects: 
     parts = (
         (visible, f"communication that {ran[0]} beside computation {ran[1]}, which makes the {diff.unit} "
          f"{_effect(visible, diff)}"),
-        (other, f"{'all other' if named else 'many small'} changes of work together make the {diff.unit} "
-         f"{_effect(other, diff)}"),
-        (rest, f"longer or shorter work does not explain {time_text(abs(rest))} {_longer(rest)}, which is in what "
+        (other, f"{'all other changes' if named else 'changes'} of work{_largest(named, effects, diff)} together make "
+         f"the {diff.unit} {_effect(other, diff)}"),
+        (0.0 if apart and abs(rest) <= noise else rest, f"longer or shorter work does not explain {time_text(abs(rest))} {_longer(rest)}, which is in what "
          "waits for what, and in pauses" if apart else
          f"{'other ' * bool(named)}changes of work and what waits for what make the {diff.unit} {_effect(rest, diff)}"),
     )  # fmt: skip
     text = "; ".join(each for us, each in parts if abs(us / change) >= MIN_SHARE)
     return [f"Beyond that, {text}." if named else f"{text[0].upper()}{text[1:]}."] if text else []
+
+
+def _largest(named: Sequence[_NamedCause], effects: Effects, diff: Diff) -> str:
+    """Return what work changed most of that which has no sentence, because steps differ as much or it is less."""
+    said = [_key(row) for cause in named for row in cause.rows]
+    rows = [row for row in effects.to_frame().to_dict("records") if _key(row) not in said]
+    row = max(rows, key=lambda row: row["effect_us"] / diff.change_us, default=None)
+    if row is None or row["effect_us"] / diff.change_us < MIN_SHARE:
+        return ""
+    origin, which = _origin(row, diff)
+    return f" (most in {row['name']}{f' on rank {which}' if origin == 'rank' else ''})"
 
 
 def _visible_us(diff: Diff, most_us: float) -> float:
