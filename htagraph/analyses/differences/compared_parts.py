@@ -77,9 +77,8 @@ class ComparedPart:
     def weights(self) -> npt.NDArray[np.float64]:
         """How much each step number counts in the usual step; the last one is for what is in no step.
 
-        All count alike but those that stand out by their length, so that no odd step says what a usual one is made of;
-        where most stand out, the middle half by length counts. On a host, the first recorded step does not: it may wait
-        for what began before the recording.
+        All count alike but those that stand out by their length, so that no odd step says what a usual one is made of.
+        On a host, the first recorded step does not: it may wait for what began before the recording.
         """
         weights = np.zeros(int(self.graph.activities.step.max(initial=0)) + 2)
         if self.steps is None:
@@ -87,11 +86,9 @@ class ComparedPart:
         numbers, lengths = self.step_lengths(self.graph.time)
         is_cut = len(numbers) > SEVERAL and numbers[0] == self.graph.steps[0] and not is_paced_by_ends(self.graph)
         numbers, lengths = numbers[int(is_cut) :], lengths[int(is_cut) :]
-        usual, many = float(np.median(lengths)) if len(lengths) else 0.0, len(numbers)
+        usual = float(np.median(lengths)) if len(lengths) else 0.0
         counts = (lengths <= STANDS_OUT * usual) & (STANDS_OUT * lengths >= usual)
-        if counts.sum() < MOST * many:
-            place = np.argsort(np.argsort(lengths, kind="stable"))
-            counts = np.maximum(np.minimum(place + 1, 0.75 * many) - np.maximum(place, 0.25 * many), 0)
+        counts |= counts.sum() < MOST * len(counts)
         weights[numbers] = counts / max(float(counts.sum()), 1.0)
         return weights
 
