@@ -245,10 +245,11 @@ class Diff:
             (float64: by how much, per step), ``whole`` (bool: times and effect are those of the outermost calls of that
             name that only one job has, with all inside them, and not the own time; what lies inside is in no other
             row), ``plus_minus_us`` (float64: half the 99 % interval of ``change_us``, as steps differ; NaN if unknown).
-            Rows whose change lies within that, or whose effect is against the change, come last. Effects need not sum to the change: if two things delay the
-            same moment, one alone may have no effect; and dependencies may have changed. Waiting for communication on
-            host threads is no own time; its effect counts for the communication. Rows are ordered by their effect in
-            the direction of the change; where the step did not change beyond chance, by their own time's change.
+            Rows whose change lies within that, or whose effect is against the change, come last. Effects need not sum
+            to the change: if two things delay the same moment, one alone may have no effect; and dependencies may have
+            changed. Waiting for communication on host threads is no own time; its effect counts for the communication.
+            Rows are ordered by their effect in the direction of the change; where the step did not change beyond
+            chance, by their own time's change.
         """
         return self.effects(count).to_frame()
 

@@ -245,8 +245,8 @@ def _rest(named: Sequence[_NamedCause], against: list[dict[Any, Any]], effects: 
         return [f"{count}, that would be {_effect(together, diff)}; {back} {names}."]
     other = effects.explained_us - together
     apart = -MIN_SHARE <= other / change <= 1 + MIN_SHARE  # else other changes of work and waits make up for each other
-    other = other if apart else 0.0
-    other = other if abs(change - together - other) > noise else sorted((0.0, other, change - together))[1]
+    is_rest = abs(change - together - other) <= noise  # then no more than what is left
+    other = (sorted((0.0, other, change - together))[1] if is_rest else other) if apart else 0.0
     visible = _visible_us(diff, change - together - other)
     rest = change - together - other - visible
     ran = ("ran", "no longer does") if visible > 0 else ("did not run", "now does")
@@ -435,7 +435,8 @@ def _where(diff: Diff, effects: Effects, *, is_explained: bool) -> list[str]:
     if not effects.change_us:
         return []
     table = diff.summary()
-    by_category = table[table["group"] == "category"].set_index("key")["change_us"].to_dict()
+    table = table[table["group"] == "category"]
+    by_category: dict[str, float] = dict(zip(table["key"], table["change_us"], strict=True))
     if len(by_category) < 2:  # of one kind of time, the first sentence says it
         return []
     untraced = [_untraced_us(part, path) for part, path in zip(diff.parts, (diff.before, diff.after), strict=True)]
