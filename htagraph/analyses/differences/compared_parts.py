@@ -11,7 +11,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, occurring
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ADDED, of_kinds
-from htagraph.core.statistics import SEVERAL
+from htagraph.core.statistics import MOST, SEVERAL, STANDS_OUT
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import StepWindow, cadence_of, is_paced_by_ends, step_lengths, step_window
 from htagraph.graph.selection import IntSelector
@@ -77,8 +77,8 @@ class ComparedPart:
     def weights(self) -> npt.NDArray[np.float64]:
         """How much each step number counts in the usual step; the last one is for what is in no step.
 
-        Those of the middle half by their length count, so that no single slow step says what a usual one is made of. On
-        a host, the first recorded step does not: it may wait for what began before the recording.
+        All count alike but those that stand out by their length, so that no odd step says what a usual one is made of.
+        On a host, the first recorded step does not: it may wait for what began before the recording.
         """
         weights = np.zeros(int(self.graph.activities.step.max(initial=0)) + 2)
         if self.steps is None:
@@ -86,9 +86,10 @@ class ComparedPart:
         numbers, lengths = self.step_lengths(self.graph.time)
         is_cut = len(numbers) > SEVERAL and numbers[0] == self.graph.steps[0] and not is_paced_by_ends(self.graph)
         numbers, lengths = numbers[int(is_cut) :], lengths[int(is_cut) :]
-        place, many = np.argsort(np.argsort(lengths, kind="stable")), len(numbers)
-        middle = np.minimum(place + 1, 0.75 * many) - np.maximum(place, 0.25 * many)
-        weights[numbers] = np.maximum(middle, 0) * 2 / many
+        usual = float(np.median(lengths)) if len(lengths) else 0.0
+        counts = (lengths <= STANDS_OUT * usual) & (STANDS_OUT * lengths >= usual)
+        counts |= counts.sum() < MOST * len(counts)
+        weights[numbers] = counts / max(float(counts.sum()), 1.0)
         return weights
 
     def per_step(self, rows: Array) -> npt.NDArray[np.float64]:

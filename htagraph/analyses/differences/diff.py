@@ -198,7 +198,7 @@ class Diff:
     def added(self) -> pd.DataFrame:
         """Call paths that only the job after has.
 
-        One row per outermost call path that the other job lacks, the one with most critical time first: ``path``,
+        One row per outermost call path that the other job lacks, the longest or most critical one first: ``path``,
         ``name``, ``kind`` (str), ``count_per_step``, ``total_us`` (float64: its activities per rank and step, and how
         long these calls last), ``critical_us`` (float64: of it and all that lies in it, device work that it launched
         included, on the critical path per step; may be more, as devices work on after the call).
@@ -245,10 +245,11 @@ class Diff:
             (float64: by how much, per step), ``whole`` (bool: times and effect are those of the outermost calls of that
             name that only one job has, with all inside them, and not the own time; what lies inside is in no other
             row), ``plus_minus_us`` (float64: half the 99 % interval of ``change_us``, as steps differ; NaN if unknown).
-            Rows whose change lies within that come last. Effects need not sum to the change: if two things delay the
-            same moment, one alone may have no effect; and dependencies may have changed. Waiting for communication on
-            host threads is no own time; its effect counts for the communication. Rows are ordered by their effect in
-            the direction of the change; where the step did not change beyond chance, by their own time's change.
+            Rows whose change lies within that, or whose effect is against the change, come last. Effects need not sum
+            to the change: if two things delay the same moment, one alone may have no effect; and dependencies may have
+            changed. Waiting for communication on host threads is no own time; its effect counts for the communication.
+            Rows are ordered by their effect in the direction of the change; where the step did not change beyond
+            chance, by their own time's change.
         """
         return self.effects(count).to_frame()
 
@@ -311,7 +312,7 @@ class Diff:
             "count_per_step": count[rows] / part.repeats, "total_us": total[rows] / part.repeats / 1000,
             "critical_us": critical[rows],
         })  # fmt: skip
-        order = np.lexsort((-table["total_us"].to_numpy(), -table["critical_us"].to_numpy()))
+        order = np.argsort(-table[["total_us", "critical_us"]].max(axis=1).to_numpy(), kind="stable")
         return table.iloc[order].reset_index(drop=True)
 
 
@@ -326,11 +327,10 @@ def diff(
     """Return why the steps of one job take longer than those of another.
 
     A step lasts from its end to the end of the next one, on hosts from begin to begin (see `Diff.before_us`). The
-    critical path of each job tiles the time of all steps; of the middle half of the steps, what lies on the path makes
-    up the usual step, so that its change is the sum of the changes of what lies on the path. Activities are aligned by
-    call path: the names of the annotations, operators and modules around the activity, for device work around its
-    launch. Siblings of equal names are aligned by
-    order. Steps, ranks and threads are taken together.
+    critical path of each job tiles the time of all steps; of those that do not stand out by their length, what lies on
+    the path makes up the usual step, so that its change is the sum of the changes of what lies on the path. Activities
+    are aligned by call path: the names of the annotations, operators and modules around the activity, for device work
+    around its launch. Siblings of equal names are aligned by order. Steps, ranks and threads are taken together.
 
     Args:
         before: a job.

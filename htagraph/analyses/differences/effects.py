@@ -13,10 +13,11 @@ import pandas as pd
 from htagraph.analyses.differences.alignment import Alignment
 from htagraph.analyses.differences.compared_parts import ComparedPart
 from htagraph.analyses.differences.own_work import OwnWork
-from htagraph.analyses.differences.step_change import change_of_times
+from htagraph.analyses.differences.step_change import by_spread, change_of_times
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import BLOCKING, COMMUNICATION, ActivityKind
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
+from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind, with_factor, without_waits
@@ -62,7 +63,7 @@ class Effects:
         table = TABLE.frame(self.rows)
         own, effect = table[["change_us", "rank_change_us"]].abs().max(axis=1), table["effect_us"]
         weight = (effect * np.sign(self.change_us) if self.change_us else own).to_numpy()
-        is_noise = (table["change_us"].abs() <= table["plus_minus_us"]).to_numpy()
+        is_noise = (table["change_us"].abs() <= table["plus_minus_us"]).to_numpy() | (weight < 0)
         return table.iloc[np.lexsort((-effect.abs().to_numpy(), -weight, is_noise))].reset_index(drop=True)
 
 
@@ -155,14 +156,23 @@ def _by_label(
 
 
 def _noise_us(both: list[OwnWork], mine: list[Array], parts: tuple[ComparedPart, ComparedPart]) -> float:
-    """Return half the 99 % interval of the change of some own times, as steps differ, µs; NaN if nobody knows it."""
+    """Return half the 99 % interval of the change of some own times, as steps differ, µs; NaN if nobody knows it.
+
+    It is Student's for means; or, if less, what the rank test does not show of it, which must be the smaller part: else
+    pauses in single steps are most of the change.
+    """
     times = []
     for own, some, part in zip(both, mine, parts, strict=True):
         steps = part.graph.activities.step[own.whose[some]]
-        by_step = np.bincount(np.maximum(steps, 0), own.shown[some], len(part.weights))[[*(part.steps or (0,))]]
-        times.append(by_step * len(by_step) / part.repeats / 1000)
-    change = change_of_times(*([each] for each in sorted(times, key=np.median)))  # the same both ways round
-    return change.plus_minus_percent * change.before_us / 100 if change.is_known else np.nan
+        by_step = np.bincount(np.maximum(steps, 0), own.shown[some], len(part.weights))[np.flatnonzero(part.weights)]
+        times.append(by_step * len(part.steps or (0,)) / part.repeats / 1000)
+    if min(map(len, times)) < 2 or not all(part.steps for part in parts):
+        return np.nan
+    mean = abs(float(times[0].mean() - times[1].mean()))
+    noise = by_spread([(float(each.var(ddof=1)) / len(each), len(each) - 1) for each in times])
+    order = change_of_times(*([each] for each in sorted(times, key=np.mean)))  # the same both ways round
+    shown = order.after_us - order.before_us - order.plus_minus_percent * order.before_us / 100
+    return min(noise, mean - shown) if order.is_known and shown > MOST * mean else noise
 
 
 def _by_rank(rank: Array, change: Array, parts: tuple[ComparedPart, ComparedPart]) -> tuple[int, float]:

@@ -9,7 +9,9 @@ import pandas as pd
 
 from htagraph.analyses.differences.compared_parts import ComparedPart
 from htagraph.core.arrays import Array, Mask, marked
-from htagraph.core.kinds import OPERATORS, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.core.intervals import union
+from htagraph.core.kinds import COMMUNICATION, OPERATORS, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.core.statistics import MOST
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import OwnTime, State, initial, own_time
 
@@ -24,7 +26,9 @@ class OwnWork:
     where: OwnTime
     """Edges, then gaps."""
     time: Array
-    """Own time of each edge and gap, ns; of a batch that workers of a data loader made, how long they took."""
+    """Own time of each edge and gap, ns; of a batch that workers of a data loader made, how long they took.
+
+    Time between operators that may be a wait for communication of its rank is none."""
     shown: Array
     """The same, each moment of an activity once; of such a batch only how long the thread waited for it, ns."""
     whose: Array
@@ -48,7 +52,23 @@ class OwnWork:
         until = np.concatenate([graph.time[edges.source[where.edges]] + edges.lag[where.edges], graph.time[where.gaps]])
         before = np.concatenate([np.zeros(len(where.edges), np.bool_), owner[at_gap] < 0])
         once = _once(graph, where, whose, until - times, until.copy())
-        return OwnWork(state, where, times, _shown(graph, where, times, once, whose), whose, before)
+        shown = _shown(graph, where, times, once, whose)
+        waits = _beside_communication(graph, whose, until - times, until)
+        waits &= before | (graph.activities.kind[whose] == ActivityKind.STEP)
+        return OwnWork(state, where, np.where(waits, 0, times), np.where(waits, 0, shown), whose, before)
+
+
+def _beside_communication(graph: DependencyGraph, whose: Array, begin: Array, end: Array) -> Mask:
+    """Return which stretches lie mostly beside communication on a host of their rank, and so may be a wait for it."""
+    acts, out = graph.activities, np.zeros(len(whose), np.bool_)
+    meets = np.flatnonzero(of_kinds(acts.kind, COMMUNICATION) & ~acts.on_device)
+    for rank in np.unique(acts.rank[meets]).tolist():
+        rows, own = meets[acts.rank[meets] == rank], acts.rank[whose] == rank
+        marks = np.stack(union(graph.time[2 * rows], graph.time[2 * rows + 1]), axis=1).ravel()
+        spent = np.cumsum(np.diff(marks, prepend=marks[0]) * (np.arange(len(marks)) % 2))
+        busy = np.diff(np.interp(np.stack((begin[own], end[own])) - marks[0], marks - marks[0], spent), axis=0)[0]
+        out[own] = busy > MOST * (end[own] - begin[own])
+    return out
 
 
 def _innermost(graph: DependencyGraph, edges: Array) -> Array:

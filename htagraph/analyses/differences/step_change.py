@@ -21,7 +21,7 @@ from htagraph.graph.tolerances import LIMITS
 if TYPE_CHECKING:
     from htagraph.analyses.differences.diff import Diff
 
-__all__ = ["StepChange", "change_between", "change_of_runs", "change_of_times", "step_change", "typical"]
+__all__ = ["StepChange", "by_spread", "change_between", "change_of_runs", "change_of_times", "step_change", "typical"]
 
 _RUN_SPREAD = 0.004
 """Relative standard deviation of a job's mean step from run to run that no single run shows. Measured on pairs of runs
@@ -193,7 +193,7 @@ def change_of_times(before: Sequence[npt.NDArray[np.float64]], after: Sequence[n
     if min(counts) > 1 and min(middles) > 0:
         logs = [[np.log(np.maximum(run, np.finfo(float).tiny)) for run in side] for side in sides]
         width = _by_ranks(logs) if max(map(len, sides)) == 1 else math.inf
-        width = width if math.isfinite(width) else _by_spread(logs)
+        width = width if math.isfinite(width) else by_spread([_of_median(side) for side in logs])
         width = 100 * max(ratio, 1.0) * -math.expm1(-width)  # the end towards no change, the same both ways round
     percent = 100 * (ratio - 1)
     apart = False
@@ -219,11 +219,10 @@ def _by_ranks(logs: Sequence[Sequence[Array]]) -> float:
     return math.hypot(max(float(width), 0.0), normal * math.sqrt(2) * _RUN_SPREAD)
 
 
-def _by_spread(logs: Sequence[Sequence[Array]]) -> float:
-    """Return half the 99 % interval of the ratio of two sides' medians, a logarithm."""
-    parts = [_of_median(side) for side in logs]
+def by_spread(parts: Sequence[tuple[float, float]]) -> float:
+    """Return half the 99 % interval (Student's) of a difference, given each side's (variance, degrees of freedom)."""
     error = sum(each for each, _ in parts)
-    freedom = error**2 / sum(each**2 / free for each, free in parts)
+    freedom = error**2 / sum(each**2 / free for each, free in parts) if error else 1.0
     return upper_quantile(CHANCE, max(freedom, 1.0)) * math.sqrt(error)
 
 

@@ -14,7 +14,7 @@ from htagraph.analyses.differences.diff import Diff
 from htagraph.analyses.differences.effects import PYTHON_BETWEEN, Effects, Key
 from htagraph.analyses.differences.step_change import StepChange
 from htagraph.analyses.overlap import overlap
-from htagraph.core.kinds import COMMUNICATION, ActivityKind
+from htagraph.core.kinds import COMMUNICATION, ActivityKind, GapKind
 from htagraph.core.naming import is_data_loader, short_name
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import source_of
@@ -22,10 +22,11 @@ from htagraph.findings.limits import LARGE_SHARE, MAX_LISTED, MAX_NAMED, MIN_SHA
 from htagraph.findings.phrases import CATEGORY_WORDS, and_list, command_line, plural, spoken, time_text
 from htagraph.graph.measures.steps import cadence_of
 from htagraph.queries.inputs import devices_in, inputs_of
+from htagraph.queries.paths import CriticalPath
 
 __all__ = ["compare_sentences", "cut", "diff_sentences", "gate", "structure", "too_long", "unlike"]
 
-_HOST = "host"
+_HOST, _UNTRACED = "host", "untraced"
 _WORK = {
     "computation": frozenset((ActivityKind.COMPUTATION.label,)),
     _HOST: frozenset((PYTHON_BETWEEN[1], *(kind.label for kind in ActivityKind if kind.is_host_code))),
@@ -66,7 +67,7 @@ def diff_sentences(diff: Diff) -> list[str]:
         return [other, *apart, _change(diff), *structure(diff)]
     causes = _causes(diff, effects)
     said = [*apart, _change(diff), *causes, *_where(diff, effects, is_explained=len(causes) > 0)]
-    return [*said, *structure(diff), *_left_out(diff)]
+    return [*said, *(_regions(diff) if effects.change_us else []), *structure(diff), *_left_out(diff)]
 
 
 def _change(diff: Diff) -> str:
@@ -233,6 +234,9 @@ def _key(row: dict[Any, Any]) -> Key:
 def _rest(named: Sequence[_NamedCause], against: list[dict[Any, Any]], effects: Effects, diff: Diff) -> list[str]:
     """Say what the named causes leave of the change, or what takes a part of their effect back: rows `against` it."""
     change, together = diff.change_us, sum(each.effect_us for each in named)
+    noise = diff.before_us * diff.change.plus_minus_percent / 100 if diff.change.is_known else 0.0
+    if together / change >= 1 and abs(together - change) <= noise:
+        return []
     if together / change > 1 + (MIN_SHARE if len(named) == 1 else ROUNDING):
         back = f"{time_text(abs(together - change))} of this is made up for by"
         some = abs(sum(row["effect_us"] for row in against)) < (1 - MIN_SHARE) * abs(together - change)
@@ -241,21 +245,33 @@ def _rest(named: Sequence[_NamedCause], against: list[dict[Any, Any]], effects: 
         return [f"{count}, that would be {_effect(together, diff)}; {back} {names}."]
     other = effects.explained_us - together
     apart = -MIN_SHARE <= other / change <= 1 + MIN_SHARE  # else other changes of work and waits make up for each other
-    other = other if apart else 0.0
+    is_rest = abs(change - together - other) <= noise  # then no more than what is left
+    other = (sorted((0.0, other, change - together))[1] if is_rest else other) if apart else 0.0
     visible = _visible_us(diff, change - together - other)
     rest = change - together - other - visible
     ran = ("ran", "no longer does") if visible > 0 else ("did not run", "now does")
     parts = (
         (visible, f"communication that {ran[0]} beside computation {ran[1]}, which makes the {diff.unit} "
          f"{_effect(visible, diff)}"),
-        (other, f"{'all other' if named else 'many small'} changes of work together make the {diff.unit} "
-         f"{_effect(other, diff)}"),
+        (other, f"{'all other changes' if named else 'changes'} of work{_largest(named, effects, diff)} together make "
+         f"the {diff.unit} {_effect(other, diff)}"),
         (rest, f"longer or shorter work does not explain {time_text(abs(rest))} {_longer(rest)}, which is in what "
          "waits for what, and in pauses" if apart else
          f"{'other ' * bool(named)}changes of work and what waits for what make the {diff.unit} {_effect(rest, diff)}"),
     )  # fmt: skip
-    text = "; ".join(each for us, each in parts if abs(us / change) >= MIN_SHARE)
+    large = [(abs(us), text) for us, text in parts if abs(us / change) >= MIN_SHARE]
+    beyond = [text for us, text in large if us > noise]  # what recordings of one job differ by needs no cause
+    text = "; ".join(beyond if named or beyond else [text for _, text in large])
     return [f"Beyond that, {text}." if named else f"{text[0].upper()}{text[1:]}."] if text else []
+
+
+def _largest(named: Sequence[_NamedCause], effects: Effects, diff: Diff) -> str:
+    """Return which work changed most of that which has no sentence, because steps differ as much or it is less."""
+    said = [_key(row) for cause in named for row in cause.rows]
+    rows = [row for row in effects.to_frame().to_dict("records") if _key(row) not in said]
+    rows = sorted(rows, key=lambda row: -row["effect_us"] / diff.change_us)[:MAX_NAMED]
+    names = [row["name"] for row in rows if row["effect_us"] / diff.change_us >= MIN_SHARE]
+    return f" (the largest: of {and_list(names)})" if names else ""
 
 
 def _visible_us(diff: Diff, most_us: float) -> float:
@@ -353,7 +369,29 @@ def _often(rows: list[dict[Any, Any]], effects: Effects) -> str:
     """Say where work takes another time because it occurs more or less often."""
     old, new = (sum(effects.calls.get(_key(row)[:2], (0.0, 0.0))[side] for row in rows) for side in (0, 1))
     changes = [row["change_us"] * (new - old) > MIN_SHARE * abs(row["change_us"]) * max(old, new) for row in rows]
-    return f" ({new:,.3g} call{'' if new == 1 else 's'} instead of {old:,.3g})" if changes == [True] else ""
+    return f" ({_calls(old, new)})" if changes == [True] else ""
+
+
+def _calls(old: float, new: float) -> str:
+    return f"{new:,.3g} call{'' if new == 1 else 's'} instead of {old:,.3g}"
+
+
+def _regions(diff: Diff) -> list[str]:
+    """Say which region takes another time because every step has more or fewer of it, which is no chance."""
+    tree, ranks = diff.alignment, len(diff.parts[0].chosen_ranks)
+    sums = [
+        np.stack(each.sums(path, len(tree))) / each.repeats for each, path in zip(diff.parts, tree.path, strict=True)
+    ]
+    some = np.array(tree.kinds) == ActivityKind.ANNOTATION.label
+    table = pd.DataFrame(np.concatenate(sums).T[some]).groupby(np.array(tree.names)[some]).sum()
+    found = [
+        (abs(now - was), f"{name} takes {_more_or_less((now - was) / 1000)} {_WHOLE} ({_calls(old, new)})")
+        for name, old, was, new, now in table.itertuples()
+        if min(old, new) and (ranks * old).is_integer() and (ranks * new).is_integer()
+        and min((now - was) * (new - old), (now - was) * diff.change_us) > 0
+    ]  # fmt: skip
+    most, text = max(found, default=(0.0, ""))
+    return [f"Per rank and {diff.unit}, {text}."] if most >= 1000 * MIN_SHARE * abs(diff.change_us) > 0 else []
 
 
 def _one_sided(side: str, rows: list[dict[Any, Any]], where: str, effects: Effects) -> str:
@@ -397,28 +435,43 @@ def _where(diff: Diff, effects: Effects, *, is_explained: bool) -> list[str]:
     if not effects.change_us:
         return []
     table = diff.summary()
-    shares = by_category = table[table["group"] == "category"]
-    by_category = by_category[by_category["change_us"].abs() > MIN_SHARE * abs(diff.change_us)].head(2 * MAX_NAMED)
-    if not len(by_category) or len(shares) < 2:  # of one kind of time, the first sentence says it
+    table = table[table["group"] == "category"]
+    by_category: dict[str, float] = dict(zip(table["key"], table["change_us"], strict=True))
+    if len(by_category) < 2:  # of one kind of time, the first sentence says it
         return []
+    untraced = [_untraced_us(part, path) for part, path in zip(diff.parts, (diff.before, diff.after), strict=True)]
+    by_category[_UNTRACED] = untraced[1] - untraced[0]
+    by_category[_HOST] = by_category.get(_HOST, 0.0) - by_category[_UNTRACED]
+    large = [(key, us) for key, us in by_category.items() if abs(us) > MIN_SHARE * abs(diff.change_us)]
+    large = sorted(large, key=lambda each: -abs(each[1]))[: 2 * MAX_NAMED]
     ranks = len(diff.parts[0].chosen_ranks)
-    own_us = [  # fetching data is the data loader's on the critical path
-        (kind, after - before) for (name, kind), (before, after) in effects.own_us.items() if not is_data_loader(name)
-    ]
-    work = {key: ranks * sum(us for kind, us in own_us if kind in kinds) for key, kinds in _WORK.items()}
     source = next(filter(None, (source_of(part.graph) for part in diff.parts)), "")
-    waits = {"data_loading": f"waits in {source}"} if source else {}
+    words = CATEGORY_WORDS | {_UNTRACED: "host time without any event (code, or a wait)"}
+    words |= {"data_loading": f"waits in {source}"} if source else {}
     parts = [
-        f"{(CATEGORY_WORDS | waits)[key]} {'+' if us > 0 else '-'}{time_text(abs(us))}{_exposed(work.get(key, us), us)}"
-        for key, us in zip(by_category["key"], by_category["change_us"], strict=True)
+        f"{words[key]} {'+' if us > 0 else '-'}{time_text(abs(us))}{_exposed(key, us / ranks, effects)}"
+        for key, us in large
     ]
-    is_said = is_explained and len(parts) == 1 and "(" not in parts[0]
-    return [] if is_said else [f"On the critical path, per {diff.unit}: {', '.join(parts)}."]
+    is_said = is_explained and len(large) == 1 and "(not " not in parts[0]
+    return [] if is_said or not parts else [f"On the critical path, per {diff.unit}: {', '.join(parts)}."]
 
 
-def _exposed(work_us: float, us: float) -> str:
-    """Say where more of the same work is on the critical path only because something else is not."""
-    if abs(work_us) < abs(us) / 2 or work_us * us < 0:
+def _untraced_us(part: ComparedPart, path: CriticalPath) -> float:
+    """Return how long the path of a usual step is in host time that no event covers, µs."""
+    in_region = part.graph.activities.kind[path.segments.activity] == ActivityKind.ANNOTATION
+    return float(part.usual_times(path)[(path.segments.gap == GapKind.HOST_UNTRACED) & ~in_region].sum()) / 1000
+
+
+def _exposed(key: str, us: float, effects: Effects) -> str:
+    """Say where more of the same work is on the critical path only because something else is not.
+
+    It is the same where neither all of it nor that of any name grew; fetching data is the data loader's on the path.
+    """
+    own = [
+        us * (after - before) for (name, kind), (before, after) in effects.own_us.items()
+        if kind in _WORK.get(key, ()) and not is_data_loader(name)
+    ]  # fmt: skip
+    if key in _WORK and max(sum(own), *own, 0.0) < MIN_SHARE * us**2:
         return f" (not {'more' if us > 0 else 'less'} work, but {'more' if us > 0 else 'less'} of it on the path)"
     return ""
 

@@ -88,11 +88,11 @@ def test_one_slow_step_is_no_part_of_the_usual_one() -> None:
     uneven = of_lengths(100, 90, 900, 110, 105, 300)
     part, _ = parts_of(uneven, uneven, None, None, None)
     assert part.usual_ns(uneven.time) == 105_000
-    assert part.weights[1:].tolist() == pytest.approx([0.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.0])
+    assert part.weights[1:].tolist() == pytest.approx([0.0, 1 / 3, 0.0, 1 / 3, 1 / 3, 0.0, 0.0])
     assert part.usual_times(part.path()).sum() == pytest.approx(105_000)
     work = uneven.select(name="work").activities
     lasted = uneven.activities.duration[work]
-    assert (lasted * part.per_step(work)).sum() == pytest.approx((110_000 + 105_000) / 2)
+    assert (lasted * part.per_step(work)).sum() == pytest.approx((90_000 + 110_000 + 105_000) / 3)
 
 
 def test_the_usual_step_is_that_of_the_summary_of_either_job() -> None:

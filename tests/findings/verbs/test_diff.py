@@ -232,3 +232,42 @@ def test_what_is_gone_and_what_is_new_instead_are_one_cause() -> None:
     assert lines_of(before, after)[1].startswith(
         "a (900.0 µs own time per rank and step) is gone and b (400.0 µs own time per rank and step) is new, which"
     )
+
+
+def in_steps(*steps: list[Json]) -> hg.DependencyGraph:
+    """Return steps, given what is in each, from 0 on."""
+    events, at = list[Json](), 0
+    for i, some in enumerate(steps):
+        length = max(each["ts"] + each["dur"] for each in some)
+        events += [step(i + 1, at, length), *(each | {"ts": each["ts"] + at} for each in some)]
+        at += length
+    return load(events)
+
+
+def test_a_pause_in_one_step_is_no_cause() -> None:
+    def job(mm: int, pause: int) -> hg.DependencyGraph:
+        each = [(mm + 7 * i - pause * (i == 5), 40 + pause * (i == 5)) for i in range(10)]
+        return in_steps(*([op("mm", 0, one), op("add", one, other)] for one, other in each))
+
+    lines = lines_of(job(20_000, 4_000), job(10_000, 0))
+    assert lines[1].startswith("mm takes 9.50 ms less")
+    assert not any("add" in line for line in lines)
+
+
+def test_a_region_that_runs_less_often_is_named() -> None:
+    def job(times: int) -> hg.DependencyGraph:
+        each = [made("draft", 100 * i, 100) for i in range(times) for made in (annotation, op)]
+        return in_steps(*[each] * 6)
+
+    line = "Per rank and step, draft takes 200.0 µs less with all inside (4 calls instead of 6)."
+    assert line in lines_of(job(6), job(4))
+
+
+def test_time_between_operators_beside_communication_may_be_a_wait_and_is_no_work() -> None:
+    def job(pause: int, *, is_met: bool) -> hg.DependencyGraph:
+        meets = [op("gloo:all_reduce", 100, pause, tid=77)] if is_met else []
+        return in_steps(*[[op("mm", 0, 100), *meets, op("mm", 100 + pause, 100)]] * 6)
+
+    for is_met in (False, True):
+        lines = lines_of(*(job(pause, is_met=is_met) for pause in (90, 10)))
+        assert any("Python between operators takes 80" in line for line in lines) != is_met
