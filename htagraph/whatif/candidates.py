@@ -33,7 +33,7 @@ from htagraph.graph.measures.steps import last_end, usual_step_ns
 from htagraph.queries.change_scope import UNTRACED, asked_at
 from htagraph.queries.interruptions import interruption_time
 from htagraph.queries.replay import predict
-from htagraph.queries.weights import OwnTime, State, end_spread, of_kind, own_time, with_factor
+from htagraph.queries.weights import OwnTime, State, end_spread, of_kind, own_time, taken_away, with_factor
 from htagraph.whatif.links import assumed, time_from_sharing
 
 if TYPE_CHECKING:
@@ -325,7 +325,8 @@ class Baseline:
             runs = self._runs
         if runs is None:
             return self.gained(with_factor(self.state, time, factor))
-        return self.last - runs.end(time.edges, time.fixed, time.gaps, factor)
+        fixed = time.fixed if factor else taken_away(self.state, time)
+        return self.last - runs.end(time.edges, fixed, time.gaps, factor)
 
     def gained(self, state: State) -> int:
         """Return how much shorter the job is with other weights, ns."""
@@ -362,7 +363,7 @@ class Baseline:
         starts, or after its wait, the call's.
         """
         once, gap = self._counted
-        return (self.state.lag[time.edges] - time.fixed) * once[time.edges], gap[time.gaps]
+        return (self.state.lag[time.edges] - taken_away(self.state, time)) * once[time.edges], gap[time.gaps]
 
     @cached_property
     def _counted(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
@@ -374,7 +375,7 @@ class Baseline:
     def on_path(self, time: OwnTime) -> int:
         """Return how much of it lies on the critical path, ns."""
         at, edges = self._is_on_path
-        lags = (self.state.lag[time.edges] - time.fixed)[edges[time.edges]]
+        lags = (self.state.lag[time.edges] - taken_away(self.state, time))[edges[time.edges]]
         return int(lags.sum() + self.state.gap[time.gaps[at[time.gaps]]].sum())
 
     @cached_property
