@@ -87,7 +87,7 @@ def _when(results: Results) -> list[Claim]:
         facts |= {"free_us": gain / 1000, "free_percent": 100 * gain / max(results.makespan_ns, 1)}
         facts |= {"steps": results.steps, "change": FREE[bound.cause][1], "free_by_cause": results.free}
     if bound.cause == "computation":
-        facts["kernels"] = _shares(results, bound.cause)[:1]
+        facts["kernels"] = _largest(results, bound.cause).frame[["name", "share_percent"]].to_numpy().tolist()[:1]
     if bound.cause == "host" and bound.cause in results.free and not results.first_calls:
         outcome = what_if(graph).infinite_host().run()
         facts["likely"] = likely(saved_claim("bound", "host", outcome, results.makespan_ns, {"steps": results.steps}))
@@ -100,18 +100,10 @@ def _largest_part(results: Results) -> str:
     table, steps = results.opportunities, results.steps
     gain = table["gain_per_step_us"] * steps if steps > 1 and results.usual else table["gain_us"]
     own = table[table["what"].isin(["operator", "function"]) & (gain >= 10 * MIN_PERCENT * results.makespan_ns / 1e6)]
-    if results.first_calls:  # gains of the table are of the whole recording
+    if not len(own) or results.first_calls:  # gains of the table are of the whole recording
         return ""
-    if not len(own):  # no replay takes away what only fills the path
-        named = [(name, share) for name, share in _shares(results, "host") if share >= MIN_PERCENT]
-        return "".join(f", {share_text(share)} in {name}" for name, share in named[:1])
     at = gain[own.index].idxmax()
     return f", {share_text(100_000 * gain[at] / results.makespan_ns)} in {short_name(own['name'][at])}"
-
-
-def _shares(results: Results, cause: str) -> list[tuple[str, float]]:
-    """Return the names with most time on the path, and their percent."""
-    return _largest(results, cause).frame[["name", "share_percent"]].to_numpy().tolist()
 
 
 def _untraced(results: Results) -> tuple[int, int]:
