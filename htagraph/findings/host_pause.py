@@ -54,7 +54,7 @@ def _short(*claims: Claim) -> str:
         where += f" before {in_short(facts['before'])}" if facts.get("before") and not claim.about else ""
         where += f" on {ranks_text(sorted(set(facts['ranks'])))}" if facts["several"] else ""
         times = f", {facts['count']:,} times" if facts["count"] > 1 else ""
-        held = facts["meanwhile"] and f", while {in_short(facts['meanwhile'])} runs in another thread"
+        held = f", while {in_short(facts['meanwhile'])} runs in another thread" if facts.get("meanwhile") else ""
         parts.append(f"{what}{where}{times}, {time_text(facts['total_us'])} ({claim.figure:.0f} %){held}")
     return f"On the critical path, most host time is: {'; '.join(parts)}."
 
@@ -79,7 +79,7 @@ def _evidence(_results: Results, *claims: Claim) -> Evidence:
 
 
 def _advice(*claims: Claim) -> str:
-    if not any(claim.facts["meanwhile"] for claim in claims):
+    if not any(claim.facts.get("meanwhile") for claim in claims):
         return ""
     return "Only one thread at a time runs Python (GIL): do the other thread's work in another process."
 

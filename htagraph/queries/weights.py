@@ -269,17 +269,16 @@ def with_factor(state: State, time: OwnTime, factor: float | Array) -> State:
     lag, gap = state.lag, state.gap  # what stays as it is needs no copy
     if len(time.edges):
         lag, now = lag.copy(), lag[time.edges]
-        fixed = time.fixed if factors.any() else taken_away(state, time)
-        lag[time.edges] = fixed + _times(now - fixed, for_edges)
+        lag[time.edges] = time.fixed + _times(now - time.fixed, for_edges)
     if len(time.gaps):
         gap = gap.copy()
         gap[time.gaps] = _times(gap[time.gaps], for_gaps)
     return replace(state, lag=lag, gap=gap)
 
 
-def taken_away(state: State, time: OwnTime) -> Array:
-    """Return how much of each lag stays where its time is taken away, ns: no transfer is late that there is not."""
-    return np.minimum(time.fixed, waiting(state, time.edges, late=False))
+def taken_away(state: State, time: OwnTime) -> OwnTime:
+    """Return some time with what it took longer than usual: no transfer is late that there is not."""
+    return replace(time, fixed=np.minimum(time.fixed, waiting(state, time.edges, late=False)))
 
 
 def _times(value: Array, factor: Array) -> Array:

@@ -173,7 +173,8 @@ def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidate]:
         criteria = _exact_criteria(graph, members)
         note = _NOTES["group"] if criteria else f"{_NOTES['group']}; no criteria select exactly this group"
         yield Candidate(
-            "group", texts[number], ns, criteria, note, None if criteria else partial(_transfers, members=members)
+            "group", texts[number], ns, criteria, note,
+            partial(_away, criteria=criteria) if criteria else partial(_transfers, members=members),
         )
     alone = owned[group_of < 0]
     for name, ns in _positive_sums(acts.name[alone["owner"]], alone["ns"]):
@@ -182,7 +183,9 @@ def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidate]:
         yield Candidate("group", graph.names[name], ns, criteria, note)
     if owned["ns"].sum() > 0:
         kinds = [ActivityKind(kind).label for kind in np.unique(acts.kind[owned["owner"]])]
-        yield Candidate("phase", CLASSES[1], int(owned["ns"].sum()), {"kind": kinds}, _NOTES["group"])
+        every = {"kind": kinds}
+        away = partial(_away, criteria=every)
+        yield Candidate("phase", CLASSES[1], int(owned["ns"].sum()), every, _NOTES["group"], away)
 
 
 def _exact_criteria(graph: DependencyGraph, members: Array) -> dict[str, Any] | None:
@@ -277,6 +280,11 @@ def _host_time(state: State) -> OwnTime:
     )  # fmt: skip
 
 
+def _away(state: State, criteria: dict[str, Any]) -> OwnTime:
+    """Return all of some communication but waiting for late ranks."""
+    return taken_away(state, own_time(state, criteria))
+
+
 def _transfers(state: State, members: Array) -> OwnTime:
     """Return the transfers of some communications."""
     is_member, edges = marked(members, len(state.graph.activities) + 1), state.graph.edges
@@ -301,7 +309,8 @@ def target_of(state: State, candidate: Candidate, time: OwnTime) -> dict[str, An
     except SelectionError:  # such as annotations, of which the job has none
         return {}
     gaps, wanted = (each.gaps[state.gap[each.gaps] > 0] for each in (same, time))
-    return criteria if np.array_equal(same.edges, time.edges) and np.array_equal(gaps, wanted) else {}
+    pairs = ((same.edges, time.edges), (same.fixed, time.fixed), (gaps, wanted))
+    return criteria if all(np.array_equal(*pair) for pair in pairs) else {}
 
 
 class Baseline:
@@ -325,8 +334,7 @@ class Baseline:
             runs = self._runs
         if runs is None:
             return self.gained(with_factor(self.state, time, factor))
-        fixed = time.fixed if factor else taken_away(self.state, time)
-        return self.last - runs.end(time.edges, fixed, time.gaps, factor)
+        return self.last - runs.end(time.edges, time.fixed, time.gaps, factor)
 
     def gained(self, state: State) -> int:
         """Return how much shorter the job is with other weights, ns."""
@@ -363,7 +371,7 @@ class Baseline:
         starts, or after its wait, the call's.
         """
         once, gap = self._counted
-        return (self.state.lag[time.edges] - taken_away(self.state, time)) * once[time.edges], gap[time.gaps]
+        return (self.state.lag[time.edges] - time.fixed) * once[time.edges], gap[time.gaps]
 
     @cached_property
     def _counted(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
@@ -375,7 +383,7 @@ class Baseline:
     def on_path(self, time: OwnTime) -> int:
         """Return how much of it lies on the critical path, ns."""
         at, edges = self._is_on_path
-        lags = (self.state.lag[time.edges] - taken_away(self.state, time))[edges[time.edges]]
+        lags = (self.state.lag[time.edges] - time.fixed)[edges[time.edges]]
         return int(lags.sum() + self.state.gap[time.gaps[at[time.gaps]]].sum())
 
     @cached_property
