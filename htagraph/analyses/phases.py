@@ -52,8 +52,8 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
         graph: the job.
         annotation: glob of the names of annotations, steps, operators or Python frames, or of the phases of
             annotations, such as ``decode``; of regions inside one another, the outermost counts. If not given, the
-            outermost user annotations without collectives, and operators that compile; on a rank without any, its steps,
-            as one phase.
+            outermost user annotations without collectives, and operators that compile; on a rank without any, its
+            steps, as one phase.
 
     Returns:
         One row per rank and phase, by rank, the most wall time first: {columns}.

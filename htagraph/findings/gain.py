@@ -248,7 +248,9 @@ def _most_critical(results: Results, claim: Claim) -> Place | None:
 def _trial(claim: Claim) -> Trial | None:
     """Half the time of a name, or a straggler as fast as its peers: no name's time can be zero."""
     facts = claim.facts
-    if facts.get("started") or facts["around"] or facts.get("unknown"):  # nobody can halve first calls, or what is unknown
+    if (
+        facts.get("started") or facts.get("unknown") or facts["around"]
+    ):  # nobody can halve first calls, or who knows what
         return None
     if facts["what"] == "straggler":
         sentence = f"The straggler as fast as its peers {saves_text(claim)}."
@@ -266,7 +268,8 @@ def _advice(*claims: Claim) -> str:
     named = next((each for each in claims if each.facts["target"] and not each.facts["around"]), None)
     if named is None:
         return ""
-    if named.about == BETWEEN_OPERATORS and named.facts["most"] and not (named.facts["stacks"] or named.facts.get("unknown")):
+    seen = named.facts["stacks"] or named.facts.get("unknown")
+    if named.about == BETWEEN_OPERATORS and named.facts["most"] and not seen:
         return "Record with with_stack=True, to see what Python does between operators."
     return loader_advice(named.facts["batches"]) if named.facts["loader"] else ""
 

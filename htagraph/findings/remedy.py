@@ -46,9 +46,10 @@ from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
 from htagraph.findings.phrases import and_list, plural, share_text, size_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.arguments import argument_texts
-from htagraph.queries.change_scope import asked_at, untraced_edges
+from htagraph.queries.change_scope import asked_at
 from htagraph.queries.host_time import MANY
 from htagraph.whatif.options import CHANGES
 from htagraph.whatif.scenario import what_if
@@ -176,7 +177,7 @@ def _messages(graph: DependencyGraph) -> Iterator[_Found]:
 
 
 def _calls(graph: DependencyGraph) -> Iterator[_Found]:
-    """Yield the collectives of hosts that are asked for many in a row, where their bytes are less than half of the time.
+    """Yield the collectives of hosts that are asked for many in a row, if bytes are less than half of their time.
 
     Nothing sends a byte faster than the fastest collective of the job: what a call takes beyond that is the call's own.
     """
@@ -199,7 +200,8 @@ def _calls(graph: DependencyGraph) -> Iterator[_Found]:
     rows = call[many & np.isin(acts.name[call], names)]
     if len(rows):
         times = len(rows) // len(np.unique(run[np.isin(call, rows)]))
-        text = f"{_list_of(graph, names)} run {times:,} times in a row, each with at most {size_text(float(size.max()))}"
+        most = size_text(float(size.max()))
+        text = f"{_list_of(graph, names)} run {times:,} times in a row, each with at most {most}"
         yield text, tuple(("--remove", f"op={exact_glob(graph.names[name])}") for name in names), rows
 
 

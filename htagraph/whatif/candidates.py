@@ -172,10 +172,8 @@ def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidate]:
         members = np.flatnonzero(label == number)
         criteria = _exact_criteria(graph, members)
         note = _NOTES["group"] if criteria else f"{_NOTES['group']}; no criteria select exactly this group"
-        yield Candidate(
-            "group", texts[number], ns, criteria, note,
-            partial(_away, criteria=criteria) if criteria else partial(_transfers, members=members),
-        )
+        away = partial(_away, criteria=criteria) if criteria else partial(_transfers, members=members)
+        yield Candidate("group", texts[number], ns, criteria, note, away)
     alone = owned[group_of < 0]
     for name, ns in _positive_sums(acts.name[alone["owner"]], alone["ns"]):
         criteria = {"kind": [kind.label for kind in COMMUNICATION], "name": exact_glob(graph.names[name])}
