@@ -248,9 +248,7 @@ def _most_critical(results: Results, claim: Claim) -> Place | None:
 def _trial(claim: Claim) -> Trial | None:
     """Half the time of a name, or a straggler as fast as its peers: no name's time can be zero."""
     facts = claim.facts
-    if (
-        facts.get("started") or facts.get("unknown") or facts["around"]
-    ):  # nobody can halve first calls, or who knows what
+    if facts.get("started") or facts.get("unknown") or facts["around"]:  # nobody can halve first calls, or the unknown
         return None
     if facts["what"] == "straggler":
         sentence = f"The straggler as fast as its peers {saves_text(claim)}."

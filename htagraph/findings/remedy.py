@@ -201,7 +201,7 @@ def _calls(graph: DependencyGraph) -> Iterator[_Found]:
     if len(rows):
         times = len(rows) // len(np.unique(run[np.isin(call, rows)]))
         most = size_text(float(size.max()))
-        text = f"{_list_of(graph, names)} run {times:,} times in a row, each with at most {most}"
+        text = f"{_list_of(graph, names)} {times:,} times in a row, each with at most {most}"
         yield text, tuple(("--remove", f"op={exact_glob(graph.names[name])}") for name in names), rows
 
 
@@ -220,7 +220,7 @@ def _loops(graph: DependencyGraph) -> Iterator[_Found]:
     rows = own["row"][inside & own["name"].isin(names)].to_numpy()
     if len(rows):
         usual_us = float(np.median(acts.duration[rows])) / 1000
-        text = f"{_list_of(graph, names)} run {len(rows):,} times, in rows of short calls ({time_text(usual_us)} each)"
+        text = f"{_list_of(graph, names)} {len(rows):,} times, in rows of short calls ({time_text(usual_us)} each)"
         globs = [exact_glob(graph.names[name]) for name in names]
         pauses = np.unique(acts.name[graph.edges.target[untraced_edges(graph)] >> 1])
         before = [exact_glob(graph.names[name]) for name in np.intersect1d(names, pauses).tolist()]
@@ -248,9 +248,10 @@ def _outermost(graph: DependencyGraph) -> Array:
 
 
 def _list_of(graph: DependencyGraph, names: list[int]) -> str:
-    """Return a few of some names, and how many more there are."""
+    """Return a few of some names, and how many more there are, with the verb."""
     more = [plural(len(names) - SHORT_LIST, "more name")] if len(names) > SHORT_LIST else []
-    return and_list([*(in_short(graph.names[name]) for name in names[:SHORT_LIST]), *more])
+    listed = and_list([*(in_short(graph.names[name]) for name in names[:SHORT_LIST]), *more])
+    return f"{listed} run{'s' if len(names) == 1 else ''}"
 
 
 def _single(graph: DependencyGraph) -> Iterator[_Found]:
