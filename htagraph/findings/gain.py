@@ -38,6 +38,7 @@ from htagraph.findings.finding import (
 from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import LARGE_SHARE, LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT
 from htagraph.findings.phrases import distinct, group_words, time_text
+from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -156,7 +157,8 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
         "loader": bool(row["name"] == "data loading"), "steps": results.steps, "inside": row["inside"],
         "batches": results.bound.batches,
         "unknown": name == BETWEEN_OPERATORS and any(map(is_unrecorded, results.claims(BOUND.when))),
-        "stacks": bool((graph.activities.kind == ActivityKind.PYTHON).any()),
+        "stacks": bool((graph.activities.kind == ActivityKind.PYTHON).any())
+        or any(claim.about == "loops" for claim in results.claims(REMEDY.when)),  # what Python does is known then
         "interrupted": bool(results.claims(INTERRUPTED.when)),
     }  # fmt: skip
     ends = None if interval is None else (interval[0] - started, interval[1] - started)

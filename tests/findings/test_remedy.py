@@ -133,7 +133,7 @@ def test_the_gain_is_that_of_the_change_that_is_named() -> None:
 def test_a_loop_of_short_operators_and_code_compiled_in_each_step_say_what_to_change() -> None:
     one_by_one = [op(f"aten::{('select', 'item')[at % 2]}", 3 * at, 2) for at in range(2000)]
     words = found([*one_by_one, op("aten::mm", 6000, 900)])
-    assert words["loops"].startswith("aten::select and aten::item run 2,000 times, in rows of short calls (2.0 µs each)")
+    assert words["loops"].startswith("aten::select and aten::item run 2,000 times, in rows of short calls (2.0 µs each")
     assert "loops" not in found([*one_by_one[:300], op("aten::mm", 6000, 900)])
     steps = [step(at, 1000 * at, 990) for at in range(4)]
     compiling = [op("_compile.compile_inner (dynamo_timed)", 1000 * at + 10, 900) for at in range(4)]
