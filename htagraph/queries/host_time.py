@@ -95,7 +95,7 @@ def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
 def held_by(graph: DependencyGraph, activity: int) -> str:
     """Return the Python function of another thread that runs nearly as long at the same time; empty for none.
 
-    A thread that needs the interpreter stands still while another one has it, and both are done together. A function
+    A thread that needs the interpreter is blocked while another one has it, and both are done together. A function
     that waits for another thread ends with what it waits for, too, but has nothing.
 
     Example:

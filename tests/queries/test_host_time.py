@@ -198,6 +198,6 @@ def test_a_summary_says_it_only_where_it_gains() -> None:
 
 
 @pytest.mark.parametrize(("name", "holder"), [("encoder.py(205): encode", "encoder.py(205): encode"), ("x", "")])
-def test_a_thread_that_stands_still_as_long_as_another_runs_python_waits_for_it(name: str, holder: str) -> None:
+def test_a_thread_that_is_blocked_as_long_as_another_runs_python_waits_for_it(name: str, holder: str) -> None:
     still, runs = op("aten::add", 100, 70_000), complete("python_function", name, 200, 70_000 if holder else 9_000, 5)
     assert held_by(load([still, runs]), 0) == holder
