@@ -96,7 +96,7 @@ def held_by(graph: DependencyGraph, activity: int) -> str:
     """Return the Python function of another thread that runs nearly as long at the same time; empty for none.
 
     A thread that needs the interpreter is blocked while another one has it, and both are done together. A function
-    that waits for another thread ends with what it waits for, too, but has nothing.
+    that waits for another thread ends with it, too, but needs nothing, and built-in functions may give it away.
 
     Example:
         >>> import htagraph as hg
@@ -105,13 +105,13 @@ def held_by(graph: DependencyGraph, activity: int) -> str:
     """
     acts, edges, time = graph.activities, graph.edges, graph.time
     begin, end = time[2 * activity], time[2 * activity + 1]
-    if end - begin < LONG_NS:
+    waits, owner = asks(graph), edges.activity
+    if end - begin < LONG_NS or waits[activity]:
         return ""
-    owner = edges.activity
+    holds = names_that(is_source_frame, graph.names)[acts.name] & (acts.kind == ActivityKind.PYTHON) & ~waits
     rows = np.flatnonzero((edges.kind == EdgeKind.BODY) & (edges.lag >= LIMITS.nearly_all * (end - begin)))
     own = owner[rows]
-    rows = rows[(acts.kind[own] == ActivityKind.PYTHON) & (acts.rank[own] == acts.rank[activity])]
-    rows = rows[(acts.lane[owner[rows]] != acts.lane[activity]) & ~asks(graph)[owner[rows]]]
+    rows = rows[holds[own] & (acts.rank[own] == acts.rank[activity]) & (acts.lane[own] != acts.lane[activity])]
     both = np.minimum(time[edges.target[rows]], end) - np.maximum(time[edges.source[rows]], begin)
     rows = rows[both >= LIMITS.nearly_all * np.maximum(edges.lag[rows], end - begin)]
     return graph.names[acts.name[owner[rows[0]]]] if len(rows) else ""
