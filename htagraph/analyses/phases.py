@@ -8,7 +8,7 @@ import pandas as pd
 from htagraph.core.arrays import Array, distinct, inverse_of, occurring
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import FRAMES, ActivityKind, of_kinds
-from htagraph.core.naming import ANY_STEP, collective_op, inference_phase, names_that
+from htagraph.core.naming import ANY_STEP, collective_op, inference_phase, is_compiling, names_that
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import named
@@ -52,7 +52,8 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
         graph: the job.
         annotation: glob of the names of annotations, steps, operators or Python frames, or of the phases of
             annotations, such as ``decode``; of regions inside one another, the outermost counts. If not given, the
-            outermost user annotations without collectives; on a rank without user annotations, its steps, as one phase.
+            outermost user annotations without collectives, and operators that compile; on a rank without any, its
+            steps, as one phase.
 
     Returns:
         One row per rank and phase, by rank, the most wall time first: {columns}.
@@ -124,6 +125,7 @@ def _regions(graph: DependencyGraph, annotation: str | None) -> Array:
         regions = of_kinds(acts.kind, FRAMES) & fits[acts.name]
         return outermost(regions | (is_phase[acts.name] & (acts.kind == ActivityKind.ANNOTATION)))
     collective = names_that(lambda name: collective_op(name, host=True) != "", graph.names)
-    rows = outermost((acts.kind == ActivityKind.ANNOTATION) & ~collective[acts.name])
+    compiles = names_that(is_compiling, graph.names)[acts.name] & (acts.kind == ActivityKind.OP)  # regions, too
+    rows = outermost(((acts.kind == ActivityKind.ANNOTATION) & ~collective[acts.name]) | compiles)
     bare = ~np.isin(acts.rank, occurring(acts.rank[rows]))
     return np.union1d(rows, outermost((acts.kind == ActivityKind.STEP) & bare))

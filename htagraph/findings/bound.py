@@ -81,6 +81,8 @@ def _when(results: Results) -> list[Claim]:
     }  # fmt: skip
     if bound.cause == "host" and results.free.get("host", 0) >= (1 - MIN_PERCENT / 100) * results.makespan_ns:
         facts["largest"] = _largest_part(results)
+        if results.usual and not facts["largest"]:  # that a host takes all of its time is no news
+            return []
     steady_ns = results.path.makespan_ns - sum(results.first_calls.values())
     if results.free.get(bound.cause, steady_ns + 1) <= steady_ns:  # more hangs on start-up than the replay takes away
         gain = results.free[bound.cause]
@@ -96,13 +98,20 @@ def _when(results: Results) -> list[Claim]:
 
 
 def _largest_part(results: Results) -> str:
-    """Return which operator or function gains most in a job of nothing but host code, and its share of the job."""
-    table = results.opportunities
-    own = table[table["what"].isin(["operator", "function"]) & (table["gain_us"] > 0)]
-    if not len(own) or results.usual or results.first_calls:  # gains of the table are of the whole recording
+    """Return which operator or function gains most in a job of nothing but host code, and its share of the path.
+
+    Time on the path is of the whole recording: of usual steps, what is gained is it, where that is so of all.
+    """
+    table, whole = results.opportunities, not results.usual
+    us = table["critical_us"] if whole else table["gain_per_step_us"] * max(results.steps, 1)
+    all_gains = whole | (table["gain_us"] >= LIMITS.nearly_all * table["critical_us"])
+    named = table["what"].isin(["operator", "function"]) & (table["gain_us"] > 0)
+    own = us[named & all_gains & (100_000 * us >= MIN_PERCENT * results.makespan_ns)]
+    if not len(own) or results.first_calls:  # what the table says is of the whole recording
         return ""
-    row = own.iloc[0]
-    return f", {share_text(100_000 * row['critical_us'] / results.makespan_ns)} in {short_name(row['name'])}"
+    at = 0 if whole else int(own.argmax())
+    name = str(table["name"].loc[own.index].iloc[at])
+    return f", {share_text(100_000 * own.iloc[at] / results.makespan_ns)} in {short_name(name)}"
 
 
 def _untraced(results: Results) -> tuple[int, int]:

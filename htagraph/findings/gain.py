@@ -36,8 +36,9 @@ from htagraph.findings.finding import (
     usual_us,
 )
 from htagraph.findings.interrupted import INTERRUPTED
-from htagraph.findings.limits import LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT
+from htagraph.findings.limits import LARGE_SHARE, LETTERS_IN_SHORT, MAX_LISTED, MIN_PERCENT
 from htagraph.findings.phrases import distinct, group_words, time_text
+from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -90,12 +91,12 @@ def _worth_naming(results: Results) -> list[dict[Any, Any]]:
     rows = [_of_usual_steps(results, row) for row in table.to_dict("records")]
     # nobody can free a rank
     rows = [row for row in rows if row["gain_percent"] >= MIN_PERCENT and row["what"] != "rank"]
-    elsewhere = {INTERRUPTIONS_ROW} | {
-        BETWEEN_OPERATORS for claim in results.claims(BOUND.when) if is_unrecorded(claim)
-    }
-    rows = [row for row in rows if row["name"] not in elsewhere]  # findings of their own
+    rows = [row for row in rows if row["name"] != INTERRUPTIONS_ROW]  # a finding of its own
+    unknown = any(map(is_unrecorded, results.claims(BOUND.when)))
+    rows = [row for row in rows if not unknown or row["gain_percent"] >= 100 * LARGE_SHARE]  # who knows what waits
     rows = [row for row in rows if row["what"] != "phase" or not _wraps(results, row)]
-    rows = [row for row in rows if row["name"] not in CLASSES] or rows
+    known = [row for row in rows if row["name"] not in CLASSES]
+    rows = known or [row for row in rows if row["gain_percent"] < 100 * _NEARLY_ALL]  # all of the job is no news
     inner: dict[str, float] = {}
     for row in rows:
         inner[row["inside"]] = max(inner.get(row["inside"], 0.0), row["gain_us"])
@@ -155,7 +156,9 @@ def _replayed(results: Results, row: Mapping[Any, Any]) -> list[Claim]:
         "half_us": half, "makespan_us": results.makespan_ns / 1000, "started": started > 0,
         "loader": bool(row["name"] == "data loading"), "steps": results.steps, "inside": row["inside"],
         "batches": results.bound.batches,
-        "stacks": bool((graph.activities.kind == ActivityKind.PYTHON).any()),
+        "unknown": name == BETWEEN_OPERATORS and any(map(is_unrecorded, results.claims(BOUND.when))),
+        "stacks": bool((graph.activities.kind == ActivityKind.PYTHON).any())
+        or any(claim.about == "loops" for claim in results.claims(REMEDY.when)),  # what Python does is known then
         "interrupted": bool(results.claims(INTERRUPTED.when)),
     }  # fmt: skip
     ends = None if interval is None else (interval[0] - started, interval[1] - started)
@@ -181,6 +184,8 @@ def _start_up_us(results: Results, row: Mapping[Any, Any]) -> float:
 
 def gain_name(claim: Claim) -> str:
     """Return what a gain is about: the names of phases and ranks say it already."""
+    if claim.facts.get("unknown"):
+        return "time without any event"
     if claim.facts["what"] == "group":
         group = group_words(claim.about)  # of communication whose group is not known, a kernel's name
         return f"transfers of {in_short(group) if group == claim.about else group}"
@@ -245,7 +250,7 @@ def _most_critical(results: Results, claim: Claim) -> Place | None:
 def _trial(claim: Claim) -> Trial | None:
     """Half the time of a name, or a straggler as fast as its peers: no name's time can be zero."""
     facts = claim.facts
-    if facts.get("started") or facts["around"]:  # a what-if would count first calls, which nobody can halve
+    if facts.get("started") or facts.get("unknown") or facts["around"]:  # nobody can halve first calls, or the unknown
         return None
     if facts["what"] == "straggler":
         sentence = f"The straggler as fast as its peers {saves_text(claim)}."
@@ -263,7 +268,8 @@ def _advice(*claims: Claim) -> str:
     named = next((each for each in claims if each.facts["target"] and not each.facts["around"]), None)
     if named is None:
         return ""
-    if named.about == BETWEEN_OPERATORS and named.facts["most"] and not named.facts["stacks"]:
+    seen = named.facts["stacks"] or named.facts.get("unknown")
+    if named.about == BETWEEN_OPERATORS and named.facts["most"] and not seen:
         return "Record with with_stack=True, to see what Python does between operators."
     return loader_advice(named.facts["batches"]) if named.facts["loader"] else ""
 

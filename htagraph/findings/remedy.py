@@ -13,14 +13,16 @@ import pandas as pd
 from htagraph.analyses.roofline import roofline
 from htagraph.core.arrays import Array, marked
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import BLOCKING, ActivityKind, of_kinds
+from htagraph.core.kinds import BLOCKING, OPERATORS, ActivityKind, of_kinds
 from htagraph.core.naming import (
     DEFAULT_NAMING,
     ELEMENTWISE,
     exact_glob,
     is_allocation,
+    is_autograd_node,
     is_batched_product,
     is_compiled_region,
+    is_compiling,
     is_optimizer,
     is_product,
     is_single_precision,
@@ -41,11 +43,13 @@ from htagraph.findings.finding import (
     saved_claim,
 )
 from htagraph.findings.limits import MIN_PERCENT, MOST_ROWS, SHORT_LIST
-from htagraph.findings.phrases import plural, share_text, size_text, time_text
+from htagraph.findings.phrases import and_list, plural, share_text, size_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.own_time import untraced_edges
 from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.arguments import argument_texts
+from htagraph.queries.change_scope import asked_at
 from htagraph.queries.host_time import MANY
 from htagraph.whatif.options import CHANGES
 from htagraph.whatif.scenario import what_if
@@ -172,6 +176,84 @@ def _messages(graph: DependencyGraph) -> Iterator[_Found]:
             yield text, (("--scale", f"kind=communication,name={exact_glob(graph.names[name])}:{factor}"),), own
 
 
+def _calls(graph: DependencyGraph) -> Iterator[_Found]:
+    """Yield the collectives of hosts that are asked for many in a row, if bytes are less than half of their time.
+
+    Nothing sends a byte faster than the fastest collective of the job: what a call takes beyond that is the call's own.
+    """
+    acts, edge, tree, size = graph.activities, asked_at(graph, graph.waits.activity), graph.tree, graph.waits.bytes
+    known = of_kinds(acts.kind[graph.waits.activity], (ActivityKind.HOST_COMMUNICATION,)) & (edge >= 0) & (size > 0)
+    size, took = size[known], graph.waits.transfer[known]
+    if not known.any() or size.sum() * (took / size).min() >= MOST * took.sum():
+        return
+    call = graph.edges.source[edge[known]] >> 1
+    ops = _outermost(graph)
+    place = np.zeros(len(acts), np.int64)
+    place[ops] = np.arange(len(ops))
+    place = place[tree.nearest(marked(ops, len(acts)), call)]
+    order = np.argsort(place, kind="stable")
+    call, place, size = call[order], place[order], size[order]
+    far = (np.diff(place) > 1 + SHORT_LIST) | (np.diff(acts.lane[call]) != 0)
+    run = np.append(0, np.cumsum(far))
+    many = np.bincount(run)[run] >= MANY
+    names = [each for each in np.unique(acts.name[call]).tolist() if many[acts.name[call] == each].all()]
+    rows = call[many & np.isin(acts.name[call], names)]
+    if len(rows):
+        times = len(rows) // len(np.unique(run[np.isin(call, rows)]))
+        most = size_text(float(size.max()))
+        text = f"{_list_of(graph, names)} {times:,} times in a row, each with at most {most}"
+        yield text, tuple(("--remove", f"op={exact_glob(graph.names[name])}") for name in names), rows
+
+
+def _loops(graph: DependencyGraph) -> Iterator[_Found]:
+    """Yield the operators without device work that are short and follow each other, each name of them many times."""
+    acts, ops = graph.activities, _outermost(graph)
+    usual = pd.Series(acts.duration[ops]).groupby(acts.name[ops]).transform("median").to_numpy()
+    apart = names_that(is_autograd_node, graph.names)[acts.name] | graph.tree.around(acts.kind == ActivityKind.LAUNCH)
+    short = (usual < LIMITS.launch_ns) & ~apart[ops]
+    run = np.append(0, np.cumsum((np.diff(short) != 0) | (np.diff(acts.lane[ops]) != 0)))[short]
+    own = pd.DataFrame({"run": run, "name": acts.name[ops[short]], "row": ops[short]})
+    of_run = own.groupby("run")["name"]
+    inside = of_run.transform("size") >= MANY**2 * of_run.transform("nunique")
+    names = [name for name, part in inside.groupby(own["name"]) if part.mean() >= LIMITS.nearly_all]
+    names.sort(key=lambda name: -acts.duration[ops[acts.name[ops] == name]].sum())
+    rows = own["row"][inside & own["name"].isin(names)].to_numpy()
+    if len(rows):
+        usual_us = float(np.median(acts.duration[rows])) / 1000
+        text = f"{_list_of(graph, names)} {len(rows):,} times, in rows of short calls ({time_text(usual_us)} each)"
+        globs = [exact_glob(graph.names[name]) for name in names]
+        pauses = np.unique(acts.name[graph.edges.target[untraced_edges(graph)] >> 1])
+        before = [exact_glob(graph.names[name]) for name in np.intersect1d(names, pauses).tolist()]
+        words = [*(f"op={each}:0" for each in globs), *(f"kind=untraced,before={each}:0" for each in before)]
+        yield text, tuple(("--scale", word) for word in words), rows
+
+
+def _compiling(graph: DependencyGraph) -> Iterator[_Found]:
+    """Yield the regions in which code is compiled, if most steps have some."""
+    acts = graph.activities
+    compiles = names_that(is_compiling, graph.names)[acts.name] & of_kinds(acts.kind, OPERATORS)
+    rows = graph.tree.outermost(compiles)
+    steps, count = len(np.unique(acts.step[rows][acts.step[rows] >= 0])), len(graph.steps)
+    if steps > max(1, MOST * count):
+        globs = [exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]
+        where = "every step" if steps == count else f"{steps:,} of {count:,} steps"
+        yield f"Code is compiled anew in {where}", tuple(("--scale", f"op={glob}:0") for glob in globs), rows
+
+
+def _outermost(graph: DependencyGraph) -> Array:
+    """Return the operators that are in no other operator, in their order on each thread."""
+    acts = graph.activities
+    ops = graph.tree.outermost(acts.kind == ActivityKind.OP)
+    return ops[np.lexsort((acts.start[ops], acts.lane[ops]))]
+
+
+def _list_of(graph: DependencyGraph, names: list[int]) -> str:
+    """Return a few of some names, and how many more there are, with the verb."""
+    more = [plural(len(names) - SHORT_LIST, "more name")] if len(names) > SHORT_LIST else []
+    listed = and_list([*(in_short(graph.names[name]) for name in names[:SHORT_LIST]), *more])
+    return f"{listed} run{'s' if len(names) == 1 else ''}"
+
+
 def _single(graph: DependencyGraph) -> Iterator[_Found]:
     """Yield the matrix products that run in single precision on the general cores of a device."""
     acts = graph.activities
@@ -254,6 +336,19 @@ _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str
     "messages": (
         _messages, "with one call in place of each row, as long as one of them",
         "Send them as one: with larger buckets (bucket_cap_mb), or as one flat tensor.",
+    ),
+    "calls": (
+        _calls, "without these collectives",
+        "Send them as one: as one flat tensor, coalesced, or in larger buckets.",
+    ),
+    "loops": (
+        _loops, "without this loop",
+        "Replace the loop by operators on whole tensors (vectorize it; foreach=True for an optimizer).",
+    ),
+    "compiling": (
+        _compiling, "without compilation",
+        "Shapes or values that code is compiled for change: pad to few sizes, or use torch.compile(dynamic=True) or "
+        "torch._dynamo.mark_dynamic. TORCH_LOGS=recompiles says what changed.",
     ),
     "attention": (
         _attention, "without the softmax",

@@ -148,8 +148,10 @@ class Results:
         Shares of a path decide for a part of the job, and where no cause can be taken away: a path that is nearly as
         long may be spent on something else.
         """
-        bound, free = bound_of(self.usual_path, self.parts), self.free
-        likely = [cause for cause in free if cause != "host" or not self.computes]
+        bound, free = bound_of(self.usual_path, self.parts), dict(self.free)
+        if "host" in free:  # no two causes gain more than all: operators of a loader without workers are the loader's
+            free["host"] = min(free["host"], self.makespan_ns - free.get("data_loading", 0))
+        likely = [cause for cause in sorted(free, key=lambda each: -free[each]) if cause != "host" or not self.computes]
         equal = [cause for cause in likely if free[cause] >= (1 - MIN_SHARE) * free[likely[0]]]
         best = max(equal, key=lambda cause: bound.causes.get(cause, 0.0), default="")  # of equal gains, the larger part
         if self.computes and bound.causes.get(best, 0.0) < 100 * LARGE_SHARE:

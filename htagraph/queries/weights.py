@@ -36,7 +36,8 @@ from htagraph.queries.change_scope import UNTRACED, activities_of, kinds_of, unt
 
 __all__ = [
     "NEVER", "ChangeError", "Jitter", "OwnTime", "State", "checked", "edges_into", "edges_of", "end_spread", "here",
-    "initial", "is_hidden", "loader_time", "of_kind", "own_time", "released", "time_of", "waiting", "weighed",
+    "initial", "is_hidden", "loader_time", "of_kind", "own_time", "released", "taken_away", "time_of", "waiting",
+    "weighed",
     "with_factor", "without_waits",
 ]  # fmt: skip
 
@@ -277,6 +278,11 @@ def with_factor(state: State, time: OwnTime, factor: float | Array) -> State:
     return replace(state, lag=lag, gap=gap)
 
 
+def taken_away(state: State, time: OwnTime) -> OwnTime:
+    """Return some time with what it took longer than usual: no transfer is late that there is not."""
+    return replace(time, fixed=np.minimum(time.fixed, waiting(state, time.edges, late=False)))
+
+
 def _times(value: Array, factor: Array) -> Array:
     """Return values multiplied and rounded; negative ones, where clocks disagree, stay as they are."""
     return np.where(value > 0, np.rint(value * factor), value).astype(np.int64)
@@ -388,14 +394,16 @@ def _late_ends(graph: DependencyGraph) -> npt.NDArray[np.int16] | None:
     return out
 
 
-def waiting(state: State, rows: Array) -> npt.NDArray[np.int64]:
+def waiting(state: State, rows: Array, *, late: bool = True) -> npt.NDArray[np.int64]:
     """Return how much of each lag is waiting and not transfer, ns.
 
     Where the partners of a communication are not in the graph, the shortest one of a name and size is taken as pure
     transfer, and the rest of longer ones as waiting. On host threads, what a transfer takes longer than usual is no
-    time of the network: a thread was busy, or came late.
+    time of the network: a thread was busy, or came `late`.
     """
-    fixed = np.maximum(end_spread(state, rows), np.clip(_late(state.graph)[rows], 0, np.maximum(state.lag[rows], 0)))
+    fixed = end_spread(state, rows)
+    if late:
+        fixed = np.maximum(fixed, np.clip(_late(state.graph)[rows], 0, np.maximum(state.lag[rows], 0)))
     alone, most = _waits_alone(state.graph)
     if len(alone) and len(rows):
         at = np.minimum(np.searchsorted(rows, alone), len(rows) - 1)

@@ -33,7 +33,7 @@ from htagraph.graph.measures.steps import last_end, usual_step_ns
 from htagraph.queries.change_scope import UNTRACED, asked_at
 from htagraph.queries.interruptions import interruption_time
 from htagraph.queries.replay import predict
-from htagraph.queries.weights import OwnTime, State, end_spread, of_kind, own_time, with_factor
+from htagraph.queries.weights import OwnTime, State, end_spread, of_kind, own_time, taken_away, with_factor
 from htagraph.whatif.links import assumed, time_from_sharing
 
 if TYPE_CHECKING:
@@ -172,9 +172,8 @@ def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidate]:
         members = np.flatnonzero(label == number)
         criteria = _exact_criteria(graph, members)
         note = _NOTES["group"] if criteria else f"{_NOTES['group']}; no criteria select exactly this group"
-        yield Candidate(
-            "group", texts[number], ns, criteria, note, None if criteria else partial(_transfers, members=members)
-        )
+        away = partial(_away, criteria=criteria) if criteria else partial(_transfers, members=members)
+        yield Candidate("group", texts[number], ns, criteria, note, away)
     alone = owned[group_of < 0]
     for name, ns in _positive_sums(acts.name[alone["owner"]], alone["ns"]):
         criteria = {"kind": [kind.label for kind in COMMUNICATION], "name": exact_glob(graph.names[name])}
@@ -182,7 +181,9 @@ def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidate]:
         yield Candidate("group", graph.names[name], ns, criteria, note)
     if owned["ns"].sum() > 0:
         kinds = [ActivityKind(kind).label for kind in np.unique(acts.kind[owned["owner"]])]
-        yield Candidate("phase", CLASSES[1], int(owned["ns"].sum()), {"kind": kinds}, _NOTES["group"])
+        every = {"kind": kinds}
+        away = partial(_away, criteria=every)
+        yield Candidate("phase", CLASSES[1], int(owned["ns"].sum()), every, _NOTES["group"], away)
 
 
 def _exact_criteria(graph: DependencyGraph, members: Array) -> dict[str, Any] | None:
@@ -277,6 +278,11 @@ def _host_time(state: State) -> OwnTime:
     )  # fmt: skip
 
 
+def _away(state: State, criteria: dict[str, Any]) -> OwnTime:
+    """Return all of some communication but waiting for late ranks."""
+    return taken_away(state, own_time(state, criteria))
+
+
 def _transfers(state: State, members: Array) -> OwnTime:
     """Return the transfers of some communications."""
     is_member, edges = marked(members, len(state.graph.activities) + 1), state.graph.edges
@@ -301,7 +307,8 @@ def target_of(state: State, candidate: Candidate, time: OwnTime) -> dict[str, An
     except SelectionError:  # such as annotations, of which the job has none
         return {}
     gaps, wanted = (each.gaps[state.gap[each.gaps] > 0] for each in (same, time))
-    return criteria if np.array_equal(same.edges, time.edges) and np.array_equal(gaps, wanted) else {}
+    pairs = ((same.edges, time.edges), (same.fixed, time.fixed), (gaps, wanted))
+    return criteria if all(np.array_equal(*pair) for pair in pairs) else {}
 
 
 class Baseline:

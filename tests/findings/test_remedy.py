@@ -8,8 +8,9 @@ import htagraph as hg
 from htagraph.findings.finding import usual_us
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
+from tests.host_jobs import host_job, tensor_args
 from tests.reach import DATA, SHARED
-from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, runtime
+from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, runtime, step
 
 
 def found(events: list[Json] | dict[int, list[Json]]) -> dict[str, str]:
@@ -127,3 +128,30 @@ def test_the_gain_is_that_of_the_change_that_is_named() -> None:
     target = "Optimizer.step#AdamW.step"
     outcome = hg.what_if(graph).fuse(op=target).scale(factor=0, op=target, kind="host").run()
     assert claim.figure == usual_us(outcome)
+
+
+def test_a_loop_of_short_operators_and_code_compiled_in_each_step_say_what_to_change() -> None:
+    one_by_one = [op(f"aten::{('select', 'item')[at % 2]}", 3 * at, 2) for at in range(2000)]
+    words = found([*one_by_one, op("aten::mm", 6000, 900)])
+    assert words["loops"].startswith("aten::select and aten::item run 2,000 times, in rows of short calls (2.0 µs each")
+    assert "loops" not in found([*one_by_one[:300], op("aten::mm", 6000, 900)])
+    steps = [step(at, 1000 * at, 990) for at in range(4)]
+    compiling = [op("_compile.compile_inner (dynamo_timed)", 1000 * at + 10, 900) for at in range(4)]
+    assert "Code is compiled anew in every step; without compilation" in found(steps + compiling)["compiling"]
+    assert "compiling" not in found(steps + compiling[:2])
+
+
+@pytest.mark.parametrize(("most", "named"), [(500, True), (50_000, False)])
+def test_collectives_of_hosts_in_a_row_are_one_where_bytes_are_little_of_their_time(most: int, *, named: bool) -> None:
+    """Each takes 100 µs, but the last: so no byte takes longer than that one's do."""
+    events: list[Json] = []
+    for at in range(40):
+        count, took = (50_000, 120) if at == 39 else (most, 100)
+        call = op("c10d::allreduce_", 130 * at + 1, 2, **tensor_args(count))
+        talk = annotation("gloo:all_reduce", 130 * at + 4, took, 7)
+        talk["args"] = {"Input Dims": [[count]], "Input type": ["float"]}
+        events += [call, talk]
+    claims = REMEDY.when(Results(host_job({0: events, 1: events})))
+    words = {claim.about: REMEDY.short(claim) for claim in claims}.get("calls", "")
+    assert words.startswith("c10d::allreduce_ runs 40 times in a row" if named else "")
+    assert bool(words) == named

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import htagraph as hg
-from htagraph.queries.host_time import first_calls, host_pauses, late_reason, longest_blocking
+from htagraph.queries.host_time import first_calls, held_by, host_pauses, late_reason, longest_blocking
 from tests.reach import DATASETS, graph_of
 from tests.strategies import COMPUTE, Json, annotation, complete, kernel, launch, load, op, runtime
 
@@ -195,3 +195,9 @@ def test_a_summary_says_it_only_where_it_gains() -> None:
     assert claim.facts["target"] == "op=aten::item"
     last = load([launch(0, 1, 1), kernel(COMPUTE, 5, 100, 1), runtime("cudaStreamSynchronize", 20, 90, 2)])
     assert not [claim for claim in hg.summarize(last).claims if claim.says == "blocking"]
+
+
+@pytest.mark.parametrize(("name", "holder"), [("encoder.py(205): encode", "encoder.py(205): encode"), ("x", "")])
+def test_a_thread_that_is_blocked_as_long_as_another_runs_python_waits_for_it(name: str, holder: str) -> None:
+    still, runs = op("aten::add", 100, 70_000), complete("python_function", name, 200, 70_000 if holder else 9_000, 5)
+    assert held_by(load([still, runs]), 0) == holder

@@ -55,7 +55,7 @@ def collectives_sentences(
     (``waited_us``), the longest first; `nobody_us` of that has no culprit. `faster_network` halves all transfers.
     """
     if not len(parts):
-        return ["No collective was recorded: the ranks do not communicate in these traces."]
+        return ["No collective was recorded."]
     beside = float(parts["beside_us"].sum())
     total = float(parts["duration_us"].sum()) - beside
     share = {part: float(parts[f"{part}_us"].sum()) / (total or 1.0) for part in _PARTS}

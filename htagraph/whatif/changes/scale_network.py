@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from htagraph.core.kinds import ActivityKind
-from htagraph.queries.weights import State, checked, own_time, with_factor
+from htagraph.queries.weights import State, checked, own_time, taken_away, with_factor
 
 __all__ = ["scale_network"]
 
@@ -17,7 +17,8 @@ def scale_network(state: State, /, *, factor: float, **criteria: Any) -> State: 
 
     The spread of the ends of a collective's members, up to 5 µs, stays: it does not depend on the network. Where the
     partners of a communication are not in the graph, the shortest communication of its name and size is taken as pure
-    transfer.
+    transfer. What a transfer between host threads took longer than usual stays too, unless there are no transfers
+    (`factor` 0).
 
     Args:
         state: the weights so far.
@@ -28,4 +29,5 @@ def scale_network(state: State, /, *, factor: float, **criteria: Any) -> State: 
         SelectionError: there is no such communication, or the factor is negative or not finite.
     """
     factor = checked(factor, "factor")
-    return with_factor(state, own_time(state, {"kind": _COMMUNICATION} | criteria), factor)
+    time = own_time(state, {"kind": _COMMUNICATION} | criteria)
+    return with_factor(state, time if factor else taken_away(state, time), factor)
