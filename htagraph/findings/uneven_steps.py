@@ -1,18 +1,55 @@
-"""A caution: some steps take far longer or shorter than the others, so that figures per step are of neither."""
+"""Some steps take far longer or shorter than the others: why, if something runs in these alone or takes longer there.
+
+Else figures per step are of neither. What explains the most of how much longer a rank's steps are is named: a region,
+frame or operator that the others lack, or whose own time is longer. Of another thread it has to be in those steps
+alone, more often than by chance.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator
+from math import comb
+from typing import Any, NamedTuple
 
-from htagraph.findings.finding import Claim, Finding
-from htagraph.findings.limits import MAX_LISTED
-from htagraph.findings.phrases import and_list, time_text
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.arrays import Array
+from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, of_kinds
+from htagraph.core.statistics import CHANCE, MOST, SEVERAL
+from htagraph.findings.finding import Claim, Evidence, Finding, in_short, of_activities
+from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT, MOST_ROWS
+from htagraph.findings.phrases import and_list, ranks_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.steps import cadence_of, mean_step_ns, usual_step_ns
+from htagraph.graph.measures.steps import cadence_of, is_paced_by_ends, mean_step_ns, usual_step_ns
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["UNEVEN_STEPS", "step_text"]
+
+
+class _Long(NamedTuple):
+    """How much longer than usual the steps of a rank take."""
+
+    rank: int
+    steps: npt.NDArray[np.int64]
+    excess: npt.NDArray[np.float64]
+    """By step, ns; 0 where it is not far longer."""
+    sure: npt.NDArray[np.bool_]
+    """Which steps neither warm up nor lie at the edge of the recording, where they may be long for that."""
+
+
+class _Cause(NamedTuple):
+    """What explains that steps of a rank are long."""
+
+    explained: npt.NDArray[np.float64]
+    """By step, ns."""
+    lacking: bool
+    """Whether the other steps lack it."""
+    aside: bool
+    """Whether it runs on another thread than the steps."""
+    rows: npt.NDArray[np.int64]
+    """Its activities in those steps, the longest first."""
 
 
 def step_text(graph: DependencyGraph) -> str:
@@ -34,10 +71,90 @@ def step_text(graph: DependencyGraph) -> str:
     return time_text(usual / 1000) + (f" ({time_text(mean / 1000)} on average)" if differs else "")
 
 
+def _long_steps(graph: DependencyGraph) -> Iterator[_Long]:
+    """Yield the ranks some of whose steps are far longer than usual."""
+    cadence, spans, ends = cadence_of(graph), graph.step_spans, is_paced_by_ends(graph)
+    for rank in graph.ranks if cadence else ():
+        own = np.flatnonzero(spans.rank == rank)
+        if cadence is None or len(own) <= SEVERAL:
+            continue
+        begin, end = graph.time[spans.start[own]], graph.time[spans.end[own]]
+        last = graph.time[1::2][graph.activities.rank == rank].max()  # what the last step began may go on behind it
+        lengths = np.diff(end, prepend=begin[0]) if ends else np.diff(begin, append=last)
+        usual = float(np.median(lengths))
+        sure = np.isin(spans.step[own], cadence.steps[cadence.warm_up :])
+        sure[0 if ends else -1] = False
+        excess = np.where(lengths > LIMITS.uneven * usual, lengths - usual, 0.0)
+        if excess[sure].any():
+            yield _Long(rank, spans.step[own], excess, sure)
+
+
+def _cause(graph: DependencyGraph, long: _Long) -> _Cause | None:
+    """Return what explains most of how much longer some steps of a rank are; None for nothing."""
+    acts, count, spans = graph.activities, len(long.steps), graph.step_spans
+    place = np.minimum(np.searchsorted(long.steps, acts.step), count - 1)
+    work = ~of_kinds(acts.kind, (ActivityKind.STEP, ActivityKind.SYNC, *ADDED, *COMMUNICATION))
+    rows = np.flatnonzero(work & (acts.rank == long.rank) & (long.steps[place] == acts.step))
+    described = np.stack([acts.name[rows], acts.lane[rows], acts.kind[rows]])
+    items, item = np.unique(described, axis=1, return_inverse=True)
+    cell, usual = item.ravel() * count + place[rows], long.excess == 0
+    main = acts.lane[spans.start[spans.rank == long.rank][0] >> 1]
+    device = np.isin(np.arange(items.shape[1]), item.ravel()[acts.on_device[rows]])
+    best: tuple[Any, ...] = ()
+    for whole in (True, False):
+        time = np.where(acts.on_device[rows] | whole, acts.duration[rows], graph.own_time[rows])
+        took = np.bincount(cell, time, items.shape[1] * count).reshape(-1, count)
+        lacking = took[:, usual].max(axis=1, initial=0) == 0
+        explained = np.clip(took - np.median(took[:, usual], axis=1)[:, None], 0, long.excess)
+        explained[explained < MOST * long.excess] = 0
+        aside = (items[1] != main) & ~device
+        chance = np.array([1 / comb(count, each) for each in (explained > 0).sum(axis=1).tolist()])
+        fits = (explained[:, long.sure] > 0).any(axis=1) & (~aside | (lacking & (chance <= CHANCE))) & (lacking | ~whole)
+        for at in np.flatnonzero(fits).tolist():
+            score, is_region = explained[at].sum(), bool(items[2, at] == ActivityKind.ANNOTATION)
+            key = (score, is_region, whole, took[at].sum())
+            nearly = best and min(score, best[0][0]) >= LIMITS.nearly_all * max(score, best[0][0])
+            if not best or (key[1:] > best[0][1:] if nearly else score > best[0][0]):
+                best = (key, explained[at], bool(lacking[at]), bool(aside[at]), at)
+    if not best:
+        return None
+    own = rows[(item.ravel() == best[4]) & (best[1][place[rows]] > 0)]
+    return _Cause(*best[1:4], own[np.argsort(-acts.duration[own])])
+
+
+def _explained(results: Results) -> list[Claim]:
+    """Claim what makes steps long, of the rank where that is most, if the job lasts long for it."""
+    graph = results.graph
+    long = {each.rank: each for each in _long_steps(graph)}
+    causes = {rank: cause for rank, each in long.items() if (cause := _cause(graph, each))}
+    if not causes:
+        return []
+    rank = max(causes, key=lambda each: float(causes[each].explained.sum()))
+    cause, name = causes[rank], graph.activities.name[causes[rank].rows[0]]
+    ranks = [each for each, other in causes.items() if graph.activities.name[other.rows[0]] == name]
+    # others that do not do it are faster by at most what their own long steps lose
+    lost = [float(long[each].excess.sum()) if each in long else 0.0 for each in graph.ranks if each not in ranks]
+    saved = min([float(causes[each].explained.sum()) for each in ranks] + lost) / 1000
+    percent = 100_000 * saved / max(results.path.makespan_ns, 1)
+    if percent < MIN_PERCENT:
+        return []
+    held = cause.explained > 0
+    facts = {
+        "odd": tuple(long[rank].steps[held].tolist()), "more_us": float(long[rank].excess[held].mean()) / 1000,
+        "own_us": float(cause.explained[held].mean()) / 1000, "lacking": cause.lacking, "aside": cause.aside,
+        "percent": percent, "free_us": saved, "ranks": ranks, "several": len(graph.ranks) > 1,
+    }  # fmt: skip
+    rows = tuple(cause.rows[:MOST_ROWS].tolist())
+    return [Claim("uneven_steps", graph.names[name], len(facts["odd"]), "count", rows=rows, facts=facts)]
+
+
 def _when(results: Results) -> list[Claim]:
     cadence = cadence_of(results.graph)
-    if cadence is None or len(cadence.steps) < 2 or not cadence.odd.any():
+    if cadence is None or len(cadence.steps) < 2:
         return []
+    explained = _explained(results) if results.is_whole else []
+    if explained or not cadence.odd.any():
+        return explained
     odd, uneven = cadence.odd, not cadence.alike
     some = cadence.lengths if uneven else cadence.lengths[odd]
     numbers = () if uneven else tuple(cadence.steps[odd].tolist())
@@ -48,24 +165,41 @@ def _when(results: Results) -> list[Claim]:
     return [Claim("uneven_steps", ", ".join(map(str, numbers)), len(numbers), "count", facts=facts)]
 
 
+def _which(steps: tuple[int, ...]) -> str:
+    if len(steps) == 1:
+        return f"Step {steps[0]} takes"
+    return f"Steps {and_list(map(str, steps))} take" if len(steps) <= MAX_LISTED else f"{len(steps)} steps take"
+
+
 def _short(claim: Claim) -> str:
     facts = claim.facts
+    if "more_us" in facts:
+        runs = "runs then" if facts["lacking"] else f"takes {time_text(facts['own_us'])} more then"
+        where = " in another thread" * facts["aside"]
+        where += f" on {ranks_text(facts['ranks'])}" * facts["several"]
+        saved = f"{time_text(facts['free_us'])} less ({facts['percent']:.0f} %)"
+        text = f"{_which(facts['odd'])} {time_text(facts['more_us'])} longer than the others: {in_short(claim.about)}"
+        return f"{text} {runs}{where}. If all steps were as usual, the job would take up to {saved}."
     low, high = time_text(facts["low_us"]), time_text(facts["high_us"])
     if not facts["odd"]:
-        return f"steps take {low} to {high}, so no figure per step is that of most of them"
-    steps, lasted = facts["odd"], low if low == high else f"{low} to {high}"
-    if len(steps) == 1:
-        which = f"step {steps[0]} takes"
-    else:
-        which = f"steps {and_list(map(str, steps))} take" if len(steps) <= MAX_LISTED else f"{len(steps)} steps take"
+        return f"Steps take {low} to {high}, so no figure per step is that of most of them."
+    lasted = low if low == high else f"{low} to {high}"
     why = "and the usual step is without first steps" if facts["warm_up"] else "so means per step fit neither"
-    return f"{which} {lasted}, the others about {time_text(facts['usual_us'])}, {why}"
+    return f"{_which(facts['odd'])} {lasted}, the others about {time_text(facts['usual_us'])}, {why}."
+
+
+def _advice(claim: Claim) -> str:
+    facts, name = claim.facts, in_short(claim.about)
+    if "more_us" not in facts:
+        return ""
+    if facts["lacking"]:
+        return f"Run {name} less often, or in a process of its own."
+    return f"Compare {name} in {'this step' if len(facts['odd']) == 1 else 'these steps'} and in others."
 
 
 UNEVEN_STEPS = Finding(
-    "uneven_steps",
-    when=_when,
-    short=_short,
-    is_caution=True,
-    advice=lambda _: "Read the steps that are alike (--steps).",
-)
+    "uneven_steps", when=_when, short=_short, advice=_advice,
+    evidence=lambda results, claim: Evidence(
+        rows=of_activities(results, claim.rows, "The longest of it in the long steps")
+    ) if claim.rows else Evidence(),
+)  # fmt: skip
