@@ -139,10 +139,11 @@ def _explained(results: Results) -> list[Claim]:
     if percent < MIN_PERCENT:
         return []
     held = cause.explained > 0
+    more, own = (float(each[held & long[rank].sure].mean()) / 1000 for each in (long[rank].excess, cause.explained))
     facts = {
-        "odd": tuple(long[rank].steps[held].tolist()), "more_us": float(long[rank].excess[held].mean()) / 1000,
-        "own_us": float(cause.explained[held].mean()) / 1000, "lacking": cause.lacking, "aside": cause.aside,
-        "percent": percent, "free_us": saved, "ranks": ranks, "several": len(graph.ranks) > 1,
+        "odd": tuple(long[rank].steps[held].tolist()), "more_us": more, "own_us": own, "lacking": cause.lacking,
+        "aside": cause.aside, "percent": percent, "free_us": saved, "ranks": ranks,
+        "alone": len(ranks) < len(graph.ranks),
     }  # fmt: skip
     rows = tuple(cause.rows[:MOST_ROWS].tolist())
     return [Claim("uneven_steps", graph.names[name], len(facts["odd"]), "count", rows=rows, facts=facts)]
@@ -175,11 +176,10 @@ def _short(claim: Claim) -> str:
     facts = claim.facts
     if "more_us" in facts:
         runs = "runs then" if facts["lacking"] else f"takes {time_text(facts['own_us'])} more then"
-        where = " in another thread" * facts["aside"]
-        where += f" on {ranks_text(facts['ranks'])}" * facts["several"]
+        where = " in another thread" * facts["aside"] + f" on {ranks_text(facts['ranks'])}" * facts["alone"]
         saved = f"{time_text(facts['free_us'])} less ({facts['percent']:.0f} %)"
-        text = f"{_which(facts['odd'])} {time_text(facts['more_us'])} longer than the others: {in_short(claim.about)}"
-        return f"{text} {runs}{where}. If all steps were as usual, the job would take up to {saved}."
+        text = f"{_which(facts['odd'])} {time_text(facts['more_us'])} longer than usual: {in_short(claim.about)} {runs}"
+        return f"{text}{where}. Without that, the job would take up to {saved}."
     low, high = time_text(facts["low_us"]), time_text(facts["high_us"])
     if not facts["odd"]:
         return f"Steps take {low} to {high}, so no figure per step is that of most of them."
@@ -193,7 +193,7 @@ def _advice(claim: Claim) -> str:
     if "more_us" not in facts:
         return ""
     if facts["lacking"]:
-        return f"Run {name} less often, or in a process of its own."
+        return f"See whether {name} has to run as often, and whether it can run in a process of its own."
     return f"Compare {name} in {'this step' if len(facts['odd']) == 1 else 'these steps'} and in others."
 
 

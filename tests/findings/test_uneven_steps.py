@@ -15,18 +15,18 @@ from tests.strategies import load, op, step
     [
         (
             (400, 100, 100),
-            ["step 0 takes 400.0 µs, the others about 100.0 µs, and the usual step is without first steps"],
+            ["Step 0 takes 400.0 µs, the others about 100.0 µs, and the usual step is without first steps."],
         ),
         (
             (400, 100, 100, 300, 100),
-            ["steps 0 and 3 take 300.0 µs to 400.0 µs, the others about 100.0 µs, so means per step fit neither"],
+            ["Steps 0 and 3 take 300.0 µs to 400.0 µs, the others about 100.0 µs, so means per step fit neither."],
         ),
         (
             (*((100, 100, 300) * 3), 100),
-            ["steps 2, 5 and 8 take 300.0 µs, the others about 100.0 µs, so means per step fit neither"],
+            ["Steps 2, 5 and 8 take 300.0 µs, the others about 100.0 µs, so means per step fit neither."],
         ),
-        ((100, 160, 400), ["steps take 100.0 µs to 400.0 µs, so no figure per step is that of most of them"]),
-        ((9000, 50), ["steps take 50.0 µs to 9.00 ms, so no figure per step is that of most of them"]),
+        ((100, 160, 400), ["Steps take 100.0 µs to 400.0 µs, so no figure per step is that of most of them."]),
+        ((9000, 50), ["Steps take 50.0 µs to 9.00 ms, so no figure per step is that of most of them."]),
         ((100, 100), []),
     ],
 )
