@@ -78,10 +78,28 @@ def _when(results: Results) -> list[Claim]:
         claims += _replayed(results, row)
         if len(claims) == MAX_LISTED:
             break
-    claims.sort(key=lambda claim: -claim.figure)
+    claims = sorted(_folded(results.graph, claims), key=lambda claim: -claim.figure)
     around = {claim.facts["inside"] for claim in claims}
     more = [{"around": claim.about in around, "most": claim is claims[0]} for claim in claims]
     return [replace(claim, facts={**claim.facts, **facts}) for claim, facts in zip(claims, more, strict=True)]
+
+
+def _folded(graph: DependencyGraph, claims: list[Claim]) -> list[Claim]:
+    """Return the claims without work that nearly all lies in a region and is nearly all of it: the region names it."""
+    state, time = initial(graph), np.maximum(graph.own_time, graph.activities.duration * graph.activities.on_device)
+    targets = {claim.about: claim.facts["target"] for claim in claims if claim.facts["target"]}
+    covers = {name: time * activities_of(state, criteria(target))[:-1] for name, target in targets.items()}
+    work = [each for each in claims if each.facts["what"] == "operator" and each.about in covers]
+    fold: dict[str, str] = {}
+    for outer in (each for each in claims if each.facts["what"] == "phase" and each.about in covers):
+        for each in (each for each in work if each.figure >= _NEARLY_ALL * outer.figure):
+            common = np.minimum(covers[each.about], covers[outer.about]).sum()
+            if common >= _NEARLY_ALL * covers[each.about].sum():
+                fold[each.about] = outer.about
+    most = {outer: about for about, outer in fold.items()}
+    return [
+        replace(each, facts={**each.facts, "mostly": most.get(each.about)}) for each in claims if each.about not in fold
+    ]
 
 
 def _worth_naming(results: Results) -> list[dict[Any, Any]]:
@@ -195,7 +213,8 @@ def _short(*claims: Claim) -> str:
     for at, (claim, name) in enumerate(zip(claims, names, strict=True)):
         saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)})"
         is_part = at and claim.facts.get("inside") == claims[at - 1].about
-        parts.append(f"{'of which ' if is_part else ''}{name}, {saved}")
+        mostly = f", nearly all in {in_short(claim.facts['mostly'])}" if claim.facts.get("mostly") else ""
+        parts.append(f"{'of which ' if is_part else ''}{name}, {saved}{mostly}")
     each = " per step" if steps > 1 else ""
     inside = " (interruptions inside it counted)" if claims[0].facts.get("interrupted") else ""
     return f"Most you could win{each}, each alone{inside}: {'; '.join(parts)}."

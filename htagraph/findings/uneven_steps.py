@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.statistics import CHANCE, MOST, SEVERAL
 from htagraph.findings.finding import Claim, Evidence, Finding, in_short, of_activities
@@ -92,34 +91,31 @@ def _long_steps(graph: DependencyGraph) -> Iterator[_Long]:
 def _cause(graph: DependencyGraph, long: _Long) -> _Cause | None:
     """Return what explains most of how much longer some steps of a rank are; None for nothing."""
     acts, count, spans = graph.activities, len(long.steps), graph.step_spans
-    place = np.minimum(np.searchsorted(long.steps, acts.step), count - 1)
-    work = ~of_kinds(acts.kind, (ActivityKind.STEP, ActivityKind.SYNC, *ADDED, *COMMUNICATION))
-    rows = np.flatnonzero(work & (acts.rank == long.rank) & (long.steps[place] == acts.step))
-    described = np.stack([acts.name[rows], acts.lane[rows], acts.kind[rows]])
+    rows = np.arange(len(acts))[acts.of_rank(long.rank)]
+    rows = rows[~of_kinds(acts.kind[rows], (ActivityKind.STEP, ActivityKind.SYNC, *ADDED, *COMMUNICATION))]
+    rows = rows[np.isin(acts.step[rows], long.steps)]
+    place, device, usual = np.searchsorted(long.steps, acts.step[rows]), acts.on_device[rows], long.excess == 0
+    described = np.stack([acts.name[rows], acts.lane[rows], acts.kind[rows], device])
     items, item = np.unique(described, axis=1, return_inverse=True)
-    cell, usual = item.ravel() * count + place[rows], long.excess == 0
-    main = acts.lane[spans.start[spans.rank == long.rank][0] >> 1]
-    device = np.isin(np.arange(items.shape[1]), item.ravel()[acts.on_device[rows]])
-    best: tuple[Any, ...] = ()
-    for whole in (True, False):
-        time = np.where(acts.on_device[rows] | whole, acts.duration[rows], graph.own_time[rows])
-        took = np.bincount(cell, time, items.shape[1] * count).reshape(-1, count)
-        lacking = took[:, usual].max(axis=1, initial=0) == 0
-        explained = np.clip(took - np.median(took[:, usual], axis=1)[:, None], 0, long.excess)
-        explained[explained < MOST * long.excess] = 0
-        aside = (items[1] != main) & ~device
-        chance = np.array([1 / comb(count, each) for each in (explained > 0).sum(axis=1).tolist()])
-        fits = (explained[:, long.sure] > 0).any(axis=1) & (~aside | (lacking & (chance <= CHANCE))) & (lacking | ~whole)
-        for at in np.flatnonzero(fits).tolist():
-            score, is_region = explained[at].sum(), bool(items[2, at] == ActivityKind.ANNOTATION)
-            key = (score, is_region, whole, took[at].sum())
-            nearly = best and min(score, best[0][0]) >= LIMITS.nearly_all * max(score, best[0][0])
-            if not best or (key[1:] > best[0][1:] if nearly else score > best[0][0]):
-                best = (key, explained[at], bool(lacking[at]), bool(aside[at]), at)
-    if not best:
+    size, item = items.shape[1], item.ravel()
+    own = np.where(device, acts.duration[rows], graph.own_time[rows])
+    took = np.concatenate([
+        np.bincount(item * count + place, time, size * count).reshape(-1, count) for time in (acts.duration[rows], own)
+    ])  # fmt: skip
+    whole, (_, lane, kind, on_device) = np.arange(2 * size) < size, np.tile(items, 2)
+    lacking = took[:, usual].max(axis=1, initial=0) == 0
+    explained = np.clip(took - np.median(took[:, usual], axis=1)[:, None], 0, long.excess)
+    explained[explained < MOST * long.excess] = 0
+    aside = (lane != acts.lane[spans.start[spans.rank == long.rank][0] >> 1]) & (on_device == 0)
+    chance = np.array([1 / comb(count, each) for each in (explained > 0).sum(axis=1).tolist()])
+    fits = (lacking | ~whole) & (~aside | (lacking & (chance <= CHANCE))) & (explained[:, long.sure] > 0).any(axis=1)
+    score = explained.sum(axis=1) * fits
+    if not score.any():
         return None
-    own = rows[(item.ravel() == best[4]) & (best[1][place[rows]] > 0)]
-    return _Cause(*best[1:4], own[np.argsort(-acts.duration[own])])
+    nearly = score >= LIMITS.nearly_all * score.max()  # of what is as much, a region of the program, then the outermost
+    at = int(np.lexsort((took.sum(axis=1), whole, kind == ActivityKind.ANNOTATION, nearly))[-1])
+    some = rows[(item == at % size) & (explained[at][place] > 0)]
+    return _Cause(explained[at], bool(lacking[at]), bool(aside[at]), some[np.argsort(-acts.duration[some])])
 
 
 def _explained(results: Results) -> list[Claim]:
@@ -140,7 +136,7 @@ def _explained(results: Results) -> list[Claim]:
         return []
     held = cause.explained > 0
     more, own = (float(each[held & long[rank].sure].mean()) / 1000 for each in (long[rank].excess, cause.explained))
-    facts = {
+    facts: dict[str, Any] = {
         "odd": tuple(long[rank].steps[held].tolist()), "more_us": more, "own_us": own, "lacking": cause.lacking,
         "aside": cause.aside, "percent": percent, "free_us": saved, "ranks": ranks,
         "alone": len(ranks) < len(graph.ranks),
@@ -154,14 +150,13 @@ def _when(results: Results) -> list[Claim]:
     if cadence is None or len(cadence.steps) < 2:
         return []
     explained = _explained(results) if results.is_whole else []
-    if explained or not cadence.odd.any():
+    odd = cadence.odd
+    if explained or not (odd.any() and cadence.alike):  # else the range is said with the figure of a step
         return explained
-    odd, uneven = cadence.odd, not cadence.alike
-    some = cadence.lengths if uneven else cadence.lengths[odd]
-    numbers = () if uneven else tuple(cadence.steps[odd].tolist())
+    numbers, some = tuple(cadence.steps[odd].tolist()), cadence.lengths[odd] / 1000
     facts = {
-        "odd": numbers, "low_us": np.nanmin(some) / 1000, "high_us": np.nanmax(some) / 1000,
-        "usual_us": cadence.usual_ns / 1000, "warm_up": numbers == tuple(cadence.steps[: cadence.warm_up].tolist()),
+        "odd": numbers, "low_us": some.min(), "high_us": some.max(), "usual_us": cadence.usual_ns / 1000,
+        "warm_up": numbers == tuple(cadence.steps[: cadence.warm_up].tolist()),
     }  # fmt: skip
     return [Claim("uneven_steps", ", ".join(map(str, numbers)), len(numbers), "count", facts=facts)]
 
@@ -181,8 +176,6 @@ def _short(claim: Claim) -> str:
         text = f"{_which(facts['odd'])} {time_text(facts['more_us'])} longer than usual: {in_short(claim.about)} {runs}"
         return f"{text}{where}. Without that, the job would take up to {saved}."
     low, high = time_text(facts["low_us"]), time_text(facts["high_us"])
-    if not facts["odd"]:
-        return f"Steps take {low} to {high}, so no figure per step is that of most of them."
     lasted = low if low == high else f"{low} to {high}"
     why = "and the usual step is without first steps" if facts["warm_up"] else "so means per step fit neither"
     return f"{_which(facts['odd'])} {lasted}, the others about {time_text(facts['usual_us'])}, {why}."
