@@ -87,19 +87,19 @@ def _when(results: Results) -> list[Claim]:
 def _folded(graph: DependencyGraph, claims: list[Claim]) -> list[Claim]:
     """Return the claims without work that nearly all lies in a region and is nearly all of it: the region names it."""
     state, time = initial(graph), np.maximum(graph.own_time, graph.activities.duration * graph.activities.on_device)
-    targets = {claim.about: claim.facts["target"] for claim in claims if claim.facts["target"]}
-    covers = {name: time * activities_of(state, criteria(target))[:-1] for name, target in targets.items()}
-    work = [each for each in claims if each.facts["what"] == "operator" and each.about in covers]
-    fold: dict[str, str] = {}
-    for outer in (each for each in claims if each.facts["what"] == "phase" and each.about in covers):
-        for each in (each for each in work if each.figure >= _NEARLY_ALL * outer.figure):
-            common = np.minimum(covers[each.about], covers[outer.about]).sum()
-            if common >= _NEARLY_ALL * covers[each.about].sum():
-                fold[each.about] = outer.about
-    most = {outer: about for about, outer in fold.items()}
-    return [
-        replace(each, facts={**each.facts, "mostly": most.get(each.about)}) for each in claims if each.about not in fold
-    ]
+    regions, work = ([each for each in claims if each.facts["what"] == what] for what in ("phase", "operator"))
+    cover = {
+        each.about: time * activities_of(state, criteria(each.facts["target"]))[:-1]
+        for each in regions + work if each.facts["target"]
+    }  # fmt: skip
+    part = {
+        each.about: outer.about for outer in regions for each in work
+        if {each.about, outer.about} <= cover.keys() and each.figure >= _NEARLY_ALL * outer.figure
+        and np.minimum(cover[each.about], cover[outer.about]).sum() >= _NEARLY_ALL * cover[each.about].sum()
+    }  # fmt: skip
+    inner = {outer: about for about, outer in part.items()}
+    kept = [each for each in claims if each.about not in part]
+    return [replace(each, facts={**each.facts, "mostly": inner.get(each.about)}) for each in kept]
 
 
 def _worth_naming(results: Results) -> list[dict[Any, Any]]:

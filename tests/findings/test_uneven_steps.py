@@ -52,7 +52,10 @@ def test_many_odd_steps_are_counted() -> None:
 @pytest.mark.parametrize(
     ("tid", "words"),
     [
-        (1, "Steps 3 and 7 take 300.0 µs longer than usual: evaluate runs then. Without that, the job would take up to"),
+        (
+            1,
+            "Steps 3 and 7 take 300.0 µs longer than usual: evaluate runs then. Without that, the job would take up to",
+        ),
         (OTHER, "Steps 3 and 7 take 400.0 µs, the others about 100.0 µs, so means per step fit neither."),  # by chance
     ],
 )
