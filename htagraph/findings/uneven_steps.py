@@ -182,12 +182,9 @@ def _short(claim: Claim) -> str:
 
 
 def _advice(claim: Claim) -> str:
-    facts, name = claim.facts, in_short(claim.about)
-    if "more_us" not in facts:
+    if not claim.facts.get("lacking"):  # what also runs in the others has findings of its own
         return ""
-    if facts["lacking"]:
-        return f"See whether {name} has to run as often, and whether it can run in a process of its own."
-    return f"Compare {name} in {'this step' if len(facts['odd']) == 1 else 'these steps'} and in others."
+    return f"See whether {in_short(claim.about)} has to run as often, and whether it can run in a process of its own."
 
 
 UNEVEN_STEPS = Finding(
