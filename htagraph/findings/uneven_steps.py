@@ -7,13 +7,12 @@ alone, more often than by chance.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import comb
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.statistics import CHANCE, MOST, SEVERAL
 from htagraph.findings.finding import Claim, Evidence, Finding, in_short, of_activities
@@ -27,28 +26,12 @@ from htagraph.graph.tolerances import LIMITS
 __all__ = ["UNEVEN_STEPS", "step_text"]
 
 
-class _Long(NamedTuple):
-    """How much longer than usual the steps of a rank take."""
-
-    rank: int
-    steps: npt.NDArray[np.int64]
-    excess: npt.NDArray[np.float64]
-    """By step, ns; 0 where it is not far longer."""
-    sure: npt.NDArray[np.bool_]
-    """Which steps neither warm up nor lie at the edge of the recording, where they may be long for that."""
-
-
-class _Cause(NamedTuple):
-    """What explains that steps of a rank are long."""
-
-    explained: npt.NDArray[np.float64]
-    """By step, ns."""
-    lacking: bool
-    """Whether the other steps lack it."""
-    aside: bool
-    """Whether it runs on another thread than the steps."""
-    rows: npt.NDArray[np.int64]
-    """Its activities in those steps, the longest first."""
+_Long: TypeAlias = tuple[Array, Array, Array]
+"""Of the steps of a rank: their numbers; how much longer than usual each takes, ns, 0 where it is not far longer; which
+neither warm up nor lie at the edge of the recording, where they may be long for that."""
+_Cause: TypeAlias = tuple[Array, bool, bool, Array]
+"""What makes steps long: how much of each, ns; whether the other steps lack it; whether it runs on another thread than
+the steps; its activities in them, the longest first."""
 
 
 def step_text(graph: DependencyGraph) -> str:
@@ -70,8 +53,9 @@ def step_text(graph: DependencyGraph) -> str:
     return time_text(usual / 1000) + (f" ({time_text(mean / 1000)} on average)" if differs else "")
 
 
-def _long_steps(graph: DependencyGraph) -> Iterator[_Long]:
-    """Yield the ranks some of whose steps are far longer than usual."""
+def _long_steps(graph: DependencyGraph) -> dict[int, _Long]:
+    """Return the steps of the ranks some of whose steps are far longer than usual."""
+    long: dict[int, _Long] = {}
     cadence, spans, ends = cadence_of(graph), graph.step_spans, is_paced_by_ends(graph)
     for rank in graph.ranks if cadence else ():
         own = np.flatnonzero(spans.rank == rank)
@@ -85,16 +69,18 @@ def _long_steps(graph: DependencyGraph) -> Iterator[_Long]:
         sure[0 if ends else -1] = False
         excess = np.where(lengths > LIMITS.uneven * usual, lengths - usual, 0.0)
         if excess[sure].any():
-            yield _Long(rank, spans.step[own], excess, sure)
+            long[rank] = spans.step[own], excess, sure
+    return long
 
 
-def _cause(graph: DependencyGraph, long: _Long) -> _Cause | None:
+def _cause(graph: DependencyGraph, rank: int, long: _Long) -> _Cause | None:
     """Return what explains most of how much longer some steps of a rank are; None for nothing."""
-    acts, count, spans = graph.activities, len(long.steps), graph.step_spans
-    rows = np.arange(len(acts))[acts.of_rank(long.rank)]
+    (steps, excess, sure), acts, spans = long, graph.activities, graph.step_spans
+    count, usual = len(steps), excess == 0
+    rows = np.arange(len(acts))[acts.of_rank(rank)]
     rows = rows[~of_kinds(acts.kind[rows], (ActivityKind.STEP, ActivityKind.SYNC, *ADDED, *COMMUNICATION))]
-    rows = rows[np.isin(acts.step[rows], long.steps)]
-    place, device, usual = np.searchsorted(long.steps, acts.step[rows]), acts.on_device[rows], long.excess == 0
+    rows = rows[np.isin(acts.step[rows], steps)]
+    place, device = np.searchsorted(steps, acts.step[rows]), acts.on_device[rows]
     described = np.stack([acts.name[rows], acts.lane[rows], acts.kind[rows], device])
     items, item = np.unique(described, axis=1, return_inverse=True)
     size, item = items.shape[1], item.ravel()
@@ -104,45 +90,45 @@ def _cause(graph: DependencyGraph, long: _Long) -> _Cause | None:
     ])  # fmt: skip
     whole, (_, lane, kind, on_device) = np.arange(2 * size) < size, np.tile(items, 2)
     lacking = took[:, usual].max(axis=1, initial=0) == 0
-    explained = np.clip(took - np.median(took[:, usual], axis=1)[:, None], 0, long.excess)
-    explained[explained < MOST * long.excess] = 0
-    aside = (lane != acts.lane[spans.start[spans.rank == long.rank][0] >> 1]) & (on_device == 0)
+    explained = np.clip(took - np.median(took[:, usual], axis=1)[:, None], 0, excess)
+    explained[explained < MOST * excess] = 0
+    aside = (lane != acts.lane[spans.start[spans.rank == rank][0] >> 1]) & (on_device == 0)
     chance = np.array([1 / comb(count, each) for each in (explained > 0).sum(axis=1).tolist()])
-    fits = (lacking | ~whole) & (~aside | (lacking & (chance <= CHANCE))) & (explained[:, long.sure] > 0).any(axis=1)
+    fits = (lacking | ~whole) & (~aside | (lacking & (chance <= CHANCE))) & (explained[:, sure] > 0).any(axis=1)
     score = explained.sum(axis=1) * fits
     if not score.any():
         return None
     nearly = score >= LIMITS.nearly_all * score.max()  # of what is as much, a region of the program, then the outermost
     at = int(np.lexsort((took.sum(axis=1), whole, kind == ActivityKind.ANNOTATION, nearly))[-1])
     some = rows[(item == at % size) & (explained[at][place] > 0)]
-    return _Cause(explained[at], bool(lacking[at]), bool(aside[at]), some[np.argsort(-acts.duration[some])])
+    return explained[at], bool(lacking[at]), bool(aside[at]), some[np.argsort(-acts.duration[some])]
 
 
 def _explained(results: Results) -> list[Claim]:
     """Claim what makes steps long, of the rank where that is most, if the job lasts long for it."""
-    graph = results.graph
-    long = {each.rank: each for each in _long_steps(graph)}
-    causes = {rank: cause for rank, each in long.items() if (cause := _cause(graph, each))}
+    graph, long = results.graph, _long_steps(results.graph)
+    causes = {rank: cause for rank, each in long.items() if (cause := _cause(graph, rank, each))}
     if not causes:
         return []
-    rank = max(causes, key=lambda each: float(causes[each].explained.sum()))
-    cause, name = causes[rank], graph.activities.name[causes[rank].rows[0]]
-    ranks = [each for each, other in causes.items() if graph.activities.name[other.rows[0]] == name]
+    explains = {each: float(cause[0].sum()) for each, cause in causes.items()}
+    rank = max(explains, key=lambda each: explains[each])
+    explained, lacking, aside, rows = causes[rank]
+    name = graph.activities.name[rows[0]]
+    ranks = [each for each, other in causes.items() if graph.activities.name[other[3][0]] == name]
     # others that do not do it are faster by at most what their own long steps lose
-    lost = [float(long[each].excess.sum()) if each in long else 0.0 for each in graph.ranks if each not in ranks]
-    saved = min([float(causes[each].explained.sum()) for each in ranks] + lost) / 1000
+    lost = {each: float(long[each][1].sum()) if each in long else 0.0 for each in graph.ranks}
+    saved = min(explains[each] if each in ranks else lost[each] for each in graph.ranks) / 1000
     percent = 100_000 * saved / max(results.path.makespan_ns, 1)
     if percent < MIN_PERCENT:
         return []
-    held = cause.explained > 0
-    more, own = (float(each[held & long[rank].sure].mean()) / 1000 for each in (long[rank].excess, cause.explained))
+    steps, excess, sure = long[rank]
+    more, own = (float(each[(explained > 0) & sure].mean()) / 1000 for each in (excess, explained))
     facts: dict[str, Any] = {
-        "odd": tuple(long[rank].steps[held].tolist()), "more_us": more, "own_us": own, "lacking": cause.lacking,
-        "aside": cause.aside, "percent": percent, "free_us": saved, "ranks": ranks,
-        "alone": len(ranks) < len(graph.ranks),
+        "odd": tuple(steps[explained > 0].tolist()), "more_us": more, "own_us": own, "lacking": lacking,
+        "aside": aside, "percent": percent, "free_us": saved, "ranks": ranks, "alone": len(ranks) < len(graph.ranks),
     }  # fmt: skip
-    rows = tuple(cause.rows[:MOST_ROWS].tolist())
-    return [Claim("uneven_steps", graph.names[name], len(facts["odd"]), "count", rows=rows, facts=facts)]
+    proof = tuple(rows[:MOST_ROWS].tolist())
+    return [Claim("uneven_steps", graph.names[name], len(facts["odd"]), "count", rows=proof, facts=facts)]
 
 
 def _when(results: Results) -> list[Claim]:
