@@ -94,8 +94,9 @@ def _cause(graph: DependencyGraph, rank: int, long: _Long) -> _Cause | None:
     explained[explained < MOST * excess] = 0
     aside = (lane != acts.lane[spans.start[spans.rank == rank][0] >> 1]) & (on_device == 0)
     chance = np.array([1 / comb(count, each) for each in (explained > 0).sum(axis=1).tolist()])
-    fits = (lacking | ~whole) & (~aside | (lacking & (chance <= CHANCE))) & (explained[:, sure] > 0).any(axis=1)
-    score = explained.sum(axis=1) * fits
+    region = np.isin(kind, (ActivityKind.ANNOTATION, ActivityKind.PYTHON))  # in an operator the host may wait
+    fits = (explained[:, sure] > 0).any(axis=1) & ((lacking & region) | ~whole)
+    score = explained.sum(axis=1) * (fits & (~aside | (lacking & (chance <= CHANCE))))
     if not score.any():
         return None
     nearly = score >= LIMITS.nearly_all * score.max()  # of what is as much, a region of the program, then the outermost
