@@ -326,11 +326,11 @@ def _of_steps(row: dict[Any, Any], steps: int) -> str:
         longer = f"{time_text(row['slow_excess_us'])} longer than its peers'"
         return f"{alone} {longer} in {row['slow_steps']} of {steps} steps"
     if excess <= 0:
-        return f"{alone} {time_text(-excess)} less than its peers'"
+        return f"{alone} {time_text(-excess)} less than its peers' in the median"
     if not row["slow"]:
         negligible = excess < MIN_STEP_SHARE * row["own_step_us"]
         why = "which is negligible" if negligible else "which may be chance"
-        return f"{alone} {time_text(excess)} more than its peers', {why}"
+        return f"{alone} {time_text(excess)} more than its peers' in the median, {why}"
     peers, longer = row["own_step_us"] - excess, row["slow_excess_us"]
     ratio = _times(1 + longer / peers) if peers > 0 else "longer than its peers'"
     return f"{alone} {ratio} ({time_text(longer)} more)"

@@ -79,10 +79,28 @@ def _when(results: Results) -> list[Claim]:
         claims += _replayed(results, row)
         if len(claims) == MAX_LISTED:
             break
-    claims.sort(key=lambda claim: -claim.figure)
+    claims = sorted(_folded(results.graph, claims), key=lambda claim: -claim.figure)
     around = {claim.facts["inside"] for claim in claims}
     more = [{"around": claim.about in around, "most": claim is claims[0]} for claim in claims]
     return [replace(claim, facts={**claim.facts, **facts}) for claim, facts in zip(claims, more, strict=True)]
+
+
+def _folded(graph: DependencyGraph, claims: list[Claim]) -> list[Claim]:
+    """Return the claims without work that nearly all lies in a region and is nearly all of it: the region names it."""
+    state, time = initial(graph), np.maximum(graph.own_time, graph.activities.duration * graph.activities.on_device)
+    regions, work = ([each for each in claims if each.facts["what"] == what] for what in ("phase", "operator"))
+    cover = {
+        each.about: time * activities_of(state, criteria(each.facts["target"]))[:-1]
+        for each in regions + work if each.facts["target"]
+    }  # fmt: skip
+    part = {
+        each.about: outer.about for outer in regions for each in work
+        if {each.about, outer.about} <= cover.keys() and each.figure >= _NEARLY_ALL * outer.figure
+        and np.minimum(cover[each.about], cover[outer.about]).sum() >= _NEARLY_ALL * cover[each.about].sum()
+    }  # fmt: skip
+    inner = {outer: about for about, outer in part.items()}
+    kept = [each for each in claims if each.about not in part]
+    return [replace(each, facts={**each.facts, "mostly": inner.get(each.about)}) for each in kept]
 
 
 def _worth_naming(results: Results) -> list[dict[Any, Any]]:
@@ -200,7 +218,8 @@ def _short(*claims: Claim) -> str:
     for at, (claim, name) in enumerate(zip(claims, names, strict=True)):
         saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)})"
         is_part = at and claim.facts.get("inside") == claims[at - 1].about
-        parts.append(f"{'of which ' if is_part else ''}{name}, {saved}")
+        mostly = f", nearly all in {in_short(claim.facts['mostly'])}" if claim.facts.get("mostly") else ""
+        parts.append(f"{'of which ' if is_part else ''}{name}, {saved}{mostly}")
     each = " per step" if steps > 1 else ""
     inside = " (interruptions inside it counted)" if claims[0].facts.get("interrupted") else ""
     return f"Most you could win{each}, each alone{inside}: {'; '.join(parts)}."

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,10 @@ from htagraph.graph.tolerances import LIMITS
 if TYPE_CHECKING:
     from htagraph.graph.construction.matching.match import Matching
 
-__all__ = ["Clock", "agreement_ns", "corrected", "estimate_clocks", "shared_clocks"]
+__all__ = ["FROM_ROOT", "TO_ROOT", "Clock", "agreement_ns", "corrected", "estimate_clocks", "shared_clocks"]
+
+FROM_ROOT: Final = ("broadcast", "scatter")
+TO_ROOT: Final = ("reduce", "gather")
 
 
 @dataclass(frozen=True)
@@ -143,15 +146,20 @@ def _barriers(ranks: list[int], matching: Matching, *, sends: bool = False) -> B
     """Return the times of the barrier-like collectives, or of an even sample of them; None without any.
 
     A send on a host thread may be over before its receive begins: there only the receive waits. With `sends`, the
-    times are those of pairs of a send and a receive, and of all-to-alls, that are no barriers. An all-to-all may leave
-    out some pairs; then it ends before some arrive, and shows nothing.
+    times are those of pairs of a send and a receive, of collectives whose calls name a root, and of all-to-alls, that
+    are no barriers. An all-to-all may leave out some pairs; then it ends before some arrive, and shows nothing.
     """
-    rows = np.flatnonzero(matching.collective >= 0)
+    rows, op, members = np.flatnonzero(matching.collective >= 0), np.array(matching.op, np.str_), matching.members
+    way = members.way.copy()
     if len(matching):
-        of_kind = matching.barrier
+        of_kind = matching.barrier[matching.collective[rows]]
         if sends:
-            of_kind = ~of_kind & np.isin(matching.op, ("send_recv", "all_to_all"))
-        rows = rows[of_kind[matching.collective[rows]]]
+            word = op[matching.collective[rows]]
+            rooted = np.isin(word, FROM_ROOT + TO_ROOT) & members.on_host[rows] & (members.root[rows] >= 0)
+            of_kind = ~of_kind & (np.isin(word, ("send_recv", "all_to_all")) | rooted)
+            gives = (members.rank[rows] == members.root[rows]) == np.isin(word, FROM_ROOT)
+            way[rows] = np.where(rooted, np.where(gives, 1, -1), way[rows])
+        rows = rows[of_kind]
     if not len(rows):
         return None
     which, line = np.unique(matching.collective[rows], return_inverse=True)
@@ -159,13 +167,10 @@ def _barriers(ranks: list[int], matching: Matching, *, sends: bool = False) -> B
     step = -(-len(which) // min(LIMITS.collectives, max(LIMITS.clock_cells // count, 1)))
     keep = line.ravel() % step == 0
     rows, line = rows[keep], line.ravel()[keep] // step
-    members = matching.members
     column = np.searchsorted(np.array(ranks), members.rank[rows])
     origin = int(members.start[rows].min())
     on_host = members.on_host[rows]
-    is_pair = np.array([op == "send_recv" for op in matching.op], np.bool_)
-    pair = on_host & is_pair[matching.collective[rows]]
-    way = members.way[rows]
+    pair, way = on_host & np.isin(op[matching.collective[rows]], ("send_recv", *FROM_ROOT, *TO_ROOT)), way[rows]
     end = np.where(on_host, np.nan, members.end[rows] - origin)
     start = np.where(pair & (way <= 0), np.nan, members.start[rows] - origin)
     waited = np.where(pair & (way >= 0), np.nan, members.end[rows] - origin)

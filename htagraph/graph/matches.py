@@ -14,7 +14,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array, Ints, inverse_of
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities
-from htagraph.graph.clocks import Clock, corrected
+from htagraph.graph.clocks import FROM_ROOT, TO_ROOT, Clock, corrected
 from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ __all__ = ["Matches", "with_joins"]
 
 
 _PAIR: Final = "send_recv"
-_FROM_ROOT: Final = ("broadcast", "scatter")
-_TO_ROOT: Final = ("reduce", "gather")
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,13 +175,13 @@ def _by_known_root(matching: Matching, meeting: _Meeting, op: Array, terms: tupl
     counts, waits, slack = terms
     root = matching.members.root[meeting.rows]
     word = op[meeting.collective] if len(op) else np.empty(0, "<U1")
-    known = (root >= 0) & np.isin(word, _FROM_ROOT + _TO_ROOT)
+    known = (root >= 0) & np.isin(word, FROM_ROOT + TO_ROOT)
     if not known.any():
         return known
     arrival = np.full(len(matching), np.iinfo(np.int64).min)
     of_root = known & (meeting.rank == root)
     arrival[meeting.collective[of_root]] = meeting.start[of_root]
-    from_root = known & np.isin(word, _FROM_ROOT)
+    from_root = known & np.isin(word, FROM_ROOT)
     early = from_root & (meeting.end < arrival[meeting.collective] - LIMITS.tick_ns)
     known &= ~np.isin(meeting.collective, meeting.collective[early])
     team = matching.team[meeting.collective]
@@ -193,7 +191,7 @@ def _by_known_root(matching: Matching, meeting: _Meeting, op: Array, terms: tupl
             slack[which] = _least_transfer(matching, meeting, which)
             from_root[which] = False
     counts[known & from_root] = (meeting.rank == root)[known & from_root]
-    waits[known & np.isin(word, _TO_ROOT)] = (meeting.rank == root)[known & np.isin(word, _TO_ROOT)]
+    waits[known & np.isin(word, TO_ROOT)] = (meeting.rank == root)[known & np.isin(word, TO_ROOT)]
     return known
 
 
@@ -244,7 +242,7 @@ def _root_of(meeting: _Meeting, which: Array, word: str) -> tuple[_Pattern, int]
     Under the true pattern, the time from the last awaited arrival to the end is only the transfer, which varies least.
     If several ranks explain the ends about equally well, the lowest one is the root, because it usually is rank 0.
     """
-    if word not in _FROM_ROOT + _TO_ROOT:
+    if word not in FROM_ROOT + TO_ROOT:
         return _Pattern.UNKNOWN, -1
     ranks, start, end = _times_by_rank(meeting, which)
     if not len(start):
@@ -252,7 +250,7 @@ def _root_of(meeting: _Meeting, which: Array, word: str) -> tuple[_Pattern, int]
     last = start.max(axis=1)[:, None]
     as_barrier = _variation(end, np.broadcast_to(last, start.shape))
     columns = np.arange(len(ranks))
-    if word in _FROM_ROOT:
+    if word in FROM_ROOT:
         by_root = [_variation(end, np.maximum(start, start[:, [root]])) for root in columns]
     else:
         by_root = [_variation(end, np.where(columns == root, last, start)) for root in columns]
@@ -262,7 +260,7 @@ def _root_of(meeting: _Meeting, which: Array, word: str) -> tuple[_Pattern, int]
     if not np.isfinite(variation):
         return _Pattern.UNKNOWN, -1
     if root >= 0 and variation <= LIMITS.gain * as_barrier and len(start) > 1:
-        return (_Pattern.FROM_ROOT if word in _FROM_ROOT else _Pattern.TO_ROOT), int(ranks[root])
+        return (_Pattern.FROM_ROOT if word in FROM_ROOT else _Pattern.TO_ROOT), int(ranks[root])
     return (_Pattern.BARRIER if np.isfinite(as_barrier) else _Pattern.UNKNOWN), -1
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from math import exp, lgamma, log, log1p
 from typing import TypeAlias
 
@@ -166,7 +167,7 @@ def _by_parts(found: Excess, times: Array, work: Array, alone: Array, names: Arr
         return
     scale = usual / np.median(times[:, known], axis=0)
     at, some = _by_extra_work(in_work * scale, alone[:, known] * scale)  # which is work, whatever transfers do
-    for find in (_by_name, _by_delays) if at < 0 else ():
+    for find in (_by_name, _by_delays, partial(_by_rare, beyond)) if at < 0 else ():
         at, some = find(found, names[:, :, known], usual)
         at = at if at >= 0 and _is_work(beyond, in_work, at, some) else -1
         if at >= 0:
@@ -181,8 +182,11 @@ def _by_extra_work(beyond: Array, alone: Array) -> tuple[int, npt.NDArray[np.boo
 
     It is so more than once, and only it; no unit differs as much in the other draws, as units do where draws vary.
     """
-    own = beyond > 0
-    own &= _beyond(alone) >= MOST * beyond
+    own, extra = beyond > 0, _beyond(alone)
+    delays = np.concatenate(
+        [extra[:, :1], extra[:, :-1]], axis=1
+    )  # behind a draw's last collective, it delays the next
+    own &= np.maximum(extra, delays) >= MOST * beyond
     own &= beyond > MOST * np.where(own, beyond, 0).max(initial=0)
     units = np.flatnonzero(own.any(axis=1))
     if len(units) != 1 or own.sum() < 2:  # once may be chance
@@ -204,6 +208,18 @@ def _by_name(found: Excess, names: Array, usual: float) -> tuple[int, npt.NDArra
     total, agrees = np.sum(sure, axis=0), (found.excess == found.excess.max()) & (found.excess >= found.error)
     slow = [at for typical, _, at, is_slow in compared if is_slow and agrees[at] and total[at] >= MOST * typical[at]]
     return max(slow, key=lambda at: float(total[at]), default=-1), np.ones(names.shape[2], np.bool_)
+
+
+def _by_rare(beyond: Array, _: Excess, names: Array, usual: float) -> tuple[int, npt.NDArray[np.bool_]]:
+    """Return (the unit that takes longer for work of some name that all do in few draws, or -1; in which)."""
+    for each in names:
+        some = each.any(axis=0)
+        if 1 < some.sum() <= MOST * len(some) and each[:, some].all():
+            compared = _compared(each[:, some], _LEAST_ERROR * usual, tests=len(names))
+            at, is_slow = compared[2:]
+            if is_slow and 0 < MOST * beyond[at, some].mean() <= compared[0][at]:
+                return at, some
+    return -1, np.zeros(names.shape[2], np.bool_)
 
 
 def _by_delays(_: Excess, names: Array, usual: float) -> tuple[int, npt.NDArray[np.bool_]]:

@@ -16,7 +16,7 @@ from htagraph.core.naming import transfer_direction
 from htagraph.core.statistics import MOST, SEVERAL
 from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["alike", "are_stages", "lane_roles", "peers", "program_of", "rank_roles"]
+__all__ = ["alike", "are_stages", "extra_region", "lane_roles", "peers", "program_of", "rank_roles"]
 
 Program: TypeAlias = tuple[Array, Array, int]
 """What a rank runs: names of its operators, how often each occurs in its steps, how many steps these are."""
@@ -169,12 +169,13 @@ def _places(graph: DependencyGraph, *, by_rank: bool) -> tuple[Array, Array, Arr
     # steps are numbers on the time line, the rest has places of its own beyond them
     shared, own = (part[rows], acts.rank[rows]) if by_rank else (acts.rank[rows], part[rows])
     numbered = by_rank & (acts.kind[rows] == ActivityKind.STEP)  # their names number them
-    region = _extra_region(graph)[rows] if by_rank else lane  # what only one rank does is no peer of what others do
+    region = extra_region(graph)[rows] if by_rank else lane  # what only one rank does is no peer of what others do
     what = coded(np.where(numbered, -1, acts.name[rows]), acts.kind[rows], lane, region)
     return rows, what, shared, _occurrence(coded(what, shared, own), acts.start[rows], from_end[rows])
 
 
-def _extra_region(graph: DependencyGraph) -> npt.NDArray[np.int64]:
+@once
+def extra_region(graph: DependencyGraph) -> npt.NDArray[np.int64]:
     """Return, for each activity, the name of the region around it that a rank alone has; -1 where most ranks have one.
 
     Where most have, regions are called by their ranks, and are the same work.

@@ -22,6 +22,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import damaged_ranks
 from htagraph.queries.blame import CAUSES, MAX_HOPS_BACK, Blame, Chains, blame_of, chains_of
 from htagraph.queries.compare import ENOUGH_STEPS
+from htagraph.queries.peers import extra_region
 from htagraph.queries.peers import peers as peers_of
 from htagraph.queries.rank_speed import SlowRanks, slow_ranks
 from htagraph.queries.replay import predict
@@ -261,7 +262,8 @@ def rank_differences(graph: DependencyGraph, own: Array, rank: int, peers: Array
     work = ~of_kinds(acts.kind, (*COMMUNICATION, *ADDED, ActivityKind.STEP))
     rows = np.flatnonzero(work & (place[acts.rank] >= 0))
     shape = (len(everyone), names + 1)
-    cell = place[acts.rank[rows]] * shape[1] + acts.name[rows]
+    region = extra_region(graph)[rows]  # what only one rank does is named as a whole
+    cell = place[acts.rank[rows]] * shape[1] + np.where(region >= 0, region, acts.name[rows])
     gaps = np.flatnonzero(graph.gap_kind == GapKind.HOST_UNTRACED)
     gaps = gaps[place[acts.rank[gaps >> 1]] >= 0]
     cell = np.concatenate([cell, place[acts.rank[gaps >> 1]] * shape[1] + names])
@@ -343,7 +345,10 @@ def _of_rank(graph: DependencyGraph, chains: Chains, vertex: Array, rank: int, c
     whole, of_name = _slower(chains, rows), rows[graph.activities.name[rows] == name]
     extra = of_name[chains.others[of_name] == 0]
     if len(of_name) and chains.own[extra].sum() > MOST * chains.own[of_name].sum():
-        return SlowWork(f"{text}{_in_region(graph, extra[chains.own[extra].argmax()])}", whole, alone=True)
+        longest = int(extra[chains.own[extra].argmax()])
+        region = extra_region(graph)[longest]
+        text = graph.names[region] if region >= 0 else f"{text}{_in_region(graph, longest)}"
+        return SlowWork(text, whole, alone=True)
     named = _slower(chains, of_name) if name >= 0 else float("nan")
     if named > 0 and (np.isnan(whole) or named > STANDS_OUT * whole):
         return SlowWork(text, named, named=True)

@@ -98,3 +98,11 @@ def test_a_gain_that_may_be_nothing_is_said_with_up_to() -> None:
     best = trial_of([gain("aten::mm", 100.0, 20.0, half_us=40.0, steps=2, interval=(0.0, 110.0))])
     assert best is not None
     assert "saves up to 20.0 µs" in best.sentence
+
+
+def test_a_region_that_is_nearly_all_one_operator_names_it() -> None:
+    events = [op("aten::mm", 400 * number, 20) for number in range(3)]
+    events += [annotation("evaluate", 400 * number + 100, 210) for number in range(3)]
+    events += [op("aten::mm", 400 * number + 101, 200) for number in range(3)]
+    said = GAIN.short(*GAIN.when(Results(load(events))))
+    assert "evaluate, 630.0 µs (57 %), nearly all in aten::mm; Python" in said

@@ -7,7 +7,7 @@ import pytest
 from htagraph.findings.finding import Claim
 from htagraph.findings.results import Results
 from htagraph.findings.uneven_steps import UNEVEN_STEPS
-from tests.strategies import load, op, step
+from tests.strategies import OTHER, annotation, load, op, step
 
 
 @pytest.mark.parametrize(
@@ -15,18 +15,17 @@ from tests.strategies import load, op, step
     [
         (
             (400, 100, 100),
-            ["step 0 takes 400.0 µs, the others about 100.0 µs, and the usual step is without first steps"],
+            ["Step 0 takes 400.0 µs, the others about 100.0 µs, and the usual step is without first steps."],
         ),
         (
             (400, 100, 100, 300, 100),
-            ["steps 0 and 3 take 300.0 µs to 400.0 µs, the others about 100.0 µs, so means per step fit neither"],
+            ["Steps 0 and 3 take 300.0 µs to 400.0 µs, the others about 100.0 µs, so means per step fit neither."],
         ),
         (
             (*((100, 100, 300) * 3), 100),
-            ["steps 2, 5 and 8 take 300.0 µs, the others about 100.0 µs, so means per step fit neither"],
+            ["Steps 2, 5 and 8 take 300.0 µs, the others about 100.0 µs, so means per step fit neither."],
         ),
-        ((100, 160, 400), ["steps take 100.0 µs to 400.0 µs, so no figure per step is that of most of them"]),
-        ((9000, 50), ["steps take 50.0 µs to 9.00 ms, so no figure per step is that of most of them"]),
+        ((100, 160, 400), []),  # no step is usual, and the head has the range
         ((100, 100), []),
     ],
 )
@@ -48,3 +47,24 @@ def test_many_odd_steps_are_counted() -> None:
     text = UNEVEN_STEPS.whole(Claim("uneven_steps", "", 5, "count", facts=facts))
     assert text.startswith("5 steps take 1.00 ms to 2.00 ms, the others about 100.0 µs")
     assert text.endswith("so means per step fit neither.")
+
+
+@pytest.mark.parametrize(
+    ("tid", "words"),
+    [
+        (
+            1,
+            "Steps 3 and 7 take 300.0 µs longer than usual: evaluate runs then. Without that, the job would take up to",
+        ),
+        (OTHER, "Steps 3 and 7 take 400.0 µs, the others about 100.0 µs, so means per step fit neither."),  # by chance
+    ],
+)
+def test_what_runs_in_long_steps_alone_makes_them_long(tid: int, words: str) -> None:
+    at = [100 * number + 300 * ((number > 3) + (number > 7)) for number in range(11)]
+    events = [step(number, at[number], at[number + 1] - at[number]) for number in range(10)]
+    events += [op("work", each + 1, 90) for each in at[:-1]]
+    events += [annotation("evaluate", at[number] + 95, 300, tid) for number in (3, 7)]
+    results = Results(load(events))
+    (claim,) = UNEVEN_STEPS.when(results)
+    assert UNEVEN_STEPS.short(claim).startswith(words)
+    assert bool(UNEVEN_STEPS.evidence(results, claim).rows.first) == (tid != OTHER)

@@ -108,7 +108,9 @@ def test_a_root_that_hands_over_when_asked_waits_for_its_receivers() -> None:
         work = annotation("gloo:broadcast", start, over - start, tid=OTHER + root)
         work["args"] = {"Input Dims": [[64]], "Input type": ["float"]}
         job[rank] += [op("c10d::broadcast_", start, 5, **tensor_args(64, root, 0, "True", -1)), work]
-    told = hg.collectives(host_job(job)).query("rank == 0")
+    graph = host_job(job)
+    assert [clock.gauge for clock in graph.clocks] == [0, 0], "on the clock of their host"
+    told = hg.collectives(graph).query("rank == 0")
     assert told["wait_us"].tolist() == np.repeat(late, 2).tolist(), (
         "as the root of one, and as the receiver of the other"
     )

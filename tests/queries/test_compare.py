@@ -246,6 +246,12 @@ def test_work_that_only_one_rank_does_in_some_steps_is_no_chance() -> None:
     assert found.slow.tolist() == [True, False, False, False]
     assert np.flatnonzero(found.when[0]).tolist() == [2, 6]
     assert not compare(times + extra, parts=parts_of([extra], 0.3 * extra)).slow.any()
+    before = np.roll(extra, -1, axis=1)  # behind the last collective of the step before
+    assert compare(times + extra, parts=parts_of([before], before)).slow.tolist() == found.slow.tolist()
+    shared = np.where(extra.any(axis=0), 1.2e7 + times % 1e5, 0)  # all do it, one takes longer each time
+    rare = shared + extra * (1 + times / 1e12)
+    assert compare(times + rare, parts=parts_of([rare])).slow.tolist() == found.slow.tolist()
+    assert not compare(times + shared, parts=parts_of([shared])).slow.any()
     once = np.where(np.arange(10) == 2, extra, 0)
     assert not compare(times + once, parts=parts_of([once], once)).slow.any()
     both = extra + np.roll(extra, (1, 1), (0, 1))

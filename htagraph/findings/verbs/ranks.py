@@ -160,11 +160,10 @@ def _nobody(stragglers: Stragglers, total: str) -> list[str]:
     waited = f"The ranks wait {waits_text(stragglers)}; {but}{why}."
     if sum(unblamed(stragglers).values()) > MOST * stragglers.total_wait_us:
         waited, nobody = nobody[0].replace("the waiting", f"{total} of waiting (summed over ranks)"), []
-    late = f" Rank {rank} is late within steps, not over whole steps." if most["step_excess_us"] <= 0 else ""
     return spoken(
         waited,
         *nobody,
-        f"Rank {rank}: {most['evidence']}.{late}",
+        f"Rank {rank}: {most['evidence']}.",
         *_known(stragglers, rank, most["blamed_us"] / max(len(stragglers.ranks) - 1, 1)),
         f"To tell whether rank {rank} is slow or was late by chance, record {ENOUGH_STEPS} steps or more."
         if stragglers.few_steps else "",

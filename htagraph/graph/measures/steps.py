@@ -258,7 +258,8 @@ def usual_step_ns(graph: DependencyGraph, time: Array, like: DependencyGraph | N
 def usual_steps(graph: DependencyGraph) -> list[int]:
     """Return the steps that most steps are like, where a recording holds much else, such as a warm-up; else none.
 
-    They are those near the median (`Cadence.near`), if steps are alike and cover most of the recording.
+    They are those near the median (`Cadence.near`), if steps are alike, cover most of the recording, and take most of
+    the time of the steps that count: where few steps take most of it, they are what the job is slow by.
 
     Example:
         >>> import htagraph as hg
@@ -268,7 +269,8 @@ def usual_steps(graph: DependencyGraph) -> list[int]:
     cadence = None if whole_steps(graph) else cadence_of(graph)
     if cadence is None or _covered(graph)[1] < MOST:
         return []
-    return cadence.steps[cadence.near].tolist() if cadence.alike and cadence.near.sum() > 1 else []
+    held = cadence.lengths[cadence.near].sum() >= MOST * cadence.lengths[cadence.counted].sum()
+    return cadence.steps[cadence.near].tolist() if held and cadence.alike and cadence.near.sum() > 1 else []
 
 
 def gain_steps(graph: DependencyGraph) -> int:

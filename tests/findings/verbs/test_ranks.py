@@ -113,8 +113,6 @@ def test_too_few_steps_are_said_with_who_is_charged_what_it_did_and_what_to_reco
     )
     assert "aten::mm" not in more
     assert "record 5 steps or more" in todo
-    late = stragglers_sentences(replace(few, ranks=few.ranks.assign(step_excess_us=-1.0)), 2, [])
-    assert late[1].endswith("Rank 1 is late within steps, not over whole steps.")
     assert len(stragglers_sentences(replace(found(None), steps=9), 2, [])) == 2
 
 

@@ -60,6 +60,7 @@ def test_without_steps_there_are_none() -> None:
         ([400, 100, 100, 100], 0, [1, 2, 3]),
         ([100, 100, 100, 100], 0, []),  # they are the recording
         ([300, 100, 300, 100, 300], 0, []),  # no step is like the median
+        ([100, 100, 100, 900, 100, 100], 0, []),  # most of the time is in another step
         ([400, 100, 100, 100], 900, []),  # most of the recording is something else
     ],
 )
