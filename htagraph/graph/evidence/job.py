@@ -83,11 +83,11 @@ class RecordedJob:
         """For each stretch of `slices`: the annotation or operator of the data loader whose time it is, or -1."""
         from htagraph.graph.evidence.threads import loaders
 
-        return np.where(self.outside[0] >= 0, self.outside[0], loaders(self))
+        return np.where(self.outside >= 0, self.outside, loaders(self))
 
     @cached_property
-    def outside(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """For each stretch (the region in which it waits for a process that was not recorded, since which vertex)."""
+    def outside(self) -> npt.NDArray[np.int32]:
+        """For each stretch of `slices`: the region in which it waits for a process that was not recorded, or -1."""
         from htagraph.graph.evidence.threads import outside_waits
 
         return outside_waits(self)

@@ -11,7 +11,7 @@ names of annotations or operators.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
@@ -350,17 +350,16 @@ def _first_moments(takes: _Takes, rows: Array, since: Array) -> Array:
     return target
 
 
-def outside_waits(job: RecordedJob) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """Return for each stretch of `RecordedJob.slices` (the region in which it waits for outside, since which vertex).
+def outside_waits(job: RecordedJob) -> npt.NDArray[np.int32]:
+    """Return for each stretch of `RecordedJob.slices` the region in which it waits for outside, or -1.
 
-    Both are -1 for none. The vertex is where the thread may have asked, and also -1 where that is the end of the wait
-    before. A site is all stretches in regions of one name on a thread that end with the same activity: each gets one
-    item. It is one of waits if waits make up for the work before them: all, or those that follow the wait before by as
-    many items.
+    A site is all stretches in regions of one name on a thread that end with the same activity: each gets one item. It
+    is one of waits if waits make up for the work before them: all, or those that follow the wait before by as many
+    items.
     """
     acts = job.activities
     source, target, owner = job.slices()
-    out, since = np.full(len(source), -1, np.int32), np.full(len(source), -1, np.int64)
+    out = np.full(len(source), -1, np.int32)
     lasts = job.moment(target) - job.moment(source)
     activity = source >> 1
     region = np.where(source & 1, acts.parent[activity], activity)
@@ -373,12 +372,10 @@ def outside_waits(job: RecordedJob) -> tuple[npt.NDArray[np.int32], npt.NDArray[
     rows = np.flatnonzero(free & np.isin(key, sites[count > LIMITS.proof]))
     for site in grouped(key[rows]):
         at = rows[site][np.argsort(job.moment(source[rows[site]]), kind="stable")]
-        if _woken_inside(job, target[at[long[at]]]):
-            continue
-        asked = _keep_pace(job, source[at], target[at], np.flatnonzero(long[at]))
-        if asked is not None:
-            out[at], since[at] = region[at], asked
-    return out, since
+        waited = np.flatnonzero(long[at])
+        if not _woken_inside(job, target[at[waited]]) and _keep_pace(lasts[at], job.moment(target[at]), waited):
+            out[at] = region[at]
+    return out
 
 
 def _woken_inside(job: RecordedJob, resumes: Array) -> bool:
@@ -395,58 +392,30 @@ def _woken_inside(job: RecordedJob, resumes: Array) -> bool:
     return bool(ends.between(moment - LIMITS.turn_ns, moment).mean() > LIMITS.most)
 
 
-def _keep_pace(job: RecordedJob, source: Array, target: Array, waited: Array) -> Array | None:
-    """Return since when stretches of a site end at a pace of their own: a vertex of each, or -1; None if they do not.
+def _keep_pace(wait: Ints, end: Ints, waited: Array) -> bool:
+    """Return whether stretches of a site, in order, that last `wait` until `end` (ns) end at a pace of their own.
 
-    They are given by their vertices, in order; `waited` are the long ones. The pace counts from the end of the stretch
-    before, or from a moment between the two, where the thread asks for what it waits for after other work.
+    `waited` are the long ones.
     """
-    start, end = job.moment(source), job.moment(target)
-    items, wait, pace = np.diff(waited), end - start, np.diff(end[waited])
+    items, pace = np.diff(waited), np.diff(end[waited])
     long = np.isin(np.arange(1, len(end)), waited)
     every = (wait[1:], np.diff(end), np.diff(end)[long])  # short waits follow long work
     alike = [every, *((wait[waited[1:]][rows], pace[rows], pace[rows]) for rows in grouped(items))]
     # the first item of a recording may have been asked for before it
-    found = any(_makes_up(w[first:], p[first:], steady[first:]) for w, p, steady in alike for first in (0, 1))
-    best, least = np.full(len(end), -1, np.int64), float(every[2].std()) if found else np.inf
-    for asked in _moments_between(job, source, target):
-        known = np.flatnonzero(asked[1:] >= 0) + 1
-        took = (end - job.moment(asked))[known]
-        if _makes_up(wait[known], took, took[long[known - 1]], LIMITS.tried) and took.std() < LIMITS.most * least:
-            best, least, found = asked, float(took.std()) / LIMITS.most, True
-    return best if found else None
+    return any(_makes_up(w[first:], p[first:], steady[first:]) for w, p, steady in alike for first in (0, 1))
 
 
-def _moments_between(job: RecordedJob, source: Array, target: Array) -> Iterator[Array]:
-    """Yield the moments of one kind that a thread has between stretches, the last before each, -1 for none."""
-    acts, lane = job.activities, job.activities.lane
-    vertices = job.boundaries[job.boundaries_of(int(acts.rank[source[0] >> 1]))].astype(np.int64)
-    vertices = vertices[lane[vertices >> 1] == lane[source[0] >> 1]]
-    above = acts.parent[vertices >> 1]
-    vertices = vertices[(above < 0) | (acts.kind[above] != ActivityKind.OP) | (np.isin(vertices, (source, target)))]
-    name = np.where(acts.kind == ActivityKind.STEP, -1, acts.name)
-    key = 2 * name[vertices >> 1] + (vertices & 1)
-    behind, last = places_of(vertices, target[:-1]), places_of(vertices, source[1:])
-    middle = len(last) // 2
-    for each in np.unique(key[behind[middle] + 1 : last[middle] + 1])[: LIMITS.tried].tolist():
-        of_kind = np.flatnonzero(key == each)
-        at = of_kind[np.maximum(np.searchsorted(of_kind, last, side="right") - 1, 0)]
-        between = (at > behind) & (at <= last)
-        if between.mean() >= LIMITS.nearly_all:
-            yield np.append([-1], np.where(between, vertices[at], -1))
-
-
-def _makes_up(wait: Array, pace: Array, steady: Array, alternatives: int = 1) -> bool:
+def _makes_up(wait: Array, pace: Array, steady: Array) -> bool:
     """Return whether waits make up for the work before them, beyond chance, so that some of the paces vary less.
 
-    `pace` is the time up to the end of each wait, ns, counted in one of some `alternatives`.
+    `pace` is the time up to the end of each wait, ns.
     """
     work = pace - wait
     if len(wait) < LIMITS.proof or not wait.std() or not work.std() or not len(steady):
         return False
     follows = float(np.corrcoef(wait, work)[0, 1])
     chance = max(0.0, 1 - follows**2) ** ((len(wait) - 2) / 2)  # no less than for independent normal values
-    return follows < 0 and chance * alternatives < LIMITS.chance and bool(steady.std() < LIMITS.most * wait.std())
+    return follows < 0 and chance < LIMITS.chance and bool(steady.std() < LIMITS.most * wait.std())
 
 
 def loaders(job: RecordedJob) -> npt.NDArray[np.int32]:

@@ -36,7 +36,7 @@ def dataloader(job: RecordedJob) -> Edges:
     loads = np.flatnonzero(job.loaders >= 0)
     source, target, region = source[loads], target[loads], job.loaders[loads].astype(np.int64)
     lasts = job.moment(target) - job.moment(source)
-    outside, asked = job.outside[0][loads] >= 0, job.outside[1][loads]
+    outside = job.outside[loads] >= 0
     of_workers = names_that(has_loader_workers, job.names)[acts.name[region]] & ~outside
     items = np.flatnonzero(outside)
     items = items[np.argsort(job.moment(source[items]), kind="stable")]
@@ -44,7 +44,7 @@ def dataloader(job: RecordedJob) -> Edges:
     sites = grouped(mixed(acts.lane[region[items]], name[region[items]], name[target[items] >> 1]))
     lag, parts = lasts.copy(), []
     for rows in [*_longest(job, region, lasts, of_workers), *(items[site] for site in sites)]:
-        waited, edges = _workers_edges(job, target[rows], lasts[rows], region[rows], asked[rows])
+        waited, edges = _workers_edges(job, target[rows], lasts[rows], region[rows])
         ready = lasts[rows][~waited & (lasts[rows] < 2 * LIMITS.turn_ns)]
         fetch = int(np.median(ready)) if len(ready) else LIMITS.turn_ns
         lag[rows[waited]] = np.minimum(fetch, lasts[rows[waited]])
@@ -66,20 +66,13 @@ def _longest(job: RecordedJob, region: Array, lasts: Array, eligible: Mask) -> l
     return [rows[of_loader] for of_loader in grouped(mixed(acts.lane[region[rows]], acts.name[region[rows]]))]
 
 
-def _workers_edges(job: RecordedJob, resumes: Array, lasts: Array, region: Array, asked: Array) -> tuple[Mask, Edges]:
+def _workers_edges(job: RecordedJob, resumes: Array, lasts: Array, region: Array) -> tuple[Mask, Edges]:
     """Return (for which batches of a loader its workers were waited for, an edge to the end of each of these waits).
 
-    `resumes` is the vertex after the longest stretch of each batch, in order; `lasts` how long the stretch lasted, ns;
-    `asked` the vertex since which each one was made, -1 for that of an earlier batch.
+    `resumes` is the vertex after the longest stretch of each batch, in order; `lasts` how long the stretch lasted, ns.
     """
     ends = job.moment(resumes)
     waited = np.flatnonzero(lasts >= 2 * LIMITS.turn_ns)
-    if (asked >= 0).any():
-        took = np.where(asked >= 0, ends - job.moment(asked), np.iinfo(np.int64).max)
-        waited = np.flatnonzero(took <= LIMITS.clearer * np.median(took[waited]))  # short ones, too
-        return np.isin(np.arange(len(ends)), waited), _made(
-            asked[waited], resumes[waited], took[waited], region[waited]
-        )
     workers = _workers(ends, waited)
     apart = np.diff(waited, prepend=waited[:1] - workers)
     before = waited - np.clip(apart, workers, LIMITS.ahead * workers)
@@ -88,14 +81,11 @@ def _workers_edges(job: RecordedJob, resumes: Array, lasts: Array, region: Array
     pace = lag[1:] / (waited - before)[1:]
     if len(waited) > LIMITS.several and _spread(pace) > LIMITS.steady * _spread(lasts[waited[1:]]):
         waited, before, lag = waited[:0], before[:0], lag[:0]
-    edges = _made(resumes[before], resumes[waited], lag, region[waited])
-    return np.isin(np.arange(len(ends)), waited), edges
-
-
-def _made(since: Array, until: Array, lag: Array, region: Array) -> Edges:
-    """Return the edges of what others make, which takes `lag`, ns."""
     kinds = EdgeKind.DATALOADER, Provenance.INFERRED
-    return Edges.of(since, until, lag, *kinds, confidence=Confidence.NAMED, activity=region)
+    edges = Edges.of(
+        resumes[before], resumes[waited], lag, *kinds, confidence=Confidence.NAMED, activity=region[waited]
+    )
+    return np.isin(np.arange(len(ends)), waited), edges
 
 
 def _workers(ends: Array, waited: Array) -> int:

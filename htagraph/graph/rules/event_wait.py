@@ -15,7 +15,7 @@ from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.calls import Calls, mixed, spread
 from htagraph.graph.evidence.cuda_graphs import graph_branches
 from htagraph.graph.evidence.job import RecordedJob
-from htagraph.graph.evidence.stream_waits import StreamWaits, boundary_waits, idle_ends, stream_waits, turned_joins
+from htagraph.graph.evidence.stream_waits import StreamWaits, boundary_waits, idle_ends, stream_waits
 from htagraph.graph.evidence.waits import unresolved_waits
 from htagraph.graph.tolerances import LIMITS, Confidence
 
@@ -38,7 +38,7 @@ def event_wait(job: RecordedJob) -> Edges:
         if rank not in ranks and len(calls.lanes[rank]) > 1:
             waits = calls.of_kind_on(rank, ActivityKind.WAIT)
             own = stream_waits(calls, rank, refused) if len(waits) else boundary_waits(calls, rank)
-            parts.append(turned_joins(calls, rank, StreamWaits.concatenate(list(own))))
+            parts += own
     job.refused["event_wait"] = unresolved_waits(job, refused, _UNRESOLVED)
     edges = _edges(calls, StreamWaits.concatenate(parts))
     edges = Edges.concatenate([edges, _inferred(*graph_branches(job))])

@@ -15,7 +15,7 @@ from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.stream_waits import SharedByRank, StreamWaits, as_site, idle_ends, stream_waits
 from htagraph.graph.rules.event_wait import event_wait
 from tests.oracles import edges_by_name
-from tests.strategies import COMMUNICATE, COPY, Json, kernel, launch, load, op, runtime
+from tests.strategies import Json, kernel, launch, load, runtime
 from tests.waiting import MADE, by_hand, hidden, implied, named, simulated, verdict
 
 
@@ -90,51 +90,6 @@ def test_a_device_that_is_slow_to_start_waiting_work_is_known_by_its_collectives
     names = [job.names[code] for code in job.activities.name]
     pairs = Counter((names[u], names[v]) for u, v in zip(source, target, strict=True))
     assert pairs["ncclAllReduce_a", "copy a"] == pairs["ncclAllReduce_b", "copy b"] == 4
-
-
-SIDE = 20
-
-
-def prefetching(
-    *, synchronizes: bool = False, begins: int = 10, copy_us: int = 30, name: str = COPY, inside: bool = False
-) -> list[Json]:
-    """Return a loop that waits for the side stream, launches copies there for the next step, then computes.
-
-    With `synchronizes`, the host waits for each copy; with `inside`, an operator launches it.
-    """
-    events: list[Json] = []
-    for number in range(6):
-        at, call = 200 * number, 10 * number + 1
-        events += [
-            runtime("cudaEventRecord", at, 1, call), runtime("cudaStreamWaitEvent", at + 2, 1, call + 1),
-            launch(at + 5, 1, call + 2), kernel(name, at + begins, copy_us, call + 2, stream=SIDE),
-            *([op("fork", at - 1, 9)] if inside else []),
-            *([runtime("cudaStreamSynchronize", at + 8, copy_us + 5, call + 3)] if synchronizes else []),
-            launch(at + 60, 1, call + 4), kernel(f"work{number}", at + 65, 100, call + 4),
-        ]  # fmt: skip
-    return events
-
-
-def test_work_that_nobody_would_wait_for_is_awaited() -> None:
-    job = by_hand(prefetching())
-    pairs = named(job, event_wait(job))
-    assert sorted(pairs) == [(COPY, f"work{number + 1}") for number in range(5)]
-
-
-def test_a_stream_that_the_host_waits_for_needs_no_other_wait() -> None:
-    job = by_hand(prefetching(synchronizes=True))
-    assert not [source for source, _ in named(job, event_wait(job)) if source == COPY]
-
-
-def test_work_that_is_not_over_in_time_is_not_awaited() -> None:
-    job = by_hand(prefetching(begins=70, copy_us=198))
-    assert not [source for source, _ in named(job, event_wait(job)) if source == COPY]
-
-
-def test_forks_of_a_library_and_streams_that_communicate_stay_as_they_are() -> None:
-    for events, work in ((prefetching(inside=True), COPY), (prefetching(name=COMMUNICATE), COMMUNICATE)):
-        job = by_hand(events)
-        assert not [source for source, _ in named(job, event_wait(job)) if source == work]
 
 
 NONE = np.zeros(0, np.int64)

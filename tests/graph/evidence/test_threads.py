@@ -280,17 +280,6 @@ def test_a_pause_of_the_step_itself_may_wait() -> None:
     assert hg.what_if(graph).free_dataloader().run().makespan_ns == 1000 * sum(WORK), "the step's work stays"
 
 
-def test_a_pace_may_count_from_a_moment_between_two_waits() -> None:
-    events, at = [], 0
-    for number, work in enumerate(WORK):  # an answer takes 30 ms, beside `learn`
-        before = 5_000 * (1 + number * number % 7)
-        events += [op("ask", at, before), op("learn", at + before, work)]
-        events += [annotation("answer", at + before + work, 30_000 - work)]
-        at += before + 30_000
-    assert is_outside(graph := load(events))
-    assert hg.what_if(graph).scale(factor=0.5, op="learn").run().saved_ns < 0.05 * graph.time.max()
-
-
 @pytest.mark.parametrize(
     ("works", "waits"),
     [
