@@ -17,11 +17,10 @@ from functools import partial
 from typing import Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from htagraph.core.arrays import Array, coded, distinct, joined, marked
 from htagraph.core.computing import once
-from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
+from htagraph.core.kinds import UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.core.naming import (
     has_loader_workers,
     is_asking,
@@ -42,7 +41,7 @@ from htagraph.whatif.links import transfer_edges, without_core
 from htagraph.whatif.rewire import waits_for, with_waits
 
 __all__ = [
-    "DOUBTS", "Doubt", "under", "with_hosts_in_transfers", "with_possible_waits", "with_quick_messages",
+    "DOUBTS", "Doubt", "under", "with_hosts_in_transfers", "with_quick_messages",
     "with_slow_answers", "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks",
     "with_waits_for_outside", "without_doubtful_waits", "without_needs", "without_surroundings",
 ]  # fmt: skip
@@ -146,57 +145,6 @@ def _at_absent_members(graph: DependencyGraph) -> tuple[Array, Array]:
     lacks = np.append(lacks_members(graph), [False])
     rows = np.flatnonzero(lacks)
     return np.flatnonzero(lacks[graph.edges.activity]), np.concatenate((2 * rows, 2 * rows + 1))
-
-
-def with_possible_waits(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
-    """Let the caller's next moment wait for communication whose end no other work waits for."""
-    source, target = _after_communication(state.graph)
-    none = np.zeros(len(source), np.int64)
-    return _with_edges(parts_of(), _waits(source, target, none), none) if len(source) else None
-
-
-@once
-def _after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
-    """Return (ends of communication that nothing waits for, the next moment on the thread that called for it).
-
-    All was over in time in the recording.
-    """
-    acts, edges, time = graph.activities, graph.edges, graph.time
-    ends = 2 * np.flatnonzero(of_kinds(acts.kind, COMMUNICATION)) + 1
-    leaves = ~of_kind(graph, EdgeKind.STEP, EdgeKind.HOST_ORDER, EdgeKind.STREAM)
-    leaves |= acts.lane[edges.source >> 1] != acts.lane[edges.target >> 1]
-    leaves &= edges.kind != EdgeKind.STEP
-    ends = ends[~marked(edges.source[leaves], graph.vertex_count)[ends]]
-
-    def of_rank(rank: int) -> tuple[Array, Array]:
-        wanted, later = ends[acts.rank[ends >> 1] == rank], _moments_of_caller(graph, rank)
-        at = np.searchsorted(time[later], time[wanted])
-        known = at < len(later)
-        return wanted[known], later[at[known]]
-
-    source, target = joined(map(of_rank, np.unique(acts.rank[ends >> 1]).tolist()), 2)
-    return source, target
-
-
-def _moments_of_caller(graph: DependencyGraph, rank: int) -> npt.NDArray[np.int64]:
-    """Return the moments at which the computation of a rank may go on, by time.
-
-    With computation on a device, the starts of kernels on its busiest stream; else the moments of the thread with
-    steps.
-    """
-    acts = graph.activities
-    of_rank = acts.of_rank(rank)
-    kind, lane = acts.kind[of_rank], acts.lane[of_rank]
-    busy = kind == ActivityKind.COMPUTATION
-    on_host = not busy.any()
-    if on_host:
-        with_steps = np.unique(lane[kind == ActivityKind.STEP])
-        busy = (kind == ActivityKind.OP) & (np.isin(lane, with_steps) | (not len(with_steps)))
-    if not busy.any():
-        return np.zeros(0, np.int64)
-    on_lane = of_rank.start + np.flatnonzero(busy & (lane == np.argmax(np.bincount(lane[busy]))))
-    vertices = np.concatenate((2 * on_lane, 2 * on_lane + 1)) if on_host else 2 * on_lane
-    return vertices[np.argsort(graph.time[vertices], kind="stable")]
 
 
 def with_waits_for_outside(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
@@ -450,7 +398,6 @@ with_hosts_in_transfers: Final[Doubt] = partial(_weighed, _network_shares)
 """Lets parts of changed transfers between hosts be waits for cores, not network."""
 DOUBTS: Final[dict[str, Doubt]] = {
     "waits in the recording are not certain": without_doubtful_waits,
-    "the recording may not show all waits": with_possible_waits,
     "pauses may be waits for something that was not recorded": with_waits_for_outside,
     "the data loader may not keep up, which the recording cannot show": with_slow_loaders,
     "another thread or process may not keep up, which the recording cannot show": with_slow_answers,

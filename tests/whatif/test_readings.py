@@ -17,7 +17,6 @@ from htagraph.whatif.readings import (
     DOUBTS,
     under,
     with_hosts_in_transfers,
-    with_possible_waits,
     with_quick_messages,
     with_slow_answers,
     with_slow_loaders,
@@ -61,21 +60,6 @@ def test_without_a_doubtful_wait_what_was_waited_for_does_not_matter() -> None:
     assert other is not None
     assert moments(state).max() < graph.time.max() == moments(other).max()
     assert under(without_doubtful_waits, initial(graph)) is None
-
-
-def test_communication_that_nothing_waits_for_may_be_waited_for() -> None:
-    pieces = [
-        piece for rank in (0, 1)
-        for piece in (Piece("nccl", 8, 300, rank=rank, collective=0), Piece("a", 7, 500, rank=rank),
-                      Piece("b", 7, 100, rank=rank))
-    ]  # fmt: skip
-    graph = made(pieces)
-    state = hg.what_if(graph).scale(kind="communication", factor=10).state
-    other = under(with_possible_waits, state)
-    assert other is not None
-    last = 2 * graph.select(name="b").activities
-    assert (moments(state)[last] == graph.time[last]).all()
-    assert (moments(other)[last] >= graph.time[last] + 2000).all()
 
 
 LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
