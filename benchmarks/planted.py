@@ -30,7 +30,7 @@ import pandas as pd
 import htagraph as hg
 from benchmarks.gaps import infeasible_percent
 from benchmarks.held_out import held_out
-from htagraph.core.kinds import BLOCKING, COMMUNICATION, LAUNCHES, ActivityKind, EdgeKind, Provenance, of_kinds
+from htagraph.core.kinds import BLOCKING, LAUNCHES, ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.simulate import Job, ScaleHost, ScaleKernels, ScaleNetwork, SlowRank, simulate
 
@@ -160,12 +160,10 @@ def second_run(graph: hg.DependencyGraph, truths: Mapping[str, float]) -> tuple[
 
 def not_covered_percent(graph: hg.DependencyGraph) -> float:
     """Return the share, %, of device work without its launch or of collectives without partners, whichever is more."""
-    acts, edges = graph.activities, graph.edges
-    work = np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
-    members = np.flatnonzero(of_kinds(acts.kind, COMMUNICATION))
-    launched = edges.target[of_kinds(edges.kind, LAUNCHES)] >> 1
-    matched = () if graph.matches is None else graph.matches.activity
-    return max(100 * float((~np.isin(*each)).mean()) for each in ((work, launched), (members, matched)) if len(each[0]))
+    parts = graph.coverage()
+    counted = [("device work", "launch"), ("collectives", "members matched")]
+    shares = parts["share_percent"][[row in counted for row in zip(parts["part"], parts["what"], strict=True)]]
+    return 100 - float(shares.min())
 
 
 def measures(graph: hg.DependencyGraph, truths: Mapping[str, float]) -> dict[str, float]:

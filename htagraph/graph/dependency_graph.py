@@ -341,6 +341,24 @@ class DependencyGraph:
         """
         check(self)
 
+    def coverage(self) -> pd.DataFrame:
+        """Return how much of the job the dependencies cover, how they are known, and what was refused.
+
+        Returns:
+            One row per fact: ``part`` (str: ``device work``, ``collectives``, ``edges``, ``refused``), ``what`` (str),
+            ``count`` and ``total`` (int64: so many of so many), ``share_percent`` (float64, NaN of none), ``detail``
+            (str: for collectives the key that matched them, for edges their provenance and confidence).
+
+        Example:
+            >>> import htagraph as hg
+            >>> table = hg.load("data/demo").coverage()
+            >>> table.loc[table["what"] == "any predecessor", "share_percent"].tolist()
+            [100.0]
+        """
+        from htagraph.graph.coverage import coverage
+
+        return coverage(self)
+
     def lane_of(self, activity: int) -> Lane:
         """Return the thread or stream that an activity ran on."""
         lane = int(self.activities.lane[activity])

@@ -1,0 +1,81 @@
+"""How much of a job the graph's dependencies cover, how each of them is known, and what was refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from htagraph.core.kinds import COMMUNICATION, LAUNCHES, ActivityKind, EdgeKind, Provenance
+
+if TYPE_CHECKING:
+    from htagraph.graph.dependency_graph import DependencyGraph
+
+__all__ = ["coverage"]
+
+_REFUSALS = ("edge_refused", "cycle_broken", "collectives_refused", "waits_unresolved")
+_Row = tuple[str, str, int, int, str]
+
+
+def coverage(graph: DependencyGraph) -> pd.DataFrame:
+    """Return what the dependencies of a graph cover; documented at `DependencyGraph.coverage`."""
+    rows = [*_device_work(graph), *_collectives(graph), *_edges(graph), *_refused(graph)]
+    table = pd.DataFrame(rows, columns=["part", "what", "count", "total", "detail"])
+    table.insert(4, "share_percent", 100 * table["count"] / table["total"].where(table["total"] > 0))
+    return table.astype({"part": "str", "what": "str", "count": "int64", "total": "int64", "detail": "str"})
+
+
+def _device_work(graph: DependencyGraph) -> list[_Row]:
+    acts, edges = graph.activities, graph.edges
+    work = acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER)
+    total = int(work.sum())
+
+    def started_by(*kinds: EdgeKind) -> int:
+        has_edge = np.zeros(len(acts), np.bool_)
+        into = edges.target[np.isin(edges.kind, kinds) if kinds else slice(None)]
+        has_edge[into[into % 2 == 0] // 2] = True
+        return int((has_edge & work).sum())
+
+    return [
+        ("device work", "any predecessor", started_by(), total, "what kernels, copies and memsets wait for"),
+        ("device work", "launch", started_by(*LAUNCHES), total, "the call that enqueued it, by correlation id"),
+        ("device work", "event_wait", started_by(EdgeKind.EVENT_WAIT), total, "work of another stream"),
+    ]
+
+
+def _collectives(graph: DependencyGraph) -> list[_Row]:
+    matches, acts = graph.matches, graph.activities
+    total = int(np.isin(acts.kind, COMMUNICATION).sum())
+    members = 0 if matches is None else len(np.unique(matches.activity))
+    rows: list[_Row] = [("collectives", "members matched", members, total, "activities that communicate")]
+    if matches is None:
+        return rows
+    by_op_and_key = Counter(zip(matches.op, matches.key, strict=True))
+    count = len(matches.op)
+    return rows + [
+        ("collectives", op or "unnamed", number, count, f"matched by {key}")
+        for (op, key), number in sorted(by_op_and_key.items())
+    ]
+
+
+def _edges(graph: DependencyGraph) -> list[_Row]:
+    edges, rows = graph.edges, []
+    for kind in EdgeKind:
+        of_kind = edges.kind == kind
+        for provenance in Provenance:
+            some = of_kind & (edges.provenance == provenance)
+            if some.any():
+                sure = edges.confidence[some]
+                detail = f"{provenance.label}, confidence {sure.min()} to {sure.max()} %"
+                rows.append(("edges", kind.label, int(some.sum()), int(of_kind.sum()), detail))
+    return rows
+
+
+def _refused(graph: DependencyGraph) -> list[_Row]:
+    refusals: Counter[tuple[str, str]] = Counter()
+    for issue in graph.issues:
+        if issue.what in _REFUSALS:
+            refusals[issue.what, issue.detail] += issue.count
+    return [("refused", what, count, count, detail) for (what, detail), count in sorted(refusals.items())]
