@@ -57,7 +57,7 @@ def job_with_doubts(name: str) -> Scenario:
     return hg.what_if(graph)
 
 
-@pytest.mark.parametrize(("name", "classes"), [("gloo_ddp", 4), ("demo", 4), ("gpu_demo/train", 2)])
+@pytest.mark.parametrize(("name", "classes"), [("gloo_ddp", 4), ("gpu_demo/train", 2)])
 def test_each_reading_predicts_what_its_replay_does(name: str, classes: int) -> None:
     scenario, chosen = job_with_doubts(name), dict([*CLASSES.items()][:classes])
     readings, missing = contracted_readings(scenario.state.graph, scenario.state, chosen, 2)
