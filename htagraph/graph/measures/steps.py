@@ -65,11 +65,6 @@ def steps_of(graph: DependencyGraph) -> Steps:
     acts = graph.activities
     ends, marks = (np.flatnonzero(acts.kind == kind) for kind in (ActivityKind.BOUNDARY, ActivityKind.STEP))
     ends = ends[np.lexsort((acts.step[ends], acts.rank[ends]))]
-    work = np.flatnonzero((acts.step >= 0) & ~of_kinds(acts.kind, (ActivityKind.STEP, *ADDED)))
-    empty = np.isin(acts.rank_and_step(ends), acts.rank_and_step(work), invert=True)
-    empty &= is_paced_by_ends(graph) & (np.diff(acts.rank[ends], append=-1) != 0)
-    one = np.bincount(acts.rank[ends])[acts.rank[ends]] == 1
-    ends = ends[~empty | one]
     marks = marks[np.lexsort((acts.start[marks], acts.step[marks], acts.rank[marks]))]
     start = marks[np.searchsorted(acts.rank_and_step(marks), acts.rank_and_step(ends))]
     return Steps(acts.rank[ends].astype(np.int64), acts.step[ends].astype(np.int64), 2 * start, 2 * ends)
@@ -102,7 +97,8 @@ def mean_step_ns(graph: DependencyGraph, time: Array) -> float:
     if not len(steps):
         last = last_end(graph, time)  # no moment is later
         return 0.0 if last is None else float(last - graph.origin_ns)
-    return float(time[steps.end].max() - time[steps.start].min()) / len(np.unique(steps.step))
+    some = _with_work(graph)
+    return float(time[steps.end[some]].max() - time[steps.start[some]].min()) / len(np.unique(steps.step[some]))
 
 
 @once
@@ -197,6 +193,15 @@ def step_lengths(
     return number, np.bincount(at.ravel(), length) / np.bincount(at.ravel())
 
 
+def _with_work(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
+    """Return which of `graph.step_spans` hold anything: where devices work in steps, the last one of a rank may not."""
+    acts, spans = graph.activities, graph.step_spans
+    work = np.flatnonzero((acts.step >= 0) & ~of_kinds(acts.kind, (ActivityKind.STEP, *ADDED)))
+    empty = np.isin(acts.rank_and_step(spans.end >> 1), acts.rank_and_step(work), invert=True)
+    empty &= is_paced_by_ends(graph) & (np.diff(spans.rank, append=-1) != 0)
+    return ~empty | (np.bincount(spans.rank)[spans.rank] == 1)
+
+
 def cadence_of(graph: DependencyGraph) -> Cadence | None:
     """Return how long the steps of a recording take; None without steps.
 
@@ -209,11 +214,11 @@ def cadence_of(graph: DependencyGraph) -> Cadence | None:
     spans = graph.step_spans
     if not len(spans):
         return None
-    ends = is_paced_by_ends(graph)
-    numbers, at = np.unique(spans.step, return_inverse=True)
-    own = graph.time[spans.end] - np.maximum(graph.time[spans.start], _queue_end(graph))
+    ends, some = is_paced_by_ends(graph), _with_work(graph)
+    numbers, at = np.unique(spans.step[some], return_inverse=True)
+    own = (graph.time[spans.end] - np.maximum(graph.time[spans.start], _queue_end(graph)))[some]
     lengths = np.bincount(at.ravel(), own) / np.bincount(at.ravel())
-    known, between = step_lengths(graph, graph.time, ends=ends)
+    known, between = step_lengths(graph, graph.time, ends=ends, some=some)
     places = np.searchsorted(numbers, known)
     lengths[places] = between
     if len(known) < SEVERAL:
