@@ -109,9 +109,8 @@ def _largest_part(results: Results) -> str:
     own = us[named & all_gains & (100_000 * us >= MIN_PERCENT * results.makespan_ns)]
     if not len(own) or results.first_calls:  # what the table says is of the whole recording
         return ""
-    at = 0 if whole else int(own.argmax())
-    name = str(table["name"].loc[own.index].iloc[at])
-    return f", {share_text(100_000 * own.iloc[at] / results.makespan_ns)} in {short_name(name)}"
+    name = str(table["name"].loc[own.idxmax()])
+    return f", {share_text(100_000 * own.max() / results.makespan_ns)} in {in_short(name)}"
 
 
 def _untraced(results: Results) -> tuple[int, int]:

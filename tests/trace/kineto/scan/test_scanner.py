@@ -185,9 +185,12 @@ def test_a_file_reads_the_same_whatever_number_of_threads_scans_it(
     paths = [written(tmp_path / f"{number}.json", text) for number, text in enumerate(texts)]
     plain = [read_trace(path, lambda *_: 0) for path in paths]
     scans, scanned = set[str](), Scanner.scanned
-    monkeypatch.setattr(
-        Scanner, "scanned", lambda *a, **k: scans.add(threading.current_thread().name) or scanned(*a, **k)
-    )
+
+    def noted(*args: Any, **given: Any) -> Any:
+        scans.add(threading.current_thread().name)
+        return scanned(*args, **given)
+
+    monkeypatch.setattr(Scanner, "scanned", noted)
     monkeypatch.setattr(decode, "processors", lambda: threads)
     with patch.object(decode, "BLOCK_BYTES", 1 << 10), patch.object(source, "PIECE_BYTES", 1 << 10):
         for path, whole in zip(paths, plain, strict=True):
