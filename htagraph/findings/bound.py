@@ -109,7 +109,7 @@ def _largest_part(results: Results) -> str:
     own = us[named & all_gains & (100_000 * us >= MIN_PERCENT * results.makespan_ns)]
     if not len(own) or results.first_calls:  # what the table says is of the whole recording
         return ""
-    name = str(table["name"].loc[own.idxmax()])
+    name = str(table["name"].loc[own.index].iloc[int(own.argmax())])
     return f", {share_text(100_000 * own.max() / results.makespan_ns)} in {in_short(name)}"
 
 
