@@ -14,7 +14,7 @@ import pandas as pd
 from htagraph.core.errors import SelectionError
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import ActivityKind, GapKind
-from htagraph.core.naming import BETWEEN_OPERATORS, names_that
+from htagraph.core.naming import BETWEEN_OPERATORS, is_asking, names_that
 from htagraph.core.statistics import MOST
 from htagraph.findings.bound import BOUND, is_unrecorded, loader_advice
 from htagraph.findings.finding import (
@@ -110,6 +110,7 @@ def _worth_naming(results: Results) -> list[dict[Any, Any]]:
     # nobody can free a rank
     rows = [row for row in rows if row["gain_percent"] >= MIN_PERCENT and row["what"] != "rank"]
     rows = [row for row in rows if row["name"] != INTERRUPTIONS_ROW]  # a finding of its own
+    rows = [row for row in rows if row["what"] != "function" or not _only_waits(results.graph, row)]
     unknown = any(map(is_unrecorded, results.claims(BOUND.when)))
     rows = [row for row in rows if not unknown or row["gain_percent"] >= 100 * LARGE_SHARE]  # who knows what waits
     rows = [row for row in rows if row["what"] != "phase" or not _wraps(results, row)]
@@ -119,6 +120,14 @@ def _worth_naming(results: Results) -> list[dict[Any, Any]]:
     for row in rows:
         inner[row["inside"]] = max(inner.get(row["inside"], 0.0), row["gain_us"])
     return [row for row in rows if inner.get(row["name"], 0.0) < _NEARLY_ALL * row["gain_us"]]
+
+
+def _only_waits(graph: DependencyGraph, row: Mapping[Any, Any]) -> bool:
+    """Return whether nearly all time of a Python function is in frames that wait for another thread or process."""
+    acts, rows = graph.activities, activities_of(initial(graph), criteria(row["target"]))[:-1]
+    asks = names_that(is_asking, graph.names)[acts.name]
+    waits = acts.duration[rows & (asks | graph.tree.inside(asks))].sum()
+    return bool(waits >= _NEARLY_ALL * acts.duration[rows].sum())
 
 
 def _of_usual_steps(results: Results, row: dict[Any, Any]) -> dict[Any, Any]:
@@ -222,7 +231,8 @@ def _short(*claims: Claim) -> str:
         parts.append(f"{'of which ' if is_part else ''}{name}, {saved}{mostly}")
     each = " per step" if steps > 1 else ""
     inside = " (interruptions inside it counted)" if claims[0].facts.get("interrupted") else ""
-    return f"Most you could win{each}, each alone{inside}: {'; '.join(parts)}."
+    start = "Other gains" if claims[0].facts.get("beside") else "Most you could win"
+    return f"{start}{each}, each alone{inside}: {'; '.join(parts)}."
 
 
 def _evidence(results: Results, *claims: Claim) -> Evidence:

@@ -264,7 +264,7 @@ def _single(graph: DependencyGraph) -> Iterator[_Found]:
     share = float(acts.duration[rows].sum()) / float(acts.duration[acts.kind == ActivityKind.COMPUTATION].sum())
     names, at = np.unique(acts.name[rows], return_inverse=True)
     most = in_short(graph.names[names[np.bincount(at, acts.duration[rows]).argmax()]])
-    which = f"of which {most} takes the most" if len(names) > 1 else most
+    which = f"the largest: {most}" if len(names) > 1 else most
     text = f"Matrix products in single precision, without tensor cores, are {share_text(100 * share)} of computation"
     globs = [exact_glob(graph.names[name]) for name in names.tolist()]
     yield f"{text} ({which})", tuple(("--scale", f"kind=computation,name={glob}:0.5") for glob in globs), rows
@@ -314,7 +314,7 @@ _KINDS: Final[dict[str, tuple[Callable[[DependencyGraph], Iterator[_Found]], str
         "Pin the memory (pin_memory=True in the DataLoader) and copy with non_blocking=True.",
     ),
     "allocator": (
-        _allocator, "without calls of these kinds",
+        _allocator, "without these calls of the allocator",
         "Use less memory, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
     ),
     "optimizer": (

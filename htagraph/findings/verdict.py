@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final
 
@@ -99,6 +100,9 @@ def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> lis
         kept = [claim for claim in kept if claim.facts.get("what") != "straggler"]
     if SLOW_STAGE.name in says:  # which ranks wait for
         kept = [claim for claim in kept if claim.says != WAITING.name]
+    gained = max((claim.figure for claim in kept if claim.says == GAIN.name), default=0.0)
+    if any(us > gained for name, *_, us in _actions(stated(kept)) if name not in (BOUND.name, GAIN.name)):
+        kept = [replace(each, facts=each.facts | {"beside": True}) if each.says == GAIN.name else each for each in kept]
     most = dict.fromkeys(_BY_NAME, (False, 0.0))
     for name, advice, _, us in _actions(stated(kept)):
         most[name] = max(most[name], (bool(advice) and us > 0, us))
