@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.reach import REPOSITORY
 
 PACKAGE = REPOSITORY / "htagraph"
-LINES, FILES, CLASSES, CONSTANTS = 72_140, 351, 450, 328
+LINES, FILES, CLASSES, CONSTANTS = 72_150, 351, 450, 328
 """600 lines more than before conclusions about usual steps, lost and damaged records and waits between ranks: what
 makes steps long, levers that a person can pull, and names that users of HTA import."""
 TEST_LINES = 52_440

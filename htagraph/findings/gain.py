@@ -126,8 +126,8 @@ def _only_waits(graph: DependencyGraph, row: Mapping[Any, Any]) -> bool:
     """Return whether nearly all time of a Python function is in frames that wait for another thread or process."""
     acts, rows = graph.activities, activities_of(initial(graph), criteria(row["target"]))[:-1]
     asks = names_that(is_asking, graph.names)[acts.name]
-    waits = acts.duration[rows & (asks | graph.tree.inside(asks))].sum()
-    return bool(waits >= _NEARLY_ALL * acts.duration[rows].sum())
+    asks = rows & (asks | graph.tree.inside(asks))
+    return bool(acts.duration[asks].sum() >= _NEARLY_ALL * acts.duration[rows].sum())
 
 
 def _of_usual_steps(results: Results, row: dict[Any, Any]) -> dict[Any, Any]:
@@ -231,8 +231,8 @@ def _short(*claims: Claim) -> str:
         parts.append(f"{'of which ' if is_part else ''}{name}, {saved}{mostly}")
     each = " per step" if steps > 1 else ""
     inside = " (interruptions inside it counted)" if claims[0].facts.get("interrupted") else ""
-    start = "Other gains" if claims[0].facts.get("beside") else "Most you could win"
-    return f"{start}{each}, each alone{inside}: {'; '.join(parts)}."
+    most = "Other gains" if claims[0].facts.get("beside") else "Most you could win"
+    return f"{most}{each}, each alone{inside}: {'; '.join(parts)}."
 
 
 def _evidence(results: Results, *claims: Claim) -> Evidence:

@@ -102,10 +102,7 @@ def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
     alike = each.max() < 2 * each.min()
     took = time_text(each.mean()) if alike else f"{time_text(each.min())} to {time_text(each.max())}"
     once = f"In step {steps[0]}, t" if len(graph.steps) > 1 and len(steps) == 1 and steps[0] >= 0 else "T"
-    text = (
-        f"{once}he allocator gives memory back and asks for it again: its calls take {took}"
-        f"{' on each rank' if len(each) > 1 else ''}"
-    )
+    text = f"{once}he allocator gives memory back and asks for it again: its calls take {took}{' per rank' * (len(each) > 1)}"
     names = [exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]
     yield text, tuple(("--scale", f"name={name}:0") for name in names), rows
 
@@ -263,8 +260,9 @@ def _single(graph: DependencyGraph) -> Iterator[_Found]:
         return
     share = float(acts.duration[rows].sum()) / float(acts.duration[acts.kind == ActivityKind.COMPUTATION].sum())
     names, at = np.unique(acts.name[rows], return_inverse=True)
-    most = in_short(graph.names[names[np.bincount(at, acts.duration[rows]).argmax()]])
-    which = f"the largest: {most}" if len(names) > 1 else most
+    which = "the largest: " * (len(names) > 1) + in_short(
+        graph.names[names[np.bincount(at, acts.duration[rows]).argmax()]]
+    )
     text = f"Matrix products in single precision, without tensor cores, are {share_text(100 * share)} of computation"
     globs = [exact_glob(graph.names[name]) for name in names.tolist()]
     yield f"{text} ({which})", tuple(("--scale", f"kind=computation,name={glob}:0.5") for glob in globs), rows

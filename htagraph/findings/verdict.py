@@ -102,7 +102,9 @@ def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> lis
         kept = [claim for claim in kept if claim.says != WAITING.name]
     gained = max((claim.figure for claim in kept if claim.says == GAIN.name), default=0.0)
     if any(us > gained for name, *_, us in _actions(stated(kept)) if name not in (BOUND.name, GAIN.name)):
-        kept = [replace(each, facts=each.facts | {"beside": True}) if each.says == GAIN.name else each for each in kept]
+        kept = [
+            replace(each, facts={**each.facts, "beside": True}) if each.says == GAIN.name else each for each in kept
+        ]
     most = dict.fromkeys(_BY_NAME, (False, 0.0))
     for name, advice, _, us in _actions(stated(kept)):
         most[name] = max(most[name], (bool(advice) and us > 0, us))

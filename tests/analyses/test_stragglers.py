@@ -336,8 +336,7 @@ def test_names_are_escaped_and_many_ranks_are_cut() -> None:
 
 def test_a_difference_that_no_test_confirms_may_be_chance() -> None:
     row = {"step_excess_us": 25_600.0, "slow": False, "slow_steps": 0, "own_step_us": 1e5}
-    assert "its step takes 25.6 ms more than its peers' in the median, which may be chance" in _of_steps(row, 1)
-    assert "which is negligible" in _of_steps(row | {"own_step_us": 1e8}, 3)
+    assert _of_steps(row, 1) == "nothing shows, beyond chance, that its own work takes longer than its peers'"
 
 
 def test_several_slow_ranks_are_a_group() -> None:

@@ -134,8 +134,7 @@ class BlockDecoder:
         `buffer` is the text before them that is not yet decoded, and `offset` its position in the document. A block
         that is cut elsewhere after all is scanned when its turn comes.
         """
-        waiting: deque[bytes] = deque()
-        threads = processors()
+        waiting, threads = deque[bytes](), processors()
         with ThreadPoolExecutor(threads, "htagraph-scan") as pool:
             for piece in pieces if threads > 1 else ():
                 waiting.append(piece)
@@ -144,8 +143,7 @@ class BlockDecoder:
                     end, rest = next(_cuts(buffer), (0, 0))
                     if not rest:
                         break
-                    text = memoryview(buffer)[:end]
-                    scanned = pool.submit(self._scanner.scanned, text, exact=self.exact)
+                    scanned = pool.submit(self._scanner.scanned, memoryview(buffer)[:end], exact=self.exact)
                     self._begun[offset] = end, self.exact, scanned
                     buffer, offset = buffer[rest:], offset + rest
                 if len(waiting) > threads:
