@@ -102,7 +102,8 @@ def _allocator(graph: DependencyGraph) -> Iterator[_Found]:
     alike = each.max() < 2 * each.min()
     took = time_text(each.mean()) if alike else f"{time_text(each.min())} to {time_text(each.max())}"
     once = f"In step {steps[0]}, t" if len(graph.steps) > 1 and len(steps) == 1 and steps[0] >= 0 else "T"
-    text = f"{once}he allocator gives memory back and asks for it again: its calls take {took}{' per rank' * (len(each) > 1)}"
+    took += " per rank" * (len(each) > 1)
+    text = f"{once}he allocator gives memory back and asks for it again: its calls take {took}"
     names = [exact_glob(graph.names[name]) for name in np.unique(acts.name[rows]).tolist()]
     yield text, tuple(("--scale", f"name={name}:0") for name in names), rows
 
