@@ -103,8 +103,8 @@ def load(  # noqa: PLR0913 - one argument per choice
     """Return the dependency graph of a job recorded in Kineto traces, one file per rank.
 
     Args:
-        path: a folder, a file, a glob, several of these, or a map from rank to file; paths, or URLs such as
-            ``s3://bucket/run42/*.json.gz``, for which fsspec and the store's package must be installed.
+        path: a folder, a file (``.json``, ``.json.gz``, ``.json.zst``), a glob, several of these, or a map from rank to
+            file; paths, or URLs such as ``s3://run42/*.json.gz``, which need fsspec and the store's package.
         ranks: read these ranks only.
         steps: keep the activities of these ProfilerStep numbers only, with the device work launched in them.
         progress: called with the share done, 0 to 1.
