@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.core.arrays import Array, Ints, Mask, end_to_end
 from htagraph.core.kinds import DEVICE, ActivityKind, EdgeKind, Provenance, of_kinds
 from htagraph.trace.columns import SparseColumn
 
@@ -157,19 +157,17 @@ class Activities:
         return replace(self, **longer)
 
     @staticmethod
-    def concatenate(parts: Sequence[Activities]) -> Activities:
+    def concatenate(parts: Iterable[Activities]) -> Activities:
         """Return the activities of all parts, one part after the other; what they refer to keeps its numbers."""
+        columns = [vars(part).copy() for part in parts]
+        of_parts = [dict(each.pop("args")) for each in columns]
         args = {}
-        for column in dict.fromkeys(name for part in parts for name in part.args):
-            of_parts = [part.args[column] for part in parts if column in part.args]
-            args[column] = SparseColumn(
-                np.concatenate([sparse.rows for sparse in of_parts]),
-                np.concatenate([sparse.values for sparse in of_parts]),
-                of_parts[0].missing,
-            )
+        for column in dict.fromkeys(name for each in of_parts for name in each):
+            own = [each.pop(column) for each in of_parts if column in each]
+            rows, values = ([getattr(sparse, name) for sparse in own] for name in ("rows", "values"))
+            args[column] = SparseColumn(end_to_end(rows), end_to_end(values), own[0].missing)
         dense = [name for name in Activities.__dataclass_fields__ if name != "args"]
-        joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in dense}
-        return Activities(**joined, args=args)
+        return Activities(**{name: end_to_end([each.pop(name) for each in columns]) for name in dense}, args=args)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,9 +195,10 @@ class Edges:
         return Edges(*(getattr(self, name)[which] for name in Edges.__dataclass_fields__))
 
     @staticmethod
-    def concatenate(parts: Sequence[Edges]) -> Edges:
+    def concatenate(parts: Iterable[Edges]) -> Edges:
         """Return the edges of all parts, one part after the other."""
-        return Edges(*(np.concatenate([getattr(part, name) for part in parts]) for name in Edges.__dataclass_fields__))
+        columns = [vars(part).copy() for part in parts]
+        return Edges(*(end_to_end([each.pop(name) for each in columns]) for name in Edges.__dataclass_fields__))
 
     @staticmethod
     def of(  # noqa: PLR0913 - a keyword per column
@@ -216,8 +215,8 @@ class Edges:
         count = len(source)
         return Edges(
             source.astype(np.int32, copy=False), target.astype(np.int32, copy=False),
-            np.broadcast_to(np.asarray(lag, np.int64), count), np.full(count, kind, np.int8),
-            np.full(count, provenance, np.int8), np.broadcast_to(np.asarray(activity, np.int32), count),
+            np.broadcast_to(np.asarray(lag, np.int64), count), np.broadcast_to(np.int8(kind), count),
+            np.broadcast_to(np.int8(provenance), count), np.broadcast_to(np.asarray(activity, np.int32), count),
             np.broadcast_to(np.asarray(confidence, np.int8), count),
         )  # fmt: skip
 

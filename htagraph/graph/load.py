@@ -166,15 +166,17 @@ def load(  # noqa: PLR0913 - one argument per choice
         options = {"ranks": ranks, "steps": steps, "time": time, "python": python}
         return cached(make, path, options, None if cache is True else cache)
     wanted = Wanted(None if steps is None else tuple(steps), python=python)
-    graph, skipped = _joined(path, ranks, wanted, time, progress, on_error=on_error, naming=naming)
-    return graph.replace(issues=graph.issues + skipped) if skipped else graph
+    parts, skipped = _parts(path, ranks, wanted, time, progress, on_error=on_error, naming=naming)
+    skipped += _copies([part.rest for part in parts])
+    graph = build((parts.pop() for _ in range(len(parts))), naming)  # each is freed once the graph has it
+    return graph.replace(issues=graph.issues + tuple(skipped)) if skipped else graph
 
 
-def _joined(  # noqa: PLR0913 - what `load` was given
+def _parts(  # noqa: PLR0913 - what `load` was given
     path: TracePaths, ranks: Sequence[int] | None, wanted: Wanted, time: Window | None, progress: Progress | None, *,
     on_error: str, naming: Naming,
-) -> tuple[DependencyGraph, tuple[Issue, ...]]:  # fmt: skip
-    """Return (the graph of some files, which files were left out)."""
+) -> tuple[list[RankPart], list[Issue]]:  # fmt: skip
+    """Return (the parts of all ranks, which files were left out)."""
     skipped: list[Issue] = []
 
     def skip(path: TracePath, error: HtagraphError) -> None:
@@ -215,7 +217,7 @@ def _joined(  # noqa: PLR0913 - what `load` was given
     _require_steps(parts, wanted.steps)
     if time is not None and not any(len(part.activities) for part in parts):
         raise _none_begins(time, list(surveyed.values()), wanted.steps)
-    return build(parts, naming), (*skipped, *_copies([part.rest for part in parts]))
+    return parts, skipped
 
 
 def _copies(traces: Sequence[Trace]) -> Iterator[Issue]:

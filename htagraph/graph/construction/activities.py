@@ -81,6 +81,8 @@ def prepare(
     log = IssueLog(str(trace.path))
     kind, is_activity = _kinds(trace, naming, log)
     table, kind = trace.events.take(is_activity), kind[is_activity]
+    # from here on without the activities: their columns need not be there twice; a graph keeps no texts of its files
+    trace = replace(trace, events=trace.events.take(~is_activity), facts=replace(trace.facts, written={}))
     cause = _causes(trace, table, _on_device(kind), launches, log)
     step = _steps(trace, table, kind, cause)
     in_file = tuple(np.unique(step[kind == ActivityKind.STEP]).tolist())
@@ -109,12 +111,10 @@ def prepare(
         category=table.category.astype(np.int32) + len(trace.names), lane=lane, start=table.start,
         duration=table.duration, step=step, parent=parent, cause=cause, event=table.index, args=table.args,
     )  # fmt: skip
-    facts = replace(trace.facts, written={})  # a graph keeps no texts of its files
-    rest = replace(trace, events=trace.events.take(~is_activity), facts=facts)
-    report_categories(rest, log)
+    report_categories(trace, log)
     names = (*trace.names, *trace.categories)
     return RankPart(
-        _with_boundaries(activities), names, lanes, boundaries, at_work, rest, in_file,
+        _with_boundaries(activities), names, lanes, boundaries, at_work, trace, in_file,
         trace.issues + log.issues(trace.rank),
     )  # fmt: skip
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Mask
+from htagraph.core.arrays import Array, Mask, end_to_end
 from htagraph.core.computing import ahead, threads_for
 from htagraph.core.errors import Issue
 from htagraph.core.kinds import UNCERTAIN, EdgeKind
@@ -23,28 +23,34 @@ from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.recordings import uneven_recordings
 from htagraph.graph.matches import with_joins
 from htagraph.graph.rules import RULES
-from htagraph.trace.columns import TEXTS, SparseColumn
+from htagraph.trace.columns import TEXTS, SparseColumn, Trace
 
 __all__ = ["TEXTS", "build", "join", "linked", "matched"]
 
 
-def build(parts: Sequence[RankPart], naming: Naming = DEFAULT_NAMING) -> DependencyGraph:
+def build(parts: Iterable[RankPart], naming: Naming = DEFAULT_NAMING) -> DependencyGraph:
     """Return the dependency graph of a job from its ranks' parts."""
-    job = matched(join(list(parts), naming))
+    job = matched(join(parts, naming))
     found = ahead(lambda rule: rule(job), RULES, threads_for(len(job.activities)))
-    return linked(job, *fit(job, Edges.concatenate([edges for _, edges in found])))
+    return linked(job, fit(job, Edges.concatenate(edges for _, edges in found)))
 
 
-def linked(job: RecordedJob, edges: Edges, refused: tuple[Issue, ...], *, are_paths: bool = False) -> DependencyGraph:
-    """Return the graph of a job with edges that fit its times, or with `are_paths` edges that stand for whole paths."""
-    edges, dropped = acyclic(job, edges)
+def linked(job: RecordedJob, fitting: tuple[Edges, tuple[Issue, ...]], *, are_paths: bool = False) -> DependencyGraph:
+    """Return the graph of a job with edges that fit its times, or with `are_paths` edges that stand for whole paths.
+
+    The edges come with what was refused of them. The job must have no other user: its evidence is freed.
+    """
+    edges, dropped = acyclic(job, fitting[0])
     edges = settle(job, edges if are_paths else latency(job, edges))
-    refused += tuple(issue for _, issues in sorted(job.refused.items()) for issue in issues)  # rules run in threads
-    guessed = () if are_paths else _uncertain(edges)
-    return DependencyGraph.build(
-        job.activities, edges, names=job.names, lanes=job.lanes, traces=job.traces,
-        issues=job.issues + refused + dropped + guessed, clocks=job.clocks, matches=job.matches,
-    )  # fmt: skip
+    refused = fitting[1] + tuple(issue for _, each in sorted(job.refused.items()) for issue in each)  # in any order
+    context = {
+        "names": job.names, "lanes": job.lanes, "traces": job.traces, "clocks": job.clocks, "matches": job.matches,
+        "issues": job.issues + refused + dropped + (() if are_paths else _uncertain(edges)),
+    }  # fmt: skip
+    activities, columns = job.activities, [edges]
+    job.forget()
+    del fitting, edges  # the largest columns: `columns` alone has them
+    return DependencyGraph.build(activities, columns.pop(), **context)
 
 
 def _uncertain(edges: Edges) -> tuple[Issue, ...]:
@@ -72,32 +78,44 @@ def matched(job: RecordedJob, kept: Mask | None = None) -> RecordedJob:
     return replace(job, issues=job.issues + uneven_recordings(job.activities, job.time, files))
 
 
-def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> RecordedJob:
+def join(ranks: Iterable[RankPart], naming: Naming = DEFAULT_NAMING) -> RecordedJob:
     """Return the ranks' activities as one table, with one table of names and one of lanes."""
-    ranks = sorted(ranks, key=lambda rank: rank.rest.rank)
+    ranks = sorted(ranks, key=lambda rank: rank.rest.rank, reverse=True)
     numbering: dict[str, int] = {}
-    parts: list[Activities] = []
     lanes: list[Lane] = []
+    traces: dict[int, Trace] = {}
+    issues: list[Issue] = []
     boundaries, at_work = [], []
-    shifts = np.cumsum([0, *(len(rank.activities) for rank in ranks)]).astype(np.int32)
-    for rank, shift in zip(ranks, shifts, strict=False):
-        names = np.array([numbering.setdefault(name, len(numbering)) for name in rank.names], np.int32)
-        acts = rank.activities
-        args = {}
-        for column, sparse in acts.args.items():
-            values = names[sparse.values] if column in TEXTS else sparse.values
-            args[column] = SparseColumn(sparse.rows + shift, values, sparse.missing)
-        renamed = replace(acts, name=names[acts.name], category=names[acts.category], args=args)
-        parent, cause = (_moved(rows, shift) for rows in (acts.parent, acts.cause))
-        parts.append(replace(renamed, lane=acts.lane + np.int32(len(lanes)), parent=parent, cause=cause))
-        boundaries.append(rank.boundaries + 2 * shift)
-        at_work.append(_moved(rank.at_work, shift))
-        lanes += rank.lanes
-    traces = {rank.rest.rank: rank.rest for rank in ranks}
-    issues = tuple(issue for rank in ranks for issue in rank.issues)
+
+    def parts() -> Iterator[Activities]:
+        shift = np.int32(0)
+        while ranks:  # each is freed once it is copied
+            rank = ranks.pop()
+            traces[rank.rest.rank] = rank.rest
+            issues.extend(rank.issues)
+            boundaries.append(rank.boundaries + 2 * shift)
+            at_work.append(_moved(rank.at_work, shift))
+            yield _numbered(rank, numbering, shift, len(lanes))
+            lanes.extend(rank.lanes)
+            shift += np.int32(len(rank.activities))
+
+    activities = Activities.concatenate(parts())
     return RecordedJob(
-        Activities.concatenate(parts), tuple(numbering), tuple(lanes), traces,
-        np.concatenate(boundaries), np.concatenate(at_work), issues, naming,
+        activities, tuple(numbering), tuple(lanes), traces, end_to_end(boundaries), end_to_end(at_work),
+        tuple(issues), naming,
+    )  # fmt: skip
+
+
+def _numbered(rank: RankPart, numbering: dict[str, int], shift: np.int32, lanes: int) -> Activities:
+    """Return a rank's activities, which follow others and refer to names, lanes and activities of the job."""
+    names = np.array([numbering.setdefault(name, len(numbering)) for name in rank.names], np.int32)
+    acts, args = rank.activities, {}
+    for column, sparse in rank.activities.args.items():
+        values = names[sparse.values] if column in TEXTS else sparse.values
+        args[column] = SparseColumn(_moved(sparse.rows, shift), values, sparse.missing)
+    return replace(
+        acts, name=names[acts.name], category=names[acts.category], lane=_moved(acts.lane, np.int32(lanes)),
+        parent=_moved(acts.parent, shift), cause=_moved(acts.cause, shift), args=args,
     )  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from htagraph.core.arrays import Array, coded, inverse_of, looked_up
@@ -66,8 +68,8 @@ def meetings(job: RecordedJob, kind: EdgeKind, *, pairs: bool) -> Edges:
     edges = []
     for source, target, cost, owner, confidence in parts:
         part = Edges.of(source, target, cost, kind, Provenance.INFERRED, activity=owner, confidence=confidence)
-        part.provenance[confidence == 100] = Provenance.OBSERVED  # matched by ids
-        edges.append(part)
+        by_ids = np.where(confidence == 100, np.int8(Provenance.OBSERVED), part.provenance)
+        edges.append(replace(part, provenance=by_ids))
     joins = np.union1d(joins, matches.feeds[feeds])  # an end that follows nothing would stay where it was recorded
     edges.append(Edges.of(2 * joins, 2 * joins + 1, 0, EdgeKind.BODY, Provenance.INFERRED, activity=joins))
     return Edges.concatenate(edges)

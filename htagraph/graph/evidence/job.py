@@ -127,6 +127,11 @@ class RecordedJob:
         found = [lanes.get((own, ordinal, number), -1) for own, ordinal, number in keys.T.tolist()]
         return np.array(found, np.int64)[place.ravel()]
 
+    def forget(self) -> None:
+        """Free the evidence, which refers to the job: else both would stay until Python looks for circles."""
+        for name in vars(self).keys() - self.__dataclass_fields__.keys():
+            del vars(self)[name]
+
     def moment(self, vertex: Array) -> Ints:
         """Return when vertices were recorded, on the common clock, ns."""
         return self.time[vertex] if self.clocks else self.activities.moment(vertex)

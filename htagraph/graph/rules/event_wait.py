@@ -6,6 +6,7 @@ Lag 0 (`fit.settle` adds the device's pause). Known by ids where the trace has c
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
@@ -95,8 +96,7 @@ def _edges(calls: Calls, waits: StreamWaits) -> Edges:
     edges = Edges.of(
         2 * source + 1, 2 * target, 0, EdgeKind.EVENT_WAIT, Provenance.OBSERVED, confidence=waits.confidence[wait]
     )
-    edges.provenance[:] = waits.provenance[wait]
-    return edges
+    return replace(edges, provenance=waits.provenance[wait].astype(np.int8))
 
 
 def _never_refuted(calls: Calls, source: Array, target: Array, known: Array) -> Array:

@@ -124,7 +124,7 @@ def _common_parts(digests: Sequence[RankDigest]) -> tuple[tuple[tuple[int, ...],
 def _linked(job: RecordedJob, inside: Edges, paths: Edges) -> DependencyGraph:
     """Return the graph of a job with the edges of its collectives."""
     own, refused = fit(job, Edges.concatenate([inside, collective(job), p2p(job)]))
-    return linked(job, Edges.concatenate([own, _through_points(job, paths, own), paths]), refused, are_paths=True)
+    return linked(job, (Edges.concatenate([own, _through_points(job, paths, own), paths]), refused), are_paths=True)
 
 
 def _through_points(job: RecordedJob, *parts: Edges) -> Edges:
