@@ -10,7 +10,7 @@ from functools import wraps
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["ahead", "once", "processors", "threads_for"]
+__all__ = ["ahead", "in_parts", "once", "processors", "threads_for"]
 
 
 def processors() -> int:
@@ -24,8 +24,9 @@ _MAX_THREADS = 8
 """How many results are computed at once, at most. Chosen: each holds columns of all vertices or edges, some 100 bytes
 per vertex, and more threads wait for memory. Doubled, twice the memory."""
 _FEW = 200_000
-"""Rows below which threads are not worth it. Chosen: numpy then leaves one operation after some 0.1 ms, and the threads
-wait for each other between them. Doubled, a graph of 0.3 million events is replayed one change at a time."""
+"""Rows below which threads are not worth it, and rows of a part. Chosen: numpy then leaves one operation after some 0.1
+ms, and the threads wait for each other between them; columns of a part take memory that is at hand. Doubled, a graph of
+0.3 million events is replayed one change at a time."""
 
 
 def threads_for(rows: int) -> int:
@@ -36,6 +37,20 @@ def threads_for(rows: int) -> int:
         1
     """
     return min(processors(), _MAX_THREADS) if rows >= _FEW else 1
+
+
+def in_parts(rows: int) -> Iterator[slice]:
+    """Yield slices of so many rows, one part after the other.
+
+    What numpy makes on the way of a part takes memory that the part before gave back. Columns of millions of rows would
+    each get new memory from the system, which costs more than the pass over it.
+
+    Example:
+        >>> list(in_parts(300_000))
+        [slice(0, 200000, None), slice(200000, 300000, None)]
+    """
+    for first in range(0, rows, _FEW):
+        yield slice(first, min(rows, first + _FEW))
 
 
 def ahead(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[tuple[Item, Result]]:

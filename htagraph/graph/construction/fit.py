@@ -8,14 +8,15 @@ waiting time is taken out of calls, and short pauses are added to their cause.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask, looked_up, marked
+from htagraph.core.arrays import Array, Ints, Mask, end_to_end, joined, looked_up, marked, run_starts
+from htagraph.core.computing import in_parts
 from htagraph.core.errors import Issue
 from htagraph.core.intervals import union
 from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind, Provenance, edges_with, of_kinds
@@ -27,7 +28,7 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 __all__ = ["acyclic", "fit", "latency", "settle"]
 
 _NEVER = np.iinfo(np.int64).min
-"""Before any recorded moment; no threshold."""
+"""Before any recorded moment, or no latency; no threshold."""
 _STARTS = edges_with("starts")
 
 _Change: TypeAlias = tuple[Array, Array]
@@ -42,29 +43,33 @@ def fit(job: RecordedJob, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
     rule says that the call returns before the work ends (a negative lag). Work that seems to start before its own
     launch shows how far the clocks of host and device disagree; it is kept and reported.
     """
-    observed = job.moment(edges.target) - job.moment(edges.source)
+    lag, parts = np.empty(len(edges), np.int64), []
+    for part in in_parts(len(edges)):
+        observed = job.moment(edges.target[part]) - job.moment(edges.source[part])
+        np.minimum(edges.lag[part], observed, out=lag[part])
+        early = np.flatnonzero(observed < 0)
+        parts.append((part.start + early, observed[early]))
     tolerance = np.full(len(EdgeKind), LIMITS.tick_ns)
     tolerance[list(edges_with("two_clocks"))] = LIMITS.two_clocks_ns
     tolerance[list(LAUNCHES)] = LIMITS.proven_by_id_ns
-    back = np.flatnonzero(observed < 0)  # few
+    back, observed = joined(parts, 2)  # few
     kind = edges.kind[back]
     early = np.where(of_kinds(kind, edges_with("early")), np.minimum(edges.lag[back], 0), 0)
-    possible = np.ones(len(edges), np.bool_)
-    possible[back] = observed[back] >= early - tolerance[kind]
+    possible = observed >= early - tolerance[kind]
     detail = "dependencies that the recorded times contradict; left out"
-    refused = _counted(job, "edge_refused", detail, edges.take(np.flatnonzero(~possible)))
-    refused += _early(job, edges, observed, possible)
-    if not possible.all():
-        edges, observed = edges.take(possible), observed[possible]
-    return replace(edges, lag=np.minimum(edges.lag, observed)), refused
+    refused = _counted(job, "edge_refused", detail, edges.take(back[~possible]))
+    refused += _early(job, edges.take(back[possible]), observed[possible])
+    edges = replace(edges, lag=lag)
+    return edges if possible.all() else edges.take(~marked(back[~possible], len(edges))), refused
 
 
-def _early(job: RecordedJob, edges: Edges, observed: np.ndarray, possible: np.ndarray) -> tuple[Issue, ...]:
-    early = possible & (edges.kind == EdgeKind.LAUNCH) & (observed < 0)
-    rank = job.activities.rank[edges.target[early] // 2]
+def _early(job: RecordedJob, edges: Edges, observed: Ints) -> tuple[Issue, ...]:
+    """Return the issues about work that starts before its launch, of edges that go back by `observed` (ns)."""
+    launched = edges.kind == EdgeKind.LAUNCH
+    rank = job.activities.rank[edges.target[launched] // 2]
     owners, member, counts = np.unique(rank, return_inverse=True, return_counts=True)
     most = np.zeros(len(owners), np.int64)
-    np.maximum.at(most, member, -observed[early])
+    np.maximum.at(most, member, -observed[launched])
     return tuple(
         Issue(
             str(job.traces[owner].path), "negative_launch_latency",
@@ -105,12 +110,20 @@ def _runs_forward(job: RecordedJob, edges: Edges) -> bool:
     A cycle goes back wherever it goes forward: it lies within one moment, or within a stretch of time that edges run
     back over. The edges within these whose source has no incoming one are removed, round by round, until none is left.
     """
-    source, target = job.moment(edges.source), job.moment(edges.target)
-    back = target < source
-    bounds = (np.column_stack(union(target[back], source[back])) + np.arange(2)).ravel()  # their ends included
-    place = np.searchsorted(bounds, target, side="right")  # odd within a stretch
-    inside = (source == target) | ((place % 2 == 1) & (np.searchsorted(bounds, source, side="right") == place))
-    source, target = edges.source[inside], edges.target[inside]
+    back = []
+    for part in in_parts(len(edges)):
+        source, target = job.moment(edges.source[part]), job.moment(edges.target[part])
+        goes_back = target < source
+        back.append((target[goes_back], source[goes_back]))
+    bounds = (np.column_stack(union(*joined(back, 2))) + np.arange(2)).ravel()  # their ends included
+    inside = []
+    for part in in_parts(len(edges)):
+        source, target = job.moment(edges.source[part]), job.moment(edges.target[part])
+        place = np.searchsorted(bounds, target, side="right")  # odd within a stretch
+        within = (place % 2 == 1) & (np.searchsorted(bounds, source, side="right") == place)
+        inside.append(part.start + np.flatnonzero((source == target) | within))
+    rows = end_to_end([np.zeros(0, np.int64), *inside])
+    source, target = edges.source[rows], edges.target[rows]
     waits = np.zeros(2 * len(job.activities), np.bool_)
     for _ in range(LIMITS.tried):
         if not len(source):
@@ -148,10 +161,6 @@ def _counted(job: RecordedJob, what: str, detail: str, edges: Edges) -> tuple[Is
         )
         for (owner, kind), count in sorted(by_rank_and_kind.items())
     )  # fmt: skip
-
-
-_UNKNOWN = np.iinfo(np.int64).min
-"""No latency; no threshold."""
 
 
 def latency(job: RecordedJob, edges: Edges) -> Edges:
@@ -275,19 +284,20 @@ def _met_idle(job: RecordedJob, edges: Edges, rows: Ints, held: Ints) -> Mask:
 
 def _held_until(job: RecordedJob, edges: Edges) -> Ints:
     """Return for each activity when everything that its start depends on had happened, not counting its launch."""
-    rows = np.flatnonzero(~of_kinds(edges.kind, edges_with("no_wait")))
-    target = edges.target[rows]
-    into = (target & 1 == 0) & job.activities.on_device[target >> 1]
     held = np.full(len(job.activities), np.iinfo(np.int64).min)
-    np.maximum.at(held, target[into] >> 1, job.moment(edges.source[rows[into]]))
+    for part in in_parts(len(edges)):
+        rows = part.start + np.flatnonzero(~of_kinds(edges.kind[part], edges_with("no_wait")))
+        target = edges.target[rows]
+        into = (target & 1 == 0) & job.activities.on_device[target >> 1]
+        np.maximum.at(held, target[into] >> 1, job.moment(edges.source[rows[into]]))
     return held
 
 
 def _medians(group: Ints, value: Ints, use: Mask, otherwise: Ints) -> Ints:
     """Return for each row the median of its group's values in use; `otherwise` for a group without any."""
     known, median = ordered_by(group[use], value[use], lambda count: count // 2)
-    of_row = looked_up(known, median, group, _UNKNOWN)
-    return np.where(of_row == _UNKNOWN, otherwise, of_row)
+    of_row = looked_up(known, median, group, _NEVER)
+    return np.where(of_row == _NEVER, otherwise, of_row)
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,8 +306,6 @@ class _Waits:
 
     job: RecordedJob
     edges: Edges
-    by_kind: Mapping[int, Ints]
-    """The edges of each kind that has any."""
     may_wait: Ints
     """Edges to the end of a blocking call, or of a member of a collective, that may have waited."""
     last: Ints
@@ -344,11 +352,10 @@ def settle(job: RecordedJob, edges: Edges) -> Edges:
 
 
 def _waits(job: RecordedJob, edges: Edges) -> _Waits:
-    acts, by_kind = job.activities, _by_kind(edges)
-    meets = _of(by_kind, TRANSFERS)
+    acts, meets = job.activities, _of(edges, TRANSFERS)
     meets = meets[edges.activity[meets] >= 0]
     in_loop = marked(job.polled.vertex[~job.polled.over], 2 * len(acts))
-    calls = _of(by_kind, BLOCKING)
+    calls = _of(edges, BLOCKING)
     calls = calls[(edges.target[calls] & 1 == 1) & ~in_loop[edges.target[calls]]]
     may_wait = np.union1d(calls, meets) if len(meets) else calls
     awaited = np.full(len(acts), np.iinfo(np.int64).min)
@@ -357,42 +364,41 @@ def _waits(job: RecordedJob, edges: Edges) -> _Waits:
     ends[member] = edges.activity[meets]
     np.maximum.at(awaited, ends, job.moment(edges.source[may_wait]))
     in_meeting = marked(edges.activity[meets], len(acts))
-    last = _last_stretches(edges, _of(by_kind, (EdgeKind.BODY,)), meets)
-    activity = edges.activity[last]
-    bodies = last[(awaited[activity] > job.moment(edges.source[last])) | in_meeting[activity]]
+    last = _last_stretches(edges, meets, len(acts))
+    bodies = last[((awaited > _NEVER) | in_meeting)[edges.activity[last]]]  # few
+    activity = edges.activity[bodies]
+    bodies = bodies[(awaited[activity] > job.moment(edges.source[bodies])) | in_meeting[activity]]
     released = marked(edges.target[bodies], 2 * len(acts))
-    return _Waits(job, edges, by_kind, may_wait, last, bodies, released, in_meeting, in_loop)
+    return _Waits(job, edges, may_wait, last, bodies, released, in_meeting, in_loop)
 
 
-def _by_kind(edges: Edges) -> dict[int, Ints]:
-    """Return the edges of each kind that has any, ascending."""
-    order = np.argsort(edges.kind, kind="stable")
-    count = np.bincount(edges.kind, minlength=len(EdgeKind))
-    behind = np.cumsum(count)
-    return {kind: order[behind[kind] - count[kind] : behind[kind]] for kind in np.flatnonzero(count).tolist()}
-
-
-def _of(by_kind: Mapping[int, Array], kinds: Sequence[EdgeKind]) -> Ints:
+def _of(edges: Edges, kinds: Sequence[EdgeKind]) -> Ints:
     """Return the edges of some kinds, ascending."""
-    parts = [by_kind[kind] for kind in kinds if kind in by_kind]
-    return np.sort(np.concatenate(parts)) if len(parts) > 1 else parts[0] if parts else np.zeros(0, np.int64)
+    return np.flatnonzero(of_kinds(edges.kind, kinds))
 
 
-def _last_stretches(edges: Edges, bodies: Array, meets: Array) -> Ints:
+def _leading_to(marks: Mask, edges: Edges) -> Ints:
+    """Return the edges that lead to some vertices, ascending."""
+    parts = in_parts(len(edges))
+    return end_to_end(
+        [np.zeros(0, np.int64), *(each.start + np.flatnonzero(marks[edges.target[each]]) for each in parts)]
+    )
+
+
+def _last_stretches(edges: Edges, meets: Array, count: int) -> Ints:
     """Return the BODY edges to the end of their activity, or of its wait if work in it follows.
 
     Of a member of a collective, also those to the end of another member on the thread: a send may be pending meanwhile.
     """
-    target, activity = edges.target[bodies], edges.activity[bodies]
-    ends = target == 2 * activity + 1
-    if len(meets):
-        released = 2 * np.arange(int(edges.activity.max()) + 1) + 1
-        released[edges.activity[meets]] = edges.target[meets]
-        ends = target == released[activity]
-        member, until = (np.zeros(len(released) * 2, np.bool_) for _ in range(2))
-        member[edges.activity[meets]], until[edges.target[meets]] = True, True
-        ends |= member[activity] & until[target]
-    return bodies[ends & (activity >= 0)]
+    released = 2 * np.arange(count) + 1
+    released[edges.activity[meets]] = edges.target[meets]
+    member, until = marked(edges.activity[meets], count), marked(edges.target[meets], 2 * count)
+    last = [np.zeros(0, np.int64)]
+    for part in in_parts(len(edges)):
+        rows = part.start + np.flatnonzero((edges.kind[part] == EdgeKind.BODY) & (edges.activity[part] >= 0))
+        target, activity = edges.target[rows], edges.activity[rows]
+        last.append(rows[(target == released[activity]) | (member[activity] & until[target])])
+    return np.concatenate(last)
 
 
 def _without_waits(waits: _Waits, lag: Array) -> _Change:
@@ -401,9 +407,7 @@ def _without_waits(waits: _Waits, lag: Array) -> _Change:
     That is what its wait's edge has as lag where the call works after the wait, else what is usual for its class.
     """
     edges, bodies, activity = waits.edges, waits.bodies, waits.edges.activity[waits.bodies]
-    after = np.zeros(2 * len(waits.job.activities), np.int64)
-    np.maximum.at(after, edges.target[waits.may_wait], edges.lag[waits.may_wait])
-    after = after[edges.target[bodies]]
+    after = _latest(edges.target[waits.may_wait], edges.lag[waits.may_wait], edges.target[bodies])
     own = np.minimum(lag[bodies], np.where(after > 0, after, _own_cost(waits, lag)))
     return bodies, np.where(waits.in_meeting[activity], 0, own)
 
@@ -412,24 +416,23 @@ def _handed_over(waits: _Waits, lag: Array) -> _Change:
     """Set the BODY edges to 0 during which a thread was blocked until another thread was done, or asked for work."""
     del lag  # the new lag does not depend on it
     edges = waits.edges
-    joined = _of(waits.by_kind, (EdgeKind.THREAD, EdgeKind.HOST_SYNC))
-    joined = joined[(edges.kind[joined] == EdgeKind.THREAD) | waits.in_loop[edges.target[joined]]]
-    until = _latest(edges.target[joined], waits.source_time(joined), 2 * len(waits.job.activities))
-    rows = _of(waits.by_kind, (EdgeKind.BODY,))
-    rows = rows[until[edges.target[rows]] > _NEVER]  # few, and only their times are looked up
-    rows = rows[until[edges.target[rows]] > waits.source_time(rows)]
+    over = _of(edges, (EdgeKind.THREAD, EdgeKind.HOST_SYNC))
+    over = over[(edges.kind[over] == EdgeKind.THREAD) | waits.in_loop[edges.target[over]]]
+    rows = _leading_to(marked(edges.target[over], 2 * len(waits.job.activities)), edges)  # few
+    rows = rows[edges.kind[rows] == EdgeKind.BODY]
+    rows = rows[_latest(edges.target[over], waits.source_time(over), edges.target[rows]) > waits.source_time(rows)]
     return rows, np.zeros(len(rows), np.int64)
 
 
 def _with_pauses(waits: _Waits, lag: Array) -> _Change:
     """Add the time left before the start of device work, or before the end of a wait, to the binding edge."""
     edges, acts = waits.edges, waits.job.activities
-    starts = _of(waits.by_kind, _STARTS)
+    starts = _of(edges, _STARTS)
     starts = starts[acts.on_device[edges.target[starts] >> 1] & (edges.target[starts] & 1 == 0)]
     rows = np.concatenate((starts, waits.waited, waits.bodies))  # one that is there twice is changed alike
     target = edges.target[rows]
     allowed = waits.source_time(rows) + lag[rows]
-    latest = _latest(target, allowed, 2 * len(acts))[target]
+    latest = _latest(target, allowed, target)
     rest = waits.target_time(rows) - latest
     binding = (allowed == latest) & (rest > 0) & (rest <= _limits(waits.job, edges, rows))
     return rows[binding], lag[rows[binding]] + rest[binding]
@@ -441,11 +444,10 @@ def _given_back(waits: _Waits, lag: Array) -> _Change:
     If an id proves what a call waited for, the rest stays a gap.
     """
     edges, bodies = waits.edges, waits.bodies
-    count = 2 * len(waits.job.activities)
-    into = np.flatnonzero(waits.released[edges.target])
-    latest = _latest(edges.target[into], waits.source_time(into) + lag[into], count)
-    proven = marked(edges.target[into[of_kinds(edges.kind[into], BLOCKING) & (edges.confidence[into] == 100)]], count)
-    late = (waits.target_time(bodies) > latest[edges.target[bodies]]) & ~proven[edges.target[bodies]]
+    into = _leading_to(waits.released, edges)
+    latest = _latest(edges.target[into], waits.source_time(into) + lag[into], edges.target[bodies])
+    proven = edges.target[into[of_kinds(edges.kind[into], BLOCKING) & (edges.confidence[into] == 100)]]
+    late = (waits.target_time(bodies) > latest) & ~np.isin(edges.target[bodies], proven)
     rows = bodies[late]
     return rows, waits.target_time(rows) - waits.source_time(rows)
 
@@ -465,11 +467,12 @@ _STAGES: tuple[Callable[[_Waits, Array], _Change], ...] = (
 added."""
 
 
-def _latest(target: Array, moment: Array, count: int) -> Ints:
-    """Return for each of `count` vertices the latest of the moments given for it, the smallest integer without any."""
-    out = np.full(count, _NEVER)
-    np.maximum.at(out, target, moment)
-    return out
+def _latest(target: Array, moment: Array, wanted: Array) -> Ints:
+    """Return for each wanted vertex the latest of the moments given for it, the smallest integer without any."""
+    order = np.argsort(target, kind="stable")  # edges of one rule are mostly in this order
+    known, first = target[order], run_starts(target[order])
+    latest = np.maximum.reduceat(moment[order], first) if len(first) else moment
+    return looked_up(known[first], latest, wanted, _NEVER)
 
 
 def _own_cost(waits: _Waits, lag: Array) -> Ints:
