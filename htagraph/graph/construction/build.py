@@ -31,14 +31,21 @@ __all__ = ["TEXTS", "build", "join", "linked", "matched"]
 def build(parts: Iterable[RankPart], naming: Naming = DEFAULT_NAMING) -> DependencyGraph:
     """Return the dependency graph of a job from its ranks' parts."""
     job = matched(join(parts, naming))
+    return linked(job, fit(job, _edges(job)))
+
+
+def _edges(job: RecordedJob) -> Edges:
+    """Return the edges of all rules; what only the rules need of the job's evidence is freed."""
     found = ahead(lambda rule: rule(job), RULES, threads_for(len(job.activities)))
-    return linked(job, fit(job, Edges.concatenate(edges for _, edges in found)))
+    edges = Edges.concatenate(edges for _, edges in found)
+    job.forget()
+    return edges
 
 
 def linked(job: RecordedJob, fitting: tuple[Edges, tuple[Issue, ...]], *, are_paths: bool = False) -> DependencyGraph:
     """Return the graph of a job with edges that fit its times, or with `are_paths` edges that stand for whole paths.
 
-    The edges come with what was refused of them. The job must have no other user: its evidence is freed.
+    The edges come with what was refused of them.
     """
     edges, dropped = acyclic(job, fitting[0])
     edges = settle(job, edges if are_paths else latency(job, edges))
@@ -48,7 +55,6 @@ def linked(job: RecordedJob, fitting: tuple[Edges, tuple[Issue, ...]], *, are_pa
         "issues": job.issues + refused + dropped + (() if are_paths else _uncertain(edges)),
     }  # fmt: skip
     activities, columns = job.activities, [edges]
-    job.forget()
     del fitting, edges  # the largest columns: `columns` alone has them
     return DependencyGraph.build(activities, columns.pop(), **context)
 

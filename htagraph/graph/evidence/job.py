@@ -83,7 +83,9 @@ class RecordedJob:
         """For each stretch of `slices`: the annotation or operator of the data loader whose time it is, or -1."""
         from htagraph.graph.evidence.threads import loaders
 
-        return np.where(self.outside >= 0, self.outside, loaders(self))
+        out, outside = loaders(self), np.flatnonzero(self.outside >= 0)
+        out[outside] = self.outside[outside]
+        return out
 
     @cached_property
     def outside(self) -> npt.NDArray[np.int32]:
@@ -128,8 +130,8 @@ class RecordedJob:
         return np.array(found, np.int64)[place.ravel()]
 
     def forget(self) -> None:
-        """Free the evidence, which refers to the job: else both would stay until Python looks for circles."""
-        for name in vars(self).keys() - self.__dataclass_fields__.keys():
+        """Free the evidence, most of which refers to the job: both would stay until Python looks for circles."""
+        for name in vars(self).keys() - self.__dataclass_fields__.keys() - {"polled", "time"}:
             del vars(self)[name]
 
     def moment(self, vertex: Array) -> Ints:

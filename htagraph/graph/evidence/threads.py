@@ -20,18 +20,19 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, joined, looked_up
+from htagraph.core.computing import in_parts
 from htagraph.core.kinds import ADDED, ANNOTATIONS, COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.naming import has_loader_workers, is_data_loader, names_that
 from htagraph.core.parents import nearest, outermost
-from htagraph.graph.activities import lane_moments
+from htagraph.graph.activities import Activities, lane_moments
 from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.waits import Ends
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = [
-    "HostThread", "hand_overs", "host_threads", "loaders", "outside_waits", "places_of", "waited_loaders",
-    "worker_loads",
+    "HostThread", "hand_overs", "host_threads", "loaders", "outside_waits", "places_of", "unnumbered_names",
+    "waited_loaders", "worker_loads",
 ]  # fmt: skip
 
 
@@ -40,13 +41,13 @@ class HostThread:
     """A host thread: its moments in order, and its top-level activities."""
 
     lane: int
-    vertices: Ints
+    vertices: npt.NDArray[np.int32]
     """Starts and ends of its activities, in order."""
     times: Ints
     """When they were recorded, ns."""
     running: npt.NDArray[np.int32]
     """The innermost operator or call that runs right after each moment, or -1."""
-    tops: Ints
+    tops: npt.NDArray[np.int32]
     """The activities that no other one on the thread encloses."""
     starts: Ints
     """When each of `tops` starts, ns."""
@@ -83,7 +84,7 @@ def host_threads(job: RecordedJob, rank: int) -> list[HostThread]:
     """
     acts = job.activities
     of_rank, own = acts.of_rank(rank), job.boundaries_of(rank)
-    boundaries, at_work = job.boundaries[own].astype(np.int64), job.at_work[own]
+    boundaries, at_work = job.boundaries[own], job.at_work[own]
     lanes = acts.lane[boundaries >> 1]
     with_steps = np.unique(acts.lane[of_rank][acts.kind[of_rank] == ActivityKind.STEP])
     threads = []
@@ -329,8 +330,7 @@ def _what(job: RecordedJob, rows: Array) -> npt.NDArray[np.uint64]:
     """Return a number per operator, equal for operators of one name in annotations of one name."""
     acts = job.activities
     region = nearest(acts.parent, acts.kind == ActivityKind.ANNOTATION, rows)
-    name = np.where(acts.kind[rows] == ActivityKind.STEP, -1, acts.name[rows])  # which has a number in it
-    return mixed(name, np.where(region >= 0, acts.name[region], -1))
+    return mixed(unnumbered_names(acts, rows), np.where(region >= 0, acts.name[region], -1))
 
 
 def places_of(among: Array, wanted: Array) -> Array:
@@ -360,22 +360,32 @@ def outside_waits(job: RecordedJob) -> npt.NDArray[np.int32]:
     acts = job.activities
     source, target, owner = job.slices()
     out = np.full(len(source), -1, np.int32)
-    lasts = job.moment(target) - job.moment(source)
-    activity = source >> 1
-    region = np.where(source & 1, acts.parent[activity], activity)
     frame = of_kinds(acts.kind, (ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.PYTHON))
-    free = (region >= 0) & ((owner < 0) | (owner == region)) & frame[region]
-    name = np.where(acts.kind == ActivityKind.STEP, -1, acts.name)  # which has a number in it
-    key = mixed(acts.lane[region], name[region], name[target >> 1], target & 1)
-    long = free & (lasts >= 2 * LIMITS.turn_ns)
+    parts = []
+    for part in in_parts(len(source)):
+        activity = source[part] >> 1
+        around = np.where(source[part] & 1, acts.parent[activity], activity)
+        free = (around >= 0) & ((owner[part] < 0) | (owner[part] == around)) & frame[around]
+        parts.append((part.start + np.flatnonzero(free), around[free]))
+    rows, region = joined(parts, 2)
+    source, target = source[rows], target[rows]
+    lasts = job.moment(target) - job.moment(source)
+    names = unnumbered_names(acts, region), unnumbered_names(acts, target >> 1)
+    key = mixed(acts.lane[region], *names, target & 1)
+    long = lasts >= 2 * LIMITS.turn_ns
     sites, count = np.unique(key[long], return_counts=True)
-    rows = np.flatnonzero(free & np.isin(key, sites[count > LIMITS.proof]))
-    for site in grouped(key[rows]):
-        at = rows[site][np.argsort(job.moment(source[rows[site]]), kind="stable")]
+    wanted = np.flatnonzero(np.isin(key, sites[count > LIMITS.proof]))
+    for site in grouped(key[wanted]):
+        at = wanted[site][np.argsort(job.moment(source[wanted[site]]), kind="stable")]
         waited = np.flatnonzero(long[at])
         if not _woken_inside(job, target[at[waited]]) and _keep_pace(lasts[at], job.moment(target[at]), waited):
-            out[at] = region[at]
+            out[rows[at]] = region[at]
     return out
+
+
+def unnumbered_names(acts: Activities, rows: Array) -> Array:
+    """Return the names of some activities, -1 for steps, which have a number in theirs."""
+    return np.where(acts.kind[rows] == ActivityKind.STEP, -1, acts.name[rows])
 
 
 def _woken_inside(job: RecordedJob, resumes: Array) -> bool:
@@ -431,9 +441,13 @@ def loaders(job: RecordedJob) -> npt.NDArray[np.int32]:
     if not names.any():
         return out
     is_loader = np.append(names[acts.name], [False])
-    around = acts.parent[source >> 1]
-    here = np.flatnonzero(is_loader[owner] | is_loader[source >> 1] | is_loader[around])
-    innermost = np.where(source[here] & 1, around[here], source[here] >> 1)
+    places = [np.zeros(0, np.int64)]
+    for part in in_parts(len(source)):
+        begun = source[part] >> 1
+        around = is_loader[owner[part]] | is_loader[begun] | is_loader[acts.parent[begun]]
+        places.append(part.start + np.flatnonzero(around))
+    here = np.concatenate(places)
+    innermost = np.where(source[here] & 1, acts.parent[source[here] >> 1], source[here] >> 1)
     out[here] = np.where(is_loader[innermost], innermost, np.where(is_loader[owner[here]], owner[here], -1))
     waits = np.flatnonzero((names & names_that(has_loader_workers, job.names))[acts.name] & ~acts.on_device)
     if len(waits) and ActivityKind.PYTHON in acts.kind:

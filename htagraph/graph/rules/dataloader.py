@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.core.arrays import Array, Mask
-from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.core.naming import has_loader_workers, names_that
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import RecordedJob
+from htagraph.graph.evidence.threads import unnumbered_names
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["dataloader"]
@@ -40,8 +41,8 @@ def dataloader(job: RecordedJob) -> Edges:
     of_workers = names_that(has_loader_workers, job.names)[acts.name[region]] & ~outside
     items = np.flatnonzero(outside)
     items = items[np.argsort(job.moment(source[items]), kind="stable")]
-    name = np.where(acts.kind == ActivityKind.STEP, -1, acts.name)  # which has a number in it
-    sites = grouped(mixed(acts.lane[region[items]], name[region[items]], name[target[items] >> 1]))
+    around = region[items], target[items] >> 1
+    sites = grouped(mixed(acts.lane[region[items]], *(unnumbered_names(acts, rows) for rows in around)))
     lag, parts = lasts.copy(), []
     for rows in [*_longest(job, region, lasts, of_workers), *(items[site] for site in sites)]:
         waited, edges = _workers_edges(job, target[rows], lasts[rows], region[rows])
