@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Mask, looked_up, marked
+from htagraph.core.computing import in_parts
 from htagraph.core.errors import Issue, IssueLog, shown
 from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind
 from htagraph.core.naming import (
@@ -235,7 +236,8 @@ def _clip_overflow(table: Events, lane: Array, work: Array, log: IssueLog) -> Ev
     first, follower, second = order[:-2], order[1:-1], order[2:]
     same_lane = lane[first] == lane[second]
     other_launch = (correlation[first] != correlation[second]) | (correlation[first] < 0)
-    over = same_lane & other_launch & (table.end[first] - table.start[second] >= _OVERFLOW_NS)
+    by = table.start[first] + table.duration[first] - table.start[second]
+    over = same_lane & other_launch & (by >= _OVERFLOW_NS)
     if not over.any():
         return table
     duration = table.duration.copy()
@@ -294,10 +296,12 @@ def _nest(table: Events, kind: Array, lane: Array, device: Array) -> tuple[Array
         asked = _outlasts_its_call(kind[order], end[order], boundaries, inner)
         above, boundaries, inner = nest(*of_order, is_work & ~beside, _SNAP_NS, ~(beside & asked))
     parent = np.full(len(table), -1, np.int32)
-    if len(order):
-        parent[order] = np.where(above >= 0, order[above], np.int32(-1))
-        boundaries = order[boundaries >> 1] << 1 | boundaries & 1
-        inner = np.where(inner >= 0, order[inner], np.int32(-1))
+    row_of = np.append(order, np.int32(-1))  # the last, which -1 points to, is none
+    for part in in_parts(len(order)):
+        parent[order[part]] = row_of[above[part]]
+    for part in in_parts(len(boundaries)):
+        boundaries[part] = row_of[boundaries[part] >> 1] << 1 | boundaries[part] & 1
+        inner[part] = row_of[inner[part]]
     return parent, boundaries, inner
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, joined, looked_up
+from htagraph.core.arrays import Array, Ints, joined, looked_up, marked
 from htagraph.core.computing import in_parts
 from htagraph.core.kinds import ADDED, ANNOTATIONS, COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.naming import has_loader_workers, is_data_loader, names_that
@@ -122,7 +122,8 @@ def hand_overs(job: RecordedJob, threads: Sequence[HostThread]) -> HandOvers:
         made = Ends.of(items, job.moment(2 * items + 1))
         links = [link for rows in grouped(takes.key) if (link := _link(job, takes, rows, made)) is not None]
         parts += [_counted(job, link) for link in links]
-        parts += _stocked(job, items, [link for link in links if np.isin(link.takes.item[link.rows], items).all()])
+        is_item = marked(items, len(job.activities))
+        parts += _stocked(job, items, [link for link in links if is_item[link.takes.item[link.rows]].all()])
     source, target, confidence = joined(parts, 3)
     return source, target, confidence
 

@@ -24,9 +24,8 @@ def body(job: RecordedJob) -> Edges:
     source, target, owner = job.slices()
     busy = (owner >= 0) & (job.loaders < 0)
     source, target, owner = source[busy], target[busy], owner[busy]
-    lasts = job.moment(target) - job.moment(source)
-    host = Edges.of(source, target, lasts, EdgeKind.BODY, Provenance.ORDER, activity=owner)
+    host = Edges.of(source, target, job.between(source, target), EdgeKind.BODY, Provenance.ORDER, activity=owner)
     work = np.flatnonzero(acts.on_device)
-    lasts = job.moment(2 * work + 1) - job.moment(2 * work)
+    lasts = job.between(2 * work, 2 * work + 1)
     device = Edges.of(2 * work, 2 * work + 1, lasts, EdgeKind.BODY, Provenance.OBSERVED, activity=work)
     return Edges.concatenate([host, device])
