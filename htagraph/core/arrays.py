@@ -71,7 +71,7 @@ def stable_order(keys: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     place = max(0, len(keys) - 1).bit_length()
     if not len(keys) or int(keys.max()).bit_length() + place >= np.iinfo(np.int64).bits:
         return np.argsort(keys, kind="stable")
-    both = keys.astype(np.int64) << place
+    both = np.left_shift(keys, place, dtype=np.int64)
     both |= np.arange(len(keys))
     both.sort()
     both &= (1 << place) - 1

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, Mask, end_to_end
+from htagraph.core.computing import in_parts
 from htagraph.core.kinds import DEVICE, ActivityKind, EdgeKind, Provenance, of_kinds
 from htagraph.trace.columns import SparseColumn
 
@@ -94,7 +95,11 @@ class Activities:
 
     def moment(self, vertex: Array) -> Ints:
         """Return when vertices were recorded, ns: 2i is the start of activity i, 2i + 1 its end."""
-        return self.start[vertex >> 1] + (vertex & 1) * self.duration[vertex >> 1]
+        out = np.empty(len(vertex), np.int64)
+        for part in in_parts(len(vertex)):
+            row = vertex[part] >> 1
+            out[part] = self.start[row] + (vertex[part] & 1) * self.duration[row]
+        return out
 
     @cached_property
     def ranked(self) -> int:

@@ -85,7 +85,11 @@ class DependencyGraph:
         for ends in (edges.source, edges.target):
             if len(ends) and not 0 <= ends.min() <= ends.max() < count:  # no array could be sorted by such a vertex
                 DependencyGraph(activities, edges, **context).check()
-        edges = _without_parallel(edges.take(stable_order(edges.source * np.int64(count) + edges.target)))
+        place = edges.source * np.int64(count)
+        place += edges.target
+        order, columns = stable_order(place), vars(edges).copy()
+        del edges, place  # each of its columns is freed once it is sorted
+        edges = _without_parallel(Edges(*(columns.pop(name)[order] for name in tuple(columns))))
         for columns in (activities, edges, *activities.args.values()):
             for column in vars(columns).values():
                 if isinstance(column, np.ndarray):

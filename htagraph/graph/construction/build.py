@@ -35,9 +35,12 @@ def build(parts: Iterable[RankPart], naming: Naming = DEFAULT_NAMING) -> Depende
 
 
 def _edges(job: RecordedJob) -> Edges:
-    """Return the edges of all rules; what only the rules need of the job's evidence is freed."""
-    found = ahead(lambda rule: rule(job), RULES, threads_for(len(job.activities)))
-    edges = Edges.concatenate(edges for _, edges in found)
+    """Return the edges of all rules; what only the rules need of the job's evidence is freed.
+
+    The last rules come first: they need the most memory, and the first ones make the most edges.
+    """
+    found = dict(ahead(lambda rule: rule(job), RULES[::-1], threads_for(len(job.activities))))
+    edges = Edges.concatenate(found.pop(rule) for rule in RULES)
     job.forget()
     return edges
 
@@ -50,13 +53,13 @@ def linked(job: RecordedJob, fitting: tuple[Edges, tuple[Issue, ...]], *, are_pa
     edges, dropped = acyclic(job, fitting[0])
     edges = settle(job, edges if are_paths else latency(job, edges))
     refused = fitting[1] + tuple(issue for _, each in sorted(job.refused.items()) for issue in each)  # in any order
-    context = {
-        "names": job.names, "lanes": job.lanes, "traces": job.traces, "clocks": job.clocks, "matches": job.matches,
-        "issues": job.issues + refused + dropped + (() if are_paths else _uncertain(edges)),
-    }  # fmt: skip
-    activities, columns = job.activities, [edges]
+    issues = job.issues + refused + dropped + (() if are_paths else _uncertain(edges))
+    columns = [edges]
     del fitting, edges  # the largest columns: `columns` alone has them
-    return DependencyGraph.build(activities, columns.pop(), **context)
+    return DependencyGraph.build(
+        job.activities, columns.pop(), names=job.names, lanes=job.lanes, traces=job.traces, issues=issues,
+        clocks=job.clocks, matches=job.matches,
+    )  # fmt: skip
 
 
 def _uncertain(edges: Edges) -> tuple[Issue, ...]:

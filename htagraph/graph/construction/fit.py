@@ -120,8 +120,9 @@ def _runs_forward(job: RecordedJob, edges: Edges) -> bool:
     for part in in_parts(len(edges)):
         source, target = job.moment(edges.source[part]), job.moment(edges.target[part])
         place = np.searchsorted(bounds, target, side="right")  # odd within a stretch
-        within = (place % 2 == 1) & (np.searchsorted(bounds, source, side="right") == place)
-        inside.append(part.start + np.flatnonzero((source == target) | within))
+        within, same = np.flatnonzero(place & 1), source == target
+        same[within] |= np.searchsorted(bounds, source[within], side="right") == place[within]
+        inside.append(part.start + np.flatnonzero(same))
     rows = end_to_end([np.zeros(0, np.int64), *inside])
     source, target = edges.source[rows], edges.target[rows]
     waits = np.zeros(2 * len(job.activities), np.bool_)

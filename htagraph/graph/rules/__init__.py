@@ -26,4 +26,4 @@ RULES: tuple[Callable[[RecordedJob], Edges], ...] = (
     host_order, dataloader, body, launch, cuda_graph, stream, autograd, step, thread, event_wait, host_sync,
     memcpy_sync, queue_full, collective, p2p,
 )  # fmt: skip
-"""The edge rules, in the order in which they run; of equal parallel edges, the one of the earlier rule is kept."""
+"""The edge rules, in the order of their edges; of equal parallel edges, the one of the earlier rule is kept."""

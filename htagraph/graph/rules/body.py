@@ -20,12 +20,18 @@ def body(job: RecordedJob) -> Edges:
 
     The time of data loaders has edges of its own.
     """
-    acts = job.activities
+    return Edges.concatenate(of_lanes(job) for of_lanes in (_of_threads, _of_streams))
+
+
+def _of_threads(job: RecordedJob) -> Edges:
     source, target, owner = job.slices()
     busy = (owner >= 0) & (job.loaders < 0)
     source, target, owner = source[busy], target[busy], owner[busy]
-    host = Edges.of(source, target, job.between(source, target), EdgeKind.BODY, Provenance.ORDER, activity=owner)
-    work = np.flatnonzero(acts.on_device)
+    lasts = job.between(source, target)
+    return Edges.of(source, target, lasts, EdgeKind.BODY, Provenance.ORDER, activity=owner)
+
+
+def _of_streams(job: RecordedJob) -> Edges:
+    work = np.flatnonzero(job.activities.on_device)
     lasts = job.between(2 * work, 2 * work + 1)
-    device = Edges.of(2 * work, 2 * work + 1, lasts, EdgeKind.BODY, Provenance.OBSERVED, activity=work)
-    return Edges.concatenate([host, device])
+    return Edges.of(2 * work, 2 * work + 1, lasts, EdgeKind.BODY, Provenance.OBSERVED, activity=work)

@@ -148,7 +148,7 @@ def _runs_collectives(job: RecordedJob, thread: HostThread) -> bool:
 def _pulse(job: RecordedJob, rank: int, main: HostThread | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the vertices of the rank's busiest thread and of its device work, and their times, by time."""
     of_rank = job.activities.of_rank(rank)
-    work = of_rank.start + np.flatnonzero(job.activities.on_device[of_rank])
+    work = (of_rank.start + np.flatnonzero(job.activities.on_device[of_rank])).astype(np.int32)
     vertices = np.concatenate([main.vertices if main else work[:0], 2 * work, 2 * work + 1])
     time = job.moment(vertices)
     order = np.argsort(time, kind="stable")
