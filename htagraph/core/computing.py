@@ -28,7 +28,11 @@ def keep_memory() -> None:
     """
     with suppress(AttributeError, OSError, TypeError):
         adjust = ctypes.CDLL(None).mallopt
-        for name, value in ((-4, 0), (-1, 0x7FFFFFFF), (-8, 1)):  # M_MMAP_MAX, M_TRIM_THRESHOLD, M_ARENA_MAX of malloc.h
+        for name, value in (
+            (-4, 0),
+            (-1, 0x7FFFFFFF),
+            (-8, 1),
+        ):  # M_MMAP_MAX, M_TRIM_THRESHOLD, M_ARENA_MAX of malloc.h
             adjust(name, value)
 
 
