@@ -202,7 +202,7 @@ def interval(
 
 
 def _in_runs(state: State, length: Length) -> Callable[[Doubt], tuple[bool, tuple[float, Array] | None]]:
-    """Return the function that says whether runs tell how long a job is under a reading, and how long; None for none."""
+    """Return the function that says whether runs tell how long a job is under a reading, and how long."""
     reader, graph = Reader(state), state.graph
     runs, time = reader.runs, np.zeros(graph.vertex_count, np.int64)
     marks = np.concatenate((graph.step_spans.start, graph.step_spans.end))

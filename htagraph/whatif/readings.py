@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 __all__ = [
     "DOUBTS", "Doubt", "Reader", "runs_of_state", "under", "with_hosts_in_transfers", "with_quick_messages",
     "with_slow_answers", "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks",
-    "with_waits_for_outside", "without_doubtful_waits", "without_needs", "without_surroundings", "without_unexplained_pauses",
+    "with_waits_for_outside", "without_doubtful_waits", "without_needs", "without_surroundings",
+    "without_unexplained_pauses",
 ]  # fmt: skip
 
 _SHARE = 0.9
@@ -106,7 +107,7 @@ def runs_of_state(state: State) -> Runs:
 
 @once
 def _recorded_runs(graph: DependencyGraph) -> Runs:
-    """Return a job as recorded in runs; begins and ends of steps, and what readings let wait, are joins of their own."""
+    """Return a job as recorded in runs; begins and ends of steps, and what readings let wait, are joins."""
     return _runs(graph, graph.edges.lag, graph.gap, graph.time)
 
 
@@ -122,7 +123,7 @@ def _runs(graph: DependencyGraph, lag: Array, gap: Array, head: Array) -> Runs:
         graph.replay_order, graph.in_offsets, graph.in_edges, graph.out_offsets, edges.source, edges.target,
         certain, gap, head, ends, kept,
     ).reweighted(lag, gap, head)  # fmt: skip
-    assert made is not None  # noqa: S101 - as certain lags are these lags
+    assert made is not None  # certain lags are the same
     return made
 
 
