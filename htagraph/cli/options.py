@@ -25,6 +25,7 @@ from htagraph.cli.writing import (
     progress,
     target,
 )
+from htagraph.core.computing import keep_memory
 from htagraph.core.errors import TraceError, printable
 from htagraph.core.kinds import CATEGORIES
 from htagraph.whatif.options import duration_ns, numbers
@@ -333,6 +334,7 @@ def _loaded(paths: list[str], ranks: str | None, steps: str | None, **on: Any) -
         msg = "it counts from the first activity of all ranks, which no worker knows: choose --steps instead"
         raise typer.BadParameter(msg, param_hint="--time")
     time = window(reading.time)
+    keep_memory()
     with progress("reading") as advance:
         from htagraph.graph.load import load
         from htagraph.trace.discover import find_files

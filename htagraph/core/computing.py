@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import wraps
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["ahead", "in_parts", "once", "processors", "threads_for"]
+__all__ = ["ahead", "in_parts", "keep_memory", "once", "processors", "threads_for"]
 
 
 def processors() -> int:
     """Return how many processors this process may use: in a container or a batch job, fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def keep_memory() -> None:
+    """Let this process keep memory that it frees, where its C library is glibc; other libraries stay as they are.
+
+    glibc gives columns of 32 MB and more back to the system, which clears them for the next column: of a job of some
+    million events that takes as long as all else. In one arena, what a thread frees serves the others.
+    """
+    with suppress(AttributeError, OSError, TypeError):
+        adjust = ctypes.CDLL(None).mallopt
+        for name, value in (
+            (-4, 0),
+            (-1, 0x7FFFFFFF),
+            (-8, 1),
+        ):  # M_MMAP_MAX, M_TRIM_THRESHOLD, M_ARENA_MAX of malloc.h
+            adjust(name, value)
 
 
 Item = TypeVar("Item")

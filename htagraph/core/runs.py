@@ -6,14 +6,15 @@ the end of the DAG with other weights is known from a tenth of it, to the nanose
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, marked
 from htagraph.core.compiled import for_reading, njit
-from htagraph.core.traverse import schedule
+from htagraph.core.traverse import chain_order, counting_order, schedule
 
 __all__ = ["Runs", "runs_of"]
 
@@ -42,6 +43,59 @@ class Runs:
     """When each join happens that no run enters, ns."""
     last: npt.NDArray[np.int64]
     """The joins of which one ends last."""
+    joins: npt.NDArray[np.int32]
+    """The vertex of each join, each after its predecessors."""
+    target: Array
+    """Of each edge of the DAG."""
+    covers: npt.NDArray[np.bool_]
+    """Which edges show that no end before them is last: as long as neither their lag nor the gap behind is negative."""
+
+    def reweighted(self, lag: Array, gap: Array, head: Array) -> Runs | None:
+        """Return the runs with other weights; None where an end that is left out may be the last one then."""
+        length, pause = np.zeros(len(self.length), np.int64), np.zeros(len(self.pause), np.int64)
+        lag, gap, target = for_reading(lag, np.int64), for_reading(gap, np.int64), for_reading(self.target, np.int32)
+        covered = _measure(length, pause, lag, gap, self.run, self.run_of_gap, self.covers, target)
+        return replace(self, lag=lag, gap=gap, length=length, pause=pause, head=head[self.joins]) if covered else None
+
+    def moments(
+        self, edges: Array, lags: Array, vertices: Array, gaps: Array, waits: tuple[Array, Array, Array] | None = None
+    ) -> Array | None:
+        """Return when each join happens if some edges and vertices have other lags and gaps, each named once.
+
+        `waits` are more edges: sources, targets and lags. None where an end that is left out may be the last one then,
+        where the DAG has a cycle then, or where waits are between other vertices than joins.
+        """
+        length, pause = self.length.copy(), self.pause.copy()
+        changed = self.covers[edges] & (lags < 0)
+        if changed.any() or (gaps < 0).any():
+            return None
+        for rows, own, change in ((edges, self.run, lags - self.lag[edges]),
+                                  (vertices, self.run_of_gap, gaps - self.gap[vertices])):  # fmt: skip
+            number = own[rows]
+            np.add.at(length, number[number >= 0], change[number >= 0])
+            np.add.at(pause, -2 - number[number < -1], change[number < -1])
+        joins, runs = np.arange(len(pause), dtype=np.int32), np.arange(len(length), dtype=np.int32)
+        if waits is None:
+            return schedule(joins, self.offsets, runs, self.source, length, pause, self.head)
+        source, to = (self.place(each) for each in waits[:2])
+        sources = np.concatenate((self.source, source)).astype(np.int32)
+        targets = np.concatenate((np.repeat(joins, np.diff(self.offsets)), to)).astype(np.int32)
+        if (source >= to).any():
+            offsets, leaving = counting_order(sources, len(joins))
+            joins = chain_order(offsets, targets[leaving])
+        if len(joins) < len(pause) or (self.joins[np.append(source, to)] != np.append(*waits[:2])).any():
+            return None
+        offsets, entering = counting_order(targets, len(pause))
+        return schedule(joins, offsets, entering, sources, np.append(length, waits[2]), pause, self.head)
+
+    def place(self, vertices: Array) -> Array:
+        """Return the number of the join that each of some vertices is."""
+        at = np.searchsorted(self.joins, vertices, sorter=self._by_vertex)
+        return self._by_vertex[np.minimum(at, len(self.joins) - 1)]
+
+    @cached_property
+    def _by_vertex(self) -> Array:
+        return np.argsort(self.joins)
 
     def end(self, edges: Array, fixed: Array, gaps: Array, factor: float) -> int:
         """Return when the DAG ends if some lags and gaps are multiplied, each rounded to whole ns.
@@ -59,19 +113,25 @@ class Runs:
 
 def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
     order: Array, in_offsets: Array, in_edges: Array, out_offsets: Array, source: Array, target: Array, lag: Array,
-    gap: Array, head: Array, ends: npt.NDArray[np.bool_],
+    gap: Array, head: Array, ends: npt.NDArray[np.bool_], kept: Array | None = None,
 ) -> Runs:  # fmt: skip
     """Return the runs of a DAG.
 
-    `ends` marks the vertices that count for the end of the DAG, one at least; see `traverse` for the other arguments.
+    `ends` marks the vertices that count for the end of the DAG, one at least; `kept` are vertices that shall be joins;
+    see `traverse` for the other arguments.
     """
     count = len(order)
     order, in_edges, source, target = (for_reading(each, np.int32) for each in (order, in_edges, source, target))
     in_offsets, out_offsets, lag, gap, head = (
         for_reading(each, np.int64) for each in (in_offsets, out_offsets, lag, gap, head)
     )
-    leaves, is_last, covered = np.zeros(count, np.int32), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-    _find_last(leaves, is_last, covered, order, out_offsets, target, lag, gap, for_reading(ends, np.bool_))
+    leaves, is_last, covered = (
+        np.zeros(count, np.int32),
+        marked([] if kept is None else kept, count),
+        np.zeros(count, np.bool_),
+    )
+    covers = np.zeros(len(lag), np.bool_)
+    _find_last(leaves, is_last, covered, covers, order, out_offsets, target, lag, gap, for_reading(ends, np.bool_))
     run, through = np.full(len(lag), -1, np.int32), np.full(count, -1, np.int32)
     entries, offsets, joins = np.empty(len(lag), np.int32), np.empty(count + 1, np.int32), np.empty(count, np.int32)
     begins, length = np.empty(len(lag), np.int32), np.zeros(len(lag), np.int64)
@@ -86,14 +146,15 @@ def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
     alone, of_gap = np.diff(in_offsets)[joins] == 1, np.where(through >= 0, number[np.maximum(through, -1)], through)
     return Runs(
         lag, gap, number[run], of_gap, offsets[: kept + 1].astype(np.int64), begins[entries],
-        length[entries], np.where(alone, 0, gap[joins]), head[joins], np.flatnonzero(is_last[joins]),
+        length[entries], np.where(alone, 0, gap[joins]), head[joins], np.flatnonzero((is_last & ends)[joins]), joins,
+        target, covers,
     )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
 def _find_last(  # noqa: PLR0913, PLR0917 - a graph as arrays
-    leaves: Array, is_last: Array, covered: Array, order: Array, out_offsets: Array, target: Array, lag: Array,
-    gap: Array, ends: Array,
+    leaves: Array, is_last: Array, covered: Array, covers: Array, order: Array, out_offsets: Array, target: Array,
+    lag: Array, gap: Array, ends: Array,
 ) -> None:  # fmt: skip
     """Mark the ends after which no other end surely comes, and count the edges of each vertex that lead to one."""
     for i in range(len(order) - 1, -1, -1):
@@ -103,8 +164,9 @@ def _find_last(  # noqa: PLR0913, PLR0917 - a graph as arrays
             to = target[edge]
             if leaves[to] > 0 or is_last[to]:
                 leaves[vertex] += 1
-            later |= covered[to] and lag[edge] >= 0 and gap[to] >= 0
-        is_last[vertex] = ends[vertex] and not later
+            if not later and covered[to] and lag[edge] >= 0 and gap[to] >= 0:
+                later = covers[edge] = True
+        is_last[vertex] |= ends[vertex] and not later
         covered[vertex] = ends[vertex] or later
 
 
@@ -162,3 +224,22 @@ def _shorten(  # noqa: PLR0913, PLR0917 - a graph as arrays
                 length[number] -= saved
             else:
                 pause[-2 - number] -= saved
+
+
+@njit(cache=True, nogil=True)
+def _measure(  # noqa: PLR0913, PLR0917 - a graph as arrays
+    length: Array, pause: Array, lag: Array, gap: Array, run: Array, run_of_gap: Array, covers: Array, target: Array
+) -> bool:
+    """Sum up runs and joins; return False where an edge does not cover what it did."""
+    for edge in range(len(lag)):
+        if covers[edge] and (lag[edge] < 0 or gap[target[edge]] < 0):
+            return False
+        if run[edge] >= 0:
+            length[run[edge]] += lag[edge]
+    for vertex in range(len(gap)):
+        number = run_of_gap[vertex]
+        if number >= 0:
+            length[number] += gap[vertex]
+        elif number < -1:
+            pause[-2 - number] = gap[vertex]
+    return True

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence, Sized
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -44,6 +44,7 @@ _SWITCHED_OFF = 16_000_000_000_000
 around it, while the sum of a hundred thousand of them fits into int64; and whole seconds, so that weights of a
 recording in µs stay multiples of 1,000 ns, which take fewer bytes. It is a mark: no result depends on its size."""
 _ALONE = "contract the state with that change instead, or give the changes as one state"
+_NONE: Array = np.zeros(0, np.int64)
 START, END, LAST = -1, -2, -3
 """What stands for the vertices that are added, where others have their number in the graph."""
 
@@ -121,11 +122,14 @@ class Parts:
     """Other amounts: (positions, mask, amounts)."""
     divided: set[int] = field(default_factory=set)
     """Positions of which a change takes more than other classes multiply."""
+    written: list[Array] = field(default_factory=list)
+    """Positions, or masks, of the numbers that `fix` and `let` set."""
 
     @staticmethod
-    def of(values: Array) -> Parts:
-        """Return numbers of which nothing belongs to a class yet."""
-        return Parts(values.astype(np.int64), np.zeros(len(values), np.int64), np.zeros(len(values), np.int64))
+    def of(values: Array, *, classed: bool = True) -> Parts:
+        """Return numbers of which nothing belongs to a class yet, or ever."""
+        none = np.zeros(len(values), np.int64) if classed else np.broadcast_to(np.int64(0), len(values))
+        return Parts(values.astype(np.int64), none, none.copy() if classed else none)
 
     def multiply(self, rows: Array, amount: Array, number: int) -> None:
         """Let the factor of a class multiply an amount of some numbers."""
@@ -136,7 +140,23 @@ class Parts:
 
     def fix(self, rows: Array, value: Array | int) -> None:
         """Let some numbers, by position or mask, be others that no class multiplies."""
-        self.rest[rows], self.amount[rows], self.mask[rows] = value, 0, 0
+        self.let(rows, value)
+        if self.mask.flags.writeable:
+            self.amount[rows], self.mask[rows] = 0, 0
+
+    def let(self, rows: Array, rest: Array | int) -> None:
+        """Let what belongs to no class be other numbers, by position or mask."""
+        self.rest[rows] = rest
+        self.written.append(rows)
+
+    def restored(self, before: Array) -> tuple[Array, Array]:
+        """Return (the positions that were written, what is there), and write what was there before."""
+        written = (np.flatnonzero(each) if each.dtype == np.bool_ else each for each in self.written)
+        rows = np.unique(np.concatenate([_NONE, *written]))
+        rest = self.rest[rows]
+        self.rest[rows] = before[rows]
+        self.written.clear()
+        return rows, rest
 
     def switch(self, before: Array, after: Array, number: int) -> None:
         """Let some numbers be others where the factor of a class is 0."""
@@ -195,7 +215,19 @@ class ClassParts:
     switches: tuple[bool, ...]
     """Of each class, whether it is a state."""
     waits: Edges | None = None
-    """The edges behind those of the graph, if a reading of the recording adds some."""
+    """More edges, if a reading of the recording adds some."""
+    added: tuple[Array, Array, Array] = (_NONE, _NONE, _NONE)
+    """Of the lags of these edges, the first columns of `Parts`, ns."""
+
+    def joined(self) -> ClassParts:
+        """Return the weights with the edges that a reading adds behind the others."""
+        if self.waits is None:
+            return self
+        rest, mask, amount = map(
+            np.concatenate, zip((self.lag.rest, self.lag.mask, self.lag.amount), self.added, strict=True)
+        )
+        source, target = np.append(self.source, self.waits.source), np.append(self.target, self.waits.target)
+        return replace(self, source=source, target=target, lag=Parts(rest, mask, amount, self.lag.also), waits=None)
 
 
 def class_parts(state: State, classes: Classes, *, may_lack: bool = False) -> ClassParts:
@@ -294,10 +326,10 @@ def paths_of(
 def paths_of_parts(state: State, parts: ClassParts, names: tuple[str, ...], most: int | None = None) -> WeightedPaths:
     """Return the dependencies of a job as one DAG, with weights that are already divided into classes.
 
-    Edges of `parts` behind those of the state's graph are added ones. Each class has a name and a largest factor: any
-    if `most` is None.
+    Each class has a name and a largest factor: any if `most` is None.
     """
     _refuse_many(names)
+    parts = parts.joined()
     limits = tuple(1 if switch else UNBOUNDED if most is None else int(most) for switch in parts.switches)
     source, target, rest, amounts = _edges(parts, state.graph.vertex_count)
     masks, component = np.unique(amounts[1], return_inverse=True)

@@ -35,6 +35,7 @@ from htagraph.queries.interruptions import interruption_time
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, end_spread, of_kind, own_time, taken_away, with_factor
 from htagraph.whatif.links import assumed, time_from_sharing
+from htagraph.whatif.readings import runs_of_state
 
 if TYPE_CHECKING:
     from htagraph.core.runs import Runs
@@ -350,17 +351,7 @@ class Baseline:
     @cached_property
     def _runs(self) -> Runs | None:
         """The job in runs; None where nothing takes part in it, or where transfers may share links."""
-        from htagraph.core.runs import runs_of  # numba takes a moment to load
-
-        state, graph = self.state, self.state.graph
-        if not graph.awake.any() or self.links.may_share:
-            return None
-        ends = np.zeros(graph.vertex_count, np.bool_)
-        ends[1::2] = graph.awake
-        return runs_of(
-            graph.replay_order, graph.in_offsets, graph.in_edges, graph.out_offsets, graph.edges.source,
-            graph.edges.target, state.lag, state.gap, state.head, ends,
-        )  # fmt: skip
+        return None if not self.state.graph.awake.any() or self.links.may_share else runs_of_state(self.state)
 
     def counted(self, time: OwnTime) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return how much time each of some edges and each of some gaps is, ns.

@@ -17,7 +17,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.links import with_shared_link
-from htagraph.whatif.readings import DOUBTS, Doubt, under
+from htagraph.whatif.readings import DOUBTS, Doubt, Reader, under, without_unexplained_pauses
 
 if TYPE_CHECKING:
     from htagraph.whatif.links import Assumed, Sharing
@@ -93,8 +93,9 @@ CONSTANTS: Final = {
 
 Prediction: TypeAlias = tuple[DependencyGraph, npt.NDArray[np.int64]]
 """A graph and the predicted moment of each of its vertices, ns."""
-Length: TypeAlias = Callable[[DependencyGraph, npt.NDArray[np.int64]], tuple[float, Array]]
-"""From a graph and predicted moments to (the makespan, the time of each step), ns."""
+Length: TypeAlias = Callable[..., tuple[float, Array]]
+"""From a graph, predicted moments and the last end, where moments are known of steps alone, to (the makespan, the time
+of each step), ns."""
 
 
 def changes_nothing(baseline: DependencyGraph, state: State) -> bool:
@@ -155,20 +156,32 @@ def interval(
 
     state, sharing = links.state, links.sharing
 
-    def reading(doubt: Doubt) -> Prediction | None:
-        other = under(doubt, state)
-        return moments(other, sharing) if other else None
+    # where no moment changes, other readings are looked at moment by moment; transfers that share links have no runs
+    changes = not np.array_equal(prediction[1], baseline.time)
+    alike = np.array_equal(state.graph.awake, baseline.awake)
+    in_runs = _in_runs(state, length) if changes and alike and not links.may_share else None
 
-    others = [(UNKNOWN_SHARING, moments(state, other)) for other in links.others]
-    readings = ahead(reading, DOUBTS.values(), threads_for(baseline.vertex_count))
-    others += [(cause, other) for cause, (_, other) in zip(DOUBTS, readings, strict=True) if other]
-    if all(np.array_equal(time, baseline.time) for _, time in (prediction, *(other for _, other in others))):
+    def reading(doubt: Doubt) -> tuple[float, Array] | None:
+        known, found = in_runs(doubt) if in_runs else (False, None)
+        other = None if known else under(doubt, state)
+        if other is None:
+            return found
+        graph, time = moments(other, sharing)
+        same.append(not changes and np.array_equal(time, baseline.time))
+        return length(graph, time)
+
+    same, unknown = [not changes], [moments(state, other) for other in links.others]
+    same += [np.array_equal(time, baseline.time) for _, time in unknown]
+    lengths = [(UNKNOWN_SHARING, length(*other)) for other in unknown]
+    read = ahead(reading, DOUBTS.values(), 1 if in_runs else threads_for(baseline.vertex_count))
+    lengths += [(cause, other) for cause, (_, other) in zip(DOUBTS, read, strict=True) if other]
+    if all(same):
         return _exact(speedup)
     predicted, steps = length(*prediction)
     recorded, steps_before = length(baseline, baseline.time)
-    lengths = [(cause, length(*other)) for cause, other in others]
     before = _explained(baseline, sharing, length)
-    after = length(*moments(state, sharing, explained=True))[0]
+    known, found = in_runs(without_unexplained_pauses) if in_runs else (False, None)
+    after = (found or (predicted,) if known else length(*moments(state, sharing, explained=True)))[0]
     if predicted <= 0 or recorded <= 0:
         return _exact(speedup)
     ratios = [(math.log(predicted / other), cause) for cause, (other, _) in lengths if other > 0]
@@ -186,6 +199,23 @@ def interval(
         for each in (chance, _QUANTILE * _EFFECT_SPREAD * abs(math.log(speedup)))
     )
     return Interval(*next_run, cause, same_run)
+
+
+def _in_runs(state: State, length: Length) -> Callable[[Doubt], tuple[bool, tuple[float, Array] | None]]:
+    """Return the function that says whether runs tell how long a job is under a reading, and how long."""
+    reader, graph = Reader(state), state.graph
+    runs, time = reader.runs, np.zeros(graph.vertex_count, np.int64)
+    marks = np.concatenate((graph.step_spans.start, graph.step_spans.end))
+    places = runs.place(marks)
+
+    def of(doubt: Doubt) -> tuple[bool, tuple[float, Array] | None]:
+        known, moments = reader.moments(doubt)
+        if moments is None:
+            return known, None
+        time[marks] = moments[places]
+        return True, length(graph, time, int(moments[runs.last].max()))
+
+    return of
 
 
 def _ahead(recorded: tuple[float, Array], predicted: tuple[float, Array]) -> float:

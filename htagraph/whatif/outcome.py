@@ -152,9 +152,10 @@ class Outcome:
         prediction = (self.state.graph, self.time)
         return interval.interval(self.baseline, self.links, prediction, self.speedup, self._length)
 
-    def _length(self, graph: DependencyGraph, time: Array) -> tuple[float, Array]:
-        """Return (makespan, the time of each step), ns."""
-        return float(_span(self.baseline, time)), step_lengths(graph, time, ends=True)[1]
+    def _length(self, graph: DependencyGraph, time: Array, last: int | None = None) -> tuple[float, Array]:
+        """Return (makespan, the time of each step), ns; `last` is the last end, if `time` holds steps alone."""
+        span = _span(self.baseline, time) if last is None else last - self.baseline.origin_ns
+        return float(span), step_lengths(graph, time, ends=True)[1]
 
     @property
     def baseline_steps_ns(self) -> float:

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from htagraph.core.arrays import Array, coded, distinct, joined, marked
 from htagraph.core.computing import once
-from htagraph.core.kinds import UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
+from htagraph.core.kinds import UNCERTAIN, UNEXPLAINED, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.core.naming import (
     has_loader_workers,
     is_asking,
@@ -40,10 +40,14 @@ from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
 from htagraph.whatif.links import transfer_edges, without_core
 from htagraph.whatif.rewire import waits_for, with_waits
 
+if TYPE_CHECKING:
+    from htagraph.core.runs import Runs
+
 __all__ = [
-    "DOUBTS", "Doubt", "under", "with_hosts_in_transfers", "with_quick_messages",
+    "DOUBTS", "Doubt", "Reader", "runs_of_state", "under", "with_hosts_in_transfers", "with_quick_messages",
     "with_slow_answers", "with_slow_loaders", "with_slow_messages", "with_waits_for_absent_ranks",
     "with_waits_for_outside", "without_doubtful_waits", "without_needs", "without_surroundings",
+    "without_unexplained_pauses",
 ]  # fmt: skip
 
 _SHARE = 0.9
@@ -64,19 +68,69 @@ def under(doubt: Doubt, state: State) -> State | None:
     parts = doubt(state, lambda: class_parts(state, {}))
     if parts is None:
         return None
-    lag, added = np.split(parts.lag.rest, [len(state.lag)])
-    if parts.waits is None and np.array_equal(lag, state.lag) and np.array_equal(parts.gap.rest, state.gap):
+    lag, gap = parts.lag.rest, parts.gap.rest
+    if parts.waits is None and np.array_equal(lag, state.lag) and np.array_equal(gap, state.gap):
         return None
-    other = replace(state, lag=lag, gap=parts.gap.rest)
-    return other if parts.waits is None else with_waits(other, parts.waits, added, "another reading")
+    other = replace(state, lag=lag, gap=gap)
+    return other if parts.waits is None else with_waits(other, parts.waits, parts.added[0], "another reading")
+
+
+class Reader:
+    """A state of a job in runs, of which a reading changes little: it is replayed without a pass over all edges."""
+
+    def __init__(self, state: State) -> None:
+        self.state, self.runs = state, runs_of_state(state)
+        lag, gap = (Parts.of(each, classed=False) for each in (state.lag, state.gap))
+        edges = state.graph.edges
+        self._parts = ClassParts(edges.source, edges.target, lag, gap, gap, ())
+
+    def moments(self, doubt: Doubt) -> tuple[bool, Array | None]:
+        """Return whether runs say it, and when each join happens under a reading; None where there is no doubt."""
+        state = self.state
+        parts = doubt(state, lambda: self._parts)
+        if parts is None:
+            return True, None
+        (edges, lag), (vertices, gap) = parts.lag.restored(state.lag), parts.gap.restored(state.gap)
+        same = np.array_equal(lag, state.lag[edges]) and np.array_equal(gap, state.gap[vertices])
+        if same and parts.waits is None:
+            return True, None
+        waits = None if parts.waits is None else (parts.waits.source, parts.waits.target, parts.added[0])
+        moments = self.runs.moments(edges, lag, vertices, gap, waits)
+        return moments is not None, moments
+
+
+def runs_of_state(state: State) -> Runs:
+    """Return a job in runs, in which something takes part; see `_recorded_runs`."""
+    weights = state.lag, state.gap, state.head
+    return _recorded_runs(state.graph).reweighted(*weights) or _runs(state.graph, *weights)
+
+
+@once
+def _recorded_runs(graph: DependencyGraph) -> Runs:
+    """Return a job as recorded in runs; begins and ends of steps, and what readings let wait, are joins."""
+    return _runs(graph, graph.edges.lag, graph.gap, graph.time)
+
+
+def _runs(graph: DependencyGraph, lag: Array, gap: Array, head: Array) -> Runs:
+    from htagraph.core.runs import runs_of  # numba takes a moment to load
+
+    ends, edges = np.zeros(graph.vertex_count, np.bool_), graph.edges
+    ends[1::2] = graph.awake
+    spans, waits = graph.step_spans, (_outside_pauses, _slow_loaders, _ready_answers, _slow_messages)
+    kept = np.concatenate((spans.start, spans.end, *(each for of in waits for each in of(graph)[:2])))
+    certain = np.where(edges.confidence < UNCERTAIN, NEVER, lag)  # so that no end is left out for what may not exist
+    made = runs_of(
+        graph.replay_order, graph.in_offsets, graph.in_edges, graph.out_offsets, edges.source, edges.target,
+        certain, gap, head, ends, kept,
+    ).reweighted(lag, gap, head)  # fmt: skip
+    assert made is not None  # certain lags are the same
+    return made
 
 
 def _with_edges(parts: ClassParts, waits: Edges, *lag: Array) -> ClassParts:
-    """Return the weights with more edges behind the others; their lags are the first columns of `Parts`, ns."""
-    old, new = parts.lag, (*lag, *[np.zeros(len(waits), np.int64)] * (3 - len(lag)))
-    rest, mask, amount = map(np.concatenate, zip((old.rest, old.mask, old.amount), new, strict=True))
-    source, target = (np.concatenate(each) for each in ((parts.source, waits.source), (parts.target, waits.target)))
-    return replace(parts, source=source, target=target, lag=Parts(rest, mask, amount, list(old.also)), waits=waits)
+    """Return the weights with more edges; their lags are the first columns of `Parts`, ns."""
+    rest, mask, amount = *lag, *[np.zeros(len(waits), np.int64)] * (3 - len(lag))
+    return replace(parts, waits=waits, added=(rest, mask, amount))
 
 
 def _waits(source: Array, target: Array, lag: Array, activity: Array | int = -1) -> Edges:
@@ -101,7 +155,7 @@ def without_doubtful_waits(state: State, parts_of: Callable[[], ClassParts]) -> 
     for latest, keep in ((with_all, slice(None)), (without, ~doubtful[into])):
         np.maximum.at(latest, target[keep], allowed[keep])
     left, parts = without > NEVER, parts_of()
-    parts.gap.rest[vertices[left]] += np.maximum(with_all - without, 0)[left]
+    parts.gap.let(vertices[left], parts.gap.rest[vertices[left]] + np.maximum(with_all - without, 0)[left])
     doubtful[into] &= left[target]
     parts.lag.fix(doubtful, released(state, doubtful).lag[doubtful])
     return parts
@@ -110,7 +164,7 @@ def without_doubtful_waits(state: State, parts_of: Callable[[], ClassParts]) -> 
 def without_needs(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
     """Let nothing but the optimizer's next step need communication that a change lets begin sooner."""
     graph, acts, edges = state.graph, state.graph.activities, state.graph.edges
-    waits = waits_for(graph, np.concatenate((*state.sooner, np.zeros(0, np.int64))))
+    waits = waits_for(graph, np.concatenate(state.sooner)) if state.sooner else np.zeros(0, np.bool_)
     if not waits.any():
         return None
     parts, source, target = parts_of(), edges.source[waits], edges.target[waits]
@@ -137,6 +191,21 @@ def with_waits_for_absent_ranks(state: State, parts_of: Callable[[], ClassParts]
     parts.lag.fix(rows, recorded.edges.lag[rows])
     parts.gap.fix(ends, recorded.gap[ends])
     return parts
+
+
+def without_unexplained_pauses(state: State, parts_of: Callable[[], ClassParts]) -> ClassParts | None:
+    """Let pauses that nothing explains vanish."""
+    rows = _unexplained(state.graph)
+    if not len(rows):
+        return None
+    parts = parts_of()
+    parts.gap.fix(rows, 0)
+    return parts
+
+
+@once
+def _unexplained(graph: DependencyGraph) -> Array:
+    return np.flatnonzero(of_kinds(graph.gap_kind, UNEXPLAINED))
 
 
 @once
@@ -336,8 +405,9 @@ def _weighed(
     if not len(rows):
         return None
     parts = parts_of()
-    parts.lag.rest[rows] = np.rint(share * parts.lag.rest[rows] + rest)
-    parts.lag.amount[rows] = np.rint(share * parts.lag.amount[rows])
+    parts.lag.let(rows, np.rint(share * parts.lag.rest[rows] + rest))
+    if parts.lag.amount.flags.writeable:
+        parts.lag.amount[rows] = np.rint(share * parts.lag.amount[rows])
     return parts
 
 
@@ -347,6 +417,8 @@ def without_surroundings(state: State, parts_of: Callable[[], ClassParts]) -> Cl
     This code prepared or took up their work (hooks, an operator's own time around an inner one), or did something else.
     Stretches from a turn of the host on did something else. Transfers no longer wait for the cores of what was removed.
     """
+    if not state.unblocked:
+        return None
     graph, edges, acts = state.graph, state.graph.edges, state.graph.activities
     host = of_kind(graph, EdgeKind.BODY) & ~np.append(acts.on_device, [True])[edges.activity]
     gone = _removed(state) & ~acts.on_device
@@ -361,7 +433,8 @@ def without_surroundings(state: State, parts_of: Callable[[], ClassParts]) -> Cl
     short = (graph.gap_kind[target] == GapKind.HOST_UNTRACED) & (state.gap[target] < LIMITS.turn_ns)
     parts.gap.fix(target[short], 0)
     rows, waits = without_core(graph, gone & (acts.kind == ActivityKind.OP))
-    parts.lag.rest[rows] -= np.minimum(np.rint(_SHARE * waits).astype(np.int64), np.maximum(state.lag[rows], 0))
+    less = np.minimum(np.rint(_SHARE * waits).astype(np.int64), np.maximum(state.lag[rows], 0))
+    parts.lag.let(rows, parts.lag.rest[rows] - less)
     return parts
 
 

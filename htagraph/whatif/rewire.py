@@ -56,7 +56,7 @@ def rewired(state: State, edges: Edges, lag: Array, change: str, **parts: Any) -
     edges, lag = _tightest(edges, lag)
     graph = before.replace(edges=edges, **parts)
     try:
-        _ = graph.topological_order
+        _ = graph.replay_order
     except GraphError as error:
         msg = f"{change}: impossible, an activity would have to wait for itself: {error}"
         raise GraphError(msg) from error
@@ -135,10 +135,13 @@ def _extended(before: DependencyGraph, waits: Edges) -> tuple[DependencyGraph | 
 def _tightest(edges: Edges, lag: Array) -> tuple[Edges, Array]:
     """Return the edges that constrain something, by (source, target); of parallel ones, that with the largest lag."""
     alive = np.flatnonzero(lag > NEVER)
-    alive = alive[np.lexsort((-lag[alive], edges.target[alive], edges.source[alive]))]
-    source, target = edges.source[alive], edges.target[alive]
-    again = np.concatenate(([False], (source[1:] == source[:-1]) & (target[1:] == target[:-1])))
-    return edges.take(alive[~again]), lag[alive[~again]]
+    key = edges.source[alive] * np.int64(edges.target.max(initial=0) + 1) + edges.target[alive]
+    order = np.argsort(key, kind="stable")  # nearly all are in order
+    if (np.diff(key[order]) == 0).any():
+        order = np.lexsort((-lag[alive], key))
+    alive, key = alive[order], key[order]
+    first = np.append([True], np.diff(key) != 0)[: len(key)]
+    return edges.take(alive[first]), lag[alive[first]]
 
 
 def _renumbered(jitter: Jitter, before: Edges, after: Edges) -> Jitter:

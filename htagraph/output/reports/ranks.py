@@ -168,13 +168,14 @@ def critical_path_report(path: CriticalPath, inputs: Sequence[str], *, top: int 
     figures = {"makespan_us": path.makespan_ns / 1000, "segments_count": len(path.segments)}
     return report_on(
         path.graph, "critical-path", tables, findings.path_sentences(path, claims, tables["hops"], inputs),
-        figures=figures, brief=_brief_path(path, tables, top), plot=path.plot,
+        figures=figures, brief=_brief_path(path, whole, tables, top), plot=path.plot,
     )  # fmt: skip
 
 
-def _brief_path(path: CriticalPath, tables: dict[str, pd.DataFrame], top: int) -> dict[str, pd.DataFrame]:
-    """Return one table per group of shares, hops by pair of ranks, near paths without activity numbers."""
-    whole = path.summary()
+def _brief_path(
+    path: CriticalPath, whole: pd.DataFrame, tables: dict[str, pd.DataFrame], top: int
+) -> dict[str, pd.DataFrame]:
+    """Return one table per group of all shares, hops by pair of ranks, near paths without activity numbers."""
     brief = {}
     for group in ("category", "rank", "operator", "kernel"):
         rows = _steps_as_one(whole) if group == "operator" else whole
