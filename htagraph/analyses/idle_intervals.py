@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import texts_of
+from htagraph.core.arrays import Array, texts_of
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.pauses import CAUSES, KERNEL_PAUSE_US
@@ -32,7 +32,9 @@ TABLE = Table(
 
 
 @described(TABLE)
-def idle_intervals(graph: DependencyGraph, *, kernel_pause_us: float = KERNEL_PAUSE_US) -> pd.DataFrame:
+def idle_intervals(
+    graph: DependencyGraph, *, kernel_pause_us: float = KERNEL_PAUSE_US, longest: int | None = None
+) -> pd.DataFrame:
     """Return one row for each piece of device work that follows another on its stream, and the pause between them.
 
     The pauses of a stream sum to its rows of `idle_breakdown`; a row with ``pause_us`` 0 is no pause.
@@ -40,6 +42,7 @@ def idle_intervals(graph: DependencyGraph, *, kernel_pause_us: float = KERNEL_PA
     Args:
         graph: the job.
         kernel_pause_us: the longest pause, µs, that counts as the usual pause between two queued kernels.
+        longest: only so many of the longest pauses, the longest first; they are all that is computed.
 
     Returns:
         By rank, device, stream and time: {columns}.
@@ -53,20 +56,24 @@ def idle_intervals(graph: DependencyGraph, *, kernel_pause_us: float = KERNEL_PA
     Source: HTA's idle time breakdown, interval by interval.
     """
     acts, pauses = graph.activities, graph.pauses
-    before, after = pauses.before, pauses.after
+    rows: Array | slice = slice(None)
+    if longest is not None:
+        rows = np.flatnonzero(pauses.length > 0)
+        rows = rows[np.argsort(-pauses.length[rows], kind="stable")[:longest]]
+    before, after = pauses.before[rows], pauses.after[rows]
     launch = acts.cause[after].astype(np.int64)
-    places = pd.DataFrame(pauses.places[pauses.place], columns=["rank", "device", "stream"])
+    places = pd.DataFrame(pauses.places[pauses.place[rows]], columns=["rank", "device", "stream"])
     table = places.assign(
         step=acts.step[after],
         before=before,
         after=after,
         before_name=names_of(graph, before),
         after_name=names_of(graph, after),
-        start_us=(pauses.begin - graph.origin_ns) / 1000,
-        pause_us=pauses.length / 1000,
+        start_us=(pauses.begin[rows] - graph.origin_ns) / 1000,
+        pause_us=pauses.length[rows] / 1000,
         gap_us=(acts.start[after] - acts.end[before]) / 1000,
         launch=launch,
-        launch_late_us=np.where(launch >= 0, acts.start[launch] - pauses.free, np.nan) / 1000,
-        cause=texts_of(CAUSES, pauses.causes(kernel_pause_us)),
+        launch_late_us=np.where(launch >= 0, acts.start[launch] - pauses.free[rows], np.nan) / 1000,
+        cause=texts_of(CAUSES, pauses.causes(kernel_pause_us)[rows]),
     )
     return TABLE.frame(table)

@@ -37,6 +37,7 @@ from htagraph.findings.results import FREE, Results
 from htagraph.findings.unmatched import doubts_of
 from htagraph.graph.measures.waits import lacks_members, ranks_not_read
 from htagraph.graph.tolerances import LIMITS
+from htagraph.queries.attribution import operator_of
 from htagraph.queries.path_segments import CATEGORIES, HOST_CATEGORIES
 from htagraph.queries.paths import CriticalPath
 from htagraph.whatif.scenario import what_if
@@ -305,20 +306,33 @@ def _evidence(results: Results, claim: Claim) -> Evidence:
 
 def _largest(results: Results, cause: str) -> Rows:
     """Return the kernels, or for all else the operators, with most time on the path, and where each has most."""
-    parts, whole = results.usual_path.to_frame(), max(int(results.parts.length.sum()), 1)
+    path, whole = results.usual_path, max(int(results.parts.length.sum()), 1)
+    graph, parts = path.graph, path.segments
+    acts, rows = graph.activities, np.arange(len(parts))
     if cause in ("computation", "memory"):
-        group, parts = "kernel", parts[parts["category"] == cause]
-        own = parts["name"].map(short_name)
+        group, rows = "kernel", np.flatnonzero(parts.category == CATEGORIES.index(cause))
+        name = acts.name[parts.activity[rows]]
     else:
-        group, own = "operator", parts["operator"].map(lambda key: key if step_number(key) is None else NO_OPERATOR)
-    known = ~own.isin(["", "none"])
-    each = parts[known].assign(name=own[known]).groupby("name", sort=False)["duration_us"]
+        group, name = "operator", np.append(acts.name, -1)[operator_of(graph, parts.region)]
+    # each name is shortened once: there may be millions of segments
+    number, used = pd.factorize(name)
+    words = pd.Series([_own_word(graph.names[each], group) if each >= 0 else "" for each in used.tolist()], dtype=str)
+    alike, own = pd.factorize(words)
+    named = ~own.isin(["", "none"])[alike][number]
+    table = {"duration_us": parts.length / 1000, "start_us": (parts.start - graph.origin_ns) / 1000}
+    parts = pd.DataFrame({**table, "activity": parts.activity}).iloc[rows[named]]
+    each = parts["duration_us"].groupby(alike[number][named], sort=False)
     sums = pd.DataFrame({"time_us": each.sum(), "segments": each.size(), "longest": each.idxmax()})
+    sums.index = pd.Index(own[sums.index], name="name")
     names = sums.nlargest(MOST_ROWS, "time_us")
     longest = parts.loc[names.pop("longest")]
     names.insert(1, "share_percent", 100_000 * names["time_us"] / whole)
     places = Place.of_rows(longest, "start_us", "duration_us", "activity")
     return Rows(names.reset_index(), f"The {group}s with most time on the critical path", places)
+
+
+def _own_word(name: str, group: str) -> str:
+    return short_name(name) if group == "kernel" else name if step_number(name) is None else NO_OPERATOR
 
 
 BOUND = Finding("bound", when=_when, short=_short, evidence=_evidence, trial=_trial, advice=_advice)

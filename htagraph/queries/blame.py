@@ -252,6 +252,10 @@ def _stretches(graph: DependencyGraph, chains: Chains, late: Array) -> tuple[Arr
     """Return (excess by cause and activity in `late`, root vertex by activity) of the stretches before arrivals."""
     from htagraph.core import traverse
 
+    root = np.full(len(graph.activities), -1, np.int64)
+    sums = np.zeros((len(CAUSES), len(graph.activities)), np.int64)
+    if not len(late):
+        return sums, root
     count = graph.vertex_count
     has = chains.before >= 0
     offsets, sources = chains.forest
@@ -261,9 +265,7 @@ def _stretches(graph: DependencyGraph, chains: Chains, late: Array) -> tuple[Arr
         np.arange(len(sources), dtype=np.int32),
     )
     order = graph.replay_order
-    root = np.full(len(graph.activities), -1, np.int64)
     root[late] = traverse.schedule(order, offsets, into, sources, zero, nothing, np.arange(count))[2 * late]
-    sums = np.zeros((len(CAUSES), len(graph.activities)), np.int64)
     for cause in range(1, len(CAUSES)):
         excess = np.where(chains.cause == cause, chains.excess, 0)
         if excess.any():

@@ -7,7 +7,7 @@ how those of different ranks lie in time: in turn, at the same moments, or indep
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -105,19 +105,22 @@ def interrupted(graph: DependencyGraph) -> Interruptions:
         >>> len(interrupted(hg.load("data/demo")))
         0
     """
-    edge, vertex, owner, length = _stretches(graph)
-    long = np.flatnonzero(length >= LONG_NS)
-    long = long[_may_count(graph, owner[long], vertex[long])]
-    if not _in_many_places(graph, owner[long], vertex[long], length[long]):
-        return _chosen(edge, vertex, owner, length, long[:0], long[:0])
-    usual, is_far = _usual(graph, (edge, vertex, owner, length), long)
-    far, rank = long[is_far], graph.activities.rank[vertex[long] >> 1]
-    if not _in_many_places(graph, owner[far], vertex[far], length[far]) or _only_in_first_steps(graph, vertex[far]):
-        return _chosen(edge, vertex, owner, length, long[:0], long[:0])
+    few = _stretches(graph, LONG_NS)
+    counts = _may_count(graph, few[2], few[1])
+    vertex, owner, length = (column[counts] for column in few[1:])
+    if not _in_many_places(graph, owner, vertex, length):
+        return _chosen(few, np.zeros(0, np.int64), np.zeros(0, np.int64))
+    every = _stretches(graph, 0)
+    long = np.flatnonzero(every[3] >= LONG_NS)[counts]
+    usual, is_far = _usual(graph, every, long)
+    rank = graph.activities.rank[vertex >> 1]
+    far = vertex[is_far]
+    if not _in_many_places(graph, owner[is_far], far, length[is_far]) or _only_in_first_steps(graph, far):
+        return _chosen(few, np.zeros(0, np.int64), np.zeros(0, np.int64))
     often = np.bincount(rank[is_far], minlength=max(graph.ranks) + 1)[rank] >= _MIN_PLACES
     known = np.flatnonzero((usual >= 0) & (is_far | often))
-    order = known[np.lexsort((graph.time[vertex[long[known]]], rank[known]))]
-    return _chosen(edge, vertex, owner, length, long[order], usual[order])
+    order = known[np.lexsort((graph.time[vertex[known]], rank[known]))]
+    return _chosen(every, long[order], usual[order])
 
 
 @once
@@ -185,11 +188,17 @@ def interrupted_ranks(graph: DependencyGraph, found: Interruptions) -> Interrupt
     return InterruptedRanks(*_pattern(*_stopped(list(unions.values()), begin, stop)), shares)
 
 
-def _stretches(graph: DependencyGraph) -> tuple[Array, Array, Array, Array]:
-    """Return (edge or -1, the moment of its end, owner or -1, length in ns) of all stretches of host code."""
+_Stretches: TypeAlias = tuple[Array, Array, Array, Array]
+"""Edge or -1, the moment of its end, owner or -1, and length in ns of each stretch."""
+
+
+def _stretches(graph: DependencyGraph, least: int) -> _Stretches:
+    """Return all stretches of host code that last at least so many ns."""
     edges, kind = graph.edges, np.append(graph.activities.kind, np.int8(-1))
-    rows = np.flatnonzero((edges.kind == EdgeKind.BODY) & of_kinds(kind[edges.activity], _CODE))
+    rows = np.flatnonzero((edges.lag >= least) & (edges.kind == EdgeKind.BODY))
+    rows = rows[of_kinds(kind[edges.activity[rows]], _CODE)]
     gaps = edges.target[untraced_edges(graph)].astype(np.int64)
+    gaps = gaps[graph.gap[gaps] >= least]
     none = np.full(len(gaps), -1)
     return (
         np.concatenate((rows, none)),
@@ -202,27 +211,26 @@ def _stretches(graph: DependencyGraph) -> tuple[Array, Array, Array, Array]:
 def _may_count(graph: DependencyGraph, owner: Array, vertex: Array) -> npt.NDArray[np.bool_]:
     """Return which stretches are in code that neither waits by design, loads data, compiles, nor runs first."""
     acts, names = graph.activities, graph.names
-    excluded = np.zeros(len(names), np.bool_)
+    excluded = names_that(is_wait, names)
     edges = graph.edges
-    excluded[acts.name[np.unique(edges.target[of_kinds(edges.kind, BLOCKING)] >> 1)]] = True
-    excluded |= names_that(is_wait, names)
+    excluded[acts.name[edges.target[of_kinds(edges.kind, BLOCKING)] >> 1]] = True
     region = names_that(is_data_loader, names) | names_that(is_compiling, names)
-    within = np.append(region[acts.name], False)
-    within[:-1] |= graph.tree.inside(within[:-1])
-    first = np.append(_runs_first(graph), False)
-    own, at = np.where(owner >= 0, owner, vertex >> 1), vertex >> 1
-    return ~(excluded[acts.name[own]] | within[own] | within[at] | first[own] | first[at])
+    at = np.stack((np.where(owner >= 0, owner, vertex >> 1), vertex >> 1))
+    within = (graph.tree.nearest(region[acts.name], at) >= 0) | _runs_first(graph, at)
+    return ~(excluded[acts.name[at[0]]] | within.any(axis=0))
 
 
-def _runs_first(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
-    """Return which activities are the first of their name on their rank, or launch a kernel that is."""
+def _runs_first(graph: DependencyGraph, some: Array) -> npt.NDArray[np.bool_]:
+    """Return which of some activities are the first of their name on their rank, or launch a kernel that is."""
     acts = graph.activities
-    order = np.argsort(acts.start, kind="stable")
+    work = np.flatnonzero(acts.on_device & marked(some, len(acts) + 1)[acts.cause])
+    asked = marked(acts.name[np.concatenate((some.ravel(), work))], len(graph.names))
+    rows = np.flatnonzero(asked[acts.name])
+    order = rows[np.argsort(acts.start[rows], kind="stable")]
     _, first = np.unique(acts.rank[order].astype(np.int64) * len(graph.names) + acts.name[order], return_index=True)
     out = marked(order[first], len(acts))
-    cause = acts.cause[out & acts.on_device]
-    out[cause[cause >= 0]] = True
-    return out
+    out[acts.cause[work[out[work]]]] = True
+    return out[some]
 
 
 def _in_many_places(graph: DependencyGraph, owner: Array, vertex: Array, length: Array) -> bool:
@@ -248,7 +256,7 @@ def _only_in_first_steps(graph: DependencyGraph, vertex: Array) -> bool:
     return True
 
 
-def _usual(graph: DependencyGraph, stretches: tuple[Array, Array, Array, Array], long: Array) -> tuple[Array, Array]:
+def _usual(graph: DependencyGraph, stretches: _Stretches, long: Array) -> tuple[Array, Array]:
     """Return (what each long stretch takes as a rule, ns, -1 if unknown or as long; which are far longer)."""
     acts = graph.activities
     _, vertex, owner, length = stretches
@@ -336,5 +344,5 @@ def _pattern(stopped: Array, length: Array) -> tuple[Literal["in turn", "togethe
     return ("in turn", going) if is_usual else ("", 0)
 
 
-def _chosen(edge: Array, vertex: Array, owner: Array, length: Array, rows: Array, usual: Array) -> Interruptions:
-    return Interruptions(edge[rows], vertex[rows], owner[rows], length[rows], usual)
+def _chosen(stretches: _Stretches, rows: Array, usual: Array) -> Interruptions:
+    return Interruptions(*(column[rows] for column in stretches), usual)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array, marked
+from htagraph.core.arrays import Array, coded, marked
 from htagraph.core.kinds import FRAMES, ActivityKind, of_kinds
 from htagraph.core.naming import names_that
 from htagraph.core.parents import nearest
@@ -124,8 +124,15 @@ def numbered(graph: DependencyGraph, root: Array, work: Array, occurrence: Array
 
     The kernels and copies of an occurrence, which its activity `root` launched, stand one after the other in `work`.
     """
-    acts, known = graph.activities, dict[tuple[int, int, bytes], int]()
-    names, ends = acts.name[work], np.searchsorted(occurrence, np.arange(len(root) + 1)).tolist()
-    heads = zip(acts.rank[root].tolist(), acts.name[root].tolist(), strict=True)
-    keys = [(*head, names[ends[i] : ends[i + 1]].tobytes()) for i, head in enumerate(heads)]
-    return np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
+    acts, first = graph.activities, np.searchsorted(occurrence, np.arange(len(root) + 1))
+    length, at, size = np.diff(first), first[:-1].copy(), 1
+    code, number = acts.name[work].astype(np.int64), coded(acts.rank[root], acts.name[root], length)
+    # a sequence is stretches of 1, 2, 4, … names, which have codes: those of twice the size follow from two of them
+    while size <= length.max(initial=0):
+        has = np.flatnonzero(length & size)
+        stretch = pd.factorize(number[has] * (len(graph.names) + len(work)) + code[at[has]])[0]
+        number[has] = len(root) + stretch  # numbers below are those of other lengths
+        number, at[has] = pd.factorize(number)[0], at[has] + size
+        code = pd.factorize(code[:-size] * (len(graph.names) + len(work)) + code[size:])[0]
+        size *= 2
+    return pd.factorize(number)[0]

@@ -58,8 +58,10 @@ def peers(graph: DependencyGraph, across: Literal["rank", "step"] = "rank") -> n
     if across not in ("rank", "step"):
         msg = f"across={across!r}: choose 'rank' or 'step'"
         raise ValueError(msg)
-    rows, what, part, count = _places(graph, by_rank=across == "rank")
     group = np.full(len(graph.activities), -1, np.int64)
+    if across == "rank" and len(graph.ranks) < 2:
+        return group
+    rows, what, part, count = _places(graph, by_rank=across == "rank")
     if len(rows):
         number = _placed(coded(what, part), count)
         group[rows] = np.where(np.bincount(number)[number] > 1, number, -1)

@@ -331,9 +331,11 @@ def own_steps(graph: DependencyGraph) -> OwnSteps:
     another. Of an unmatched one nobody knows how much is waiting: the shortest of its kind counts.
     """
     waits = graph.waits
+    met = waits.collective >= 0
+    if not met.any():
+        return OwnSteps(np.full(1, -1), *np.full((3, len(graph.ranks), 1), np.nan))
     recorded = graph.time - graph.origin_ns  # small numbers, which floats hold exactly
     alone, working = times_alone(graph)
-    met = waits.collective >= 0
     activity = waits.activity[met]
     place = np.searchsorted(graph.ranks, waits.rank[met])
     step = _step_of(graph, activity, place, waits.collective[met])

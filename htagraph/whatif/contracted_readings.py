@@ -49,26 +49,27 @@ def shares_links_differently(state: State) -> bool:
 
 
 def contracted_readings(
-    baseline: DependencyGraph, state: State, classes: Criteria, most: int
+    baseline: DependencyGraph, state: State, classes: Criteria, most: int, *, known: Skeleton | None = None
 ) -> tuple[list[Reading], list[str]]:
     """Return (the skeletons of a job under each reading, the causes of readings that no skeleton describes).
 
     The first one is of the job as changed; each other one takes the makespan in which `htagraph.whatif.interval` is
-    interested. A reading that is impossible, or the same, is left out.
+    interested. A reading that is impossible, or the same, is left out. `known` is the first skeleton where it was made.
     """
 
     def skeleton(parts: ClassParts) -> Skeleton:
         return skeleton_of(paths_of_parts(state, parts, tuple(classes), most), state.graph)
 
-    found = [Reading("", skeleton(class_parts(state, classes)))]
+    recorded_parts = class_parts(state, classes)
+    found = [Reading("", known or skeleton(recorded_parts))]
     for cause, doubt in DOUBTS.items():
         with suppress(SelectionError):  # an activity would have to wait for itself: the reading is impossible
-            parts = doubt(state, lambda: class_parts(state, classes))
-            found += [Reading(cause, skeleton(parts))] if parts else []
+            parts = doubt(state, recorded_parts.copy)
+            found += [Reading(cause, skeleton(parts))] if parts and not parts.equals(recorded_parts) else []
     before, recorded = _makespan(baseline, without_unexplained(baseline, baseline.gap)), _makespan(baseline)
     unexplained = of_kinds(state.graph.gap_kind, UNEXPLAINED)
     if before > 0 and (before != recorded or state.gap[unexplained].any()):  # they vanish, also before the change
-        parts = class_parts(state, classes)
+        parts = recorded_parts.copy()
         parts.gap.fix(unexplained, 0)
         found.append(Reading(UNEXPLAINED_PAUSES, skeleton(parts), ratio=recorded / before))
     return found, [UNKNOWN_SHARING] if assumed(state).others and may_overlap(state.graph) else []

@@ -105,8 +105,8 @@ def launches_sentences(
     if not len(stats):
         record = "record with CUDA activities to see any" if is_used else "nothing shows that the job used a device"
         return [f"No launch with its device work is in the traces: {record}."]
-    blocked, stats = stats[waits].drop_duplicates("launch"), stats[~waits]
-    stats = stats[stats["work_kind"] != ActivityKind.DEVICE_OTHER.label]
+    blocked, works = stats[waits].drop_duplicates("launch"), stats["work_kind"] != ActivityKind.DEVICE_OTHER.label
+    stats = stats.loc[works & ~waits, ["launch", "launch_us"]]  # without texts, which take long to copy
     calls = stats.drop_duplicates("launch")
     launched = "kernel or copy" if len(stats) == 1 else "kernels and copies"
     span = graphs["span_us"].sum()

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import Array, coded, run_starts
+from htagraph.core.compiled import njit
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
 from htagraph.findings.phrases import shortened
@@ -201,28 +202,29 @@ def _pieces(graph: DependencyGraph, parts: Segments, stretch: Array, tid: int, b
 
 def _long_enough(value: Array, outer: Array, length: Array, least: float) -> Array:
     """Return values by segment; runs shorter than the least get the value before them within the same outer value."""
-    value = value.copy()
-    for at, end in _bounds(outer, value):
-        if at and outer[at - 1] == outer[at] and length[at:end].sum() < least:
-            value[at:end] = value[at - 1]
-    return value
+    starts = run_starts(outer, value)
+    joins = (np.add.reduceat(length, starts) < least) & (starts > 0) & (outer[starts - 1] == outer[starts])
+    own = np.maximum.accumulate(np.where(joins, 0, np.arange(len(starts))))  # the run whose value each gets
+    return np.repeat(value[starts[own]], np.diff(starts, append=len(value)))
 
 
 def _chunks(outer: Array, inner: Array, length: Array, least: float) -> list[tuple[int, int]]:
     """Return runs of equal values, those in a row that are shorter than the least as one until they have its length."""
-    found: list[tuple[int, int]] = []
+    starts = run_starts(outer, inner)
+    opens = np.empty(len(starts), np.bool_)
+    _open_chunks(np.add.reduceat(length, starts), outer[starts], least, opens)
+    return list(pairwise([*starts[opens].tolist(), len(outer)]))
+
+
+@njit(cache=True, nogil=True)
+def _open_chunks(time: Array, outer: Array, least: float, opens: Array) -> None:
+    """Mark the runs that do not join the one before."""
     held = 0.0  # of the last chunk, while it may still grow
-    for at, end in _bounds(outer, inner):
-        time = int(length[at:end].sum())
-        if held and time < least and outer[at] == outer[at - 1]:
-            found[-1] = found[-1][0], end
-            held += time
-        else:
-            found.append((at, end))
-            held = time
+    for run in range(len(time)):
+        opens[run] = not (held and time[run] < least and outer[run] == outer[run - 1])
+        held = time[run] + (0.0 if opens[run] else held)
         if held >= least:
             held = 0.0
-    return found
 
 
 def _bounds(outer: Array, inner: Array) -> list[tuple[int, int]]:

@@ -155,14 +155,16 @@ def _fitting(graph: DependencyGraph, levers: list[Slider]) -> tuple[list[Slider]
     """Return (the sliders whose skeletons are small enough, these of the job as recorded); the last ones go first."""
     state = what_if(graph).state
     readings = len(_different(contracted_readings(graph, state, _classes(levers[:1]), _MOST)[0]))
-    most = _MOST_BYTES / readings  # one is about as large as another
+    most, made = _MOST_BYTES / readings, None  # one is about as large as another
     while len(levers) > 1:
-        size = len(_packed(contract(state, _classes(levers), most=_MOST))[1])
+        made = contract(state, _classes(levers), most=_MOST)
+        size = len(_packed(made)[1])
         if size <= most:
             break
+        made = None
         # measured on two jobs: from 5 to 12 sliders, a skeleton becomes three times as large
         levers = levers[: max(1, min(len(levers) - 1, round(len(levers) * (most / size) ** 0.7)))]
-    return levers, contracted_readings(graph, state, _classes(levers), _MOST)
+    return levers, contracted_readings(graph, state, _classes(levers), _MOST, known=made)
 
 
 def _different(readings: Sequence[Reading]) -> list[tuple[Reading, int, bytes]]:

@@ -73,11 +73,8 @@ CALLS = Table(
 @gives("idle", {"streams": "analyses.idle_breakdown.TABLE", "pauses": "analyses.idle_intervals.TABLE"})
 def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on the idle time of a job's streams; `inputs` are the words that choose what is read."""
-    from htagraph.analyses.idle_intervals import TABLE
-
     streams, devices = hg.idle_breakdown(graph), hg.idle_breakdown(graph, by="rank")
-    pauses = hg.idle_intervals(graph)
-    longest = TABLE.ranked(pauses[pauses["pause_us"] > 0]).head(top)
+    longest = hg.idle_intervals(graph, longest=top)
     brief = longest[["rank", "stream", "step", "start_us", "pause_us", "launch_late_us", "cause"]].assign(
         before=longest["before_name"].map(short_name), after=longest["after_name"].map(short_name)
     )

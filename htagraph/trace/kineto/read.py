@@ -350,6 +350,8 @@ def arguments(path: TracePath, names: Sequence[str], events: Array, *, as_text: 
             if as_text:  # a msgspec.Raw would keep the whole block in memory
                 found = (None if each is None else bytes(each) for each in found)
             columns[name][order[in_block]] = np.fromiter(found, object, len(args))
+        if in_block.stop == len(events):
+            break  # what follows was not asked for
     return columns
 
 
