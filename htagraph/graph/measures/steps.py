@@ -168,6 +168,7 @@ class Cadence(NamedTuple):
         return float(np.median(self.lengths[self.counted]) if self.counted.any() else self.lengths.mean())
 
 
+@once
 def is_paced_by_ends(graph: DependencyGraph) -> bool:
     """Return whether steps are timed by their ends, as devices work in them: begins on a host run ahead of its device.
 
@@ -202,6 +203,7 @@ def _with_work(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     return ~empty | (np.bincount(spans.rank)[spans.rank] == 1)
 
 
+@once
 def cadence_of(graph: DependencyGraph) -> Cadence | None:
     """Return how long the steps of a recording take; None without steps.
 
