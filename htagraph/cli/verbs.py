@@ -8,8 +8,9 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections import UserDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
@@ -144,7 +145,7 @@ class Verb(TyperCommand):
 
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override] # click's context
         """Return its options and arguments."""
-        return _named_alone(super().get_params(ctx))
+        return _prepared(super().get_params(ctx))
 
 
 class Verbs(TyperGroup):
@@ -152,7 +153,7 @@ class Verbs(TyperGroup):
 
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override] # click's context
         """Return its options."""
-        return _named_alone(super().get_params(ctx))
+        return _prepared(super().get_params(ctx))
 
     def __init__(self, **given: Any) -> None:  # noqa: ANN401 - typer's
         super().__init__(**given)
@@ -172,12 +173,23 @@ class _Commands(UserDict[str, Any]):
         return self.data[name]
 
 
-def _named_alone(params: list[Any]) -> list[Any]:
-    """Return parameters of which flags are shown without a type: ``<bool>`` reads as if a value had to follow."""
+def _prepared(params: list[Any]) -> list[Any]:
+    """Return parameters of which flags are shown without a type: ``<bool>`` reads as if a value had to follow.
+
+    Options that are not given are not read: typer has pydantic build what reads each option.
+    """
     for param in params:
         if getattr(param, "is_flag", False) and param.metavar is None:
             param.metavar = ""
+        if "process_value" not in vars(param):
+            param.process_value = partial(_processed, param, param.process_value)
     return params
+
+
+def _processed(param: Any, process: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:  # noqa: ANN401 - click's
+    if param.required or value != param.default or param.multiple or isinstance(value, str):
+        return process(context, value)
+    return value if param.callback is None else param.callback(context, param, value)
 
 
 def _command(name: str, verb: str | Question) -> Any:  # noqa: ANN401

@@ -251,8 +251,8 @@ def _compared(log: Array, number: Array, pool: Array, rank: Array, to: str) -> t
     Both are logarithms, as the given times are, relative to the same unit on all ranks. `number` is the kind of work;
     units of one `pool` share an estimate of their variation. The error is NaN where nothing was done twice.
     """
-    _, first, cell = np.unique(np.stack([number, rank]), axis=1, return_index=True, return_inverse=True)
-    cell = cell.ravel()
+    cells = number * (int(rank.max()) + 2) + rank  # a rank may be -1
+    _, first, cell = np.unique(cells, return_index=True, return_inverse=True)
     kind, count = number[first], np.bincount(cell)
     middle = np.zeros(len(first))
     middle[cell] = np.mean(middles(log, cell), axis=0)
