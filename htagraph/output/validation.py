@@ -211,7 +211,8 @@ def _has_shapes(graph: DependencyGraph, trace: Trace) -> bool:
     if trace.facts.has_shapes:
         return True
     acts = graph.activities
-    operators = np.flatnonzero((acts.rank == trace.rank) & (acts.kind == ActivityKind.OP))
+    own = acts.of_rank(trace.rank)
+    operators = own.start + np.flatnonzero(acts.kind[own] == ActivityKind.OP)
     sample = operators[:: max(1, len(operators) // _SAMPLE)][:_SAMPLE]
     return bool(len(sample)) and any(map(any, argument_texts(graph, _SHAPE_KEYS, sample).values()))
 
