@@ -63,10 +63,10 @@ def idle_times(results: Results) -> pd.DataFrame:
     graph, rows = results.graph, []
     acts, spans, pauses = graph.activities, graph.step_spans, graph.device_pauses
     earlier = {issue.rank for issue in graph.issues if issue.what == "queued_behind_earlier_work"}
-    of_rank, causes, calls = pauses.places[pauses.place, 0], pauses.causes(), np.array([*results.first_calls], np.int64)
+    causes, calls = pauses.causes(), np.array([*results.first_calls], np.int64)
     for rank in results.busy.loc[results.busy["executor"] == "device", "rank"].tolist():
         every = np.arange(acts.of_rank(rank).start, acts.of_rank(rank).stop)
-        work, steps = every[acts.on_device[every]], np.flatnonzero(spans.rank == rank)
+        work, steps = every[acts.on_device[every]], np.arange(*np.searchsorted(spans.rank, (rank, rank + 1)))
         first, last = int(graph.time[2 * work].min()), int(graph.time[2 * work + 1].max())
         marks, ends = (spans.start[steps], spans.end[steps]) if len(steps) else (2 * work, 2 * work + 1)
         start, stop = min(first, int(graph.time[marks].min())), max(last, int(graph.time[ends].max()))
@@ -78,8 +78,9 @@ def idle_times(results: Results) -> pd.DataFrame:
             for low, high in ((start, first), (last, stop))
         )
         window = stop - start - length_of(started)
+        own = np.arange(*np.searchsorted(pauses.place, np.searchsorted(pauses.places[:, 0], (rank, rank + 1))))
         for at, cause in enumerate(CAUSES):
-            of_cause = np.flatnonzero((of_rank == rank) & (causes == at))
+            of_cause = own[causes[own] == at]
             begin, outside = pauses.begin[of_cause], (lead + trail) * (cause == "host_wait")
             idle = clip(difference(union(begin, begin + pauses.length[of_cause]), started), start, stop)
             ns = (length_of(idle) + outside, window, lead, trail)

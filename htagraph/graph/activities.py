@@ -106,10 +106,15 @@ class Activities:
         """How many activities belong to a rank: all but the JOINs, which come last."""
         return int((self.kind != ActivityKind.JOIN).sum())
 
-    @property
+    @cached_property
     def origin(self) -> int:
         """The earliest start of any activity, ns; 0 without activities."""
         return int(self.start[: self.ranked].min()) if self.ranked else 0
+
+    @cached_property
+    def last(self) -> int:
+        """The latest end of any activity, ns; 0 without activities."""
+        return int(self.end[: self.ranked].max()) if self.ranked else 0
 
     @cached_property
     def on_device(self) -> Mask:
@@ -253,7 +258,7 @@ def blocked_since(acts: Activities, rows: Array) -> Ints:
         True
     """
     since = np.minimum(worked_until(acts, rows), acts.end[rows])
-    every = np.flatnonzero(acts.kind == ActivityKind.HOST_COMMUNICATION)
+    every = _beside(acts, rows, ActivityKind.HOST_COMMUNICATION)
     if not len(every):
         return since
     ends = np.sort(lane_moments(acts, every, acts.end[every]))
@@ -276,7 +281,7 @@ def worked_until(acts: Activities, rows: Array) -> Ints:
         []
     """
     until = acts.start[rows].astype(np.int64)
-    ops = np.flatnonzero(acts.kind == ActivityKind.OP)
+    ops = _beside(acts, rows, ActivityKind.OP)
     own = np.flatnonzero((acts.kind[rows] == ActivityKind.HOST_COMMUNICATION) & ~np.isin(rows, acts.parent[ops]))
     if not len(own) or not len(ops):
         return until
@@ -294,8 +299,14 @@ def worked_until(acts: Activities, rows: Array) -> Ints:
     return until
 
 
+def _beside(acts: Activities, rows: Array, kind: ActivityKind) -> Ints:
+    """Return the activities of a kind on the ranks of some activities and on the ranks between: few, if asked by rank."""
+    if not len(rows):
+        return np.zeros(0, np.int64)
+    first, last = (acts.of_rank(int(find(acts.rank[rows]))) for find in (np.min, np.max))
+    return first.start + np.flatnonzero(acts.kind[first.start : last.stop] == kind)
+
+
 def lane_moments(acts: Activities, rows: Array, time: Array) -> Ints:
     """Return numbers that order moments on some activities' lanes by lane, then by time (ns on the rank's clock)."""
-    origin = int(acts.start[: acts.ranked].min())
-    span = int(acts.end[: acts.ranked].max()) - origin + 1
-    return np.asarray(acts.lane[rows].astype(np.int64) * span + time - origin)
+    return np.asarray(acts.lane[rows].astype(np.int64) * (acts.last - acts.origin + 1) + time - acts.origin)

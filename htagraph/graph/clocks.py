@@ -11,9 +11,11 @@ collective are: the number of pairs grows with the members of collectives, not w
 from __future__ import annotations
 
 import warnings
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -133,7 +135,8 @@ def agreement_ns(clocks: Sequence[Clock], ranks: Iterable[int]) -> int:
         (1500, -1, 0)
     """
     wanted = set(ranks)
-    compared = [clock for clock in clocks if clock.rank in wanted]
+    at = {rank: bisect_left(clocks, rank, key=attrgetter("rank")) for rank in wanted}
+    compared = [clocks[place] for rank, place in at.items() if clocks[place : place + 1] and clocks[place].rank == rank]
     if len(wanted) < 2:
         return 0
     if len(compared) < len(wanted) or len({clock.gauge for clock in compared}) > 1 or compared[0].gauge < 0:

@@ -34,7 +34,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage.cache import bytes_digest, cached
 from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
-from htagraph.trace.discover import RankedFile, TracePaths, rank_files
+from htagraph.trace.discover import RankedFile, TracePaths, few_of, rank_files, run_listing
 from htagraph.trace.kept import Extent, Frames, Survey, Windows, merged, overlaps
 from htagraph.trace.readers import in_parallel, json_bytes, read_trace
 from htagraph.trace.remote import TracePath
@@ -239,7 +239,7 @@ def _chosen(files: list[RankedFile], ranks: Sequence[int] | None) -> list[Ranked
     have = [file.rank for file in files]
     absent = sorted(set(ranks) - set(have))
     if absent:
-        msg = f"rank {absent[0]} is not among the files; they have ranks {', '.join(map(str, have))}"
+        msg = f"rank {absent[0]} is not among the files; they have ranks {few_of([*map(str, have)])}"
         raise RankError(msg)
     return [file for file in files if file.rank in set(ranks)]
 
@@ -374,9 +374,9 @@ def _refuse_apart(parts: list[RankPart]) -> None:
         runs[-1].append(f"{trace.path.name} (rank {trace.rank})")
         reach = end if reach is None else max(reach, end)
     if len(runs) > 1:
-        listing = "; ".join(f"run {chr(65 + i)}: {', '.join(run[:8])}" for i, run in enumerate(runs))
         msg = (
-            f"{windows[0][2].path.parent}: the files were recorded at different times, by several runs. {listing}. "
+            f"{windows[0][2].path.parent}: the files were recorded at different times, by several runs. "
+            f"{run_listing(runs)}. "
             "Pass the files of one run, or a map {rank: file} to join them all the same"
         )
         raise RankError(msg)
@@ -390,8 +390,8 @@ def _require_steps(parts: list[RankPart], steps: Sequence[int] | None) -> None:
     absent = sorted(set(steps) - marks) if steps else ["(none given)"]
     if not absent:
         return
-    has = f"they have steps {', '.join(map(str, sorted(marks)))}" if marks else "they have no ProfilerStep annotations"
-    msg = f"no activity in steps {', '.join(map(str, absent))}: {has}"
+    has = f"they have steps {few_of([*map(str, sorted(marks))])}" if marks else "they have no ProfilerStep annotations"
+    msg = f"no activity in steps {few_of([*map(str, absent)])}: {has}"
     raise SelectionError(msg)
 
 

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from htagraph.core.errors import printable
+from htagraph.findings.limits import MAX_LISTED
 from htagraph.findings.phrases import command_line, plural
 from htagraph.findings.verdict import first_step, in_brief, trial_of
 from htagraph.output.report import Column, Report, Wording, abridged, columns_of, cut_all, fitted, title_of, wording_of
@@ -96,7 +97,10 @@ def render_validation(validation: Validation, form: str, *, width: int = 120, co
     """Return a validation report as text in one of `FORMATS`."""
     from htagraph.findings.verbs.files import validation_sentences  # of this one command
 
-    frames = frames_of(validation)
+    frames, issues = frames_of(validation), validation.files
+    some = issues[(issues["rank"] >= 0) | (issues.groupby("what").cumcount() < MAX_LISTED)]  # by rank: see `abridged`
+    some.attrs = {"rows": len(issues)}
+    frames["issues"] = some
     sentences = validation_sentences(len(validation.files), int((validation.files["what"] == "file_skipped").sum()))
     shown = frames if form == "md" else {name: frame for name, frame in frames.items() if len(frame)}
     page = _Page(shown, wording_of("validate"), last=("Conclusion", sentences))

@@ -211,7 +211,8 @@ def _has_shapes(graph: DependencyGraph, trace: Trace) -> bool:
     if trace.facts.has_shapes:
         return True
     acts = graph.activities
-    operators = np.flatnonzero((acts.rank == trace.rank) & (acts.kind == ActivityKind.OP))
+    own = acts.of_rank(trace.rank)
+    operators = own.start + np.flatnonzero(acts.kind[own] == ActivityKind.OP)
     sample = operators[:: max(1, len(operators) // _SAMPLE)][:_SAMPLE]
     # the first one, which is read at once, has them in nearly every file with shapes
     return any(any(map(any, argument_texts(graph, _SHAPE_KEYS, some).values())) for some in (sample[:1], sample[1:]))

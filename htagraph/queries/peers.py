@@ -323,14 +323,18 @@ def program_of(graph: DependencyGraph, place: int) -> Program:
     In a recording without steps, the whole counts as one.
     """
     acts = graph.activities
-    kind = ActivityKind.OP if (acts.kind == ActivityKind.OP).any() else ActivityKind.COMPUTATION
     of_rank = acts.of_rank(graph.ranks[place]) if graph.ranks else slice(0, 0)
-    alike = acts.kind[of_rank] == kind
+    alike = acts.kind[of_rank] == _counted_kind(graph)
     names, steps = acts.name[of_rank][alike], acts.step[of_rank][alike]
     if (steps >= 0).any():
         names, steps = names[steps >= 0], steps[steps >= 0]
     found, count = np.unique(names, return_counts=True)
     return found, count.astype(np.int64), max(len(np.unique(steps)), 1)
+
+
+@once
+def _counted_kind(graph: DependencyGraph) -> ActivityKind:
+    return ActivityKind.OP if (graph.activities.kind == ActivityKind.OP).any() else ActivityKind.COMPUTATION
 
 
 def _per_step_counts(programs: Sequence[Program]) -> npt.NDArray[np.float64]:

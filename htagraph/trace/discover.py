@@ -19,8 +19,8 @@ from htagraph.trace.readers import SUFFIXES, reader_for
 from htagraph.trace.remote import RemotePath, TracePath, is_url, on_disk, path_of
 
 __all__ = [
-    "RANK_LIMIT", "SUFFIXES", "RankedFile", "TracePaths", "checked_rank", "find_files", "look_all", "look_at",
-    "named_rank", "number_in_name", "pattern_of_name", "rank_files", "rank_in_name", "runs_of",
+    "RANK_LIMIT", "SUFFIXES", "RankedFile", "TracePaths", "checked_rank", "few_of", "find_files", "look_all", "look_at",
+    "named_rank", "number_in_name", "pattern_of_name", "rank_files", "rank_in_name", "run_listing", "runs_of",
 ]  # fmt: skip
 
 PathText: TypeAlias = str | os.PathLike[str]
@@ -39,9 +39,9 @@ _ENDS = ", ".join(suffix for suffix in SUFFIXES if not suffix.endswith(".tmp"))
 """How names of traces end, in words; not those of files that are still being written."""
 _CUT = ("truncated", "gzip_truncated")
 """Codes of the issues of a file that ends early."""
-_AGREEING = 2
-"""Files whose headers give the number in their names as the rank, from which on it counts for files without a rank.
-Chosen: one may do so by chance, as rank 0 of step 0. Doubled, more files have to be named in a map."""
+_MOST_BY_NUMBER = 4_096
+"""Files of which the numbers in their names are taken for ranks though no header says a rank, at most. Chosen: PyTorch
+writes ranks since jobs are larger; more such files are requests or runs. Doubled, reading them takes some 10 s."""
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ def _number_by_name(files: list[RankedFile]) -> list[RankedFile]:
         return [
             replace(file, rank=number_in_name(file.path), source="name") if file.rank < 0 else file for file in files
         ]
-    listed = ", ".join(file.path.name for file in unknown[:_MAX_LISTED])
+    listed = few_of([file.path.name for file in unknown])
     msg = (
         f"{_folder(files)}: no rank in {listed} (neither distributedInfo nor the file's name has one): these may be "
         "several runs; pass one file at a time, or give the rank of each: load({0: 'a.json', 1: 'b.json'})"
@@ -287,9 +287,9 @@ def _numbers_are_ranks(files: list[RankedFile]) -> bool:
     if len({pattern_of_name(file.path) for file in files}) > 1 or not all(0 <= each < RANK_LIMIT for each in numbers):
         return False
     known = [file.rank == number for file, number in zip(files, numbers, strict=True) if file.rank >= 0]
-    if known:
-        return len(known) >= _AGREEING and all(known)
-    return sorted(numbers) == list(range(len(files)))
+    if known:  # one may agree by chance, as rank 0 of step 0
+        return len(known) > 1 and all(known)
+    return sorted(numbers) == list(range(len(files))) and len(files) <= _MOST_BY_NUMBER
 
 
 def _refuse_mixed(files: list[RankedFile]) -> None:
@@ -301,7 +301,7 @@ def _refuse_mixed(files: list[RankedFile]) -> None:
     if not twice and len(runs) < 2:
         return
     groups = _guess_runs(files)
-    listing = "; ".join(f"run {chr(65 + i)}: {_listing(group)}" for i, group in enumerate(groups))
+    listing = run_listing([[f"{file.path.name} (rank {file.rank})" for file in group] for group in groups])
     cause = f"rank {next(iter(twice))} has {len(next(iter(twice.values())))} files" if twice else " and ".join(runs)
     msg = (
         f"{_folder(files)}: several runs in one place ({cause}). {listing}. "
@@ -330,9 +330,22 @@ def _modified(path: TracePath) -> tuple[float, str]:
     return 0.0 if isinstance(path, RemotePath) else path.stat().st_mtime, path.name
 
 
-def _listing(files: list[RankedFile]) -> str:
-    names = ", ".join(f"{file.path.name} (rank {file.rank})" for file in files[:_MAX_LISTED])
-    return names + (f" and {len(files) - _MAX_LISTED} more" if len(files) > _MAX_LISTED else "")
+def run_listing(runs: Sequence[Sequence[str]]) -> str:
+    """Return the first runs and the first files of each, in words.
+
+    Example:
+        >>> run_listing([["a.json", "b.json"], ["c.json"]])
+        'run A: a.json, b.json; run B: c.json'
+    """
+    more = len(runs) - _MAX_LISTED
+    listed = "; ".join(f"run {chr(65 + i)}: {few_of(run)}" for i, run in enumerate(runs[:_MAX_LISTED]))
+    return f"{listed}; and {more:,} more runs" if more > 0 else listed
+
+
+def few_of(texts: Sequence[str]) -> str:
+    """Return the first of some texts, and how many more there are."""
+    more = len(texts) - _MAX_LISTED
+    return ", ".join(texts[:_MAX_LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _folder(files: list[RankedFile]) -> str:

@@ -125,15 +125,18 @@ class RecordedJob:
 
     def stream_lanes(self, rank: Array, device: Array, stream: Array) -> Ints:
         """Return the lane of each (rank, device, stream), -1 where the job has none."""
-        lanes = {(lane.rank, lane.device, lane.stream): i for i, lane in enumerate(self.lanes) if lane.stream >= 0}
         keys, place = np.unique(np.stack((rank, device, stream)), axis=1, return_inverse=True)
-        found = [lanes.get((own, ordinal, number), -1) for own, ordinal, number in keys.T.tolist()]
+        found = [self._streams.get((own, ordinal, number), -1) for own, ordinal, number in keys.T.tolist()]
         return np.array(found, np.int64)[place.ravel()]
 
     def forget(self) -> None:
         """Free the evidence, most of which refers to the job: both would stay until Python looks for circles."""
         for name in vars(self).keys() - self.__dataclass_fields__.keys() - {"polled", "time"}:
             del vars(self)[name]
+
+    @cached_property
+    def _streams(self) -> dict[tuple[int, int, int], int]:
+        return {(lane.rank, lane.device, lane.stream): i for i, lane in enumerate(self.lanes) if lane.stream >= 0}
 
     def moment(self, vertex: Array) -> Ints:
         """Return when vertices were recorded, on the common clock, ns."""

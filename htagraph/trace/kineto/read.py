@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -245,10 +245,8 @@ def _facts(header: Header, raw: Mapping[str, Any], log: IssueLog) -> Facts:
     return Facts(
         rank=info.rank, world_size=info.world_size or 0, backend=info.backend or "", host=header.host_name or "",
         groups=tuple(
-            Group(
-                each.pg_name or "", each.pg_desc or "", each.pg_size,
-                tuple(each.ranks) if isinstance(each.ranks, list) else each.ranks,
-            ) for each in info.pg_config
+            Group(each.pg_name or "", each.pg_desc or "", each.pg_size, listed)
+            for each, listed in zip(info.pg_config, _listed(info, raw), strict=True)
         ),
         devices=tuple(Device(each.id, each.name or "") for each in header.device_properties),
         job=header.job_name or "", run=", ".join(f"{what} {value}" for what, value in run.items() if value is not None),
@@ -256,6 +254,24 @@ def _facts(header: Header, raw: Mapping[str, Any], log: IssueLog) -> Facts:
         has_stacks=bool(header.with_stack), on_cuda=header.cuda_runtime_version is not None,
         settings=settings if isinstance(settings, dict) else {}, exported=EXPORTED_KEY in raw, written=raw,
     )  # fmt: skip
+
+
+def _listed(info: DistributedInfo, raw: Mapping[str, Any]) -> Iterator[tuple[int, ...] | str | None]:
+    """Yield the ranks of each process group, and let the header share them with those of the job's other files.
+
+    Each file lists all ranks, so lists of their own would grow with the square of the ranks.
+    """
+    for number, group in enumerate(info.pg_config):
+        if isinstance(group.ranks, list):
+            shared, raw["distributedInfo"]["pg_config"][number]["ranks"] = _shared(tuple(group.ranks))
+            yield shared
+        else:
+            yield group.ranks
+
+
+@lru_cache
+def _shared(ranks: tuple[int, ...]) -> tuple[tuple[int, ...], list[int]]:
+    return ranks, list(ranks)
 
 
 def _extent(table: Events) -> Extent:

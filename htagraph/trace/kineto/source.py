@@ -71,11 +71,12 @@ def iter_bytes(
 
 def ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yield pieces of a file, the next of which is decompressed while the caller decodes one."""
+    piece = next(pieces, None)
     with ThreadPoolExecutor(1, "htagraph-unpack") as pool:
-        following = pool.submit(next, pieces, None)
-        while (piece := following.result()) is not None:
-            following = pool.submit(next, pieces, None)
+        while piece is not None:  # one that is not full is the last: thousands of small files would start threads
+            following = pool.submit(next, pieces, None) if len(piece) >= SMALL_BYTES else None
             yield piece
+            piece = following.result() if following else next(pieces, None)
 
 
 def _from(start: int, pieces: Iterator[bytes]) -> Iterator[bytes]:
