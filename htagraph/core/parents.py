@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, run_starts
 
-__all__ = ["ancestors", "deepest_first", "depths", "nearest", "outermost"]
+__all__ = ["ancestors", "deepest_first", "depth_first", "depths", "nearest", "outermost"]
 
 _LEVELS = 16
 """Levels that rows climb one by one, before ancestors are found for all rows at once. Chosen for time: calls are rarely
@@ -107,15 +107,41 @@ def depths(parents: Array) -> npt.NDArray[np.int32]:
     return depth[:-1]
 
 
-def deepest_first(parents: Array) -> list[npt.NDArray[np.int64]]:
-    """Return those that have a parent, level by level, the deepest level first.
+def deepest_first(parents: Array, depth: Array | None = None) -> list[npt.NDArray[np.int64]]:
+    """Return those that have a parent, level by level, the deepest level first; `depth` is that of `depths`, if known.
 
     Example:
         >>> import numpy as np
         >>> [level.tolist() for level in deepest_first(np.array([-1, 0, 1, 0]))]
         [[2], [1, 3]]
     """
-    depth = depths(parents)
+    depth = depths(parents) if depth is None else depth
     rows = np.flatnonzero(depth > 0)
     rows = rows[np.argsort(-depth[rows], kind="stable")]
     return np.split(rows, np.flatnonzero(np.diff(depth[rows])) + 1) if len(rows) else []
+
+
+def depth_first(
+    parents: Array, siblings: Array, depth: Array | None = None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return (the position of each in a depth-first order, how many it and all below it are).
+
+    Those of one parent lie side by side in `siblings`, in the order in which they are visited.
+
+    Example:
+        >>> import numpy as np
+        >>> first, size = depth_first(np.array([-1, 0, 1, 0]), np.array([0, 3, 1, 2]))
+        >>> first.tolist(), size.tolist()
+        ([0, 2, 3, 1], [4, 2, 1, 1])
+    """
+    count, levels = len(parents), deepest_first(parents, depth)
+    size = np.ones(count, np.int64)
+    for rows in levels:
+        np.add.at(size, parents[rows], size[rows])
+    before = np.concatenate(([0], np.cumsum(size[siblings])))[:-1]  # sizes of all siblings before, of all families
+    opens = run_starts(parents[siblings])
+    first = np.zeros(count, np.int64)
+    first[siblings] = before - np.repeat(before[opens], np.diff(np.append(opens, count)))
+    for rows in reversed(levels):
+        first[rows] += first[parents[rows]] + 1
+    return first, size

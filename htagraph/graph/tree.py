@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, Mask, inverse_of, looked_up, run_starts
+from htagraph.core.arrays import Array, Ints, Mask, inverse_of, looked_up
 from htagraph.core.kinds import ADDED, FRAMES, OPERATORS, ActivityKind, of_kinds
 from htagraph.core.naming import is_autograd_node, is_backward
-from htagraph.core.parents import ancestors, depths, nearest, outermost
+from htagraph.core.parents import ancestors, depth_first, depths, nearest, outermost
 
 if TYPE_CHECKING:
     from htagraph.graph.activities import Activities
@@ -99,18 +99,7 @@ def called_by(acts: Activities, names: Sequence[str]) -> Ints:
 def _ordered(acts: Activities, parent: Array) -> Tree:
     """Return the tree of given parents, with its depth-first order, level by level (no Python loop per activity)."""
     count, depth = len(parent), depths(parent)
-    by_depth = np.argsort(depth, kind="stable")
-    levels = np.split(by_depth, np.cumsum(np.bincount(depth))[:-1]) if count else []
-    size = np.ones(count, np.int64)
-    for rows in reversed(levels[1:]):
-        np.add.at(size, parent[rows], size[rows])
-    siblings = np.lexsort((np.arange(count), acts.start, acts.rank, parent))
-    before = np.concatenate(([0], np.cumsum(size[siblings])))[:-1]  # sizes of all siblings before, of all families
-    opens = run_starts(parent[siblings])
-    first = np.zeros(count, np.int64)
-    first[siblings] = before - np.repeat(before[opens], np.diff(np.append(opens, count)))
-    for rows in levels[1:]:
-        first[rows] += first[parent[rows]] + 1
+    first, size = depth_first(parent, np.lexsort((np.arange(count), acts.start, acts.rank, parent)), depth)
     columns = parent, depth, inverse_of(first, count), first, first + size
     for column in columns:
         column.setflags(write=False)

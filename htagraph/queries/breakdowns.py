@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array, marked
+from htagraph.core.arrays import Array, marked, run_starts
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.parents import ancestors, deepest_first
+from htagraph.core.parents import ancestors, deepest_first, depth_first
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["OWNED", "STATISTICS", "OwnerOf", "kind_words", "statistics", "time_by_owner"]
@@ -120,12 +120,14 @@ def _with_inner(above: Array, own: Array) -> Array:
 
 def _outermost(owners: Array, above: Array, group: Array) -> Array:
     """Return which owners are inside no other owner of their group."""
+    up = above[owners]
+    up = np.where(up >= 0, np.searchsorted(owners, up), -1)  # what is around an owner is an owner
+    first, size = depth_first(up, np.argsort(up, kind="stable"))
+    order = np.lexsort((first, group[owners]))
+    family = np.cumsum(marked(run_starts(group[owners][order]), len(order))) * 2 * len(order)
+    ends = np.maximum.accumulate(family + (first + size)[order])
     outermost = np.ones(len(owners), np.bool_)
-    asking, up = np.arange(len(owners)), above[owners]
-    while (up >= 0).any():  # each round one level up
-        asking, up = asking[up >= 0], up[up >= 0]
-        outermost[asking[group[up] == group[owners[asking]]]] = False
-        up = above[up]
+    outermost[order[1:]] = ends[:-1] <= (family + first[order])[1:]
     return outermost
 
 

@@ -32,7 +32,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.errors import HtagraphError
 from htagraph.graph.measures.steps import Steps
 from htagraph.queries.skeleton import MatchedMembers, Skeleton
-from htagraph.queries.time_classes import TimeClasses
+from htagraph.queries.time_classes import END, LAST, TimeClasses
 from htagraph.trace.profiler_files.files import inflated
 
 __all__ = ["Numbers", "differences", "from_bytes", "packed", "to_bytes", "unpacked"]
@@ -132,11 +132,14 @@ def _read(numbers: Numbers) -> Skeleton:
         msg = "edges do not lead forwards"
         raise ValueError(msg)
     steps, members = (int(number) for number in numbers.take(2))
-    return Skeleton(
+    read = Skeleton(
         origin, vertex, terminal, source.astype(np.int32), target.astype(np.int32), weight, classes,
         Steps(*(numbers.sums(steps) for _ in fields(Steps))),
         MatchedMembers(*(numbers.sums(members) for _ in fields(MatchedMembers))),
     )  # fmt: skip
+    meant = read.steps.start, read.steps.end, 2 * read.members.activity, read.members.join[read.members.join >= 0]
+    read.positions(np.concatenate([[END, LAST], *meant]))  # which complains of a vertex that is not there
+    return read
 
 
 def signed_numbers(numbers: Array | Sequence[int]) -> npt.NDArray[np.uint64]:

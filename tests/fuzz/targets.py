@@ -8,9 +8,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import typer
 from typer.testing import CliRunner
 
 import htagraph as hg
+from benchmarks.growth import commands
 from htagraph import DependencyGraph
 from htagraph.cli.main import app
 from htagraph.core.errors import HtagraphError
@@ -30,13 +32,8 @@ _SUMMARY_EVERY = 4
 """One file in so many is summarized, by its size. Chosen: half of the time goes there. Doubled, more are tried."""
 
 
-_COMMANDS = (
-    "summary -f json", "critical-path -o {out}/a.json", "what-if --scale kind=computation:0.5 --fix-straggler -f csv",
-    "what-if --no-overlap --remove-sync kind=sync -o {out}/a.json", "what-if --perfect-overlap -f markdown",
-    "opportunities", "stragglers", "collectives --by group", "kernels -f csv", "idle", "memory", "launches", "counters",
-    "patterns", "roofline --device h100", "validate", "messages", "diff {path}",
-)  # fmt: skip
-"""What the command line is asked, one of these for each file."""
+_LINES = [*commands()[1:], "compare {job} {job} --steps 1", "diff {job} {job} --fail-on step_time>+5%"]
+"""What the command line is asked, one of these for each file, in one of the forms where it prints a table."""
 
 
 class Refused(Exception):
@@ -85,18 +82,21 @@ def _summary(graph: DependencyGraph) -> None:
 
 
 def _commands(path: Path) -> None:
+    size = path.stat().st_size // _SUMMARY_EVERY
+    line, form = _LINES[size % len(_LINES)], FORMATS[size // len(_LINES) % len(FORMATS)]
     with tempfile.TemporaryDirectory() as folder:
-        command = _COMMANDS[path.stat().st_size // _SUMMARY_EVERY % len(_COMMANDS)].format(out=folder, path=path)
-        verb, *options = command.split()
-        done = CliRunner().invoke(app, [verb, str(path), *options])
-    if done.exception is not None and not isinstance(done.exception, SystemExit | HtagraphError):
+        words = line.format(job=path, out=folder).split()
+        if not {"-f", "-o"} & {*words} and words[0] != "report":
+            words += ["-f", form]
+        done = CliRunner().invoke(app, words)
+    if done.exception is not None and not isinstance(done.exception, SystemExit | HtagraphError | OSError):
         raise done.exception
+    assert done.exit_code != typer.BadParameter.exit_code, f"{words} is no command: {done.output[-300:]}"
 
 
 def _saved(path: Path) -> None:
     graph = hg.open(path)
     with suppress(HtagraphError):  # a graph that no writer would have saved
-        graph.check()
         replay(graph)
         _summary(graph)
 
@@ -107,6 +107,10 @@ def _skeleton(path: Path) -> None:
     except HtagraphError as error:
         raise Refused(str(error)) from error
     skeleton.makespan_ns()
+    skeleton.step_times()
+    skeleton.waits()
+    skeleton.slack_ns()
+    skeleton.critical_edges()
 
 
 def _snapshot(path: Path) -> None:

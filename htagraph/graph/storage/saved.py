@@ -18,24 +18,28 @@ import json
 import mmap
 import os
 import struct
+import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import IO, Any, Final, NoReturn, TypeAlias
+from types import UnionType
+from typing import IO, Any, Final, NoReturn, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import GraphError, Issue, StoredGraphError, TraceError, check_type
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.matches import Matches
 from htagraph.graph.tree import Tree
-from htagraph.trace.columns import Device, Events, Facts, Flows, Group, SparseColumn, Trace
+from htagraph.trace.columns import MAX_RANKS, TEXTS, Device, Events, Facts, Flows, Group, SparseColumn, Trace
 from htagraph.trace.discover import TracePaths, rank_files
 from htagraph.trace.remote import RemotePath, TracePath, fingerprint, is_url
 
@@ -58,6 +62,10 @@ _MANY_TEXTS: Final = 16
 names. Doubled, manifests of many ranks grow by a few percent."""
 _PLAIN_BITS: Final = 63
 """Bits of integers that are JSON numbers: others would be refused by Python's limit on digits if they are very long."""
+
+
+_LATEST_NS: Final = 1 << 61
+"""ns; chosen: of times that are nearer, sums fit into 64 bits. Doubled, they may not."""
 
 
 def save(graph: DependencyGraph, folder: str | os.PathLike[str]) -> Path:
@@ -141,6 +149,7 @@ def open(folder: str | os.PathLike[str], traces: TracePaths | None = None) -> De
     path = Path(folder)
     file = path / GRAPH_FILE if path.is_dir() else path
     graph = read_graph(file)
+    _verify(file, graph)
     given = {each.rank: each.path for each in rank_files(traces)} if traces is not None else {}
     own: Any = graph.traces  # a dict that only this graph has
     for rank, trace in graph.traces.items():
@@ -187,6 +196,71 @@ def read_graph(path: Path) -> DependencyGraph:
     return graph
 
 
+def _verify(path: Path, graph: DependencyGraph) -> None:
+    """Refuse a graph that no release has saved: whoever wrote the file can have made digests that fit."""
+    if not _is(graph, DependencyGraph):
+        refuse(path, "a part of it is of another type or length")
+    acts, edges = graph.activities, graph.edges
+    bounds: list[tuple[Array, int, int]] = [
+        (acts.kind, 0, len(ActivityKind)), (edges.kind, 0, len(EdgeKind)), (edges.provenance, 0, len(Provenance)),
+        (edges.confidence, 0, 101), (acts.rank, -1, MAX_RANKS), (acts.lane[: acts.ranked], 0, len(graph.lanes)),
+        *_of_arguments(acts, len(graph.names)),
+        *((times, -_LATEST_NS, _LATEST_NS) for times in (acts.start, acts.duration, edges.lag)),
+    ]  # fmt: skip
+    for trace in graph.traces.values():
+        bounds.append((trace.flows.lane, 0, len(trace.lanes)))
+        for each in (trace.events, trace.instants):
+            bounds += [(each.name, 0, len(trace.names)), (each.category, 0, len(trace.categories))]
+            bounds += [(each.lane, 0, len(trace.lanes)), *_of_arguments(each, len(trace.names))]
+    if not are_within(bounds):
+        refuse(path, "a number in it stands for nothing")
+    try:
+        graph.check()
+    except GraphError as error:
+        refuse(path, str(error))
+
+
+def _of_arguments(table: Activities | Events, names: int) -> Iterator[tuple[Array, int, int]]:
+    for name, column in table.args.items():
+        yield column.rows, 0, len(table)
+        if name in TEXTS:
+            yield column.values, -1, names
+
+
+def _is(value: Any, hint: Any) -> bool:  # noqa: ANN401
+    """Return whether a value is what an annotation says, in every field; columns of an object are equally long."""
+    kind, inner = get_origin(hint), get_args(hint)
+    if hint is Any or kind in (Union, UnionType):
+        return hint is Any or any(_is(value, each) for each in inner)
+    if not isinstance(value, kind or hint):
+        return False
+    if kind in (Mapping, tuple):
+        pairs = [(value, inner)] if kind is tuple else [(value, (inner[0], ...)), (value.values(), (inner[1], ...))]
+        return all(_are(tuple(each), of) for each, of in pairs)
+    if kind is np.ndarray:
+        of = get_args(inner[1])[0]
+        return of is Any or (value.ndim == 1 and value.dtype.type is of)
+    fields = _hints(hint) if hint in _CLASSES.values() else {}
+    if not all(_is(getattr(value, name), of) for name, of in fields.items()):
+        return False
+    columns = {len(getattr(value, name)) for name, of in fields.items() if get_origin(of) is np.ndarray}
+    return hint is Matches or len(columns) < 2
+
+
+def _are(values: tuple[Any, ...], hints: tuple[Any, ...]) -> bool:
+    if len(hints) == 2 and hints[1] is ...:
+        alike = get_args(hints[0]) or hints[0] in _CLASSES.values()  # of plain values, one of each type is enough
+        return all(
+            _is(each, hints[0]) for each in (values if alike else {type(each): each for each in values}.values())
+        )
+    return len(values) == len(hints) and all(map(_is, values, hints))
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind, localns={**_CLASSES, **vars(sys.modules[kind.__module__])})
+
+
 def _fits(graph: DependencyGraph, tree: Tree) -> bool:
     """Return whether numbers refer to what is there: compiled code walks along them without looking."""
     acts, edges = graph.activities, graph.edges
@@ -198,11 +272,16 @@ def _fits(graph: DependencyGraph, tree: Tree) -> bool:
     ]  # fmt: skip
     references += [(column.rows, 0, count) for column in acts.args.values()]
     references += [(tree.parent, -1, count), (tree.order, 0, count), (tree.first, 0, count), (tree.stop, 1, count + 1)]
+    same = True
     if graph.matches is not None:
         members = graph.matches
+        same = {len(members.op)} == {len(each) for each in (members.group, members.key, members.size)}
+        same &= {len(members.activity)} == {
+            len(each) for each in (members.collective, members.join, members.feeds, members.bytes)
+        }
         references += [(each, -1, count) for each in (members.activity, members.join, members.feeds)]
         references.append((members.collective, 0, members.count))
-    same = {len(getattr(acts, name)) for name in SCHEMA["Activities"] if name != "args"} == {count}
+    same &= {len(getattr(acts, name)) for name in SCHEMA["Activities"] if name != "args"} == {count}
     same &= {len(getattr(edges, name)) for name in SCHEMA["Edges"]} == {len(edges)}
     same &= {len(getattr(tree, name)) for name in SCHEMA["Tree"]} == {count}
     above = tree.parent, acts.parent, np.where(acts.on_device, acts.cause, acts.parent)
