@@ -232,7 +232,7 @@ def _advice(claim: Claim) -> str:
         kernels = facts.get("kernels", ())
         text = "".join(f"Begin with {in_short(name)}, {share_text(own)} of the path. " for name, own in kernels)
         return f"{text}See what takes the device's time (htagraph kernels), and how near its peaks (htagraph roofline)."
-    if claim.about != "communication":
+    if claim.about != "communication" or facts.get("beside"):
         return ""
     if facts.get("absent"):
         return "Load all ranks, to split waiting from transfer."

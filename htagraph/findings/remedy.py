@@ -373,6 +373,7 @@ def _when(results: Results) -> list[Claim]:
                 options = tuple(word for pair in changes for word in pair)
                 name = in_short(results.graph.names[results.graph.activities.name[rows[0]]])
                 facts = {"text": text, "options": options, "steps": results.steps, "name": name}
+                facts["sends"] = find in (_messages, _calls)
                 shown = tuple(rows[:MOST_ROWS].tolist())
                 claim = saved_claim("remedy", kind, outcome, makespan, facts, shown)
                 steps = results.graph.activities.step[rows]

@@ -183,7 +183,8 @@ def _put_aside(timeline: _Timeline, issued: _Issued, rows: Array, halfway: Array
     """
     since, end, soonest = issued.since[rows], issued.end[rows], halfway[rows]
     place = _common(timeline, since, issued.soonest[rows], issued.blocked[rows])
-    if len(rows) <= LIMITS.several or ((place >= 0) & (place == issued.blocked[rows])).mean() > LIMITS.most:
+    released = (place >= 0) & (timeline.times[place] <= end + LIMITS.turn_ns)
+    if len(rows) <= LIMITS.several or released.mean() > LIMITS.most:  # else a later wait, in which some ended by chance
         return
     blocked = _blocked(timeline, since, soonest, end)
     seen = (blocked >= 0) & (_common(timeline, since, soonest, blocked) == blocked)
