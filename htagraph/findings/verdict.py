@@ -227,9 +227,10 @@ def trial_of(claims: Iterable[Claim]) -> Trial | None:
     """Return the change that gains most, if it can be made as predicted; None if it cannot, or if no claim has one.
 
     A name's time can be halved, not made zero; a straggler can be as fast as its peers, a wait or a late batch can be
-    gone.
+    gone. What starts a job is no change of the steady one.
     """
-    return max(_actions(stated(claims)), key=_rank, default=("", "", None, 0.0))[2]
+    actions = [each for each in _actions(stated(claims)) if each[0] != START_UP.name]
+    return max(actions, key=_rank, default=("", "", None, 0.0))[2]
 
 
 def _rank(action: tuple[str, str, Trial | None, float]) -> tuple[bool, float]:
