@@ -321,9 +321,10 @@ def _of_steps(row: dict[Any, Any], steps: int) -> str:
     alone = "by itself, without waiting for others, its step takes"
     if row.get("group_us"):
         return f"{alone} {time_text(row['group_us'])} more than that of the faster ranks"
-    if 0 < row["slow_steps"] < steps:
-        longer = f"{time_text(row['slow_excess_us'])} longer than its peers'"
-        return f"{alone} {longer} in {row['slow_steps']} of {steps} steps"
+    if 0 < row["slow_steps"] < steps:  # what a rank does behind a step's last collective delays the next step
+        longer = f"{time_text(row['slow_excess_us'])} longer than its peers"
+        until = f"up to the last collective of {row['slow_steps']} of {steps} steps"
+        return f"by itself, without waiting for others, it takes {longer} {until}"
     if excess <= 0 or not row["slow"]:  # its size would be read as what the rank costs
         return "nothing shows, beyond chance, that its own work takes longer than its peers'"
     peers, longer = row["own_step_us"] - excess, row["slow_excess_us"]

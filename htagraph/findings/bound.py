@@ -107,11 +107,12 @@ def _largest_part(results: Results) -> str:
     us = table["critical_us"] if whole else table["gain_per_step_us"] * max(results.steps, 1)
     all_gains = whole | (table["gain_us"] >= LIMITS.nearly_all * table["critical_us"])
     named = table["what"].isin(["operator", "function"]) & (table["gain_us"] > 0)
-    own = us[named & all_gains & (100_000 * us >= MIN_PERCENT * results.makespan_ns)]
+    length = results.path.makespan_ns if whole else results.makespan_ns
+    own = us[named & all_gains & (100_000 * us >= MIN_PERCENT * length)]
     if not len(own) or results.first_calls:  # what the table says is of the whole recording
         return ""
     name = str(table["name"].loc[own.index].iloc[int(own.argmax())])
-    return f", {share_text(100_000 * own.max() / results.makespan_ns)} in {in_short(name)}"
+    return f", {share_text(100_000 * own.max() / length)} in {in_short(name)}"
 
 
 def _untraced(results: Results) -> tuple[int, int]:
@@ -233,7 +234,7 @@ def _advice(claim: Claim) -> str:
         kernels = facts.get("kernels", ())
         text = "".join(f"Begin with {in_short(name)}, {share_text(own)} of the path. " for name, own in kernels)
         return f"{text}See what takes the device's time (htagraph kernels), and how near its peaks (htagraph roofline)."
-    if claim.about != "communication":
+    if claim.about != "communication" or facts.get("beside"):
         return ""
     if facts.get("absent"):
         return "Load all ranks, to split waiting from transfer."

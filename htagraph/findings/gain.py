@@ -82,7 +82,19 @@ def _when(results: Results) -> list[Claim]:
     claims = sorted(_folded(results.graph, claims), key=lambda claim: -claim.figure)
     around = {claim.facts["inside"] for claim in claims}
     more = [{"around": claim.about in around, "most": claim is claims[0]} for claim in claims]
-    return [replace(claim, facts={**claim.facts, **facts}) for claim, facts in zip(claims, more, strict=True)]
+    return _parts_behind([replace(each, facts={**each.facts, **facts}) for each, facts in zip(claims, more, strict=True)])
+
+
+def _parts_behind(claims: list[Claim]) -> list[Claim]:
+    """Return claims, given the largest first, with what is part of another one behind it."""
+    ordered: list[Claim] = []
+    for claim in claims:
+        at = next((at for at, whole in enumerate(ordered) if whole.about == claim.facts["inside"]), len(ordered))
+        behind = at + 1
+        while behind < len(ordered) and ordered[behind].facts["inside"] in {each.about for each in ordered[at:behind]}:
+            behind += 1
+        ordered.insert(behind, claim)
+    return ordered
 
 
 def _folded(graph: DependencyGraph, claims: list[Claim]) -> list[Claim]:
@@ -228,7 +240,7 @@ def _short(*claims: Claim) -> str:
     names = distinct(names, [each.about for each in claims], LETTERS_IN_SHORT)
     for at, (claim, name) in enumerate(zip(claims, names, strict=True)):
         saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)})"
-        is_part = at and claim.facts.get("inside") == claims[at - 1].about
+        is_part = at and claim.facts.get("inside") in {each.about for each in claims[:at]}
         mostly = f", nearly all in {in_short(claim.facts['mostly'])}" if claim.facts.get("mostly") else ""
         parts.append(f"{'of which ' if is_part else ''}{name}, {saved}{mostly}")
     each = " per step" if steps > 1 else ""

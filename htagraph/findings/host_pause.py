@@ -11,7 +11,7 @@ from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import LARGE_SHARE, MAX_NAMED, MIN_PERCENT
 from htagraph.findings.phrases import ranks_text, time_text
 from htagraph.findings.results import Results
-from htagraph.queries.host_time import held_by, host_pauses
+from htagraph.queries.host_time import host_pauses, needs_interpreter
 from htagraph.queries.interruptions import LONG_NS
 from htagraph.queries.paths import CriticalPath
 
@@ -36,7 +36,7 @@ def _when(results: Results) -> list[Claim]:
             "host_pause", str(row["what"]), float(row["share_percent"]), "percent", rows=(int(row["activity"]),),
             facts={
                 **{str(key): value for key, value in row.items()}, "several": len(results.graph.ranks) > 1,
-                "meanwhile": held_by(results.graph, int(row["activity"])) if row["what"] else "",
+                "holds": bool(row["what"]) and needs_interpreter(results.graph, int(row["activity"])),
             },
         )
         for row in table.nlargest(MAX_NAMED, "total_us").to_dict("records")
@@ -54,7 +54,7 @@ def _short(*claims: Claim) -> str:
         where += f" before {in_short(facts['before'])}" if facts.get("before") and not claim.about else ""
         where += f" on {ranks_text(sorted(set(facts['ranks'])))}" if facts["several"] else ""
         times = f", {facts['count']:,} times" if facts["count"] > 1 else ""
-        held = f", while {in_short(facts['meanwhile'])} runs in another thread" if facts.get("meanwhile") else ""
+        held = ", for which other threads wait" * bool(facts.get("holds"))
         parts.append(f"{what}{where}{times}, {time_text(facts['total_us'])} ({claim.figure:.0f} %){held}")
     return f"On the critical path, most host time is: {'; '.join(parts)}."
 
@@ -79,9 +79,9 @@ def _evidence(_results: Results, *claims: Claim) -> Evidence:
 
 
 def _advice(*claims: Claim) -> str:
-    if not any(claim.facts.get("meanwhile") for claim in claims):
+    if not any(claim.facts.get("holds") for claim in claims):
         return ""
-    return "Only one thread at a time runs Python (GIL): do the other thread's work in another process."
+    return "Only one thread at a time runs Python (GIL): do this work in another process."
 
 
 HOST_PAUSE = Finding("host_pause", when=_when, short=_short, evidence=_evidence, is_list=True, advice=_advice)

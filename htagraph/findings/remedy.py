@@ -391,6 +391,7 @@ def _claim(  # noqa: PLR0913, PLR0917 - what was found, and its prediction
     options = tuple(word for pair in changes for word in pair)
     name = in_short(results.graph.names[results.graph.activities.name[rows[0]]])
     facts = {"text": text, "options": options, "steps": results.steps, "name": name}
+    facts["sends"] = _KINDS[kind][0] in (_messages, _calls)
     claim = saved_claim("remedy", kind, outcome, results.makespan_ns, facts, tuple(rows[:MOST_ROWS].tolist()))
     if not apart:
         return claim

@@ -20,7 +20,7 @@ from htagraph.findings.limits import MAX_LISTED, MIN_PERCENT, MOST_ROWS
 from htagraph.findings.phrases import and_list, ranks_text, time_text
 from htagraph.findings.results import Results
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.measures.steps import cadence_of, is_paced_by_ends, mean_step_ns, usual_step_ns
+from htagraph.graph.measures.steps import cadence_of, is_paced_by_ends, usual_step_ns
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["UNEVEN_STEPS", "step_text"]
@@ -45,7 +45,9 @@ def step_text(graph: DependencyGraph) -> str:
     cadence = cadence_of(graph)
     if cadence is None:
         return ""
-    usual, mean = usual_step_ns(graph, graph.time), mean_step_ns(graph, graph.time)
+    # without what profilers do, and without work that was begun before the recording
+    usual = usual_step_ns(graph, graph.time) if cadence.chosen.any() else cadence.usual_ns
+    mean = float(np.nanmean(cadence.lengths))
     if not cadence.alike and len(cadence.steps) > 1:
         least, most = (time_text(end(cadence.lengths) / 1000) for end in (np.nanmin, np.nanmax))
         return f"{time_text(usual / 1000)} ({least} to {most})" if len(cadence.steps) > 2 else f"{least} to {most}"

@@ -38,19 +38,18 @@ from htagraph.whatif.options import CHANGES
 from htagraph.whatif.scenario import what_if
 
 __all__ = [
-    "FINDINGS", "OF_PATH", "ROWS", "claims_of", "first_step", "in_brief", "rows_of", "sentences",
+    "CHANGES_OF_JOB", "FINDINGS", "OF_PATH", "ROWS", "claims_of", "first_step", "in_brief", "rows_of", "sentences",
     "stated", "trial_of",
 ]  # fmt: skip
 
 OF_PATH: tuple[Finding, ...] = (BOUND, INTERRUPTED, START_UP, HOST_PAUSE, UNEXPLAINED, GAIN)
 """Findings about a critical path, of the job or of a window of it, in the order of reading."""
+CHANGES_OF_JOB: tuple[Finding, ...] = (BLOCKING, REMEDY, SLOW_STAGE, STRAGGLER, UNEVEN_STEPS)
+"""Findings about a whole job that say what a change gains, beside those of its path: all are ranked together."""
 FINDINGS: tuple[Finding, ...] = (
     NOTHING_RECORDED,
     *OF_PATH,
-    BLOCKING,
-    REMEDY,
-    SLOW_STAGE,
-    STRAGGLER,
+    *CHANGES_OF_JOB[:-1],
     WAITING,
     DEVICE_IDLE,
     RECORDED,
@@ -100,6 +99,8 @@ def claims_of(results: Results, findings: Collection[Finding] = FINDINGS) -> lis
         kept = [claim for claim in kept if claim.facts.get("what") != "straggler"]
     if SLOW_STAGE.name in says:  # which ranks wait for
         kept = [claim for claim in kept if claim.says != WAITING.name]
+    sent = max((claim.figure for claim in kept if claim.facts.get("sends")), default=0.0)
+    kept = [_without_gain(claim, sent) for claim in kept]
     gained = max((claim.figure for claim in kept if claim.says == GAIN.name), default=0.0)
     if any(us > gained for name, *_, us in _actions(stated(kept)) if name not in (BOUND.name, GAIN.name)):
         kept = [
@@ -223,22 +224,32 @@ def first_step(claims: Iterable[Claim]) -> str:
 
 
 def trial_of(claims: Iterable[Claim]) -> Trial | None:
-    """Return the change with the largest gain among those that can be made as predicted; None if no claim has one.
+    """Return the change that gains most, if it can be made as predicted; None if it cannot, or if no claim has one.
 
     A name's time can be halved, not made zero; a straggler can be as fast as its peers, a wait or a late batch can be
-    gone.
+    gone. What starts a job is no change of the steady one.
     """
-    actions = [each for each in _actions(stated(claims)) if each[2]]
-    return max(actions, key=lambda each: each[3], default=("", "", None, 0.0))[2]
+    actions = [each for each in _actions(stated(claims)) if each[0] != START_UP.name]
+    return max(actions, key=_rank, default=("", "", None, 0.0))[2]
+
+
+def _rank(action: tuple[str, str, Trial | None, float]) -> tuple[bool, float]:
+    """Return what orders all that could be done: where to look, for what bounds the job, comes last."""
+    name, _, trial, us = action
+    return name != BOUND.name or trial is not None, us
+
+
+def _without_gain(claim: Claim, sent_us: float) -> Claim:
+    """Return a claim, without gain and advice if it is that transfers bound the job, and fewer of them gain more."""
+    if claim.says != BOUND.name or claim.about != "communication" or claim.facts.get("free_us", 0.0) >= sent_us:
+        return claim
+    return replace(claim, facts={key: value for key, value in claim.facts.items() if key != "free_us"} | {"beside": True})
 
 
 def _first(every: Sequence[tuple[Finding, list[Claim]]]) -> tuple[str, Trial | None]:
     """Return (the advice, the trial) of what gains most."""
     actions = [each for each in _actions(every) if each[1] and each[3] > 0]  # a change alone tells nobody what to do
-    # where to look, for what bounds the job, is said if there is nothing to do
-    return max(
-        actions, key=lambda each: (each[0] != BOUND.name or each[2] is not None, each[3]), default=("", "", None, 0.0)
-    )[1:3]
+    return max(actions, key=_rank, default=("", "", None, 0.0))[1:3]
 
 
 def _actions(every: Sequence[tuple[Finding, list[Claim]]]) -> Iterator[tuple[str, str, Trial | None, float]]:

@@ -15,7 +15,16 @@ import pandas as pd
 
 from htagraph.core.arrays import Array, coded, distinct
 from htagraph.core.kinds import DEVICE_WAITS, FRAMES, OPERATORS, ActivityKind, EdgeKind, GapKind, edges_with, of_kinds
-from htagraph.core.naming import DEFAULT_NAMING, exact_glob, is_asking, is_poll, is_source_frame, names_like, names_that
+from htagraph.core.naming import (
+    DEFAULT_NAMING,
+    exact_glob,
+    is_asking,
+    is_poll,
+    is_source_frame,
+    is_taking,
+    names_like,
+    names_that,
+)
 from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -25,8 +34,8 @@ from htagraph.queries.interruptions import LONG_NS
 from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to
 
 __all__ = [
-    "LATE_REASONS", "MANY", "Blocking", "asks", "blocked_by_copies", "device_waits", "first_calls", "held_by",
-    "host_pauses", "late_reason", "longest_blocking",
+    "LATE_REASONS", "MANY", "Blocking", "asks", "blocked_by_copies", "device_waits", "first_calls", "host_pauses",
+    "late_reason", "longest_blocking", "needs_interpreter",
 ]  # fmt: skip
 
 _CATEGORIES = ("host", "launch", "sync")
@@ -92,29 +101,19 @@ def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
     })  # fmt: skip
 
 
-def held_by(graph: DependencyGraph, activity: int) -> str:
-    """Return the Python function of another thread that runs nearly as long at the same time; empty for none.
-
-    A thread that needs the interpreter is blocked while another one has it, and both are done together. A function
-    that waits for another thread ends with it, too, but needs nothing, and built-in functions may give it away.
+def needs_interpreter(graph: DependencyGraph, activity: int) -> bool:
+    """Return whether another thread cannot go on while a Python function runs, as only one at a time runs Python.
 
     Example:
         >>> import htagraph as hg
-        >>> held_by(hg.load("data/demo"), 0)
-        ''
+        >>> needs_interpreter(hg.load("data/demo"), 0)
+        False
     """
-    acts, edges, time = graph.activities, graph.edges, graph.time
-    begin, end = time[2 * activity], time[2 * activity + 1]
-    waits, owner = asks(graph), edges.activity
-    if end - begin < LONG_NS or waits[activity]:
-        return ""
-    holds = names_that(is_source_frame, graph.names)[acts.name] & (acts.kind == ActivityKind.PYTHON) & ~waits
-    rows = np.flatnonzero((edges.kind == EdgeKind.BODY) & (edges.lag >= LIMITS.nearly_all * (end - begin)))
-    own = owner[rows]
-    rows = rows[holds[own] & (acts.rank[own] == acts.rank[activity]) & (acts.lane[own] != acts.lane[activity])]
-    both = np.minimum(time[edges.target[rows]], end) - np.maximum(time[edges.source[rows]], begin)
-    rows = rows[both >= LIMITS.nearly_all * np.maximum(edges.lag[rows], end - begin)]
-    return graph.names[acts.name[owner[rows[0]]]] if len(rows) else ""
+    acts, edges = graph.activities, graph.edges
+    stops = edges.target[(edges.kind == EdgeKind.BODY) & (edges.activity == activity)]
+    waits = edges.target[(edges.kind == EdgeKind.THREAD) & np.isin(edges.source, stops)] >> 1
+    waits = waits[(acts.kind[waits] == ActivityKind.PYTHON) & (acts.lane[waits] != acts.lane[activity])]
+    return not all(is_taking(graph.names[name]) for name in acts.name[waits].tolist())
 
 
 def asks(graph: DependencyGraph) -> npt.NDArray[np.bool_]:

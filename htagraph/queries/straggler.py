@@ -262,7 +262,8 @@ def rank_differences(graph: DependencyGraph, own: Array, rank: int, peers: Array
     work = ~of_kinds(acts.kind, (*COMMUNICATION, *ADDED, ActivityKind.STEP))
     rows = np.flatnonzero(work & (place[acts.rank] >= 0))
     shape = (len(everyone), names + 1)
-    region = extra_region(graph)[rows]  # what only one rank does is named as a whole
+    region = extra_region(graph)[rows]  # what only one rank does is named, and counted, as a whole
+    inside = (region >= 0) & ((acts.name[rows] != region) | (acts.kind[rows] != ActivityKind.ANNOTATION))
     cell = place[acts.rank[rows]] * shape[1] + np.where(region >= 0, region, acts.name[rows])
     gaps = np.flatnonzero(graph.gap_kind == GapKind.HOST_UNTRACED)
     gaps = gaps[place[acts.rank[gaps >> 1]] >= 0]
@@ -271,7 +272,8 @@ def rank_differences(graph: DependencyGraph, own: Array, rank: int, peers: Array
     longest = np.zeros(shape[0] * shape[1], np.int64)
     np.maximum.at(longest, cell, each)
     time = np.bincount(cell, each, shape[0] * shape[1]).reshape(shape) / 1000
-    count = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
+    each_one = np.concatenate([~inside, np.ones(len(gaps), np.bool_)])
+    count = np.bincount(cell[each_one], minlength=shape[0] * shape[1]).reshape(shape)
     most, most_often = time[1:].max(axis=0), count[1:].max(axis=0)
     largest = np.argsort(most - time[0], kind="stable")[:top]
     return [

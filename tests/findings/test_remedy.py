@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
+from htagraph.findings.bound import BOUND
 from htagraph.findings.finding import usual_us
 from htagraph.findings.remedy import REMEDY
 from htagraph.findings.results import Results
+from htagraph.findings.verdict import claims_of, first_step, trial_of
 from tests.host_jobs import host_job, tensor_args
 from tests.reach import DATA, SHARED
 from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, runtime, step
@@ -151,7 +153,13 @@ def test_collectives_of_hosts_in_a_row_are_one_where_bytes_are_little_of_their_t
         talk = annotation("gloo:all_reduce", 130 * at + 4, took, 7)
         talk["args"] = {"Input Dims": [[count]], "Input type": ["float"]}
         events += [call, talk]
-    claims = REMEDY.when(Results(host_job({0: events, 1: events})))
+    results = Results(host_job({0: events, 1: events}))
+    claims = REMEDY.when(results)
     words = {claim.about: REMEDY.short(claim) for claim in claims}.get("calls", "")
     assert words.startswith("c10d::allreduce_ runs 40 times in a row" if named else "")
     assert bool(words) == named
+    said, best = claims_of(results), trial_of(claims_of(results))
+    assert best is not None
+    assert best.options[0] == ("--remove" if named else "--network"), "the larger gain is tried"
+    assert first_step(said).endswith(best.sentence)
+    assert ("without them the job takes" in BOUND.whole(said[0])) != named

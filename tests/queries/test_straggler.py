@@ -23,7 +23,7 @@ from htagraph.queries.straggler import (
 )
 from htagraph.simulate import Job, SlowRank
 from tests.analyses.test_stragglers import DEVICE, STAGES, clear, run
-from tests.strategies import Json, load, op, step
+from tests.strategies import Json, annotation, load, op, step
 
 CLEAR = {"kernels": 2, "host": 1, "no slow rank": None}
 """Jobs without doubt: one rank 10 % slower than the others, or none."""
@@ -109,6 +109,10 @@ def test_differences_are_totals_by_name_the_largest_first() -> None:
     assert first.more_us == 200.0
     assert second == Difference("log", 30.0, 0.0, 1, 0, 30.0)
     assert [each.name for each in rank_differences(graph, own, 0, np.array([2]))] == []
+    logs = [annotation("log", at, 40) for at in (0, 50)] + [op("write", 10 * at, 5) for at in range(9)]
+    alone = load({0: [op("aten::mm", 0, 9)], 1: [op("aten::mm", 100, 9), *logs], 2: [op("aten::mm", 0, 9)]})
+    count = {each.name: each.count for each in rank_differences(alone, alone.own_time, 1, np.array([0, 2]), top=9)}
+    assert count["log"] == 2, "the regions, not what is in them"
     assert [each.name for each in rank_differences(graph, own, 0, np.array([1]))] == [BETWEEN_OPERATORS]
     assert rank_differences(graph, own, 2, np.array([0, 1])) == [], "one of the others takes as long"
     assert [alone_work(graph, own, rank) for rank in range(3)] == [(0, 0.0), (1, 30.0), (0, 0.0)]

@@ -51,7 +51,7 @@ def launch_not_recorded(count: int, percent: float) -> str:
 def top_entry(
     table: pd.DataFrame, by: str, inputs: Sequence[str], saved_us: Callable[[str], float] | None = None
 ) -> list[str]:
-    """Return what takes most device time, and what to run next; `saved_us`: what half the time of a name would save."""
+    """Return what takes most device time, and what to run next; `saved_us`: what half of the time of criteria saves."""
     spent = "device_us" if "device_us" in table else "total_us"
     if not len(table) or not table[spent].any():
         return ["No device work was recorded."]
@@ -64,29 +64,37 @@ def top_entry(
     among = f" (not counting {outside})" if len(owned) < len(table) and row["name"] else ""
     several = table["ranks"].max() > 1 if "ranks" in table else True
     where = f" over {plural(int(row['ranks']), 'rank') if 'ranks' in row else 'all ranks'}" if several else ""
-    is_worth = by != "name" or saved_us is None or _is_worth(row, saved_us)
+    what_if = _criteria(row, table["name"]) if by == "name" else ""
+    is_worth = by != "name" or saved_us is None or _is_worth(row, saved_us, what_if)
     return spoken(
         f"{short_name(row['name']) or outside} takes the most {what}{among}: {time_text(float(row[spent]))}{where}, "
         f"{row['share_percent']:.0f} %{'' if is_worth else ', but half of that would hardly make the job shorter'}.",
-        _after_top(table, by, inputs) if is_worth
+        _after_top(table, by, inputs, what_if) if is_worth
         else f"To see what bounds the job: {command_line('critical-path', inputs)}",
     )  # fmt: skip
 
 
-def _is_worth(row: pd.Series, saved_us: Callable[[str], float]) -> bool:
+def _criteria(row: pd.Series, names: pd.Series[str]) -> str:
+    """Return what selects a row for a what-if: of operators, also the communication that they ask for and wait for."""
+    name, short = row["name"], short_name(row["name"])
+    if row.get("kind") == ActivityKind.OP.label:
+        return f"op={exact_glob(name)}"
+    alike = names.str.contains(short, regex=False) & (names != name)
+    return f"name={exact_glob(name) if alike.any() else f'*{exact_glob(short)}*'}"
+
+
+def _is_worth(row: pd.Series, saved_us: Callable[[str], float], what_if: str) -> bool:
     """Return whether the job is shorter by a good part of half of a row's time, as a row beside what binds is not."""
     is_talk = row["kind"].endswith("communication")  # which has another command
-    return is_talk or saved_us(row["name"]) >= LARGE_SHARE * row["total_us"] / row.get("ranks", 1) / 2
+    return is_talk or saved_us(what_if) >= LARGE_SHARE * row["total_us"] / row.get("ranks", 1) / 2
 
 
-def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str]) -> str:
+def _after_top(table: pd.DataFrame, by: str, inputs: Sequence[str], what_if: str) -> str:
     if by == "name":
         if "kind" in table and table["kind"].iloc[0].endswith("communication"):
             return f"To split it into waiting and transfer: {command_line('collectives', inputs)}"
-        name, short = table["name"].iloc[0], short_name(table["name"].iloc[0])
-        alike = table["name"].str.contains(short, regex=False) & (table["name"] != name)
-        half = f"name={exact_glob(name) if alike.any() else f'*{exact_glob(short)}*'}:0.5"
-        return f"To predict the job if it took half its time: {command_line('what-if', inputs, '--scale', half)}"
+        half = command_line("what-if", inputs, "--scale", f"{what_if}:0.5")
+        return f"To predict the job if it took half its time: {half}"
     if by == "shape" and not (table["input_dims"] != "").any():
         return "The traces have no input shapes: record them with record_shapes=True."
     if by == "module" and not (table["kind"] == "module").any():

@@ -18,14 +18,15 @@ from htagraph.queries.paths import CriticalPath
 
 __all__ = ["CONCLUSIONS", "opportunities_sentences", "path_sentences"]
 
-CONCLUSIONS = (BOUND, INTERRUPTED, START_UP, GAIN)
+CONCLUSIONS = (BOUND, INTERRUPTED, START_UP, GAIN, *verdict.CHANGES_OF_JOB)
 """The findings that bear on what to improve."""
 
 
 def path_sentences(path: CriticalPath, claims: Sequence[Claim], hops: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
     """Return what the path consists of, where it lies, what the host did on it, and what gains most.
 
-    The claims are those of `htagraph.findings.verdict.OF_PATH`, the hops those of the path.
+    The claims are those of `htagraph.findings.verdict.OF_PATH`, of a whole job also those of its changes; the hops are
+    those of the path.
     """
     if not path.makespan_ns:
         return ["Nothing was recorded: there is no critical path."]

@@ -17,6 +17,7 @@ from htagraph.core.arrays import Array, Mask, marked
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import collective_op, is_wait, names_that
 from htagraph.core.parents import ancestors, nearest
+from htagraph.core.statistics import of_all
 from htagraph.graph.evidence.calls import grouped, mixed, owners
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.threads import HostThread, places_of
@@ -177,10 +178,13 @@ def _blocked(timeline: _Timeline, since: Array, soonest: Array, end: Array) -> A
 def _put_aside(timeline: _Timeline, issued: _Issued, rows: Array, halfway: Array) -> None:
     """Let records of a call site end late by more than a slice, where the thread's pauses follow their ends.
 
-    On a crowded host, a thread that is done waits for several others. Pauses that are no waits last as long as ever.
+    On a crowded host, a thread that is done waits for several others. Pauses that are no waits last as long as ever,
+    and end anywhere.
     """
     since, end, soonest = issued.since[rows], issued.end[rows], halfway[rows]
-    if len(rows) <= LIMITS.several or (_common(timeline, since, issued.soonest[rows], issued.blocked[rows]) >= 0).any():
+    place = _common(timeline, since, issued.soonest[rows], issued.blocked[rows])
+    released = (place >= 0) & (timeline.times[place] <= end + LIMITS.turn_ns)
+    if len(rows) <= LIMITS.several or released.mean() > LIMITS.most:  # else a later wait, in which some ended by chance
         return
     blocked = _blocked(timeline, since, soonest, end)
     seen = (blocked >= 0) & (_common(timeline, since, soonest, blocked) == blocked)
@@ -188,7 +192,9 @@ def _put_aside(timeline: _Timeline, issued: _Issued, rows: Array, halfway: Array
     paused, left = (each[seen] for each in (timeline.times[blocked] - begin, end - begin))
     if seen.mean() >= LIMITS.nearly_all and np.ptp(paused) and np.ptp(left):
         follows = max(0.0, float(np.corrcoef(paused, left)[0, 1]))
-        if (1 - follows**2) ** ((len(paused) - 2) / 2) < LIMITS.chance:  # of independent normal values
+        chance = (1 - follows**2) ** ((len(paused) - 2) / 2)  # of independent normal values
+        chances = 2 * np.maximum(np.abs(paused - left), 1) / paused  # of ends anywhere, as `_blocked` allows them
+        if min(chance, of_all(chances)) < LIMITS.chance:
             issued.soonest[rows], issued.blocked[rows] = soonest, blocked
 
 

@@ -10,9 +10,21 @@ from dataclasses import replace
 
 import numpy as np
 
+from htagraph.core.arrays import coded
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
-from htagraph.core.naming import is_collective_call, names_that, transfer_direction
+from htagraph.core.naming import (
+    is_asking,
+    is_collective_call,
+    is_giving,
+    is_source_frame,
+    is_taking,
+    names_that,
+    transfer_direction,
+)
+from htagraph.core.parents import nearest
+from htagraph.core.statistics import middles
 from htagraph.graph.activities import Edges
+from htagraph.graph.evidence.calls import grouped
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.recordings import on_one_host
 from htagraph.graph.evidence.threads import HostThread, hand_overs, host_threads, waited_loaders
@@ -35,11 +47,14 @@ def thread(job: RecordedJob) -> Edges:
     waits for it (`evidence.threads`). Ranks of one host may do so, too: what they also talk by (a socket, a lock of a
     file, shared memory) was not recorded.
 
+    Locks and queues of Python, where stacks were recorded: what takes one for long waits for the last call of another
+    thread that gives one. Python that is blocked while another thread has the interpreter waits for it.
+
     Any other thread: what woke it is unknown. Its first activity, and the first after each long pause, waits for the
     latest moment on the rank's busiest thread or device, so that it moves with the job in a what-if. If it wakes while
     the rank waits for a data loader's workers (a thread that pins batches), its pause is a wait for these too.
     """
-    parts = [_edges([], [], 100)]
+    parts = [_interpreted(job)]
     beside = on_one_host(job.traces) and not job.activities.on_device.any()
     takers: list[HostThread] = []
     for rank in job.traces:
@@ -54,7 +69,7 @@ def thread(job: RecordedJob) -> Edges:
         parts += _around_collectives(job, rank, threads)
         free = [each for each in threads if each not in linked and not _runs_collectives(job, each)]
         made, taken, confidence = hand_overs(job, free)
-        parts.append(_edges([made], [taken], confidence))
+        parts += [_edges([made], [taken], confidence), _released(job, rank)]
         takers += free if beside else []
         known = Edges.concatenate(parts[own:])
         main = next(iter([*callers, *threads]), None)
@@ -143,6 +158,59 @@ def _around_collectives(job: RecordedJob, rank: int, threads: list[HostThread]) 
 def _runs_collectives(job: RecordedJob, thread: HostThread) -> bool:
     """Return whether a thread is one of gloo's."""
     return bool((job.activities.kind[thread.tops] == ActivityKind.HOST_COMMUNICATION).mean() > LIMITS.most)
+
+
+def _released(job: RecordedJob, rank: int) -> Edges:
+    """Return the edges to the ends of long waits for a lock or a queue, from what gave it on another thread."""
+    acts, own = job.activities, job.activities.of_rank(rank)
+    frames = own.start + np.flatnonzero(acts.kind[own] == ActivityKind.PYTHON)
+    takes, gives = (frames[names_that(which, job.names)[acts.name[frames]]] for which in (is_taking, is_giving))
+    takes = takes[acts.duration[takes] >= LIMITS.turn_ns]
+    gives = gives[np.argsort(job.moment(2 * gives), kind="stable")]
+    source, target = [], []
+    for lane in np.unique(acts.lane[takes]).tolist():
+        waits, others = takes[acts.lane[takes] == lane], gives[acts.lane[gives] != lane]
+        since = job.moment(2 * waits + 1) - LIMITS.turn_ns
+        first, behind = (np.searchsorted(job.moment(2 * others), when) for when in (since, since + LIMITS.turn_ns))
+        seen = behind > first
+        source, target = [*source, 2 * others[behind[seen] - 1]], [*target, 2 * waits[seen] + 1]
+    return _edges(source, target, Confidence.LIKELY)
+
+
+def _interpreted(job: RecordedJob) -> Edges:
+    """Return the edges to the ends of stretches of Python that are far longer than usual, from what had the interpreter.
+
+    That is a function of another thread of the rank, which runs all the time and not much longer: a thread that needs
+    the interpreter is blocked meanwhile. Built-in functions may give it away, and who waits for a thread or a process
+    needs none.
+    """
+    acts, (source, target, owner) = job.activities, job.slices()
+    python = np.flatnonzero((owner >= 0) & (acts.kind[owner] == ActivityKind.PYTHON))
+    begin, end = job.moment(source[python]), job.moment(target[python])
+    frame, lasts = owner[python], end - begin
+    asks = names_that(lambda name: is_asking(name) or is_taking(name), job.names)[acts.name]
+    long = np.flatnonzero(lasts >= LIMITS.turn_ns)
+    long = long[nearest(acts.parent, asks, frame[long]) < 0]
+    holds = long[names_that(is_source_frame, job.names)[acts.name[frame[long]]]]
+    holds = holds[np.argsort(begin[holds], kind="stable")]
+    pairs = [np.zeros((2, 0), np.int64)]
+    for waits in grouped(acts.lane[frame[long]]) if len(holds) else ():
+        waits = long[waits]
+        rank, lane = (of[frame[waits[0]]] for of in (acts.rank, acts.lane))
+        others = holds[(acts.rank[frame[holds]] == rank) & (acts.lane[frame[holds]] != lane)]
+        at = np.searchsorted(begin[others], (begin[waits] + end[waits]) // 2) - 1
+        waits, had = waits[at >= 0], others[at[at >= 0]]
+        both = np.minimum(end[had], end[waits]) - np.maximum(begin[had], begin[waits])
+        most = (both >= LIMITS.nearly_all * lasts[waits]) & (both > LIMITS.most * lasts[had])
+        pairs.append(np.stack([waits[most], had[most]]))
+    waits, had = np.concatenate(pairs, axis=1)
+    alike = np.flatnonzero(np.isin(acts.name[frame], acts.name[frame[waits]]))
+    usual = np.zeros(len(python), np.int64)
+    usual[alike] = np.add(*middles(lasts[alike], coded(acts.lane[frame[alike]], acts.name[frame[alike]]))) // 2
+    unusual = lasts[waits] >= LIMITS.times_usual * usual[waits]
+    waits, had = waits[unusual], had[unusual]
+    edges = _edges([target[python[had]]], [target[python[waits]]], Confidence.LIKELY)
+    return replace(edges, lag=np.minimum(0, end[waits] - end[had]))
 
 
 def _pulse(job: RecordedJob, rank: int, main: HostThread | None) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,7 @@ import pandas as pd
 import htagraph as hg
 from htagraph.core.errors import nearest_words
 from htagraph.core.kinds import BLOCKING, FRAMES, FULL_QUEUE, of_kinds
-from htagraph.core.naming import LINEAR, exact_glob, short_name
+from htagraph.core.naming import LINEAR, short_name
 from htagraph.core.tables import Col, Table
 from htagraph.findings.limits import MIN_PERCENT
 from htagraph.findings.phrases import command_line
@@ -24,6 +24,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
 from htagraph.queries.host_time import asks
 from htagraph.queries.inputs import window_us
+from htagraph.whatif.options import criteria
 
 __all__ = [
     "counters_report", "idle_report", "kernels_report", "launches_report", "patterns_report", "phases_report",
@@ -142,9 +143,9 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
     )  # fmt: skip
 
 
-def _saved_by_half_us(graph: DependencyGraph, name: str) -> float:
-    """Return how much shorter the job is if a name takes half its time, µs; 0 for what is not worth naming."""
-    outcome = hg.what_if(graph).scale(factor=0.5, name=exact_glob(name)).run()
+def _saved_by_half_us(graph: DependencyGraph, wanted: str) -> float:
+    """Return how much shorter the job is if what criteria select takes half its time, µs; 0 if not worth naming."""
+    outcome = hg.what_if(graph).scale(factor=0.5, **criteria(wanted)).run()
     if 100 * outcome.saved_ns >= MIN_PERCENT * outcome.baseline_ns:
         return outcome.saved_ns / 1000
     parts = hg.critical_path(graph).segments  # through a wait for another thread, which ends with what is not known

@@ -156,11 +156,11 @@ def critical_path_report(path: CriticalPath, inputs: Sequence[str], *, top: int 
     """Return the report on a path; `inputs` are the words that choose what is read."""
     from htagraph.findings.results import Results
     from htagraph.findings.verbs import gains as findings
-    from htagraph.findings.verdict import OF_PATH, claims_of
+    from htagraph.findings.verdict import CHANGES_OF_JOB, OF_PATH, claims_of
     from htagraph.queries.host_time import host_pauses
 
-    whole = path.summary()
-    claims = claims_of(Results(path.graph, path=path), OF_PATH)
+    whole, results = path.summary(), Results(path.graph, path=path)
+    claims = claims_of(results, (*OF_PATH, *(CHANGES_OF_JOB if results.is_whole else ())))
     shares = whole.groupby("group", sort=False).head(top).reset_index(drop=True)
     tables = {"shares": shares, "host": host_pauses(path, top), "hops": path.hops(), "near": path.near(top)}
     if segments:
