@@ -73,7 +73,7 @@ function drawRow(state, { row, top, width, image, pixels, scaled, named }) {
   if (first >= last) return;
   const line = pixels.subarray(first * width, (first + 1) * width);
   const wide = (slice) => named.push([top, slice]);
-  scanRow(line, model, model.rows[row], scaled, { color: state.colorOf, seam: state.paper, least: LEAST_NAMED * ratio, wide });
+  scanRow(line, model, model.rows[row], scaled, { color: (i) => state.colors[model.name[i]], seam: state.paper, least: LEAST_NAMED * ratio, wide });
   for (let y = first + 1; y < last; y++) pixels.copyWithin(y * width, first * width, (first + 1) * width);
 }
 

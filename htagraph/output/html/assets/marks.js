@@ -50,12 +50,13 @@ function fillBox({ width, height, pixels }, left, right, top, bottom, color, rul
 export function drawCollectives(state, image) {
   const { model, view, ratio, layout } = state;
   const to = view.from + state.span / view.scale;
+  const { slice, first, from, until } = model.members;
   let count = 0;
-  for (const members of model.members) {
-    if (!members || members.length < 2 || count > MOST_JOINED) continue;
-    const { from, until } = members;
-    if (until < view.from || from > to || (until - from) * view.scale < LEAST_JOINED) continue;
+  for (let i = 0; i < from.length && count <= MOST_JOINED; i++) {
+    if (first[i + 1] - first[i] < 2) continue;
+    if (until[i] < view.from || from[i] > to || (until[i] - from[i]) * view.scale < LEAST_JOINED) continue;
     count++;
+    const members = slice.slice(first[i], first[i + 1]);
     const placed = members.map((each) => [(rowTop(state, each) + layout.row / 2) * ratio, each]);
     placed.sort((a, b) => a[0] - b[0]);
     for (const moment of [model.start, model.end]) {
@@ -92,8 +93,7 @@ export function drawSteps(ctx, state) {
   ctx.beginPath();
   for (const slice of model.steps) {
     if ((model.end[slice] - model.start[slice]) * view.scale < 12) continue;
-    const rank = model.lanes[model.rows[rowOf(model, slice)].lane].rank;
-    const at = layout.ranks.findIndex((each) => each.rank === rank);
+    const at = layout.lanes[model.rows[rowOf(model, slice)].lane].rank;
     const top = layout.ranks[at].top - view.y + layout.ruler;
     const bottom = (layout.ranks[at + 1]?.top ?? layout.height) - view.y + layout.ruler;
     for (const moment of [model.start[slice], model.end[slice]]) {
