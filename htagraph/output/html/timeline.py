@@ -73,7 +73,7 @@ def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> PageTimeline:
     slice_of = inverse_of(scene.activity, len(graph.activities) + 1)
     arguments, values, texts = _arguments(graph, slice_of)
     collectives, members = _collectives(graph, slice_of)
-    columns = {**named, **_slices(graph, scene, row, slice_of), **_path(path, scene, row, slice_of), **members, **values}
+    columns = {**named, **_slices(graph, scene, row), **_path(path, scene, row, slice_of), **members, **values}
     # all names together have some MB when packed, but each keeps enough letters to differ from others
     room = min(MAX_LETTERS, max(40, 30_000_000 // max(len(names), 1)))
     listed, data = packed(columns, {"names": json_bytes([shortened(name, room) for name in names])})
@@ -121,7 +121,7 @@ def _names(graph: DependencyGraph, scene: Scene) -> tuple[list[str], dict[str, A
     return [printable(graph.names[each]) for each in name[one].tolist()], columns
 
 
-def _slices(graph: DependencyGraph, scene: Scene, row: Array, slice_of: Array) -> dict[str, Array]:
+def _slices(graph: DependencyGraph, scene: Scene, row: Array) -> dict[str, Array]:
     """Return the columns of slices; a start is the time since the slice before it in its row ended."""
     acts, rows = graph.activities, scene.activity
     start = scene.start - graph.origin_ns
@@ -131,7 +131,7 @@ def _slices(graph: DependencyGraph, scene: Scene, row: Array, slice_of: Array) -
         "duration": scene.duration,
         "activity": differences(rows),
         "stepNumber": differences(acts.step[rows]),
-        "launch": differences(slice_of[acts.cause[rows[acts.on_device[rows]]]]),
+        "launch": differences(acts.cause[rows[acts.on_device[rows]]]),
     }
 
 

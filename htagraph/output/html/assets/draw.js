@@ -95,9 +95,8 @@ function drawStrip(state, pixels, width, scaled) {
   const { model, ratio } = state;
   const height = Math.round(STRIP * ratio);
   const line = pixels.subarray(0, width);
-  const all = { first: 0, last: model.path.start.length };
   const color = (i) => state.categoryColors[model.path.category[i]];
-  scanRow(line, model.path, all, scaled, { color, seam: state.paper, least: Infinity });
+  scanRow(line, model.path, model.path.row, scaled, { color, seam: state.paper, least: Infinity });
   for (let y = 1; y < height; y++) pixels.copyWithin(y * width, 0, width);
 }
 

@@ -1,5 +1,5 @@
 // What is drawn over the slices: the critical path, collectives, steps, the selected slice and what launched it.
-import { firstAfter, rowOf } from "./model.js";
+import { rowOf } from "./model.js";
 import { gallop } from "./scan.js";
 
 const MOST_JOINED = 120; // collectives drawn at once: more are a solid area
@@ -18,12 +18,12 @@ export function rowTop(state, slice) {
 /** Draw the critical path into pixels: a line under its slices, and its edges as lines from row to row. */
 export function drawPath(state, image) {
   const { model, view, layout, ratio } = state;
-  const { start, end, slice } = model.path;
+  const { start, end, slice, row } = model.path;
   const scale = view.scale * ratio;
   const to = view.from + image.width / scale;
   const least = Math.round(EDGE_ROOM * ratio);
   let [before, edge] = [-1, -least];
-  let i = firstAfter(end, view.from, 0, start.length);
+  let i = gallop(end, row, 0, view.from);
   while (i < start.length && start[i] < to) {
     const left = Math.max(0, Math.floor((start[i] - view.from) * scale));
     const right = Math.floor((end[i] - view.from) * scale);
@@ -36,7 +36,7 @@ export function drawPath(state, image) {
       }
       before = y;
     }
-    i = right > left ? i + 1 : gallop(end, i + 1, end.length, view.from + (left + 1) / scale);
+    i = right > left ? i + 1 : gallop(end, row, i + 1, view.from + (left + 1) / scale);
   }
 }
 

@@ -15,7 +15,7 @@ export async function modelOf(key) {
   return model;
 }
 
-const NO_PATH = { start: [], end: [], slice: [], category: [] };
+const NO_PATH = { start: [], end: [], slice: [], category: [], row: { first: 0, last: 0 } };
 const NO_MEMBERS = { slice: [], first: [0], from: [], until: [] };
 
 /** Unpack what is drawn over the slices: steps, collectives, the critical path. */
@@ -31,13 +31,14 @@ export async function addMarks(model) {
 export async function addFacts(model) {
   const { column } = model;
   model.stepNumber = new Int32Array(summed(await column("stepNumber")));
-  model.launch = launchesOf(model, summed(await column("launch")));
   model.values = [];
   for (const name of model.arguments) {
     const [at, is] = [summed(await column(`${name}At`)), await column(`${name}Is`)];
     model.values.push({ name, at, is, texts: model.textArguments[name] });
   }
-  model.activity = new Int32Array(summed(await column("activity")));
+  const activity = new Int32Array(summed(await column("activity")));
+  model.launch = launchesOf(model, activity, summed(await column("launch")));
+  model.activity = activity;
 }
 
 /** Return rows from top to bottom: each has its lane, depth, first slice and end. */
@@ -69,12 +70,14 @@ function timesOf(rows, gap, duration) {
 }
 
 /** Return the slice of the call that launched each slice, -1 for none. */
-function launchesOf({ lanes, count }, callers) {
+function launchesOf({ lanes, count }, activity, callers) {
+  const sliceOf = new Int32Array(activity.reduce((most, each) => Math.max(most, each), 0) + 1).fill(-1);
+  for (let i = 0; i < count; i++) sliceOf[activity[i]] = i;
   const launch = new Int32Array(count).fill(-1);
   let at = 0;
   for (const { device, first, last } of lanes) {
     if (!device) continue;
-    for (let i = first; i < last; i++) launch[i] = callers[at++];
+    for (let i = first; i < last; i++) launch[i] = sliceOf[callers[at++]] ?? -1;
   }
   return launch;
 }
@@ -95,7 +98,7 @@ function pathOf(model, row, step, late) {
     at += late[i];
   }
   bounds[row.length] = at;
-  return { start: bounds.subarray(0, -1), end: bounds.subarray(1), slice };
+  return { start: bounds.subarray(0, -1), end: bounds.subarray(1), slice, row: { first: 0, last: row.length } };
 }
 
 /** Return the members of collectives: those of collective i are from first[i] up to first[i + 1], if there are any. */
