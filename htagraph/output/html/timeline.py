@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, inverse_of, run_starts
+from htagraph.core.arrays import Array, coded, inverse_of, run_starts, stable_order
 from htagraph.core.errors import printable
-from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, EdgeKind, of_kinds
+from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.naming import short_name
 from htagraph.findings.phrases import plural, shortened, time_text
 from htagraph.graph.activities import Lane
@@ -44,7 +44,7 @@ class PageTimeline(NamedTuple):
     header: dict[str, Any]
     """What the page reads first: ranks, lanes, rows, columns, the window; plain values."""
     data: bytes
-    """The columns that the header lists, gzipped."""
+    """The columns that the header lists, each compressed."""
     slices: int
     """How many slices there are."""
     left_out: list[str]
@@ -69,19 +69,15 @@ def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> PageTimeline:
     scene = scene_of(graph, np.flatnonzero(kept), streams_first, rows_below)
     scene = scene.chosen(np.lexsort((scene.start, scene.row, scene.lane)))
     lanes, row = _lanes(scene)
-    # the names that occur, the most frequent first, and which of them each slice has
-    name = graph.activities.name[scene.activity]
-    count = np.bincount(name, minlength=len(graph.names))
-    used = np.argsort(-count, kind="stable")[: int((count > 0).sum())]
-    names, number = [printable(graph.names[each]) for each in used.tolist()], inverse_of(used, len(graph.names))[name]
+    names, named = _names(graph, scene)
     slice_of = inverse_of(scene.activity, len(graph.activities) + 1)
     arguments, values, texts = _arguments(graph, slice_of)
     collectives, members = _collectives(graph, slice_of)
-    columns = {**_slices(graph, scene, row, number), **_path(path, slice_of), **members, **values}
+    columns = {**named, **_slices(graph, scene, row), **_path(path, scene, row, slice_of), **members, **values}
     # all names together have some MB when packed, but each keeps enough letters to differ from others
     room = min(MAX_LETTERS, max(40, 30_000_000 // max(len(names), 1)))
     listed, data = packed(columns, {"names": json_bytes([shortened(name, room) for name in names])})
-    cut = sum(len(name) > room for name in names)
+    cut = len({name for name in names if len(name) > room})
     left_out += [f"{plural(cut, 'name')} of more than {room:,} letters: shown without their middle."] if cut else []
     header = {
         "columns": listed,
@@ -92,7 +88,6 @@ def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> PageTimeline:
         "lanes": lanes,
         "kinds": [kind.label for kind in ActivityKind],
         "categories": list(CATEGORIES),
-        "edges": [kind.label for kind in EdgeKind],
         "arguments": arguments,
         "textArguments": texts,
         "collectives": collectives,
@@ -115,7 +110,18 @@ def _lanes(scene: Scene) -> tuple[list[dict[str, Any]], Array]:
     return lanes, row
 
 
-def _slices(graph: DependencyGraph, scene: Scene, row: Array, number: Array) -> dict[str, Array]:
+def _names(graph: DependencyGraph, scene: Scene) -> tuple[list[str], dict[str, Array]]:
+    """Return the names that occur, one of several kinds once for each, and their columns: what each slice has."""
+    acts = graph.activities
+    name, kind = acts.name[scene.activity], acts.kind[scene.activity]
+    code = coded(name, kind)
+    order = np.argsort(-np.bincount(code), kind="stable")  # the most frequent first
+    one = inverse_of(code, len(order))[order]  # a slice of each
+    columns = {"name": inverse_of(order, len(order))[code], "kindOf": kind[one]}
+    return [printable(graph.names[each]) for each in name[one].tolist()], columns
+
+
+def _slices(graph: DependencyGraph, scene: Scene, row: Array) -> dict[str, Array]:
     """Return the columns of slices; a start is the time since the slice before it in its row ended."""
     acts, rows = graph.activities, scene.activity
     start = scene.start - graph.origin_ns
@@ -123,26 +129,31 @@ def _slices(graph: DependencyGraph, scene: Scene, row: Array, number: Array) -> 
     return {
         "gap": start - before,
         "duration": scene.duration,
-        "name": number,
-        "kind": acts.kind[rows],
         "activity": differences(rows),
         "stepNumber": differences(acts.step[rows]),
         "launch": differences(acts.cause[rows[acts.on_device[rows]]]),
     }
 
 
-def _path(path: CriticalPath, slice_of: Array) -> dict[str, Array]:
-    """Return the stretches of the critical path: what follows each other in one slice and category is one."""
+def _path(path: CriticalPath, scene: Scene, row: Array, slice_of: Array) -> dict[str, Array]:
+    """Return the stretches of the critical path: what follows each other in one slice and category is one.
+
+    A stretch has the row of its slice, from 1 (0: no slice); how many slices behind the last one of its row on the path
+    that is; and how much later it ends than its slice starts or, if that had started already, ends.
+    """
     parts = path.segments
-    place, category = slice_of[parts.place], parts.category
-    opens = run_starts(place, category)
-    length = np.add.reduceat(parts.length, opens) if len(opens) else np.zeros(0, np.int64)
-    return {
-        "pathSlice": differences(place[opens]),
-        "pathLength": length,
-        "pathCategory": category[opens],
-        "pathEdge": parts.edge[opens],
-    }
+    opens = run_starts(slice_of[parts.place], parts.category)
+    place, bounds = slice_of[parts.place[opens]], np.append(parts.start[opens], path.window[1])
+    on = np.flatnonzero(place >= 0)
+    on = on[stable_order(row[place[on]])]
+    shown = place[on]
+    begins, before = run_starts(row[shown]), np.roll(shown, 1)
+    before[begins] = run_starts(row)[row[shown[begins]]]
+    rows, step, expected = np.zeros(len(opens), np.int64), np.zeros(len(opens), np.int64), bounds[:-1].copy()
+    rows[on], step[on] = row[shown] + 1, shown - before
+    start = scene.start[shown]
+    expected[on] = np.where(start > bounds[on], start, start + scene.duration[shown])
+    return {"pathRow": rows, "pathStep": step, "pathLate": bounds[1:] - expected, "pathCategory": parts.category[opens]}
 
 
 def _collectives(graph: DependencyGraph, slice_of: Array) -> tuple[list[str], dict[str, Array]]:
@@ -188,7 +199,7 @@ def kept_slices(path: CriticalPath, most: int = MOST_SLICES) -> tuple[npt.NDArra
     kept = ~of_kinds(acts.kind, ADDED) & (acts.lane >= 0)
     sentences: list[str] = []
     always = of_kinds(acts.kind, (*COMMUNICATION, ActivityKind.STEP))
-    always[np.unique(path.segments.place)] = True
+    always[path.segments.place] = True
     for what, group in (
         ("calls of Python functions", acts.kind == ActivityKind.PYTHON),
         ("calls of the host", ~acts.on_device & (acts.kind != ActivityKind.PYTHON)),
@@ -212,30 +223,36 @@ def kept_slices(path: CriticalPath, most: int = MOST_SLICES) -> tuple[npt.NDArra
 def packed(
     columns: Mapping[str, Array], texts: Mapping[str, bytes] | None = None
 ) -> tuple[list[dict[str, Any]], bytes]:
-    """Return columns of integers and texts as one gzipped piece, and what lies in it, one after the other.
+    """Return columns of integers and texts as compressed pieces, one after the other, and where each is.
 
-    A column is listed with its ``name``, ``count`` (values; of a text, bytes), ``planes`` (bytes per value, the lowest
-    first; 0 for a text) and ``signed``: then, n is written as 2n and -n as 2n - 1.
+    A column is listed with its ``name``, where its piece is (``at``, ``size``), ``count`` (values; of a text, bytes),
+    ``planes`` (bytes per value, the lowest first; 0 for a text), the ``unit`` that its values are multiples of, and
+    ``signed``: then, n is written as 2n and -n as 2n - 1. A page unpacks each when it needs it.
 
     Example:
-        >>> packed({"a": np.array([1, -1, 300])})[0]
-        [{'name': 'a', 'count': 3, 'planes': 2, 'signed': True}]
+        >>> packed({"a": np.array([100, -100, 30000])})[0]
+        [{'name': 'a', 'count': 3, 'planes': 2, 'unit': 100, 'signed': True, 'at': 0, 'size': 14}]
     """
     listed: list[dict[str, Any]] = []
-    pieces: list[bytes] = []
+    data = bytearray()
+
+    def add(piece: bytes, **facts: Any) -> None:  # noqa: ANN401 - of several types
+        # level 9 is 6 % smaller than 6
+        pressed = zlib.compress(piece, 9)
+        listed.append({**facts, "at": len(data), "size": len(pressed)})
+        data.extend(pressed + bytes(-len(pressed) % 3))  # so that each begins with a letter of base64
+
     for name, values in columns.items():
-        signed = bool(len(values)) and bool(values.min() < 0)
-        whole = values.astype(np.int64)
+        unit = max(int(np.gcd.reduce(values)), 1) if len(values) else 1
+        whole = values.astype(np.int64) // unit
+        signed = bool(whole.min(initial=0) < 0)
         plain = np.where(whole < 0, -2 * whole - 1, 2 * whole) if signed else whole
         planes = (int(plain.max(initial=0)).bit_length() + 7) // 8
-        listed.append({"name": name, "count": len(values), "planes": planes, "signed": signed})
-        pieces += [((plain >> (8 * plane)) & 0xFF).astype(np.uint8).tobytes() for plane in range(planes)]
-    for name, data in (texts or {}).items():
-        listed.append({"name": name, "count": len(data), "planes": 0, "signed": False})
-        pieces.append(data)
-    # level 9 is 6 % smaller than 6; the window makes a header of gzip without time and name: equal data, equal bytes
-    press = zlib.compressobj(9, zlib.DEFLATED, 31)
-    return listed, press.compress(b"".join(pieces)) + press.flush()
+        bytes_ = plain.astype("<i8").view(np.uint8).reshape(-1, 8)
+        add(bytes_[:, :planes].T.tobytes(), name=name, count=len(values), planes=planes, unit=unit, signed=signed)
+    for name, text in (texts or {}).items():
+        add(text, name=name, count=len(text), planes=0, unit=1, signed=False)
+    return listed, bytes(data)
 
 
 def differences(values: Array) -> npt.NDArray[np.int64]:

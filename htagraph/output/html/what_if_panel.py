@@ -6,7 +6,7 @@ one weight per class of time, so that it predicts what ``hg.what_if`` does for a
 
 from __future__ import annotations
 
-import gzip
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -204,7 +204,7 @@ def _ranks(graph: DependencyGraph, skeleton: Skeleton) -> bytes:
     acts = graph.activities
     row = np.maximum(skeleton.vertex, 0) // 2
     none = (skeleton.vertex < 0) | (acts.kind[row] == ActivityKind.JOIN)
-    return gzip.compress(np.where(none, 0, acts.rank[row] + 1).astype("<u2").tobytes(), mtime=0)
+    return zlib.compress(np.where(none, 0, acts.rank[row] + 1).astype("<u2").tobytes(), 9)
 
 
 def _header(

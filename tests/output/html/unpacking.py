@@ -12,21 +12,18 @@ from htagraph.output.html.timeline import PageTimeline
 
 
 def unpacked(columns: list[dict[str, Any]], data: bytes) -> dict[str, Any]:
-    """Return the columns of a packed piece by name: integers as lists, texts as bytes."""
-    whole, at = zlib.decompress(data, 31), 0
+    """Return the columns of packed pieces by name: integers as lists, texts as bytes."""
     found: dict[str, Any] = {}
     for column in columns:
+        whole = zlib.decompress(data[column["at"] : column["at"] + column["size"]])
         count, planes = column["count"], column["planes"]
         if column["name"] == "names":
-            found[column["name"]] = whole[at : at + count]
-            at += count
+            found[column["name"]] = whole
             continue
-        parts = np.frombuffer(whole, np.uint8, count * planes, at).reshape(planes, count).astype(np.int64)
+        parts = np.frombuffer(whole, np.uint8).reshape(planes, count).astype(np.int64)
         plain = sum((part << 8 * plane for plane, part in enumerate(parts)), np.zeros(count, np.int64))
         signed = np.where(plain % 2, -(plain + 1) // 2, plain // 2)
-        found[column["name"]] = (signed if column["signed"] else plain).tolist()
-        at += count * planes
-    assert at == len(whole)
+        found[column["name"]] = ((signed if column["signed"] else plain) * column["unit"]).tolist()
     return found
 
 
@@ -48,3 +45,18 @@ def slices_of(timeline: PageTimeline) -> list[dict[str, Any]]:
                     "name": names[columns["name"][i]], "activity": activity[i], "step": step[i],
                 })  # fmt: skip
     return slices
+
+
+def stretches_of(timeline: PageTimeline) -> list[tuple[int, int, int]]:
+    """Return the stretches of the critical path: start, end and slice, -1 for none."""
+    columns, slices = unpacked(timeline.header["columns"], timeline.data), slices_of(timeline)
+    rows = [count for lane in timeline.header["lanes"] for count in lane["rows"]]
+    last = [-1, *np.cumsum([0, *rows]).tolist()]  # by row, from 1
+    found, at = [], timeline.header["pathStart"]
+    for row, step, late in zip(columns["pathRow"], columns["pathStep"], columns["pathLate"], strict=True):
+        last[row] += step
+        shown = slices[last[row]] if row else {"start": at, "end": at}
+        end = (shown["start"] if shown["start"] > at else shown["end"]) + late
+        found.append((at, end, last[row]))
+        at = end
+    return found

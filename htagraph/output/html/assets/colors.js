@@ -8,20 +8,11 @@ const HOST = [225, 16];
 const LIGHTEST = 74; // percent; the ink of names has a contrast of 4.5 on all from DARKEST up
 const DARKEST = 58;
 
-/** Return the color of every name of every kind as a function (kind, name) → ABGR, for ImageData. */
-export function palette(kinds, names) {
-  const bases = kinds.map((kind) => HUES[kind] ?? HOST);
-  const lights = names.map((name) => DARKEST + (hashOf(name) % 5) * ((LIGHTEST - DARKEST) / 4));
-  const cache = new Map();
-  return (kind, name) => {
-    const key = kind * 8 + (lights[name] % 8);
-    let color = cache.get(key * 128 + lights[name]);
-    if (color === undefined) {
-      color = abgr(bases[kind][0], bases[kind][1], lights[name]);
-      cache.set(key * 128 + lights[name], color);
-    }
-    return color;
-  };
+/** Return the color of every name, each of one kind, as ABGR, for ImageData. */
+export function colorsOf({ kinds, kindOf, names }) {
+  const lights = [0, 1, 2, 3, 4].map((i) => DARKEST + i * ((LIGHTEST - DARKEST) / 4));
+  const colors = kinds.map((kind) => lights.map((light) => abgr(...(HUES[kind] ?? HOST), light)));
+  return Uint32Array.from(names, (name, i) => colors[kindOf[i]][hashOf(name) % lights.length]);
 }
 
 function hashOf(text) {

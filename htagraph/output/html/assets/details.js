@@ -6,17 +6,19 @@ import { exactText, made, timeText } from "./words.js";
 export function factsOf(model, slice) {
   const row = model.rows[rowOf(model, slice)];
   const lane = model.lanes[row.lane];
+  const lasted = model.end[slice] - model.start[slice];
   const facts = [
-    ["duration", `${timeText(model.duration[slice])} (${exactText(model.duration[slice])})`],
+    ["duration", `${timeText(lasted)} (${exactText(lasted)})`],
     ["start", exactText(model.start[slice])],
     ["rank", `${lane.rank}, ${lane.label}`],
     ["step", model.stepNumber[slice] < 0 ? "outside steps" : String(model.stepNumber[slice])],
-    ["kind", model.kinds[model.kind[slice]].replace("_", " ")],
+    ["kind", model.kinds[model.kindOf[model.name[slice]]].replace("_", " ")],
     ["critical", timeText(criticalOf(model, slice))],
   ];
   if (criticalOf(model, slice) === 0) facts.pop();
-  for (const { name, values } of model.values) {
-    if (values.has(slice)) facts.push([name, String(values.get(slice))]);
+  for (const { name, at, is, texts } of model.values) {
+    const i = firstAfter(at, slice - 1, 0, at.length);
+    if (at[i] === slice) facts.push([name, String(texts ? texts[is[i]] : is[i])]);
   }
   facts.push(["activity", String(model.activity[slice])]);
   return facts;
@@ -83,8 +85,11 @@ function linked(state, slices, between) {
 }
 
 function membersWith(model, slice) {
-  const number = model.members.findIndex((members) => members?.includes(slice));
-  return number < 0 ? null : { word: model.collectives[number], slices: model.members[number] };
+  const { slice: members, first } = model.members;
+  const at = members.indexOf(slice);
+  if (at < 0) return null;
+  const number = firstAfter(first, at, 0, first.length) - 1;
+  return { word: model.collectives[number], slices: members.slice(first[number], first[number + 1]) };
 }
 
 /** Return a table of the members of a collective: who arrived when. */
@@ -97,7 +102,7 @@ function memberTable(state, { word, slices }) {
     const lane = model.lanes[model.rows[rowOf(model, slice)].lane];
     const link = made("a", `rank ${lane.rank}`);
     link.href = `#on=${state.key}&event=${model.activity[slice]}`;
-    const cells = [link, exactText(model.start[slice]), timeText(last - model.start[slice]), timeText(model.duration[slice])];
+    const cells = [link, exactText(model.start[slice]), timeText(last - model.start[slice]), timeText(model.end[slice] - model.start[slice])];
     table.append(made("tr", cells.map((each) => made("td", each))));
   }
   return table;

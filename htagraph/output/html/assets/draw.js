@@ -73,7 +73,7 @@ function drawRow(state, { row, top, width, image, pixels, scaled, named }) {
   if (first >= last) return;
   const line = pixels.subarray(first * width, (first + 1) * width);
   const wide = (slice) => named.push([top, slice]);
-  scanRow(line, model, model.rows[row], scaled, { color: state.colorOf, seam: state.paper, least: LEAST_NAMED * ratio, wide });
+  scanRow(line, model, model.rows[row], scaled, { color: (i) => state.colors[model.name[i]], seam: state.paper, least: LEAST_NAMED * ratio, wide });
   for (let y = first + 1; y < last; y++) pixels.copyWithin(y * width, first * width, (first + 1) * width);
 }
 
@@ -95,9 +95,8 @@ function drawStrip(state, pixels, width, scaled) {
   const { model, ratio } = state;
   const height = Math.round(STRIP * ratio);
   const line = pixels.subarray(0, width);
-  const all = { first: 0, last: model.path.start.length };
   const color = (i) => state.categoryColors[model.path.category[i]];
-  scanRow(line, model.path, all, scaled, { color, seam: state.paper, least: Infinity });
+  scanRow(line, model.path, model.path.row, scaled, { color, seam: state.paper, least: Infinity });
   for (let y = 1; y < height; y++) pixels.copyWithin(y * width, 0, width);
 }
 

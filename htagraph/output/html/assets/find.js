@@ -14,7 +14,7 @@ export function countFound(model, found) {
   for (let i = 0; i < model.count; i++) {
     if (!found[model.name[i]]) continue;
     count++;
-    total += model.duration[i];
+    total += model.end[i] - model.start[i];
   }
   return { count, total };
 }

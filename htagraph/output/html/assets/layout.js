@@ -25,7 +25,7 @@ export function layoutOf(model, open) {
       y += HEAD;
     }
     const shown = Math.min(lane.rows.length, depthsOf(lane, open.get(number)));
-    layout.lanes.push({ number, top: y, bottom: y + shown * ROW, hidden: lane.rows.length - shown });
+    layout.lanes.push({ number, rank: layout.ranks.length - 1, top: y, bottom: y + shown * ROW, hidden: lane.rows.length - shown });
     for (let depth = 0; depth < lane.rows.length; depth++, row++) if (depth < shown) layout.top[row] = y + depth * ROW;
     y += shown * ROW + 3;
   });

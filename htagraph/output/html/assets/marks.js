@@ -1,5 +1,5 @@
 // What is drawn over the slices: the critical path, collectives, steps, the selected slice and what launched it.
-import { firstAfter, rowOf } from "./model.js";
+import { rowOf } from "./model.js";
 import { gallop } from "./scan.js";
 
 const MOST_JOINED = 120; // collectives drawn at once: more are a solid area
@@ -18,12 +18,12 @@ export function rowTop(state, slice) {
 /** Draw the critical path into pixels: a line under its slices, and its edges as lines from row to row. */
 export function drawPath(state, image) {
   const { model, view, layout, ratio } = state;
-  const { start, end, slice } = model.path;
+  const { start, end, slice, row } = model.path;
   const scale = view.scale * ratio;
   const to = view.from + image.width / scale;
   const least = Math.round(EDGE_ROOM * ratio);
   let [before, edge] = [-1, -least];
-  let i = firstAfter(end, view.from, 0, start.length);
+  let i = gallop(end, row, 0, view.from);
   while (i < start.length && start[i] < to) {
     const left = Math.max(0, Math.floor((start[i] - view.from) * scale));
     const right = Math.floor((end[i] - view.from) * scale);
@@ -36,7 +36,7 @@ export function drawPath(state, image) {
       }
       before = y;
     }
-    i = right > left ? i + 1 : gallop(end, i + 1, end.length, view.from + (left + 1) / scale);
+    i = right > left ? i + 1 : gallop(end, row, i + 1, view.from + (left + 1) / scale);
   }
 }
 
@@ -50,12 +50,13 @@ function fillBox({ width, height, pixels }, left, right, top, bottom, color, rul
 export function drawCollectives(state, image) {
   const { model, view, ratio, layout } = state;
   const to = view.from + state.span / view.scale;
+  const { slice, first, from, until } = model.members;
   let count = 0;
-  for (const members of model.members) {
-    if (!members || members.length < 2 || count > MOST_JOINED) continue;
-    const { from, until } = members;
-    if (until < view.from || from > to || (until - from) * view.scale < LEAST_JOINED) continue;
+  for (let i = 0; i < from.length && count <= MOST_JOINED; i++) {
+    if (first[i + 1] - first[i] < 2) continue;
+    if (until[i] < view.from || from[i] > to || (until[i] - from[i]) * view.scale < LEAST_JOINED) continue;
     count++;
+    const members = slice.slice(first[i], first[i + 1]);
     const placed = members.map((each) => [(rowTop(state, each) + layout.row / 2) * ratio, each]);
     placed.sort((a, b) => a[0] - b[0]);
     for (const moment of [model.start, model.end]) {
@@ -92,8 +93,7 @@ export function drawSteps(ctx, state) {
   ctx.beginPath();
   for (const slice of model.steps) {
     if ((model.end[slice] - model.start[slice]) * view.scale < 12) continue;
-    const rank = model.lanes[model.rows[rowOf(model, slice)].lane].rank;
-    const at = layout.ranks.findIndex((each) => each.rank === rank);
+    const at = layout.lanes[model.rows[rowOf(model, slice)].lane].rank;
     const top = layout.ranks[at].top - view.y + layout.ruler;
     const bottom = (layout.ranks[at + 1]?.top ?? layout.height) - view.y + layout.ruler;
     for (const moment of [model.start[slice], model.end[slice]]) {

@@ -1,25 +1,44 @@
 // The slices of a job: times in ns since its start, in rows that do not overlap.
-import { columnsOf, dataOf, jsonOf, summed, unzipped } from "./payload.js";
+import { columnsIn, dataOf, jsonOf, summed } from "./payload.js";
 
-/** Return the model of a timeline. */
+/** Return the model of a timeline with what its slices need; `addMarks` and `addFacts` unpack the rest. */
 export async function modelOf(key) {
   const header = jsonOf(dataOf(`${key}-header`));
-  const columns = columnsOf(header.columns, await unzipped(dataOf(`${key}-data`)));
-  const count = columns.gap.length;
-  const model = { ...header, count, names: columns.names, name: columns.name, kind: columns.kind };
-  model.short = columns.names.map((name, i) => header.shortNames[i] ?? name);
-  model.rows = rowsOf(header.lanes);
-  model.start = startsOf(model.rows, columns.gap, columns.duration);
-  model.duration = columns.duration;
-  model.end = columns.duration.map((lasted, i) => model.start[i] + lasted);
-  model.activity = summed(columns.activity);
-  model.stepNumber = summed(columns.stepNumber);
-  model.launch = launchesOf(model, summed(columns.launch));
-  model.path = pathOf(header, columns);
-  model.members = membersOf(model, columns);
-  model.values = argumentsOf(header, columns);
-  model.steps = stepsOf(model);
+  const column = columnsIn(`${key}-data`, header.columns);
+  const rows = rowsOf(header.lanes);
+  const model = { ...header, column, rows, count: rows.at(-1)?.last ?? 0, path: NO_PATH, members: NO_MEMBERS, steps: [] };
+  model.names = jsonOf(await column("names"));
+  model.short = model.names.map((name, i) => header.shortNames[i] ?? name);
+  model.kindOf = await column("kindOf");
+  model.name = new Uint32Array(await column("name"));
+  Object.assign(model, timesOf(rows, await column("gap"), await column("duration")));
   return model;
+}
+
+const NO_PATH = { start: [], end: [], slice: [], category: [], row: { first: 0, last: 0 } };
+const NO_MEMBERS = { slice: [], first: [0], from: [], until: [] };
+
+/** Unpack what is drawn over the slices: steps, collectives, the critical path. */
+export async function addMarks(model) {
+  const { column } = model;
+  model.steps = stepsOf(model);
+  model.members = membersOf(model, summed(await column("memberSlice")), summed(await column("memberOf")));
+  const [row, step, late] = [await column("pathRow"), await column("pathStep"), await column("pathLate")];
+  model.path = { ...pathOf(model, row, step, late), category: new Uint8Array(await column("pathCategory")) };
+}
+
+/** Unpack what is told about a slice; the numbers of activities come last: with them, all is there. */
+export async function addFacts(model) {
+  const { column } = model;
+  model.stepNumber = new Int32Array(summed(await column("stepNumber")));
+  model.values = [];
+  for (const name of model.arguments) {
+    const [at, is] = [summed(await column(`${name}At`)), await column(`${name}Is`)];
+    model.values.push({ name, at, is, texts: model.textArguments[name] });
+  }
+  const activity = new Int32Array(summed(await column("activity")));
+  model.launch = launchesOf(model, activity, summed(await column("launch")));
+  model.activity = activity;
 }
 
 /** Return rows from top to bottom: each has its lane, depth, first slice and end. */
@@ -37,76 +56,75 @@ function rowsOf(lanes) {
   return rows;
 }
 
-function startsOf(rows, gap, duration) {
-  const start = new Float64Array(gap.length);
+/** Return the start and the end of each slice, from the time since the slice before it ended, and its duration. */
+function timesOf(rows, gap, duration) {
+  const [start, end] = [gap, duration]; // each in the place of the other, as there are many
   for (const { first, last } of rows) {
-    let end = 0;
+    let at = 0;
     for (let i = first; i < last; i++) {
-      start[i] = end + gap[i];
-      end = start[i] + duration[i];
+      start[i] = at += gap[i];
+      end[i] = at += duration[i];
     }
   }
-  return start;
+  return { start, end };
 }
 
 /** Return the slice of the call that launched each slice, -1 for none. */
-function launchesOf(model, causes) {
-  const sliceOf = new Map();
-  const launch = new Int32Array(model.count).fill(-1);
-  const wanted = new Set(causes);
-  for (let i = 0; i < model.count; i++) if (wanted.has(model.activity[i])) sliceOf.set(model.activity[i], i);
+function launchesOf({ lanes, count }, activity, callers) {
+  const sliceOf = new Int32Array(activity.reduce((most, each) => Math.max(most, each), 0) + 1).fill(-1);
+  for (let i = 0; i < count; i++) sliceOf[activity[i]] = i;
+  const launch = new Int32Array(count).fill(-1);
   let at = 0;
-  for (const lane of model.lanes) {
-    if (!lane.device) continue;
-    for (let i = lane.first; i < lane.last; i++) launch[i] = sliceOf.get(causes[at++]) ?? -1;
+  for (const { device, first, last } of lanes) {
+    if (!device) continue;
+    for (let i = first; i < last; i++) launch[i] = sliceOf[callers[at++]] ?? -1;
   }
   return launch;
 }
 
-function pathOf(header, columns) {
-  const length = columns.pathLength;
-  const start = new Float64Array(length.length);
-  let at = header.pathStart;
-  for (let i = 0; i < length.length; i++) {
-    start[i] = at;
-    at += length[i];
+/** Return the stretches of the critical path, as `_path` in timeline.py describes their columns. */
+function pathOf(model, row, step, late) {
+  const bounds = new Float64Array(row.length + 1);
+  const slice = new Int32Array(row.length).fill(-1);
+  const latest = model.rows.map(({ first }) => first);
+  let at = model.pathStart;
+  for (let i = 0; i < row.length; i++) {
+    bounds[i] = at;
+    if (row[i] > 0) {
+      const shown = (latest[row[i] - 1] += step[i]);
+      slice[i] = shown;
+      at = model.start[shown] > at ? model.start[shown] : model.end[shown];
+    }
+    at += late[i];
   }
-  const end = start.map((moment, i) => moment + length[i]);
-  return { start, end, slice: summed(columns.pathSlice), category: columns.pathCategory, edge: columns.pathEdge };
+  bounds[row.length] = at;
+  return { start: bounds.subarray(0, -1), end: bounds.subarray(1), slice, row: { first: 0, last: row.length } };
 }
 
-/** Return the members of each collective, as slices. */
-function membersOf(model, columns) {
-  const slices = summed(columns.memberSlice);
-  const of = summed(columns.memberOf);
-  const members = [];
-  slices.forEach((slice, i) => {
-    if (slice >= 0) (members[of[i]] ??= []).push(slice);
-  });
-  for (const each of members) {
-    if (!each) continue;
-    each.from = Math.min(...each.map((slice) => model.start[slice]));
-    each.until = Math.max(...each.map((slice) => model.end[slice]));
+/** Return the members of collectives: those of collective i are from first[i] up to first[i + 1], if there are any. */
+function membersOf({ start, end, collectives }, slices, of) {
+  const count = collectives.length;
+  const members = {
+    slice: [], first: new Int32Array(count + 1), from: new Float64Array(count).fill(Infinity),
+    until: new Float64Array(count).fill(-Infinity),
+  };
+  let at = 0;
+  for (let i = 0; i < count; i++) {
+    for (; of[at] === i; at++) {
+      if (slices[at] < 0) continue;
+      members.slice.push(slices[at]);
+      members.from[i] = Math.min(members.from[i], start[slices[at]]);
+      members.until[i] = Math.max(members.until[i], end[slices[at]]);
+    }
+    members.first[i + 1] = members.slice.length;
   }
   return members;
 }
 
-/** Return each argument's values by slice. */
-function argumentsOf(header, columns) {
-  return header.arguments.map((name) => {
-    const at = summed(columns[`${name}At`]);
-    const is = columns[`${name}Is`];
-    const texts = header.textArguments[name];
-    const values = new Map();
-    at.forEach((slice, i) => values.set(slice, texts ? texts[is[i]] : is[i]));
-    return { name, values };
-  });
-}
-
 /** Return the slices of steps, by lane. */
-function stepsOf(model) {
+function stepsOf({ count, kindOf, name, step }) {
   const steps = [];
-  for (let i = 0; i < model.count; i++) if (model.kind[i] === model.step) steps.push(i);
+  for (let i = 0; i < count; i++) if (kindOf[name[i]] === step) steps.push(i);
   return steps;
 }
 

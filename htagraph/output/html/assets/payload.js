@@ -1,11 +1,16 @@
 // Bytes of the page: what Python packed, as typed arrays.
 
-/** Return the bytes of an element of data. */
-export function dataOf(id) {
-  const letters = atob(document.getElementById(id).textContent);
+/** Return bytes written as base64. */
+function bytesOf(text) {
+  const letters = atob(text);
   const bytes = new Uint8Array(letters.length);
   for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
   return bytes;
+}
+
+/** Return the bytes of an element of data. */
+export function dataOf(id) {
+  return bytesOf(document.getElementById(id).textContent);
 }
 
 /** Return what was written as JSON. */
@@ -13,35 +18,35 @@ export function jsonOf(bytes) {
   return JSON.parse(new TextDecoder().decode(bytes));
 }
 
-/** Return bytes that were gzipped. */
+/** Return the bytes of a zlib stream. */
 export async function unzipped(bytes) {
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** Return columns of integers and texts by name; integers are exact up to 2^53. */
-export function columnsOf(listed, bytes) {
-  const columns = {};
-  let at = 0;
-  for (const { name, count, planes, signed } of listed) {
-    if (planes === 0 && name === "names") {
-      columns[name] = jsonOf(bytes.subarray(at, at + count));
-      at += count;
-      continue;
-    }
-    columns[name] = integers(bytes, at, count, planes, signed);
-    at += count * planes;
-  }
-  return columns;
+/** Return a function that unpacks a column of an element of data: integers exact up to 2^53, or the bytes of a text. */
+export function columnsIn(id, listed) {
+  const letters = document.getElementById(id).textContent;
+  const named = new Map(listed.map((column) => [column.name, column]));
+  return async (name) => {
+    const { at, size, count, planes, unit, signed } = named.get(name);
+    const piece = bytesOf(letters.slice((at / 3) * 4, Math.ceil((at + size) / 3) * 4)); // four letters are three bytes
+    const bytes = await unzipped(piece.subarray(0, size));
+    return name === "names" ? bytes : integers(bytes, count, planes, unit, signed);
+  };
 }
 
-function integers(bytes, at, count, planes, signed) {
+function integers(bytes, count, planes, unit, signed) {
   const values = new Float64Array(count);
-  for (let plane = 0, unit = 1; plane < planes; plane++, unit *= 256) {
-    const first = at + plane * count;
-    for (let i = 0; i < count; i++) values[i] += bytes[first + i] * unit;
+  for (let plane = 0, weight = signed ? 1 : unit; plane < planes; plane++, weight *= 256) {
+    const first = plane * count;
+    for (let i = 0; i < count; i++) values[i] += bytes[first + i] * weight;
   }
-  if (signed) for (let i = 0; i < count; i++) values[i] = values[i] % 2 ? -(values[i] + 1) / 2 : values[i] / 2;
+  if (!signed) return values;
+  for (let i = 0; i < count; i++) {
+    const half = Math.floor(values[i] / 2);
+    values[i] = (2 * half === values[i] ? half : -half - 1) * unit;
+  }
   return values;
 }
 

@@ -2,4 +2,4 @@
 import { openForPrint, starts } from "./page.js";
 
 openForPrint();
-for (const start of starts) start();
+requestAnimationFrame(() => setTimeout(() => starts.forEach((start) => start()))); // behind the first frame

@@ -1,7 +1,7 @@
 // A timeline in its place: state, selection, search, links.
-import { firstAfter, modelOf, rowOf, sliceOfActivity } from "./model.js";
+import { addFacts, addMarks, firstAfter, modelOf, rowOf, sliceOfActivity } from "./model.js";
 import { gutterOf, layoutOf } from "./layout.js";
-import { fromHex, inkOf, mixed, palette } from "./colors.js";
+import { colorsOf, fromHex, inkOf, mixed } from "./colors.js";
 import { draw } from "./draw.js";
 import { fillSelected, fillTip } from "./details.js";
 import { countFound, namesWith, nextFound } from "./find.js";
@@ -13,17 +13,26 @@ const BESIDE = 0.75; // of a slice's length: what is shown on both sides of one 
 
 starts.push(startTimelines);
 
-/** Start every timeline of the page. */
+/** Start every timeline of the page: first the slices of all, then what is over them, then what is told about them. */
 export async function startTimelines() {
+  const states = [];
   for (const place of document.querySelectorAll(".timeline")) {
-    const state = await stateOf(place);
+    states.push(await stateOf(place));
+    show(states.at(-1), 0, states.at(-1).model.whole);
     await new Promise(requestAnimationFrame);
+  }
+  for (const state of states) {
+    await addMarks(state.model);
+    state.changed();
+  }
+  for (const state of states) {
+    await addFacts(state.model);
     addEventListener("hashchange", () => follow(state));
     addEventListener("click", ({ target }) => { // of a link to where the address points already, browsers tell nothing
       if (target.closest?.("a")?.hash === location.hash && location.hash) follow(state);
     });
-    if (!follow(state)) show(state, 0, state.model.whole);
-    place.dataset.ready = "yes";
+    follow(state);
+    state.place.dataset.ready = "yes";
   }
 }
 
@@ -33,7 +42,7 @@ async function stateOf(place) {
   const model = await modelOf(place.dataset.key);
   const state = {
     place, canvas, model, key: place.dataset.key, ctx: canvas.getContext("2d", { alpha: false }), view: { from: 0, scale: 1, y: 0 },
-    open: new Map(), selected: -1, launches: [], found: null, showPath: true, showCollectives: true, left: 0,
+    open: new Map(), full: colorsOf(model), selected: -1, launches: [], found: null, showPath: true, showCollectives: true, left: 0,
     findBox: place.querySelector(".find"), tip: place.querySelector(".tip"), range: place.querySelector(".range"), drawn: 0,
   };
   Object.assign(state, actionsOf(state));
@@ -113,16 +122,19 @@ function dress(state) {
   state.joinedColor = fromHex(of("--joined"));
   state.pathColor = fromHex(state.ink.path);
   state.categoryColors = model.categories.map((category) => fromHex(of(`--${category.replace("_", "-")}`) || "#888888"));
-  const color = palette(model.kinds, model.names);
-  state.colorOf = (i) => {
-    const full = color(model.kind[i], model.name[i]);
-    return state.found !== null && !state.found[model.name[i]] ? mixed(full, state.paper) : full;
-  };
+  tint(state);
   changed(state);
+}
+
+/** Let the colors of names show what a search found. */
+function tint(state) {
+  const { full, found, paper } = state;
+  state.colors = found ? full.map((color, name) => (found[name] ? color : mixed(color, paper))) : full;
 }
 
 function sliceAt(state, x, y) {
   const { model, layout, view } = state;
+  if (!model.activity) return -1;
   if (x < state.left || y < layout.ruler) return -1;
   const inner = y - layout.ruler + view.y;
   const row = layout.top.findIndex((top) => top >= 0 && inner >= top && inner < top + layout.row);
@@ -136,6 +148,7 @@ function sliceAt(state, x, y) {
 }
 
 function select(state, slice) {
+  if (!state.model.activity) return;
   state.selected = slice;
   state.launches = launchesWith(state.model, slice);
   if (slice >= 0) {
@@ -243,6 +256,7 @@ function control(state) {
   const found = place.querySelector(".found");
   state.findBox.addEventListener("input", () => {
     state.found = namesWith(model.names, state.findBox.value);
+    tint(state);
     const sum = state.found && countFound(model, state.found);
     found.value = sum ? `${sum.count.toLocaleString("en")} found, ${timeText(sum.total)} in all` : "";
     changed(state);

@@ -3,8 +3,8 @@
 import { dataOf, jsonOf } from "./payload.js";
 import { timeText, made, fitted } from "./words.js";
 import { longestPath, momentsOf, ranksOf, skeletonOf, timesByRank, timesOnPath } from "./what_if_model.js";
-import { intervalOf, predicted, tooWide } from "./what_if_interval.js";
-import { curveOf, legendOf, stackedBars, stepBars } from "./what_if_chart.js";
+import { intervalOf, predicted, stepsAlong, tooWide } from "./what_if_interval.js";
+import { curveOf, legendOf, stackedBars, stepBars, widthOf } from "./what_if_chart.js";
 import { starts } from "./page.js";
 
 const MOST_STEPS = 12;
@@ -12,19 +12,28 @@ const MOST_LETTERS = 60;
 const POINTS = 21;
 const SAFE = /^[\w@%+=:,./-]+$/;
 
-/** Return the panel's model: everything that Python embedded, with jobs that are unpacked when they are needed. */
+/**
+ * Return the panel's model: everything that Python embedded. Jobs are unpacked when they are needed: `firstOf` gives one
+ * with its first reading, of which everything but intervals is made, `jobOf` with all.
+ */
 export function panelOf(header, bytes) {
   const slice = ({ at, size }) => bytes.subarray(at, at + size);
-  const jobs = header.jobs.map((job, number) => ({ ...job, asRecorded: number === 0, ready: null }));
-  const unpacked = async (job) => {
-    const readings = job.readings.map(async (each) => {
+  const jobs = header.jobs.map((job, number) => ({ ...job, asRecorded: number === 0, pieces: job.readings, readings: [] }));
+  const unpack = async (job, pieces) => {
+    for (const each of pieces) {
       const skeleton = await skeletonOf(slice(each), each.unit);
-      return { ...each, skeleton: { ...skeleton, paced: header.paced } };
-    });
-    return Object.assign(job, { readings: await Promise.all(readings), ranks: await ranksOf(slice(job.ranks)) });
+      job.readings.push({ ...each, skeleton: { ...skeleton, paced: header.paced } });
+    }
+    return job;
   };
-  const jobOf = (number) => (jobs[number].ready ??= unpacked(jobs[number]));
-  return { ...header, jobs, jobOf };
+  const first = async (job) => {
+    job.ranks = await ranksOf(slice(job.ranks));
+    return unpack(job, job.pieces.slice(0, 1));
+  };
+  const firstOf = (number) => (jobs[number].first ??= first(jobs[number]));
+  const whole = async (number) => unpack(await firstOf(number), jobs[number].pieces.slice(1));
+  const jobOf = (number) => (jobs[number].whole ??= whole(number));
+  return { ...header, jobs, firstOf, jobOf };
 }
 
 /** Return what a job takes for some factors: the prediction, and its interval. */
@@ -35,8 +44,12 @@ export function answerOf(panel, job, factors) {
 
 /** Return where the time of the critical path goes: by class, by category, by rank, and the moments. */
 export function pathTimes(panel, job, factors) {
+  return timesAlongPath(panel, job, factors, momentsOf(job.readings[0].skeleton, factors));
+}
+
+/** Return the same for the moments that the weights of the first reading's edges have just given. */
+function timesAlongPath(panel, job, factors, time) {
   const { skeleton } = job.readings[0];
-  const time = momentsOf(skeleton, factors);
   const path = longestPath(skeleton, time);
   const { byClass, byPart } = timesOnPath(skeleton, path, factors);
   const categories = new Map(panel.categories.map(({ name }) => [name, 0]));
@@ -118,36 +131,36 @@ function rankPieces(before, after) {
 /** Show one answer in the place for it. */
 function showAnswer(place, panel, job, state) {
   const answer = answerOf(panel, job, state.factors);
-  const after = pathTimes(panel, job, state.factors);
+  const after = timesAlongPath(panel, job, state.factors, answer.time);
   const skeletons = [state.recorded, job].map((each) => each.readings[0].skeleton);
   place.answer.replaceChildren(...answerText(panel, job, answer));
   const command = commandOf(panel, job, state.factors);
   place.command.replaceChildren(...(command ? [made("span", panel.words.command), made("code", command)] : []));
   const pieces = piecesOf(panel, state.before, after);
   const ranks = rankPieces(state.before, after);
-  const charts = [made("div", [stackedBars(pieces, "Critical path by category"), legendOf(pieces, panel.words.path)])];
+  const charts = [made("div", [stackedBars(pieces, "Critical path by category", place.width), legendOf(pieces, panel.words.path)])];
   if (ranks.length > 1) {
-    charts.push(made("div", [stackedBars(ranks, "Critical path by rank"), legendOf(ranks, panel.words.ranks)]));
+    charts.push(made("div", [stackedBars(ranks, "Critical path by rank", place.width), legendOf(ranks, panel.words.ranks)]));
   }
   place.path.replaceChildren(...charts);
   const steps = stepsOfPanel(state.before.time, after.time, skeletons);
   const left = steps.length > MOST_STEPS ? [made("p", `The first ${MOST_STEPS} of ${steps.length} steps.`, "note")] : [];
-  place.steps.replaceChildren(...(steps.length ? [made("h4", panel.words.steps), stepBars(steps, MOST_STEPS), ...left] : []));
-  showCurve(place, panel, job, state);
+  place.steps.replaceChildren(...(steps.length ? [made("h4", panel.words.steps), stepBars(steps, MOST_STEPS, place.width), ...left] : []));
+  showCurve(place, panel, job, state, answer.step);
 }
 
 /** Show the step time over all shares of the class that was changed last; kept while nothing else changes. */
-function showCurve(place, panel, job, state) {
-  const others = state.factors.map((factor, number) => (number === state.touched ? 1 : factor));
+function showCurve(place, panel, job, state, step) {
+  const others = state.factors.with(state.touched, 1);
   const key = `${state.touched} ${state.start} ${others}`;
-  const stepAt = (factor) => predicted(job.readings[0], others.with(state.touched, factor)).step;
   if (state.curve?.key !== key) {
     const factors = Array.from({ length: POINTS }, (_, i) => (2 * i) / (POINTS - 1));
-    state.curve = { key, points: factors.map((factor) => ({ factor, ns: stepAt(factor) })) };
+    const times = stepsAlong(job.readings[0], others, state.touched, factors);
+    state.curve = { key, points: factors.map((factor, i) => ({ factor, ns: times[i] })) };
   }
   const factor = state.factors[state.touched];
   const { name } = panel.classes[state.touched];
-  const chart = curveOf(state.curve.points, { factor, ns: stepAt(factor) }, "Step time over the share of its time");
+  const chart = curveOf(state.curve.points, { factor, ns: step }, "Step time over the share of its time", place.width);
   const title = made("h4", `${panel.words.curve} ${fitted(name, MOST_LETTERS)}`);
   title.title = name;
   place.curve.replaceChildren(title, chart);
@@ -214,7 +227,9 @@ async function startPanel(root) {
   const place = Object.fromEntries(
     ["starts", "answer", "command", "steps", "path", "curve"].map((name) => [name, root.querySelector(`.${name}`)]));
   const factors = panel.classes.map(() => 1);
-  const recorded = await panel.jobOf(0);
+  new ResizeObserver(() => { place.width = widthOf(root); }).observe(root); // asked once per drawing, it costs a layout
+  place.width = widthOf(root);
+  const recorded = await panel.firstOf(0);
   const state = { factors, start: 0, touched: 0, recorded, before: pathTimes(panel, recorded, factors), curve: null };
   let waiting = false;
   const draw = async () => {
@@ -245,6 +260,7 @@ async function startPanel(root) {
   offerTrials(panel, root, moves);
   showAnswer(place, panel, recorded, state);
   root.dataset.ready = "";
+  panel.jobOf(0); // what the first move of a slider needs
 }
 
 starts.push(() => document.querySelectorAll(".what-if[data-key]").forEach(startPanel));

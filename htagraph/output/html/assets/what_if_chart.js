@@ -14,9 +14,8 @@ function drawn(tag, attributes, text) {
   return element;
 }
 
-/** Return the pixels that a chart of the panel may have. */
-function widthOf() {
-  const { clientWidth } = document.querySelector(".what-if");
+/** Return the pixels that a chart of a panel may have. */
+export function widthOf({ clientWidth }) {
   const columns = clientWidth >= 1080 ? 2 : 1;
   return Math.min(MOST_WIDTH, Math.max(LEAST_WIDTH, clientWidth / columns - 20));
 }
@@ -27,8 +26,7 @@ function canvasOf(width, height, label) {
 }
 
 /** Return two bars in pieces, before and after; a piece is {name, css, before, after}, ns. */
-export function stackedBars(pieces, label) {
-  const width = widthOf();
+export function stackedBars(pieces, label, width) {
   const chart = canvasOf(width, 64, label);
   const sum = (key) => pieces.reduce((total, piece) => total + Math.max(piece[key], 0), 0);
   const unit = (width - LEFT - RIGHT) / Math.max(sum("before"), sum("after"), 1);
@@ -61,9 +59,8 @@ export function legendOf(pieces, head) {
 }
 
 /** Return a bar for each step before and after; a step is {name, before, after}, ns. */
-export function stepBars(steps, most) {
+export function stepBars(steps, most, width) {
   const shown = steps.slice(0, most);
-  const width = widthOf();
   const chart = canvasOf(width, 10 + 30 * shown.length, "Time of each step before and after");
   const longest = Math.max(1, ...shown.flatMap(({ before, after }) => [before, after]));
   const unit = (width - LEFT - RIGHT) / longest;
@@ -79,9 +76,8 @@ export function stepBars(steps, most) {
 }
 
 /** Return a curve of the step time, ns, over the share of a class's time; `at` marks the share that is chosen. */
-export function curveOf(points, at, label) {
+export function curveOf(points, at, label, width) {
   const [height, top, low] = [190, 14, 160];
-  const width = widthOf();
   const chart = canvasOf(width, height, label);
   const most = Math.max(1, ...points.map(({ ns }) => ns));
   const x = (factor) => LEFT + ((width - LEFT - RIGHT) * factor) / 2;

@@ -1,12 +1,17 @@
 // Predictions and their intervals: the formulas of outcome.py and interval.py.
 
-import { momentsOf } from "./what_if_model.js";
+import { momentsAlong, momentsOf } from "./what_if_model.js";
 
 /** Return {makespan, step, steps, time}, ns: what a job takes under one reading. */
 export function predicted(reading, factors) {
   const { skeleton, ratio } = reading;
   const time = momentsOf(skeleton, factors);
   return { makespan: time[skeleton.end] * ratio, step: usualStep(skeleton, time), time };
+}
+
+/** Return how long a step usually takes, ns, for some factors of one class. */
+export function stepsAlong({ skeleton }, factors, which, along) {
+  return momentsAlong(skeleton, factors, which, along).map((time) => usualStep(skeleton, time));
 }
 
 /** Return how long a step usually takes, ns; without two steps the mean over all ranks; the makespan without steps. */

@@ -1,53 +1,54 @@
 // Small graphs whose longest paths are the times of a job, for any factors of its classes of time.
 
-import { unzipped } from "./payload.js";
+import { summed, unzipped } from "./payload.js";
 
-/** Return the bytes of a zlib stream. */
-async function inflated(bytes) {
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
-}
-
-/** Return functions that read numbers of variable length one after the other; they are exact up to 2^53. */
-function numbersOf(bytes) {
-  let at = 0;
-  const one = () => {
+/** Return all numbers of variable length in some bytes; they are exact up to 2^53. */
+function numbersIn(bytes) {
+  const numbers = new Float64Array(bytes.length);
+  let count = 0;
+  for (let at = 0; at < bytes.length; count++) {
     let value = 0;
     let unit = 1;
     for (; bytes[at] > 127; unit *= 128) value += (bytes[at++] - 128) * unit;
-    return value + bytes[at++] * unit;
-  };
-  const signed = () => {
-    const value = one();
-    return value % 2 ? -(value + 1) / 2 : value / 2;
-  };
-  const sums = (count) => {
-    const values = new Float64Array(count);
-    for (let i = 0, sum = 0; i < count; i++) values[i] = sum += signed();
+    numbers[count] = value + bytes[at++] * unit;
+  }
+  return numbers;
+}
+
+/** Return functions that take numbers one after the other. */
+function readerOf(numbers) {
+  let at = 0;
+  const one = () => numbers[at++];
+  const take = (count) => numbers.subarray(at, (at += count));
+  const signed = (count) => {
+    const values = take(count);
+    for (let i = 0; i < count; i++) {
+      const half = Math.floor(values[i] / 2);
+      values[i] = 2 * half === values[i] ? half : -half - 1;
+    }
     return values;
   };
-  const text = (count) => new TextDecoder().decode(bytes.subarray(at, (at += count)));
-  return { one, signed, sums, text };
+  return { one, take, signed, sums: (count) => summed(signed(count)) };
 }
 
 /** Return a skeleton, as skeleton_bytes.py describes its bytes; its weights are multiples of a unit, ns. */
 export async function skeletonOf(bytes, unit) {
-  const read = numbersOf(await inflated(bytes));
+  const read = readerOf(numbersIn(await unzipped(bytes)));
   if (read.one() !== 1) throw new Error("another version of the format of skeletons");
-  read.signed();
-  const classes = JSON.parse(read.text(read.one()));
-  const [vertices, terminals, edges] = [read.one(), read.one(), read.one()];
+  read.signed(1);
+  const classes = JSON.parse(Array.from(read.take(read.one()), (letter) => String.fromCharCode(letter)).join(""));
+  const [vertices, terminals, edges] = read.take(3);
   const vertex = read.sums(vertices);
   read.sums(terminals);
   const first = new Int32Array(vertices + 1);
-  for (let i = 0; i < vertices; i++) first[i + 1] = first[i] + read.one();
-  const source = new Int32Array(edges);
-  for (let i = 0; i < vertices; i++) for (let e = first[i]; e < first[i + 1]; e++) source[e] = i - read.one();
-  const rest = new Float64Array(edges);
-  for (let e = 0; e < edges; e++) rest[e] = read.signed() * unit;
+  first.set(summed(read.take(vertices)), 1);
+  const source = new Int32Array(read.take(edges));
+  for (let i = 0; i < vertices; i++) for (let e = first[i]; e < first[i + 1]; e++) source[e] = i - source[e];
+  const weights = (count) => read.signed(count).map((value) => value * unit);
+  const rest = weights(edges);
   const amounts = classes.parts.map((part) => {
-    const rows = read.sums(read.one());
-    return { part, rows, ns: Float64Array.from(rows, () => read.signed() * unit) };
+    const count = read.one();
+    return { part, rows: new Int32Array(read.sums(count)), ns: weights(count) };
   });
   const steps = stepsIn(read, vertex);
   return { vertex, first, source, rest, amounts, steps, end: vertex.indexOf(-2), weight: new Float64Array(edges) };
@@ -73,19 +74,44 @@ function productOf(part, factors) {
 
 /** Return the moment of each vertex, ns, for the factor of each class. */
 export function momentsOf(skeleton, factors) {
-  const { first, source, rest, amounts, weight } = skeleton;
+  weigh(skeleton, factors);
+  return replayed(skeleton);
+}
+
+/** Give edges the weights, ns, that they have for the factor of each class. */
+function weigh({ rest, amounts, weight }, factors) {
   weight.set(rest);
   for (const { part, rows, ns } of amounts) {
     const factor = productOf(part, factors);
     for (let i = 0; i < rows.length; i++) weight[rows[i]] += ns[i] * factor;
   }
+}
+
+/** Return the moment of each vertex, ns, for the weights that edges have. */
+function replayed({ first, source, weight }) {
   const time = new Float64Array(first.length - 1);
   for (let v = 1; v < time.length; v++) {
     let latest = first[v] < first[v + 1] ? -Infinity : 0;
-    for (let e = first[v]; e < first[v + 1]; e++) latest = Math.max(latest, time[source[e]] + weight[e]);
+    for (let e = first[v]; e < first[v + 1]; e++) {
+      const moment = time[source[e]] + weight[e];
+      if (moment > latest) latest = moment;
+    }
     time[v] = latest;
   }
   return time;
+}
+
+/** Return the moments for some factors of one class: weights are linear in each factor, so two of them give all. */
+export function momentsAlong(skeleton, factors, which, along) {
+  const { weight } = skeleton;
+  const [none, whole] = [0, 1].map((factor) => {
+    weigh(skeleton, factors.with(which, factor));
+    return weight.slice();
+  });
+  return along.map((factor) => {
+    for (let e = 0; e < weight.length; e++) weight[e] = none[e] + factor * (whole[e] - none[e]);
+    return replayed(skeleton);
+  });
 }
 
 /** Return the edges of a longest path to the end of the job, the last one first; weights are those of the moments. */
@@ -128,7 +154,7 @@ export function timesByRank({ source, weight }, path, ranks) {
   return times;
 }
 
-/** Return gzipped numbers of two bytes each, the first one the lowest, each 1 more than it stands for. */
+/** Return compressed numbers of two bytes each, the first one the lowest, each 1 more than it stands for. */
 export async function ranksOf(bytes) {
   const raw = await unzipped(bytes);
   return Array.from({ length: raw.length / 2 }, (_, i) => raw[2 * i] + 256 * raw[2 * i + 1] - 1);

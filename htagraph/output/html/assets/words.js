@@ -1,5 +1,6 @@
 // Numbers and names as texts.
 
+const GROUPED = new Intl.NumberFormat("en");
 const UNITS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
 
 /** Return a time in the unit that suits it, with about four digits. */
@@ -16,7 +17,7 @@ export function exactText(ns) {
   const sign = ns < 0 ? "-" : "";
   const whole = Math.floor(Math.abs(ns) / 1000);
   const rest = String(Math.abs(ns) % 1000).padStart(3, "0");
-  return `${sign}${whole.toLocaleString("en")}.${rest} µs`;
+  return `${sign}${GROUPED.format(whole)}.${rest} µs`;
 }
 
 /** Return the widest round interval of which some fit into a time, ns. */
