@@ -67,9 +67,9 @@ def occurrences(code: Array, count: int, *time: Array) -> tuple[npt.NDArray[np.i
         >>> before.tolist(), sizes.tolist()
         ([1, 0, 0, 2], [1, 3])
     """
-    before, sizes, latest = np.empty(len(code), np.int64), np.zeros(count, np.int64), np.full(count, -1, np.int64)
+    before, sizes = np.empty(len(code), np.int64), np.zeros(count, np.int64)
     first, last = (for_reading(each, np.int64) for each in (time[0], time[-1]))
-    if not _count_in_order(for_reading(code, np.int64), first, last, latest, before, sizes):
+    if not _count_in_order(for_reading(code, np.int64), first, last, before, sizes):
         order = np.lexsort((*reversed(time), code))
         begins = np.cumsum(sizes) - sizes
         before[order] = np.arange(len(code)) - begins[code[order]]
@@ -77,8 +77,9 @@ def occurrences(code: Array, count: int, *time: Array) -> tuple[npt.NDArray[np.i
 
 
 @njit(cache=True, nogil=True)
-def _count_in_order(code: Array, first: Array, last: Array, latest: Array, before: Array, sizes: Array) -> bool:
+def _count_in_order(code: Array, first: Array, last: Array, before: Array, sizes: Array) -> bool:
     """Write how many rows of its code precede each row, and each code's rows; return whether they are in order."""
+    latest = np.full(len(sizes), -1, np.int64)
     in_order = True
     for row in range(len(code)):
         this = code[row]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import logging
 import multiprocessing
 import os
@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from numba.core import caching, types
 from numba.core import config as numba_config
@@ -28,7 +27,8 @@ Said = Callable[[], list[str]]
 @pytest.fixture(name="said")
 def _said(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Said:
     """Return a function that returns what was logged since, as in a process that has said nothing."""
-    monkeypatch.setattr(compiled, "_said", set())
+    compiled._tell_when_compiling()
+    monkeypatch.setattr(compiled, "_said", {"listening"})
     monkeypatch.setattr(logging.getLogger("htagraph"), "filters", [])
     caplog.set_level(logging.INFO, "htagraph")
     return lambda: [record.getMessage() for record in caplog.records]
@@ -208,10 +208,13 @@ def test_code_for_other_types_is_never_run(kept: Path) -> None:
     assert list(again.stats.cache_misses) == [(types.float64,)]
 
 
-def test_compiling_is_said_once_and_only_if_it_happens(said: Said, tmp_path: Path) -> None:
-    for module in (_imported(tmp_path), _imported(tmp_path)):
-        assert module.is_even(2)
-        assert module.quotient(4, 2) == 2
+def test_compiling_is_said_once_and_only_if_it_happens(said: Said) -> None:
+    for name in ("one", "other"):
+        space: dict[str, Any] = {"__name__": "htagraph.core.traverse"}
+        exec(f"def {name}(number): return number + 1", space)
+        function = compiled.njit(cache=False)(space[name])
+        function(1)
+        function(2)
     assert said() == ["compiling what this needs, which takes a few seconds and is kept"]
 
 
@@ -230,66 +233,6 @@ def test_kept_code_is_run_without_what_compiles(kept: Path) -> None:
         for _ in range(2)
     ]
     assert ran == ["[0, 1, 2] True\n", "[0, 1, 2] False\n"]
-
-
-_FUNCTIONS = """
-from htagraph.core.compiled import njit
-
-@njit(cache=True, nogil=True)
-def all_kinds(table, pair, number, share, yes):
-    table[0, 0] += pair[0][1] + pair[1] + (number if yes else 1)
-    return table.sum(), share * 2
-
-@njit(cache=True)
-def is_even(number): return number % 2 == 0
-
-@njit(cache=True)
-def quotient(whole, part): return whole // part
-
-@njit(cache=True)
-def clear(column): column[:] = 0
-"""
-
-
-def _imported(folder: Path) -> Any:
-    """Return a module of the package, as a process that starts imports the module."""
-    path = folder / "functions.py"
-    if not path.exists():
-        path.write_text(_FUNCTIONS)
-    spec: Any = importlib.util.spec_from_file_location("htagraph.functions", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def _answers(module: Any) -> list[Any]:
-    column, table = np.ones(3, np.int32), np.arange(6).reshape(2, 3)
-    fixed = np.array([3, 4])
-    fixed.flags.writeable = False
-    calls = [module.all_kinds(table.copy(), (fixed, 5), -(2**63), 1.5, yes) for yes in (True, False)]
-    calls += [module.is_even(np.int64(4)), module.is_even(3), module.quotient(7, 2), module.clear(column)]
-    with pytest.raises(ZeroDivisionError):
-        module.quotient(1, 0)
-    return [*calls, column.tolist()]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="machine code is kept on Linux")
-def test_machine_code_is_run_without_numba_and_gives_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kept"))
-    compiled._machine.cache_clear()
-    first = _answers(_imported(tmp_path))
-    again = _imported(tmp_path)
-    assert _answers(again) == first == [(-(2**63) + 24, 3.0), (25, 3.0), True, False, 3, None, [0, 0, 0]]
-    assert "dispatcher" not in vars(again.all_kinds)
-    assert "dispatcher" not in vars(again.clear)
-    assert again.is_even(2**63) is True  # no number of C: numba answers
-    assert again.is_even(number=2) is True
-    for path in (tmp_path / "kept").glob("*.machine"):
-        path.write_bytes(path.read_bytes()[:-1] + b"?")
-    damaged = _imported(tmp_path)
-    assert _answers(damaged) == first
-    assert "dispatcher" in vars(damaged.clear)
-    compiled._machine.cache_clear()
 
 
 def test_processes_may_compile_at_once(kept: Path) -> None:
