@@ -176,7 +176,7 @@ class _Commands(UserDict[str, Any]):
 def _prepared(params: list[Any]) -> list[Any]:
     """Return parameters of which flags are shown without a type: ``<bool>`` reads as if a value had to follow.
 
-    Options that are not given are not read: typer has pydantic build what reads each option.
+    Paths are not read, nor are options that are not given: typer has pydantic build what reads each of them.
     """
     for param in params:
         if getattr(param, "is_flag", False) and param.metavar is None:
@@ -187,7 +187,10 @@ def _prepared(params: list[Any]) -> list[Any]:
 
 
 def _processed(param: Any, process: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:  # noqa: ANN401 - click's
-    if param.required or value != param.default or param.multiple or isinstance(value, str):
+    kind = getattr(getattr(param, "type_descriptor", None), "annotation", None)
+    if kind == list[str] and value:
+        value = list(value)
+    elif param.required or value != param.default or param.multiple or isinstance(value, str):
         return process(context, value)
     return value if param.callback is None else param.callback(context, param, value)
 

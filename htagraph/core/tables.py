@@ -113,7 +113,8 @@ class Table:
             if name in given or name not in self.maybe
         }
         frame = data[list(types)] if isinstance(data, pd.DataFrame) else pd.DataFrame(data, columns=list(types))
-        return frame.astype(types)
+        other = {name: types[name] for name, dtype in frame.dtypes.items() if dtype != types[name]}
+        return frame.astype(other) if other else frame  # pandas takes its time for those of the right type, too
 
     def only(self, names: str) -> Table:
         """Return the table of some columns, which are named with blanks between."""
