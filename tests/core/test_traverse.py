@@ -152,7 +152,7 @@ def test_times_are_compiled_once_whatever_types_the_arrays_have() -> None:
         time = traverse.schedule(order, offsets, np.zeros(1, order.dtype), np.zeros(1, order.dtype), lag, gap, fixed)
         assert time.tolist() == [5, 8 + gap[1]]
     compiled: Any = traverse._set_times
-    assert len(compiled._runs) == 1
+    assert len(compiled.signatures) == 1
     assert traverse.schedule(none, np.zeros(1, np.int64), none, none, none, none, none).tolist() == []
 
 
