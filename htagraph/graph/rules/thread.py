@@ -166,14 +166,14 @@ def _released(job: RecordedJob, rank: int) -> Edges:
     takes, gives = (frames[names_that(which, job.names)[acts.name[frames]]] for which in (is_taking, is_giving))
     takes = takes[acts.duration[takes] >= LIMITS.turn_ns]
     gives = gives[np.argsort(job.moment(2 * gives), kind="stable")]
-    source, target = [], []
+    parts = [_edges([], [], 100)]
     for lane in np.unique(acts.lane[takes]).tolist():
         waits, others = takes[acts.lane[takes] == lane], gives[acts.lane[gives] != lane]
         since = job.moment(2 * waits + 1) - LIMITS.turn_ns
         first, behind = (np.searchsorted(job.moment(2 * others), when) for when in (since, since + LIMITS.turn_ns))
         seen = behind > first
-        source, target = [*source, 2 * others[behind[seen] - 1]], [*target, 2 * waits[seen] + 1]
-    return _edges(source, target, Confidence.LIKELY)
+        parts.append(_edges([2 * others[behind[seen] - 1]], [2 * waits[seen] + 1], Confidence.LIKELY))
+    return Edges.concatenate(parts)
 
 
 def _interpreted(job: RecordedJob) -> Edges:
