@@ -25,8 +25,8 @@ __all__ = [
     "is_allocation", "is_asking", "is_autograd_node", "is_backward", "is_batched_product", "is_collective_call",
     "is_compiled_region", "is_compiling", "is_data_loader", "is_giving", "is_gradient_ready", "is_graph_launch",
     "is_kernel_launch", "is_memory_call", "is_module_frame", "is_optimizer", "is_poll", "is_product",
-    "is_single_precision", "is_softmax", "is_source_frame", "is_taking", "is_triton_kernel", "is_wait", "matches", "names_like",
-    "names_that", "operator_of_frame", "short_name", "stable_name", "step_number", "transfer_direction",
+    "is_single_precision", "is_softmax", "is_source_frame", "is_taking", "is_triton_kernel", "is_wait", "matches",
+    "names_like", "names_that", "operator_of_frame", "short_name", "stable_name", "step_number", "transfer_direction",
     "without_address",
 ]  # fmt: skip
 
@@ -294,7 +294,9 @@ is_asking = _named(
     "the Python frame that waits until another thread or process has something for it",
 )
 _LOCK = r"of _(thread\.R?lock|queue\.SimpleQueue) object"
-is_taking = _named(rf"^<built-in method (acquire|__enter__|get) {_LOCK}", "the Python frame that takes a lock or an item")
+is_taking = _named(
+    rf"^<built-in method (acquire|__enter__|get) {_LOCK}", "the Python frame that takes a lock or an item"
+)
 is_giving = _named(rf"^<built-in method (release|__exit__|put) {_LOCK}", "the Python frame that gives one to who waits")
 is_module_frame = _named(r"^(?-i:nn\.Module: )", "the Python frame of a module's forward")
 is_source_frame = _named(

@@ -17,7 +17,7 @@ from htagraph.core.arrays import Array, Ints, run_starts
 
 __all__ = [
     "CHANCE", "DISTRIBUTION", "MAD_TO_DEVIATION", "MOST", "SEVERAL", "STANDS_OUT", "described", "least_of", "middles",
-    "of_all", "ordered_by", "others_median", "summed", "upper_quantile",
+    "ordered_by", "others_median", "summed", "upper_quantile",
 ]  # fmt: skip
 
 MOST: Final = 0.5
@@ -88,18 +88,6 @@ def _of_sorted(values: Array, group: Array, groups: int) -> dict[str, Array]:
         squares = np.add.reduceat((values - mean[group]) ** 2, first)
         deviation[some] = np.sqrt(squares / np.where(size[some] > 1, size[some] - 1, np.nan))
     return {"count": size, "sum": total, "mean": mean, "std": deviation, "min": low, "max": high}
-
-
-def of_all(chances: Array) -> float:
-    """Return how likely it is that independent chances are all together as small as these (Fisher's method).
-
-    Example:
-        >>> round(of_all(np.array([0.1])), 3), round(of_all(np.array([0.1, 0.1])), 3)
-        (0.1, 0.056)
-    """
-    half = -float(np.log(chances).sum())
-    terms = np.log(max(half, 1e-300)) * np.arange(len(chances)) - [math.lgamma(each + 1) for each in range(len(chances))]
-    return float(np.exp(terms - half).sum())
 
 
 def middles(values: Array, group: Array) -> tuple[Array, Array]:

@@ -82,19 +82,11 @@ def _when(results: Results) -> list[Claim]:
     claims = sorted(_folded(results.graph, claims), key=lambda claim: -claim.figure)
     around = {claim.facts["inside"] for claim in claims}
     more = [{"around": claim.about in around, "most": claim is claims[0]} for claim in claims]
-    return _parts_behind([replace(each, facts={**each.facts, **facts}) for each, facts in zip(claims, more, strict=True)])
-
-
-def _parts_behind(claims: list[Claim]) -> list[Claim]:
-    """Return claims, given the largest first, with what is part of another one behind it."""
-    ordered: list[Claim] = []
-    for claim in claims:
-        at = next((at for at, whole in enumerate(ordered) if whole.about == claim.facts["inside"]), len(ordered))
-        behind = at + 1
-        while behind < len(ordered) and ordered[behind].facts["inside"] in {each.about for each in ordered[at:behind]}:
-            behind += 1
-        ordered.insert(behind, claim)
-    return ordered
+    claims = [replace(claim, facts={**claim.facts, **facts}) for claim, facts in zip(claims, more, strict=True)]
+    whole = {claim.about: claim.figure for claim in claims}  # behind which its parts are
+    return sorted(
+        claims, key=lambda each: (-whole.get(each.facts["inside"], each.figure), each.facts["inside"] in whole)
+    )
 
 
 def _folded(graph: DependencyGraph, claims: list[Claim]) -> list[Claim]:
@@ -235,12 +227,13 @@ def gain_name(claim: Claim) -> str:
 
 def _short(*claims: Claim) -> str:
     """Return the gains as a sentence, those of parts of another one as such."""
-    parts, steps = [], claims[0].facts["steps"]
+    parts, steps, parts_of = [], claims[0].facts["steps"], ""
     names = [gain_name(each) for each in claims]
     names = distinct(names, [each.about for each in claims], LETTERS_IN_SHORT)
     for at, (claim, name) in enumerate(zip(claims, names, strict=True)):
         saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)})"
-        is_part = at and claim.facts.get("inside") in {each.about for each in claims[:at]}
+        is_part = at and claim.facts.get("inside") in {claims[at - 1].about, parts_of} - {""}
+        parts_of = claim.facts["inside"] if is_part else ""
         mostly = f", nearly all in {in_short(claim.facts['mostly'])}" if claim.facts.get("mostly") else ""
         parts.append(f"{'of which ' if is_part else ''}{name}, {saved}{mostly}")
     each = " per step" if steps > 1 else ""

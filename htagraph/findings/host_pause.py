@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
 from htagraph.findings.bound import BOUND, is_unrecorded
 from htagraph.findings.finding import Bar, Chart, Claim, Evidence, Finding, Place, Rows, in_short
@@ -11,7 +12,7 @@ from htagraph.findings.interrupted import INTERRUPTED
 from htagraph.findings.limits import LARGE_SHARE, MAX_NAMED, MIN_PERCENT
 from htagraph.findings.phrases import ranks_text, time_text
 from htagraph.findings.results import Results
-from htagraph.queries.host_time import host_pauses, needs_interpreter
+from htagraph.queries.host_time import host_pauses
 from htagraph.queries.interruptions import LONG_NS
 from htagraph.queries.paths import CriticalPath
 
@@ -26,6 +27,9 @@ def _when(results: Results) -> list[Claim]:
     percent, longest_us = (MIN_PERCENT, 0.0) if is_bound else (100 * LARGE_SHARE, LONG_NS / 1000)
     stopped = results.claims(INTERRUPTED.when)
     outside = frozenset(results.first_calls).union(*(claim.facts["activities"] for claim in stopped))
+    edges, kind = results.graph.edges, results.graph.activities.kind
+    python = (edges.kind == EdgeKind.THREAD) & (kind[edges.target >> 1] == ActivityKind.PYTHON)
+    held = set(edges.source[python].tolist())  # by who has the interpreter
     of_ranks = host_pauses(results.usual_path, MAX_NAMED * len(results.graph.ranks))  # the most time first
     table = of_ranks.groupby(["what", "inside", "before"], sort=False, as_index=False).agg(
         ranks=("rank", list), count=("count", "sum"), total_us=("total_us", "sum"), longest_us=("longest_us", "max"),
@@ -36,7 +40,7 @@ def _when(results: Results) -> list[Claim]:
             "host_pause", str(row["what"]), float(row["share_percent"]), "percent", rows=(int(row["activity"]),),
             facts={
                 **{str(key): value for key, value in row.items()}, "several": len(results.graph.ranks) > 1,
-                "holds": bool(row["what"]) and needs_interpreter(results.graph, int(row["activity"])),
+                "holds": 2 * int(row["activity"]) + 1 in held,
             },
         )
         for row in table.nlargest(MAX_NAMED, "total_us").to_dict("records")

@@ -229,27 +229,27 @@ def trial_of(claims: Iterable[Claim]) -> Trial | None:
     A name's time can be halved, not made zero; a straggler can be as fast as its peers, a wait or a late batch can be
     gone. What starts a job is no change of the steady one.
     """
-    actions = [each for each in _actions(stated(claims)) if each[0] != START_UP.name]
-    return max(actions, key=_rank, default=("", "", None, 0.0))[2]
+    return next((each[2] for each in _ranked(stated(claims)) if each[0] != START_UP.name), None)
 
 
-def _rank(action: tuple[str, str, Trial | None, float]) -> tuple[bool, float]:
-    """Return what orders all that could be done: where to look, for what bounds the job, comes last."""
-    name, _, trial, us = action
-    return name != BOUND.name or trial is not None, us
+def _ranked(every: Sequence[tuple[Finding, list[Claim]]]) -> list[tuple[str, str, Trial | None, float]]:
+    """Return all that could be done, what gains most first, and last where to look, for what bounds the job."""
+    return sorted(_actions(every), key=lambda each: (each[0] == BOUND.name and each[2] is None, -each[3]))
 
 
 def _without_gain(claim: Claim, sent_us: float) -> Claim:
     """Return a claim, without gain and advice if it is that transfers bound the job, and fewer of them gain more."""
     if claim.says != BOUND.name or claim.about != "communication" or claim.facts.get("free_us", 0.0) >= sent_us:
         return claim
-    return replace(claim, facts={key: value for key, value in claim.facts.items() if key != "free_us"} | {"beside": True})
+    return replace(
+        claim, facts={key: value for key, value in claim.facts.items() if key != "free_us"} | {"beside": True}
+    )
 
 
 def _first(every: Sequence[tuple[Finding, list[Claim]]]) -> tuple[str, Trial | None]:
     """Return (the advice, the trial) of what gains most."""
-    actions = [each for each in _actions(every) if each[1] and each[3] > 0]  # a change alone tells nobody what to do
-    return max(actions, key=_rank, default=("", "", None, 0.0))[1:3]
+    # a change alone tells nobody what to do
+    return next((each[1:3] for each in _ranked(every) if each[1] and each[3] > 0), ("", None))
 
 
 def _actions(every: Sequence[tuple[Finding, list[Claim]]]) -> Iterator[tuple[str, str, Trial | None, float]]:

@@ -69,8 +69,7 @@ class Summary:
             conclusion uncertain.
         step_us: How long a step takes, as for what-ifs, µs: the median from step to step, without first steps that warm
             up and the one at the edge of the recording; NaN without steps.
-        step_text: The same in words, without work from before the recording, with the mean where that differs; the range
-            where no step is usual.
+        step_text: The same in words, without earlier work, with the mean where that differs, or the range.
         device_use: how busy devices are, as a part of a sentence; empty without device work.
         graph: The job, on which the changes of findings are replayed.
     """

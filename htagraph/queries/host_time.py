@@ -15,16 +15,7 @@ import pandas as pd
 
 from htagraph.core.arrays import Array, coded, distinct
 from htagraph.core.kinds import DEVICE_WAITS, FRAMES, OPERATORS, ActivityKind, EdgeKind, GapKind, edges_with, of_kinds
-from htagraph.core.naming import (
-    DEFAULT_NAMING,
-    exact_glob,
-    is_asking,
-    is_poll,
-    is_source_frame,
-    is_taking,
-    names_like,
-    names_that,
-)
+from htagraph.core.naming import DEFAULT_NAMING, exact_glob, is_poll, is_source_frame, names_like, names_that
 from htagraph.core.statistics import MOST
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -34,8 +25,8 @@ from htagraph.queries.interruptions import LONG_NS
 from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to
 
 __all__ = [
-    "LATE_REASONS", "MANY", "Blocking", "asks", "blocked_by_copies", "device_waits", "first_calls", "host_pauses",
-    "late_reason", "longest_blocking", "needs_interpreter",
+    "LATE_REASONS", "MANY", "Blocking", "blocked_by_copies", "device_waits", "first_calls", "host_pauses",
+    "late_reason", "longest_blocking",
 ]  # fmt: skip
 
 _CATEGORIES = ("host", "launch", "sync")
@@ -99,28 +90,6 @@ def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
         "longest_us": top["longest_ns"] / 1000, "share_percent": 100 * top["total_ns"] / max(path.makespan_ns, 1),
         "activity": top["activity"],
     })  # fmt: skip
-
-
-def needs_interpreter(graph: DependencyGraph, activity: int) -> bool:
-    """Return whether another thread cannot go on while a Python function runs, as only one at a time runs Python.
-
-    Example:
-        >>> import htagraph as hg
-        >>> needs_interpreter(hg.load("data/demo"), 0)
-        False
-    """
-    acts, edges = graph.activities, graph.edges
-    stops = edges.target[(edges.kind == EdgeKind.BODY) & (edges.activity == activity)]
-    waits = edges.target[(edges.kind == EdgeKind.THREAD) & np.isin(edges.source, stops)] >> 1
-    waits = waits[(acts.kind[waits] == ActivityKind.PYTHON) & (acts.lane[waits] != acts.lane[activity])]
-    return not all(is_taking(graph.names[name]) for name in acts.name[waits].tolist())
-
-
-def asks(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
-    """Return True for each Python frame that waits for another thread or process, and all inside it."""
-    acts = graph.activities
-    asking = names_that(is_asking, graph.names)[acts.name] & (acts.kind == ActivityKind.PYTHON)
-    return asking | graph.tree.inside(asking)
 
 
 def late_reason(graph: DependencyGraph, rank: int, but: Collection[int] = ()) -> str:

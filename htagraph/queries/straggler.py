@@ -272,8 +272,7 @@ def rank_differences(graph: DependencyGraph, own: Array, rank: int, peers: Array
     longest = np.zeros(shape[0] * shape[1], np.int64)
     np.maximum.at(longest, cell, each)
     time = np.bincount(cell, each, shape[0] * shape[1]).reshape(shape) / 1000
-    each_one = np.concatenate([~inside, np.ones(len(gaps), np.bool_)])
-    count = np.bincount(cell[each_one], minlength=shape[0] * shape[1]).reshape(shape)
+    count = np.bincount(cell[np.append(~inside, gaps >= 0)], minlength=shape[0] * shape[1]).reshape(shape)
     most, most_often = time[1:].max(axis=0), count[1:].max(axis=0)
     largest = np.argsort(most - time[0], kind="stable")[:top]
     return [

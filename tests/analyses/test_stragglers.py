@@ -135,7 +135,10 @@ def test_a_rank_that_is_slow_in_some_steps_is_named_with_how_many() -> None:
     row = found.to_frame().set_index("rank").loc[1].to_dict()
     assert found.straggler == 1
     assert row["slow_steps"] == 3
-    assert f"{time_text(row['slow_excess_us'])} longer than its peers up to the last collective of 3 of 9 steps" in row["evidence"]
+    assert (
+        f"{time_text(row['slow_excess_us'])} longer than its peers up to the last collective of 3 of 9 steps"
+        in row["evidence"]
+    )
     step_us = hg.step_times(graph).groupby("step")["duration_us"].mean().to_numpy()
     slower = step_us[[1, 4, 7]].mean() - np.delete(step_us, [1, 4, 7]).mean()
     assert row["slow_excess_us"] == pytest.approx(slower, rel=0.1)

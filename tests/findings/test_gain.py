@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 import htagraph as hg
@@ -59,8 +57,7 @@ def test_a_gain_is_worded_with_what_is_known_of_it(claim: Claim, words: str) -> 
 def test_parts_stand_behind_what_they_are_parts_of() -> None:
     regions = [annotation("all", 0, 900), annotation("part", 0, 500), op("a", 0, 500), op("b", 500, 400)]
     words = GAIN.whole(*GAIN.when(Results(load([*regions, op("c", 1000, 450)]))))
-    assert "operator a, 500.0 µs (37 %); of which" not in words
-    assert re.search(r"all, 900\.0 µs \(\d+ %\); of which (part|operator a), .*; operator c, 450", words), words
+    assert [each.startswith(" of which") for each in words.split(";")] == [False, True, True, False], words
 
 
 def test_kernels_of_one_short_name_are_told_apart() -> None:

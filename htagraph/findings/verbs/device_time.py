@@ -77,10 +77,9 @@ def top_entry(
 def _criteria(row: pd.Series, names: pd.Series[str]) -> str:
     """Return what selects a row for a what-if: of operators, also the communication that they ask for and wait for."""
     name, short = row["name"], short_name(row["name"])
-    if row.get("kind") == ActivityKind.OP.label:
-        return f"op={exact_glob(name)}"
     alike = names.str.contains(short, regex=False) & (names != name)
-    return f"name={exact_glob(name) if alike.any() else f'*{exact_glob(short)}*'}"
+    glob = exact_glob(name) if alike.any() else f"*{exact_glob(short)}*"
+    return f"op={exact_glob(name)}" if row.get("kind") == ActivityKind.OP.label else f"name={glob}"
 
 
 def _is_worth(row: pd.Series, saved_us: Callable[[str], float], what_if: str) -> bool:

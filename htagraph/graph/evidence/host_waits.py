@@ -17,7 +17,6 @@ from htagraph.core.arrays import Array, Mask, marked
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import collective_op, is_wait, names_that
 from htagraph.core.parents import ancestors, nearest
-from htagraph.core.statistics import of_all
 from htagraph.graph.evidence.calls import grouped, mixed, owners
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.threads import HostThread, places_of
@@ -193,8 +192,8 @@ def _put_aside(timeline: _Timeline, issued: _Issued, rows: Array, halfway: Array
     if seen.mean() >= LIMITS.nearly_all and np.ptp(paused) and np.ptp(left):
         follows = max(0.0, float(np.corrcoef(paused, left)[0, 1]))
         chance = (1 - follows**2) ** ((len(paused) - 2) / 2)  # of independent normal values
-        chances = 2 * np.maximum(np.abs(paused - left), 1) / paused  # of ends anywhere, as `_blocked` allows them
-        if min(chance, of_all(chances)) < LIMITS.chance:
+        near = 2 * np.maximum(np.abs(paused - left), 1) / paused  # up to 1, of ends anywhere as likely as any other
+        if min(chance, float(np.prod(2 * np.sqrt(near)))) < LIMITS.chance:  # Markov's bound of all of them together
             issued.soonest[rows], issued.blocked[rows] = soonest, blocked
 
 

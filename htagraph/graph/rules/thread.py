@@ -24,7 +24,6 @@ from htagraph.core.naming import (
 from htagraph.core.parents import nearest
 from htagraph.core.statistics import middles
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.calls import grouped
 from htagraph.graph.evidence.job import RecordedJob
 from htagraph.graph.evidence.recordings import on_one_host
 from htagraph.graph.evidence.threads import HostThread, hand_overs, host_threads, waited_loaders
@@ -167,50 +166,44 @@ def _released(job: RecordedJob, rank: int) -> Edges:
     takes, gives = (frames[names_that(which, job.names)[acts.name[frames]]] for which in (is_taking, is_giving))
     takes = takes[acts.duration[takes] >= LIMITS.turn_ns]
     gives = gives[np.argsort(job.moment(2 * gives), kind="stable")]
-    source, target = [], []
+    parts = [_edges([], [], 100)]
     for lane in np.unique(acts.lane[takes]).tolist():
         waits, others = takes[acts.lane[takes] == lane], gives[acts.lane[gives] != lane]
         since = job.moment(2 * waits + 1) - LIMITS.turn_ns
         first, behind = (np.searchsorted(job.moment(2 * others), when) for when in (since, since + LIMITS.turn_ns))
         seen = behind > first
-        source, target = [*source, 2 * others[behind[seen] - 1]], [*target, 2 * waits[seen] + 1]
-    return _edges(source, target, Confidence.LIKELY)
+        parts.append(_edges([2 * others[behind[seen] - 1]], [2 * waits[seen] + 1], Confidence.LIKELY))
+    return Edges.concatenate(parts)
 
 
 def _interpreted(job: RecordedJob) -> Edges:
-    """Return the edges to the ends of stretches of Python that are far longer than usual, from what had the interpreter.
+    """Return the edges to the ends of stretches of Python, far longer than usual, from what had the interpreter then.
 
-    That is a function of another thread of the rank, which runs all the time and not much longer: a thread that needs
-    the interpreter is blocked meanwhile. Built-in functions may give it away, and who waits for a thread or a process
-    needs none.
+    That is a function of another thread of the rank, which runs all the time and not much longer. Built-in functions
+    may give the interpreter away, and who waits for a thread or a process needs none.
     """
-    acts, (source, target, owner) = job.activities, job.slices()
-    python = np.flatnonzero((owner >= 0) & (acts.kind[owner] == ActivityKind.PYTHON))
-    begin, end = job.moment(source[python]), job.moment(target[python])
-    frame, lasts = owner[python], end - begin
-    asks = names_that(lambda name: is_asking(name) or is_taking(name), job.names)[acts.name]
-    long = np.flatnonzero(lasts >= LIMITS.turn_ns)
-    long = long[nearest(acts.parent, asks, frame[long]) < 0]
-    holds = long[names_that(is_source_frame, job.names)[acts.name[frame[long]]]]
+    acts, rows = job.activities, job.slices()
+    source, target, owner = (of[(rows[2] >= 0) & (acts.kind[rows[2]] == ActivityKind.PYTHON)] for of in rows)
+    begin, end, name, lane = job.moment(source), job.moment(target), acts.name[owner], acts.lane[owner]
+    asks = names_that(lambda each: is_asking(each) or is_taking(each), job.names)[acts.name]
+    long = np.flatnonzero(end - begin >= LIMITS.turn_ns)
+    long = long[nearest(acts.parent, asks, owner[long]) < 0]
+    holds = long[names_that(is_source_frame, job.names)[name[long]]]
     holds = holds[np.argsort(begin[holds], kind="stable")]
-    pairs = [np.zeros((2, 0), np.int64)]
-    for waits in grouped(acts.lane[frame[long]]) if len(holds) else ():
-        waits = long[waits]
-        rank, lane = (of[frame[waits[0]]] for of in (acts.rank, acts.lane))
-        others = holds[(acts.rank[frame[holds]] == rank) & (acts.lane[frame[holds]] != lane)]
-        at = np.searchsorted(begin[others], (begin[waits] + end[waits]) // 2) - 1
-        waits, had = waits[at >= 0], others[at[at >= 0]]
+    parts = [_edges([], [], 100)]
+    for own in np.unique(lane[long]).tolist() if len(holds) else ():
+        others = holds[(acts.rank[owner[holds]] == job.lanes[own].rank) & (lane[holds] != own)]
+        waits = long[lane[long] == own] if len(others) else long[:0]
+        had = others[np.maximum(np.searchsorted(begin[others], (begin[waits] + end[waits]) // 2) - 1, 0)]
         both = np.minimum(end[had], end[waits]) - np.maximum(begin[had], begin[waits])
-        most = (both >= LIMITS.nearly_all * lasts[waits]) & (both > LIMITS.most * lasts[had])
-        pairs.append(np.stack([waits[most], had[most]]))
-    waits, had = np.concatenate(pairs, axis=1)
-    alike = np.flatnonzero(np.isin(acts.name[frame], acts.name[frame[waits]]))
-    usual = np.zeros(len(python), np.int64)
-    usual[alike] = np.add(*middles(lasts[alike], coded(acts.lane[frame[alike]], acts.name[frame[alike]]))) // 2
-    unusual = lasts[waits] >= LIMITS.times_usual * usual[waits]
-    waits, had = waits[unusual], had[unusual]
-    edges = _edges([target[python[had]]], [target[python[waits]]], Confidence.LIKELY)
-    return replace(edges, lag=np.minimum(0, end[waits] - end[had]))
+        most = (both >= LIMITS.nearly_all * (end - begin)[waits]) & (both > LIMITS.most * (end - begin)[had])
+        waits, had = waits[most], had[most]
+        alike = np.flatnonzero((lane == own) & np.isin(name, name[waits]))
+        usual = dict(zip(name[alike].tolist(), np.add(*middles((end - begin)[alike], coded(name[alike]))), strict=True))
+        far = [2 * (end - begin)[row] >= LIMITS.times_usual * usual[name[row]] for row in waits.tolist()]
+        edges = _edges([target[had[far]]], [target[waits[far]]], Confidence.LIKELY)
+        parts.append(replace(edges, lag=np.minimum(0, end[waits[far]] - end[had[far]])))
+    return Edges.concatenate(parts)
 
 
 def _pulse(job: RecordedJob, rank: int, main: HostThread | None) -> tuple[np.ndarray, np.ndarray]:

@@ -22,7 +22,6 @@ from htagraph.findings.results import Results
 from htagraph.findings.verbs import device_time as findings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, drawn, gives, report_on, top_rows
-from htagraph.queries.host_time import asks
 from htagraph.queries.inputs import window_us
 from htagraph.whatif.options import criteria
 
@@ -146,11 +145,7 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
 def _saved_by_half_us(graph: DependencyGraph, wanted: str) -> float:
     """Return how much shorter the job is if what criteria select takes half its time, µs; 0 if not worth naming."""
     outcome = hg.what_if(graph).scale(factor=0.5, **criteria(wanted)).run()
-    if 100 * outcome.saved_ns >= MIN_PERCENT * outcome.baseline_ns:
-        return outcome.saved_ns / 1000
-    parts = hg.critical_path(graph).segments  # through a wait for another thread, which ends with what is not known
-    waits = int(parts.length[asks(graph)[parts.activity]].sum())
-    return float("inf") if 100 * waits >= MIN_PERCENT * outcome.baseline_ns else 0.0
+    return outcome.saved_ns / 1000 if 100 * outcome.saved_ns >= MIN_PERCENT * outcome.baseline_ns else 0.0
 
 
 def _outside(graph: DependencyGraph, rows: pd.DataFrame, by: str) -> tuple[str, list[str]]:

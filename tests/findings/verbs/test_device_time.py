@@ -27,9 +27,8 @@ def test_what_has_a_name_comes_before_what_has_none() -> None:
     assert top_entry(TABLE.iloc[:0], "name", []) == ["No device work was recorded."]
     for kind, half in (("op", "op=gemm"), ("computation", "name=*gemm*")):  # an operator may wait for what it asks for
         only = TABLE.iloc[1:].assign(kind=kind)
-        line, command = top_entry(only, "name", [], {half: 15.0}.__getitem__)
+        _, command = top_entry(only, "name", [], {half: 9.0}.__getitem__)
         assert command.endswith(f"'{half}:0.5'" if "*" in half else f"{half}:0.5")
-        assert "hardly" not in line
         assert "half of that would hardly" in top_entry(only, "name", [], lambda _: 0.0)[0]
 
 
