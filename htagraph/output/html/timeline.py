@@ -84,7 +84,7 @@ def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> PageTimeline:
         "columns": listed,
         # of names that are long to read, what is written into slices, which are at most so wide
         "shortNames": {
-            at: shortened(short_name(name), 120) for at, name in enumerate(names) if short_name(name) != name
+            at: shortened(short, 120) for at, name in enumerate(names) if (short := short_name(name)) != name
         },
         "lanes": lanes,
         "kinds": [kind.label for kind in ActivityKind],
@@ -218,10 +218,10 @@ def kept_slices(path: CriticalPath, most: int = MOST_SLICES) -> tuple[npt.NDArra
 
 
 def packed(columns: Mapping[str, Array]) -> tuple[list[dict[str, Any]], bytes]:
-    """Return columns of integers as compressed pieces, one after the other, and where each is, so that a page unpacks one.
+    """Return columns of integers as compressed pieces, one after the other, and where each is: a page unpacks any.
 
-    A column is listed with its ``name``, ``count`` (values), ``planes`` (bytes per value, the lowest first), the ``unit``
-    that values are multiples of, and ``signed``: then, n is written as 2n and -n as 2n - 1.
+    A column is listed with its ``name``, ``count`` (values), ``planes`` (bytes per value, the lowest first), the
+    ``unit`` that values are multiples of, and ``signed``: then, n is written as 2n and -n as 2n - 1.
 
     Example:
         >>> packed({"a": np.array([100, -100, 30000])})[0]

@@ -106,7 +106,7 @@ COUNT = """
   return [asked, line.filter((pixel) => pixel === 1).length, read];
 })
 """
-"""Draws a row of slices into 500 pixels; gives how many slices were drawn, how many pixels, and how many ends were read."""
+"""Draws a row of slices into 500 pixels; gives how many slices and pixels were drawn, and how many ends were read."""
 
 
 @pytest.mark.slow
