@@ -354,7 +354,7 @@ def report(job: DependencyGraph | Diff, target: str | Path, *, inputs: Sequence[
             default the folder of the traces. For a difference, the words of both jobs.
 
     Returns:
-        The path of the file, in bytes at most some MB (15 MB at a million events); beyond `MOST_SLICES` events the
+        The path of the file, in bytes at most some MB; beyond `MOST_SLICES` events the
         timeline leaves some out and says which.
 
     Raises:

@@ -73,17 +73,18 @@ def timeline_of(path: CriticalPath, *, most: int = MOST_SLICES) -> PageTimeline:
     slice_of = inverse_of(scene.activity, len(graph.activities) + 1)
     arguments, values, texts = _arguments(graph, slice_of)
     collectives, members = _collectives(graph, slice_of)
-    columns = {**named, **_slices(graph, scene, row), **_path(path, scene, row, slice_of), **members, **values}
     # all names together have some MB when packed, but each keeps enough letters to differ from others
     room = min(MAX_LETTERS, max(40, 30_000_000 // max(len(names), 1)))
-    listed, data = packed(columns, {"names": json_bytes([shortened(name, room) for name in names])})
+    letters = {"names": np.frombuffer(json_bytes([shortened(name, room) for name in names]), np.uint8)}
+    slices, on_path = _slices(graph, scene, row), _path(path, scene, row, slice_of)
+    listed, data = packed({**letters, **named, **slices, **on_path, **members, **values})
     cut = len({name for name in names if len(name) > room})
     left_out += [f"{plural(cut, 'name')} of more than {room:,} letters: shown without their middle."] if cut else []
     header = {
         "columns": listed,
         # of names that are long to read, what is written into slices, which are at most so wide
         "shortNames": {
-            at: shortened(short_name(name), 120) for at, name in enumerate(names) if short_name(name) != name
+            at: shortened(short, 120) for at, name in enumerate(names) if (short := short_name(name)) != name
         },
         "lanes": lanes,
         "kinds": [kind.label for kind in ActivityKind],
@@ -113,12 +114,11 @@ def _lanes(scene: Scene) -> tuple[list[dict[str, Any]], Array]:
 def _names(graph: DependencyGraph, scene: Scene) -> tuple[list[str], dict[str, Array]]:
     """Return the names that occur, one of several kinds once for each, and their columns: what each slice has."""
     acts = graph.activities
-    name, kind = acts.name[scene.activity], acts.kind[scene.activity]
-    code = coded(name, kind)
+    code = coded(acts.name[scene.activity], acts.kind[scene.activity])
     order = np.argsort(-np.bincount(code), kind="stable")  # the most frequent first
-    one = inverse_of(code, len(order))[order]  # a slice of each
-    columns = {"name": inverse_of(order, len(order))[code], "kindOf": kind[one]}
-    return [printable(graph.names[each]) for each in name[one].tolist()], columns
+    one = scene.activity[inverse_of(code, len(order))[order]]  # an activity of each
+    names = [printable(graph.names[each]) for each in acts.name[one].tolist()]
+    return names, {"name": inverse_of(order, len(order))[code], "kindOf": acts.kind[one]}
 
 
 def _slices(graph: DependencyGraph, scene: Scene, row: Array) -> dict[str, Array]:
@@ -141,17 +141,14 @@ def _path(path: CriticalPath, scene: Scene, row: Array, slice_of: Array) -> dict
     A stretch has the row of its slice, from 1 (0: no slice); how many slices behind the last one of its row on the path
     that is; and how much later it ends than its slice starts or, if that had started already, ends.
     """
-    parts = path.segments
-    opens = run_starts(slice_of[parts.place], parts.category)
+    parts, opens = path.segments, run_starts(slice_of[path.segments.place], path.segments.category)
     place, bounds = slice_of[parts.place[opens]], np.append(parts.start[opens], path.window[1])
     on = np.flatnonzero(place >= 0)
     on = on[stable_order(row[place[on]])]
-    shown = place[on]
-    begins, before = run_starts(row[shown]), np.roll(shown, 1)
+    shown, (rows, step), expected = place[on], np.zeros((2, len(opens)), np.int64), bounds[:-1].copy()
+    begins, before, start = run_starts(row[shown]), np.roll(shown, 1), scene.start[shown]
     before[begins] = run_starts(row)[row[shown[begins]]]
-    rows, step, expected = np.zeros(len(opens), np.int64), np.zeros(len(opens), np.int64), bounds[:-1].copy()
     rows[on], step[on] = row[shown] + 1, shown - before
-    start = scene.start[shown]
     expected[on] = np.where(start > bounds[on], start, start + scene.duration[shown])
     return {"pathRow": rows, "pathStep": step, "pathLate": bounds[1:] - expected, "pathCategory": parts.category[opens]}
 
@@ -220,14 +217,11 @@ def kept_slices(path: CriticalPath, most: int = MOST_SLICES) -> tuple[npt.NDArra
     return kept, sentences
 
 
-def packed(
-    columns: Mapping[str, Array], texts: Mapping[str, bytes] | None = None
-) -> tuple[list[dict[str, Any]], bytes]:
-    """Return columns of integers and texts as compressed pieces, one after the other, and where each is.
+def packed(columns: Mapping[str, Array]) -> tuple[list[dict[str, Any]], bytes]:
+    """Return columns of integers as compressed pieces, one after the other, and where each is: a page unpacks any.
 
-    A column is listed with its ``name``, where its piece is (``at``, ``size``), ``count`` (values; of a text, bytes),
-    ``planes`` (bytes per value, the lowest first; 0 for a text), the ``unit`` that its values are multiples of, and
-    ``signed``: then, n is written as 2n and -n as 2n - 1. A page unpacks each when it needs it.
+    A column is listed with its ``name``, ``count`` (values), ``planes`` (bytes per value, the lowest first), the
+    ``unit`` that values are multiples of, and ``signed``: then, n is written as 2n and -n as 2n - 1.
 
     Example:
         >>> packed({"a": np.array([100, -100, 30000])})[0]
@@ -235,23 +229,16 @@ def packed(
     """
     listed: list[dict[str, Any]] = []
     data = bytearray()
-
-    def add(piece: bytes, **facts: Any) -> None:  # noqa: ANN401 - of several types
-        # level 9 is 6 % smaller than 6
-        pressed = zlib.compress(piece, 9)
-        listed.append({**facts, "at": len(data), "size": len(pressed)})
-        data.extend(pressed + bytes(-len(pressed) % 3))  # so that each begins with a letter of base64
-
     for name, values in columns.items():
-        unit = max(int(np.gcd.reduce(values)), 1) if len(values) else 1
-        whole = values.astype(np.int64) // unit
+        unit = max(int(np.gcd.reduce(values)), 1)
+        whole = values.astype("<i8") // unit
         signed = bool(whole.min(initial=0) < 0)
         plain = np.where(whole < 0, -2 * whole - 1, 2 * whole) if signed else whole
         planes = (int(plain.max(initial=0)).bit_length() + 7) // 8
-        bytes_ = plain.astype("<i8").view(np.uint8).reshape(-1, 8)
-        add(bytes_[:, :planes].T.tobytes(), name=name, count=len(values), planes=planes, unit=unit, signed=signed)
-    for name, text in (texts or {}).items():
-        add(text, name=name, count=len(text), planes=0, unit=1, signed=False)
+        piece = zlib.compress(plain.view(np.uint8).reshape(-1, 8)[:, :planes].T.tobytes(), 9)  # 6 % smaller than 6
+        facts = {"name": name, "count": len(values), "planes": planes, "unit": unit, "signed": signed}
+        listed.append({**facts, "at": len(data), "size": len(piece)})
+        data += piece + bytes(-len(piece) % 3)  # the next one begins with a letter of base64
     return listed, bytes(data)
 
 

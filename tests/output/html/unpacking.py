@@ -12,14 +12,11 @@ from htagraph.output.html.timeline import PageTimeline
 
 
 def unpacked(columns: list[dict[str, Any]], data: bytes) -> dict[str, Any]:
-    """Return the columns of packed pieces by name: integers as lists, texts as bytes."""
+    """Return the columns of packed pieces by name, as lists."""
     found: dict[str, Any] = {}
     for column in columns:
         whole = zlib.decompress(data[column["at"] : column["at"] + column["size"]])
         count, planes = column["count"], column["planes"]
-        if column["name"] == "names":
-            found[column["name"]] = whole
-            continue
         parts = np.frombuffer(whole, np.uint8).reshape(planes, count).astype(np.int64)
         plain = sum((part << 8 * plane for plane, part in enumerate(parts)), np.zeros(count, np.int64))
         signed = np.where(plain % 2, -(plain + 1) // 2, plain // 2)
@@ -30,7 +27,7 @@ def unpacked(columns: list[dict[str, Any]], data: bytes) -> dict[str, Any]:
 def slices_of(timeline: PageTimeline) -> list[dict[str, Any]]:
     """Return every slice of a timeline: its row, start, duration, name, activity and step."""
     columns = unpacked(timeline.header["columns"], timeline.data)
-    names = json.loads(columns["names"])
+    names = json.loads(bytes(columns["names"]))
     activity, step = np.cumsum(columns["activity"]).tolist(), np.cumsum(columns["stepNumber"]).tolist()
     slices: list[dict[str, Any]] = []
     for place, lane in enumerate(timeline.header["lanes"]):

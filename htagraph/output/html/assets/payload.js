@@ -24,7 +24,7 @@ export async function unzipped(bytes) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** Return a function that unpacks a column of an element of data: integers exact up to 2^53, or the bytes of a text. */
+/** Return a function that unpacks a column of an element of data: integers exact up to 2^53, those of names as bytes. */
 export function columnsIn(id, listed) {
   const letters = document.getElementById(id).textContent;
   const named = new Map(listed.map((column) => [column.name, column]));
