@@ -1,12 +1,13 @@
 """Whether the time of an answer grows faster than a job: every verb over jobs of n, 2n, 4n and 8n of each parameter.
 
-    python -m benchmarks.growth                                  # the whole grid, some forty minutes
+    python -m benchmarks.growth                                  # the whole grid, some twenty minutes
     python -m benchmarks.growth --parameters depth --only summary --share 0.1
 
 A job is larger by one parameter: events, ranks, streams, names … . What is measured is processor time of this process,
-less that of a job whose parameter is 1; less than 50 ms count as 50 ms. The exponent is that of the power of the size
-which fits these times. What seems to grow too fast is measured again, and the least times count. A verb that is added to
-`htagraph.cli.verbs` is measured without further ado. ``tests/laws/test_growth.py`` runs a small part, with a wider limit: machines that test are busy.
+less that of a small job; less than 50 ms count as 50 ms. The exponent is that of the power of the size which fits these
+times. What seems to grow too fast is measured again, and the least times count. A verb that is added to
+`htagraph.cli.verbs` is measured without further ado. ``tests/laws/test_growth.py`` runs a small part, with a wider
+limit: machines that test are busy.
 """
 
 from __future__ import annotations
@@ -285,7 +286,7 @@ def _ran(line: str, job: Path, saved: Path | None) -> float:
         except SystemExit as left:
             code = left.code
         took = time.process_time() - began
-        said = sys.stderr.getvalue()  # type: ignore[attr-defined] # a text
+        said = sys.stderr.getvalue()  # type: ignore[union-attr] # a text
     if code == typer.BadParameter.exit_code:  # any other error is an answer: that there is no communication, say
         raise ValueError(said)
     return took
@@ -301,7 +302,7 @@ def _start(line: str) -> float:
 
 
 class Growth:
-    """Seconds of processor time by size; the first is of a job whose parameter is 1."""
+    """Seconds of processor time by size; the first is of a small job."""
 
     def __init__(self, line: str, jobs: Mapping[int, tuple[Path, Path | None]]) -> None:
         self.line, self._jobs = line, jobs
